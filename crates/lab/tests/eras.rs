@@ -68,8 +68,8 @@ fn a_sender_like_linux_pays_for_bursts_where_windows_are_small() {
     let linux = under(LINUX);
     let era = linux.connection.era;
     assert_eq!(
-        (linux.connection.scheduler.as_str(), era.binding, era.reinjection_timeouts),
-        ("linux", Binding::Autotuned, 5)
+        (linux.connection.scheduler.as_str(), era.binding, era.reinjection_timeouts, era.idle_reinjection),
+        ("linux", Binding::Autotuned, 5, true)
     );
     let set = |overrides: &[&str]| {
         let lossy = ["relays[1].cellular.loss=8 %", "connection.congestion=newreno"];
@@ -159,6 +159,10 @@ fn what_does_not_go_together_is_refused_in_one_sentence() {
         (
             &["connection.era.reinjection_timeouts=2", "connection.era.reinjection=false"],
             "connection.era.reinjection_timeouts: nothing is reinjected",
+        ),
+        (
+            &["connection.era.idle_reinjection=true", "connection.era.reinjection=false"],
+            "connection.era.idle_reinjection: nothing is reinjected",
         ),
         (
             &["connection.era.ack_delay=adaptive", "connection.delayed_ack=0 s"],

@@ -56,12 +56,17 @@ fn a_hysteresis_that_is_never_reached_keeps_a_relay_where_it_was() {
 }
 
 #[test]
-fn relays_that_do_not_hear_each_other_bring_less() {
-    let totals = |overrides: &[&str]| run_text(CHANNEL, overrides).totals;
-    let [all_hear, some_do_not] = [&[][..], &["wlan.hidden=[[\"relay-1\", \"relay-2\"]]"]].map(totals);
-    assert!(all_hear.retransmitted_packets == 0 && some_do_not.retransmitted_packets > 50, "{some_do_not:?}");
-    // Frames of 2 ms collide until one relay gives up a packet, and its subflow backs off for the other.
-    assert!(some_do_not.goodput_in_order_bps < 0.9 * all_hear.goodput_in_order_bps);
+fn relays_that_do_not_hear_each_other_starve_one() {
+    let [all_hear, some_do_not] =
+        [&[][..], &["wlan.hidden=[[\"relay-1\", \"relay-2\"]]"]].map(|overrides| run_text(CHANNEL, overrides));
+    let smaller_share =
+        |results: &Results| results.subflows.iter().map(|subflow| subflow.share_ratio).fold(1.0, f64::min);
+    assert_eq!(all_hear.totals.retransmitted_packets, 0);
+    assert!(smaller_share(&all_hear) > 0.45, "{:?}", all_hear.subflows);
+    // Frames of 2 ms collide until one relay gives up a packet, and its subflow backs off for the other, which then hardly
+    // shares the channel: the sum may be larger than before.
+    assert!(smaller_share(&some_do_not) < 0.1, "{:?}", some_do_not.subflows);
+    assert!(some_do_not.totals.retransmitted_packets > 50, "{:?}", some_do_not.totals);
 }
 
 #[test]

@@ -80,8 +80,9 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
 /// Whether an era is today's, be its binding, its timers and how long ACKs wait what scenarios have by default or what the kernel does.
 fn is_kernels(era: &Era) -> bool {
     let today = Era::default();
-    let Era { binding, reinjection_timeouts, repair_timer, ack_delay, .. } = today;
-    era.binding != Binding::Early && Era { binding, reinjection_timeouts, repair_timer, ack_delay, ..*era } == today
+    let Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, ack_delay, .. } = today;
+    era.binding != Binding::Early
+        && Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, ack_delay, ..*era } == today
 }
 
 /// What the kernel lacks of the congestion control that is asked for.

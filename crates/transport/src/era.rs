@@ -16,7 +16,8 @@ pub enum Binding {
         /// Octets that a subflow holds at most, unsent and unacknowledged (ns-3's `SndBufSize`: 128 KiB).
         buffer_bytes: u64,
     },
-    /// Likewise, with a send buffer as Linux makes it: it grows with the window, and the connection's is the sum of its subflows'
+    /// Likewise, with a send buffer as Linux makes it: it grows with windows that the subflow cannot fill and never shrinks, it is
+    /// filled by fragments of 32 KiB, and the connection's is the sum of its subflows'
     /// ([`crate::ConnectionConfig::send_buffer_bytes`] at most). For the scheduler `linux`.
     Autotuned,
 }
@@ -32,11 +33,14 @@ impl Binding {
     }
 }
 
+/// What Linux keeps data in, octets: where the send buffers are autotuned, all that waits of one goes to the same subflow.
+pub(crate) const FRAGMENT_BYTES: u64 = 32 * 1024;
+
 /// A send buffer as Linux makes it (`tcp_wmem`): room for two windows of ten segments at least, each counted with its headers and
-/// what the kernel keeps beside it. With an MSS of Ethernet's it starts at 87040 octets in usual builds of the kernel; those with few
-/// drivers allow for less in front of a packet.
+/// what the kernel keeps beside it. With an MSS of Ethernet's it starts at 46080 octets in a build with few drivers, such as this
+/// was compared with; usual builds leave more room for headers, and start at 87040.
 pub(crate) fn autotuned_bytes(cwnd_bytes: u64, mss: u32) -> u64 {
-    const HEADERS: u32 = 640;
+    const HEADERS: u32 = 576;
     const KEPT_BESIDE: u32 = 256;
     const WINDOW_MIN_SEGMENTS: u64 = 10;
     let segments = (cwnd_bytes / u64::from(mss.max(1))).max(WINDOW_MIN_SEGMENTS);
@@ -64,13 +68,13 @@ pub enum PartialAcks {
     Every,
 }
 
-/// When the retransmission timer starts anew while a loss is repaired.
+/// With SACK, when the retransmission timer starts anew while a loss is repaired. Without it see [`PartialAcks`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RepairTimer {
     /// When an ACK moves on (RFC 6298 section 5.3): a repair that takes longer than a time-out since then ends in one.
     #[default]
     OnAck,
-    /// When the first segment is sent again, too, as in Linux (RFC 6675 section 5.1 leaves it open).
+    /// When the first segment is sent again, too, as in Linux (RFC 6675 section 6 leaves it open).
     OnResend,
 }
 
@@ -100,6 +104,9 @@ pub struct Era {
     pub reinjection: bool,
     /// With reinjection, after how many time-outs in a row of the subflow. Linux waits until it counts as stale (`stale_loss_cnt`).
     pub reinjection_timeouts: u32,
+    /// With reinjection, what the head of the stream waits for goes out again on a subflow that owes nothing, if no DATA_ACK moved on for as long as
+    /// the subflows' own timers had left; in Linux that is all that moves data before a subflow counts as stale.
+    pub idle_reinjection: bool,
     /// The first two duplicate ACKs let a segment out each (RFC 3042). With SACK the pipe of RFC 6675 does that by itself, and this
     /// has no part in it.
     pub limited_transmit: bool,
@@ -111,7 +118,7 @@ pub struct Era {
     pub rto_floor: RtoFloor,
     /// Without SACK, which partial ACKs restart the retransmission timer.
     pub partial_acks: PartialAcks,
-    /// When the retransmission timer starts anew while a loss is repaired.
+    /// With SACK, when the retransmission timer starts anew while a loss is repaired.
     pub repair_timer: RepairTimer,
     /// How long an ACK may wait for more data.
     pub ack_delay: AckDelay,
@@ -125,6 +132,7 @@ impl Default for Era {
             subflow_window_bytes: u32::MAX,
             reinjection: true,
             reinjection_timeouts: 1,
+            idle_reinjection: false,
             limited_transmit: true,
             rack: true,
             tail_loss_probe: true,
@@ -142,11 +150,11 @@ mod tests {
 
     #[test]
     fn send_buffers_are_as_large_as_those_of_linux() {
-        // As usual builds of Linux have it for a new connection, and for a window of 100 segments.
+        // As a build of Linux with few drivers has it for a new connection (ss -m, tb), and for a window of 100 segments.
         let held_max = |segments: u64, mss: u32| Binding::Autotuned.held_max(segments * u64::from(mss), mss);
-        assert_eq!(held_max(10, 1448), Some(87_040));
-        assert_eq!(held_max(2, 1448), Some(87_040));
-        assert_eq!(held_max(100, 1448), Some(870_400));
+        assert_eq!(held_max(10, 1448), Some(46_080));
+        assert_eq!(held_max(2, 1448), Some(46_080));
+        assert_eq!(held_max(100, 1448), Some(460_800));
         assert_eq!(held_max(10, 1000), Some(46_080));
         assert_eq!(Binding::Early { buffer_bytes: 5000 }.held_max(9000, 1000), Some(5000));
         assert_eq!(Binding::Late.held_max(9000, 1000), None);

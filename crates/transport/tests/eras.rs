@@ -122,7 +122,7 @@ fn the_first_partial_ack_alone_may_restart_the_timer() {
 }
 
 /// The first of ten segments is found lost 290 ms after the last ACK that moved on, 10 ms before the time-out, and sent again: the ACK of
-/// that comes in time, or never (RFC 6675 section 5.1).
+/// that comes in time, or never (RFC 6675 section 6).
 #[test]
 fn a_repair_may_restart_the_timer() {
     let quiet = Era { tail_loss_probe: false, ..Era::default() };
@@ -243,6 +243,28 @@ fn reinjection_may_wait_for_more_time_outs() {
         })
     });
     assert!(reinjected[0][0] > 0 && reinjected[1][0] == 0 && reinjected[1][1] > 0, "{reinjected:?}");
+}
+
+/// 64 KiB go to the fast path and the rest to the slow one, which is dark. The fast one owes nothing soon, and is given the rest long
+/// before the slow one has had its time-outs.
+#[test]
+fn what_the_head_waits_for_goes_to_who_owes_nothing() {
+    let reinjected = [true, false].map(|idle_reinjection| {
+        let era = Era { binding: Binding::Autotuned, reinjection_timeouts: 5, idle_reinjection, ..Era::default() };
+        let (mut pair, config) = two_paths(era);
+        let (client, server) = pair.establish(ConnectionConfig { scheduler: "linux".into(), ..config });
+        pair.run_for(Duration::from_secs(2));
+        let now = pair.now;
+        pair.dark[1] = true;
+        pair.client.send(client, pair::pattern(0, 80_000), now).unwrap();
+        pair.run_for(Duration::from_millis(1200));
+        let mut bytes = 0;
+        while let Ok(transport::Received::Data(payload)) = pair.server.recv(server, usize::MAX, pair.now) {
+            bytes += payload.len();
+        }
+        (pair.client.stats(client).unwrap().reinjected_bytes, bytes)
+    });
+    assert_eq!(reinjected, [(80_000 - 65_536, 80_000), (0, 65_536)]);
 }
 
 /// A path goes dark with data under way: with reinjection the other delivers them, without it they wait for the path.

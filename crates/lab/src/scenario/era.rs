@@ -46,7 +46,7 @@ pub enum PartialAcks {
     Every,
 }
 
-/// When the retransmission timer starts anew while a loss is repaired.
+/// With SACK, when the retransmission timer starts anew while a loss is repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairTimer {
@@ -94,6 +94,10 @@ pub struct Era {
     /// After how many time-outs in a row of the subflow that is.
     #[serde(skip_serializing_if = "is_one")]
     pub reinjection_timeouts: u32,
+    /// What the head of the stream waits for goes out again on a subflow that owes nothing, if no DATA_ACK moved on for a time-out,
+    /// as in Linux.
+    #[serde(skip_serializing_if = "is_default")]
+    pub idle_reinjection: bool,
     /// The first two duplicate ACKs let a segment out each (RFC 3042); with SACK its pipe does that by itself.
     #[serde(skip_serializing_if = "is_true")]
     pub limited_transmit: bool,
@@ -110,8 +114,8 @@ pub struct Era {
     /// (RFC 6582 section 3.2), or `"every"` one, as in Linux and ns-3.
     #[serde(skip_serializing_if = "is_default")]
     pub partial_acks: PartialAcks,
-    /// When the retransmission timer starts anew while a loss is repaired: `"on-ack"`, if that moves on (RFC 6298 section 5.3), or
-    /// `"on-resend"`, when the first segment is sent again too, as in Linux.
+    /// With SACK, when the retransmission timer starts anew while a loss is repaired: `"on-ack"`, with an ACK that moves on (RFC 6298
+    /// section 5.3), or `"on-resend"`, when the first segment is sent again too, as in Linux.
     #[serde(skip_serializing_if = "is_default")]
     pub repair_timer: RepairTimer,
     /// How long an ACK may wait for more data: `"fixed"`, for `delayed_ack`, or `"adaptive"`, from that on by what segments were apart
@@ -143,6 +147,7 @@ impl Default for Era {
             initial_ssthresh: None,
             reinjection: true,
             reinjection_timeouts: 1,
+            idle_reinjection: false,
             limited_transmit: true,
             rack: true,
             tail_loss_probe: true,
@@ -170,6 +175,7 @@ impl Era {
             subflow_window_bytes: window.try_into().unwrap_or(u32::MAX),
             reinjection: self.reinjection,
             reinjection_timeouts: self.reinjection_timeouts,
+            idle_reinjection: self.idle_reinjection,
             limited_transmit: self.limited_transmit,
             rack: self.rack,
             tail_loss_probe: self.tail_loss_probe,

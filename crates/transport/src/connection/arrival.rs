@@ -148,6 +148,7 @@ impl Connection {
         }
         control_loop::on_ack(self, id, ack, now);
         let subflow = &mut self.subflows[id];
+        subflow.grow_send_buffer();
         if let Some(rtt) = ack.rtt.filter(|_| subflow.admitted) {
             subflow.note_rtt(rtt, now);
         }

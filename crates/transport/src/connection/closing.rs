@@ -115,6 +115,7 @@ impl Connection {
         self.closed_at = Some(now);
         self.close_reason = Some(reason);
         self.data_timer = Instant::FAR_FUTURE;
+        self.idle_timer = Instant::FAR_FUTURE;
         self.orphan_timer = Instant::FAR_FUTURE;
         self.linger_timer = Instant::FAR_FUTURE;
         self.addresses.stop();

@@ -9,6 +9,7 @@ use wire::{Payload, Segment};
 use super::mapping::{MappingChecksum, ReceivedMapping};
 use super::{Connection, SUBFLOWS_CAP};
 use crate::SubflowId;
+use crate::era::Binding;
 use crate::error::Violation;
 use crate::host::Host;
 
@@ -70,7 +71,9 @@ impl Connection {
         self.reinjection.acknowledge(data_ack);
         self.carriers.acknowledge(data_ack);
         self.forget_suspensions(data_ack);
-        for subflow in &mut self.subflows {
+        // Linux's subflows send what they were given, whoever else has delivered it since.
+        let takes_back = self.config.era.binding != Binding::Autotuned;
+        for subflow in self.subflows.iter_mut().filter(|_| takes_back) {
             subflow
                 .tcb
                 .drop_unsent_while(|chunk| (chunk.label.dsn() + chunk.payload.len() as u64).before_or_at(data_ack));
@@ -79,6 +82,7 @@ impl Connection {
         self.sender.backoff = 0;
         self.tell_writable(host);
         self.rearm_data_timer(now);
+        self.rearm_idle_timer(now);
     }
 
     /// The peer takes `window_bytes` octets from `base` on. A right edge never moves left.

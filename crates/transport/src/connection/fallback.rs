@@ -48,6 +48,7 @@ impl Connection {
         self.protocol = Protocol::Tcp { fell_back: true };
         self.addresses.stop();
         self.data_timer = Instant::FAR_FUTURE;
+        self.idle_timer = Instant::FAR_FUTURE;
         host.events.push_back(Event::FellBack(self.id));
         for id in self.subflows.ids().into_iter().skip(1) {
             self.reset_subflow(id, ResetReason::MptcpSpecific, false, CloseReason::Aborted);

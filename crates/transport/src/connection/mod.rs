@@ -12,6 +12,7 @@
 //! | `number_width.rs` | how wide the numbers in it are |
 //! | `transmit.rs`, `burst.rs` | segments out: scheduling, options; the short way |
 //! | `reinjection.rs` | what a subflow could not deliver goes to others |
+//! | `idle_reinjection.rs` | what the head of the stream waits for goes to those that owe nothing |
 //! | `carriers.rs`, `suspension.rs` | who carries which data, and who swallowed them |
 //! | `blocked_window.rs` | what a slow subflow blocks the window with goes to faster ones |
 //! | `receiver_centric.rs`, `held.rs` | MPTCP-rec: the receiver's rates, and what it holds |
@@ -39,6 +40,7 @@ mod fallback;
 mod half_closed;
 mod handshake;
 mod held;
+mod idle_reinjection;
 mod inspection;
 pub(crate) mod join_proof;
 pub(crate) mod keys;
@@ -225,6 +227,8 @@ pub(crate) struct Connection {
     burst: Option<Burst>,
     /// Data-level retransmission (RFC 8684 section 3.3.6).
     data_timer: Instant,
+    /// When what the head of the stream waits for goes to a subflow that owes nothing.
+    idle_timer: Instant,
     /// When a connection without subflows gives up.
     orphan_timer: Instant,
     /// What it then says was the end of it.
@@ -306,6 +310,7 @@ impl Connection {
             turn: None,
             burst: None,
             data_timer: Instant::FAR_FUTURE,
+            idle_timer: Instant::FAR_FUTURE,
             orphan_timer: Instant::FAR_FUTURE,
             orphan_reason: CloseReason::TimedOut,
             linger_timer: Instant::FAR_FUTURE,

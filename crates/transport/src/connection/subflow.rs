@@ -95,6 +95,8 @@ pub(crate) struct Subflow {
     pub(crate) competition: Option<Competition>,
     /// Octets that it holds at most where data are bound early, if that is less than its buffer.
     pub(crate) held_max_bytes: Option<u64>,
+    /// The largest congestion window that it could not fill, octets: what an autotuned send buffer is made for.
+    pub(crate) widest_window_bytes: u64,
 }
 
 impl Subflow {
@@ -127,6 +129,7 @@ impl Subflow {
             probe_end: None,
             competition: None,
             held_max_bytes: None,
+            widest_window_bytes: 0,
         }
     }
 
@@ -254,12 +257,26 @@ impl Subflow {
             // A full window may be in flight: less would keep the path idle.
             buffer_bytes.min(limit.max(self.tcb.window().cwnd()))
         });
-        held == 0 || held + u64::from(self.tcb.payload_max()) <= buffer_bytes
+        match binding {
+            // A fragment may run it over.
+            Binding::Autotuned => held < buffer_bytes,
+            Binding::Early { .. } | Binding::Late => {
+                held == 0 || held + u64::from(self.tcb.payload_max()) <= buffer_bytes
+            }
+        }
     }
 
     /// Octets that its own send buffer holds, where it has one.
     pub(crate) fn send_buffer_bytes(&self, binding: Binding) -> Option<u64> {
-        binding.held_max(self.tcb.window().cwnd(), self.tcb.payload_max())
+        binding.held_max(self.widest_window_bytes, self.tcb.payload_max())
+    }
+
+    /// An ACK came. Linux makes the send buffer larger, never smaller, and not for a window that is filled anyway.
+    #[inline]
+    pub(crate) fn grow_send_buffer(&mut self) {
+        if self.tcb.unsent_bytes() == 0 {
+            self.widest_window_bytes = self.widest_window_bytes.max(self.tcb.window().cwnd());
+        }
     }
 
     /// Nothing speaks against giving it data, but perhaps that it is full: it lives, is no backup, and swallows nothing.

@@ -23,7 +23,12 @@ impl Connection {
     }
 
     fn next_own_timeout(&self) -> Instant {
-        let own = self.data_timer.min(self.orphan_timer).min(self.linger_timer).min(self.addresses.next_timeout());
+        let own = self
+            .data_timer
+            .min(self.idle_timer)
+            .min(self.orphan_timer)
+            .min(self.linger_timer)
+            .min(self.addresses.next_timeout());
         own.min(self.rate_control_timeout())
     }
 
@@ -51,6 +56,9 @@ impl Connection {
         self.on_rate_control_timeout(now);
         if self.data_timer <= now {
             self.on_data_timeout(host, now);
+        }
+        if self.idle_timer <= now {
+            self.on_idle_timeout(now);
         }
         if self.orphan_timer <= now {
             self.abort(self.orphan_reason, host, now);

@@ -10,6 +10,7 @@ use super::burst::Next;
 use super::subflow::{Handshake, Subflow};
 use super::{Connection, Protocol, Receiver, SUBFLOWS_CAP};
 use crate::SubflowId;
+use crate::era::{Binding, FRAGMENT_BYTES};
 use crate::host::Host;
 use crate::label::Label;
 use crate::scheduler::{Marks, ScheduleContext, SubflowView};
@@ -284,6 +285,7 @@ impl Connection {
         let context = ScheduleContext {
             subflows: &views,
             waiting_bytes: waiting.len,
+            unit_bytes: u64::from(views.first().map_or(0, |view| view.mss)).max(self.fragment_rest(waiting.dsn)),
             window_bytes,
             unacknowledged_bytes: self.sender.next.since(self.sender.buffer.start()),
         };
@@ -408,7 +410,7 @@ impl Connection {
         let fits = marks.iter().filter_map(|at| views.get(at)).map(|view| self.chunk_max(view, now)).min();
         let Some(fits) = fits else { return };
         let limit = if waiting.again { waiting.len } else { waiting.len.min(window_bytes) };
-        let len = limit.min(u64::from(fits));
+        let len = limit.min(u64::from(fits).max(self.fragment_rest(waiting.dsn)));
         let len = if waiting.again || len < waiting.len { len } else { self.uncorked_part(len, candidates) };
         let payload = self.sender.buffer.read(waiting.dsn, usize_from(len));
         self.note_carriers(&waiting, len, marks, views);
@@ -419,10 +421,30 @@ impl Connection {
             self.sender.next += len;
             self.finish_stream_if_last(false);
         }
-        self.hand_over(waiting.dsn, payload, marks, views);
+        self.hand_over_pieces(waiting.dsn, payload, fits, marks, views);
         if self.data_timer == Instant::FAR_FUTURE {
             self.rearm_data_timer(now);
         }
+        self.arm_idle_timer(now);
+    }
+
+    /// Octets from `dsn` on that go to one subflow together; none where a segment does.
+    fn fragment_rest(&self, dsn: Dsn) -> u64 {
+        match self.config.era.binding {
+            Binding::Autotuned => FRAGMENT_BYTES - dsn.since(self.sender.first) % FRAGMENT_BYTES,
+            Binding::Early { .. } | Binding::Late => 0,
+        }
+    }
+
+    /// A segment's worth at a time, of which there are several in a fragment.
+    fn hand_over_pieces(&mut self, mut dsn: Dsn, mut payload: Payload, piece: u32, marks: Marks, views: &Views) {
+        let piece = usize_from(piece.into());
+        while payload.len() > piece {
+            let first = payload.split_to(piece);
+            self.hand_over(dsn, first, marks, views);
+            dsn += piece as u64;
+        }
+        self.hand_over(dsn, payload, marks, views);
     }
 
     fn hand_over(&mut self, dsn: Dsn, payload: Payload, marks: Marks, views: &Views) {

@@ -77,7 +77,13 @@ mod tests {
     use super::*;
 
     fn marked(ecf: &mut Ecf, subflows: &[SubflowView], waiting_bytes: u64) -> Vec<usize> {
-        let context = ScheduleContext { subflows, waiting_bytes, window_bytes: 1 << 20, unacknowledged_bytes: 0 };
+        let context = ScheduleContext {
+            subflows,
+            waiting_bytes,
+            unit_bytes: 1000,
+            window_bytes: 1 << 20,
+            unacknowledged_bytes: 0,
+        };
         positions_in(ecf, &context)
     }
 

@@ -71,6 +71,8 @@ pub struct ScheduleContext<'a> {
     pub subflows: &'a [SubflowView],
     /// Octets that wait to be scheduled.
     pub waiting_bytes: u64,
+    /// As many of them go where the scheduler says: a segment or, where send buffers are autotuned, what Linux keeps data in.
+    pub unit_bytes: u64,
     /// Octets left in the peer's connection-level window.
     pub window_bytes: u64,
     /// Octets sent and not yet acknowledged at the connection level.

@@ -35,8 +35,13 @@ pub(super) fn positions(scheduler: &mut dyn Scheduler, subflows: &[SubflowView])
 
 /// The same with a generator that goes on.
 pub(super) fn positions_with(scheduler: &mut dyn Scheduler, subflows: &[SubflowView], prng: &mut Prng) -> Vec<usize> {
-    let context =
-        ScheduleContext { subflows, waiting_bytes: 1 << 20, window_bytes: 1 << 20, unacknowledged_bytes: 1 << 16 };
+    let context = ScheduleContext {
+        subflows,
+        waiting_bytes: 1 << 20,
+        unit_bytes: 1000,
+        window_bytes: 1 << 20,
+        unacknowledged_bytes: 1 << 16,
+    };
     scheduler.schedule(&context, prng).iter().collect()
 }
 

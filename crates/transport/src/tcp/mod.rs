@@ -43,7 +43,7 @@ use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use units::{Instant, SeqNr};
+use units::{Duration, Instant, SeqNr};
 use wire::{Flags, Payload, Segment};
 
 pub(crate) use acknowledgment::AckOutcome;
@@ -438,6 +438,12 @@ impl Tcb {
             self.unsent_bytes -= chunk.payload.len() as u64;
             self.unsent.pop_front();
         }
+    }
+
+    /// How long what it sent last may take before it is probed or sent again, if anything waits for that.
+    pub(crate) fn time_to_repair(&self, now: Instant) -> Option<Duration> {
+        let at = self.timers.deadline(Timer::Retransmit).min(self.timers.deadline(Timer::TailProbe));
+        (at != Instant::FAR_FUTURE).then(|| at.saturating_since(now))
     }
 
     /// When [`Self::on_timeout`] wants to be called.

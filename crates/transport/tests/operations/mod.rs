@@ -132,6 +132,7 @@ fn era(source: &mut Source) -> Era {
         subflow_window_bytes: if bit(3) { source.pick(&[65_535, 2000, 1]) } else { u32::MAX },
         reinjection: !bit(4),
         reinjection_timeouts: source.pick(&[1, 1, 3]),
+        idle_reinjection: bit(2),
         limited_transmit: !bit(5),
         rack: !bit(6),
         tail_loss_probe: !bit(6),

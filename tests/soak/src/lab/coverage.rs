@@ -76,6 +76,7 @@ fn of_connection(connection: &Connection, values: &mut Values) {
         (connection.keep_alive.is_some(), "keep-alive"),
         (connection.era.reinjection, "reinjection"),
         (connection.era.reinjection_timeouts > 1, "late reinjection"),
+        (connection.era.idle_reinjection, "idle reinjection"),
         (connection.era.limited_transmit, "limited transmit"),
         (connection.era.rack, "RACK"),
         (connection.era.tail_loss_probe, "TLP"),

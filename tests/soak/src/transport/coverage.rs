@@ -37,6 +37,7 @@ fn of_settings(settings: &Settings, values: &mut Values) {
         (settings.era.autotuned, "autotuned binding"),
         (!settings.era.no_reinjection, "reinjection"),
         (settings.era.reinjection_timeouts.is_some(), "late reinjection"),
+        (settings.era.idle_reinjection, "idle reinjection"),
         (!settings.era.no_limited_transmit, "limited transmit"),
         (!settings.era.no_rack, "RACK"),
         (!settings.era.no_tail_loss_probe, "TLP"),

@@ -54,6 +54,9 @@ fn check_together(connection: &Connection, found: &mut Vec<Complaint>) {
     if era.reinjection_timeouts > 1 && !era.reinjection {
         refuse("reinjection_timeouts", "nothing is reinjected", "write reinjection = true, or remove it");
     }
+    if era.idle_reinjection && !era.reinjection {
+        refuse("idle_reinjection", "nothing is reinjected", "write reinjection = true, or remove it");
+    }
     if !era.reinjection && connection.scheduler_reinjects() {
         let problem = format!("the scheduler \"{}\" does nothing without it", connection.scheduler);
         refuse("reinjection", &problem, "write true, or choose another connection.scheduler");

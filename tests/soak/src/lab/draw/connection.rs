@@ -54,25 +54,27 @@ fn era() -> impl Strategy<Value = Era> {
     let sizes =
         (bytes(&[131_072, 20_000, 9000, 1_000_000]), bytes(&[65_535, 20_000, 9000]), bytes(&[65_535, 9000, 1 << 30]));
     let switches = (odd(true, 0.2), odd(true, 0.4), odd(true, 0.4), odd(true, 0.4), odd(false, 0.4), odd(false, 0.4));
-    let linux = (binding(), rarely(0.3, &[5, 2]), odd(false, 0.3), odd(false, 0.4));
-    let drawn = (linux, sizes, switches).prop_map(|((binding, timeouts, adaptive, on_resend), sizes, switches)| {
-        let size = |bytes: Option<u64>| bytes.map(|bytes| Text(ByteCount(bytes)));
-        Era {
-            binding,
-            subflow_send_buffer: size(sizes.0),
-            subflow_window: size(sizes.1),
-            initial_ssthresh: size(sizes.2),
-            reinjection: switches.0,
-            reinjection_timeouts: timeouts.and_then(|timeouts| timeouts.try_into().ok()).unwrap_or(1),
-            limited_transmit: switches.1,
-            rack: switches.2,
-            tail_loss_probe: switches.3,
-            rto_floor: if switches.4 { RtoFloor::Whole } else { RtoFloor::Variance },
-            partial_acks: if switches.5 { PartialAcks::Every } else { PartialAcks::First },
-            repair_timer: if on_resend { RepairTimer::OnResend } else { RepairTimer::OnAck },
-            ack_delay: if adaptive { AckDelay::Adaptive } else { AckDelay::Fixed },
-        }
-    });
+    let linux = (binding(), rarely(0.3, &[5, 2]), odd(false, 0.4), odd(false, 0.3), odd(false, 0.4));
+    let drawn =
+        (linux, sizes, switches).prop_map(|((binding, timeouts, idle, adaptive, on_resend), sizes, switches)| {
+            let size = |bytes: Option<u64>| bytes.map(|bytes| Text(ByteCount(bytes)));
+            Era {
+                binding,
+                subflow_send_buffer: size(sizes.0),
+                subflow_window: size(sizes.1),
+                initial_ssthresh: size(sizes.2),
+                reinjection: switches.0,
+                reinjection_timeouts: timeouts.and_then(|timeouts| timeouts.try_into().ok()).unwrap_or(1),
+                idle_reinjection: idle,
+                limited_transmit: switches.1,
+                rack: switches.2,
+                tail_loss_probe: switches.3,
+                rto_floor: if switches.4 { RtoFloor::Whole } else { RtoFloor::Variance },
+                partial_acks: if switches.5 { PartialAcks::Every } else { PartialAcks::First },
+                repair_timer: if on_resend { RepairTimer::OnResend } else { RepairTimer::OnAck },
+                ack_delay: if adaptive { AckDelay::Adaptive } else { AckDelay::Fixed },
+            }
+        });
     prop_oneof![1 => Just(Era::default()), 1 => drawn]
 }
 

@@ -108,6 +108,7 @@ fn fit_era(connection: &mut Connection) {
     era.reinjection |= matches!(connection.scheduler.as_str(), "opportunistic" | "penalizing");
     if !era.reinjection {
         era.reinjection_timeouts = 1;
+        era.idle_reinjection = false;
     }
     era.limited_transmit |= connection.sack;
     if connection.delayed_ack.is_zero() {

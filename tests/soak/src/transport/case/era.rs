@@ -23,6 +23,8 @@ pub struct EraCase {
     /// Time-outs in a row before what a subflow owes goes out on others; 1 without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reinjection_timeouts: Option<u32>,
+    /// What the head waits for goes to subflows that owe nothing.
+    pub idle_reinjection: bool,
     /// RFC 3042 is off.
     pub no_limited_transmit: bool,
     /// RFC 6675 instead.
@@ -35,7 +37,7 @@ pub struct EraCase {
     pub every_partial_ack: bool,
     /// ACKs wait by what segments were apart.
     pub adaptive_ack_delay: bool,
-    /// RFC 6675 section 5.1: what is sent again restarts the timer.
+    /// RFC 6675 section 6: what is sent again restarts the timer.
     pub repair_timer_on_resend: bool,
 }
 
@@ -57,6 +59,7 @@ impl EraCase {
             subflow_window_bytes: self.subflow_window_bytes.unwrap_or(u32::MAX),
             reinjection: !self.no_reinjection,
             reinjection_timeouts: self.reinjection_timeouts.unwrap_or(1),
+            idle_reinjection: self.idle_reinjection,
             limited_transmit: !self.no_limited_transmit,
             rack: !self.no_rack,
             tail_loss_probe: !self.no_tail_loss_probe,

@@ -135,6 +135,7 @@ pub const CONDITIONS: &[Condition] = &[
             WithScheduler("connection.scheduler=linux"),
             WithScheduler("connection.era.binding=autotuned"),
             WithoutRemedy("connection.era.reinjection_timeouts=5"),
+            WithoutRemedy("connection.era.idle_reinjection=true"),
             Always("connection.era.repair_timer=on-resend"),
             Always("connection.hystart=false"),
         ],
