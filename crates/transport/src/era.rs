@@ -33,14 +33,16 @@ impl Binding {
     }
 }
 
-/// What Linux keeps data in, octets: where the send buffers are autotuned, all that waits of one goes to the same subflow.
+/// What Linux keeps data in, octets (`SKB_FRAG_PAGE_ORDER`): where send buffers are autotuned, all that waits of one goes to the
+/// same subflow.
 pub(crate) const FRAGMENT_BYTES: u64 = 32 * 1024;
 
 /// A send buffer as Linux makes it (`tcp_wmem`): room for two windows of ten segments at least, each counted with its headers and
 /// what the kernel keeps beside it. With an MSS of Ethernet's it starts at 46080 octets in a build with few drivers, such as this
-/// was compared with; usual builds leave more room for headers, and start at 87040.
+/// was compared with (`ss -m`, `tb`); usual builds leave 64 octets more for headers, and start at 87040.
 pub(crate) fn autotuned_bytes(cwnd_bytes: u64, mss: u32) -> u64 {
-    const HEADERS: u32 = 576;
+    // MAX_TCP_HEADER of such a build, 256, and what describes a packet's fragments, 320.
+    const HEADERS: u32 = 256 + 320;
     const KEPT_BESIDE: u32 = 256;
     const WINDOW_MIN_SEGMENTS: u64 = 10;
     let segments = (cwnd_bytes / u64::from(mss.max(1))).max(WINDOW_MIN_SEGMENTS);
@@ -104,8 +106,9 @@ pub struct Era {
     pub reinjection: bool,
     /// With reinjection, after how many time-outs in a row of the subflow. Linux waits until it counts as stale (`stale_loss_cnt`).
     pub reinjection_timeouts: u32,
-    /// With reinjection, what the head of the stream waits for goes out again on a subflow that owes nothing, if no DATA_ACK moved on for as long as
-    /// the subflows' own timers had left; in Linux that is all that moves data before a subflow counts as stale.
+    /// With reinjection, what the head of the stream waits for goes out again on a subflow that owes nothing, if no DATA_ACK moved on
+    /// for as long as the subflows' own timers had left; in Linux that is all that moves data before a subflow counts as stale
+    /// (`mptcp_retransmit_timer`).
     pub idle_reinjection: bool,
     /// The first two duplicate ACKs let a segment out each (RFC 3042). With SACK the pipe of RFC 6675 does that by itself, and this
     /// has no part in it.

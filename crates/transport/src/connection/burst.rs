@@ -111,9 +111,7 @@ impl Connection {
         let payload = self.sender.buffer.read(dsn, usize_from(len.into()));
         self.carriers.note(dsn, Some(burst.subflow));
         self.sender.next += u64::from(len);
-        if self.data_timer == Instant::FAR_FUTURE {
-            self.rearm_data_timer(now);
-        }
+        self.arm_data_timers(now);
         let receive_window = self.receive_window();
         // The tail loss probe is as the segment before has set it: nothing that it depends on has changed.
         let probes = if burst.sent_at == Some(now) { TailProbe::Stays } else { TailProbe::Moves };

@@ -2,8 +2,9 @@
 //! ([`crate::era::Era::idle_reinjection`]).
 //!
 //! A timer of the data level starts with the first data and anew with each DATA_ACK that moves on, for as long as the subflows' own
-//! timers have left. When it fires, the first subflow that owes nothing is given what was sent of the first fragment of the
-//! stream that the peer lacks; whoever carries it goes on. With subflows at work everywhere nothing happens.
+//! timers have left. When it fires and a subflow owes nothing, what was sent of the first fragment of the stream that the peer
+//! lacks is scheduled again, for others than its carrier, who goes on; the scheduler `linux` takes a subflow that owes nothing
+//! before all others. With subflows at work everywhere nothing happens.
 //!
 //! Source: Linux 6.18 (`mptcp_retransmit_timer`, `mptcp_subflow_get_retrans`), as `nstat` counts it; docs/decisions/0040.
 
@@ -16,14 +17,7 @@ use crate::era::FRAGMENT_BYTES;
 const TIMEOUT_MIN: Duration = Duration::from_millis(200);
 
 impl Connection {
-    /// Data were scheduled: the timer runs from the first on.
-    pub(super) fn arm_idle_timer(&mut self, now: Instant) {
-        if self.idle_timer == Instant::FAR_FUTURE {
-            self.rearm_idle_timer(now);
-        }
-    }
-
-    /// A DATA_ACK moved on, or the timer fired.
+    /// The first data were sent, a DATA_ACK moved on, or the timer fired.
     pub(super) fn rearm_idle_timer(&mut self, now: Instant) {
         let is_wanted =
             self.config.era.idle_reinjection && self.config.era.reinjection && self.is_mptcp() && !self.is_closed();

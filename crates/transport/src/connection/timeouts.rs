@@ -83,6 +83,15 @@ impl Connection {
         }
     }
 
+    /// Data were sent: the timers of the data level run from the first on.
+    #[inline]
+    pub(super) fn arm_data_timers(&mut self, now: Instant) {
+        if self.data_timer == Instant::FAR_FUTURE {
+            self.rearm_data_timer(now);
+            self.rearm_idle_timer(now);
+        }
+    }
+
     /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver. Those without
     /// signs of life count only where no others are: what they owe, others have been given.
     pub(super) fn rearm_data_timer(&mut self, now: Instant) {

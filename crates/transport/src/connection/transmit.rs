@@ -285,7 +285,7 @@ impl Connection {
         let context = ScheduleContext {
             subflows: &views,
             waiting_bytes: waiting.len,
-            unit_bytes: u64::from(views.first().map_or(0, |view| view.mss)).max(self.fragment_rest(waiting.dsn)),
+            fragment_bytes: self.fragment_rest(waiting.dsn),
             window_bytes,
             unacknowledged_bytes: self.sender.next.since(self.sender.buffer.start()),
         };
@@ -422,10 +422,7 @@ impl Connection {
             self.finish_stream_if_last(false);
         }
         self.hand_over_pieces(waiting.dsn, payload, fits, marks, views);
-        if self.data_timer == Instant::FAR_FUTURE {
-            self.rearm_data_timer(now);
-        }
-        self.arm_idle_timer(now);
+        self.arm_data_timers(now);
     }
 
     /// Octets from `dsn` on that go to one subflow together; none where a segment does.

@@ -68,7 +68,7 @@ mod tests {
         let context = ScheduleContext {
             subflows,
             waiting_bytes: 1 << 20,
-            unit_bytes: 1000,
+            fragment_bytes: 0,
             window_bytes: send_window - 20_000,
             unacknowledged_bytes: 20_000,
         };

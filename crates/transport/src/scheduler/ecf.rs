@@ -80,7 +80,7 @@ mod tests {
         let context = ScheduleContext {
             subflows,
             waiting_bytes,
-            unit_bytes: 1000,
+            fragment_bytes: 0,
             window_bytes: 1 << 20,
             unacknowledged_bytes: 0,
         };

@@ -46,9 +46,10 @@ impl Scheduler for Linux {
     fn schedule(&mut self, context: &ScheduleContext<'_>, _prng: &mut Prng) -> Marks {
         let going_on = self.burst.take().and_then(|burst| position_of(burst, context));
         let Some((position, burst)) = going_on.or_else(|| self.begin_burst(context)) else { return Marks::NONE };
-        let left_bytes = burst.left_bytes.saturating_sub(context.unit_bytes);
+        let given_bytes = context.fragment_bytes.max(context.subflows[position].mss.into());
+        let left_bytes = burst.left_bytes.saturating_sub(given_bytes);
         // Where nothing waits behind these data, the next that come choose anew.
-        let is_over = left_bytes == 0 || context.waiting_bytes <= context.unit_bytes;
+        let is_over = left_bytes == 0 || context.waiting_bytes <= given_bytes;
         self.burst = (!is_over).then_some(Burst { left_bytes, ..burst });
         Marks::one(position)
     }
@@ -113,7 +114,7 @@ mod tests {
     }
 
     fn context(subflows: &[SubflowView], waiting_bytes: u64, window_bytes: u64) -> ScheduleContext<'_> {
-        ScheduleContext { subflows, waiting_bytes, unit_bytes: 1000, window_bytes, unacknowledged_bytes: 0 }
+        ScheduleContext { subflows, waiting_bytes, fragment_bytes: 0, window_bytes, unacknowledged_bytes: 0 }
     }
 
     #[test]

@@ -71,8 +71,9 @@ pub struct ScheduleContext<'a> {
     pub subflows: &'a [SubflowView],
     /// Octets that wait to be scheduled.
     pub waiting_bytes: u64,
-    /// As many of them go where the scheduler says: a segment or, where send buffers are autotuned, what Linux keeps data in.
-    pub unit_bytes: u64,
+    /// As many of them go where the scheduler says, what is left of the fragment that they are in
+    /// ([`Autotuned`](crate::era::Binding::Autotuned)); 0 where a segment does.
+    pub fragment_bytes: u64,
     /// Octets left in the peer's connection-level window.
     pub window_bytes: u64,
     /// Octets sent and not yet acknowledged at the connection level.

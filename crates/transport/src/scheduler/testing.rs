@@ -38,7 +38,7 @@ pub(super) fn positions_with(scheduler: &mut dyn Scheduler, subflows: &[SubflowV
     let context = ScheduleContext {
         subflows,
         waiting_bytes: 1 << 20,
-        unit_bytes: 1000,
+        fragment_bytes: 0,
         window_bytes: 1 << 20,
         unacknowledged_bytes: 1 << 16,
     };
