@@ -98,7 +98,7 @@ impl ConnectionConfig {
     /// What the send buffer of a new connection holds, octets.
     pub(crate) fn first_send_buffer_bytes(&self) -> u64 {
         match self.era.binding {
-            // Less by headers would be its subflow, 46080 octets with an MTU of 1500: no nearer to the kernel (docs/decisions/0040).
+            // 87040 octets with an MTU of 1500. Its first subflow has 46080; with these the model was no nearer (docs/decisions/0040).
             Binding::Autotuned => autotuned_bytes(0, self.mtu.into()).min(self.send_buffer_bytes),
             Binding::Late | Binding::Early { .. } => self.send_buffer_bytes,
         }
