@@ -56,7 +56,7 @@ fn goals_1_and_3_load_moves_to_where_there_is_less_of_it() {
     assert_near("multipath", multipath, 4.922 * MPTCP_PAYLOAD);
     assert_near("TCP at the first", at_first, 4.922 * TCP_PAYLOAD);
     assert_near("TCP at the second", at_second, 3.078 * TCP_PAYLOAD);
-    // Goal 1: no less than plain TCP on the better path. The model has as many packets for both; here LIA has 0.90 to 0.96 of what
+    // Goal 1: no less than plain TCP on the better path. The model has as many packets for both; here LIA has 0.85 to 1.05 of what
     // TCP has, with seeds 1 to 4. Goal 3: where more users are, more is left to them than uncoupled subflows would leave, by which
     // 10 users more are at either bottleneck: 4.0 and 2.4 Mbit/s.
     assert!(multipath > 0.9 * at_first, "{multipath} Mbit/s, plain TCP {at_first}");
