@@ -103,7 +103,7 @@ fn every_switch_changes_a_run() {
         "tail_loss_probe=false",
         "rto_floor=whole",
         "ack_delay=adaptive",
-        "repair_timer=on-resend",
+        "repair_timer=on-ack",
     ] {
         let changed = run_text(PATHS, &[&format!("connection.era.{switch}")]).totals.delivered_bytes;
         assert_ne!(changed, plain, "{switch}");

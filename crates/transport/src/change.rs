@@ -19,7 +19,7 @@ pub struct SettingsChange {
     /// Octets of received data kept for the application. A window that was announced is never taken back (RFC 9293 section
     /// 3.8.6.2.2), and subflows that exist announce no more than their window scale allows (RFC 7323 section 2.2).
     pub receive_buffer_bytes: Option<u64>,
-    /// Delay small segments while data are in flight (Nagle, RFC 9293 section 3.7.4).
+    /// As [`ConnectionConfig::nagle`].
     pub nagle: Option<bool>,
     /// Longest time an ACK is delayed, from the next one on.
     pub delayed_ack: Option<Duration>,

@@ -59,7 +59,8 @@ pub struct ConnectionConfig {
     pub sack: bool,
     /// Use ECN (RFC 3168).
     pub ecn: bool,
-    /// Delay small segments while data are in flight (Nagle, RFC 9293 section 3.7.4).
+    /// Delay a segment that is not full while an earlier such one is unacknowledged (Nagle, RFC 9293 section 3.7.4; Minshall, appendix
+    /// A.3).
     pub nagle: bool,
     /// Leave out subflows that deliver octets which never arrive, while others can carry data. Without it such octets are sent
     /// again like any others; RFC 8684 section 3.3.6 asks for no more.

@@ -74,9 +74,9 @@ pub enum PartialAcks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RepairTimer {
     /// When an ACK moves on (RFC 6298 section 5.3): a repair that takes longer than a time-out since then ends in one.
-    #[default]
     OnAck,
     /// When the first segment is sent again, too, as in Linux (RFC 6675 section 6 leaves it open).
+    #[default]
     OnResend,
 }
 
@@ -141,7 +141,7 @@ impl Default for Era {
             tail_loss_probe: true,
             rto_floor: RtoFloor::Variance,
             partial_acks: PartialAcks::First,
-            repair_timer: RepairTimer::OnAck,
+            repair_timer: RepairTimer::OnResend,
             ack_delay: AckDelay::Fixed,
         }
     }

@@ -173,6 +173,36 @@ fn nagle() {
     assert_eq!(script.drain(), ["A 1+100 ack 1", "A 101+100 ack 1"]);
 }
 
+/// Appendix A.3: a small segment waits for small ones only, so that the end of an answer leaves with the answer.
+#[test]
+fn nagle_as_minshall_changed_it() {
+    let mut script = Script::ready();
+    script.send(2100);
+    assert_eq!(script.drain(), ["A 1+1000 ack 1", "A 1001+1000 ack 1", "A 2001+100 ack 1"]);
+    script.send(1200);
+    script.expect("A 2101+1000 ack 1");
+    script.expect_nothing();
+    script.inject("A 1 ack 2001");
+    script.expect_nothing();
+    script.inject("A 1 ack 2101");
+    script.expect("A 3101+200 ack 1");
+    script.send(300);
+    script.shutdown();
+    script.expect("FA 3301+300 ack 1");
+}
+
+/// A super-segment is cut where the part that is left of it has to wait.
+#[test]
+fn nagle_cuts_super_segments() {
+    let mut script = Script::established(ConnectionConfig { offload_max_bytes: 65_535, ..config() }, "mss 1000");
+    script.send(2100);
+    script.expect("A 1+2100 ack 1");
+    script.send(2200);
+    script.expect("A 2101+2000 ack 1");
+    script.inject("A 1 ack 2101");
+    script.expect("A 4101+200 ack 1");
+}
+
 /// RFC 6928: ten segments at first, fewer octets where segments are large; RFC 5681 section 3.1: slow start.
 #[test]
 fn the_initial_window() {

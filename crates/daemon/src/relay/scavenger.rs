@@ -210,9 +210,14 @@ impl Scavenger {
         self.floor_part > 0.0
     }
 
+    fn cap_bps(&self) -> f64 {
+        self.cap.map_or(f64::MAX, |cap| cap.as_bps() as f64)
+    }
+
+    /// What is lent always; a cap below it holds all the same.
     fn floor_bps(&self) -> f64 {
         let capacity = self.capacity.bps(self.ticked_at).unwrap_or(0.0);
-        FLOOR_BPS.max(self.floor_part * capacity)
+        FLOOR_BPS.max(self.floor_part * capacity).min(self.cap_bps())
     }
 
     /// When the next tick is due.
@@ -247,7 +252,7 @@ impl Scavenger {
         if let Some(wait) = wait.filter(|_| !self.pauses.is_pausing()) {
             self.adapt(wait, passed.waits, now);
         }
-        let cap_bps = self.cap.map_or(f64::MAX, |cap| cap.as_bps() as f64);
+        let cap_bps = self.cap_bps();
         self.allowed_bps = self.allowed_bps.min(cap_bps).max(self.floor_bps());
         let spare_bps = self.left_bps(now).unwrap_or(self.allowed_bps).min(cap_bps);
         self.spare_bps += NEWEST_OF_SPARE * (spare_bps - self.spare_bps);
@@ -508,5 +513,20 @@ mod tests {
             assert!(rate <= Rate::from_mbps(1));
         }
         assert!(scavenger.spare().unwrap() > Rate::from_bps(900_000));
+    }
+
+    #[test]
+    fn a_cap_below_what_is_always_lent_holds_too() {
+        let cap = Rate::from_bps(20_000);
+        for mut scavenger in [Scavenger::new(Some(cap), None), Scavenger::of_uploads(Some(cap))] {
+            let down = |down_bytes| Counters { down_bytes, up_bytes: 0 };
+            let passed = Passed { all: down(125_000), lent: down(250), waits: true };
+            for tick in 1..200 {
+                scavenger.heed_wait(Duration::from_millis(30), false);
+                let rate = scavenger.tick(passed, Instant::from_millis(tick * 100));
+                assert!(rate.is_some_and(|rate| rate <= cap), "tick {tick}: {rate:?}");
+                assert!(scavenger.pause_rate().is_none_or(|rate| rate <= cap), "tick {tick}");
+            }
+        }
     }
 }

@@ -51,9 +51,9 @@ pub enum PartialAcks {
 #[serde(rename_all = "kebab-case")]
 pub enum RepairTimer {
     /// When an ACK moves on (RFC 6298 section 5.3).
-    #[default]
     OnAck,
     /// When the first segment is sent again, too, as in Linux.
+    #[default]
     OnResend,
 }
 
@@ -153,7 +153,7 @@ impl Default for Era {
             tail_loss_probe: true,
             rto_floor: RtoFloor::Variance,
             partial_acks: PartialAcks::First,
-            repair_timer: RepairTimer::OnAck,
+            repair_timer: RepairTimer::OnResend,
             ack_delay: AckDelay::Fixed,
         }
     }

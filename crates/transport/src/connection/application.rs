@@ -120,10 +120,12 @@ impl Connection {
         (set || more_follows) && !self.sender.finished && waiting <= limit - limit.div_ceil(4)
     }
 
-    /// How much of the last `len` octets that wait goes in one piece: with a cork whole segments only.
+    /// How much of the last `len` octets that wait goes in one piece: whole segments only with a cork, or where what is left of them has to
+    /// wait by Nagle's algorithm.
     pub(super) fn uncorked_part(&self, len: u64, candidates: &Candidates) -> u64 {
         let partial = len % candidates.mss();
-        if partial < len && self.holds_back(partial) { len - partial } else { len }
+        let waits = partial > 0 && partial < len && (self.holds_back(partial) || self.waits_for_small());
+        if waits { len - partial } else { len }
     }
 
     /// Nobody will read what still comes.

@@ -133,6 +133,8 @@ struct Sender {
     first: Dsn,
     /// The next data sequence number to hand to a subflow.
     next: Dsn,
+    /// After the latest data that went out in a segment which was not full.
+    small_end: Dsn,
     /// The peer takes data before this (DATA_ACK plus window).
     edge: Dsn,
     /// Largest window announced, octets.
@@ -288,6 +290,7 @@ impl Connection {
                 buffer: SendBuffer::new(start, config.first_send_buffer_bytes()),
                 first: start,
                 next: start,
+                small_end: start,
                 edge: start,
                 window_max: 0,
                 finished: false,

@@ -378,7 +378,7 @@ impl Connection {
             if self.holds_back(waiting) {
                 return false;
             }
-            return !self.config.nagle || !outstanding || self.sender.finished;
+            return !self.waits_for_small();
         }
         if sendable > 0 && sendable >= self.sender.window_max / 2 {
             return true;
@@ -396,6 +396,12 @@ impl Connection {
             overdue |= tcb.may_send_small();
         }
         sendable > 0 && overdue
+    }
+
+    /// Nagle's algorithm as Minshall changed it (RFC 9293 appendix A.3), and as Linux has it: a segment that is not full waits as long
+    /// as an earlier such one is unacknowledged, and not for full ones. So the end of an answer leaves with the answer.
+    pub(super) fn waits_for_small(&self) -> bool {
+        self.config.nagle && !self.sender.finished && self.sender.small_end.after(self.sender.buffer.start())
     }
 
     fn assign(
@@ -419,6 +425,9 @@ impl Connection {
             self.totals.reinjected_bytes += len;
         } else {
             self.sender.next += len;
+            if len == waiting.len && len % candidates.mss() != 0 {
+                self.sender.small_end = self.sender.next;
+            }
             self.finish_stream_if_last(false);
         }
         self.hand_over_pieces(waiting.dsn, payload, fits, marks, views);
