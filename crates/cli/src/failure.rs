@@ -68,7 +68,7 @@ impl From<io::Error> for Failure {
 impl From<linux::Error> for Failure {
     fn from(error: linux::Error) -> Self {
         match error {
-            linux::Error::System { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => Self::NobodyReads,
+            linux::Error::NobodyReads => Self::NobodyReads,
             linux::Error::File { .. } | linux::Error::Usage(_) => Self::Input(error.to_string()),
             error => Self::Failed(error.to_string()),
         }

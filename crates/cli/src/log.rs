@@ -13,10 +13,13 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::arguments::{Log, LogFormat};
+use crate::outlet::{Drained, Outlet};
 
-/// Tells events from now on.
-pub fn begin(log: &Log) {
-    // That nobody reads any more must not end a service.
+/// Tells events from now on; what it gives is to be dropped at the end.
+pub fn begin(log: &Log) -> Drained {
+    let outlet = Outlet::to(io::stderr());
+    let drained = outlet.drained();
+    let writer = move || outlet.clone();
     let layer = match log.log_format {
         LogFormat::Json => layer()
             .json()
@@ -24,16 +27,17 @@ pub fn begin(log: &Log) {
             .with_current_span(false)
             .with_span_list(false)
             .log_internal_errors(false)
-            .with_writer(io::stderr)
+            .with_writer(writer)
             .boxed(),
         LogFormat::Text => {
             let clock = Clock::start();
             let is_plain = !log.level.would_enable("daemon", &Level::DEBUG);
-            layer().event_format(Text { clock, is_plain }).log_internal_errors(false).with_writer(io::stderr).boxed()
+            layer().event_format(Text { clock, is_plain }).log_internal_errors(false).with_writer(writer).boxed()
         }
     };
     // A process is one daemon; a second one would be told of like the first.
     let _ = tracing_subscriber::registry().with(layer.with_filter(log.level.clone())).try_init();
+    drained
 }
 
 /// The message alone. Those who ask for more than others get all lines with their time, level and fields.

@@ -8,6 +8,7 @@ mod console;
 mod failure;
 mod interruptible;
 mod log;
+mod outlet;
 mod qr;
 mod rate;
 mod service;

@@ -25,9 +25,14 @@ enum Known {
     Measured,
 }
 
-/// Payload and its headers: 1500 octets for 1448.
+/// Octets of a full packet, and of the data in it, which are what a paced source writes at a time: so all segments are full, and a demand is
+/// what it takes of the link.
+const MTU: u16 = 1452;
+const PAYLOAD: u64 = 1400;
+
+/// Payload and its headers.
 fn with_headers(payload_bytes: u64) -> u64 {
-    payload_bytes * 1500 / 1448
+    payload_bytes * u64::from(MTU) / PAYLOAD
 }
 
 struct World {
@@ -42,7 +47,8 @@ impl World {
     fn new(controller: &str, known: Known, seed: u64) -> Self {
         let link = || Link::new(LINK, Duration::from_millis(20)).queue(Queue::packets(20));
         let topology = TwoHosts::new(seed).one_server_address().path(link()).path(link());
-        let config = ConnectionConfig { congestion: controller.parse().unwrap(), ..ConnectionConfig::default() };
+        let congestion = controller.parse().unwrap();
+        let config = ConnectionConfig { congestion, mtu: MTU, ..ConnectionConfig::default() };
         let plain = ConnectionConfig { mptcp: false, congestion: "newreno".parse().unwrap(), ..config.clone() };
         let mut received = Vec::new();
         let (simulation, _) = two_hosts(topology, seed, |(id, paths), mut host| {

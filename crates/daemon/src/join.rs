@@ -18,7 +18,7 @@
 
 pub(crate) mod keeper;
 mod offer;
-pub(crate) mod rights;
+pub mod rights;
 pub(crate) mod roster;
 mod selection;
 pub mod status;
@@ -47,6 +47,7 @@ use crate::lock;
 use crate::names;
 use crate::proxy::choice::Tier;
 use crate::proxy::{Proxy, ProxyConfig};
+use crate::store::Store;
 use keeper::Keeper;
 use roster::{Roster, unknown};
 use status::JoinStatus;
@@ -133,6 +134,10 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         let (uplink, addresses) = (&entry.uplink.interface, &entry.addresses);
         debug!(device, uplink, ?addresses, tier = entry.tier.name(), "an uplink is laid");
     }
+    rights::give_up()?;
+    if links.is_some() {
+        Store::at(&options.uplinks.state).check_without_rights()?;
+    }
     let status = JoinStatus::new(&lock(&shared), &mut proxy, &endpoint, driver.now());
     ready(&status);
     let remote = driver.remote()?;
@@ -145,10 +150,9 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         sums: Vec::new(),
         looked_at: Instant::ZERO,
     };
-    rights::give_up()?;
     let mut host = EndpointHost::with_app(endpoint, Alone, proxy);
     let over = Stop::new()?;
-    let end = over.handle()?;
+    let end = over.handle()?.on_drop();
     thread::scope(|scope| {
         scope.spawn(|| keeper.keep(&over));
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared, &remote)));
@@ -160,7 +164,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         let ended = driver.run_with(&mut host, &Stop::new()?, Some(source.as_fd()));
         // Nobody is left to wait for its answers.
         drop(driver);
-        end.stop();
+        drop(end);
         ended.map(|_| ())
     })
 }
@@ -281,13 +285,15 @@ fn set_target(target: Option<Rate>, roster: &Shared, remote: &Remote<ProxyHost>)
 
 /// Tells the proxy how each uplink is used now.
 fn retier(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
-    let tiers: Vec<(IpAddr, Tier)> = {
-        let roster = lock(roster);
-        let there = (0..roster.entries.len()).filter(|index| roster.entries[*index].lost.is_none());
-        let tier = |index: usize| (&roster.entries[index], roster.tier_of(index));
-        there.map(tier).flat_map(|(entry, tier)| entry.usable().map(move |ip| (ip, tier))).collect()
-    };
+    let shared = Arc::clone(roster);
     remote.call(move |host, now| {
+        // Looked up here, so that an uplink that is lost meanwhile is not used again.
+        let tiers: Vec<(IpAddr, Tier)> = {
+            let roster = lock(&shared);
+            let there = (0..roster.entries.len()).filter(|index| roster.entries[*index].lost.is_none());
+            let tier = |index: usize| (&roster.entries[index], roster.tier_of(index));
+            there.map(tier).flat_map(|(entry, tier)| entry.usable().map(move |ip| (ip, tier))).collect()
+        };
         host.with_app_mut(|proxy, endpoint| {
             tiers.iter().for_each(|(ip, tier)| proxy.set_tier(*ip, *tier, endpoint, now));
             proxy.strand_all(endpoint, now);

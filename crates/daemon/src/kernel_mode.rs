@@ -47,6 +47,7 @@ use crate::join::status::JoinStatus;
 use crate::join::{Found, Wanted, follow, rights};
 use crate::links::{LinkStatus, Links};
 use crate::lock;
+use crate::store::Store;
 pub use manager::Totals;
 use state::State;
 
@@ -113,12 +114,15 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     let server = server::Server::open(&Place::here()?, KERNEL, options.control_group)?;
     let watch = Watch::new(&uplinks)?;
     rights::keep_network()?;
+    if links.is_some() {
+        Store::at(&options.uplinks.state).check_without_rights()?;
+    }
     let state = Mutex::new(state);
     // Connections that an earlier run has left, too.
     lock(&state).adopt(clock.now())?;
     ready(&lock(&state).status(clock.now())?);
     let over = Stop::new()?;
-    let end = over.handle()?;
+    let end = over.handle()?.on_drop();
     thread::scope(|scope| {
         scope.spawn(|| server.serve(&over, |request| answer(request, &state, clock)));
         if let Some(links) = links {
@@ -131,7 +135,7 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
         }
         let jumps = Jumps::since(Times::now());
         let ended = Keeper { plumbing, watch, monitor, ended_sockets, state: &state, clock, jumps }.keep(stop);
-        end.stop();
+        drop(end);
         ended
     })
 }
@@ -217,6 +221,7 @@ impl Keeper<'_> {
         let name = uplink.interface.clone();
         if let Err(error) = self.plumbing.replace(&uplink) {
             // If it is gone again, that is told next.
+            let _ = self.watch.retry(&name);
             return self.lost(&name, format!("cannot be connected ({error})"));
         }
         let was_lost = lock(self.state).usable(uplink, self.clock.now());

@@ -40,6 +40,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// All links of this device.
 pub struct Links {
     links: Vec<Link>,
+    /// Without it relays are called where they were.
     search: Option<Search>,
     store: Store,
     changes: Changes,
@@ -58,9 +59,7 @@ impl Links {
         let links = links.map(|(index, chosen)| Link::open(chosen, index, &identity, clock.now()));
         let links = links.collect::<Result<_>>()?;
         let changes = Changes::of(store.clone());
-        // Without it relays are called where they were.
-        let search = Search::for_lending().ok();
-        Ok(Self { links, search, store, changes, clock, look_at: Instant::ZERO })
+        Ok(Self { links, search: None, store, changes, clock, look_at: Instant::ZERO })
     }
 
     /// Waits until all relays have answered, or as many as do within `patience`.
@@ -69,6 +68,7 @@ impl Links {
     /// If it cannot be waited, or `stop` was triggered.
     pub fn connect(&mut self, patience: Duration, stop: &Stop) -> Result<()> {
         let until = self.clock.now() + patience;
+        self.search = Search::for_lending().ok();
         // Who looks for uplinks then shall find them.
         let is_there = |link: &Link| link.has_carrier() && is_running(link.interface());
         while self.clock.now() < until && !self.links.iter().all(is_there) {
@@ -79,6 +79,7 @@ impl Links {
                 return Err(Error::Interrupted);
             }
         }
+        self.search = None;
         Ok(())
     }
 
@@ -87,6 +88,8 @@ impl Links {
     /// # Errors
     /// If it cannot be waited.
     pub fn run(mut self, stop: &Stop, mut told: impl FnMut(&LinkStatus)) -> Result<()> {
+        // Anew, since its thread reads what strangers say, and keeps the rights that this process had when it began.
+        self.search = Search::for_lending().ok();
         loop {
             if !self.step(self.look_at, stop)? {
                 return Ok(());
@@ -127,12 +130,13 @@ impl Links {
         }
     }
 
-    /// A relay that was forgotten is used no longer.
+    /// A relay that was forgotten is used no longer, nor one that knows this device by another number now.
     fn heed_removed(&mut self) {
         // A broken file is no reason to end what works.
         let Some(Ok(peers)) = self.changes.poll() else { return };
         for link in &mut self.links {
-            link.set_known(peers.relays.iter().any(|relay| relay.key == link.key()));
+            let relay = peers.relays.iter().find(|relay| relay.key == link.key());
+            link.set_slot(relay.map(|relay| relay.slot));
         }
     }
 

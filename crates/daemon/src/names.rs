@@ -32,14 +32,15 @@ use crate::proxy::resolver::{Lookup, TOO_LATE, explain, is_silence};
 
 /// What the system's resolver may take before uplinks are asked beside it: a working one answers sooner.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// Look-ups of the system that nobody waits for any longer, at most; then it is known to be silent, and is not asked.
-const ABANDONED_MAX: usize = 32;
+/// Look-ups of the system at a time. Where there are so many, nobody waits for most of them any longer: it is known to be silent, and is not
+/// asked.
+const UNDER_WAY_MAX: usize = 32;
 
 /// Looks names up as `system` does and, where no name server answers that, over the `uplinks` of the moment.
 pub fn over_uplinks(system: Lookup, uplinks: impl Fn() -> Vec<Uplink> + Send + Sync + 'static) -> Lookup {
-    let abandoned = Arc::new(AtomicUsize::new(0));
+    let under_way = Arc::new(AtomicUsize::new(0));
     Arc::new(move |name| {
-        let answer = by_system(&system, name, &abandoned);
+        let answer = by_system(&system, name, &under_way);
         match answer {
             Err(error) if is_silence(&explain(&error)) && servers::may_be_asked(name) => {
                 ask::ask(name, &servers::list(&uplinks())).map_err(|why| match why {
@@ -53,22 +54,22 @@ pub fn over_uplinks(system: Lookup, uplinks: impl Fn() -> Vec<Uplink> + Send + S
 }
 
 /// What the system's resolver says in time.
-fn by_system(system: &Lookup, name: &str, abandoned: &Arc<AtomicUsize>) -> io::Result<Vec<IpAddr>> {
+fn by_system(system: &Lookup, name: &str, under_way: &Arc<AtomicUsize>) -> io::Result<Vec<IpAddr>> {
     let silent = || Err(io::Error::other(TOO_LATE));
-    if abandoned.fetch_add(1, Ordering::Relaxed) >= ABANDONED_MAX {
-        abandoned.fetch_sub(1, Ordering::Relaxed);
+    if under_way.fetch_add(1, Ordering::Relaxed) >= UNDER_WAY_MAX {
+        under_way.fetch_sub(1, Ordering::Relaxed);
         return silent();
     }
     let (tell, told) = channel();
-    let (lookup, asked, under_way) = (Arc::clone(system), name.to_owned(), Arc::clone(abandoned));
+    let (lookup, asked, counted) = (Arc::clone(system), name.to_owned(), Arc::clone(under_way));
     let look = move || {
         let answer = lookup(&asked);
-        under_way.fetch_sub(1, Ordering::Relaxed);
+        counted.fetch_sub(1, Ordering::Relaxed);
         // Nobody waits for one that is too late.
         let _ = tell.send(answer);
     };
     if thread::Builder::new().name("names".into()).stack_size(256 << 10).spawn(look).is_err() {
-        abandoned.fetch_sub(1, Ordering::Relaxed);
+        under_way.fetch_sub(1, Ordering::Relaxed);
         return silent();
     }
     match told.recv_timeout(PATIENCE) {
@@ -112,9 +113,9 @@ mod tests {
                 thread::park();
             }
         });
-        let abandoned = Arc::new(AtomicUsize::new(ABANDONED_MAX - 1));
-        assert!(is_silence(&explain(&by_system(&system, "a.test", &abandoned).unwrap_err())));
-        assert!(is_silence(&explain(&by_system(&system, "b.test", &abandoned).unwrap_err())));
-        assert_eq!(abandoned.load(Ordering::Relaxed), ABANDONED_MAX, "it was not asked any more");
+        let under_way = Arc::new(AtomicUsize::new(UNDER_WAY_MAX - 1));
+        assert!(is_silence(&explain(&by_system(&system, "a.test", &under_way).unwrap_err())));
+        assert!(is_silence(&explain(&by_system(&system, "b.test", &under_way).unwrap_err())));
+        assert_eq!(under_way.load(Ordering::Relaxed), UNDER_WAY_MAX, "it was not asked any more");
     }
 }

@@ -52,6 +52,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use host::App;
 use host::uplinks::HeldBack;
@@ -100,8 +101,11 @@ pub struct ProxyConfig {
     /// Clients at most.
     pub clients_max: usize,
     /// Hears of every connection to a server that has ended.
-    pub ended: Option<fn(&ConnectionStats)>,
+    pub ended: Option<Ended>,
 }
+
+/// Hears of a connection that has ended; it is not to wait for anybody.
+pub type Ended = Arc<dyn Fn(&ConnectionStats) + Send + Sync>;
 
 impl ProxyConfig {
     /// A proxy at `listen` with what suits most.

@@ -62,7 +62,7 @@ use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::discovery::Announcement;
 use crate::doctor::pointed;
-use crate::join::keeper::{PERIOD, check_janitor, heed_clocks, note_renamed};
+use crate::join::keeper::{PERIOD, check_guard, check_janitor, heed_clocks, note_renamed};
 use crate::join::rights;
 use crate::join::status::describe;
 use crate::lock;
@@ -164,19 +164,24 @@ pub fn relay(
         header_bytes: uplink::header_bytes(&options.share),
     }));
     let allowed = AllowList::new(store.clone());
-    let announcement = Announcement::of_lending(&options.name, identity.public(), &options.share);
-    let announcement = announcement.map_err(|error| warn!("{error}")).ok();
+    let public_key = identity.public();
     let answerer = Answerer::new(identity, random_seed()?);
     lock(&shared).lending.expected = modem::expected(&options.share);
     let splices = Splices::new(options.mode, random_seed()?);
     let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), splices, Clock::start());
     forwarder.look_first()?;
-    ready(&lock(&shared).status);
     rights::give_up()?;
+    store.check_without_rights()?;
+    // Its thread reads what strangers say, and has no more rights than this one.
+    let announcement = Announcement::of_lending(&options.name, public_key, &options.share);
+    let announcement = announcement.map_err(|error| warn!("{error}")).ok();
+    ready(&lock(&shared).status);
     let over = Stop::new()?;
-    let end = over.handle()?;
+    let end = over.handle()?.on_drop();
     thread::scope(|scope| {
-        scope.spawn(|| Keeper { plumbing, watch, shared: &shared, jumps: Jumps::since(Times::now()) }.keep(&over));
+        let jumps = Jumps::since(Times::now());
+        let keeper = Keeper { plumbing, watch, shared: &shared, jumps, is_unguarded: false };
+        scope.spawn(|| keeper.keep(&over));
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared)));
         if options.pair {
             scope.spawn(|| pair(&store, &options.name, &shared, &over, &show));
@@ -185,7 +190,7 @@ pub fn relay(
         // Its device goes before the plumbing does.
         drop(forwarder);
         drop(announcement);
-        end.stop();
+        drop(end);
         ended
     })
 }
@@ -248,6 +253,8 @@ struct Keeper<'a> {
     watch: Watch,
     shared: &'a Mutex<Shared>,
     jumps: Jumps,
+    /// Nothing is lent for want of a guard.
+    is_unguarded: bool,
 }
 
 impl Keeper<'_> {
@@ -256,12 +263,13 @@ impl Keeper<'_> {
             let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
             match poll(&mut fds, Some(&PERIOD)) {
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return self.give_up(&errno.to_string()),
+                Err(errno) => return self.give_up(&errno.to_string(), over),
             }
             if !fds[0].revents().is_empty() {
                 return;
             }
             check_janitor(&mut self.plumbing);
+            self.heed_guard();
             heed_clocks(&mut self.jumps, &mut self.watch);
             loop {
                 match self.watch.next() {
@@ -271,14 +279,28 @@ impl Keeper<'_> {
                     }
                     Ok(Some(Change::Usable(uplink))) => self.usable(&uplink),
                     Ok(None) => break,
-                    Err(error) => return self.give_up(&error.to_string()),
+                    Err(error) => return self.give_up(&error.to_string(), over),
                 }
             }
         }
     }
 
-    fn give_up(&self, why: &str) {
+    /// Without its guard destinations would reach this host's own programs.
+    fn heed_guard(&mut self) {
+        match check_guard(&mut self.plumbing) {
+            Some(false) => {
+                self.is_unguarded = true;
+                self.lost("is lent to nobody while this program's rules of the firewall are missing".into());
+            }
+            Some(true) if core::mem::take(&mut self.is_unguarded) => self.usable(&lent_by(&self.plumbing).clone()),
+            Some(true) | None => {}
+        }
+    }
+
+    /// What is there goes on, and so does what guards it.
+    fn give_up(&self, why: &str, over: &Stop) {
         error!("changes of the shared interface are no longer followed ({why}): start again soon");
+        over.wait();
     }
 
     fn lost(&self, why: String) {
@@ -290,15 +312,18 @@ impl Keeper<'_> {
 
     fn usable(&mut self, uplink: &Uplink) {
         if let Err(error) = self.plumbing.replace(uplink) {
+            let _ = self.watch.retry(&uplink.interface);
             return self.lost(format!("cannot be connected ({error})"));
         }
         let uplink = lent_by(&self.plumbing);
+        // A program is run for it, and what is lent must not wait for that.
+        let header_bytes = uplink::header_bytes(&uplink.interface);
         let mut shared = lock(self.shared);
         let was_lost = shared.lending.lost.take().is_some();
         shared.lending.families = families(uplink);
         let Lent { ways, ipv6, .. } = shown(uplink);
         (shared.status.relay.ways, shared.status.relay.ipv6) = (ways, ipv6);
-        shared.header_bytes = uplink::header_bytes(&uplink.interface);
+        shared.header_bytes = header_bytes;
         let share = uplink.interface.as_str();
         let what = if was_lost { "is lent again" } else { "has changed, and is lent as it is now" };
         info!(share, "{share} {what}");

@@ -132,6 +132,21 @@ impl Store {
         Ok(done)
     }
 
+    /// Whether it can still be used, now that the process has given up its capabilities: root without them is a user like others.
+    ///
+    /// # Errors
+    /// If it cannot, with the remedy.
+    pub fn check_without_rights(&self) -> Result<()> {
+        self.change_peers(|_| Ok(())).map_err(|error| {
+            let user = rustix::process::geteuid().as_raw();
+            Error::Usage(format!(
+                "{error}: as a daemon runs without root's special rights, {0} and the folders above it have to be open to user {user} without \
+                 them: name another folder with --state, or sudo chown -R {user} {0}",
+                self.folder.display()
+            ))
+        })
+    }
+
     /// Nobody else changes anything while it is there.
     fn lock(&self) -> Result<File> {
         self.make()?;
@@ -292,6 +307,28 @@ mod tests {
             assert!(store.change_peers(|_| Ok(())).is_err());
             assert_eq!(fs::read(store.path("peers.json")).unwrap(), whole[1][..len], "nothing is written over it");
         }
+    }
+
+    /// Root without capabilities cannot use what belongs to somebody else, though it could while the folder was made.
+    #[test]
+    fn a_folder_of_somebody_else_is_told_of() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let (folder, store) = store();
+        store.identity().unwrap();
+        std::os::unix::fs::chown(folder.path(), Some(1000), None).unwrap();
+        std::os::unix::fs::chown(store.folder(), Some(1000), None).unwrap();
+        let checked = || {
+            crate::join::rights::give_up().unwrap();
+            store.check_without_rights()
+        };
+        let why = std::thread::scope(|scope| scope.spawn(checked).join()).unwrap().unwrap_err().to_string();
+        assert!(why.contains("--state") && why.contains("chown -R 0"), "{why}");
+        for path in [folder.path(), store.folder()] {
+            std::os::unix::fs::chown(path, Some(0), None).unwrap();
+        }
+        std::thread::scope(|scope| scope.spawn(checked).join()).unwrap().unwrap();
     }
 
     #[test]

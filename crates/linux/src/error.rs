@@ -50,6 +50,9 @@ pub enum Error {
     /// Ctrl-C or SIGTERM.
     #[error("interrupted")]
     Interrupted,
+    /// Whoever was to read what is written has closed the pipe.
+    #[error("nobody reads what is written")]
+    NobodyReads,
 }
 
 impl From<Lacks> for Error {
@@ -74,6 +77,14 @@ impl Error {
     /// For `map_err`: a system call that was to do `what`.
     pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         move |source| Self::System { what: what.into(), source: source.into() }
+    }
+
+    /// What was fetched cannot be written.
+    pub(crate) fn write(source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::BrokenPipe => Self::NobodyReads,
+            _ => Self::System { what: "write the file".into(), source },
+        }
     }
 
     /// The engine's TUN device can no longer be used as `what` says.

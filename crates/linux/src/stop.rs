@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
@@ -20,6 +22,11 @@ pub struct Stop {
 /// Ends the loop that waits on the other end.
 #[derive(Debug)]
 pub struct StopHandle(UnixStream);
+
+/// Ends the loop that waits on the other end when it is dropped, also by a panic: a scope waits for all its threads, and one that
+/// nobody ends would keep the process from ending.
+#[derive(Debug)]
+pub struct StopOnDrop(StopHandle);
 
 impl Stop {
     /// A stop that only its handles trigger.
@@ -50,6 +57,12 @@ impl Stop {
         poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
     }
 
+    /// Waits until it is triggered.
+    pub fn wait(&self) {
+        let mut octet = [0; 1];
+        while recv(&self.read, &mut octet, RecvFlags::PEEK).is_err_and(|errno| errno == Errno::INTR) {}
+    }
+
     /// A handle for another thread.
     ///
     /// # Errors
@@ -70,5 +83,16 @@ impl StopHandle {
     pub fn stop(&self) {
         // It can only fail when the loop has ended already.
         let _ = (&self.0).write_all(&[0]);
+    }
+
+    /// Asks it when this is dropped.
+    pub const fn on_drop(self) -> StopOnDrop {
+        StopOnDrop(self)
+    }
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
     }
 }

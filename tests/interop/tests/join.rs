@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -232,6 +233,14 @@ fn this_device_itself_is_not_reached_through_the_proxy() {
         let ended = curl.args(["--write-out", "%{http_connect}", &format!("http://{own}:8000/")]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ended.stdout), "403", "{own}");
     }
+    // An address that this device has got since.
+    net.laptop.ip(["address add 192.0.2.7/32 dev lo".to_owned()]).unwrap();
+    let listener = net.laptop.run(|| TcpListener::bind("0.0.0.0:8000")).unwrap().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let mut curl = net.laptop.command("curl").unwrap();
+    curl.args(["--silent", "--max-time", "2", "--proxytunnel", "--proxy", &format!("http://{}", joined.ready)]);
+    curl.args(["--output", "/dev/null", "http://192.0.2.7:8000/"]).status().unwrap();
+    assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
 }
 
 #[test]

@@ -24,7 +24,7 @@ use daemon::pairing::{self, Invitation};
 use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use daemon::relay::{Limit, Mode, Period, RelayOptions, relay};
-use daemon::store::Store;
+use daemon::store::{Peers, Store};
 use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, in_three_tries, output, wait_for, wait_until};
 use linux::EngineOptions;
 use linux::clock::Clock;
@@ -685,6 +685,30 @@ fn what_changes_while_a_link_is_used_does_not_break_it() {
     // One that is forgotten here is used no longer.
     Store::at(&bed.state("laptop")).change_peers(|peers| peers.remove("anna")).unwrap();
     wait_until("it is used no longer", || bed.status()["uplinks"][0]["lost"].is_string());
+}
+
+/// The addresses of a link are those of the number that the relay has given this device: with another one nothing comes through.
+#[test]
+fn a_device_that_is_another_destination_than_before_is_told_so() {
+    let Some(bed) = Bed::with_phones(&[0]) else { return };
+    let files = Files::new(1000);
+    let _server = bed.net.web_server(files.path(), "0.0.0.0");
+    bed.pair(0);
+    let _relay = bed.lend(0);
+    let joined = bed.join();
+    let other = Store::at(&bed.state("other")).identity().unwrap().public();
+    let renumber = |peers: &mut Peers| {
+        peers.remove("laptop")?;
+        peers.add_destination("other".parse().unwrap(), other)
+    };
+    Store::at(&bed.state("anna")).change_peers(renumber).unwrap();
+    bed.pair(0);
+    wait_until("it is said what to do", || {
+        bed.status()["uplinks"][1]["lost"].to_string().contains("start anabranch join again")
+    });
+    joined.end().unwrap();
+    let _joined = bed.join();
+    assert!(bed.reaches("via-anna", URL));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use interop::{Running, Tethered, USB, output, pattern, wait_until};
 use linux::get::{GetOptions, GetReport, Output, get};
 use linux::netns::Namespace;
 use linux::stop::Stop;
-use linux::uplink::{self, Change, Plumbing, Surroundings, Watch};
+use linux::uplink::{self, Change, GuardLoss, Plumbing, Surroundings, Watch};
 
 const BYTES: usize = 4_000_000;
 const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
@@ -366,6 +366,28 @@ fn a_phone_with_a_loose_plug_does_no_harm() {
         download.join().unwrap();
     });
     assert!(files.arrived(0));
+    assert_eq!(net.state(), before);
+}
+
+/// As `systemctl restart nftables` does.
+#[test]
+fn a_guard_that_somebody_removes_is_laid_again() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let before = net.state();
+    let (attachment, mut plumbing) = plumb(&net.laptop).unwrap();
+    let rules = || output(&net.laptop, "nft", &["list", "ruleset"]);
+    let flush = || output(&net.laptop, "nft", &["flush", "ruleset"]);
+    let (whole, check) = (rules(), |plumbing: &mut Plumbing| net.laptop.run(|| plumbing.check_guard()).unwrap());
+    assert!(whole.contains("masquerade") && check(&mut plumbing).is_none());
+    flush();
+    assert!(matches!(check(&mut plumbing), Some(GuardLoss::Replaced)));
+    assert_eq!(rules(), whole);
+    assert!(check(&mut plumbing).is_none(), "it is told once");
+    // Before anybody has looked, an uplink comes back.
+    flush();
+    net.laptop.run(|| plumbing.replace(&uplink::discover(&names(&USB))?[0])).unwrap().unwrap();
+    assert_eq!(rules(), whole);
+    drop((plumbing, attachment));
     assert_eq!(net.state(), before);
 }
 

@@ -1,6 +1,8 @@
 //! `anabranch join`: several uplinks of this device as one.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use cooperation::link::pairing::{Code, NoCode};
 use daemon::control::{self, Request};
@@ -9,7 +11,7 @@ use daemon::join::{JoinOptions, Wanted, join as join_uplinks, rehearse};
 use daemon::kernel_mode::{self, KernelOptions};
 use daemon::links::LinkStatus;
 use daemon::pairing::{self, Invitation};
-use daemon::proxy::ProxyConfig;
+use daemon::proxy::{Ended, ProxyConfig};
 use daemon::scoped::ScopedAddress;
 use daemon::store::{Relay, Store};
 use lab::present::quantity;
@@ -23,6 +25,7 @@ use crate::commands::status::chosen;
 use crate::commands::{device, engine};
 use crate::console;
 use crate::failure::Failure;
+use crate::outlet::Outlet;
 use crate::{log, service};
 
 /// Joins uplinks until Ctrl-C, or tells a running daemon something.
@@ -30,7 +33,7 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     if let Some(JoinOrder::Set(set)) = &arguments.order {
         return tell(set);
     }
-    log::begin(&arguments.log);
+    let _log = log::begin(&arguments.log);
     if let Some(target) = &arguments.pair {
         return pair(arguments, target.as_ref());
     }
@@ -71,6 +74,12 @@ fn ready(arguments: &arguments::Join) -> impl FnOnce(&JoinStatus) {
     }
 }
 
+/// Writes a line for each connection that has ended, without waiting for whoever reads it.
+fn tell_ended() -> Ended {
+    let outlet = Outlet::to(std::io::stdout());
+    Arc::new(move |connection| drop(outlet.clone().write_all(json_line(connection).as_bytes())))
+}
+
 fn json_line(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default() + "\n"
 }
@@ -78,7 +87,7 @@ fn json_line(value: &impl Serialize) -> String {
 fn options(arguments: &arguments::Join, engine: EngineOptions) -> Result<JoinOptions, Failure> {
     let mut proxy = ProxyConfig::new(arguments.listen);
     proxy.open = arguments.open;
-    proxy.ended = arguments.json.then_some(|connection| drop(console::print(&json_line(connection))));
+    proxy.ended = arguments.json.then(tell_ended);
     let control_group = arguments.control_group.as_deref().map(device::group).transpose()?;
     let (uplinks, target, prices) = (wanted(arguments), arguments.target, arguments.prices.clone());
     let names_over_uplinks = !arguments.system_names;
@@ -109,12 +118,14 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
     };
     let relay = pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?;
     let is_it = |known: &&Relay| known.name == relay;
-    let key = store.peers()?.relays.iter().find(is_it).map(|known| known.key.to_string()).unwrap_or_default();
+    let peers = store.peers()?;
+    let paired = peers.relays.iter().find(is_it).map(|known| (known.key.to_string(), known.slot));
+    let is_used = |running: &Running| paired.as_ref().is_some_and(|(key, slot)| running.uses(key, *slot));
     let mut text = format!("paired with {relay}: use it with `anabranch join`, or `anabranch join --relay {relay}`\n");
     for running in Running::all().iter().filter(|running| running.joins()) {
         text += &match running.hint(&arguments.state) {
             Some(hint) => format!("{hint}\n"),
-            None if running.uses(&key) => format!("the `anabranch join` that runs here uses {relay} as before\n"),
+            None if is_used(running) => format!("the `anabranch join` that runs here uses {relay} as before\n"),
             None => format!("the `anabranch join` that runs here uses {relay} when it is started again\n"),
         };
     }

@@ -34,10 +34,14 @@ impl Running {
         (real(&own) != real(state)).then_some(own)
     }
 
-    /// Whether it uses the relay with that key.
-    pub fn uses(&self, key: &str) -> bool {
+    /// Whether it uses the relay with that key, for which this device is the destination of that number.
+    pub fn uses(&self, key: &str, slot: u8) -> bool {
+        let is_it = |link: &Value| {
+            link.get("key").and_then(Value::as_str) == Some(key)
+                && link.get("slot").and_then(Value::as_u64) == Some(slot.into())
+        };
         let uplinks = self.status.pointer("/uplinks").and_then(Value::as_array);
-        uplinks.into_iter().flatten().any(|uplink| uplink.pointer("/link/key").and_then(Value::as_str) == Some(key))
+        uplinks.into_iter().flatten().filter_map(|uplink| uplink.get("link")).any(is_it)
     }
 
     /// That its keys are elsewhere, if they are, and what to do about it.
@@ -61,12 +65,13 @@ mod tests {
     fn keys_elsewhere_are_told_of() {
         let join = |state: &str| Running {
             device: "anabranch0".into(),
-            status: json!({ "state": state, "uplinks": [{ "link": { "key": "07" } }, {}] }),
+            status: json!({ "state": state, "uplinks": [{ "link": { "key": "07", "slot": 1 } }, {}] }),
         };
         assert_eq!(join("/var/lib/anabranch").hint(Path::new("/var/lib/anabranch")), None);
         let hint = join("/tmp/laptop").hint(Path::new("/var/lib/anabranch")).unwrap();
         assert!(hint.contains("`anabranch join` that runs here keeps its keys in /tmp/laptop"), "{hint}");
-        assert!(join("/tmp").uses("07") && !join("/tmp").uses("08"));
+        let join_uses = |key, slot| join("/tmp").uses(key, slot);
+        assert!(join_uses("07", 1) && !join_uses("08", 1) && !join_uses("07", 2));
         let relay = Running { device: LENDER.into(), status: json!({ "relay": { "state": "/tmp/anna" } }) };
         assert!(relay.hint(Path::new("/tmp/laptop")).unwrap().ends_with("--state /tmp/anna"));
         // One of an earlier release does not say.

@@ -19,7 +19,7 @@ use crate::{log, qr, service};
 
 /// Lends an interface until Ctrl-C, or pairs one more device with the relay that runs here.
 pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
-    log::begin(&arguments.log);
+    let _log = log::begin(&arguments.log);
     let Some(share) = &arguments.share else {
         return if arguments.pair { pair(arguments) } else { Err(unnamed()) };
     };

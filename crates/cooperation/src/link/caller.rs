@@ -46,6 +46,8 @@ pub struct Caller {
     previous: Option<Session>,
     heard_at: Option<Instant>,
     terms: Option<Terms>,
+    /// In which session that was said, and its number there.
+    terms_number: Option<(SessionId, u64)>,
     round_trip: Option<Duration>,
     out: VecDeque<Vec<u8>>,
 }
@@ -77,6 +79,7 @@ impl Caller {
             previous: None,
             heard_at: None,
             terms: None,
+            terms_number: None,
             round_trip: None,
             out: VecDeque::new(),
         }
@@ -117,7 +120,7 @@ impl Caller {
                 let Some(len) = found.and_then(|session| session.open(counter, ciphertext, room)) else {
                     return Heard::Nothing;
                 };
-                self.heard(&room[..len], now)
+                self.heard(&room[..len], (receiver, counter), now)
             }
             Some(Datagram::First { .. }) | None => Heard::Nothing,
         }
@@ -140,12 +143,14 @@ impl Caller {
         Heard::Word
     }
 
-    fn heard<'a>(&mut self, content: &'a [u8], now: Instant) -> Heard<'a> {
+    fn heard<'a>(&mut self, content: &'a [u8], number: (SessionId, u64), now: Instant) -> Heard<'a> {
         let heard = match read::<Terms>(content) {
             Some(Content::Packet) => Heard::Packet(content),
             Some(Content::Word(terms)) => {
-                self.round_trip = Some(now.saturating_since(terms.echo));
-                self.terms = Some(terms);
+                if self.is_newest(number) {
+                    self.round_trip = Some(now.saturating_since(terms.echo));
+                    (self.terms, self.terms_number) = (Some(terms), Some(number));
+                }
                 Heard::Word
             }
             // The relay's, but of no use.
@@ -153,6 +158,15 @@ impl Caller {
         };
         self.heard_at = Some(now);
         heard
+    }
+
+    /// Whether a word with that number is newer than the one that counts: datagrams may overtake each other, or be held back by somebody.
+    fn is_newest(&self, (session, counter): (SessionId, u64)) -> bool {
+        match self.terms_number {
+            Some((newest, before)) if newest == session => counter > before,
+            Some(_) => self.session.as_ref().is_some_and(|current| current.own == session),
+            None => true,
+        }
     }
 
     /// Calls, if it is time, or says that it is there.

@@ -6,7 +6,7 @@
 //! psk, e                                    ->
 //!                                           <-   e, ee, s, es: name
 //! s, se: name                               ->
-//!                                           <-   confirmation: slot, IPv6; it has written that down
+//!                                           <-   confirmation: slot; it has written that down
 //! ```
 //!
 //! A person reads a short code off the relay and types it into the destination. SPAKE2 (RFC 9382) makes of it a key that nobody can guess who

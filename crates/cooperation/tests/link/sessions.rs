@@ -40,6 +40,33 @@ fn new_terms_are_told_at_once_or_with_the_next_word() {
     assert_eq!(pair.caller.terms().unwrap().lends, Lends::Fully);
 }
 
+/// Datagrams overtake each other, and somebody on the way may hold one back.
+#[test]
+fn older_words_do_not_count() {
+    let mut pair = Pair::new();
+    pair.run_for_millis(1);
+    let [early, late] = [Lends::Fully, Lends::NoVolume].map(|lends| said(&mut pair, lends));
+    let mut room = [0; DATAGRAM_BYTES_MAX];
+    for datagram in [late, early] {
+        assert_eq!(pair.caller.handle_datagram(&datagram, &mut room, pair.now), Heard::Word);
+        assert_eq!(pair.caller.terms().unwrap().lends, Lends::NoVolume);
+    }
+    // Those of an older session do not either, and those of a new one do.
+    let held_back = said(&mut pair, Lends::AsBackup);
+    pair.answerer.set_terms(3, TERMS);
+    pair.run_for_millis(121_000);
+    assert_eq!(pair.caller.terms().unwrap().lends, Lends::Fully);
+    pair.caller.handle_datagram(&held_back, &mut room, pair.now);
+    assert_eq!(pair.caller.terms().unwrap().lends, Lends::Fully);
+}
+
+/// What the relay says of its terms now, which the destination has not heard.
+fn said(pair: &mut Pair, lends: Lends) -> Vec<u8> {
+    pair.answerer.set_terms(3, Terms { lends, ..TERMS });
+    pair.answerer.say_terms(3);
+    pair.answerer.poll_transmit().unwrap().1
+}
+
 #[test]
 fn silence_is_noticed_and_the_link_comes_back_by_itself() {
     let mut pair = Pair::new();

@@ -7,7 +7,7 @@ use linux::Result;
 use linux::clock::{Jump, Jumps, Times};
 use linux::driver::Remote;
 use linux::stop::Stop;
-use linux::uplink::{Change, JanitorLoss, Plumbing, Uplink, Watch};
+use linux::uplink::{Change, GuardLoss, JanitorLoss, Plumbing, Uplink, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tracing::{debug, error, info, warn};
@@ -46,6 +46,7 @@ impl Keeper {
         loop {
             let woken = self.wait(over);
             check_janitor(&mut self.plumbing);
+            let _ = check_guard(&mut self.plumbing);
             match woken {
                 Ok(Woken::Second) => {
                     heed_clocks(&mut self.jumps, &mut self.watch);
@@ -54,12 +55,12 @@ impl Keeper {
                     }
                 }
                 Ok(Woken::Changed) => {
-                    if !self.follow() {
+                    if !self.follow(over) {
                         return;
                     }
                 }
                 Ok(Woken::Over) => return,
-                Err(errno) => return give_up(&errno),
+                Err(errno) => return give_up(&errno, over),
             }
         }
     }
@@ -75,7 +76,7 @@ impl Keeper {
     }
 
     /// Heeds what has changed; false if nobody needs that any more, or it cannot be seen.
-    fn follow(&mut self) -> bool {
+    fn follow(&mut self, over: &Stop) -> bool {
         loop {
             match self.watch.next() {
                 Ok(Some(change)) => {
@@ -85,7 +86,7 @@ impl Keeper {
                 }
                 Ok(None) => return true,
                 Err(error) => {
-                    give_up(&error);
+                    give_up(&error, over);
                     return false;
                 }
             }
@@ -120,6 +121,7 @@ impl Keeper {
         let name = uplink.interface.clone();
         if let Err(error) = self.plumbing.replace(&uplink) {
             // If it is gone again, that is told next.
+            let _ = self.watch.retry(&name);
             return self.lost(&name, format!("cannot be connected ({error})"));
         }
         let mut roster = lock(&self.roster);
@@ -225,6 +227,23 @@ pub fn check_janitor(plumbing: &mut Plumbing) {
     }
 }
 
+/// What keeps strangers out of this host; somebody may have removed it, as whoever reloads the rules of a firewall does. Gives whether it
+/// stands now, if that has changed.
+pub fn check_guard(plumbing: &mut Plumbing) -> Option<bool> {
+    match plumbing.check_guard()? {
+        GuardLoss::Replaced => {
+            warn!("this program's rules of the firewall were removed by somebody, and are there again");
+            Some(true)
+        }
+        GuardLoss::Lasting(why) => {
+            error!(
+                "this program's rules of the firewall were removed by somebody, and cannot be made again for now ({why})"
+            );
+            Some(false)
+        }
+    }
+}
+
 /// What was changed for an uplink is to be taken back where it is now.
 pub fn note_renamed(plumbing: &mut Plumbing, from: &str, to: Option<&str>) {
     let Some(to) = to else { return };
@@ -233,7 +252,8 @@ pub fn note_renamed(plumbing: &mut Plumbing, from: &str, to: Option<&str>) {
     }
 }
 
-/// What is there goes on; what changes is no longer followed.
-fn give_up(why: &dyn std::fmt::Display) {
+/// What is there goes on until the end, with all that was changed for it; what changes is no longer followed.
+fn give_up(why: &dyn std::fmt::Display, over: &Stop) {
     error!("changes of uplinks are no longer followed ({why}): start again soon");
+    over.wait();
 }

@@ -41,12 +41,16 @@ pub struct LinkStatus {
     pub relay: String,
     /// Its public key.
     pub key: String,
+    /// Which of its destinations this device is for this link.
+    pub slot: u8,
     /// Where it is.
     pub place: IpAddr,
     /// Whether it is there.
     pub is_up: bool,
     /// Whether this device is still paired with it.
     pub is_paired: bool,
+    /// Whether this device was paired anew meanwhile, and is another of its destinations than for this link.
+    pub is_renumbered: bool,
     /// Why it has no device, if it has none.
     pub no_device: Option<String>,
     /// For how long nothing was heard of it, if that is longer than its words are apart; `None` also: it was never heard.
@@ -72,6 +76,12 @@ impl LinkStatus {
     pub fn why_not(&self) -> Option<String> {
         if !self.is_paired {
             return Some(format!("leads nowhere: the relay {} was removed here (anabranch join --pair)", self.relay));
+        }
+        if self.is_renumbered {
+            return Some(format!(
+                "leads nowhere: the relay {} has given this device another number since (start anabranch join again)",
+                self.relay
+            ));
         }
         if self.no_device.is_some() {
             return self.no_device.clone();
@@ -109,8 +119,8 @@ pub struct Link {
     own: [IpAddr; 2],
     now: Instant,
     has_carrier: bool,
-    /// Whether this device is still paired with it.
-    is_known: bool,
+    /// Which of its destinations this device is now; none: it is no longer paired with it.
+    slot_now: Option<u8>,
     /// The relay's, as it was last heard; and until when the link is down, because it was another before.
     instance: Option<u32>,
     down_until: Instant,
@@ -143,7 +153,7 @@ impl Link {
             own: slot_addresses(relay.slot),
             now,
             has_carrier: false,
-            is_known: true,
+            slot_now: Some(relay.slot),
             instance: None,
             down_until: Instant::ZERO,
             told: None,
@@ -350,7 +360,7 @@ impl Link {
     }
 
     fn is_up(&self) -> bool {
-        self.is_known && self.caller.is_up(self.now)
+        self.slot_now == Some(self.relay.slot) && self.caller.is_up(self.now)
     }
 
     /// The relay's key.
@@ -358,9 +368,10 @@ impl Link {
         self.relay.key
     }
 
-    /// Whether this device is still paired with it.
-    pub const fn set_known(&mut self, is_known: bool) {
-        self.is_known = is_known;
+    /// Which of its destinations this device is now; none: it is no longer paired with it. The addresses of this link stay those of the
+    /// number that it had, and the relay passes no others on.
+    pub const fn set_slot(&mut self, slot: Option<u8>) {
+        self.slot_now = slot;
     }
 
     /// How it is.
@@ -371,9 +382,11 @@ impl Link {
             interface: self.interface.clone(),
             relay: self.relay.name.to_string(),
             key: self.relay.key.to_string(),
+            slot: self.relay.slot,
             place: self.place.ip(),
             is_up,
-            is_paired: self.is_known,
+            is_paired: self.slot_now.is_some(),
+            is_renumbered: self.slot_now.is_some_and(|slot| slot != self.relay.slot),
             no_device: match &self.device {
                 Device::There(_) => None,
                 Device::Gone { why, .. } => Some(why.clone()),

@@ -459,7 +459,9 @@ impl Proxy {
         session.to_server = Bytes::new();
         if let Some(stats) = endpoint.stats(server.connection) {
             self.meters.look(&stats, &mut server.seen);
-            self.config.ended.inspect(|ended| ended(&stats));
+            if let Some(ended) = &self.config.ended {
+                ended(&stats);
+            }
         }
         if !server.was_download {
             self.choice.turned_out(server.remote, Weight::Light);

@@ -296,7 +296,7 @@ impl<'a> Download<'a> {
     fn note_written(&mut self, written: io::Result<u64>, left_bytes: Option<u64>) {
         match written {
             Ok(bytes) => self.bytes += bytes,
-            Err(error) => return self.end(Err(Error::system("write the file")(error))),
+            Err(error) => return self.end(Err(Error::write(error))),
         }
         let bytes = self.resumed_bytes + self.bytes;
         (self.observe)(Progress { bytes, total_bytes: left_bytes.map(|left| bytes + left) });

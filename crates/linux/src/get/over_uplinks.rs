@@ -51,13 +51,13 @@ impl Uplinks {
     ) -> Result<bool> {
         let remote = driver.remote()?;
         let over = Stop::new()?;
-        let end = over.handle()?;
+        let end = over.handle()?.on_drop();
         thread::scope(|scope| {
             scope.spawn(|| self.follow(&remote, &over));
             let finished = driver.run(host, stop);
             // Nobody is left to wait for its answers.
             drop(driver);
-            end.stop();
+            drop(end);
             finished
         })
     }

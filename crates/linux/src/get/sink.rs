@@ -109,7 +109,7 @@ impl Sink {
         match self {
             Self::Whole(file) => Ok(file.commit()?),
             Self::Partial(file) => file.commit(),
-            Self::Stream(stream) => stream.outcome().map_err(Error::system("write the file")),
+            Self::Stream(stream) => stream.outcome().map_err(Error::write),
         }
     }
 

@@ -9,8 +9,8 @@ use super::plan::{
     DEVICES, EnginePath, PRIORITY_FIRST, Plan, Purpose, Step, check_networks, leave_out_ipv6, routes, table,
 };
 use super::{Network, OWN_PREFIX, Surroundings, Uplink};
-use crate::Result;
 use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
+use crate::{Error, Result};
 
 /// The device behind which destinations are.
 pub const LENDER: &str = "anabranch98";
@@ -60,7 +60,7 @@ pub fn lending_plan(shared: &Uplink, mtu: u16, port: u16, surroundings: &Surroun
         steps: Vec::new(),
         notes: Vec::new(),
     };
-    leave_out_ipv6(&mut plan.paths[0], surroundings, &mut plan.notes)?;
+    leave_out_ipv6(&mut plan.paths[0], surroundings, &mut plan.notes).map_err(Error::Usage)?;
     plan.warn_of_firewalls(surroundings);
     guard(&mut plan, mtu, port, surroundings);
     plan.open(surroundings);

@@ -8,6 +8,7 @@
 //! lending_plan  the same for destinations that use this host's own uplink: `anabranch relay`; pure
 //! lent          the other end of that: a device whose packets a relay takes, which is an uplink like others
 //! plumbing      lays a plan, lays an uplink's part again, and takes everything back
+//! firewalls     hears that rules of a firewall have changed: ours may be gone
 //! janitor       the small process that does and undoes the steps, and outlives a killed one
 //! state         what is written down before anything is touched
 //! namespaces    which network namespaces there are: what was changed in others is gone with them
@@ -35,6 +36,7 @@
 mod discover;
 #[cfg(test)]
 mod discover_tests;
+mod firewalls;
 mod janitor;
 mod kernel_plan;
 #[cfg(test)]
@@ -59,7 +61,7 @@ pub use discover::{
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
 pub use plan::{EnginePath, Plan, Purpose, Step, engine_paths, plan};
-pub use plumbing::{JanitorLoss, Plumbing, clean, forget};
+pub use plumbing::{GuardLoss, JanitorLoss, Plumbing, clean, forget};
 pub use surroundings::{Setting, Surroundings};
 pub use watch::{Change, Watch};
 

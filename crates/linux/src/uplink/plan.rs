@@ -132,7 +132,7 @@ pub fn engine_paths(number: u8, uplinks: &[Uplink]) -> Vec<EnginePath> {
 ///
 /// # Errors
 /// In one line: if the device is none of ours, if there are too many uplinks, if an interface is in the engine's own network, or
-/// if the kernel can forward no family of an uplink.
+/// if the kernel can forward no family of any uplink.
 pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> Result<Plan> {
     let number = u32::from(device_number(device)?);
     if paths.len() > UPLINKS_MAX {
@@ -146,12 +146,21 @@ pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> 
         steps: Vec::new(),
         notes: Vec::new(),
     };
+    let mut left_out = Vec::new();
     for path in &mut plan.paths {
         // Without an address of the family nothing of ours goes that way.
         path.uplink.v4 = path.uplink.v4.take().filter(|_| path.addresses.iter().any(IpAddr::is_ipv4));
         path.uplink.v6 = path.uplink.v6.take().filter(|_| path.addresses.iter().any(IpAddr::is_ipv6));
-        leave_out_ipv6(path, surroundings, &mut plan.notes)?;
+        if let Err(why) = leave_out_ipv6(path, surroundings, &mut plan.notes) {
+            // The others go on without it, and it has its place for when it can be used.
+            path.uplink.v6 = None;
+            left_out.push(why);
+        }
     }
+    if let Some(why) = left_out.first().filter(|_| plan.paths.iter().all(|path| path.uplink.ways().next().is_none())) {
+        return Err(Error::Usage(why.clone()));
+    }
+    plan.notes.extend(left_out);
     plan.warn_of_firewalls(surroundings);
     // What guards the host comes before what opens it.
     plan.guard(surroundings);
@@ -211,12 +220,12 @@ pub(super) fn check_networks(device: &str, paths: &[EnginePath], surroundings: &
 }
 
 /// Before Linux 6.17 IPv6 is forwarded between all interfaces or none. Switching it on for all would make this host a router and
-/// end its own autoconfiguration, so that is left to people.
+/// end its own autoconfiguration, so that is left to people. `Err` says why an uplink cannot be used at all.
 pub(super) fn leave_out_ipv6(
     path: &mut EnginePath,
     surroundings: &Surroundings,
     notes: &mut Vec<String>,
-) -> Result<()> {
+) -> Result<(), String> {
     let name = &path.uplink.interface;
     let forwards = surroundings.now("ipv6/conf/all/forwarding") == Some("1");
     if path.uplink.v6.is_none() || forwards || surroundings.now(&force_forwarding(name)).is_some() {
@@ -225,7 +234,7 @@ pub(super) fn leave_out_ipv6(
     let remedy = "before Linux 6.17 IPv6 is forwarded for all interfaces or none \
         (sysctl -w net.ipv6.conf.all.forwarding=1; accept_ra=2 for interfaces that are to keep their router)";
     if path.uplink.v4.is_none() {
-        return Err(Error::Usage(format!("{name} has IPv6 only: {remedy}")));
+        return Err(format!("{name} has IPv6 only, and cannot be used: {remedy}"));
     }
     notes.push(format!("{name} is used without IPv6: {remedy}"));
     path.uplink.v6 = None;
@@ -253,7 +262,8 @@ impl Plan {
     }
 
     /// Translation for us, and nothing for strangers: from an uplink only answers get to the device, and where we switch
-    /// forwarding on, nothing else is forwarded.
+    /// forwarding on, nothing else is forwarded. Nor does what programs have the engine fetch reach programs of this host, whatever
+    /// addresses it has by then.
     fn guard(&mut self, surroundings: &Surroundings) {
         let device = self.device.clone();
         self.filter(format!("add table inet {device}"));
@@ -261,8 +271,12 @@ impl Plan {
             "add chain inet {device} guard {{ type filter hook forward priority filter; policy accept; }}"
         ));
         self.filter(format!(
+            "add chain inet {device} input {{ type filter hook input priority filter; policy accept; }}"
+        ));
+        self.filter(format!(
             "add chain inet {device} translate {{ type nat hook postrouting priority srcnat; policy accept; }}"
         ));
+        self.filter(format!("add rule inet {device} input iifname \"{device}\" drop"));
         for path in self.paths.clone() {
             let name = &path.uplink.interface;
             let to_us = format!("add rule inet {device} guard iifname \"{name}\" oifname \"{device}\"");

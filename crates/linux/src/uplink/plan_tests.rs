@@ -50,7 +50,9 @@ fn the_whole_plan_of_one_phone() {
     let expected = r#"the TUN device anabranch7 for 10.99.7.2   # undo: vanishes with the process
 nft 'add table inet anabranch7'   # undo: nft delete table inet anabranch7
 nft 'add chain inet anabranch7 guard { type filter hook forward priority filter; policy accept; }'   # undo: nft delete table inet anabranch7
+nft 'add chain inet anabranch7 input { type filter hook input priority filter; policy accept; }'   # undo: nft delete table inet anabranch7
 nft 'add chain inet anabranch7 translate { type nat hook postrouting priority srcnat; policy accept; }'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 input iifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" ct state established,related accept'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch7
@@ -127,6 +129,12 @@ fn before_linux_6_17_ipv6_is_left_to_people() {
     let only_v6 = [Uplink { v4: None, ..with_ipv6(phone("usb0")) }];
     let error = plan("anabranch7", &engine_paths(7, &only_v6), &old).unwrap_err().to_string();
     assert!(error.contains("usb0 has IPv6 only") && !error.contains('\n'), "{error}");
+    // Beside another one it has its place, and the other goes on.
+    let both = [only_v6[0].clone(), phone("usb1")];
+    let mut old = host(&both, &[]);
+    old.settings.remove("ipv6/conf/usb0/force_forwarding");
+    let shown = lines(&both, &old);
+    assert!(has(&shown, "note: usb0 has IPv6 only") && has(&shown, "from 10.99.7.3 lookup 990701"), "{shown:#?}");
     let on = ("ipv6/conf/all/forwarding", "1", "1");
     let shown = lines(&uplinks, &host(&uplinks, &[on]));
     assert!(

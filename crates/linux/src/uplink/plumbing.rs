@@ -1,5 +1,8 @@
 //! Lays plans, and takes them back.
 
+use std::os::fd::OwnedFd;
+
+use super::firewalls;
 use super::janitor::Janitor;
 use super::kernel_plan::{self, kernel_plan};
 use super::lending_plan::lending_plan;
@@ -22,6 +25,19 @@ pub struct Plumbing {
     undo: Vec<String>,
     /// The janitor was killed, and there can be no other.
     lacks_janitor: bool,
+    /// What the kernel tells of changes of firewalls; `None`: it does not.
+    firewalls: Option<OwnedFd>,
+    /// Somebody has removed the guard, and it could not be laid again.
+    lacks_guard: bool,
+}
+
+/// What became of a guard that somebody has removed, as whoever reloads the rules of a firewall does.
+#[derive(Debug)]
+pub enum GuardLoss {
+    /// It was laid again.
+    Replaced,
+    /// It cannot be laid again: told once, and tried again with each look.
+    Lasting(Error),
 }
 
 /// What became of a janitor that somebody has killed.
@@ -46,7 +62,17 @@ impl Plumbing {
         let janitor = Janitor::start(&claim)?;
         let turn = Turn::take()?;
         let (purpose, device, paths) = (plan.purpose, plan.device, plan.paths);
-        let mut plumbing = Self { janitor, claim, purpose, device, paths, undo: Vec::new(), lacks_janitor: false };
+        let mut plumbing = Self {
+            janitor,
+            claim,
+            purpose,
+            device,
+            paths,
+            undo: Vec::new(),
+            lacks_janitor: false,
+            firewalls: firewalls::listen(),
+            lacks_guard: false,
+        };
         let done = plumbing.change(&plan.steps, Standing::IsForeign);
         // The janitor needs its turn when it undoes what a failure has left.
         drop(turn);
@@ -66,28 +92,25 @@ impl Plumbing {
         };
         self.paths[index].uplink = uplink.clone();
         let _turn = Turn::take()?;
-        let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
         if self.purpose == Purpose::Kernel {
+            let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
             return self.replace_for_kernel(index, &uplinks);
         }
-        let surroundings = Surroundings::look(&uplinks)?;
-        let plan = match self.purpose {
-            Purpose::Lending { mtu, port } => lending_plan(&uplinks[index], mtu, port, &surroundings)?,
-            _ => plan(&self.device, &self.paths, &surroundings)?,
-        };
+        let (plan, surroundings) = self.plan_anew()?;
         let path = &plan.paths[index];
         // Without what the kernel cannot forward.
         self.paths[index].uplink.clone_from(&path.uplink);
+        if path.uplink.ways().next().is_none() {
+            let of_it = |note: &&String| note.split(' ').next() == Some(uplink.interface.as_str());
+            let why = plan.notes.iter().find(of_it).map_or("the kernel can forward none of it", String::as_str);
+            return Err(Error::Usage(why.into()));
+        }
         let table = table_of(self.purpose, &self.device, index)?;
         for family in ["-4", "-6"] {
             // The end for what finds no way stays all the time. Nothing else is there to be removed if the device was.
             let _ = self.janitor.request(&format!("ip {family} route flush table {table} type unicast"))?;
         }
-        // What is to be guarded may be more than before. It is one transaction, and translations under way outlast it.
-        let anew =
-            Step::Filter { device: self.device.clone(), statement: format!("delete table inet {}", self.device) };
-        let guard = plan.steps.iter().filter(|step| matches!(step, Step::Filter { .. })).cloned();
-        let mut steps: Vec<Step> = core::iter::once(anew).chain(guard).collect();
+        let mut steps = guard_anew(&plan);
         steps.extend(settings(&path.uplink, &surroundings));
         steps.extend(routes(path, table));
         let is_rule = |step: &&Step| match step {
@@ -109,6 +132,40 @@ impl Plumbing {
         let loss = self.janitor.replace(&self.claim);
         self.lacks_janitor = loss.is_err();
         Some(loss.map_or_else(JanitorLoss::Final, |()| JanitorLoss::Replaced))
+    }
+
+    /// Looks after the guard: if somebody has removed it, it is laid again. To be called every now and then, in the network namespace of
+    /// [`Self::lay`]; what has happened is told once.
+    pub fn check_guard(&mut self) -> Option<GuardLoss> {
+        let is_unchanged = self.firewalls.as_ref().is_some_and(|heard| !firewalls::has_changed(heard));
+        if self.purpose == Purpose::Kernel || is_unchanged && !self.lacks_guard {
+            return None;
+        }
+        let stands = self.janitor.request(&format!("nft list table inet {}", self.device));
+        if stands.is_ok_and(|stands| stands.is_ok()) {
+            return core::mem::take(&mut self.lacks_guard).then_some(GuardLoss::Replaced);
+        }
+        let laid = Turn::take().and_then(|_turn| {
+            let (plan, _) = self.plan_anew()?;
+            self.change(&guard_anew(&plan), Standing::Stays)
+        });
+        let was_told = core::mem::replace(&mut self.lacks_guard, laid.is_err());
+        match laid {
+            Ok(()) => Some(GuardLoss::Replaced),
+            Err(_) if was_told => None,
+            Err(why) => Some(GuardLoss::Lasting(why)),
+        }
+    }
+
+    /// As things are now.
+    fn plan_anew(&self) -> Result<(Plan, Surroundings)> {
+        let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
+        let surroundings = Surroundings::look(&uplinks)?;
+        let plan = match self.purpose {
+            Purpose::Lending { mtu, port } => lending_plan(&uplinks[0], mtu, port, &surroundings)?,
+            _ => plan(&self.device, &self.paths, &surroundings)?,
+        };
+        Ok((plan, surroundings))
     }
 
     /// An uplink is called otherwise now. Its variables are where its new name is, with the values that were set, and are to be restored
@@ -191,6 +248,16 @@ impl Drop for Plumbing {
         // Whoever killed the janitor a moment ago may end us now.
         let _ = self.check_janitor();
     }
+}
+
+/// What is to be guarded may be more than before, or the guard may be gone. It is one transaction, and translations under way outlast it.
+fn guard_anew(plan: &Plan) -> Vec<Step> {
+    let device = &plan.device;
+    // What is not there cannot be deleted.
+    let anew = ["add", "delete"].map(|what| format!("{what} table inet {device}"));
+    let anew = anew.map(|statement| Step::Filter { device: device.clone(), statement });
+    let guard = plan.steps.iter().filter(|step| matches!(step, Step::Filter { .. })).cloned();
+    anew.into_iter().chain(guard).collect()
 }
 
 /// What it means that a route or rule is there already.

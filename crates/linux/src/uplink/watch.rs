@@ -26,6 +26,9 @@ const DEBOUNCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// a route.
 const SETTLED: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
+/// From an uplink that could not be laid to the next look at it.
+const RETRY: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+
 /// What has become of an uplink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -141,6 +144,15 @@ impl Watch {
     /// If the kernel sets no timer.
     pub fn look_again(&mut self) -> Result<()> {
         self.arm(DEBOUNCE)
+    }
+
+    /// An uplink that was told as usable could not be laid: it is told again with the next change, or a while from now.
+    ///
+    /// # Errors
+    /// If the kernel sets no timer.
+    pub fn retry(&mut self, interface: &str) -> Result<()> {
+        self.known.iter_mut().filter(|known| known.interface == interface).for_each(|known| known.there = None);
+        if self.armed.is_none() { self.arm(RETRY) } else { Ok(()) }
     }
 
     fn compare(&mut self, listing: &Listing, has_settled: bool) {
