@@ -243,6 +243,26 @@ fn this_device_itself_is_not_reached_through_the_proxy() {
     assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
 }
 
+/// As `systemctl restart nftables` does it.
+#[test]
+fn a_transfer_outlasts_a_firewall_that_is_reloaded() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(3 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let before = net.state();
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    let transfer = curl(&files, &net, &joined.ready);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 200_000));
+    let rules = || output(&net.laptop, "nft", &["list", "ruleset"]);
+    let whole = rules();
+    output(&net.laptop, "nft", &["flush", "ruleset"]);
+    wait_until("the guard stands again", || rules() == whole);
+    wait_for(transfer);
+    assert!(files.arrived());
+    joined.end().unwrap();
+    assert_eq!(net.state(), before);
+}
+
 #[test]
 fn rules_of_others_do_not_lead_packets_astray() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
