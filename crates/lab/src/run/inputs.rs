@@ -1,7 +1,7 @@
 //! What a scenario stands for: the octets to send, and the traces of its links.
 
 use core::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use network::Trace;
@@ -127,6 +127,16 @@ fn trace_of(scenario: &Scenario, link: &Link, field: &str, label: &str) -> Resul
     }
     let seed = Prng::fork(scenario.seed, label).below(u64::MAX);
     Ok(model.generator().map(|generator| generator.generate(seed)))
+}
+
+/// The files that `scenario` names, whose contents a run depends on as it does on the scenario.
+pub(super) fn files(scenario: &Scenario) -> Vec<PathBuf> {
+    let links = scenario.relays.iter().flat_map(|relay| [relay.link(Hop::Cellular), relay.link(Hop::Wifi)]);
+    let traces = links.chain([scenario.bottleneck.as_ref()]).flatten().filter_map(|link| match &link.rate {
+        TextOr::Table(model) => model.trace.as_ref(),
+        TextOr::Text(_) => None,
+    });
+    scenario.workload.path.iter().chain(traces).map(|path| scenario.directory.join(path)).collect()
 }
 
 fn read_trace(path: &Path, field: String) -> Result<Trace, RunError> {

@@ -167,7 +167,7 @@ fn told_apart(theirs: &Manifest, ours: &Manifest) -> [String; 2] {
         });
         return [format!("{their_name} {their_sets}"), format!("the same {our_sets}")];
     }
-    [format!("{their_name} as its file was before"), format!("{our_name} as it is now")]
+    [format!("{their_name} as its files were before"), format!("{our_name} as they are now")]
 }
 
 #[cfg(test)]
@@ -214,7 +214,7 @@ mod tests {
         Journal::open(&path, &manifest("m"), false).unwrap().add(record(1)).unwrap();
         let error = Journal::open(&path, &manifest("other"), false).unwrap_err().to_string();
         assert!(
-            error.contains("runs of the scenario \"x\" as its file was before") && error.contains("--restart"),
+            error.contains("runs of the scenario \"x\" as its files were before") && error.contains("--restart"),
             "{error}"
         );
         let text = std::fs::read_to_string(&path).unwrap();

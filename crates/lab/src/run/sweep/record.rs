@@ -1,13 +1,16 @@
 //! What one run leaves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Case, Plan};
 use crate::measure::{Course, goodput_points_bps, values};
-use crate::run::Run;
+use crate::run::{Run, inputs};
 
 /// What a journal belongs to: its first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,10 +59,24 @@ impl Manifest {
             digest.update(case.variant.as_bytes());
             digest.update(content);
         }
+        // Scenarios that name no files keep the digest that they had before files counted.
+        for path in plan.cases.iter().flat_map(|case| inputs::files(&case.scenario)).collect::<BTreeSet<_>>() {
+            digest.update(file_digest(&path));
+        }
         let content = digest.finalize().iter().map(|octet| format!("{octet:02x}")).collect();
         let overrides = plan.overrides.iter().map(|change| change.text.clone()).collect();
         Self { scenario: plan.scenario.name.clone(), content, version: env!("CARGO_PKG_VERSION").into(), overrides }
     }
+}
+
+/// SHA-256 of what the file at `path` holds; of nothing for what cannot be read, and for pipes, which can be read only once. What is
+/// wrong with them is a run's to say.
+fn file_digest(path: &Path) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    if let Some(mut file) = path.is_file().then(|| File::open(path).ok()).flatten() {
+        let _ = io::copy(&mut file, &mut digest);
+    }
+    digest.finalize().into()
 }
 
 impl Record {
@@ -83,5 +100,38 @@ impl Record {
         let (variant, point) = (case.variant.clone(), case.point.clone());
         let (values, course, goodput_points_bps) = (BTreeMap::new(), Course::default(), Vec::new());
         Self { variant, point, seed, values, course, goodput_points_bps, faults: vec![why] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::load_file;
+
+    #[test]
+    fn what_the_files_of_a_scenario_hold_belongs_to_its_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+        let content = |workload: &str, rate: &str| {
+            let text = format!(
+                "name = \"x\"\nduration = \"1 s\"\nworkload = {workload}\n[[relays]]\n\
+                 cellular = {{ rate = {rate}, delay = \"5 ms\" }}\n"
+            );
+            write("x.toml", &text);
+            let load = |overrides: &[_]| load_file(&directory.path().join("x.toml"), overrides);
+            Manifest::new(&Plan::new(load, &[], None).unwrap()).content
+        };
+        let bulk = "{ kind = \"bulk\" }";
+        for (file, workload, rate) in
+            [("t", bulk, "{ trace = \"t\" }"), ("octets", "{ kind = \"file\", path = \"octets\" }", "\"3 Mbit/s\"")]
+        {
+            write(file, "12\n");
+            let before = content(workload, rate);
+            assert_eq!(content(workload, rate), before, "{file}");
+            write(file, "100\n");
+            assert_ne!(content(workload, rate), before, "{file}");
+            std::fs::remove_file(directory.path().join(file)).unwrap();
+            assert_ne!(content(workload, rate), before, "{file}");
+        }
     }
 }
