@@ -81,6 +81,8 @@ pub struct Report {
     pub first_byte_at: Option<Instant>,
     /// Why connections ended, in order of their end.
     pub closed: Vec<CloseReason>,
+    /// When and why the first connection ended that ended otherwise than in good order, if it is an application that sends.
+    pub failed: Option<(Instant, CloseReason)>,
     /// How long each answer took, if it asks questions.
     pub latencies: Vec<Duration>,
     /// SHA-256 of what was received, if it was asked for.
@@ -99,6 +101,7 @@ impl Report {
         self.completed_at = self.completed_at.max(other.completed_at);
         self.first_byte_at = [self.first_byte_at, other.first_byte_at].into_iter().flatten().min();
         self.closed.extend(other.closed);
+        self.failed = [self.failed, other.failed].into_iter().flatten().min_by_key(|(at, _)| *at);
         self.latencies.extend(other.latencies);
         self.sha256 = None;
         self.faults.extend(other.faults);

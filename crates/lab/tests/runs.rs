@@ -114,6 +114,28 @@ fn a_link_that_loses_everything_ends_with_the_duration() {
     assert_eq!(results.totals.delivered_bytes, 0);
 }
 
+/// Nobody hears the source's last words: they are lost on the links that made it give up.
+#[test]
+fn a_source_that_gives_up_is_a_fault_though_the_destination_never_hears_of_it() {
+    let out = ["connection.user_timeout=1 s", "relays[*].cellular.outages=[{ from = \"2 s\", until = \"6 s\" }]"];
+    for workload in [
+        &["workload={ kind = \"bulk\" }", "duration=8 s"][..],
+        &["workload={ kind = \"video\", rate = \"1 Mbit/s\" }", "duration=8 s"],
+        &["workload.size=8 MB", "duration=8 s"],
+    ] {
+        let Run { results, faults, .. } = run_quietly(&demo(&[&out, workload].concat()));
+        let fault = &faults[0];
+        assert!(fault.starts_with("the source gave up at ") && fault.ends_with(" s (user timeout)"), "{fault}");
+        assert!(!results.totals.completed && results.totals.delivered_bytes > 0, "{workload:?}");
+    }
+    // With a little more patience it goes on.
+    let patient = [&out[1..], &["workload={ kind = \"bulk\" }", "duration=8 s"]].concat();
+    assert_eq!(run_quietly(&demo(&patient)).faults, [""; 0]);
+    // Whom it sent to has left, which was meant.
+    let left = ["relays[*].leaves=2 s", "connection.user_timeout=1 s", "workload={ kind = \"bulk\" }", "duration=8 s"];
+    assert_eq!(run_quietly(&demo(&left)).faults, [""; 0]);
+}
+
 #[test]
 fn recorded_traces_are_read_and_their_mistakes_named() {
     let directory = tempfile::tempdir().unwrap();

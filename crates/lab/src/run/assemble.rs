@@ -1,6 +1,7 @@
 //! From what was measured to results.
 
 use simulator::Source;
+use transport::error::CloseReason;
 use transport::{ConnectionStats, SubflowStats};
 
 use super::stage::{DESTINATION, Recorders, SOURCE, Stage};
@@ -28,7 +29,9 @@ pub(super) fn assemble(
 ) -> (Results, Faults, Delivery) {
     let (at_source, at_destination) = (stage.stats(SOURCE), stage.stats(DESTINATION));
     let delivery = delivery(drawn, source, stage);
-    let totals = totals(drawn, &delivery, stage, &at_source, &at_destination);
+    let given_up = given_up(drawn, stage, &at_destination);
+    let mut totals = totals(drawn, &delivery, stage, &at_source, &at_destination);
+    totals.completed &= given_up.is_none();
     let sender = |subflow: &SubflowStats| stage.sender(&at_source, subflow);
     let counters = stage.path_counters();
     let (mut series, subflows) =
@@ -46,7 +49,7 @@ pub(super) fn assemble(
     for (results, relay) in relays.iter_mut().zip(&drawn.relays) {
         results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);
     }
-    let faults = faults(drawn, &delivery, stage, &totals);
+    let faults = faults(drawn, &delivery, stage, &totals, given_up);
     let results =
         Results { relays, selection, ..Results::new(Manifest::new(given, backend), totals, series, subflows) };
     (results, faults, delivery)
@@ -106,8 +109,30 @@ fn nothing_arrived(scenario: &Scenario, totals: &Totals) -> Option<String> {
     })
 }
 
-fn faults(scenario: &Scenario, delivery: &Delivery, stage: &Stage, totals: &Totals) -> Faults {
-    let mut all = stage.simulation.faults();
+/// That the source ended a connection in the middle of its stream, which the destination did not hear: else that is the fault. Who sends
+/// to relays that have left has nobody to send to, and no data are missing after the last stream.
+fn given_up(scenario: &Scenario, stage: &Stage, at_destination: &ConnectionStats) -> Option<String> {
+    let (at, reason) = stage.source_failure()?;
+    let delivered = stage.delivered.borrow();
+    let is_meant = stage.all_left(&at_destination.subflows, scenario, at);
+    if is_meant || at > stage.ended_at || delivered.finished() || delivered.failure.is_some() {
+        return None;
+    }
+    let at_s = at.as_secs_f64();
+    Some(match reason {
+        CloseReason::TimedOut => format!("the source gave up at {at_s:.2} s (user timeout)"),
+        other => format!("the source's connection ended at {at_s:.2} s: {other}"),
+    })
+}
+
+fn faults(
+    scenario: &Scenario,
+    delivery: &Delivery,
+    stage: &Stage,
+    totals: &Totals,
+    given_up: Option<String>,
+) -> Faults {
+    let mut all: Vec<String> = given_up.into_iter().chain(stage.simulation.faults()).collect();
     if stage.interrupted {
         all.push(format!("interrupted after {:.1} s: what was measured ends there", stage.ended_at.as_secs_f64()));
     }

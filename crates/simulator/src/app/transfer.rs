@@ -228,8 +228,11 @@ impl Transfer {
         }
     }
 
-    fn close(&mut self, index: usize, reason: CloseReason) {
+    fn close(&mut self, index: usize, reason: CloseReason, now: Instant) {
         self.report.closed.push(reason);
+        if reason != CloseReason::Finished {
+            self.report.failed.get_or_insert((now, reason));
+        }
         let stream = &mut self.streams[index];
         stream.established = false;
     }
@@ -263,7 +266,9 @@ impl App for Transfer {
                 self.with_stream(*connection, endpoint, now, Self::drain);
             }
             Event::Closed { connection, reason } => {
-                self.with_stream(*connection, endpoint, now, |app, index, _, _| app.close(index, *reason));
+                self.with_stream(*connection, endpoint, now, |app, index, _, now| {
+                    app.close(index, *reason, now);
+                });
             }
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 use core::net::SocketAddr;
 
+use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId, Received};
 use units::Instant;
 
@@ -20,6 +21,8 @@ pub struct LiveServer {
     pattern: u32,
     listener: Option<ListenerId>,
     streams: Vec<Stream>,
+    /// When and why the first connection failed.
+    failed: Option<(Instant, CloseReason)>,
     faults: Vec<String>,
 }
 
@@ -34,7 +37,7 @@ struct Stream {
 impl LiveServer {
     /// A server at `local` that sends `script` as octets of pattern stream `pattern`.
     pub fn new(local: SocketAddr, config: ConnectionConfig, script: Script, pattern: u32) -> Self {
-        Self { local, config, script, pattern, listener: None, streams: Vec::new(), faults: Vec::new() }
+        Self { local, config, script, pattern, listener: None, streams: Vec::new(), failed: None, faults: Vec::new() }
     }
 
     fn accept(&mut self, listener: ListenerId, endpoint: &mut Endpoint, now: Instant) {
@@ -46,6 +49,15 @@ impl LiveServer {
                 received_bytes: 0,
             });
             self.advance(self.streams.len() - 1, endpoint, now);
+        }
+    }
+
+    /// Takes note of the end of one of its connections.
+    fn note_end(&mut self, event: &Event, now: Instant) {
+        match event {
+            Event::Closed { reason: CloseReason::Finished, .. } => {}
+            Event::Closed { reason, .. } => drop(self.failed.get_or_insert((now, *reason))),
+            _ => {}
         }
     }
 
@@ -98,6 +110,7 @@ impl App for LiveServer {
             }
             _ => {
                 if let Some(index) = self.streams.iter_mut().position(|stream| stream.writer.handle_event(event)) {
+                    self.note_end(event, now);
                     self.advance(index, endpoint, now);
                 }
             }
@@ -121,6 +134,7 @@ impl App for LiveServer {
         Report {
             connections: self.streams.iter().map(|stream| stream.connection).collect(),
             sent_bytes: writers().map(Writer::written_bytes).sum(),
+            failed: self.failed,
             faults: self.faults.iter().chain(writers().flat_map(Writer::faults)).cloned().collect(),
             ..Report::default()
         }

@@ -15,6 +15,7 @@ use network::cell::{Cell, UeId};
 use network::wlan::{StationId, Wlan};
 use simulator::traffic::UdpSource;
 use simulator::{HostId, Simulation, Source};
+use transport::error::CloseReason;
 use units::{Duration, Instant};
 
 pub(in crate::run) use sample::Recorders;
@@ -233,6 +234,12 @@ impl Stage {
             self.measure();
         }
         Ok(())
+    }
+
+    /// When and why the source could not go on, if it could not: the destination may never hear of it.
+    pub fn source_failure(&self) -> Option<(Instant, CloseReason)> {
+        let source = self.simulation.host(SOURCE).engine()?;
+        source.reports().into_iter().find_map(|report| report.failed)
     }
 
     /// Whether a relay has left.

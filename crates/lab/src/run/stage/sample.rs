@@ -7,11 +7,13 @@ use network::cell::{Cell, UeState};
 use network::wlan::Wlan;
 use simulator::HostId;
 use transport::{ConnectionId, ConnectionStats, SubflowId, SubflowStats};
+use units::Instant;
 
 use super::{DESTINATION, SOURCE, Stage, station};
 use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample, Sender};
 use crate::run::hop::Hop;
 use crate::run::hosts::CONTROL_PORT;
+use crate::scenario::Scenario;
 
 /// What is recorded at the end of every window.
 pub(in crate::run) struct Recorders {
@@ -45,6 +47,13 @@ impl Stage {
             Some(kernel) => kernel.sender(subflow),
             None => Sender::of(source, subflow),
         }
+    }
+
+    /// Whether the relays of all of `subflows` left before `at`.
+    pub fn all_left(&self, subflows: &[SubflowStats], scenario: &Scenario, at: Instant) -> bool {
+        let leaves = |path: usize| scenario.relays.get(path)?.leaves;
+        let left = |path: usize| leaves(path).is_some_and(|leaves| Instant::ZERO + leaves.0 <= at);
+        !subflows.is_empty() && subflows.iter().all(|subflow| self.path_of(subflow).is_some_and(left))
     }
 
     fn path_of(&self, subflow: &SubflowStats) -> Option<usize> {
