@@ -1,6 +1,7 @@
 //! Reports on sweeps of made-up records.
 
 use lab::measure::Course;
+use lab::present::Summary;
 use lab::present::report::render_sweep;
 use lab::run::sweep::{Plan, Record};
 use lab::scenario::load;
@@ -82,6 +83,60 @@ fn means_intervals_and_verdicts_stand_in_words() {
     assert!(html.contains("The same in all runs: Jain&#39;s fairness index 1.00"));
     assert!(html.contains("4 did not run") && html.contains("anabranch run x.toml --variant broken --seed 1"));
     assert!(html.contains("4 of 12 runs had faults"));
+}
+
+/// Copies of one run say nothing of how sure a difference is, however many there are.
+#[test]
+fn seeds_that_all_gave_the_same_run_give_neither_intervals_nor_verdicts() {
+    let plan = plan("");
+    let mut records = records(&plan);
+    records.retain(|record| record.variant != "broken");
+    for copy in 1..records.len() {
+        records[copy].values = records[copy / 4 * 4].values.clone();
+    }
+    let everything = [Summary::new(&plan, &records).to_text(), render_sweep(&plan, &records)];
+    for text in &everything {
+        assert!(text.contains("all seeds gave the same run in 2 of 3 rows, those without"), "{text}");
+        assert!(!text.contains("larger than") && !text.contains("larger: better") && !text.contains("± 0"), "{text}");
+    }
+    assert!(everything[0].contains("2.10 Mbit/s") && everything[1].contains("none: one run each"));
+    let summary = Summary::new(&plan, &records);
+    assert_eq!(summary.cases.iter().map(|case| case.identical).collect::<Vec<_>>(), [true, true, false]);
+    let goodput = &summary.comparisons[0].values["goodput_in_order_bps"];
+    assert_eq!((goodput.difference.count, goodput.difference.half_width), (1, None));
+    // Against a variant that is random, what is the same every time is compared seed by seed.
+    records[0].values.insert("goodput_in_order_bps".into(), 2.2e6);
+    let text = Summary::new(&plan, &records).to_text();
+    assert!(text.contains("the same run in 1 of 3 rows") && text.contains("goodput is larger than"), "{text}");
+}
+
+#[test]
+fn a_variant_with_faulty_runs_is_marked_and_there_is_no_verdict_on_it() {
+    let plan = plan("");
+    let mut records = records(&plan);
+    let good = Summary::new(&plan, &records).to_text();
+    assert!(good.contains("new: goodput is larger than with old"), "{good}");
+    let second = records.iter_mut().find(|record| record.variant == "new" && record.seed == 2).unwrap();
+    second.faults.push("only 1 of 2 bytes arrived".into());
+    let (text, html) = (Summary::new(&plan, &records).to_text(), render_sweep(&plan, &records));
+    assert!(text.contains("new *") && text.contains("old  ") && !text.contains("larger than"), "{text}");
+    assert!(text.contains("* new: 1 of 4 runs had faults") && text.contains("the first: only 1 of 2"), "{text}");
+    assert!(html.contains("none: faulty runs") && html.contains("1 of 4 runs had faults"));
+    assert!(!html.contains("larger: better"));
+    let json: serde_json::Value = serde_json::from_str(&Summary::new(&plan, &records).to_json()).unwrap();
+    assert_eq!(json["comparisons"][0]["values"]["goodput_in_order_bps"]["verdict"], "withheld");
+    assert_eq!(json["cases"][1]["faulty_runs"], 1);
+    // Nor if it is the baseline that is faulty.
+    records[0].faults.push("interrupted".into());
+    assert!(!Summary::new(&plan, &records).to_text().contains("larger than"));
+}
+
+#[test]
+fn one_seed_has_no_intervals() {
+    let plan = plan("");
+    let plan = Plan { seeds: vec![1], ..plan };
+    let text = Summary::new(&plan, &records(&plan)).to_text();
+    assert!(text.contains("one seed, so without intervals") && !text.contains("1 seeds"), "{text}");
 }
 
 #[test]

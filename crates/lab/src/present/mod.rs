@@ -5,12 +5,14 @@
 //! sweep, csv   a sweep as text, JSON and comma-separated values
 //! report       a run or a sweep as one HTML file with plots
 //! claims       what the papers say beside what is measured, with a verdict
+//! evidence     what of a sweep's runs may be compared
 //! metric       the values that people compare
 //! wording      numbers as people read them
 //! ```
 
 pub mod claims;
 mod csv;
+mod evidence;
 mod metric;
 mod relays;
 pub mod report;

@@ -7,9 +7,10 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
 use serde::Serialize;
 
+use super::evidence::Evidence;
 use super::metric::{METRICS, Metric};
 use crate::measure::statistics::{Interval, Paired, Verdict};
-use crate::run::sweep::{Case, Manifest, Plan, Record, Samples, described, numbers, samples, sorted};
+use crate::run::sweep::{Case, Manifest, Plan, Record, described, numbers, sorted};
 
 /// A sweep in numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +25,9 @@ pub struct Summary {
     pub comparisons: Vec<Comparison>,
     /// Runs with faults: variant, point, seed and the first fault.
     pub faulty: Vec<Faulty>,
+    /// What has to be known of the runs to read the table.
+    #[serde(skip)]
+    notes: Vec<String>,
 }
 
 /// A variant at a point.
@@ -33,6 +37,10 @@ pub struct CaseSummary {
     pub variant: String,
     /// Path and value of every field of the grid.
     pub point: Vec<(String, String)>,
+    /// Runs that had faults; they have a part in the means if they began.
+    pub faulty_runs: usize,
+    /// All seeds gave the same run, which counts as one: nothing in it is random.
+    pub identical: bool,
     /// Mean and 95 % interval over the seeds, by name.
     pub values: BTreeMap<String, Interval>,
 }
@@ -66,18 +74,24 @@ pub struct Faulty {
 impl Summary {
     /// Of the records of `plan`, in whatever order they came.
     pub fn new(plan: &Plan, records: &[Record]) -> Self {
-        let samples = samples(plan, records);
-        let cases = plan.cases.iter().zip(&samples).map(|(case, samples)| CaseSummary {
+        let evidence = Evidence::new(plan, records);
+        let cases = plan.cases.iter().enumerate().map(|(number, case)| CaseSummary {
             variant: case.variant.clone(),
             point: case.point.clone(),
-            values: samples.iter().filter_map(|(name, values)| Some((name.clone(), interval(values)?))).collect(),
+            faulty_runs: evidence.runs(number).faulty,
+            identical: evidence.runs(number).identical,
+            values: evidence.samples[number]
+                .keys()
+                .filter_map(|name| Some((name.clone(), evidence.interval(number, name)?)))
+                .collect(),
         });
         Self {
             manifest: Manifest::new(plan),
             seeds: plan.seeds.clone(),
             cases: cases.collect(),
-            comparisons: comparisons(plan, &samples),
+            comparisons: comparisons(plan, &evidence),
             faulty: faulty(plan, records),
+            notes: notes(plan, &evidence),
         }
     }
 
@@ -105,7 +119,8 @@ impl Summary {
             let cells = shown
                 .iter()
                 .map(|(metric, _)| case.values.get(metric.name).map_or("-".into(), |value| show(metric, value)));
-            table.add_row([case.variant.clone(), point(&case.point)].into_iter().chain(cells));
+            let mark = if case.faulty_runs > 0 { " *" } else { "" };
+            table.add_row([format!("{}{mark}", case.variant), point(&case.point)].into_iter().chain(cells));
         }
         (2..shown.len() + 2).for_each(|index| {
             if let Some(column) = table.column_mut(index) {
@@ -114,7 +129,12 @@ impl Summary {
         });
         let (name, seeds) = (&self.manifest.scenario, self.seeds.len());
         let sets: String = self.manifest.overrides.iter().map(|change| format!(", with {change}")).collect();
-        format!("{name}{sets}: means over {seeds} seeds, with 95 % intervals\n{table}\n{}", self.compared())
+        let over = match seeds {
+            1 => "one seed, so without intervals".into(),
+            _ => format!("means over {seeds} seeds, with 95 % intervals"),
+        };
+        let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
+        format!("{name}{sets}: {over}\n{table}\n{notes}{}", self.compared())
     }
 
     fn compared(&self) -> String {
@@ -125,7 +145,7 @@ impl Summary {
                 let verdict = match paired.verdict {
                     Verdict::Larger => "larger",
                     Verdict::Smaller => "smaller",
-                    Verdict::Undecided => continue,
+                    Verdict::Undecided | Verdict::Withheld => continue,
                 };
                 let (variant, baseline) = (&comparison.variant, &comparison.baseline);
                 let times = paired.ratio.map_or(String::new(), |ratio| format!(", {:.3} times", ratio.mean));
@@ -143,18 +163,13 @@ fn tells(case: &CaseSummary, metric: &Metric) -> bool {
     case.values.get(metric.name).is_some_and(|interval| interval.mean != 0.0)
 }
 
-/// In the order of seeds, so that the same records give the same sums.
-fn interval(values: &BTreeMap<u64, f64>) -> Option<Interval> {
-    Interval::of(&values.values().copied().collect::<Vec<_>>())
-}
-
-fn comparisons(plan: &Plan, samples: &[Samples]) -> Vec<Comparison> {
+fn comparisons(plan: &Plan, evidence: &Evidence) -> Vec<Comparison> {
     let numbers = numbers(plan);
-    let of_case = |(case, own): (&Case, &Samples)| {
+    let of_case = |(number, case): (usize, &Case)| {
         let baseline = numbers.get(&(plan.baseline.as_str(), case.point.as_slice())).copied();
         let baseline = baseline.filter(|_| case.variant != plan.baseline)?;
-        let values =
-            own.iter().filter_map(|(name, new)| Some((name.clone(), paired(new, samples[baseline].get(name)?)?)));
+        let names = evidence.samples[number].keys();
+        let values = names.filter_map(|name| Some((name.clone(), evidence.paired(number, baseline, name)?.0)));
         Some(Comparison {
             variant: case.variant.clone(),
             baseline: plan.baseline.clone(),
@@ -162,14 +177,26 @@ fn comparisons(plan: &Plan, samples: &[Samples]) -> Vec<Comparison> {
             values: values.collect(),
         })
     };
-    plan.cases.iter().zip(samples).filter_map(of_case).collect()
+    plan.cases.iter().enumerate().filter_map(of_case).collect()
 }
 
-/// On the seeds that both have.
-fn paired(new: &BTreeMap<u64, f64>, old: &BTreeMap<u64, f64>) -> Option<Paired> {
-    let both = new.iter().filter_map(|(seed, new)| Some((*new, *old.get(seed)?)));
-    let (new, old): (Vec<f64>, Vec<f64>) = both.unzip();
-    Paired::compare(&new, &old)
+/// A line for each case with faulty runs, and one on runs that are the same.
+fn notes(plan: &Plan, evidence: &Evidence) -> Vec<String> {
+    let name = |number: usize| {
+        let case = &plan.cases[number];
+        format!("{}{}", case.variant, described(&case.point))
+    };
+    let on_faults = |number: usize| {
+        let runs = evidence.runs(number);
+        let fault = runs.fault.as_ref()?;
+        let (faulty, all) = (runs.faulty, runs.runs);
+        Some(format!(
+            "* {}: {faulty} of {all} runs had faults, so there is no verdict on it; the first: {fault}",
+            name(number)
+        ))
+    };
+    let faults = (0..plan.cases.len()).filter_map(on_faults);
+    evidence.note_on_identical().into_iter().chain(faults).collect()
 }
 
 fn faulty(plan: &Plan, records: &[Record]) -> Vec<Faulty> {

@@ -21,7 +21,10 @@ impl Interval {
     /// Of `sample`; `None` if it is empty.
     pub fn of(sample: &[f64]) -> Option<Self> {
         let (count, mean) = (sample.len(), mean(sample)?);
-        let standard_deviation = standard_deviation(sample);
+        // A sum of equal values may be rounded: what is the same every time has no width for that.
+        let is_constant = sample.iter().all(|value| *value == sample[0]);
+        let mean = if is_constant { sample[0] } else { mean };
+        let standard_deviation = standard_deviation(sample).map(|deviation| if is_constant { 0.0 } else { deviation });
         let t = t_quantile(CONFIDENCE, count as u64 - 1);
         let half_width = standard_deviation.zip(t).map(|(deviation, t)| t * deviation / (count as f64).sqrt());
         Some(Self { count, mean, standard_deviation, half_width })
@@ -82,6 +85,14 @@ mod tests {
         assert!((p_value - 0.002_833).abs() < 1e-6, "{p_value}");
         let of = |sample: &[f64]| Interval::of(sample).and_then(|interval| interval.p_value());
         assert_eq!((of(&[1.0]), of(&[2.0, 2.0]), of(&[0.0, 0.0])), (None, Some(0.0), Some(1.0)));
+    }
+
+    /// Ten times 0.1 add up to a little less than 1.
+    #[test]
+    fn what_is_the_same_every_time_has_no_width() {
+        assert_ne!([0.1; 10].iter().sum::<f64>() / 10.0, 0.1);
+        let interval = Interval::of(&[0.1; 10]).unwrap();
+        assert_eq!((interval.mean, interval.half_width), (0.1, Some(0.0)));
     }
 
     #[test]

@@ -12,8 +12,10 @@ pub enum Verdict {
     Larger,
     /// The new variant has the smaller mean.
     Smaller,
-    /// The interval of the difference holds zero, or there are too few seeds for one.
+    /// The interval of the difference holds zero, or there are too few seeds for one, or all of them gave the same run.
     Undecided,
+    /// Runs had faults, so that they are no samples of what was to be compared.
+    Withheld,
 }
 
 /// A paired comparison of a new variant with an old one, seed by seed: what a seed does to both cancels.
@@ -47,6 +49,11 @@ impl Paired {
             smaller: pairs().filter(|(new, old)| new < old).count(),
             verdict: verdict(&difference),
         })
+    }
+
+    /// The same without a verdict.
+    pub fn withheld(self) -> Self {
+        Self { verdict: Verdict::Withheld, ..self }
     }
 }
 

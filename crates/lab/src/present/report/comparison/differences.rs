@@ -12,6 +12,7 @@ const OPEN_ROWS_MAX: usize = 12;
 /// One comparison.
 struct Row {
     variant: usize,
+    case: usize,
     point: String,
     paired: Paired,
     differences: Vec<f64>,
@@ -47,7 +48,7 @@ fn rows_of(view: &Comparison<'_>, metric: &Metric) -> Vec<Row> {
         let baseline = column.cases[view.layout.baseline];
         for (variant, &case) in column.cases.iter().enumerate().filter(|(_, case)| **case != baseline) {
             if let Some((paired, differences)) = view.paired(case, baseline, metric) {
-                rows.push(Row { variant, point: point.clone(), paired, differences });
+                rows.push(Row { variant, case, point: point.clone(), paired, differences });
             }
         }
     }
@@ -69,10 +70,11 @@ fn html(view: &Comparison<'_>, metric: &Metric, axis: &Axis, row: &Row) -> Strin
     let point = view.layout.axis.map_or(String::new(), |_| format!("<td class=\"name\">{}</td>", escape(&row.point)));
     let (class, verdict) = verdict(metric, paired);
     format!(
-        "<tr><th scope=\"row\">{}{}</th>{point}<td class=\"plot\">{}</td><td>{} {}</td><td>{interval}</td><td>{ratio}</td>\
+        "<tr><th scope=\"row\">{}{}{}</th>{point}<td class=\"plot\">{}</td><td>{} {}</td><td>{interval}</td><td>{ratio}</td>\
          <td>{} of {}</td><td><span class=\"chip {class}\">{verdict}</span></td></tr>",
         mark::swatch(row.variant),
         escape(view.layout.variants[row.variant]),
+        view.fault_mark(row.case),
         rows::picture(axis, row.variant, &paired.difference, &row.differences),
         number(paired.difference.mean),
         unit.name,
@@ -90,7 +92,8 @@ pub(super) fn verdict(metric: &Metric, paired: &Paired) -> (&'static str, &'stat
         (Verdict::Larger, Better::Less) => ("bad", "larger: worse"),
         (Verdict::Larger, Better::Neither) => ("", "larger"),
         (Verdict::Smaller, Better::Neither) => ("", "smaller"),
-        (Verdict::Undecided, _) if paired.difference.count < 2 => ("", "too few seeds"),
+        (Verdict::Withheld, _) => ("", "none: faulty runs"),
+        (Verdict::Undecided, _) if paired.difference.count < 2 => ("", "none: one run each"),
         (Verdict::Undecided, _) if paired.larger + paired.smaller == 0 => ("", "the same"),
         (Verdict::Undecided, _) => ("", "no difference shown"),
     }
@@ -119,7 +122,8 @@ mod tests {
         assert_eq!(verdict(goodput, &paired(&[2.0, 3.0, 4.1])), ("good", "larger: better"));
         assert_eq!(verdict(outages, &paired(&[2.0, 3.0, 4.1])), ("bad", "larger: worse"));
         assert_eq!(verdict(goodput, &paired(&[1.0, 2.0, 3.0])), ("", "the same"));
-        assert_eq!(verdict(goodput, &paired(&[2.0])), ("", "too few seeds"));
+        assert_eq!(verdict(goodput, &paired(&[2.0])), ("", "none: one run each"));
+        assert_eq!(verdict(goodput, &paired(&[2.0, 3.0, 4.1]).withheld()), ("", "none: faulty runs"));
         assert_eq!(verdict(goodput, &paired(&[9.0, 0.0, 3.0])), ("", "no difference shown"));
     }
 }

@@ -22,8 +22,9 @@ mod rows;
 use super::html::escape;
 use super::{HALF, WIDE, changed, document};
 use crate::measure::statistics::{Interval, Paired};
+use crate::present::evidence::Evidence;
 use crate::present::metric::{METRICS, Metric};
-use crate::run::sweep::{Plan, Record, Samples, numbers, samples, sorted};
+use crate::run::sweep::{Plan, Record, Samples, numbers, sorted};
 use axis::Axis;
 use dots::Picture;
 use layout::{Layout, Panel};
@@ -38,6 +39,7 @@ pub fn render(plan: &Plan, records: &[Record]) -> String {
     let sections = [
         view.heading(),
         view.figures(),
+        view.identical(),
         not_run::section(&view),
         overview::section(&view),
         view.shown.iter().map(|metric| view.metric(metric)).collect(),
@@ -54,37 +56,47 @@ struct Comparison<'a> {
     layout: Layout<'a>,
     /// In the order of cases and seeds.
     records: Vec<&'a Record>,
-    /// By case.
-    samples: Vec<Samples>,
+    evidence: Evidence,
     /// Metrics in which something differs.
     shown: Vec<&'static Metric>,
 }
 
 impl<'a> Comparison<'a> {
     fn new(plan: &'a Plan, records: &'a [Record]) -> Self {
-        let samples = samples(plan, records);
-        let shown = METRICS.iter().filter(|metric| differs(&samples, metric)).collect();
+        let evidence = Evidence::new(plan, records);
+        let shown = METRICS.iter().filter(|metric| differs(&evidence.samples, metric)).collect();
         let seeds = |record: &&Record| plan.seeds.contains(&record.seed);
         let records = sorted(plan, records).into_iter().filter(seeds).collect();
-        Self { plan, layout: Layout::new(plan), records, samples, shown }
+        Self { plan, layout: Layout::new(plan), records, evidence, shown }
     }
 
     /// Value of each seed of a case.
     fn seeds(&self, case: usize, metric: &Metric) -> impl Iterator<Item = (&u64, &f64)> {
-        self.samples[case].get(metric.name).into_iter().flatten()
+        self.evidence.samples[case].get(metric.name).into_iter().flatten()
     }
 
     fn interval(&self, case: usize, metric: &Metric) -> Option<Interval> {
-        Interval::of(&self.seeds(case, metric).map(|(_, value)| *value).collect::<Vec<_>>())
+        self.evidence.interval(case, metric.name)
     }
 
     /// The comparison of two cases, and the difference on each seed.
     fn paired(&self, case: usize, baseline: usize, metric: &Metric) -> Option<(Paired, Vec<f64>)> {
-        let old = self.samples[baseline].get(metric.name)?;
-        let both = self.seeds(case, metric).filter_map(|(seed, new)| Some((*new, *old.get(seed)?)));
-        let (new, old): (Vec<f64>, Vec<f64>) = both.unzip();
-        let differences = new.iter().zip(&old).map(|(new, old)| new - old).collect();
-        Some((Paired::compare(&new, &old)?, differences))
+        self.evidence.paired(case, baseline, metric.name)
+    }
+
+    /// What marks a case whose runs had faults: the section on them says why.
+    fn fault_mark(&self, case: usize) -> String {
+        let runs = self.evidence.runs(case);
+        if runs.faulty == 0 {
+            return String::new();
+        }
+        format!("<span title=\"{} of {} runs had faults\"> *</span>", runs.faulty, runs.runs)
+    }
+
+    /// That seeds gave the same run, if they did.
+    fn identical(&self) -> String {
+        let note = self.evidence.note_on_identical();
+        note.map_or(String::new(), |note| format!("<p class=\"note\">Note: {}.</p>", escape(&note)))
     }
 
     /// The records with a course, by case.
@@ -156,9 +168,10 @@ impl<'a> Comparison<'a> {
             let seeds: Vec<f64> = self.seeds(*case, metric).map(|(_, value)| *value).collect();
             let number = |value: Option<f64>| value.map_or("-".into(), |value| axis::number(value, axis.unit));
             format!(
-                "<tr><th scope=\"row\">{}{}</th><td class=\"plot\">{}</td><td>{} {}</td><td>± {}</td><td>{}</td><td>{}</td></tr>",
+                "<tr><th scope=\"row\">{}{}{}</th><td class=\"plot\">{}</td><td>{} {}</td><td>± {}</td><td>{}</td><td>{}</td></tr>",
                 mark::swatch(variant),
                 escape(self.layout.variants[variant]),
+                self.fault_mark(*case),
                 rows::picture(&axis, variant, &interval, &seeds),
                 number(Some(interval.mean)),
                 axis.unit.name,
@@ -207,7 +220,7 @@ impl<'a> Comparison<'a> {
             let half = interval
                 .half_width
                 .map_or(String::new(), |half| format!(" <small>± {}</small>", axis::number(half, unit)));
-            format!("<td>{}{half}</td>", axis::number(interval.mean, unit))
+            format!("<td>{}{half}{}</td>", axis::number(interval.mean, unit), self.fault_mark(*case))
         };
         let row = |(name, column): (String, &layout::Column<'_>)| {
             let cells: String = column.cases.iter().map(cell).collect();
@@ -234,8 +247,9 @@ impl<'a> Comparison<'a> {
 
     fn same_everywhere(&self) -> String {
         let level = |metric: &&Metric| {
-            let value = self.samples.iter().find_map(|samples| samples.get(metric.name)?.values().next())?;
-            (!differs(&self.samples, metric)).then(|| format!("{} {}", metric.title, metric.show(*value)))
+            let samples = &self.evidence.samples;
+            let value = samples.iter().find_map(|samples| samples.get(metric.name)?.values().next())?;
+            (!differs(samples, metric)).then(|| format!("{} {}", metric.title, metric.show(*value)))
         };
         let same: Vec<String> = METRICS.iter().filter_map(|metric| level(&metric)).collect();
         if same.is_empty() {

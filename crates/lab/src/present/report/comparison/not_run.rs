@@ -38,7 +38,8 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
     };
     format!(
         "<section class=\"faults\"><h2>What could not be run</h2><p class=\"note\">Runs that did not begin have no part in the \
-         means; those that ended with a fault have.</p><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Variant</th>\
+         means; those that ended with a fault have: they are marked *, and no \
+         verdict is given on them.</p><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Variant</th>\
          <th scope=\"col\">Runs</th><th scope=\"col\" class=\"name\">Why</th></tr></thead><tbody>{rows}</tbody></table></div>{more}</section>"
     )
 }

@@ -29,7 +29,7 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
     let points = if layout.axis.is_some() { " One sign for each point of the grid, in its order." } else { "" };
     format!(
         "<section class=\"overview\"><h2>What the seeds say</h2><p class=\"note\">Against {}, on the same seeds: ▲ larger, \
-         ▼ smaller, at 95 %; · where the interval of the difference holds zero.{points} On a pale bed: better; on a dark one: worse. At \
+         ▼ smaller, at 95 %; · where the interval of the difference holds zero; * no verdict, since runs had faults.{points} On a pale bed: better; on a dark one: worse. At \
          95 % one sign in twenty may stand where nothing differs.</p><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Metric</th>\
          <th scope=\"col\">{}{}, mean</th>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>",
         escape(layout.variants[baseline]),
@@ -68,6 +68,7 @@ fn cell(view: &Comparison<'_>, metric: &Metric, variant: usize) -> String {
             Verdict::Larger => "▲",
             Verdict::Smaller => "▼",
             Verdict::Undecided => "·",
+            Verdict::Withheld => "*",
         };
         all += 1;
         counts[0] += usize::from(class == "good");
@@ -78,7 +79,7 @@ fn cell(view: &Comparison<'_>, metric: &Metric, variant: usize) -> String {
             escape(&point),
             change(&paired)
         );
-        if view.layout.points() == 1 && paired.verdict != Verdict::Undecided {
+        if view.layout.points() == 1 && matches!(paired.verdict, Verdict::Larger | Verdict::Smaller) {
             signs += &change(&paired);
         }
     }

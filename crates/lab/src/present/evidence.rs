@@ -1,0 +1,96 @@
+//! What the runs of a sweep show: means by case, and comparisons of two cases, as far as the runs allow any.
+//!
+//! Runs with faults are no samples of what was to be measured, so nothing is concluded from them. Where nothing in a scenario is
+//! random, all seeds give the same run: it is one, however often it was made.
+
+use crate::measure::statistics::{Interval, Paired};
+use crate::run::sweep::{Plan, Record, Samples, numbers, samples, sorted};
+
+/// The values of a sweep, and what they are worth. Cases are those of the plan.
+pub(super) struct Evidence {
+    /// By case.
+    pub samples: Vec<Samples>,
+    cases: Vec<CaseRuns>,
+}
+
+/// The runs of a case.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CaseRuns {
+    /// How many there are.
+    pub runs: usize,
+    /// How many of them had faults.
+    pub faulty: usize,
+    /// The first fault.
+    pub fault: Option<String>,
+    /// There are several, and they are the same to the last bit.
+    pub identical: bool,
+}
+
+impl Evidence {
+    /// Of the records of `plan`, in whatever order they came.
+    pub fn new(plan: &Plan, records: &[Record]) -> Self {
+        let numbers = numbers(plan);
+        let mut by_case: Vec<Vec<&Record>> = vec![Vec::new(); plan.cases.len()];
+        for record in sorted(plan, records).into_iter().filter(|record| plan.seeds.contains(&record.seed)) {
+            if let Some(case) = numbers.get(&(record.variant.as_str(), record.point.as_slice())) {
+                by_case[*case].push(record);
+            }
+        }
+        let cases = by_case.iter().map(|records| CaseRuns::new(records)).collect();
+        Self { samples: samples(plan, records), cases }
+    }
+
+    /// The runs of a case.
+    pub fn runs(&self, case: usize) -> &CaseRuns {
+        &self.cases[case]
+    }
+
+    /// The mean of a value over the seeds, with its interval.
+    pub fn interval(&self, case: usize, name: &str) -> Option<Interval> {
+        let mut values: Vec<f64> = self.samples[case].get(name)?.values().copied().collect();
+        if self.cases[case].identical {
+            values.truncate(1);
+        }
+        Interval::of(&values)
+    }
+
+    /// The comparison of two cases on the seeds that both have, and the difference on each seed.
+    pub fn paired(&self, case: usize, baseline: usize, name: &str) -> Option<(Paired, Vec<f64>)> {
+        let (new, old) = (self.samples[case].get(name)?, self.samples[baseline].get(name)?);
+        let mut both: Vec<_> = new.iter().filter_map(|(seed, new)| Some((*new, *old.get(seed)?))).collect();
+        if [case, baseline].iter().all(|case| self.cases[*case].identical) {
+            both.truncate(1);
+        }
+        let (new, old): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
+        let differences = new.iter().zip(&old).map(|(new, old)| new - old).collect();
+        let paired = Paired::compare(&new, &old)?;
+        let is_faulty = [case, baseline].iter().any(|case| self.cases[*case].faulty > 0);
+        Some((if is_faulty { paired.withheld() } else { paired }, differences))
+    }
+
+    /// That cases gave the same run with all seeds, in words; `None` if none did.
+    pub fn note_on_identical(&self) -> Option<String> {
+        let same = self.cases.iter().filter(|runs| runs.identical && runs.faulty == 0).count();
+        match self.cases.len() {
+            _ if same == 0 => None,
+            all if all == same => Some(
+                "all seeds gave the same run: nothing in this scenario is random, so there are neither intervals nor verdicts".into(),
+            ),
+            all => Some(format!("all seeds gave the same run in {same} of {all} rows, those without an interval: nothing in them is random")),
+        }
+    }
+}
+
+impl CaseRuns {
+    /// Of the records of one case.
+    fn new(records: &[&Record]) -> Self {
+        let gave = |record: &Record| (record.values.clone(), record.course.clone(), record.goodput_points_bps.clone());
+        let began = records.iter().all(|record| !record.values.is_empty());
+        Self {
+            runs: records.len(),
+            faulty: records.iter().filter(|record| !record.faults.is_empty()).count(),
+            fault: records.iter().find_map(|record| record.faults.first().cloned()),
+            identical: began && records.len() > 1 && records.iter().all(|record| gave(record) == gave(records[0])),
+        }
+    }
+}
