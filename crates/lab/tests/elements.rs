@@ -38,6 +38,24 @@ fn packets_are_reordered_duplicated_and_corrupted() {
     assert!(lost(&corrupted) > 2 && corrupted.totals.retransmitted_packets > 2, "{}", lost(&corrupted));
 }
 
+/// Copies wait for the link as all packets do, and one that is dropped is no loss.
+#[test]
+fn copies_take_their_turn_on_the_link_and_are_no_losses() {
+    let bulk = ["workload={ kind = 'bulk' }", "duration=10 s"];
+    let results = run(&[&bulk[..], &["relays[*].cellular.duplicate=100 %"]].concat());
+    assert!(results.totals.aggregate_throughput_bps < 8e6, "{} bit/s", results.totals.aggregate_throughput_bps);
+    // One packet at a time, and of each pair the second finds no room at the Wi-Fi.
+    let one_by_one = [
+        "connection.receive_buffer=1500 B",
+        "relays[*].cellular.rate=100 Mbit/s",
+        "relays[*].cellular.duplicate=100 %",
+        "relays[*].wifi={ rate = '1 Mbit/s', queue = '1 packet' }",
+    ];
+    let results = run(&[&bulk[..], &one_by_one].concat());
+    let lost: u64 = results.subflows.iter().map(|subflow| subflow.lost_packets).sum();
+    assert!(lost * 20 < results.totals.data_packets, "{lost} of {}", results.totals.data_packets);
+}
+
 #[test]
 fn the_way_back_has_its_own() {
     let corrupted = run(&["relays[*].cellular.uplink.corrupt=10 %"]);

@@ -309,7 +309,7 @@ impl Network {
         let taken = link.take(packet, now);
         let due = link.due();
         if let Err(packet) = taken {
-            vertex.counters.drop_one(packet.wire_len(), DropCause::QueueFull);
+            vertex.counters.drop_packet(&packet, DropCause::QueueFull);
             self.pool.recycle(packet);
         }
         if due <= now {
@@ -440,7 +440,7 @@ impl Network {
 
     #[cold]
     fn discard(&mut self, at: VertexId, packet: Packet, cause: DropCause) {
-        self.vertices[at.index()].counters.drop_one(packet.wire_len(), cause);
+        self.vertices[at.index()].counters.drop_packet(&packet, cause);
         self.pool.recycle(packet);
     }
 }
@@ -579,6 +579,23 @@ mod tests {
         assert_eq!(network.backlog(first), Amount { packets: 2, bytes: 2000 });
         assert_eq!(run(&mut network), [(22_000, server), (23_000, server)]);
         assert_eq!(network.counters(second).left, Amount { packets: 2, bytes: 2000 });
+    }
+
+    /// The link serves one packet, and none may wait.
+    #[test]
+    fn a_copy_that_finds_no_room_is_dropped_but_nothing_is_lost() {
+        let mut network = Network::new(1);
+        let (client, server) = (network.add_port(), network.add_port());
+        let twice = network.add_node(Box::new(crate::impairment::Duplicate::new(1.0)));
+        let narrow = network.add_link(link().queue(crate::Queue::packets(1)));
+        network.connect(client.vertex(), twice);
+        network.connect(twice, narrow);
+        network.connect(narrow, server.vertex());
+        (0..2).for_each(|_| network.send(client, packet(1000), Instant::ZERO));
+        let counters = network.counters(narrow);
+        assert_eq!((counters.entered.packets, counters.dropped(DropCause::QueueFull).packets), (4, 3));
+        assert_eq!((counters.lost(DropCause::QueueFull), counters.lost_total()), (1, 1));
+        assert_eq!(run(&mut network).len(), 1);
     }
 
     #[test]

@@ -138,6 +138,8 @@ pub struct Counters {
     /// What left.
     pub left: Amount,
     dropped: [Amount; DropCause::COUNT],
+    /// Packets among the dropped ones that were copies of others.
+    dropped_copies: [u64; DropCause::COUNT],
 }
 
 impl Counters {
@@ -149,6 +151,21 @@ impl Counters {
     /// What was dropped for any cause.
     pub fn dropped_total(&self) -> Amount {
         self.dropped.iter().fold(Amount::default(), |sum, amount| sum + *amount)
+    }
+
+    /// Packets dropped for one cause, without copies that an element on the way had made.
+    pub fn lost(&self, cause: DropCause) -> u64 {
+        self.dropped(cause).packets - self.dropped_copies[cause as usize]
+    }
+
+    /// Packets dropped for any cause, likewise.
+    pub fn lost_total(&self) -> u64 {
+        self.dropped_total().packets - self.dropped_copies.iter().sum::<u64>()
+    }
+
+    pub(crate) fn drop_packet(&mut self, packet: &Packet, cause: DropCause) {
+        self.drop_one(packet.wire_len(), cause);
+        self.dropped_copies[cause as usize] += u64::from(packet.is_copy());
     }
 
     pub(crate) fn drop_one(&mut self, wire_len: u32, cause: DropCause) {

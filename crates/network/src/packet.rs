@@ -22,6 +22,8 @@ struct Held {
     wire_len: u32,
     /// Vertices passed: no packet goes in a circle for ever.
     hops: u8,
+    /// One of two that an element made of one.
+    is_copy: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -33,7 +35,7 @@ enum Content {
 
 impl Packet {
     fn new(content: Content, wire_len: u32) -> Self {
-        Self(Box::new(Held { content, wire_len, hops: 0 }))
+        Self(Box::new(Held { content, wire_len, hops: 0, is_copy: false }))
     }
 
     /// A packet in memory of its own. [`PacketPool::segment`] avoids the allocation.
@@ -188,7 +190,12 @@ impl Packet {
 
     /// A second copy, with memory of its own.
     pub fn duplicate(&self) -> Self {
-        Self(self.0.clone())
+        Self(Box::new(Held { is_copy: true, ..(*self.0).clone() }))
+    }
+
+    /// Whether it is such a copy: nothing is lost with it that was sent.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.0.is_copy
     }
 }
 
@@ -254,7 +261,7 @@ impl PacketPool {
             return None;
         }
         packet.0.wire_len = segment.emitted_len() as u32;
-        packet.0.hops = 0;
+        (packet.0.hops, packet.0.is_copy) = (0, false);
         self.free.pop()
     }
 
@@ -268,7 +275,8 @@ impl PacketPool {
     /// A packet that holds a datagram.
     pub fn datagram(&mut self, datagram: Datagram) -> Packet {
         let Some(mut packet) = self.free_datagrams.pop() else { return Packet::from_datagram(datagram) };
-        *packet.0 = Held { content: Content::Datagram(datagram), wire_len: datagram.wire_len(), hops: 0 };
+        *packet.0 =
+            Held { content: Content::Datagram(datagram), wire_len: datagram.wire_len(), hops: 0, is_copy: false };
         packet
     }
 

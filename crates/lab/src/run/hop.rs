@@ -80,8 +80,8 @@ impl Hop {
     pub fn towards_destination(&self, network: &Network) -> (Amount, Drops) {
         let [first, last] = [self.down_in, self.down_out].map(|vertex| network.counters(vertex));
         let drops = |counters: &Counters| Drops {
-            lost: counters.dropped_total().packets,
-            queue_full: counters.dropped(DropCause::QueueFull).packets,
+            lost: counters.lost_total(),
+            queue_full: counters.lost(DropCause::QueueFull),
         };
         match self.kind {
             HopKind::Sender => (first.entered, drops(first)),
@@ -98,7 +98,7 @@ impl Hop {
     }
 }
 
-/// Packets that did not get through.
+/// Packets that did not get through; copies that the path had made of others are none.
 pub(super) struct Drops {
     /// For any cause.
     pub lost: u64,

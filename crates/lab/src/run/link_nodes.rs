@@ -36,15 +36,19 @@ pub fn narrow(narrow: Narrow) -> NarrowHop {
     if narrow.silent { hop.silent() } else { hop }
 }
 
-/// Adds what impairs one direction, in order, none of it connected yet.
+/// Adds what sends packets twice, if anything does. It stands before the link, where copies take their turn as all packets do: behind
+/// it the link would carry more than its rate.
+pub fn duplicate(network: &mut Network, impairments: &Impairments) -> Option<VertexId> {
+    let Text(probability) = impairments.duplicate?;
+    Some(network.add_node(Box::new(Duplicate::new(probability.value()))))
+}
+
+/// Adds what impairs one direction behind the link, in order, none of it connected yet.
 pub fn impair(network: &mut Network, impairments: &Impairments, outages: &[Outage]) -> Vec<VertexId> {
     let mut chain = Vec::new();
     let mut add = |node: Box<dyn Node>| chain.push(network.add_node(node));
     if let Some(reorder) = impairments.reorder {
         add(Box::new(impairment::Reorder::new(reorder.probability.value(), reorder.delay)));
-    }
-    if let Some(Text(probability)) = impairments.duplicate {
-        add(Box::new(Duplicate::new(probability.value())));
     }
     if let Some(Text(probability)) = impairments.corrupt {
         add(Box::new(Corrupt::new(probability.value(), Detection::Detected)));

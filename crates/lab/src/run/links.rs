@@ -10,8 +10,8 @@ use units::{Instant, Rate};
 use super::hop::Hop;
 use super::inputs::bottleneck_trace;
 use super::{RunError, rate_trace};
-use crate::run::link_nodes::{self, impair, loss, of_one_way, queue};
-use crate::scenario::{self, Deed, Middlebox, Narrow, Scenario, TextOr, value_of};
+use crate::run::link_nodes::{self, duplicate, impair, loss, of_one_way, queue};
+use crate::scenario::{self, Deed, Impairments, Middlebox, Narrow, Scenario, TextOr, value_of};
 
 /// The cellular links of relay `index`.
 pub(super) fn cellular(network: &mut Network, scenario: &Scenario, index: usize) -> Result<Hop, RunError> {
@@ -47,8 +47,8 @@ pub(super) fn bottleneck(network: &mut Network, scenario: &Scenario, link: &scen
 fn both_ways(network: &mut Network, link: &scenario::Link, trace: Option<Trace>, source: IpAddr) -> Hop {
     let (down, up) = (network.add_link(downlink(link, trace)), network.add_link(uplink(link)));
     let (narrow_down, narrow_up) = (link.narrow_down(), link.narrow_up());
-    let down_in = narrow_down.map_or(down, |narrow| add_entry(network, narrow, down));
-    let up_in = narrow_up.map_or(up, |narrow| add_entry(network, narrow, up));
+    let down_in = before(network, &link.impairments(), narrow_down, down);
+    let up_in = before(network, &link.uplink.impairments(), narrow_up, up);
     let (narrow_down, narrow_up) = (narrow_down.is_some(), narrow_up.is_some());
     let mut behind = impair(network, &link.impairments(), &link.outages);
     let mut behind_up = impair(network, &link.uplink.impairments(), &link.outages);
@@ -70,6 +70,14 @@ fn both_ways(network: &mut Network, link: &scenario::Link, trace: Option<Trace>,
         })
     });
     Hop { down_in, up_in, down_between: behind, down_out, up_out, narrow_down, narrow_up, ..Hop::links(down, up) }
+}
+
+/// What packets pass before `link`: gives where they enter.
+fn before(network: &mut Network, impairments: &Impairments, narrow: Option<Narrow>, link: VertexId) -> VertexId {
+    let duplicate = duplicate(network, impairments);
+    duplicate.into_iter().for_each(|node| network.connect(node, link));
+    let entry = duplicate.unwrap_or(link);
+    narrow.map_or(entry, |narrow| add_entry(network, narrow, entry))
 }
 
 /// What measures the packets before `link`: gives where they enter, and where the answers to those that are too large leave.

@@ -22,12 +22,12 @@ pub struct Reorder {
     pub delay: Duration,
 }
 
-/// What one direction of a link does to packets behind it.
+/// What one direction of a link does to packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Impairments {
     /// Packets held back.
     pub reorder: Option<Reorder>,
-    /// Packets sent twice.
+    /// Packets that enter it twice.
     pub duplicate: Option<Text<Probability>>,
     /// Packets with a bit flipped, which checksums notice.
     pub corrupt: Option<Text<Probability>>,

@@ -41,7 +41,7 @@ pub struct Link {
     /// Packets towards the destination held back, so that others overtake them; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
-    /// Packets towards the destination sent twice; none by default.
+    /// Packets towards the destination sent twice, both over the link; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Probability>>")]
     pub duplicate: Option<Text<Probability>>,
@@ -246,7 +246,7 @@ pub struct Uplink {
     /// Packets held back, so that others overtake them; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
-    /// Packets sent twice; none by default.
+    /// Packets sent twice, both over the link; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Probability>>")]
     pub duplicate: Option<Text<Probability>>,

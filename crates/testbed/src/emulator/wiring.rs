@@ -116,8 +116,9 @@ fn add_way(
     switch: &Switch,
     label: Label<'_>,
 ) -> Result<Vec<VertexId>> {
-    let mut chain = vec![network.add_link(link(way, label)?)];
     let impairments = Impairments { reorder: way.reorder, duplicate: way.duplicate, corrupt: way.corrupt };
+    let mut chain: Vec<VertexId> = link_nodes::duplicate(network, &impairments).into_iter().collect();
+    chain.push(network.add_link(link(way, label)?));
     chain.extend(link_nodes::impair(network, &impairments, &spec.outages));
     chain.push(network.add_node(Box::new(switch.clone())));
     Ok(chain)

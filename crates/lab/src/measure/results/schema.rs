@@ -153,7 +153,8 @@ pub struct SubflowSeries {
     pub cwnd_bytes: Vec<u64>,
     /// The source's smoothed round-trip time at the end of the window; null before the first sample.
     pub srtt_s: Vec<Option<f64>>,
-    /// Share of the packets towards the destination that the path dropped; null if none entered it.
+    /// Share of the packets towards the destination that the two hops of the path dropped, as in [`SubflowResults::lost_packets`]; null if none
+    /// entered them.
     pub loss_ratio: Vec<Option<f64>>,
 }
 
@@ -184,11 +185,12 @@ pub struct SubflowResults {
     pub retransmitted_packets: u64,
     /// Payload octets of the retransmissions.
     pub retransmitted_bytes: u64,
-    /// Packets the path dropped on the way to the destination, for any reason.
+    /// Packets that the two hops of the path, cellular and Wi-Fi, dropped on the way to the destination, for any reason and whoever sent
+    /// them. Not what is dropped elsewhere (at a bottleneck, on a cell's core wire, by the relay itself), nor copies by `duplicate`.
     pub lost_packets: u64,
     /// Of these, those that found a queue full.
     pub queue_drop_packets: u64,
-    /// Lost packets over all packets that entered the path.
+    /// Lost packets over all packets that entered these hops.
     pub loss_ratio: f64,
     /// Mean of the smoothed round-trip time over all windows.
     pub mean_rtt_s: Option<f64>,
