@@ -1,5 +1,8 @@
 //! Contradictions, absurd values and damaged traces: a clear mistake, or a well-defined run.
 
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
+
 use lab::run::{check_inputs, run};
 use lab::scenario::{Override, Scenario, load, load_file};
 
@@ -283,6 +286,21 @@ fn a_trace_with_a_gap_is_an_outage() {
     // A packet every 10 ms, but none from 1 to 3 s; then from the start again.
     let times = (1..=100).chain(300..=400).map(|count: u32| format!("{}\n", count * 10));
     with_trace(times.collect::<String>().as_bytes()).unwrap();
+}
+
+/// Neither a device, which never ends, nor a socket is a trace or something to send; what a shell pipes is.
+#[test]
+fn what_is_neither_a_file_nor_a_pipe_is_not_read() {
+    let trace = |path: &str| format!("relays[0].cellular.rate={{ trace = \"{path}\" }}");
+    let file = |path: &str| format!("workload={{ kind = \"file\", path = \"{path}\" }}");
+    for change in [trace("/dev/zero"), file("/dev/zero")] {
+        let mistakes = check_inputs(&read(&[&change]).unwrap());
+        assert!(mistakes.len() == 1 && mistakes[0].contains("it is neither a file nor a pipe"), "{mistakes:?}");
+    }
+    let mut shell = Command::new("printf").arg("12\\n").stdout(Stdio::piped()).spawn().unwrap();
+    let piped = format!("/dev/fd/{}", shell.stdout.as_ref().unwrap().as_raw_fd());
+    assert_eq!(check_inputs(&read(&[&trace(&piped)]).unwrap()), [""; 0]);
+    assert!(shell.wait().unwrap().success());
 }
 
 #[test]

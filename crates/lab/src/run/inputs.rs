@@ -1,6 +1,9 @@
 //! What a scenario stands for: the octets to send, and the traces of its links.
 
 use core::net::SocketAddr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -11,7 +14,7 @@ use simulator::traffic::video::{FrameSizes, Viewer};
 use simulator::traffic::{Answers, LiveServer, Pace, Reader, Script};
 use transport::ConnectionConfig;
 use units::text::Text;
-use units::{Duration, Instant, Prng, Rate};
+use units::{ByteCount, Duration, Instant, Prng, Rate};
 
 use super::RunError;
 use super::hosts::EngineHost;
@@ -20,6 +23,9 @@ use crate::scenario::{Hop, Link, Scenario, TextOr, WorkloadKind, drawing};
 
 /// What a paced source may have waiting to be sent. What waits longer would leave in a burst as soon as links recover.
 const BACKLOG: Duration = Duration::from_millis(100);
+
+/// What is read of a pipe.
+const PIPE_BYTES_MAX: u64 = 256_000_000;
 
 /// What the source sends.
 ///
@@ -31,7 +37,7 @@ pub fn workload(scenario: &Scenario) -> Result<Source, RunError> {
     match (workload.kind, &workload.path, workload.size) {
         (WorkloadKind::File, Some(path), _) => {
             let path = scenario.directory.join(path);
-            match std::fs::read(&path) {
+            match read(&path) {
                 Ok(octets) => Ok(Source::Bytes(Bytes::from(octets))),
                 Err(source) => Err(RunError::Unreadable { field: "workload.path".into(), path, source }),
             }
@@ -129,6 +135,25 @@ fn trace_of(scenario: &Scenario, link: &Link, field: &str, label: &str) -> Resul
     Ok(model.generator().map(|generator| generator.generate(seed)))
 }
 
+/// What the file at `path` holds, or what comes out of a pipe: a shell gives one for `<(...)`. Devices never end, and a pipe need not.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let kind = file.metadata()?.file_type();
+    let mut octets = Vec::new();
+    if kind.is_fifo() {
+        file.take(PIPE_BYTES_MAX + 1).read_to_end(&mut octets)?;
+        return match octets.len() as u64 {
+            ..=PIPE_BYTES_MAX => Ok(octets),
+            _ => Err(io::Error::other(format!("more than {} come out of this pipe", ByteCount(PIPE_BYTES_MAX)))),
+        };
+    }
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(io::Error::other("it is neither a file nor a pipe"));
+    }
+    file.read_to_end(&mut octets)?;
+    Ok(octets)
+}
+
 /// The files that `scenario` names, whose contents a run depends on as it does on the scenario.
 pub(super) fn files(scenario: &Scenario) -> Vec<PathBuf> {
     let links = scenario.relays.iter().flat_map(|relay| [relay.link(Hop::Cellular), relay.link(Hop::Wifi)]);
@@ -140,7 +165,8 @@ pub(super) fn files(scenario: &Scenario) -> Vec<PathBuf> {
 }
 
 fn read_trace(path: &Path, field: String) -> Result<Trace, RunError> {
-    match std::fs::read_to_string(path) {
+    let not_text = |_| io::Error::other("it is no text (UTF-8)");
+    match read(path).and_then(|octets| String::from_utf8(octets).map_err(not_text)) {
         Ok(text) => Trace::parse(&text).map_err(|source| RunError::Trace { field, path: path.into(), source }),
         Err(source) => Err(RunError::Unreadable { field, path: path.into(), source }),
     }
