@@ -167,7 +167,7 @@ pub struct Run {
 pub struct Sweep {
     /// The scenario file, or the name of one that ships
     pub scenario: PathBuf,
-    /// Seeds, first and last included: 1..30; by default the scenario's
+    /// Seeds, first and last included: 1..30; by default the scenario's, or 1..10 if it says none
     #[arg(long, value_name = "FIRST..LAST", allow_hyphen_values = true)]
     pub seeds: Option<Seeds>,
     #[command(flatten)]

@@ -304,6 +304,48 @@ fn what_is_neither_a_file_nor_a_pipe_is_not_read() {
 }
 
 #[test]
+fn metrics_without_a_monitor_point_are_refused() {
+    refused("metrics={ period = \"1 h\" }", &["is longer than the run"]);
+    let analysis = "metrics.analysis={ from = \"500 ms\", to = \"1500 ms\" }";
+    refused(analysis, &["has no end of a period of 2 s"]);
+    assert!(read(&["metrics.analysis={ from = \"500 ms\", to = \"2 s\" }"]).is_ok());
+    // The default period says nothing of short runs.
+    assert!(read(&["duration=1 s"]).is_ok());
+}
+
+#[test]
+fn what_the_engine_would_bend_into_shape_is_refused() {
+    for weight in ["-0.1", "1.5", "nan"] {
+        refused(&format!("connection.receiver_centric.lossy_weight={weight}"), &["is no weight", "0.0 to 1.0"]);
+    }
+    refused("connection.receiver_centric.clear_rounds=0", &["write 1 or more"]);
+    assert!(read(&["connection.receiver_centric.lossy_weight=1.0"]).is_ok());
+}
+
+#[test]
+fn words_that_are_nearly_right_are_answered_by_those_that_are() {
+    let names = ["\"shallow\"", "\"medium\"", "\"deep\"", "\"lossless\""];
+    refused("relays[0].cellular.queue=shalow", &names);
+    refused("seed=18446744073709551615", &["is out of range", "write at most 9223372036854775807"]);
+}
+
+#[test]
+fn answers_of_nothing_are_refused() {
+    for answers in ["\"0 B\"", "{ exponential = \"0 B\" }", "{ uniform = [\"0 B\", \"0 B\"] }"] {
+        let mistake = read(&[&format!("workload={{ kind = \"requests\", answers = {answers} }}")]).unwrap_err();
+        assert!(mistake.contains("workload.answers") && mistake.contains("answers of nothing"), "{mistake}");
+    }
+}
+
+/// As many lines of errors as it has lines help nobody.
+#[test]
+fn what_is_no_toml_at_all_is_said_once() {
+    let json = format!("{{\n{}}}\n", "  \"a\": { \"b\": 1 },\n".repeat(40));
+    let mistake = load("x.json", &json, &[]).unwrap_err().to_string();
+    assert!(mistake.lines().count() < 6 && mistake.contains("may be no TOML at all: 41 more lines"), "{mistake}");
+}
+
+#[test]
 fn competition_that_no_relay_tells_is_refused() {
     for rho in ["-5.0", "0.0", "1e300", "nan"] {
         refused(&format!("cooperation.bandwidth_sharing.fixed=[5.0, {rho}]"), &["which no relay tells", "50 at most"]);

@@ -61,8 +61,11 @@ fn row(subflow: &SubflowResults) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// Whether what arrived is what was sent; by SHA-256 where that was asked for.
+/// Whether what arrived, if anything did, is what was sent; by SHA-256 where that was asked for.
 fn integrity(totals: &Totals) -> (&'static str, String) {
+    if totals.delivered_bytes == 0 && totals.source_bytes > 0 {
+        return ("integrity", "nothing arrived".into());
+    }
     let (Some(sent), Some(received)) = (&totals.sha256_source, &totals.sha256_received) else {
         let found = match totals.intact {
             true => "what arrived is what was sent, octet for octet",

@@ -11,6 +11,9 @@ use super::source_map::SourceMap;
 /// Scenarios upon scenarios at most: more are a circle.
 const DEPTH_MAX: usize = 8;
 
+/// Lines of a file with mistakes of syntax that are shown: with more it is something else, and none of them helps.
+const SYNTAX_MISTAKES_MAX: usize = 8;
+
 /// One file: its name, as it was given, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
@@ -72,6 +75,12 @@ fn parse(layer: &Layer) -> Result<Table, LoadError> {
         let mut mistakes: Vec<Mistake> = [&first].into_iter().chain(&all).map(syntax).collect();
         let mut lines = BTreeSet::new();
         mistakes.retain(|mistake| lines.insert(mistake.place.line()));
+        if mistakes.len() > SYNTAX_MISTAKES_MAX {
+            let others = mistakes.len() - 1;
+            mistakes.truncate(1);
+            mistakes[0].remedy =
+                format!("this may be no TOML at all: {others} more lines are wrong. {}", mistakes[0].remedy);
+        }
         LoadError::mistakes(mistakes)
     })
 }

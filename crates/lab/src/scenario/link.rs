@@ -311,7 +311,10 @@ impl FromStr for Queue {
             return Ok(Self::Bytes(*bytes));
         }
         let packets = text.trim().strip_suffix("packets").or_else(|| text.trim().strip_suffix("packet"));
-        let refuse = || format!("{text:?} is not a queue capacity: write it like \"100 packets\" or \"64 kB\"");
+        let refuse = || {
+            let names = QUEUE_PROFILES.map(|(name, _)| format!("{name:?}")).join(", ");
+            format!("{text:?} is not a queue capacity: write it like \"100 packets\" or \"64 kB\", or one of {names}")
+        };
         match packets {
             Some(number) => number.trim_end().parse().map(Self::Packets).map_err(|_| refuse()),
             None => text.parse().map(Self::Bytes).map_err(|_| refuse()),

@@ -13,9 +13,9 @@ pub struct ReceiverCentric {
     pub mode: Mode,
     /// Who bounds what is in flight on a path for which there is a rate.
     pub window: Window,
-    /// Rounds without a blocking in sight after which all paths are used again.
+    /// Rounds without a blocking in sight after which all paths are used again; at least 1.
     pub clear_rounds: u32,
-    /// Weight of the new sample after a round with losses (the paper's vartheta).
+    /// Weight of the new sample after a round with losses (the paper's vartheta), from 0 to 1.
     pub lossy_weight: f64,
 }
 

@@ -41,6 +41,10 @@ impl Shape {
     fn value(&mut self, path: &str, value: &Value, schema: &Json) {
         let alternatives = alternatives(schema);
         let Some(schema) = alternatives.iter().find(|schema| fits(value, schema)) else {
+            let is_integer = alternatives.iter().any(|schema| kind(schema) == Some("integer"));
+            if let Some(number) = value.as_str().filter(|text| is_integer && is_too_large(text)) {
+                return self.refuse(path, format!("{number} is out of range"), format!("write at most {}", i64::MAX));
+            }
             let wanted: Vec<String> = alternatives.iter().map(|schema| wanted(schema)).collect();
             let problem = format!("{} is not {}", described(value), wanted.join(" or "));
             return self.refuse(path, problem, remedy(path, value, &alternatives));
@@ -150,6 +154,11 @@ fn names(schema: &Json) -> Vec<&str> {
     let described = schema["oneOf"].as_array().into_iter().flatten();
     let described = described.flat_map(|one| one["enum"].as_array().into_iter().flatten().chain(one.get("const")));
     plain.chain(described).filter_map(Json::as_str).collect()
+}
+
+/// Whether `text`, which was taken for one as it is no number of TOML, is a whole number that is too large for that.
+fn is_too_large(text: &str) -> bool {
+    text.bytes().all(|octet| octet.is_ascii_digit()) && !text.is_empty() && text.parse::<i64>().is_err()
 }
 
 fn fits(value: &Value, schema: &Json) -> bool {

@@ -8,7 +8,7 @@ use units::{Duration, Rate};
 
 use super::link::highest;
 use super::{Complaint, shortest_window};
-use crate::scenario::{EnergyPrice, Link, RelayMode, Scenario, SelectionMethod, WorkloadKind};
+use crate::scenario::{EnergyPrice, Link, Metrics, RelayMode, Scenario, SelectionMethod, WorkloadKind};
 
 /// Adverts more frequent than this would say nothing: few packets come in such a time.
 const ADVERT_PERIOD_MIN: Duration = Duration::from_millis(10);
@@ -56,6 +56,25 @@ fn check_metrics(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if metrics.analysis.is_some_and(|part| !inside(part)) {
         let remedy = format!("write from before to, and to within the run of {}", scenario.duration);
         found.push(Complaint::new("metrics.analysis", "is no part of the run", remedy));
+        return;
+    }
+    check_monitor_points(scenario, found);
+}
+
+/// Without a monitor point there are no metrics, and nothing that could have been an outage. The default period is for runs of any
+/// length; who writes one, or a window of analysis, means something by it.
+fn check_monitor_points(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let metrics = &scenario.metrics;
+    if let Some(part) = metrics.analysis {
+        let periods = |until: Duration| until.as_nanos() / metrics.period.as_nanos().max(1);
+        if periods(part.from) == periods(part.to) {
+            let problem = format!("has no end of a period of {}, at which metrics are taken", metrics.period);
+            let remedy = "write a longer part of the run, or a shorter metrics.period";
+            found.push(Complaint::new("metrics.analysis", problem, remedy));
+        }
+    } else if metrics.period > scenario.duration && metrics.period != Metrics::default().period {
+        let problem = format!("{} is longer than the run of {}", metrics.period, scenario.duration);
+        found.push(Complaint::new("metrics.period", problem, "write a time from one window up to the run's duration"));
     }
 }
 

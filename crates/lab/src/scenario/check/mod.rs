@@ -130,6 +130,20 @@ fn check_connection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(field, "no segment may be sent", "write 1 or more; 10 is usual (RFC 6928)"));
     }
     check_timers(connection, found);
+    check_receiver_centric(connection, found);
+}
+
+/// What the engine would bend into shape without a word.
+fn check_receiver_centric(connection: &Connection, found: &mut Vec<Complaint>) {
+    let Some(settings) = connection.receiver_centric else { return };
+    if !(0.0..=1.0).contains(&settings.lossy_weight) {
+        let problem = format!("{} is no weight", settings.lossy_weight);
+        found.push(Complaint::new("connection.receiver_centric.lossy_weight", problem, "write 0.0 to 1.0"));
+    }
+    if settings.clear_rounds == 0 {
+        let field = "connection.receiver_centric.clear_rounds";
+        found.push(Complaint::new(field, "no path would ever be left out", "write 1 or more"));
+    }
 }
 
 /// Whether packets of the scenario's address family can be so large, and need not be larger.

@@ -5,6 +5,7 @@ use units::text::Text;
 
 use super::Complaint;
 use super::traffic::{check_rate, check_video, refuse_varied};
+use crate::scenario::vary::{draw_of, most};
 use crate::scenario::{Workload, WorkloadKind};
 
 /// Connections of one run.
@@ -57,6 +58,9 @@ pub(super) fn check_workload(workload: &Workload, found: &mut Vec<Complaint>) {
         );
     }
     refuse_varied(workload.answers.as_ref(), "answers", &mut refuse);
+    if workload.answers.as_ref().and_then(|answers| draw_of(answers).ok()).is_some_and(|draw| most(draw) <= 0.0) {
+        refuse("answers", "answers of nothing never come".into(), "write a size, like \"20 kB\"");
+    }
     refuse_varied(workload.pauses.as_ref(), "pauses", &mut refuse);
 }
 
