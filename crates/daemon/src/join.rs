@@ -134,10 +134,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         let (uplink, addresses) = (&entry.uplink.interface, &entry.addresses);
         debug!(device, uplink, ?addresses, tier = entry.tier.name(), "an uplink is laid");
     }
-    rights::give_up()?;
-    if links.is_some() {
-        Store::at(&options.uplinks.state).check_without_rights()?;
-    }
+    rights::give_up_beside(links.as_ref().map(|_| Store::at(&options.uplinks.state)).as_ref())?;
     let status = JoinStatus::new(&lock(&shared), &mut proxy, &endpoint, driver.now());
     ready(&status);
     let remote = driver.remote()?;

@@ -149,18 +149,7 @@ pub fn relay(
     lending.families = families(lent_uplink);
     let shared = Arc::new(Mutex::new(Shared {
         lending,
-        status: RelayStatus {
-            version: env!("CARGO_PKG_VERSION"),
-            device: LENDER.into(),
-            relay: Lent {
-                name: options.name.to_string(),
-                state: std::path::absolute(&options.state).unwrap_or_else(|_| options.state.clone()),
-                port: PORT,
-                mode: options.mode,
-                ..shown(lent_uplink)
-            },
-            ..RelayStatus::default()
-        },
+        status: begun(&options, lent_uplink),
         header_bytes: uplink::header_bytes(&options.share),
     }));
     let allowed = AllowList::new(store.clone());
@@ -170,8 +159,7 @@ pub fn relay(
     let splices = Splices::new(options.mode, random_seed()?);
     let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), splices, Clock::start());
     forwarder.look_first()?;
-    rights::give_up()?;
-    store.check_without_rights()?;
+    rights::give_up_beside(Some(&store))?;
     // Its thread reads what strangers say, and has no more rights than this one.
     let announcement = Announcement::of_lending(&options.name, public_key, &options.share);
     let announcement = announcement.map_err(|error| warn!("{error}")).ok();
@@ -236,6 +224,22 @@ fn lent_by(plumbing: &Plumbing) -> &Uplink {
 
 fn families(uplink: &Uplink) -> Families {
     Families { v4: uplink.v4.is_some(), v6: uplink.v6.is_some() }
+}
+
+/// As it is before anybody uses it.
+fn begun(options: &RelayOptions, uplink: &Uplink) -> RelayStatus {
+    RelayStatus {
+        version: env!("CARGO_PKG_VERSION"),
+        device: LENDER.into(),
+        relay: Lent {
+            name: options.name.to_string(),
+            state: std::path::absolute(&options.state).unwrap_or_else(|_| options.state.clone()),
+            port: PORT,
+            mode: options.mode,
+            ..shown(uplink)
+        },
+        ..RelayStatus::default()
+    }
 }
 
 fn shown(uplink: &Uplink) -> Lent {

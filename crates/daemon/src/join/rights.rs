@@ -3,6 +3,8 @@
 use caps::{CapSet, Capability, CapsHashSet};
 use linux::{Error, Result};
 
+use crate::store::Store;
+
 /// Gives up all capabilities, for the calling thread and those it starts from now on: the device is open, and the janitor, which does
 /// what else needs them, is a process of its own.
 ///
@@ -10,6 +12,15 @@ use linux::{Error, Result};
 /// If the kernel does not let it.
 pub fn give_up() -> Result<()> {
     give_up_all_but(&CapsHashSet::new())
+}
+
+/// As [`give_up`], and sees that what is kept in `store`, if anything is, can still be used then.
+///
+/// # Errors
+/// As [`give_up`], or if it cannot.
+pub fn give_up_beside(store: Option<&Store>) -> Result<()> {
+    give_up()?;
+    store.map_or(Ok(()), Store::check_without_rights)
 }
 
 /// As [`give_up`], but the right to change subflows of the kernel stays: CAP_NET_ADMIN.
