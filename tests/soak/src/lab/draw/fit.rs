@@ -119,12 +119,16 @@ fn fit_era(connection: &mut Connection) {
 fn metrics(times: Times, duration: Duration) -> Metrics {
     let part = |thousandths: u64| Duration::from_nanos(duration.as_nanos() / 1000 * thousandths);
     let window = Duration::from_millis(times.window_ms).min(duration);
+    let period = Duration::from_millis(times.period_ms).clamp(window, duration);
+    let periods = |until: Duration| until.as_nanos() / period.as_nanos();
+    // A part without the end of a period has no metrics, and is refused.
+    let has_metrics = |analysis: &Analysis| periods(analysis.from) < periods(analysis.to);
     Metrics {
         window,
-        period: Duration::from_millis(times.period_ms).max(window),
+        period,
         unit_packets: times.unit_packets,
         unit_clocks: times.unit_packets.is_some(),
-        analysis: times.analysis.map(|(from, to)| Analysis { from: part(from), to: part(to) }),
+        analysis: times.analysis.map(|(from, to)| Analysis { from: part(from), to: part(to) }).filter(has_metrics),
     }
 }
 

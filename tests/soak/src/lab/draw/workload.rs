@@ -63,11 +63,19 @@ pub fn workload() -> BoxedStrategy<Workload> {
             size: (kind == WorkloadKind::Generated).then_some(Text(ByteCount(size))),
             rate: (kind == WorkloadKind::Video).then_some(Text(kbps(rate))),
             video: video.filter(|_| kind == WorkloadKind::Video),
-            answers: Some(answers).filter(|_| kind == WorkloadKind::Requests),
+            answers: (kind == WorkloadKind::Requests).then(|| at_least_one(answers)),
             pauses: pauses.filter(|_| kind == WorkloadKind::Requests),
             connections,
         })
         .boxed()
+}
+
+/// Answers of nothing are refused; short flows of nothing are not.
+fn at_least_one(answers: Varied<ByteCount>) -> Varied<ByteCount> {
+    match answers {
+        TextOr::Text(ByteCount(0)) => TextOr::Text(ByteCount(1)),
+        answers => answers,
+    }
 }
 
 /// Sizes of answers and short flows.
