@@ -80,9 +80,8 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
 /// Whether an era is today's, be its binding, its timers and how long ACKs wait what scenarios have by default or what the kernel does.
 fn is_kernels(era: &Era) -> bool {
     let today = Era::default();
-    let Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, ack_delay, .. } = today;
-    era.binding != Binding::Early
-        && Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, ack_delay, ..*era } == today
+    let Era { binding, reinjection_timeouts, idle_reinjection, ack_delay, .. } = today;
+    era.binding != Binding::Early && Era { binding, reinjection_timeouts, idle_reinjection, ack_delay, ..*era } == today
 }
 
 /// What the kernel lacks of the congestion control that is asked for.
@@ -158,6 +157,7 @@ mod tests {
         assert_eq!(refused(&[&[cubic], &linux[..]].concat()), [""; 0]);
         assert_eq!(refused(&[cubic, "connection.era.binding=early"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.era.rack=false"]), ["connection.era"]);
+        assert_eq!(refused(&[cubic, "connection.era.repair_timer=on-ack"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.receiver_centric={}"]), ["connection.receiver_centric"]);
         assert!(refused(&[cubic, "cooperation.bandwidth_sharing={}"]).is_empty());
         assert_eq!(refused(&[cubic, "cooperation.adaptive_congestion={}"]), ["cooperation.adaptive_congestion"]);

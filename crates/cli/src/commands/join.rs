@@ -45,7 +45,10 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
         return Ok(console::print(&rehearse(&options)?.to_string())?);
     }
     let (engine, tape) = engine::options(&arguments.engine)?;
-    let options = options(arguments, engine)?;
+    let mut options = options(arguments, engine)?;
+    let results = arguments.json.then(|| Outlet::to(std::io::stdout()));
+    let _results = results.as_ref().map(Outlet::drained);
+    options.proxy.ended = results.map(tell_ended);
     let stop = Stop::on_signals()?;
     let ended = join_uplinks(options, &stop, ready(arguments));
     let captured = tape.finish();
@@ -75,8 +78,7 @@ fn ready(arguments: &arguments::Join) -> impl FnOnce(&JoinStatus) {
 }
 
 /// Writes a line for each connection that has ended, without waiting for whoever reads it.
-fn tell_ended() -> Ended {
-    let outlet = Outlet::to(std::io::stdout());
+fn tell_ended(outlet: Outlet) -> Ended {
     Arc::new(move |connection| drop(outlet.clone().write_all(json_line(connection).as_bytes())))
 }
 
@@ -87,7 +89,6 @@ fn json_line(value: &impl Serialize) -> String {
 fn options(arguments: &arguments::Join, engine: EngineOptions) -> Result<JoinOptions, Failure> {
     let mut proxy = ProxyConfig::new(arguments.listen);
     proxy.open = arguments.open;
-    proxy.ended = arguments.json.then(tell_ended);
     let control_group = arguments.control_group.as_deref().map(device::group).transpose()?;
     let (uplinks, target, prices) = (wanted(arguments), arguments.target, arguments.prices.clone());
     let names_over_uplinks = !arguments.system_names;
