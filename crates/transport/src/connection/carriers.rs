@@ -93,7 +93,9 @@ impl Carriers {
 
     /// Who carried the octet at `una`, the first that is not acknowledged, last.
     pub(super) fn of_first(&self, una: Dsn) -> Option<SubflowId> {
-        match self.again.front().filter(|again| again.start.before_or_at(una)) {
+        // What lies before `una` may still be there: it was cut to an end here since the last acknowledgement.
+        let first = self.again.iter().find(|again| again.end.after(una));
+        match first.filter(|again| again.start.before_or_at(una)) {
             Some(again) => Some(again.carrier),
             None => self.runs.iter().take_while(|run| run.start.before_or_at(una)).last().and_then(|run| run.carrier),
         }
@@ -142,6 +144,18 @@ mod tests {
         assert_eq!(carriers.of_first(Dsn(0)), Some(SubflowId(2)));
         carriers.acknowledge(Dsn(50));
         assert_eq!(carriers.of_first(Dsn(50)), Some(SubflowId(3)));
+    }
+
+    /// Not who carried what is acknowledged and what is missing in one range: nothing was acknowledged since the missing part went to
+    /// another.
+    #[test]
+    fn what_is_acknowledged_of_a_repetition_accuses_nobody() {
+        let mut carriers = Carriers::default();
+        carriers.note(Dsn(0), Some(SubflowId(1)));
+        carriers.note_again(Dsn(0), Dsn(200), SubflowId(2));
+        carriers.acknowledge(Dsn(100));
+        carriers.note_again(Dsn(100), Dsn(150), SubflowId(3));
+        assert_eq!(carriers.of_first(Dsn(100)), Some(SubflowId(3)));
     }
 
     #[test]
