@@ -75,8 +75,12 @@ pub(crate) fn on_ack(paths: &mut impl ControlledPaths, id: SubflowId, ack: &AckO
     }
     if let Some(signal) = ack.congestion {
         on_congestion(paths, id, signal, ack, now);
-    } else if ack.growth_bytes > 0 && ack.cwnd_limited && paths.rule(id) != Rule::Peer {
-        grow_window(paths, id, ack, now);
+    } else if ack.growth_bytes > 0 && paths.rule(id) != Rule::Peer {
+        if ack.cwnd_limited {
+            grow_window(paths, id, ack, now);
+        } else if !paths.tcb(id).window().in_slow_start() {
+            paths.controller().on_unused_window(id, now);
+        }
     }
     if ack.round_ended && paths.rule(id) != Rule::Peer {
         let set = paths.with_paths(|controller, view| controller.on_round(id, now, view));
@@ -190,6 +194,10 @@ mod tests {
             WindowStep::from_bytes(100)
         }
 
+        fn on_unused_window(&mut self, _: SubflowId, _: Instant) {
+            self.0.push("unused");
+        }
+
         fn on_loss(&mut self, loss: &LossSample, _: Paths<'_>) -> u64 {
             self.0.push("loss");
             loss.lost_bytes
@@ -285,7 +293,19 @@ mod tests {
         let ack = AckOutcome { congestion: Some(CongestionSignal::Loss), lost_bytes: 50_000, ..growing() };
         assert_eq!(lone.hear(&ack), ["delivery", "loss", "round"]);
         assert_eq!(lone.tcb.window().ssthresh(), 50_000);
-        assert!(lone.tcb.window().in_recovery());
+        // Nothing is outstanding that could be repaired.
+        assert!(!lone.tcb.window().in_recovery() && lone.tcb.window().cwnd() <= 50_000);
+    }
+
+    #[test]
+    fn what_comes_while_the_window_is_not_used_up_lets_nothing_grow() {
+        let mut lone = Lone::new(Rule::Controller);
+        let unused = AckOutcome { cwnd_limited: false, ..growing() };
+        let cwnd = lone.tcb.window().cwnd();
+        assert_eq!(lone.hear(&unused), ["delivery", "round"]);
+        lone.tcb.window_mut().set(cwnd, cwnd);
+        assert_eq!(lone.hear(&unused), ["delivery", "unused", "round"]);
+        assert_eq!(lone.tcb.window().cwnd(), cwnd);
     }
 
     #[test]

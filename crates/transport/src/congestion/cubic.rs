@@ -118,11 +118,14 @@ impl CongestionController for Cubic {
         self.subflows.remove(subflow);
     }
 
+    fn on_unused_window(&mut self, subflow: SubflowId, now: Instant) {
+        self.subflows.get_mut(subflow).pause(now);
+    }
+
     fn on_ack(&mut self, ack: &AckSample, paths: Paths<'_>) -> WindowStep {
         let path = paths.get(ack.subflow);
         let state = self.subflows.get_mut(ack.subflow);
         if !ack.cwnd_limited {
-            state.pause(ack.now);
             return WindowStep::ZERO;
         }
         let cwnd = segments(path.cwnd, path);
@@ -340,9 +343,8 @@ mod tests {
     #[test]
     fn time_limited_by_the_application_does_not_count() {
         let mut cubic = after_a_loss_at_100();
-        let paths = [path(0, 70)];
-        let idle = AckSample { now: Instant::from_millis(1000), ..idle_ack(0, 1000) };
-        assert_eq!(cubic.on_ack(&idle, Paths(&paths)), WindowStep::ZERO);
+        assert_eq!(cubic.on_ack(&idle_ack(0, 1000), Paths(&[path(0, 70)])), WindowStep::ZERO);
+        cubic.on_unused_window(SubflowId(0), Instant::from_millis(1000));
         // Idle from 1 s to 31 s: at 32 s the curve stands where it would have stood at 2 s.
         gain(&mut cubic, 70, 31_000);
         assert_close(gain(&mut cubic, 70, 32_000), 0.37434, 2e-4);

@@ -233,6 +233,11 @@ pub trait CongestionController: Send {
         let _ = sample;
     }
 
+    /// An ACK came in congestion avoidance while the application, not the window, was the limit: nothing grows.
+    fn on_unused_window(&mut self, subflow: SubflowId, now: Instant) {
+        let _ = (subflow, now);
+    }
+
     /// Growth of the acknowledged subflow's window; called in congestion avoidance only.
     fn on_ack(&mut self, ack: &AckSample, paths: Paths<'_>) -> WindowStep;
 
