@@ -128,6 +128,30 @@ fn a_new_subflow_takes_over_from_dead_ones() {
     assert_pattern(&stream.received, stream.received_bytes());
 }
 
+/// So does one that comes back to life, from one that died after it and still holds the head of the stream.
+#[test]
+fn a_revived_subflow_takes_over_from_dead_ones() {
+    let (mut pair, client, server) = established(&[10, 40], config());
+    let ids = (client, server);
+    let mut stream = Stream { written: 0, received: Vec::new() };
+    stream.run(&mut pair, ids, Duration::from_secs(1));
+    pair.dark[0] = true;
+    stream.run(&mut pair, ids, Duration::from_secs(1));
+    pair.dark[1] = true;
+    stream.run(&mut pair, ids, Duration::from_secs(25));
+    pair.dark[0] = false;
+    let arrived = |pair: &Pair| pair.client.stats(client).unwrap().subflows[0].received_bytes;
+    let (before, in_order) = (arrived(&pair), stream.received_bytes());
+    let mut waited = 0;
+    while arrived(&pair) == before {
+        stream.run(&mut pair, ids, Duration::from_millis(100));
+        waited += 1;
+        assert!(waited < 400, "its time-out is no longer than it was dead");
+    }
+    stream.run(&mut pair, ids, Duration::from_secs(2));
+    assert!(stream.received_bytes() > in_order + 100_000, "{} octets", stream.received_bytes() - in_order);
+}
+
 /// A path that was slow for a while is not avoided for ever because of what was measured then.
 #[test]
 fn a_path_that_was_slow_is_tried_again() {

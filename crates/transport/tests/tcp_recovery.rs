@@ -161,6 +161,42 @@ fn a_time_out_repeats_the_first_segment() {
     assert_eq!(script.drain(), ["A 1001+1000 ack 1", "A 2001+1000 ack 1"]);
 }
 
+/// What the last three of ten segments were lost for is one congestion event: the probe's repair (RFC 8985 section 7.4.2) is part of the
+/// recovery that its answer begins (section 7.1).
+#[test]
+fn a_tail_is_paid_for_once() {
+    let mut script = sending(10_000);
+    script.run_until(200);
+    script.inject("A 1 ack 7001");
+    script.expect_at(400, "A 9001+1000 ack 1");
+    script.run_until(500);
+    script.inject("A 1 ack 7001 sack 9001-10001");
+    script.run_until(600);
+    script.drain();
+    script.inject("A 1 ack 10001");
+    assert_eq!(script.stats().congestion_events, 1);
+    let ssthresh = script.stats().ssthresh_bytes;
+    script.send(1000);
+    script.expect("A 10001+1000 ack 1");
+    script.run_until(700);
+    script.inject("A 1 ack 11001");
+    assert_eq!((script.stats().congestion_events, script.stats().ssthresh_bytes), (1, ssthresh));
+}
+
+/// What waited behind a hole was not under way for all that time, also where the SACKs that told of it are forgotten: after two
+/// time-outs in a row.
+#[test]
+fn a_hole_is_no_round_trip() {
+    let mut script = sending(10_000);
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 1001-10001");
+    script.run_until(1200);
+    script.drain();
+    let before = script.stats().srtt;
+    script.inject("A 1 ack 10001");
+    assert_eq!((script.stats().timeouts, script.stats().srtt), (2, before));
+}
+
 /// RFC 5681 section 3.1: a window that holds back retransmissions grows as one that holds back new data, also where what was
 /// sent first had not filled it. Of 20 segments the last three arrive, what recovery sends is lost, and the time-out halves
 /// what was left of the window.

@@ -147,11 +147,21 @@ impl Connection {
             return;
         }
         control_loop::on_ack(self, id, ack, now);
+        if ack.revived {
+            self.on_revival(now);
+        }
         let subflow = &mut self.subflows[id];
         subflow.grow_send_buffer();
         if let Some(rtt) = ack.rtt.filter(|_| subflow.admitted) {
             subflow.note_rtt(rtt, now);
         }
+    }
+
+    /// A subflow shows life again: it takes over from those that show none, and the data level waits no longer than it may take.
+    #[cold]
+    fn on_revival(&mut self, now: Instant) {
+        self.reinject_from_stale();
+        self.rearm_data_timer(now);
     }
 
     /// In plain TCP the subflow's ACK is the data level's.

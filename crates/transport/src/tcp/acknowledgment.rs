@@ -37,6 +37,8 @@ pub(crate) struct AckOutcome {
     pub(crate) delivered_bytes: u64,
     /// All that was in flight at the start of the round is acknowledged.
     pub(crate) round_ended: bool,
+    /// Something is acknowledged again, after time-outs.
+    pub(crate) revived: bool,
 }
 
 impl AckOutcome {
@@ -80,8 +82,8 @@ impl Tcb {
         outcome.acked_payload_bytes = delivered.acked_payload_bytes;
         outcome.delivered_bytes = delivered.delivered_bytes;
         outcome.fin_acked = delivered.fin_acked;
-        // Where ACKs tell of no hole, what waited behind one was not on its way for all that time.
-        let tells_time = self.negotiated.sack || !delivered.fills_hole;
+        // What waited behind a hole was not on its way for all that time. SACKs may have told of it before, but were lost or are forgotten.
+        let tells_time = !delivered.fills_hole;
         outcome.rtt = delivered
             .rtt_sent_at
             .filter(|_| tells_time)
@@ -222,7 +224,7 @@ impl Tcb {
         self.counters.acked_bytes += outcome.acked_payload_bytes;
         self.detect_spurious(segment);
         self.path_mtu.on_advance(segment.ack);
-        self.timeouts = 0;
+        outcome.revived = core::mem::take(&mut self.timeouts) > 0;
         if self.snd_una.at_or_after(self.round_end) && acked_bytes > 0 {
             outcome.round_ended = true;
             self.round_end = self.snd_nxt;
@@ -418,7 +420,16 @@ impl Tcb {
         self.eifel = if outcome.congestion == Some(CongestionSignal::EcnEcho) { Eifel::Idle } else { Eifel::Armed };
         self.note_reduction();
         self.window.enter_recovery(self.snd_nxt, ssthresh, self.board.outstanding());
-        self.window.on_ack_in_recovery(outcome.delivered_bytes, self.in_flight(), false);
+        if self.board.is_empty() {
+            // There is nothing to repair: a probe was the repair, or an echo came with the last ACK (RFC 8985 section 7.4.2).
+            self.window.settle();
+            self.eifel = Eifel::Idle;
+        } else {
+            self.window.on_ack_in_recovery(outcome.delivered_bytes, self.in_flight(), false);
+        }
+        // RFC 8985 section 7.1: an episode of probing ends with the recovery, and its losses are this recovery's.
+        self.tail_probe = None;
+        self.due.take(Due::TAIL_PROBE);
         self.timers.stop(Timer::TailProbe);
     }
 

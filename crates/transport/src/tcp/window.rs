@@ -179,6 +179,13 @@ impl CongestionWindow {
         self.undo = None;
     }
 
+    /// Ends a recovery that has nothing to repair: the window is the threshold.
+    pub(crate) fn settle(&mut self) {
+        self.cwnd = self.cwnd.min(self.ssthresh);
+        self.phase = Phase::Open;
+        self.undo = None;
+    }
+
     /// The reduction was spurious (RFC 4015): as before it.
     pub(crate) fn undo(&mut self) {
         if let Some(undo) = self.undo.take() {
