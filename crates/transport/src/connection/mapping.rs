@@ -1,5 +1,6 @@
 //! Data sequence mappings received on a subflow (RFC 8684 section 3.3.1): which data sequence number each octet has.
 
+use core::ops::Range;
 use std::collections::VecDeque;
 
 use units::narrow::u32_from;
@@ -8,6 +9,11 @@ use wire::Payload;
 use wire::checksum::{dss_checksum_error, dss_checksum_is_valid};
 
 use crate::error::Violation;
+
+/// Pieces that one mapping may fall into between others with checksums: each costs as much as there are mappings.
+const PIECES_MAX: usize = 128;
+/// Octets of one mapping at most, far from where sequence numbers wrap.
+const MERGED_MAX: u32 = 1 << 30;
 
 /// One mapping, in absolute sequence numbers.
 #[derive(Debug)]
@@ -115,14 +121,23 @@ impl MappingTable {
 
     fn insert_among(&mut self, mut mapping: ReceivedMapping, max: usize) -> Result<(), Violation> {
         let mut at = self.mappings.partition_point(|known| known.end().before_or_at(mapping.seq));
+        let overlap = at..self.mappings.partition_point(|known| known.seq.before(mapping.end()));
+        if mapping.checksum.is_none() && self.mappings.range(overlap.clone()).all(|known| known.checksum.is_none()) {
+            return self.merge(overlap, mapping, max);
+        }
+        let mut inserted = 0;
         while mapping.len > 0 {
             let Some(known) = self.mappings.get(at).filter(|known| known.seq.before(mapping.end())) else {
                 return self.insert_at(at, mapping, max);
             };
             check_overlap(known, &mapping)?;
             if mapping.checksum.is_some() && mapping.contains(known) && mapping.len > known.len {
-                // The whole can be verified like its parts, and brings octets that they do not.
-                self.mappings.remove(at);
+                // The whole can be verified like its parts, and brings octets that they do not. All such go at once: one by one a
+                // peer could make that as slow as it likes.
+                let is_part = |known: &&ReceivedMapping| mapping.contains(known) && mapping.len > known.len;
+                let parts = self.mappings.range(at..).take_while(is_part).count();
+                self.mappings.range(at..at + parts).try_for_each(|known| check_overlap(known, &mapping))?;
+                self.mappings.drain(at..at + parts);
                 continue;
             }
             if known.seq.after(mapping.seq) {
@@ -130,13 +145,34 @@ impl MappingTable {
                 let before = mapping.split_to(gap);
                 mapping.skip(known_len);
                 self.insert_at(at, before, max)?;
-                at += 1;
+                (at, inserted) = (at + 1, inserted + 1);
+                if inserted > PIECES_MAX {
+                    return Err(Violation::MappingFlood);
+                }
             } else {
                 mapping.skip(known.end().since(mapping.seq));
             }
             at += 1;
         }
         Ok(())
+    }
+
+    /// Makes one of a mapping and those that overlap it: without checksums all that agree say the same together.
+    fn merge(&mut self, overlap: Range<usize>, new: ReceivedMapping, max: usize) -> Result<(), Violation> {
+        self.mappings.range(overlap.clone()).try_for_each(|known| check_overlap(known, &new))?;
+        let at = overlap.start;
+        let (mut seq, mut dsn, mut end) = (new.seq, new.dsn, new.end());
+        for known in self.mappings.drain(overlap) {
+            if known.seq.before(seq) {
+                (seq, dsn) = (known.seq, known.dsn);
+            }
+            end = end.max(known.end());
+        }
+        let len = end.since(seq);
+        if len > MERGED_MAX {
+            return Err(Violation::MappingFlood);
+        }
+        self.insert_at(at, ReceivedMapping { seq, len, dsn, checksum: None }, max)
     }
 
     fn insert_at(&mut self, at: usize, mapping: ReceivedMapping, max: usize) -> Result<(), Violation> {
@@ -325,11 +361,22 @@ mod tests {
         table.insert(mapping(150, 20, 1050), MAX).unwrap();
         table.insert(mapping(100, 100, 1000), MAX).unwrap();
         table.insert(mapping(190, 60, 1090), MAX).unwrap();
-        assert_eq!(table.mappings.len(), 4);
-        let pieces = vec![(1000, 50), (1050, 20), (1070, 30), (1100, 50)];
-        assert_eq!(resolve(&mut table, 100, 150), (pieces, Ok(())));
+        assert_eq!(table.mappings.len(), 1);
+        assert_eq!(resolve(&mut table, 100, 150), (vec![(1000, 150)], Ok(())));
         table.insert(mapping(200, 70, 1100), MAX).unwrap();
         assert_eq!(resolve(&mut table, 250, 20).0, [(1150, 20)]);
+    }
+
+    /// One that covers all the crumbs a peer has left costs no more than they did.
+    #[test]
+    fn crumbs_become_one() {
+        let mut table = MappingTable::default();
+        let crumbs = (0..30_000).map(|n| mapping(100 + 2 * n, 1, 1000 + 2 * u64::from(n)));
+        crumbs.for_each(|crumb| table.insert(crumb, 40_000).unwrap());
+        table.insert(mapping(100, 59_999, 1000), 40_000).unwrap();
+        assert_eq!(table.mappings.len(), 1);
+        assert_eq!(table.insert(mapping(101, 1, 1002), 40_000), Err(Violation::MappingMismatch));
+        assert_eq!(resolve(&mut table, 100, 59_999).0, [(1000, 59_999)]);
     }
 
     /// The same with checksums: the original is verified in place of its pieces; what is left of it once they have been
