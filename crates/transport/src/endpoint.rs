@@ -554,6 +554,11 @@ impl Endpoint {
         });
     }
 
+    /// Whether there is such a connection and it was not released: events may still tell of one that was.
+    pub fn has(&self, connection: ConnectionId) -> bool {
+        self.get(connection).is_some_and(|connection| !connection.released)
+    }
+
     /// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). A `local` port of zero lets the endpoint choose one.
     /// Possible from [`Event::FullyEstablished`] on.
     ///

@@ -5,8 +5,11 @@ use super::Endpoint;
 
 impl Endpoint {
     /// Another connection is possible.
-    pub(super) fn has_room(&self) -> bool {
-        self.open < self.host.config.connections_max || self.lingering.iter().any(|id| self.get(*id).is_some())
+    pub(super) fn has_room(&mut self) -> bool {
+        while self.lingering.front().is_some_and(|id| self.get(*id).is_none()) {
+            self.lingering.pop_front();
+        }
+        self.open < self.host.config.connections_max || !self.lingering.is_empty()
     }
 
     /// Lets the oldest lingering connection go if there is no other room; false if there is none.

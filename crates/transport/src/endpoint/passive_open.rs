@@ -53,18 +53,18 @@ impl Endpoint {
     }
 
     /// No more connections are possible, or `limit` of the listener's are established and nobody takes them.
-    fn is_full(&self, listener: &Listener, limit: usize) -> bool {
-        listener.queue.len() >= limit || !self.has_room()
+    fn is_full(&mut self, listener: ListenerId, limit: usize) -> bool {
+        self.listeners[&listener].queue.len() >= limit || !self.has_room()
     }
 
     /// The first SYN of a connection. False if nobody listens.
     pub(super) fn handle_first_syn(&mut self, syn: &Segment, now: Instant) -> bool {
         let Some(id) = self.listener_for(syn.dst) else { return false };
-        let listener = &self.listeners[&id];
         let backlog = self.host.config.backlog;
-        if self.is_full(listener, backlog) {
+        if self.is_full(id, backlog) {
             return true;
         }
+        let listener = &self.listeners[&id];
         let config = listener.config.clone();
         if listener.pending + listener.queue.len() >= backlog {
             self.answer_with_cookie(id, syn, &config, now);
@@ -114,7 +114,7 @@ impl Endpoint {
         let Some(returned) = self.host.cookies.open(ack, now) else { return false };
         let config = listener.config.clone();
         let is_early = config.mptcp && lacks_keys(ack);
-        if !is_early && !self.is_full(listener, self.host.config.backlog.saturating_mul(2)) {
+        if !is_early && !self.is_full(id, self.host.config.backlog.saturating_mul(2)) {
             self.open_from_cookie(id, config, &returned, ack, now);
         }
         true

@@ -58,6 +58,8 @@ pub(super) struct Splice {
     /// The host at this side waits for a sign of life of the other one.
     asked: PerSide<bool>,
     overflowed_segments: u64,
+    /// Says to the host at a side that it answers another connection (RFC 9293 section 3.10.7.3).
+    refusal: Option<(Side, Segment)>,
     events: VecDeque<RelayEvent>,
 }
 
@@ -96,6 +98,7 @@ impl Splice {
             widened_bytes: 0,
             asked: PerSide::from_fn(|_| false),
             overflowed_segments: 0,
+            refusal: None,
             events: VecDeque::new(),
         }
     }
@@ -130,7 +133,11 @@ impl Splice {
         let mut arrival = Arrival::default();
         match leg.tcb.on_segment(&mut segment, now, &mut arrival) {
             Verdict::Dropped => {}
-            Verdict::Unacceptable => self.abort(ResetReason::MptcpSpecific),
+            // Who remembers an earlier connection forgets it, and takes the SYN that is sent again; who lies gains nothing by it.
+            Verdict::Unacceptable if !segment.flags.contains(Flags::RST) => {
+                self.refusal = Some((side, segment.reset_in_answer()));
+            }
+            Verdict::Unacceptable => {}
             Verdict::Refused | Verdict::Reset => {
                 self.abort_from(side, reset_options(&segment));
             }
@@ -416,6 +423,9 @@ impl Splice {
 
     /// The next segment of either leg.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<(Side, Segment)> {
+        if let Some(refusal) = self.refusal.take() {
+            return Some(refusal);
+        }
         [Side::Destination, Side::Source].into_iter().find_map(|side| Some((side, self.transmit_on(side, now)?)))
     }
 

@@ -22,7 +22,8 @@ impl Tcb {
             self.rtt.leave_room_within(self.config.user_timeout);
         }
         self.rearm_user_timeout(&before, now);
-        if before.keep_alive != self.config.keep_alive && self.state.is_synchronized() {
+        let is_over = self.state == State::TimeWait;
+        if before.keep_alive != self.config.keep_alive && self.state.is_synchronized() && !is_over {
             self.rearm_keep_alive(now);
         }
     }
