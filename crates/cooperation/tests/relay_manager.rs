@@ -37,6 +37,7 @@ struct World {
     relays: Vec<Relay>,
     subflows: BTreeMap<RelayId, Subflow>,
     prng: Prng,
+    received_bytes: u64,
     now: Instant,
     commands: usize,
     calm: bool,
@@ -61,7 +62,7 @@ impl World {
         let manager = RelayManager::new(settings, Goal { target, tolerance: 0.1 }, selector);
         let relays = available.map(|available| Relay { alive: true, available, exaggeration: 1 }).collect();
         let (subflows, prng, now) = (BTreeMap::new(), Prng::new(seed), Instant::ZERO);
-        Self { manager, relays, subflows, prng, now, commands: 0, calm: false }
+        Self { manager, relays, subflows, prng, received_bytes: 0, now, commands: 0, calm: false }
     }
 
     fn ids(&self) -> impl Iterator<Item = RelayId> + use<> {
@@ -76,8 +77,10 @@ impl World {
         for relay in self.ids() {
             let Relay { alive, available, exaggeration } = self.relays[usize::from(relay.0)];
             if alive && (self.calm || !self.chance(10)) {
-                let capacity = Rate::from_bps(available.as_bps() * exaggeration + 500_000);
-                let (local, energy) = (Rate::from_bps(500_000), EnergyPrice::default());
+                // So little that no relay counts as one whose owner needs all.
+                let local = Rate::from_bps(100_000);
+                let capacity = Rate::from_bps(available.as_bps() * exaggeration + local.as_bps());
+                let energy = EnergyPrice::default();
                 self.manager.handle_advert(Advert { relay, at: self.now, capacity, local, energy }, self.now);
             }
         }
@@ -152,8 +155,9 @@ impl World {
         }
         self.establish();
         for relay in self.ids() {
-            let under_way_bytes = if self.calm { 0 } else { self.prng.below(3) };
-            self.manager.observe(relay, PathState { srtt: Some(Duration::from_millis(300)), under_way_bytes });
+            self.received_bytes += if self.calm { 0 } else { self.prng.below(3) };
+            let srtt = Some(Duration::from_millis(300));
+            self.manager.observe(relay, PathState { srtt, received_bytes: self.received_bytes });
         }
         if self.manager.poll_timeout().is_some_and(|at| at <= self.now) {
             self.manager.handle_timeout(self.now);
@@ -314,4 +318,47 @@ fn the_last_relay_stays_though_it_is_silent() {
     world.relays.iter_mut().for_each(|relay| relay.alive = true);
     world.run(600..1400);
     assert!(world.manager.goal().range().contains(world.throughput().as_bps()), "{:?}", world.throughput());
+}
+
+/// Greedy changes the set in use, and does not look for another one: where its rule finds nothing to change, it stays
+/// although less arrives than was offered.
+#[test]
+fn greedy_stays_where_it_has_nothing_to_change() {
+    let offers = [1_000_000, 1_000_000, 1_000_000, 3_100_000].map(Rate::from_bps);
+    let target = Rate::from_mbps(3);
+    let mut world = World::with(offers.into_iter(), target, 1, ManagerSettings::build(F), "greedy-thesis");
+    world.calm = true;
+    world.relays[3].alive = false;
+    world.advertise();
+    world.manager.start(world.now);
+    world.obey();
+    world.run(1..100);
+    assert_eq!(world.manager.active(), [0, 1, 2].map(RelayId));
+    world.relays[3].alive = true;
+    world.run(100..121);
+    let commands = world.commands;
+    for _ in 0..3 {
+        world.manager.handle_period(Rate::from_mbps(2), world.now);
+        world.obey();
+    }
+    assert_eq!(world.commands, commands);
+    // The loss of one of them is another matter.
+    world.relays[0].alive = false;
+    world.manager.handle_leave(RelayId(0), world.now);
+    world.obey();
+    assert!(world.commands > commands);
+}
+
+/// With nothing in use the best set is taken, not what would be the backup for it.
+#[test]
+fn nothing_is_replaced_by_the_best() {
+    let offers = [1_400_000, 1_400_000, 1_500_000, 1_500_000].map(Rate::from_bps);
+    let mut world = World::with(offers.into_iter(), Rate::from_mbps(3), 1, ManagerSettings::build(F), "ssrs");
+    world.calm = true;
+    // No advert has come when the connection begins.
+    world.manager.start(world.now);
+    world.obey();
+    assert!(world.manager.target().is_empty());
+    world.run(1..100);
+    assert_eq!(world.manager.active(), [2, 3].map(RelayId));
 }

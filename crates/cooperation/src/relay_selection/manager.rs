@@ -411,10 +411,15 @@ impl RelayManager {
 
     /// Goes to the best set there is, because the set in use is no set any more, or never was.
     fn decide(&mut self, cause: Cause, now: Instant) {
-        let choice = self.choose(now);
-        // A backup is for a set in use: the very first set is the active one (SSRS (4)).
-        let backup = choice.backup.filter(|_| self.migration.target().next().is_some());
-        self.migrate(backup.unwrap_or(choice.active), cause, now);
+        let Choice { active, backup, feasible } = self.choose(now);
+        let is_in_range = self.wanted().range().contains(self.offered(now).as_bps());
+        match backup {
+            // A backup is for a set in use: the very first set is the active one (SSRS (4)).
+            Some(backup) if self.is_in_use() => self.migrate(backup, cause, now),
+            // What is left serves.
+            None if self.is_in_use() && feasible && is_in_range => {}
+            _ => self.migrate(active, cause, now),
+        }
         self.after(now);
     }
 
@@ -429,13 +434,17 @@ impl RelayManager {
             }
             return;
         }
+        let is_nearer = range.distance(active.sum_bps) < range.distance(offered.as_bps());
         match backup {
-            Some(backup) => self.migrate(backup, cause, now),
-            None if feasible || range.distance(active.sum_bps) < range.distance(offered.as_bps()) => {
-                self.migrate(active, cause, now);
-            }
-            None => {}
+            Some(backup) if self.is_in_use() => self.migrate(backup, cause, now),
+            // Where there is no backup, the set in use is the best that its rule finds.
+            None if self.is_in_use() && !is_nearer => {}
+            _ => self.migrate(active, cause, now),
         }
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.migration.target().next().is_some()
     }
 
     fn migrate(&mut self, to: RelaySet, cause: Cause, now: Instant) {

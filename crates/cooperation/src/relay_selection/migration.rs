@@ -46,8 +46,8 @@ pub enum Command {
 pub struct PathState {
     /// Smoothed round-trip time, if known.
     pub srtt: Option<Duration>,
-    /// Octets under way: un-ACKed ones, or, where the source does not tell, those that arrived since the call before.
-    pub under_way_bytes: u64,
+    /// Octets that have arrived. What is under way the source does not tell: it is what arrives from one look at a drain to the next.
+    pub received_bytes: u64,
 }
 
 /// How long the steps take.
@@ -71,8 +71,8 @@ pub const LEGS_MAX: usize = transport::SUBFLOWS_CAP - 2;
 
 /// How often a drain is looked at, over the largest round-trip time.
 const LOOKS_PER_RTT: u64 = 4;
-/// The least time between two looks.
-const LOOK_MIN: Duration = Duration::from_millis(10);
+/// The least time between two looks: a cell serves a device in bursts, and a pause between two of them is no end.
+const LOOK_MIN: Duration = Duration::from_millis(100);
 /// Largest round-trip times that a drain may last.
 const DRAIN_RTTS_MAX: u64 = 3;
 
@@ -80,7 +80,7 @@ const DRAIN_RTTS_MAX: u64 = 3;
 enum Phase {
     Opening { until: Instant },
     Active,
-    Draining { next_look: Instant, rtt: Duration, until: Instant },
+    Draining { next_look: Instant, rtt: Duration, until: Instant, seen_bytes: u64 },
     Dead,
 }
 
@@ -161,9 +161,10 @@ impl Migration {
         }
     }
 
-    /// The subflow through `relay` is established.
+    /// The subflow through `relay` is established. One that nobody asked for is taken over: the connection may have begun over it.
     pub fn established(&mut self, relay: RelayId, now: Instant) {
-        let Some(leg) = self.legs.get_mut(&relay) else { return };
+        let active = Leg { phase: Phase::Active, established: true, backup: false, path: PathState::default() };
+        let leg = self.legs.entry(relay).or_insert(active);
         leg.established = true;
         if matches!(leg.phase, Phase::Opening { .. }) {
             leg.phase = Phase::Active;
@@ -307,7 +308,8 @@ impl Migration {
             match leg.phase {
                 Phase::Active if left > 0 => {
                     left -= 1;
-                    leg.phase = Phase::Draining { next_look: now + rtt, rtt, until };
+                    let seen_bytes = leg.path.received_bytes;
+                    leg.phase = Phase::Draining { next_look: now + rtt, rtt, until, seen_bytes };
                     leg.backup = self.timing.drain;
                     if leg.backup {
                         self.commands.push_back(Command::SetBackup { relay: *relay, backup: true });
@@ -325,11 +327,12 @@ impl Migration {
         }
         let (drain, commands) = (self.timing.drain, &mut self.commands);
         self.legs.retain(|relay, leg| {
-            let Phase::Draining { next_look, rtt, until } = &mut leg.phase else { return true };
+            let Phase::Draining { next_look, rtt, until, seen_bytes } = &mut leg.phase else { return true };
             if now < *next_look {
                 return true;
             }
-            if drain && leg.path.under_way_bytes > 0 && now < *until {
+            let before = core::mem::replace(seen_bytes, leg.path.received_bytes);
+            if drain && leg.path.received_bytes > before && now < *until {
                 let pause = Duration::from_nanos(rtt.as_nanos() / LOOKS_PER_RTT).max(LOOK_MIN);
                 *next_look = (now + pause).min(*until);
                 return true;
@@ -397,8 +400,8 @@ mod tests {
         migration
     }
 
-    fn observe(migration: &mut Migration, relay: RelayId, srtt_ms: u64, under_way_bytes: u64) {
-        migration.observe(relay, PathState { srtt: Some(Duration::from_millis(srtt_ms)), under_way_bytes });
+    fn observe(migration: &mut Migration, relay: RelayId, srtt_ms: u64, received_bytes: u64) {
+        migration.observe(relay, PathState { srtt: Some(Duration::from_millis(srtt_ms)), received_bytes });
     }
 
     #[test]
@@ -411,9 +414,12 @@ mod tests {
         assert_eq!(commands(&mut migration), [backup(A, true)]);
         // The largest round-trip time is A's 400 ms, then every quarter of it.
         assert_eq!(migration.poll_timeout(), Some(ms(1500)));
+        observe(&mut migration, A, 400, 2000);
+        // Others may look in between.
+        observe(&mut migration, A, 400, 2000);
         migration.handle_timeout(ms(1500));
         assert_eq!((commands(&mut migration), migration.poll_timeout()), (vec![], Some(ms(1600))));
-        observe(&mut migration, A, 400, 0);
+        observe(&mut migration, A, 400, 2000);
         migration.handle_timeout(ms(1600));
         assert_eq!(commands(&mut migration), [remove(A)]);
         assert!(migration.is_settled());
@@ -427,10 +433,24 @@ mod tests {
         let mut now = ms(1000);
         while let Some(at) = migration.poll_timeout() {
             now = at;
+            observe(&mut migration, A, 400, now.as_millis());
             migration.handle_timeout(now);
         }
         assert_eq!(now, ms(2200));
         assert_eq!(commands(&mut migration), [backup(A, true), remove(A)]);
+    }
+
+    /// The connection may have begun over a relay before any was chosen.
+    #[test]
+    fn a_subflow_that_nobody_asked_for_is_taken_over() {
+        let mut migration = Migration::new(TIMING);
+        migration.established(C, Instant::ZERO);
+        assert_eq!((commands(&mut migration), migration.carrying()), (vec![], 1));
+        migration.set_target([A], ms(1000));
+        migration.established(A, ms(1100));
+        assert_eq!(commands(&mut migration), [Command::Add(A), backup(C, true)]);
+        migration.set_target([A, C], ms(1110));
+        assert_eq!(commands(&mut migration), [backup(C, false)], "nor is there a second one through it");
     }
 
     #[test]

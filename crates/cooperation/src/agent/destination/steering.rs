@@ -37,8 +37,7 @@ pub(super) struct Steering {
     /// Relays splice the subflows that join them; the first they only route.
     spliced: bool,
     subflows: BTreeMap<RelayId, SubflowId>,
-    /// Octets that had arrived over each subflow at the latest look.
-    arrived: BTreeMap<SubflowId, u64>,
+    arrived: Arrived,
     /// Octets that had arrived over each relay's subflow when the latest period ended.
     carried: BTreeMap<RelayId, (SubflowId, u64)>,
     /// What the application has left to play.
@@ -49,6 +48,24 @@ pub(super) struct Steering {
     latest: (Instant, u64),
     /// When the period ends; not before the application has begun.
     next_period: Instant,
+}
+
+/// Octets that have arrived over all subflows there ever were. The connection's statistics forget the oldest that have ended.
+#[derive(Debug, Default)]
+struct Arrived {
+    bytes: u64,
+    known: BTreeMap<SubflowId, u64>,
+}
+
+impl Arrived {
+    /// All, with what is new in the statistics of subflows.
+    fn count(&mut self, subflows: &[SubflowStats]) -> u64 {
+        let seen: BTreeMap<_, _> = subflows.iter().map(|subflow| (subflow.id, subflow.received_bytes)).collect();
+        let new = seen.iter().map(|(id, bytes)| bytes - self.known.get(id).copied().unwrap_or(0));
+        self.bytes += new.sum::<u64>();
+        self.known = seen;
+        self.bytes
+    }
 }
 
 impl Steering {
@@ -66,7 +83,7 @@ impl Steering {
             first: all.first.unwrap_or(RelayId(0)),
             spliced: all.relays_splice,
             subflows: BTreeMap::new(),
-            arrived: BTreeMap::new(),
+            arrived: Arrived::default(),
             carried: BTreeMap::new(),
             play: PlayOut::new(plays_at, STARTUP),
             waiting: VecDeque::new(),
@@ -131,7 +148,7 @@ impl Steering {
     fn end_period(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         self.next_period = now + self.period;
         let stats = self.observe(endpoint);
-        let arrived: u64 = stats.subflows.iter().map(|subflow| subflow.received_bytes).sum();
+        let arrived = self.arrived.count(&stats.subflows);
         let (since, before) = core::mem::replace(&mut self.latest, (now, arrived));
         let span = now.saturating_since(since);
         let throughput = Rate::from_bytes_per(arrived.saturating_sub(before), span);
@@ -162,8 +179,7 @@ impl Steering {
             else {
                 continue;
             };
-            let before = self.arrived.insert(*id, *received_bytes).unwrap_or(0);
-            self.manager.observe(*relay, PathState { srtt: *srtt, under_way_bytes: received_bytes - before });
+            self.manager.observe(*relay, PathState { srtt: *srtt, received_bytes: *received_bytes });
         }
         stats
     }

@@ -11,6 +11,9 @@ use super::{Path, first_end, forget};
 use crate::adaptive_congestion::{Acc, ActsOn, Cut, DelayMeter, Waiting};
 use crate::channel::to_destination::Delay;
 
+/// Periods for which a relay's report counts.
+const PERIODS_TO_FORGET: u64 = 3;
+
 /// What it knows of a connection.
 struct Adapted {
     acc: Acc,
@@ -23,8 +26,8 @@ pub(super) struct Adapting {
     settings: AdaptingSettings,
     next_at: Instant,
     connections: BTreeMap<ConnectionId, Adapted>,
-    /// What relays reported of their ways to the destination.
-    ways: BTreeMap<Path, Delay>,
+    /// What relays reported of their ways to the destination, and when that was heard.
+    ways: BTreeMap<Path, (Delay, Instant)>,
 }
 
 impl Adapting {
@@ -40,10 +43,10 @@ impl Adapting {
 
     /// A relay that acknowledges at once reported how long data take from it to the destination. What is older than what is known
     /// counts for nothing.
-    pub fn hear(&mut self, path: Path, delay: Delay) {
-        let known = self.ways.entry(path).or_insert(delay);
-        if delay.at > known.at {
-            *known = delay;
+    pub fn hear(&mut self, path: Path, delay: Delay, now: Instant) {
+        let known = self.ways.entry(path).or_insert((delay, now));
+        if delay.at > known.0.at {
+            *known = (delay, now);
         }
     }
 
@@ -56,6 +59,9 @@ impl Adapting {
     /// A period has ended.
     pub fn end_period(&mut self, is_control: impl Fn(ConnectionId) -> bool, endpoint: &mut Endpoint, now: Instant) {
         self.next_at = now + self.settings.period;
+        // A relay whose way stands still tells nothing, nor does one that is gone.
+        let lasts = self.settings.period.saturating_mul(PERIODS_TO_FORGET);
+        self.ways.retain(|_, (_, heard_at)| now.saturating_since(*heard_at) <= lasts);
         let connections: Vec<ConnectionId> = endpoint.connections().filter(|id| !is_control(*id)).collect();
         for connection in connections {
             let Some(stats) = endpoint.stats(connection).filter(|stats| stats.closed_at.is_none()) else { continue };
@@ -75,7 +81,7 @@ impl Adapting {
         let mut paths = meter.take(subflows);
         for path in &mut paths {
             let subflow = subflows.iter().find(|subflow| subflow.id == path.path);
-            path.mean_delay += self.ways.get(&at(connection, subflow)).map(|way| way.delay).unwrap_or_default();
+            path.mean_delay += self.ways.get(&at(connection, subflow)).map(|(way, _)| way.delay).unwrap_or_default();
         }
         if settings.acts_on == ActsOn::Waiting {
             waiting.lengthen(&mut paths, subflows, period);

@@ -72,7 +72,7 @@ impl SourceAgent {
             ToSource::Delay { connection, address_id, delay } => {
                 let Some(connection) = endpoint.by_token(*connection) else { return };
                 if let Some(adapting) = &mut self.adapting {
-                    adapting.hear((connection, address_id.0), *delay);
+                    adapting.hear((connection, address_id.0), *delay, now);
                 }
             }
         }
