@@ -1,5 +1,7 @@
 //! The hops that all relays share: the cell and the Wi-Fi channel.
 
+use std::num::NonZeroU32;
+
 use network::cell::{
     Cell, CellConfig, EarlyDrop, Fading, HandoverConfig, PathLoss, Place, Profile, RadioConfig, RlcConfig, Shadowing,
     SiteConfig, StrongestSite, Track, UeConfig, UeId, UplinkConfig, WireConfig,
@@ -18,6 +20,11 @@ use crate::scenario::{self, Addresses, Scenario};
 const WIRE_PACKETS: u64 = 10_000;
 /// Early drops at their most: the queue is full then anyway.
 const EARLY_DROP_MAX: f64 = 0.1;
+/// Packets that the queue's mean is taken over: several round trips' worth, so that the phase of a flow does not decide how full it finds the queue.
+const EARLY_DROP_AVERAGING: NonZeroU32 = match NonZeroU32::new(64) {
+    Some(packets) => packets,
+    None => NonZeroU32::MIN,
+};
 /// Metres over which shadowing forgets itself (TR 36.814 table A.2.1.1-2, macro cells).
 const SHADOWING_DECORRELATION_M: f64 = 50.0;
 /// Reference loss of the log-distance model: free space at 2.12 GHz.
@@ -135,7 +142,14 @@ fn cell_config(scenario: &Scenario, settings: &scenario::Cell) -> CellConfig {
 fn early_drop(scenario: &Scenario, settings: &scenario::Cell) -> Option<EarlyDrop> {
     let above = settings.early_drop_above?.0;
     let probability_max = Probability::new(EARLY_DROP_MAX)?;
-    Some(EarlyDrop { min: above, max: ByteCount(2 * above.0), probability_max, ecn: scenario.connection.ecn })
+    let averaging = EARLY_DROP_AVERAGING;
+    Some(EarlyDrop {
+        min: above,
+        max: ByteCount(2 * above.0),
+        probability_max,
+        averaging,
+        ecn: scenario.connection.ecn,
+    })
 }
 
 fn radio(settings: &scenario::Cell, default: RadioConfig) -> RadioConfig {

@@ -1,6 +1,7 @@
 //! A UE's downlink in RLC acknowledged mode: the queue, packets cut into transport blocks, delivery in order.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 
 use units::Prng;
 
@@ -18,6 +19,8 @@ pub(crate) type BlockNr = u64;
 pub(crate) struct Bearer {
     queue: VecDeque<Cargo>,
     queued: Amount,
+    /// What arriving packets find in the queue, on average; for early drops.
+    average: Average,
     /// Octets of the first packet in the queue that are in blocks already.
     head_sent: u32,
     sent: VecDeque<(BlockNr, Cargo)>,
@@ -37,6 +40,7 @@ impl Bearer {
         Self {
             queue: VecDeque::new(),
             queued: Amount::default(),
+            average: Average::default(),
             head_sent: 0,
             sent: VecDeque::new(),
             in_air: Amount::default(),
@@ -68,9 +72,11 @@ impl Bearer {
         if !rlc.queue.admits(self.queued, packet.wire_len()) {
             return Err(packet);
         }
-        let early = rlc.early.is_some_and(|early| early.strikes(self.queued.bytes, prng));
-        if early && !(rlc.early.is_some_and(|early| early.ecn) && packet.mark_congestion()) {
-            return Err(packet);
+        if let Some(early) = &rlc.early {
+            let found_bytes = self.average.update(self.queued.bytes, early.averaging);
+            if early.strikes(found_bytes, prng) && !(early.ecn && packet.mark_congestion()) {
+                return Err(packet);
+            }
         }
         if rlc.queue.marks(self.queued) {
             packet.mark_congestion();
@@ -142,6 +148,27 @@ impl Bearer {
         self.first_block += self.arrived.len() as u64;
         self.arrived.clear();
         (self.queued, self.in_air, self.head_sent) = (Amount::default(), Amount::default(), 0);
+        self.average = Average::default();
+    }
+}
+
+/// An exponentially weighted mean over arrivals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Average {
+    /// The mean times the weight's denominator.
+    scaled: u64,
+}
+
+impl Average {
+    /// A packet arrives and finds `queued_bytes`. Returns the mean, to which it contributes by 1 / `packets`; a queue that has run empty
+    /// begins anew.
+    fn update(&mut self, queued_bytes: u64, packets: NonZeroU32) -> u64 {
+        let packets = u64::from(packets.get());
+        if queued_bytes == 0 {
+            self.scaled = 0;
+        }
+        self.scaled = self.scaled - self.scaled / packets + queued_bytes;
+        self.scaled / packets
     }
 }
 
@@ -240,9 +267,24 @@ mod tests {
     }
 
     #[test]
+    fn a_mean_follows_what_packets_find_and_forgets_an_empty_queue() {
+        let four = NonZeroU32::new(4).unwrap();
+        let mut average = Average::default();
+        let means: Vec<_> = [4000, 4000, 4000].map(|found| average.update(found, four)).into();
+        assert_eq!(means, [1000, 1750, 2312]);
+        (0..100).for_each(|_| drop(average.update(4000, four)));
+        assert!((3990..=4000).contains(&average.update(4000, four)));
+        assert_eq!((average.update(0, four), average.update(4000, four)), (0, 1000));
+        // Of one packet it is what that finds.
+        assert_eq!(average.update(1234, NonZeroU32::MIN), 1234);
+    }
+
+    #[test]
     fn early_drops_begin_at_the_threshold_and_spare_what_can_be_marked() {
         let certain = Probability::new(1.0).unwrap();
-        let early = EarlyDrop { min: ByteCount(150), max: ByteCount(151), probability_max: certain, ecn: true };
+        let averaging = NonZeroU32::MIN;
+        let early =
+            EarlyDrop { min: ByteCount(150), max: ByteCount(151), probability_max: certain, averaging, ecn: true };
         let rlc = RlcConfig { early: Some(early), ..RlcConfig::default() };
         let mut bearer = bearer(&[100, 100], &rlc);
         assert!(bearer.enqueue(packet(100).into(), &rlc, &mut Prng::new(1)).is_err());

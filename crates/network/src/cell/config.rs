@@ -1,5 +1,7 @@
 //! What a cell is made of. The defaults are those of the thesis' Table 3.1, or ns-3's where the table is silent.
 
+use std::num::NonZeroU32;
+
 use units::{ByteCount, Duration, Instant, Probability, Rate};
 
 use super::fading::{Fading, Profile};
@@ -97,8 +99,8 @@ pub struct RlcConfig {
     pub length_indicator: ByteCount,
 }
 
-/// Random early detection on the octets that wait: none below `min`, rising linearly to `probability_max` at `max`, and
-/// that from there on.
+/// Random early detection on the octets that wait, on average (Floyd and Jacobson, 1993): none below `min`, rising linearly to
+/// `probability_max` at `max`, and that from there on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlyDrop {
     /// Where it begins.
@@ -107,6 +109,8 @@ pub struct EarlyDrop {
     pub max: ByteCount,
     /// How likely it is then.
     pub probability_max: Probability,
+    /// An arriving packet has 1 / so much of the weight in the mean of what such packets find; one: there is no mean.
+    pub averaging: NonZeroU32,
     /// Whether ECN-capable packets are marked instead of dropped (RFC 3168).
     pub ecn: bool,
 }

@@ -1,6 +1,8 @@
 //! Any settings, any order of packets, departures, returns and handovers: nothing is lost without a name, nothing overtakes, and
 //! the cell always comes to rest.
 
+use std::num::NonZeroU32;
+
 use network::Queue;
 use network::cell::{
     Cell, CellConfig, EarlyDrop, Fading, HandoverConfig, HarqConfig, PathLoss, Place, Profile, RESOURCE_SCHEDULERS,
@@ -55,6 +57,7 @@ fn config(prng: &mut Prng) -> CellConfig {
         min: ByteCount(5_000),
         max: ByteCount(20_000),
         probability_max: probability(0.3),
+        averaging: NonZeroU32::new(8).unwrap(),
         ecn: prng.chance(0.5),
     };
     let strongest = StrongestSite { hysteresis_db: 2.0, period: Duration::from_millis(40) };

@@ -1,6 +1,7 @@
 //! The wire of a cell: as a link before it would be, whoever sends.
 
 use core::net::SocketAddr;
+use core::num::NonZeroU32;
 
 use network::cell::{CORE, Cell, CellConfig, DatagramSource, EarlyDrop, RlcConfig, UeConfig, UeId, WireConfig};
 use network::{DropCause, Link, Queue};
@@ -50,6 +51,7 @@ fn config(wire: Option<WireConfig>) -> CellConfig {
         min: ByteCount(10_000),
         max: ByteCount(20_000),
         probability_max: Probability::new(0.3).unwrap(),
+        averaging: NonZeroU32::new(8).unwrap(),
         ecn: false,
     };
     let rlc = RlcConfig { queue: Queue::packets(25), early: Some(early), ..RlcConfig::default() };
