@@ -153,7 +153,27 @@ impl AnabranchEndpoint {
     }
 }
 
-/// Takes the next event: `ANABRANCH_STATUS_AGAIN` if there is none.
+/// Whom an event is about.
+fn connection_of(event: &Event) -> Option<ConnectionId> {
+    match *event {
+        Event::Incoming(_) => None,
+        Event::FullyEstablished(connection)
+        | Event::Readable(connection)
+        | Event::Writable(connection)
+        | Event::PeerFinished(connection)
+        | Event::AllAcknowledged(connection)
+        | Event::FellBack(connection)
+        | Event::Connected { connection, .. }
+        | Event::SubflowEstablished { connection, .. }
+        | Event::SubflowClosed { connection, .. }
+        | Event::PriorityChanged { connection, .. }
+        | Event::AddressAnnounced { connection, .. }
+        | Event::AddressWithdrawn { connection, .. }
+        | Event::Closed { connection, .. } => Some(connection),
+    }
+}
+
+/// Takes the next event, of those about connections that were not released: `ANABRANCH_STATUS_AGAIN` if there is none.
 ///
 /// # Safety
 /// Pointers are null or valid.
@@ -166,9 +186,14 @@ pub unsafe extern "C" fn anabranch_poll_event(
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             write_out(event, "event", AnabranchEvent::default())?;
-            let Some(happened) = endpoint.engine.poll_event() else { return Ok(AnabranchStatus::Again) };
-            write_out(event, "event", endpoint.report(happened))?;
-            Ok(AnabranchStatus::Ok)
+            while let Some(happened) = endpoint.engine.poll_event() {
+                // The program gave up the number of a connection that it released, or never had one.
+                if connection_of(&happened).is_none_or(|connection| endpoint.engine.has(connection)) {
+                    write_out(event, "event", endpoint.report(happened))?;
+                    return Ok(AnabranchStatus::Ok);
+                }
+            }
+            Ok(AnabranchStatus::Again)
         })
     }
 }

@@ -3,21 +3,36 @@
 use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::low_level::pipe;
+use signal_hook::low_level::{pipe, unregister};
+use signal_hook::{SigId, flag};
 
 use crate::{Error, Result};
+
+const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// Becomes readable when it is time to end, so that loops can wait for it beside their devices.
 #[derive(Debug)]
 pub struct Stop {
     read: UnixStream,
     write: UnixStream,
+    listening: Option<Listening>,
 }
+
+/// Signals are taken note of; what belongs to that goes with this.
+#[derive(Debug, Default)]
+struct Listening {
+    actions: Vec<SigId>,
+}
+
+/// How many listen. Where none does any more, signals kill the process as if none ever had.
+static LISTENERS: Mutex<usize> = Mutex::new(0);
 
 /// Ends the loop that waits on the other end.
 #[derive(Debug)]
@@ -35,19 +50,16 @@ impl Stop {
     /// If the process has no file descriptors left.
     pub fn new() -> Result<Self> {
         let (read, write) = UnixStream::pair().map_err(Error::system("create a socket pair"))?;
-        Ok(Self { read, write })
+        Ok(Self { read, write, listening: None })
     }
 
-    /// A stop that Ctrl-C, SIGTERM and a closed terminal trigger as well; they no longer kill the process.
+    /// A stop that Ctrl-C, SIGTERM and a closed terminal trigger as well; while there is one they do not kill the process.
     ///
     /// # Errors
     /// As [`Self::new`].
     pub fn on_signals() -> Result<Self> {
-        let stop = Self::new()?;
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let write = stop.write.try_clone().map_err(Error::system("duplicate a socket"))?;
-            pipe::register(signal, write).map_err(Error::system("watch for signals"))?;
-        }
+        let mut stop = Self::new()?;
+        stop.listening = Some(Listening::begin(&stop.write)?);
         Ok(stop)
     }
 
@@ -72,6 +84,50 @@ impl Stop {
     }
 }
 
+impl Listening {
+    fn begin(write: &UnixStream) -> Result<Self> {
+        let is_alone = kill_when_alone()?;
+        let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
+        *listeners += 1;
+        is_alone.store(false, Ordering::SeqCst);
+        drop(listeners);
+        let mut listening = Self::default();
+        for signal in SIGNALS {
+            let write = write.try_clone().map_err(Error::system("duplicate a socket"))?;
+            listening.actions.push(pipe::register(signal, write).map_err(Error::system("watch for signals"))?);
+        }
+        Ok(listening)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.actions.drain(..).for_each(|action| {
+            let _ = unregister(action);
+        });
+        let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
+        *listeners -= 1;
+        if let Ok(is_alone) = kill_when_alone() {
+            is_alone.store(*listeners == 0, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Says whether signals are to kill: once taken note of, they would be swallowed else when nobody listens any more.
+fn kill_when_alone() -> Result<Arc<AtomicBool>> {
+    static IS_ALONE: OnceLock<std::result::Result<Arc<AtomicBool>, i32>> = OnceLock::new();
+    let register = || {
+        let is_alone = Arc::new(AtomicBool::new(false));
+        for signal in SIGNALS {
+            flag::register_conditional_default(signal, Arc::clone(&is_alone))
+                .map_err(|error| error.raw_os_error().unwrap_or(0))?;
+        }
+        Ok(is_alone)
+    };
+    let known = IS_ALONE.get_or_init(register).clone();
+    known.map_err(|errno| Error::system("watch for signals")(std::io::Error::from_raw_os_error(errno)))
+}
+
 impl AsFd for Stop {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.read.as_fd()
@@ -94,5 +150,23 @@ impl StopHandle {
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn descriptors() -> usize {
+        std::fs::read_dir("/proc/self/fd").unwrap().count()
+    }
+
+    #[test]
+    fn who_no_longer_listens_keeps_nothing() {
+        drop(Stop::on_signals().unwrap());
+        let before = descriptors();
+        (0..50).for_each(|_| drop(Stop::on_signals().unwrap()));
+        // Other tests of this process may open some meanwhile.
+        assert!(descriptors() < before + 50, "{before} {}", descriptors());
     }
 }

@@ -52,6 +52,11 @@ struct Outcome {
 
 /// Downloads to `output`, with `--continue` if `resume`, from an origin that answers `answer` and ends the connection.
 fn download(output: &Path, resume: bool, answer: &str) -> Outcome {
+    download_from(output, resume, answer, false)
+}
+
+/// As [`download`]; `breaks_off`: all of the answer arrives, and with it that the origin knows nothing of the connection any more.
+fn download_from(output: &Path, resume: bool, answer: &str, breaks_off: bool) -> Outcome {
     let url = "http://10.0.0.1/file".parse().unwrap();
     let config = ConnectionConfig::default();
     let attempts = Attempts::new(&[CLIENT], &[(SERVER, PORT).into()], config);
@@ -65,13 +70,17 @@ fn download(output: &Path, resume: bool, answer: &str) -> Outcome {
     let end = Instant::ZERO + Duration::from_secs(300);
     while !download.is_finished() && pair.now < end {
         while pair.exchange() {}
+        if let Some(id) = connection.filter(|_| breaks_off && answer.is_none()) {
+            let _ = pair.server.abort(id, pair.now);
+            while pair.exchange() {}
+        }
         while let Some(event) = pair.client.poll_event() {
             download.handle_event(&event, &mut pair.client, pair.now);
         }
         while let Some(event) = pair.server.poll_event() {
             connection = connection.or_else(|| pair.server.accept(listener));
             if let (Some(id), Event::Readable(_) | Event::Incoming(_)) = (connection, event) {
-                serve(&mut pair, id, &mut request, &mut answer);
+                serve(&mut pair, id, &mut request, &mut answer, breaks_off);
             }
         }
         if pair.go_on(download.poll_timeout(), end) && download.poll_timeout().is_some_and(|at| at <= pair.now) {
@@ -83,14 +92,16 @@ fn download(output: &Path, resume: bool, answer: &str) -> Outcome {
 }
 
 /// Answers, once, when the request is whole.
-fn serve(pair: &mut Pair, id: ConnectionId, request: &mut String, answer: &mut Option<&str>) {
+fn serve(pair: &mut Pair, id: ConnectionId, request: &mut String, answer: &mut Option<&str>, breaks_off: bool) {
     while let Ok(Received::Data(data)) = pair.server.recv(id, usize::MAX, pair.now) {
         request.push_str(std::str::from_utf8(&data.to_bytes()).unwrap());
     }
     if let Some(answer) = answer.take_if(|_| request.ends_with("\r\n\r\n")) {
         let sent = pair.server.send(id, answer.as_bytes().to_vec().into(), pair.now);
         assert_eq!(sent, Ok(answer.len()));
-        pair.server.close(id, pair.now).unwrap();
+        if !breaks_off {
+            pair.server.close(id, pair.now).unwrap();
+        }
     }
 }
 
@@ -132,6 +143,21 @@ fn what_is_no_answer_fails_in_a_line() {
 }
 
 #[test]
+fn a_whole_answer_counts_however_the_connection_ends() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    ] {
+        let folder = Folder::new("broken-off");
+        assert_eq!(download_from(&folder.output(), false, answer, true).result, Ok(5));
+        assert_eq!(fs::read_to_string(folder.output()).unwrap(), "hello");
+    }
+    let folder = Folder::new("broken-off-early");
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello";
+    assert!(download_from(&folder.output(), false, answer, true).result.is_err());
+}
+
+#[test]
 fn a_download_goes_on_where_it_broke_off() {
     let folder = Folder::new("resume");
     let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
@@ -170,6 +196,10 @@ fn parts_that_do_not_fit_are_not_joined() {
         ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 5\r\n\r\n45678", "10 bytes"),
         ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\n\r\n45678", "10 bytes"),
         ("HTTP/1.1 206 P\r\nContent-Length: 6\r\n\r\n456789", "another part"),
+        (
+            "HTTP/1.1 206 P\r\nETag: \"v2\"\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n456789",
+            "another one by now",
+        ),
         ("HTTP/1.1 416 R\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n", "dropped"),
     ] {
         let folder = Folder::new("unfit");

@@ -86,8 +86,16 @@ impl Uplinks {
                 }
                 (interface.clone(), false)
             }
-            // One that cannot be laid again is gone again: that is told next.
-            Change::Usable(uplink) => (uplink.interface.clone(), self.plumbing.replace(uplink).is_ok()),
+            Change::Usable(uplink) => {
+                // Without its janitor nothing can be laid any more.
+                let _ = self.plumbing.check_janitor();
+                let is_laid = self.plumbing.replace(uplink).is_ok();
+                if !is_laid {
+                    // It is told again with the next change else.
+                    let _ = self.watch.retry(&uplink.interface);
+                }
+                (uplink.interface.clone(), is_laid)
+            }
         };
         let path = self.plumbing.paths().iter().find(|path| path.uplink.interface == interface);
         let addresses = path.map(|path| path.addresses.clone()).unwrap_or_default();

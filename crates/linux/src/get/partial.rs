@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -38,11 +39,16 @@ impl PartialFile {
         let (part, version) = (beside(path, ".part"), beside(path, ".part.version"));
         // Of a part that is not there nobody has heard.
         let known = if fs::symlink_metadata(&part).is_ok() { part.as_path() } else { path };
-        let file = open_own(&part).map_err(Error::file(known))?;
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| Error::File {
-            path: part.clone(),
-            message: "another download is writing it: wait for its end".into(),
-        })?;
+        let file = loop {
+            let file = open_own(&part).map_err(Error::file(known))?;
+            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| Error::File {
+                path: part.clone(),
+                message: "another download is writing it: wait for its end".into(),
+            })?;
+            if is_still_at(&file, &part).map_err(Error::file(known))? {
+                break file;
+            }
+        };
         let len = file.metadata().map_err(Error::file(&part))?.len();
         let known = fs::read_to_string(&version).unwrap_or_default();
         let validator = known.strip_prefix(&format!("{url}\n")).map(|rest| rest.trim_end().to_owned());
@@ -112,6 +118,13 @@ impl Write for PartialFile {
 fn open_own(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o666))?.into())
+}
+
+/// Another download may have ended between the opening and the lock, and have given the file its name.
+fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    let there = fs::symlink_metadata(path);
+    Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

@@ -91,8 +91,8 @@ impl Requests {
                     continue;
                 }
                 match message.kind {
-                    ERROR => return outcome(message.body),
-                    DONE => return Ok(()),
+                    // The end of a dump says what became of it, too.
+                    ERROR | DONE => return outcome(message.body),
                     _ => each(message.body),
                 }
             }

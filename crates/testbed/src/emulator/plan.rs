@@ -14,7 +14,9 @@ use super::topology::{LinkSpec, Topology};
 /// First routing table for packets from the addresses of a link.
 const TABLE_FIRST: u32 = 100;
 /// Length of the networks of both halves of a link.
-const V4_LINK_BITS: u8 = 23;
+pub const V4_LINK_BITS: u8 = 23;
+/// Length of the half of it that is a host's.
+const V4_HALF_BITS: u8 = 24;
 const V6_LINK_BITS: u8 = 47;
 
 /// One end of a link.
@@ -39,6 +41,12 @@ pub struct LinkPlan {
     pub mtu: u16,
 }
 
+/// The address that `first` has behind a NAT.
+pub fn external(first: Ipv4Addr) -> Ipv4Addr {
+    let [a, b, c, _] = first.octets();
+    Ipv4Addr::new(a, b, c, 254)
+}
+
 impl LinkPlan {
     fn new(topology: &Topology, index: usize, link: &LinkSpec) -> Self {
         let number = index as u16 + 1;
@@ -52,15 +60,21 @@ impl LinkPlan {
         Self { ends: [end(0), end(1)], mtu: link.mtu }
     }
 
-    /// The half of the first host: where packets towards it go.
-    pub fn first_side(&self) -> [Prefix; 2] {
-        [Prefix::new(self.ends[0].v4.into(), 24), Prefix::new(self.ends[0].v6.into(), 48)]
+    /// The half of the first host: where packets towards it go. Hosts whose addresses were given may share it: then these are its addresses.
+    pub fn first_side(&self) -> Vec<Prefix> {
+        let [first, second] = &self.ends;
+        let half = Prefix::new(first.v4.into(), V4_HALF_BITS);
+        let v4 = if half.contains(second.v4.into()) {
+            vec![Prefix::new(first.v4.into(), 32), Prefix::new(self.external(), 32)]
+        } else {
+            vec![half]
+        };
+        v4.into_iter().chain([Prefix::new(first.v6.into(), 48)]).collect()
     }
 
     /// The first host's address as it looks behind a NAT.
     pub fn external(&self) -> IpAddr {
-        let [a, b, c, _] = self.ends[0].v4.octets();
-        Ipv4Addr::new(a, b, c, 254).into()
+        external(self.ends[0].v4).into()
     }
 
     /// Both networks of the link, as text.
@@ -159,7 +173,7 @@ fn end_of(plan: &LinkPlan, host: usize) -> Option<usize> {
     plan.ends.iter().position(|end| end.host == host)
 }
 
-fn v4_of(address: IpAddr) -> Ipv4Addr {
+pub fn v4_of(address: IpAddr) -> Ipv4Addr {
     match address {
         IpAddr::V4(v4) => v4,
         IpAddr::V6(_) => unreachable!("checked when the file was read"),
@@ -191,6 +205,19 @@ mod tests {
         assert_eq!(plans[2].ends[0].device, "path2");
         assert_eq!(plans[2].external(), IpAddr::from([10, 3, 0, 254]));
         assert_eq!(plans[1].networks(), ["10.2.0.0/23", "fd00:2::/47"]);
+    }
+
+    #[test]
+    fn a_half_that_both_share_is_the_addresses_of_the_first() {
+        let side = |second: &str| {
+            let addresses = format!("[[link]]\nbetween = ['a', 'b']\naddresses = ['10.9.0.1', '{second}']\n");
+            links_of(&format!("[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n{addresses}"))[0].first_side()
+        };
+        let is_inwards = |side: &[Prefix], host: u8| side.iter().any(|prefix| prefix.contains([10, 9, 0, host].into()));
+        let shared = side("10.9.0.2");
+        assert_eq!([1, 254, 2, 3].map(|host| is_inwards(&shared, host)), [true, true, false, false]);
+        let apart = side("10.9.1.2");
+        assert_eq!([1, 254, 2, 3].map(|host| is_inwards(&apart, host)), [true; 4]);
     }
 
     #[test]

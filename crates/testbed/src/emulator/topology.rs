@@ -194,12 +194,27 @@ impl Topology {
         if link.addresses.is_some_and(|[first, second]| first == second) {
             return Err("both ends have the same address: `addresses` needs two".into());
         }
+        link.addresses.map_or(Ok(()), |given| check_network(given, &link.middleboxes))?;
         let outages = link.outages.iter().filter_map(Outage::problem);
         if let Some((problem, remedy)) = link.middleboxes.iter().filter_map(Middlebox::problem).chain(outages).next() {
             return Err(format!("{problem}: {remedy}"));
         }
         [link.way_up(), link.way_down()].iter().try_for_each(Way::check)
     }
+}
+
+/// Both addresses are in one network, and the second is not the one that the first host has behind a NAT.
+fn check_network(given: [IpAddr; 2], middleboxes: &[Middlebox]) -> Result<(), String> {
+    let [first, second] = given.map(super::plan::v4_of);
+    if (first.to_bits() ^ second.to_bits()) >> (32 - super::plan::V4_LINK_BITS) != 0 {
+        let bits = super::plan::V4_LINK_BITS;
+        return Err(format!("{first} and {second} are not in one network of {bits} bits: take addresses that are"));
+    }
+    let has_nat = middleboxes.iter().any(|middlebox| matches!(middlebox.deed(), Some(Deed::Nat(_))));
+    if has_nat && super::plan::external(first) == second {
+        return Err(format!("{second} is the address of {first} behind its NAT: give the second host another one"));
+    }
+    Ok(())
 }
 
 impl LinkSpec {
@@ -292,6 +307,8 @@ mod tests {
             ("mtu = 1000", ["link 1", "1280"]),
             ("loss = { mean = '60 %', burst_packets = 1.0 }", ["link 1", "burst_packets"]),
             ("addresses = ['10.9.0.1', '10.9.0.1']", ["link 1", "same address"]),
+            ("addresses = ['10.9.0.1', '10.9.2.1']", ["link 1", "23 bits"]),
+            ("addresses = ['10.9.0.1', '10.9.0.254']\nmiddleboxes = [{ nat = {} }]", ["link 1", "behind its NAT"]),
             ("outages = [{ from = '2 s', until = '1 s' }]", ["link 1", "no duration"]),
             ("middleboxes = [{ toaster = {} }]", ["line 7", "strip"]),
             ("middleboxes = [{ narrow = { size = '67 B' } }]", ["link 1", "68"]),
