@@ -78,6 +78,7 @@ struct tcp_sock {
 	u32 srtt_us;
 	u32 delivered;
 	u32 prior_cwnd;
+	u32 undo_marker;
 	u32 max_packets_out;
 	u8 is_cwnd_limited : 1;
 	_Bool is_mptcp;

@@ -12,6 +12,16 @@ CC_INLINE int is_beyond_the_window(struct tcp_sock *tp)
 	return tp->snd_ssthresh > cc_max(tp->prior_cwnd, 2);
 }
 
+/*
+ * Whether the threshold of the loss that is being repaired was asked for here. The kernel sets one itself where it sends again what was too
+ * large for the path (tcp_non_congestion_loss_retransmit), and where it undoes a reduction and goes on repairing: then nothing is marked
+ * as what could be undone.
+ */
+CC_INLINE int is_ours(struct tcp_sock *tp, u32 state)
+{
+	return state == TCP_CA_CWR || tp->undo_marker;
+}
+
 /* The threshold of the loss that is being repaired, by the window that there was then. */
 CC_INLINE void ask_again(enum cc_kind kind, struct tcp_sock *tp, u32 state)
 {
@@ -32,7 +42,7 @@ CC_INLINE void mend(enum cc_kind kind, struct tcp_sock *tp)
 		on_init(kind, tp);
 	if (in_recovery != own->in_recovery)
 		on_state(kind, tp, state);
-	if (in_recovery && is_beyond_the_window(tp))
+	if (in_recovery && is_ours(tp, state) && is_beyond_the_window(tp))
 		ask_again(kind, tp, state);
 	/* No window of ours has so many octets: it was the answer to `undo_cwnd`. */
 	if ((u64)tp->snd_cwnd * tp->mss_cache > CC_CWND_MAX)
