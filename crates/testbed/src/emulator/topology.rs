@@ -21,7 +21,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
 
-use lab::scenario::{Burst, Loss, Middlebox, Outage, Queue, RateModel, Reorder, value_of};
+use lab::scenario::{Burst, Deed, Loss, Middlebox, Outage, Queue, RateModel, Reorder, value_of};
 use serde::Deserialize;
 use units::text::{Text, TextOr};
 use units::{Duration, Probability, Rate};
