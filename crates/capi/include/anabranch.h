@@ -369,7 +369,7 @@ enum AnabranchStatus anabranch_remove_local_address(struct AnabranchEndpoint *en
                                                     const struct AnabranchAddress *address,
                                                     uint64_t now_ns);
 
-// Takes the next event: `ANABRANCH_STATUS_AGAIN` if there is none.
+// Takes the next event, of those about connections that were not released: `ANABRANCH_STATUS_AGAIN` if there is none.
 //
 // # Safety
 // Pointers are null or valid.

@@ -308,7 +308,10 @@ mod tests {
             ("loss = { mean = '60 %', burst_packets = 1.0 }", ["link 1", "burst_packets"]),
             ("addresses = ['10.9.0.1', '10.9.0.1']", ["link 1", "same address"]),
             ("addresses = ['10.9.0.1', '10.9.2.1']", ["link 1", "23 bits"]),
-            ("addresses = ['10.9.0.1', '10.9.0.254']\nmiddleboxes = [{ nat = {} }]", ["link 1", "behind its NAT"]),
+            (
+                "addresses = ['10.9.0.1', '10.9.0.254']\nmiddleboxes = [{ nat = { idle_timeout = '60 s' } }]",
+                ["link 1", "behind its NAT"],
+            ),
             ("outages = [{ from = '2 s', until = '1 s' }]", ["link 1", "no duration"]),
             ("middleboxes = [{ toaster = {} }]", ["line 7", "strip"]),
             ("middleboxes = [{ narrow = { size = '67 B' } }]", ["link 1", "68"]),
