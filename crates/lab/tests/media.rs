@@ -56,16 +56,16 @@ fn a_hysteresis_that_is_never_reached_keeps_a_relay_where_it_was() {
 }
 
 #[test]
-fn relays_that_do_not_hear_each_other_starve_one() {
+fn relays_that_do_not_hear_each_other_lose_half_of_the_channel() {
     let [all_hear, some_do_not] =
         [&[][..], &["wlan.hidden=[[\"relay-1\", \"relay-2\"]]"]].map(|overrides| run_text(CHANNEL, overrides));
     let smaller_share =
         |results: &Results| results.subflows.iter().map(|subflow| subflow.share_ratio).fold(1.0, f64::min);
     assert_eq!(all_hear.totals.retransmitted_packets, 0);
     assert!(smaller_share(&all_hear) > 0.45, "{:?}", all_hear.subflows);
-    // Frames of 2 ms collide until one relay gives up a packet, and its subflow backs off for the other, which then hardly
-    // shares the channel: the sum may be larger than before.
-    assert!(smaller_share(&some_do_not) < 0.1, "{:?}", some_do_not.subflows);
+    // Frames of 2 ms collide until one relay gives up a packet, and its subflow backs off for the other.
+    let [heard, hidden] = [&all_hear, &some_do_not].map(|results| results.totals.goodput_in_order_bps);
+    assert!(hidden < 0.6 * heard, "{hidden} {heard}");
     assert!(some_do_not.totals.retransmitted_packets > 50, "{:?}", some_do_not.totals);
 }
 
