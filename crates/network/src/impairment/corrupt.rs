@@ -1,5 +1,6 @@
 //! Corruption: bits flip.
 
+use units::narrow::usize_from;
 use units::{Instant, Prng};
 use wire::{Payload, Segment};
 
@@ -12,7 +13,8 @@ pub enum Detection {
     /// They do. A segment is dropped here instead of at its receiver; raw octets travel on, damaged.
     Detected,
     /// They do not: a middlebox changed the data and repaired the checksums. Only payloads are hit, so that DSS
-    /// checksums (RFC 8684 section 3.3.1) have something to find.
+    /// checksums (RFC 8684 section 3.3.1) have something to find. A zero becomes a one, where there is a zero: a mapping that is hit twice, in
+    /// several segments, could otherwise have the sum that it had before.
     Undetected,
 }
 
@@ -33,8 +35,18 @@ impl Corrupt {
     fn flip_payload(&mut self, segment: &mut Segment) {
         let mut octets = vec![0; segment.payload.len()];
         segment.payload.copy_to_slice(&mut octets);
-        self.flip(&mut octets);
+        self.set(&mut octets);
         segment.payload = Payload::from(octets);
+    }
+
+    /// Sets the first bit that is not, from a random one on.
+    fn set(&mut self, octets: &mut [u8]) {
+        let bits = octets.len() as u64 * 8;
+        let first = self.prng.below(bits);
+        let zero = (first..bits).chain(0..first).find(|bit| octets[usize_from(bit / 8)] & 1 << (bit % 8) == 0);
+        if let Some(octet) = octets.get_mut(usize_from(zero.unwrap_or(first) / 8)) {
+            *octet ^= 1 << (zero.unwrap_or(first) % 8);
+        }
     }
 
     fn flip(&mut self, octets: &mut [u8]) {
@@ -77,6 +89,19 @@ mod tests {
 
     fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
         a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
+    }
+
+    /// Two hits in one mapping add up; they do not cancel each other.
+    #[test]
+    fn undetected_damage_only_sets_bits() {
+        let mut corrupt = Corrupt::new(1.0, Detection::Undetected);
+        let mut octets = vec![0x5a; 100];
+        for hits in 1..=400 {
+            corrupt.set(&mut octets);
+            assert_eq!(octets.iter().map(|octet| octet.count_ones()).sum::<u32>(), 400 + hits);
+        }
+        corrupt.set(&mut octets);
+        assert_eq!(octets.iter().map(|octet| octet.count_ones()).sum::<u32>(), 799, "there is no zero left");
     }
 
     #[test]
