@@ -55,6 +55,11 @@ const CAUSES: &[(&str, &str)] = &[
         "all that ACC gives under constant traffic is 3 % of G1 as shipped (C14), so the steps of rho cost 0.1 and 0.4 %, less than seeds \
          differ; elsewhere the first costs 7 % at most, and the second less and not more in 19 of 25 conditions",
     ),
+    (
+        "C31",
+        "AIMD(0.7, 0.625) is TCP-friendly, so LIA gets beside such flows what it gets beside TCP flows (C29): 0.75 to 0.94 times the \
+         larger one",
+    ),
     ("C35", "rho / K stays below one whenever the selected set is in range, so MCC-Coop grows as LIA does"),
     ("C36", "rho / K stays below one whenever the selected set is in range, so MCC-Coop grows as LIA does"),
     ("C37", "rho / K stays below one whenever the selected set is in range, so GMCC-Coop grows as MPAIMD does"),
