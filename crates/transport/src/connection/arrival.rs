@@ -161,10 +161,7 @@ impl Connection {
     #[cold]
     fn on_revival(&mut self, now: Instant) {
         self.reinject_from_stale();
-        // One that dies and revives all the time does not put it off.
-        let before = self.data_timer;
         self.rearm_data_timer(now);
-        self.data_timer = self.data_timer.min(before);
     }
 
     /// In plain TCP the subflow's ACK is the data level's.
