@@ -148,7 +148,6 @@ impl Bearer {
         self.first_block += self.arrived.len() as u64;
         self.arrived.clear();
         (self.queued, self.in_air, self.head_sent) = (Amount::default(), Amount::default(), 0);
-        self.average = Average::default();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Corruption: bits flip.
+//! Corruption: bits change.
 
 use units::narrow::usize_from;
 use units::{Instant, Prng};
@@ -18,7 +18,7 @@ pub enum Detection {
     Undetected,
 }
 
-/// Flips one bit of a packet with a probability.
+/// Changes one bit of a packet with a probability.
 #[derive(Clone, Debug)]
 pub struct Corrupt {
     probability: f64,
@@ -32,7 +32,7 @@ impl Corrupt {
         Self { probability, detection, prng: Prng::new(0) }
     }
 
-    fn flip_payload(&mut self, segment: &mut Segment) {
+    fn damage_payload(&mut self, segment: &mut Segment) {
         let mut octets = vec![0; segment.payload.len()];
         segment.payload.copy_to_slice(&mut octets);
         self.set(&mut octets);
@@ -65,7 +65,7 @@ impl Node for Corrupt {
         }
         match (self.detection, packet.raw().cloned()) {
             (Detection::Undetected, _) => {
-                packet.edit(|segment| self.flip_payload(segment));
+                packet.edit(|segment| self.damage_payload(segment));
                 out.forward(packet);
             }
             (Detection::Detected, None) => out.discard(packet, DropCause::Corruption),

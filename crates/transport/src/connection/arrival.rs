@@ -157,7 +157,7 @@ impl Connection {
         }
     }
 
-    /// A subflow shows life again: it takes over from those that show none, and the data level waits no longer than it may take.
+    /// A subflow shows life again: it takes over from those that show none, and the data-level time-out begins anew, by what is alive.
     #[cold]
     fn on_revival(&mut self, now: Instant) {
         self.reinject_from_stale();

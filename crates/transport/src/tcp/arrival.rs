@@ -252,7 +252,7 @@ impl Tcb {
         }
     }
 
-    /// In FIN-WAIT-2 a peer that is not waited for may fall silent only so long.
+    /// In FIN-WAIT-2 a peer that is not waited for may take only so long, whatever it sends.
     pub(crate) fn bound_fin_wait(&mut self, now: Instant) {
         if self.abandoned && self.state == State::FinWait2 && !self.timers.is_set(Timer::Linger) {
             self.timers.set(Timer::Linger, now + self.config.user_timeout);
