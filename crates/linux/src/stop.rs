@@ -155,6 +155,11 @@ impl Drop for StopOnDrop {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::{Command, Stdio};
+
+    use rustix::process::{Signal, getpid, kill_process};
+
     use super::*;
 
     fn descriptors() -> usize {
@@ -168,5 +173,23 @@ mod tests {
         (0..50).for_each(|_| drop(Stop::on_signals().unwrap()));
         // Other tests of this process may open some meanwhile.
         assert!(descriptors() < before + 50, "{before} {}", descriptors());
+    }
+
+    /// This test once more in a process of its own, which a signal is to kill.
+    #[test]
+    fn where_nobody_listens_any_more_signals_kill() {
+        const CHILD: &str = "ANABRANCH_TEST_STOP_CHILD";
+        if std::env::var_os(CHILD).is_some() {
+            let stop = Stop::on_signals().unwrap();
+            kill_process(getpid(), Signal::TERM).unwrap();
+            stop.wait();
+            drop(stop);
+            kill_process(getpid(), Signal::TERM).unwrap();
+            unreachable!("nobody took note of it, and it did not kill");
+        }
+        let name = "stop::tests::where_nobody_listens_any_more_signals_kill";
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let status = child.args(["--exact", name]).env(CHILD, "1").stdout(Stdio::null()).status().unwrap();
+        assert_eq!(status.signal(), Some(SIGTERM), "{status:?}");
     }
 }
