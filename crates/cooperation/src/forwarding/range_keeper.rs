@@ -138,6 +138,11 @@ impl RangeKeeper {
         self.sum_up();
     }
 
+    /// The relays that hold data for the destination.
+    pub fn relays(&self) -> impl Iterator<Item = RelayId> + '_ {
+        self.relays.keys().copied()
+    }
+
     /// `len_bytes` octets from `dsn` on arrived by whatever path, in the range or not, and are stored. The first
     /// missing octet is now `rcv_nxt`; `unread_bytes` are in order and not read by the application.
     pub fn on_packet(&mut self, now: Instant, dsn: Dsn, len_bytes: u64, rcv_nxt: Dsn, unread_bytes: u64) {

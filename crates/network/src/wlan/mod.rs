@@ -181,13 +181,18 @@ impl Wlan {
 
     /// A station that had nothing to send has. It needs no backoff if the last one is over and the channel is free.
     fn begin_contention(&mut self, number: u16, now: Instant) {
-        // The backoff after its last frame goes on as it is.
+        let idle = self.senders.is_empty();
+        let station = &mut self.stations[usize::from(number)];
         if self.contending.contains(&number) {
+            // The backoff after its last frame goes on as it is, unless it was over when the channel became busy.
+            let used_up = !idle && station.backoff_ends() <= self.exchange.began;
+            if used_up {
+                station.counts_from = self.exchange.began;
+                station.backoff_slots = draw(&mut self.prng, station.contention_window);
+            }
             return;
         }
         self.contending.push(number);
-        let idle = self.senders.is_empty();
-        let station = &mut self.stations[usize::from(number)];
         // During an exchange no slot is idle: the count begins anew at its end.
         station.counts_from = if idle { self.free_from } else { self.exchange.began };
         let free = idle && now >= self.free_from;

@@ -192,6 +192,29 @@ fn long_frames_collide_with_their_request_only() {
     assert!(with != without && with > 5000, "{with} {without}");
 }
 
+/// IEEE 802.11-2016 section 10.3.4.3: a backoff that is over is of no use to who gets a frame while the channel is busy.
+#[test]
+fn frames_that_arrive_during_another_s_exchange_draw_anew() {
+    let collide = |seed: &u64| {
+        let mut rig = Rig::new(config(4), *seed);
+        let send = |rig: &mut Rig, at_us: u64, from: &[u16]| {
+            rig.run(Instant::from_micros(at_us), |_, _, _| ());
+            from.iter().for_each(|from| rig.send(*from, 3, Instant::from_micros(at_us)));
+        };
+        send(&mut rig, 1_000, &[1, 2]);
+        // The backoffs after those frames are over when station 0 sends.
+        send(&mut rig, 50_000, &[0]);
+        let before = rig.wlan().counters(StationId(1)).collisions;
+        send(&mut rig, 50_100, &[1, 2]);
+        rig.run(Instant::from_millis(100), |_, _, _| ());
+        assert_eq!(rig.arrived.len(), 5);
+        rig.wlan().counters(StationId(1)).collisions > before
+    };
+    // One of 16 draws alike.
+    let collided = (0..100).filter(collide).count();
+    assert!((1..=15).contains(&collided), "{collided} of 100");
+}
+
 #[test]
 fn a_run_is_a_function_of_its_seed() {
     let run = |seed| {

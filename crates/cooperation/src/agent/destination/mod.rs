@@ -79,7 +79,7 @@ impl DestinationAgent {
         Self {
             lines: Lines::new(&settings),
             first_path,
-            ranges: settings.ranges.map(|ranges| Ranges::new(ranges, settings.relays.len())),
+            ranges: settings.ranges.map(Ranges::new),
             watchman: settings.watch.map(|watch| Watchman::new(watch, &settings, steering.is_some())),
             steering,
             to_source: ToSourceWords::default(),

@@ -42,7 +42,6 @@ struct Progress {
 /// The range that is wanted, and what has been said of it.
 pub(super) struct Ranges {
     settings: RangesSettings,
-    relays: usize,
     /// The stream is this connection's.
     connection: Option<ConnectionId>,
     progress: Option<Progress>,
@@ -62,11 +61,10 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    pub fn new(settings: RangesSettings, relays: usize) -> Self {
+    pub fn new(settings: RangesSettings) -> Self {
         let shares = settings.by_rate.then(RangeShares::default);
         Self {
             settings,
-            relays,
             connection: None,
             progress: None,
             carried: Carried::new(),
@@ -112,13 +110,20 @@ impl Ranges {
         match event {
             Event::FullyEstablished(connection) | Event::Readable(connection) => {
                 if let Some((_, rcv_nxt)) = endpoint.data_sequence(*connection) {
-                    self.connection = Some(*connection);
+                    let is_new = self.connection.replace(*connection) != Some(*connection);
                     self.on_progress(rcv_nxt, now);
+                    if is_new {
+                        self.count_relays(all, endpoint, now);
+                    }
                 }
             }
             Event::SubflowEstablished { connection, local, .. } if self.connection == Some(*connection) => {
                 // Until now it was not told of ranges.
                 self.repeats.extend(all.relay_at(local.ip()));
+                self.count_relays(all, endpoint, now);
+            }
+            Event::SubflowClosed { connection, .. } if self.connection == Some(*connection) => {
+                self.count_relays(all, endpoint, now);
             }
             _ => {}
         }
@@ -131,12 +136,25 @@ impl Ranges {
             None => {
                 let mut keeper = RangeKeeper::new(self.settings.range, rcv_nxt);
                 // Those that carry data by now hear of it, the others when they begin to.
-                let hold_bytes = self.settings.hold_bytes;
-                let updates = (0..self.relays).map(|relay| keeper.add_relay(now, RelayId(relay as u16), hold_bytes));
-                self.unsaid.extend(updates.last().map(Announcement::Range));
+                self.unsaid.push(Announcement::Range(RangeUpdate { range: keeper.range(), ack: keeper.ack() }));
                 keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, 0);
                 self.keeper = Some(keeper);
             }
+        }
+        self.collect();
+    }
+
+    /// The relays with a subflow are those that hold data for the destination: their buffers are part of the shared window.
+    fn count_relays(&mut self, all: &DestinationSettings, endpoint: &Endpoint, now: Instant) {
+        let (Some(keeper), Some(connection)) = (&mut self.keeper, self.connection) else { return };
+        let carrying = endpoint.stats(connection).map(|stats| arrived(&all.paths(), &stats)).unwrap_or_default();
+        let gone: Vec<RelayId> = keeper.relays().filter(|relay| !carrying.contains_key(relay)).collect();
+        gone.into_iter().for_each(|relay| keeper.remove_relay(relay));
+        let new: Vec<RelayId> =
+            carrying.into_keys().filter(|relay| !keeper.relays().any(|known| known == *relay)).collect();
+        for relay in new {
+            let update = keeper.add_relay(now, relay, self.settings.hold_bytes);
+            self.unsaid.push(Announcement::Range(update));
         }
         self.collect();
     }
