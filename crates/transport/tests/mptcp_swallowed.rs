@@ -106,6 +106,32 @@ fn a_silent_subflow_does_not_stretch_the_time_out() {
     script.expect("A 12741+980 ack 1 dack 1 map 11761");
 }
 
+/// Neither does one that falls silent and revives all the time.
+#[test]
+fn a_subflow_that_comes_and_goes_does_not_put_off_the_time_out() {
+    let mut script = two_subflows();
+    script.send(12 * 980);
+    assert_eq!(script.drain().iter().filter(|line| line.starts_with("2: ")).count(), 2);
+    script.run_for(10);
+    script.inject("A 1 ack 9801 dack 9801");
+    script.run_for(40);
+    // The second swallowed its part.
+    script.inject("2: A 1 ack 1961 dack 9801");
+    let (mut acked, mut waited_ms) = (9801, 0);
+    loop {
+        script.send(980);
+        script.run_for(800);
+        let sent = script.drain();
+        if sent.iter().any(|line| line.ends_with("map 9801")) {
+            break;
+        }
+        acked += 980;
+        script.inject(&format!("A 1 ack {acked} dack 9801"));
+        waited_ms += 800;
+        assert!(waited_ms < 3_000, "what was swallowed is not missed");
+    }
+}
+
 /// The end of the stream on its own: no ACK of TCP tells whether it has arrived, so the subflows take turns.
 #[test]
 fn a_data_fin_on_its_own_takes_turns() {

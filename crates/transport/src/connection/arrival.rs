@@ -158,10 +158,14 @@ impl Connection {
     }
 
     /// A subflow shows life again: it takes over from those that show none, and the data-level time-out begins anew, by what is alive.
+    /// Each does so once: a subflow that comes and goes does not put it off for ever.
     #[cold]
     fn on_revival(&mut self, now: Instant) {
         self.reinject_from_stale();
-        self.rearm_data_timer(now);
+        if !self.sender.is_put_off {
+            self.rearm_data_timer(now);
+            self.sender.is_put_off = true;
+        }
     }
 
     /// In plain TCP the subflow's ACK is the data level's.

@@ -149,6 +149,8 @@ struct Sender {
     backoff: u32,
     /// The first of them.
     stalled_since: Instant,
+    /// Whether a revival has put off the data-level time-out that runs.
+    is_put_off: bool,
     /// `send` took less than offered: tell when there is room.
     writable_wanted: bool,
     /// The peer sends 8-octet data sequence numbers, so it wants 8-octet DATA_ACKs (RFC 8684 section 3.3.2).
@@ -298,6 +300,7 @@ impl Connection {
                 data_fin_due: false,
                 backoff: 0,
                 stalled_since: Instant::ZERO,
+                is_put_off: false,
                 writable_wanted: false,
                 long_data_ack: false,
                 infinite_mapping_due: None,

@@ -95,6 +95,7 @@ impl Connection {
     /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver. Those without
     /// signs of life count only where no others are: what they owe, others have been given.
     pub(super) fn rearm_data_timer(&mut self, now: Instant) {
+        self.sender.is_put_off = false;
         if !self.is_mptcp() || !self.data_outstanding() || self.is_closed() {
             self.data_timer = Instant::FAR_FUTURE;
             return;
