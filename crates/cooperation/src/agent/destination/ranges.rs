@@ -114,6 +114,8 @@ impl Ranges {
                     self.on_progress(rcv_nxt, now);
                     if is_new {
                         self.count_relays(all, endpoint, now);
+                        // Those that carry data by now hear of it, the others when they begin to.
+                        self.unsaid.extend(self.latest().map(Announcement::Range));
                     }
                 }
             }
@@ -135,8 +137,6 @@ impl Ranges {
             Some(keeper) => keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, 0),
             None => {
                 let mut keeper = RangeKeeper::new(self.settings.range, rcv_nxt);
-                // Those that carry data by now hear of it, the others when they begin to.
-                self.unsaid.push(Announcement::Range(RangeUpdate { range: keeper.range(), ack: keeper.ack() }));
                 keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, 0);
                 self.keeper = Some(keeper);
             }
@@ -153,10 +153,15 @@ impl Ranges {
         let new: Vec<RelayId> =
             carrying.into_keys().filter(|relay| !keeper.relays().any(|known| known == *relay)).collect();
         for relay in new {
-            let update = keeper.add_relay(now, relay, self.settings.hold_bytes);
-            self.unsaid.push(Announcement::Range(update));
+            // What it must hear first is what all know by the time that it is told.
+            let _ = keeper.add_relay(now, relay, self.settings.hold_bytes);
         }
         self.collect();
+    }
+
+    /// What holds now.
+    fn latest(&self) -> Option<RangeUpdate> {
+        self.keeper.as_ref().map(|keeper| RangeUpdate { range: keeper.range(), ack: keeper.ack() })
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {
@@ -184,11 +189,10 @@ impl Ranges {
     pub fn speak(&mut self, all: &DestinationSettings, lines: &mut Lines, endpoint: &mut Endpoint, now: Instant) {
         self.unsaid_since = None;
         let progress = self.progress.take_if(|progress| progress.tell_at <= now);
-        let Some(keeper) = &self.keeper else { return };
+        let Some(latest) = self.latest() else { return };
         if self.repeats.is_empty() && self.unsaid.is_empty() && progress.is_none() {
             return;
         }
-        let latest = RangeUpdate { range: keeper.range(), ack: keeper.ack() };
         let stats = self.connection.and_then(|connection| endpoint.stats(connection));
         let carried = stats.map(|stats| arrived(&all.paths(), &stats)).unwrap_or_default();
         for relay in core::mem::take(&mut self.repeats).into_iter().filter(|relay| carried.contains_key(relay)) {
