@@ -157,3 +157,15 @@ fn a_sweep_that_has_only_begun_has_a_report() {
         assert!(render_sweep(&plan, records).contains(&format!("{} of 72 runs finished", records.len())));
     }
 }
+
+/// A journal may hold more seeds than are asked for.
+#[test]
+fn seeds_that_nobody_asked_for_are_left_out() {
+    let mut plan = plan("");
+    let records = records(&plan);
+    plan.seeds.truncate(2);
+    let summary = Summary::new(&plan, &records);
+    assert_eq!(summary.faulty.iter().map(|faulty| faulty.seed).collect::<Vec<_>>(), [1, 2]);
+    // A header, and three variants with two seeds each.
+    assert_eq!(lab::present::csv(&plan, &records).lines().count(), 7);
+}

@@ -210,3 +210,35 @@ fn local_traffic_says_what_it_needs_and_nothing_else() {
         refused(&[&format!("relays[0].local=[{{ {local} }}]")], parts);
     }
 }
+
+/// The hosts say goodbye for 2 s after the last delivery, and owners' flows go on meanwhile: that is not part of the results.
+#[test]
+fn what_owners_get_after_the_end_does_not_count() {
+    let text = TWO.replace("count = 2\n", "local = [{ kind = \"tcp\", count = 4 }]\n");
+    let overrides = ["workload.kind=generated", "workload.size=500 kB", "duration=60 s"];
+    let run = run(&read(&text, &overrides).unwrap(), None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0]);
+    let metrics = run.results.metrics.as_ref().unwrap();
+    let totals = &run.results.totals;
+    assert!(totals.duration_s < 20.0, "{}", totals.duration_s);
+    let own_bps = totals.delivered_bytes as f64 * 8.0 / totals.duration_s;
+    let all_bps = own_bps + 4.0 * metrics.greedy_goodput_bps.unwrap();
+    // All of it came over one link of 2 Mbit/s, with headers.
+    assert!((1.7e6..=2e6).contains(&all_bps), "{all_bps}");
+    assert!(metrics.points.time_s.iter().all(|at| *at <= totals.duration_s), "{:?}", metrics.points.time_s);
+}
+
+/// A flow that sends little or nothing at first changes when it is to change.
+#[test]
+fn an_owner_s_flow_may_begin_at_nothing() {
+    for rate in ["0 Mbit/s", "1 kbit/s"] {
+        let (owner, _) =
+            owner(&format!("kind = \"udp\", rate = \"{rate}\", changes = [{{ at = \"5 s\", to = \"1 Mbit/s\" }}]"));
+        // 25 of 30 s.
+        assert!(
+            (3.0e6..3.2e6).contains(&(owner.local_received_bytes as f64)),
+            "{rate}: {}",
+            owner.local_received_bytes
+        );
+    }
+}

@@ -1,6 +1,7 @@
 //! `anabranch sweep`: many runs, on all cores.
 
 use std::fmt::Write;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use lab::present::report;
@@ -24,13 +25,10 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         ));
     }
     let load = |overrides: &[_]| shipped::load(&arguments.scenario, overrides);
-    let plan =
+    let mut plan =
         Plan::new(load, &arguments.overrides, arguments.seeds).map_err(|error| Failure::Input(error.to_string()))?;
-    let folder = match arguments.world.backend {
-        Backend::Simulator => plan.scenario.name.clone(),
-        Backend::Linux => format!("{}-linux", plan.scenario.name),
-    };
-    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(folder));
+    plan.world = arguments.world.words().trim().into();
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(folder(&plan)));
     let mut journal = Journal::open(&out.join("runs.jsonl"), &Manifest::new(&plan), arguments.restart)
         .map_err(|error| Failure::Input(error.to_string()))?;
     run_missing(&plan, &mut journal, arguments)?;
@@ -49,6 +47,13 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         false => console::print(&format!("{}\n{}", summary.to_text(), what_next(&plan, arguments, &out)))?,
     }
     judge(&plan, &summary)
+}
+
+/// Runs of different worlds are kept apart.
+fn folder(plan: &Plan) -> String {
+    let world =
+        plan.world.split_whitespace().map(|word| word.trim_start_matches('-')).filter(|word| *word != "backend");
+    iter::once(plan.scenario.name.as_str()).chain(world).collect::<Vec<_>>().join("-")
 }
 
 /// Runs what is not in the journal, where it was asked to run.
@@ -79,7 +84,7 @@ fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path) -> String {
     let out =
         arguments.out.as_ref().map_or(String::new(), |out| format!(" --out {}", quote(&out.display().to_string())));
     let overrides: Vec<String> = plan.overrides.iter().map(|change| change.text.clone()).collect();
-    let again = shell::scenario(&plan.scenario.file, None, &overrides);
+    let again = shell::scenario(&plan.scenario.file, None, &overrides) + &arguments.world.words();
     let first = plan.command(&plan.cases[0], plan.seeds[0]);
     let _ = write!(
         text,

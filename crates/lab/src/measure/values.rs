@@ -16,6 +16,14 @@ type Values = BTreeMap<String, f64>;
 pub(crate) fn values(scenario: &Scenario, results: &Results) -> Values {
     let mut values = Values::new();
     add(&mut values, "", &serde_json::to_value(&results.totals).expect("totals are finite"));
+    if !results.totals.completed {
+        // What broke off was not done sooner than what went on.
+        values.insert("duration_s".into(), results.totals.duration_s.max(scenario.duration.as_secs_f64()));
+    }
+    if results.totals.video.is_some_and(|video| video.started_s.is_none()) {
+        // Who never saw the picture move waited for it all the time.
+        values.insert("video.stalled_s".into(), results.totals.duration_s);
+    }
     if let Some(metrics) = &results.metrics {
         add_metrics(&mut values, metrics);
         if let Some(selection) = &results.selection {
@@ -98,7 +106,8 @@ fn add_analysed_local(values: &mut Values, series: &Series, analysis: Analysis) 
 fn add_local(values: &mut Values, prefix: &str, ratios: impl Iterator<Item = f64>) {
     let ratios: Vec<f64> = ratios.collect();
     insert(values, &format!("{prefix}local_ratio_mean"), mean(&ratios));
-    insert(values, &format!("{prefix}local_ratio_min"), ratios.into_iter().reduce(f64::min));
+    insert(values, &format!("{prefix}local_ratio_min"), ratios.iter().copied().reduce(f64::min));
+    insert(values, &format!("{prefix}local_ratio_max"), ratios.into_iter().reduce(f64::max));
 }
 
 fn insert(values: &mut Values, name: &str, value: Option<f64>) {

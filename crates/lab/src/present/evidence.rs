@@ -31,7 +31,7 @@ impl Evidence {
     pub fn new(plan: &Plan, records: &[Record]) -> Self {
         let numbers = numbers(plan);
         let mut by_case: Vec<Vec<&Record>> = vec![Vec::new(); plan.cases.len()];
-        for record in sorted(plan, records).into_iter().filter(|record| plan.seeds.contains(&record.seed)) {
+        for record in sorted(plan, records) {
             if let Some(case) = numbers.get(&(record.variant.as_str(), record.point.as_slice())) {
                 by_case[*case].push(record);
             }

@@ -4,7 +4,7 @@ use simulator::Source;
 use transport::error::CloseReason;
 use transport::{ConnectionStats, SubflowStats};
 
-use super::stage::{DESTINATION, Recorders, SOURCE, Stage};
+use super::stage::{DESTINATION, Ending, Recorders, SOURCE, Stage};
 use crate::measure::integrity::Delivery;
 use crate::measure::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
@@ -33,18 +33,17 @@ pub(super) fn assemble(
     let mut totals = totals(drawn, &delivery, stage, &at_source, &at_destination);
     totals.completed &= given_up.is_none();
     let sender = |subflow: &SubflowStats| stage.sender(&at_source, subflow);
-    let counters = stage.path_counters();
     let (mut series, subflows) =
-        recorders.connection.finish(&at_destination, sender, &counters, stage.ended_at.as_secs_f64());
+        recorders.connection.finish(&at_destination, sender, &stage.ending.counters, stage.ended_at.as_secs_f64());
     let selection = stage.journal.selection();
     let chosen = chosen(drawn, selection.as_ref());
     let in_cell = |relay: &Relay| drawn.cell.as_ref().map(|_| relay.distance_m().unwrap_or(DEFAULT_DISTANCE_M));
     let distances_m: Vec<_> = drawn.relays.iter().map(in_cell).collect();
     let (relay_series, mut relays) = recorders.relays.finish(&chosen, &distances_m);
     series.relays = relay_series;
-    for (results, relay) in relays.iter_mut().zip(&stage.relays) {
-        results.local_video = relay.local.video(stage.ended_at);
-        results.local_flows = relay.local.flows();
+    let Ending { local_video, local_flows, .. } = &stage.ending;
+    for (results, (video, flows)) in relays.iter_mut().zip(local_video.iter().zip(local_flows)) {
+        (results.local_video, results.local_flows) = (video.clone(), flows.clone());
     }
     for (results, relay) in relays.iter_mut().zip(&drawn.relays) {
         results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);
@@ -95,7 +94,7 @@ fn totals(
         out_of_order_peak_bytes: at_destination.out_of_order_peak_bytes,
         control: stage.control(),
         video: VideoResults::of(delivered.screens.iter().map(|screen| screen.stats(stage.ended_at))),
-        answers: LatencyResults::of(&delivered.latencies),
+        answers: LatencyResults::of(&delivered.latencies, stage.ended_at),
         ..Totals::default()
     }
 }

@@ -68,9 +68,9 @@ impl LocalCounts {
         VideoResults::of(seen)
     }
 
-    /// How long short flows took; `None` if there are none.
-    pub fn flows(&self) -> Option<LatencyResults> {
-        LatencyResults::of(self.0.iter().filter_map(|flow| flow.latencies.as_ref()))
+    /// How long short flows took until `now`; `None` if there are none.
+    pub fn flows(&self, now: Instant) -> Option<LatencyResults> {
+        LatencyResults::of(self.0.iter().filter_map(|flow| flow.latencies.as_ref()), now)
     }
 
     /// Payload octets that arrived so far.
@@ -336,6 +336,9 @@ fn demand(local: &LocalTraffic, prng: &mut Prng) -> Option<Demand> {
     let mut rate = value_of(local.rate.as_ref()?);
     // Flows of one rate that began at one instant would collide for ever.
     let phase = rate.time_to_send(local.datagram.0).mul_div(prng.below(1 << 16), 1 << 16);
+    // However rare its packets are at first, it changes when it is to change.
+    let first_change = local.changes.iter().map(|change| Instant::ZERO + change.at).min();
+    let phase = first_change.map_or(phase, |at| phase.min(at.saturating_since(start(local))));
     let base = rate;
     let mut slopes = Vec::new();
     for change in &local.changes {

@@ -234,7 +234,7 @@ fn play(
     if let Some(captures) = &captures {
         stage.simulation.add_tap(captures.tap(&addresses.paths));
     }
-    let collector = observed::observe(scenario, &mut stage);
+    let collector = observed::observe(scenario, source.len(), &mut stage);
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let connection = Recorder::new(scenario.metrics.window, paths);
     let mut recorders = Recorders { connection, relays: RelayRecorder::new(names) };

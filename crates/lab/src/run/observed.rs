@@ -18,9 +18,9 @@ const UNIT_PACKETS: u64 = 100;
 /// Blocks that are looked at one by one: all 100 of Co-MPTCP's file.
 const BLOCKS_MAX: usize = 100;
 
-/// A collector for the first connection, watched by a tap of `stage`.
-pub(super) fn observe(scenario: &Scenario, stage: &mut Stage) -> Shared {
-    let mut collector = Collector::new(settings(scenario));
+/// A collector for the first connection, watched by a tap of `stage`; the source has `source_bytes` to send.
+pub(super) fn observe(scenario: &Scenario, source_bytes: u64, stage: &mut Stage) -> Shared {
+    let mut collector = Collector::new(settings(scenario, source_bytes));
     let count = scenario.active_relays().len() as u64;
     collector.active_set(&ActiveSet { at: Instant::ZERO, count });
     let collector: Shared = Rc::new(RefCell::new(collector));
@@ -33,7 +33,7 @@ pub(super) fn observe(scenario: &Scenario, stage: &mut Stage) -> Shared {
     collector
 }
 
-fn settings(scenario: &Scenario) -> Settings {
+fn settings(scenario: &Scenario, source_bytes: u64) -> Settings {
     let metrics = &scenario.metrics;
     let packet_bytes = scenario.payload_bytes();
     let (tbr, theta) = match scenario.target {
@@ -46,10 +46,8 @@ fn settings(scenario: &Scenario) -> Settings {
         (None, None) => UNIT_PACKETS * packet_bytes,
     };
     let file_bytes = match scenario.workload.kind {
-        WorkloadKind::Generated => scenario.workload.size.map(|size| size.0.0),
-        WorkloadKind::File | WorkloadKind::Bulk | WorkloadKind::Video | WorkloadKind::Requests | WorkloadKind::None => {
-            None
-        }
+        WorkloadKind::Generated | WorkloadKind::File => Some(source_bytes),
+        WorkloadKind::Bulk | WorkloadKind::Video | WorkloadKind::Requests | WorkloadKind::None => None,
     };
     let papers = Settings::papers(metrics.period, tbr, packet_bytes as u32);
     let unit_clocks = metrics.unit_clocks;
@@ -73,14 +71,14 @@ pub(super) fn oracle(scenario: &Scenario) -> Option<Oracle> {
 pub(super) fn paper_metrics(scenario: &Scenario, collector: &Shared, stage: &Stage) -> PaperMetrics {
     let (delivered, end) = (stage.delivered.borrow(), stage.ended_at);
     let mut collector = collector.borrow_mut();
-    collector.close_until(end);
+    // Nobody tells it where nothing is delivered.
+    collector.end(end);
     let summary = Summary::of(collector.values(), analysis(scenario), collector.settings());
     let ended = |finished: bool, last_at: Instant| if finished { last_at } else { end };
     let connections = delivered
         .streams
         .iter()
         .map(|stream| ConnectionGoodput::new(stream.bytes, ended(stream.finished, stream.last_at).as_secs_f64()));
-    let greedy = stage.relays.iter().flat_map(|relay| relay.local.greedy_bytes());
-    let greedy_bps: Vec<f64> = greedy.map(|bytes| bps(bytes, end.as_secs_f64())).collect();
+    let greedy_bps: Vec<f64> = stage.ending.greedy_bytes.iter().map(|bytes| bps(*bytes, end.as_secs_f64())).collect();
     PaperMetrics::new(&collector, summary, collector.totals(end), connections.collect(), &greedy_bps)
 }

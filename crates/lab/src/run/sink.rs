@@ -76,6 +76,13 @@ impl Delivered {
         self.listener = Some(collector);
     }
 
+    /// The run ended at `at`.
+    pub fn end(&self, at: Instant) {
+        if let Some(listener) = &self.listener {
+            listener.borrow_mut().end(at);
+        }
+    }
+
     fn add(&mut self, stream: usize, data: Payload, now: Instant) {
         let len = data.len() as u64;
         if let Some(listener) = self.listener.as_ref().filter(|_| stream == 0) {

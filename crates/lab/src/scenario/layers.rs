@@ -109,7 +109,8 @@ fn mistake(layer: &Layer, problem: String) -> LoadError {
     LoadError::Mistakes(vec![Mistake { place, field: "extends".into(), problem, remedy, context }])
 }
 
-fn overlay(below: &mut Table, above: Table) {
+/// What `above` says, on what `below` says.
+pub(super) fn overlay(below: &mut Table, above: Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
             (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),

@@ -10,7 +10,7 @@ use units::ByteCount;
 use super::check::Complaint;
 use super::expand::{Origins, expand_relays};
 use super::field_path::is_within;
-use super::layers::{self, FindBase, Layer, Places};
+use super::layers::{self, FindBase, Layer, Places, overlay};
 use super::mistake::{LoadError, Mistake, Place};
 use super::overrides::Override;
 use super::{Link, RelayMode, Scenario, TextOr, check, shape};
@@ -166,9 +166,8 @@ fn complete_wifi(document: &mut Table) {
     let Ok(defaults) = Table::try_from(Link::wifi()) else { return };
     let relays = document.get_mut("relays").and_then(Value::as_array_mut).into_iter().flatten();
     for wifi in relays.filter_map(|relay| relay.get_mut("wifi")?.as_table_mut()) {
-        for (key, value) in &defaults {
-            wifi.entry(key.clone()).or_insert_with(|| value.clone());
-        }
+        let given = core::mem::replace(wifi, defaults.clone());
+        overlay(wifi, given);
     }
 }
 

@@ -33,16 +33,37 @@ impl Answers {
 /// How long things took, for whoever measures: answers from the request to the last octet, flows from the first SYN to
 /// the last acknowledgement.
 #[derive(Clone, Debug, Default)]
-pub struct Latencies(Rc<RefCell<Vec<Duration>>>);
+pub struct Latencies(Rc<RefCell<Waits>>);
+
+#[derive(Clone, Debug, Default)]
+struct Waits {
+    /// How long what is there took.
+    took: Vec<Duration>,
+    /// Since when what is not there is awaited.
+    since: Option<Instant>,
+}
 
 impl Latencies {
     /// In order of their end.
     pub fn to_vec(&self) -> Vec<Duration> {
-        self.0.borrow().clone()
+        self.0.borrow().took.clone()
     }
 
+    /// How long what is not there has been awaited at `now`; `None` if nothing is.
+    pub fn awaited(&self, now: Instant) -> Option<Duration> {
+        self.0.borrow().since.map(|since| now.saturating_since(since))
+    }
+
+    /// Something is awaited from `now` on.
+    pub(super) fn begin(&self, now: Instant) {
+        self.0.borrow_mut().since = Some(now);
+    }
+
+    /// What was awaited is there.
     pub(super) fn push(&self, latency: Duration) {
-        self.0.borrow_mut().push(latency);
+        let mut waits = self.0.borrow_mut();
+        waits.took.push(latency);
+        waits.since = None;
     }
 }
 
@@ -82,6 +103,7 @@ impl Reader {
         let due = self.next_at.take_if(|at| *at <= now).is_some();
         if due {
             self.asked_at = now;
+            self.latencies.begin(now);
             self.end_bytes += self.answers.next_bytes();
         }
         due
@@ -107,8 +129,9 @@ mod tests {
         let mut reader = Reader::new(answers, Draw::Constant(2.0), Prng::new(2), ms(10));
         assert_eq!((reader.asks(ms(9)), reader.asks(ms(10)), reader.asks(ms(11))), (false, true, false));
         reader.received(999, ms(40));
-        assert_eq!(reader.next_at(), None);
+        assert_eq!((reader.next_at(), reader.latencies().awaited(ms(40))), (None, Some(Duration::from_millis(30))));
         reader.received(1000, ms(60));
+        assert_eq!(reader.latencies().awaited(ms(70)), None);
         assert_eq!((reader.next_at(), reader.latencies().to_vec()), (Some(ms(2060)), vec![Duration::from_millis(50)]));
         assert!(reader.asks(ms(2060)));
         reader.received(2000, ms(2090));

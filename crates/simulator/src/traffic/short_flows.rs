@@ -73,6 +73,7 @@ impl ShortFlowSource {
         let ShortFlows { local, remote, config, .. } = &self.flows;
         writer.connect((*local, *remote), config, endpoint, now);
         self.flow = Some(Flow { writer, len_bytes, began: now, ended: false });
+        self.latencies.begin(now);
     }
 
     /// Forgets the flow that is over and waits for the next.

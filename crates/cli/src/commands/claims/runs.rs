@@ -65,6 +65,6 @@ fn records(
     let path = arguments.out.join(format!("{}-{world}{}.jsonl", plan.scenario.name, &manifest.content[..12]));
     let mut journal = Journal::open(&path, &manifest, false).map_err(|error| Failure::Input(error.to_string()))?;
     complete(&mut journal)?;
-    let wanted = |record: &&Record| plan.seeds.contains(&record.seed);
-    Ok(journal.records().iter().filter(wanted).cloned().collect())
+    // In the order of the plan, not in that in which the runs were done: sums of the same numbers are the same then.
+    Ok(sweep::sorted(plan, journal.records()).into_iter().cloned().collect())
 }

@@ -109,6 +109,8 @@ pub struct Totals {
 #[derive(Clone, Debug)]
 pub struct Collector {
     settings: Settings,
+    /// Nothing that comes now counts.
+    has_ended: bool,
     window_end: Instant,
     values: Vec<WindowValues>,
     goodput_blocks: Vec<FinishedBlock>,
@@ -137,6 +139,7 @@ impl Collector {
     /// Collects from the start of the run on.
     pub fn new(settings: Settings) -> Self {
         Self {
+            has_ended: false,
             window_end: Instant::ZERO + settings.window,
             values: Vec::new(),
             goodput_blocks: Vec::new(),
@@ -170,7 +173,9 @@ impl Collector {
 
     /// Data reached the destination.
     pub fn arrival(&mut self, event: &Arrival) {
-        self.close_before(event.at);
+        if !self.goes_on(event.at) {
+            return;
+        }
         self.throughput.arrival(u64::from(event.len));
         self.mean_throughput.arrival(u64::from(event.len));
         self.reordering.arrival(event.dsn);
@@ -199,7 +204,9 @@ impl Collector {
 
     /// Octets reached the destination whose place in the stream is unknown: they count as throughput.
     pub fn unplaced_arrival(&mut self, at: Instant, bytes: u64) {
-        self.close_before(at);
+        if !self.goes_on(at) {
+            return;
+        }
         self.throughput.arrival(bytes);
         self.mean_throughput.arrival(bytes);
     }
@@ -243,7 +250,9 @@ impl Collector {
 
     /// Data left the source.
     pub fn sent(&mut self, event: &Sent) {
-        self.close_before(event.at);
+        if !self.goes_on(event.at) {
+            return;
+        }
         self.sent.sent(event.at, event.range());
         if let Some(clock) = &mut self.unit_clock {
             clock.sent(event.at, event.range());
@@ -258,7 +267,9 @@ impl Collector {
 
     /// The application got data.
     pub fn delivered(&mut self, event: &Delivered) {
-        self.close_before(event.at);
+        if !self.goes_on(event.at) {
+            return;
+        }
         self.in_order_goodput.delivered(event.bytes);
         if let Some(file) = &mut self.file_goodput {
             file.delivered(event.at, event.bytes);
@@ -267,14 +278,26 @@ impl Collector {
 
     /// The active set changed.
     pub fn active_set(&mut self, event: &ActiveSet) {
-        self.close_before(event.at);
+        if !self.goes_on(event.at) {
+            return;
+        }
         self.subflow_count.active(event.count);
     }
 
     /// A subflow's data were acknowledged.
     pub fn acked(&mut self, event: &Acked) {
-        self.close_before(event.at);
+        if !self.goes_on(event.at) {
+            return;
+        }
         self.subflow_throughput.acked(event.subflow, event.bytes);
+    }
+
+    /// Something happens at `at`: whether it counts.
+    fn goes_on(&mut self, at: Instant) -> bool {
+        if !self.has_ended {
+            self.close_before(at);
+        }
+        !self.has_ended
     }
 
     /// Closes all windows that end before `at`.
@@ -289,6 +312,14 @@ impl Collector {
         self.close_before(at);
         if self.window_end == at {
             self.close();
+        }
+    }
+
+    /// The run ended at `at`: what comes after that does not count.
+    pub fn end(&mut self, at: Instant) {
+        if !self.has_ended {
+            self.close_until(at);
+            self.has_ended = true;
         }
     }
 

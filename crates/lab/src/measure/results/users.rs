@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use simulator::traffic::Latencies;
 use simulator::traffic::video::PlaybackStats;
+use units::{Duration, Instant};
+
+use crate::measure::statistics::mean;
 
 /// What the viewers of videos saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,12 +51,13 @@ impl From<PlaybackStats> for VideoResults {
     }
 }
 
-/// How long answers or short flows took.
+/// How long answers or short flows took. One that was not there at the end counts with the time for which it had been awaited, if that
+/// was longer than the others took on average: what hangs is not left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyResults {
     /// How many were complete.
     pub completed: u64,
-    /// Mean; null if none was.
+    /// Mean; null if there is nothing to count.
     pub mean_s: Option<f64>,
     /// Half took at most this long.
     pub median_s: Option<f64>,
@@ -64,13 +68,17 @@ pub struct LatencyResults {
 }
 
 impl LatencyResults {
-    /// Of all sources together; `None` if there are none.
-    pub fn of<'a>(sources: impl IntoIterator<Item = &'a Latencies>) -> Option<Self> {
-        let all: Vec<_> = sources.into_iter().map(Latencies::to_vec).collect();
-        let any = !all.is_empty();
+    /// Of all sources together, at `end`; `None` if there are none.
+    pub fn of<'a>(sources: impl IntoIterator<Item = &'a Latencies>, end: Instant) -> Option<Self> {
+        let sources: Vec<&Latencies> = sources.into_iter().collect();
+        let all: Vec<_> = sources.iter().map(|source| source.to_vec()).collect();
         let mut took_s: Vec<f64> = all.iter().flatten().map(|latency| latency.as_secs_f64()).collect();
+        let completed = took_s.len() as u64;
+        let mean_s = mean(&took_s).unwrap_or(0.0);
+        let awaited = sources.iter().filter_map(|source| source.awaited(end)).map(Duration::as_secs_f64);
+        took_s.extend(awaited.filter(|awaited_s| *awaited_s > mean_s));
         took_s.sort_unstable_by(f64::total_cmp);
-        any.then(|| Self::of_sorted(&took_s))
+        (!sources.is_empty()).then(|| Self { completed, ..Self::of_sorted(&took_s) })
     }
 
     fn of_sorted(took_s: &[f64]) -> Self {
@@ -89,6 +97,9 @@ impl LatencyResults {
 
 #[cfg(test)]
 mod tests {
+    use simulator::traffic::{Answers, Draw, Reader};
+    use units::Prng;
+
     use super::*;
 
     #[test]
@@ -98,7 +109,27 @@ mod tests {
         assert_eq!((results.completed, results.mean_s), (20, Some(10.5)));
         assert_eq!((results.median_s, results.p95_s, results.max_s), (Some(10.0), Some(19.0), Some(20.0)));
         assert_eq!(LatencyResults::of_sorted(&[]), LatencyResults::default());
-        assert_eq!(LatencyResults::of([]), None);
+        assert_eq!(LatencyResults::of([], Instant::ZERO), None);
+    }
+
+    /// Pages at 1 and 3 s, and one that has not come for 10 s.
+    #[test]
+    fn what_hangs_is_not_left_out() {
+        let (second, mut reader) = (Instant::from_secs, reader());
+        for (asked_s, there_s, bytes) in [(0, 1, 10), (2, 5, 20)] {
+            assert!(reader.asks(second(asked_s)));
+            reader.received(bytes, second(there_s));
+        }
+        assert!(reader.asks(second(6)));
+        let at = |end_s| LatencyResults::of([&reader.latencies()], second(end_s)).unwrap();
+        // After one second there is nothing to learn from the third.
+        assert_eq!((at(7).completed, at(7).mean_s), (2, Some(2.0)));
+        assert_eq!((at(16).completed, at(16).mean_s, at(16).max_s), (2, Some(14.0 / 3.0), Some(10.0)));
+    }
+
+    fn reader() -> Reader {
+        let answers = Answers::new(Draw::Constant(10.0), Prng::new(1));
+        Reader::new(answers, Draw::Constant(1.0), Prng::new(2), Instant::ZERO)
     }
 
     #[test]

@@ -9,9 +9,6 @@ use super::quantity::{Key, paired};
 use crate::measure::statistics::{Interval, Paired, Verdict as Order, mean};
 use crate::run::sweep::Record;
 
-/// Tolerance of what can be computed.
-const EXACT_TOLERANCE: f64 = 0.01;
-
 /// What must hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Check {
@@ -128,9 +125,9 @@ impl Check {
 }
 
 impl Finding {
-    /// Of something computed.
-    pub(super) fn exact(what: &str, measured: Option<f64>, expected: f64) -> Self {
-        let holds = measured.is_some_and(|measured| (measured / expected - 1.0).abs() <= EXACT_TOLERANCE);
+    /// Of something computed, which may be off by `tolerance`, a ratio.
+    pub(super) fn exact(what: &str, measured: Option<f64>, expected: f64, tolerance: f64) -> Self {
+        let holds = measured.is_some_and(|measured| (measured / expected - 1.0).abs() <= tolerance);
         Self {
             what: format!("{what}, {expected} expected"),
             measured,

@@ -48,7 +48,9 @@ fn findings(claim: &Claim, runs: &Runs) -> Vec<Finding> {
                 .map(|finding| if one_scenario { finding } else { finding.of_scenario(needs.scenario) })
                 .collect::<Vec<_>>()
         }
-        Evidence::Exact { what, measured, expected } => vec![Finding::exact(what, measured(), expected)],
+        Evidence::Exact { what, measured, expected, tolerance } => {
+            vec![Finding::exact(what, measured(), expected, tolerance)]
+        }
         Evidence::Mean { of, low, high } => vec![Finding::mean(of, mean(of, runs), low, high)],
     };
     claim.evidence.iter().flat_map(find).collect()

@@ -67,7 +67,7 @@ pub enum Evidence {
         /// What must hold, all of it. The first is what the table shows first.
         checks: &'static [Check],
     },
-    /// A computation without runs, and what it must give within 1 %.
+    /// A computation without runs, and what it must give.
     Exact {
         /// What is computed.
         what: &'static str,
@@ -75,6 +75,8 @@ pub enum Evidence {
         measured: fn() -> Option<f64>,
         /// What the paper's numbers come to.
         expected: f64,
+        /// By how much it may be off, a ratio.
+        tolerance: f64,
     },
     /// The mean of what is measured first of other claims.
     Mean {

@@ -25,6 +25,8 @@ pub fn to_text(outcomes: &[Outcome]) -> String {
         let measured = outcome.measured.map_or("-".into(), figure);
         let interval = outcome.interval.map_or("-".into(), shown);
         let seeds = if outcome.seeds == 0 { "-".into() } else { outcome.seeds.to_string() };
+        let seeds =
+            if outcome.faulty_runs == 0 { seeds } else { format!("{seeds} ({} runs faulty)", outcome.faulty_runs) };
         let what: Vec<_> = outcome.findings.iter().enumerate().map(|(index, finding)| what(index, finding)).collect();
         let Outcome { id, paper, source, verdict, .. } = outcome;
         let (what, verdict) = (what.join("; "), word(*verdict));

@@ -1,6 +1,7 @@
 //! The hosts of a scenario on their network, and the play.
 
 mod cooperate;
+mod ending;
 mod sample;
 mod tally;
 
@@ -18,6 +19,7 @@ use simulator::{HostId, Simulation, Source};
 use transport::error::CloseReason;
 use units::{Duration, Instant};
 
+pub(in crate::run) use ending::Ending;
 pub(in crate::run) use sample::Recorders;
 use sample::SubflowNumbers;
 use tally::Tally;
@@ -62,6 +64,8 @@ pub(in crate::run) struct Stage {
     pub attacker: Option<MediumId>,
     /// When the last delivery was, or when it was clear that there would be no more.
     pub ended_at: Instant,
+    /// What had happened by then.
+    pub ending: Ending,
     /// The relay behind which each of the destination's addresses is.
     paths: BTreeMap<IpAddr, usize>,
     /// When relays leave, the latest first.
@@ -145,6 +149,7 @@ impl Stage {
             holds: scenario.cooperation.forwarding.is_some(),
             attacker: topology.attacker,
             ended_at,
+            ending: Ending::default(),
             paths,
             departures: departures(scenario),
             gone,
@@ -184,6 +189,9 @@ impl Stage {
         self.ended_at = self.simulation.now();
         if self.delivered.borrow().finished() {
             self.ended_at = self.delivered.borrow().last_at;
+        }
+        self.end();
+        if self.delivered.borrow().finished() {
             self.pass_until(self.simulation.now() + FAREWELL, backend)?;
         }
         Ok(())

@@ -82,6 +82,7 @@ impl Plan {
         let is_typed = |key: &str| key.parse().is_ok_and(|path: FieldPath| typed.contains(&path));
         let points = case.point.iter().filter(|(key, _)| !is_typed(key)).map(|(key, value)| format!("{key}={value}"));
         let overrides: Vec<String> = points.chain(self.overrides.iter().map(|change| change.text.clone())).collect();
-        format!("anabranch run {} --seed {seed}", shell::scenario(&self.scenario.file, variant, &overrides))
+        let world = if self.world.is_empty() { String::new() } else { format!(" {}", self.world) };
+        format!("anabranch run {} --seed {seed}{world}", shell::scenario(&self.scenario.file, variant, &overrides))
     }
 }

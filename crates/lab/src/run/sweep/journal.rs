@@ -158,6 +158,13 @@ fn told_apart(theirs: &Manifest, ours: &Manifest) -> [String; 2] {
         let [their_version, our_version] = both.map(|manifest| &manifest.version);
         return [format!("{their_name} by version {their_version} of this program"), format!("version {our_version}")];
     }
+    if theirs.world != ours.world {
+        let [their_world, our_world] = both.map(|manifest| match manifest.world.as_str() {
+            "" => "in the simulator",
+            world => world,
+        });
+        return [format!("{their_name} {their_world}"), format!("the same {our_world}")];
+    }
     if theirs.overrides != ours.overrides {
         let [their_sets, our_sets] = both.map(|manifest| match manifest.overrides.as_slice() {
             [] => "without --set".to_string(),
@@ -176,7 +183,13 @@ mod tests {
     use crate::measure::Course;
 
     fn manifest(content: &str) -> Manifest {
-        Manifest { scenario: "x".into(), content: content.into(), version: "1".into(), overrides: Vec::new() }
+        Manifest {
+            scenario: "x".into(),
+            content: content.into(),
+            version: "1".into(),
+            overrides: Vec::new(),
+            world: String::new(),
+        }
     }
 
     fn record(seed: u64) -> Record {
@@ -245,6 +258,10 @@ mod tests {
             (
                 change(|other| other.overrides = vec!["a=1 B".into()]),
                 ["without --set, not of the same with --set 'a=1 B'", "--out"],
+            ),
+            (
+                change(|other| other.world = "--backend linux".into()),
+                ["in the simulator, not of the same --backend linux", "--out"],
             ),
         ] {
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");

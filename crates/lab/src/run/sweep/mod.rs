@@ -23,5 +23,6 @@ pub use journal::{Journal, JournalError};
 pub(crate) use plan::described;
 pub use plan::{Case, Job, Plan, PlanError};
 pub use record::{Manifest, Record};
-pub(crate) use samples::{Samples, numbers, samples, sorted};
+pub use samples::sorted;
+pub(crate) use samples::{Samples, numbers, samples};
 pub use workers::{How, Progress, run, run_in_turns};

@@ -23,6 +23,8 @@ pub struct Plan {
     pub baseline: String,
     /// What the command line changes in all of them.
     pub overrides: Vec<Override>,
+    /// Where the runs are, as the command line says it (`--backend linux --destination kernel`); empty in the simulator.
+    pub world: String,
 }
 
 /// A variant at a point of the grid.
@@ -101,7 +103,7 @@ impl Plan {
         let baseline = variants.iter().find(|variant| variant.baseline).unwrap_or(&variants[0]).name.clone();
         let load = |said: &[Override]| load_under(&load, said, &besides);
         let cases = cases(&load, overrides, &variants, &points_of(&axes))?;
-        Ok(Self { scenario, cases, seeds, baseline, overrides: overrides.to_vec() })
+        Ok(Self { scenario, cases, seeds, baseline, overrides: overrides.to_vec(), world: String::new() })
     }
 
     /// Every run, in the order of cases and seeds.

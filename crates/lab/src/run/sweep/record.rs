@@ -24,6 +24,9 @@ pub struct Manifest {
     /// What the command line changed, each as after `--set`.
     #[serde(default)]
     pub overrides: Vec<String>,
+    /// Where the runs are, as on the command line; empty in the simulator.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub world: String,
 }
 
 /// One run: one line.
@@ -65,7 +68,8 @@ impl Manifest {
         }
         let content = digest.finalize().iter().map(|octet| format!("{octet:02x}")).collect();
         let overrides = plan.overrides.iter().map(|change| change.text.clone()).collect();
-        Self { scenario: plan.scenario.name.clone(), content, version: env!("CARGO_PKG_VERSION").into(), overrides }
+        let (scenario, version) = (plan.scenario.name.clone(), env!("CARGO_PKG_VERSION").into());
+        Self { scenario, content, version, overrides, world: plan.world.clone() }
     }
 }
 

@@ -29,11 +29,12 @@ pub(crate) fn numbers(plan: &Plan) -> BTreeMap<Key<'_>, usize> {
     cases.map(|(number, case)| ((case.variant.as_str(), case.point.as_slice()), number)).collect()
 }
 
-/// The records in the order of the plan.
-pub(crate) fn sorted<'a>(plan: &Plan, records: &'a [Record]) -> Vec<&'a Record> {
+/// The records of the plan's cases and seeds, in the order of the plan.
+pub fn sorted<'a>(plan: &Plan, records: &'a [Record]) -> Vec<&'a Record> {
     let numbers = numbers(plan);
     let number = |record: &Record| numbers.get(&(record.variant.as_str(), record.point.as_slice())).copied();
-    let mut sorted: Vec<_> = records.iter().filter_map(|record| Some((number(record)?, record.seed, record))).collect();
+    let wanted = records.iter().filter(|record| plan.seeds.contains(&record.seed));
+    let mut sorted: Vec<_> = wanted.filter_map(|record| Some((number(record)?, record.seed, record))).collect();
     sorted.sort_by_key(|(case, seed, _)| (*case, *seed));
     sorted.into_iter().map(|(.., record)| record).collect()
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
-use super::{Job, Journal, JournalError, Plan, Record, numbers};
+use super::{Job, Journal, JournalError, Plan, Record, numbers, sorted};
 use crate::run::{Run, RunError};
 use crate::scenario::Scenario;
 
@@ -66,7 +66,7 @@ fn run_jobs(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), JournalError> {
     let all = plan.cases.len() * plan.seeds.len();
-    let faulty = journal.records().iter().filter(|record| !record.faults.is_empty()).count();
+    let faulty = sorted(plan, journal.records()).into_iter().filter(|record| !record.faults.is_empty()).count();
     let mut state = Progress { finished: all - missing.len(), all, faulty };
     progress(state);
     let next = AtomicUsize::new(0);

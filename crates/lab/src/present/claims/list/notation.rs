@@ -44,7 +44,12 @@ pub(super) const fn runs_with(
 }
 
 pub(super) const fn exact(what: &'static str, measured: fn() -> Option<f64>, expected: f64) -> Evidence {
-    Evidence::Exact { what, measured, expected }
+    Evidence::Exact { what, measured, expected, tolerance: 0.01 }
+}
+
+/// A guarantee: no case may miss it.
+pub(super) const fn always(what: &'static str, measured: fn() -> Option<f64>, expected: f64) -> Evidence {
+    Evidence::Exact { what, measured, expected, tolerance: 1e-9 }
 }
 
 pub(super) const fn of(variant: &'static str, metric: Metric) -> Quantity {

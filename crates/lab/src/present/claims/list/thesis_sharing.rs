@@ -9,6 +9,7 @@ use super::notation::{
 const OVER_LARGER_LOCAL: Metric =
     Metric::Quotient("analysis.aggregate_throughput_bps", "analysis.local_goodput_max_bps");
 const LOCAL_MEAN: Metric = Metric::Value("analysis.local_ratio_mean");
+const LOCAL_MAX: Metric = Metric::Value("analysis.local_ratio_max");
 const LOCAL_MIN: Metric = Metric::Value("analysis.local_ratio_min");
 
 /// The stages, as grids name them.
@@ -27,7 +28,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         "C30",
         "thesis 7.1a",
         "LIA takes from both local TCP flows",
-        &[runs("thesis-7.1a", &[within("as written", LOCAL_MEAN, 0.0, 0.95)])],
+        &[runs("thesis-7.1a", &[within("as written", LOCAL_MAX, 0.0, 0.95)])],
     ),
     claim(
         "C31",

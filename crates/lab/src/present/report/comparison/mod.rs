@@ -261,16 +261,18 @@ impl<'a> Comparison<'a> {
     fn manifest(&self) -> String {
         let manifest = crate::run::sweep::Manifest::new(self.plan);
         let content = serde_json::to_string_pretty(&self.plan.scenario).unwrap_or_default();
+        let backend = if manifest.world.is_empty() { "simulator" } else { &manifest.world };
         let seeds = match (self.plan.seeds.first(), self.plan.seeds.last()) {
             (Some(first), Some(last)) => format!("{first} to {last}"),
             _ => "none".into(),
         };
         format!(
             "<section class=\"manifest\"><h2>Manifest</h2><dl><dt>scenario</dt><dd>{}</dd><dt>seeds</dt><dd>{seeds}</dd>{}\
-             <dt>backend</dt><dd>simulator</dd><dt>version</dt><dd>{}</dd><dt>SHA-256 of all cases</dt><dd><code>{}</code></dd></dl>\
+             <dt>backend</dt><dd>{}</dd><dt>version</dt><dd>{}</dd><dt>SHA-256 of all cases</dt><dd><code>{}</code></dd></dl>\
              {}<details><summary>The whole scenario, variants and grid included, defaults filled in</summary><pre>{}</pre></details></section>",
             escape(&manifest.scenario),
             changed(&manifest.overrides),
+            escape(backend),
             escape(&manifest.version),
             escape(&manifest.content),
             self.variants(),
