@@ -43,7 +43,7 @@ pub(super) fn assemble(
     series.relays = relay_series;
     let Ending { local_video, local_flows, .. } = &stage.ending;
     for (results, (video, flows)) in relays.iter_mut().zip(local_video.iter().zip(local_flows)) {
-        (results.local_video, results.local_flows) = (video.clone(), flows.clone());
+        (results.local_video, results.local_flows) = (*video, *flows);
     }
     for (results, relay) in relays.iter_mut().zip(&drawn.relays) {
         results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);

@@ -129,7 +129,6 @@ impl Stage {
         simulation.check();
         let names = scenario.relays.iter().map(|relay| relay.name.clone()).collect();
         let journal = Journal::new(names, selects_relays(scenario));
-        let paths = addresses.paths.iter().copied().zip(0..).collect();
         let (ended_at, gone) = (Instant::ZERO, vec![false; scenario.relays.len()]);
         let (connections, numbers) = (scenario.workload.connections, RefCell::default());
         let kernel_destination = tallied(backend, &mut simulation);
@@ -150,7 +149,7 @@ impl Stage {
             attacker: topology.attacker,
             ended_at,
             ending: Ending::default(),
-            paths,
+            paths: addresses.paths.iter().copied().zip(0..).collect(),
             departures: departures(scenario),
             gone,
             connections,
