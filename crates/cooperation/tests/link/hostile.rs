@@ -32,6 +32,36 @@ fn what_was_heard_and_is_played_again_changes_nothing() {
     assert_eq!(anew.seal(3, &[0x45; 100], &mut room(), pair.now), None);
 }
 
+/// Somebody plays a call of long ago right after each of the destination's: the relay, which has forgotten it, keeps the session of that one.
+#[test]
+fn an_old_call_played_again_at_a_renewal_stops_nothing() {
+    let mut pair = Pair::new();
+    pair.run_for_millis(119_000);
+    let before = session(&mut pair);
+    pair.played_again = (0..20).map(|seed| call(seed, pair.now)).collect();
+    for step in 0..500 {
+        pair.run_for_millis(100);
+        assert!(pair.caller.is_up(pair.now) && pair.carries(), "step {step}");
+        assert!(pair.played_again.is_empty() || session(&mut pair) == before, "step {step}");
+    }
+    assert!(pair.played_again.is_empty());
+    assert_ne!(session(&mut pair), before, "the keys are renewed in the end");
+}
+
+/// In which session the destination seals.
+fn session(pair: &mut Pair) -> Vec<u8> {
+    let mut sealed = room();
+    pair.caller.seal(&[0x45; 100], &mut sealed).unwrap();
+    sealed[1..5].to_vec()
+}
+
+/// A call of the destination's.
+fn call(seed: u8, now: Instant) -> Vec<u8> {
+    let mut caller = Caller::new(destination(), relay().public(), [100 + seed; 32], now);
+    caller.handle_timeout(now);
+    caller.poll_transmit().unwrap()
+}
+
 #[test]
 fn who_is_not_paired_gets_no_answer() {
     let now = Instant::from_secs(1);
