@@ -137,6 +137,28 @@ fn a_flood_of_calls_costs_few_handshakes() {
     assert_eq!(answers(9_000, 9_010), 10, "after a rest");
 }
 
+/// Somebody who was paired once still knows the relay's key, and calls a thousand times a second.
+#[test]
+fn a_flood_of_calls_keeps_no_destination_from_renewing_its_session() {
+    let mut pair = Pair::new();
+    // Between two milliseconds, so that the stranger comes first whenever a handshake is allowed.
+    pair.run_until(pair.now + Duration::from_micros(119_500_500));
+    let before = session(&mut pair);
+    let stranger = "203.0.113.66:1".parse().unwrap();
+    for number in 0..2_000_u32 {
+        let mut seed = [0; 32];
+        seed[..4].copy_from_slice(&number.to_be_bytes());
+        let mut caller = Caller::new(Identity::from_secret([66; 32]), relay().public(), seed, pair.now);
+        caller.handle_timeout(pair.now);
+        pair.answerer.handle_datagram(stranger, &caller.poll_transmit().unwrap(), &mut room(), pair.now);
+        pair.run_for_millis(1);
+        if number == 1_000 {
+            assert_ne!(session(&mut pair), before, "it was answered at its first call");
+        }
+    }
+    assert!(pair.carries());
+}
+
 #[test]
 fn each_datagram_counts_once_in_any_order() {
     let mut pair = Pair::new();
