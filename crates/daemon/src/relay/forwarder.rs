@@ -312,7 +312,7 @@ impl Forwarder {
             volume.count(0)?;
         }
         self.looked_at = now;
-        shared.lending.heed_battery(battery::percent(Path::new(battery::FOLDER)));
+        shared.lending.heed_battery(battery::charge(Path::new(battery::FOLDER)));
         self.tell_terms(&shared.lending);
         self.describe(&mut shared, now);
         drop(shared);
