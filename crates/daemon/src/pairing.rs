@@ -178,9 +178,9 @@ impl Offer<'_> {
 ///
 /// # Errors
 /// If there is none, or there are several: their names and addresses.
-pub fn find(stop: &Stop) -> Result<(String, ScopedAddress)> {
+pub fn find(stop: &Stop) -> Result<(Name, ScopedAddress)> {
     let search = Search::for_pairing()?;
-    let mut found: Vec<(String, ScopedAddress)> = Vec::new();
+    let mut found: Vec<(Name, ScopedAddress)> = Vec::new();
     let clock = Clock::start();
     let until = clock.now() + SEARCH;
     while clock.now() < until {
