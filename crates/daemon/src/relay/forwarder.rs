@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use cooperation::channel::PublicKey;
 use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Families, Lends};
 use linux::clock::Clock;
 use linux::stop::Stop;
@@ -294,9 +295,15 @@ impl Forwarder {
 
     /// Who may use it: perhaps somebody was paired or removed.
     fn refresh_allowed(&mut self) {
+        let before: Vec<(u8, PublicKey)> =
+            self.allowed.destinations().iter().map(|destination| (destination.slot, destination.key)).collect();
         if let Some(peers) = self.allowed.refresh() {
             self.answerer.set_peers(&peers);
-            self.splices.keep(|slot| peers.iter().any(|(known, _)| *known == slot));
+            // What was one device's is not that of the next in its slot.
+            let stays = |slot: u8| stays(slot, &before, &peers);
+            self.splices.keep(stays);
+            let left = (0_u8..).zip(&mut self.meters).filter(|(slot, _)| !stays(*slot));
+            left.for_each(|(_, meter)| *meter = Meter::default());
             let terms = lock(&self.shared).lending.terms();
             peers.iter().for_each(|(slot, _)| self.answerer.set_terms(*slot, terms));
         }
@@ -381,6 +388,11 @@ fn note_what_is_lost(courtesy: &mut Courtesy<(u8, Bytes), (u8, Vec<u8>)>, meters
     }
 }
 
+/// Whether the device in a slot is the one that was there.
+fn stays(slot: u8, before: &[(u8, PublicKey)], now: &[(u8, PublicKey)]) -> bool {
+    before.iter().any(|known| known.0 == slot && now.contains(known))
+}
+
 /// Which destination has the address.
 fn slot_of(address: IpAddr) -> Option<u8> {
     (1..=SLOTS_MAX).find(|slot| slot_addresses(*slot).contains(&address))
@@ -406,7 +418,22 @@ pub fn listen(port: u16) -> Result<UdpSocket> {
 
 #[cfg(test)]
 mod tests {
+    use cooperation::channel::Identity;
+
     use super::*;
+
+    #[test]
+    fn a_device_leaves_nothing_to_the_next_in_its_slot() {
+        let [anna, ben] = [7, 8].map(|secret| Identity::from_secret([secret; 32]).public());
+        let before = [(1, anna), (2, ben)];
+        for (now, first, second) in [
+            (vec![(1, anna), (2, ben), (3, ben)], true, true),
+            (vec![(2, ben)], false, true),
+            (vec![(1, ben), (2, anna)], false, false),
+        ] {
+            assert_eq!([1, 2, 3].map(|slot| stays(slot, &before, &now)), [first, second, false]);
+        }
+    }
 
     #[test]
     fn destinations_are_known_by_their_addresses() {
