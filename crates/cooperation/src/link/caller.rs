@@ -160,7 +160,11 @@ impl Caller {
             Some(Content::Packet) => Heard::Packet(content),
             Some(Content::Word(terms)) => {
                 if self.is_newest(number) {
-                    self.round_trip = Some(now.saturating_since(terms.echo));
+                    // Terms that have changed are said unasked, and answer nothing anew.
+                    let answers = terms.echo != Instant::ZERO && self.terms.is_none_or(|last| last.echo != terms.echo);
+                    if answers {
+                        self.round_trip = Some(now.saturating_since(terms.echo));
+                    }
                     (self.terms, self.terms_number) = (Some(terms), Some(number));
                 }
                 Heard::Word

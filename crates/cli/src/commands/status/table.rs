@@ -339,7 +339,7 @@ mod tests {
             "relay": "anna", "place": "192.168.43.1", "round_trip": 4_000_000, "lends_in_words": "has little volume left",
             "spare_bps": 4_000_000, "left_bytes": 2_000_000 } }] });
         let text = describe(&Sample::new(status.clone()), &Sample::new(status));
-        let wanted = "via-anna: the relay anna at 192.168.43.1, 4.0 ms away, has little volume left, 4.00 Mbit/s each way at most, 2.00 MB left";
+        let wanted = "via-anna: the relay anna at 192.168.43.1, 4.0 ms away, has little volume left, 4.00 Mbit/s towards this device, 2.00 MB left";
         assert!(text.contains(wanted), "{text}");
     }
 

@@ -88,7 +88,7 @@ pub fn links(now: &Sample) -> Vec<String> {
         let lends = now.0.pointer(&at("lends_in_words"))?.as_str()?;
         let far = known("round_trip").map_or(String::new(), |nanos| format!(", {} away", milliseconds(nanos)));
         let rate =
-            known("spare_bps").map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
+            known("spare_bps").map_or(String::new(), |bps| format!(", {} towards this device", quantity(bps, "bit/s")));
         // The last of a volume is for what is on its way, and nobody's to use.
         let is_over = now.0.pointer(&at("lends")).is_some_and(|lends| lends == "no-volume");
         let left = known("left_bytes").filter(|_| !is_over);
