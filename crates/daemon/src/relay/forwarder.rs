@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use cooperation::channel::PublicKey;
-use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Families, Lends};
+use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Families, Lends, Terms};
 use linux::clock::Clock;
 use linux::stop::Stop;
 use linux::tun::Tun;
 use linux::uplink::{SLOTS_MAX, slot_addresses};
 use linux::wait::wait;
 use linux::{Error, Result};
+use rustix::event::{Timespec, poll};
 use tracing::info;
 use transport::relay::Side;
 use units::{Duration, Instant, Rate};
@@ -34,6 +35,9 @@ const BATCH: usize = 64;
 const CATCH_UP_BATCHES: usize = 64;
 /// Between two looks at limits and the allow list.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often, and how far apart, destinations hear that it ends: nobody is there any more to be asked again, and who has missed it waits for 3.5 s.
+const FAREWELLS: u8 = 3;
+const FAREWELL_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// A stranger who knows this relay must not have it read its file all the time.
 const REFRESH_PAUSE: Duration = Duration::from_millis(200);
 
@@ -152,11 +156,14 @@ impl Forwarder {
         let terms = shared.lending.terms();
         let settled = shared.lending.volume.as_mut().map_or(Ok(()), super::volume::Volume::settle);
         drop(shared);
-        for destination in self.allowed.destinations() {
-            self.answerer.set_terms(destination.slot, terms);
-            self.answerer.say_terms(destination.slot);
+        let slots: Vec<u8> = self.allowed.destinations().iter().map(|destination| destination.slot).collect();
+        for time in 0..FAREWELLS {
+            if time > 0 {
+                pause();
+            }
+            say_farewell(&mut self.answerer, &slots, terms);
+            self.answer();
         }
-        self.answer();
         settled
     }
 
@@ -388,6 +395,18 @@ fn note_what_is_lost(courtesy: &mut Courtesy<(u8, Bytes), (u8, Vec<u8>)>, meters
     }
 }
 
+fn say_farewell(answerer: &mut Answerer, slots: &[u8], terms: Terms) {
+    for slot in slots {
+        answerer.set_terms(*slot, terms);
+        answerer.say_terms(*slot);
+    }
+}
+
+fn pause() {
+    // Interrupted is as good as over.
+    let _ = poll(&mut [], Some(&FAREWELL_PAUSE));
+}
+
 /// Whether the device in a slot is the one that was there.
 fn stays(slot: u8, before: &[(u8, PublicKey)], now: &[(u8, PublicKey)]) -> bool {
     before.iter().any(|known| known.0 == slot && now.contains(known))
@@ -419,8 +438,38 @@ pub fn listen(port: u16) -> Result<UdpSocket> {
 #[cfg(test)]
 mod tests {
     use cooperation::channel::Identity;
+    use cooperation::link::Caller;
 
     use super::*;
+
+    #[test]
+    fn one_farewell_of_three_is_enough() {
+        let [relay, own] = [7, 8].map(|secret| Identity::from_secret([secret; 32]));
+        let now = Instant::from_secs(1);
+        let mut answerer = Answerer::new(relay.clone(), [1; 32]);
+        answerer.set_peers(&[(1, own.public())]);
+        let mut terms = Lending::new(None, None, None).terms();
+        answerer.set_terms(1, terms);
+        let mut caller = Caller::new(own, relay.public(), [2; 32], now);
+        caller.handle_timeout(now);
+        let (place, mut room) = (([192, 0, 2, 7], 40000).into(), [0; DATAGRAM_BYTES_MAX]);
+        for _ in 0..3 {
+            while let Some(datagram) = caller.poll_transmit() {
+                answerer.handle_datagram(place, &datagram, &mut room, now);
+            }
+            while let Some((_, datagram)) = answerer.poll_transmit() {
+                caller.handle_datagram(&datagram, &mut room, now);
+            }
+        }
+        assert_eq!(caller.terms().map(|terms| terms.lends), Some(Lends::Fully));
+        terms.lends = Lends::Ended;
+        (0..FAREWELLS).for_each(|_| say_farewell(&mut answerer, &[1], terms));
+        let said: Vec<Vec<u8>> =
+            core::iter::from_fn(|| answerer.poll_transmit()).map(|(_, datagram)| datagram).collect();
+        assert_eq!(said.len(), 3);
+        caller.handle_datagram(&said[2], &mut room, now);
+        assert_eq!(caller.terms().map(|terms| terms.lends), Some(Lends::Ended));
+    }
 
     #[test]
     fn a_device_leaves_nothing_to_the_next_in_its_slot() {
