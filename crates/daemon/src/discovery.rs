@@ -76,7 +76,7 @@ impl Drop for Announcement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// What it says it is called.
-    pub name: String,
+    pub name: Name,
     /// See [`mark`]; empty where it shows a code.
     pub mark: String,
     /// Where it says it is: IPv4 first, what needs an interface's name beside it last.
@@ -85,6 +85,7 @@ pub struct Found {
 
 /// A search that goes on until it is dropped.
 pub struct Search {
+    service: &'static str,
     daemon: ServiceDaemon,
     events: Receiver<ServiceEvent>,
 }
@@ -106,10 +107,10 @@ impl Search {
         Self::of(PAIRING)
     }
 
-    fn of(service: &str) -> Result<Self> {
+    fn of(service: &'static str) -> Result<Self> {
         let daemon = daemon()?;
         let events = daemon.browse(service).map_err(unknown)?;
-        Ok(Self { daemon, events })
+        Ok(Self { service, daemon, events })
     }
 
     /// The next relay that was found, within `patience`.
@@ -117,10 +118,10 @@ impl Search {
         loop {
             match self.events.recv_timeout(patience).ok()? {
                 ServiceEvent::ServiceResolved(service) => {
+                    let Some(name) = name(&service.fullname, self.service) else { continue };
                     let found = service.addresses.iter().filter(|ip| !ip.is_loopback()).map(address);
                     let mut addresses: Vec<ScopedAddress> = found.collect();
                     addresses.sort();
-                    let name = service.fullname.split('.').next().unwrap_or_default().into();
                     let mark = service.txt_properties.get_property_val_str("mark").unwrap_or_default().into();
                     return Some(Found { name, mark, addresses });
                 }
@@ -134,6 +135,15 @@ impl Drop for Search {
     fn drop(&mut self) {
         let _ = self.daemon.shutdown();
     }
+}
+
+/// What an instance of a service is called. Anybody on the network may tell of one with any octets in its name, which terminals would obey: that is no
+/// relay's.
+fn name(fullname: &str, service: &str) -> Option<Name> {
+    let at = fullname.len().checked_sub(service.len())?;
+    let (instance, rest) = fullname.split_at_checked(at)?;
+    // A name may have dots in it.
+    rest.eq_ignore_ascii_case(service).then(|| instance.strip_suffix('.')?.parse().ok())?
 }
 
 /// An address as it was heard behind an interface.
@@ -161,6 +171,21 @@ mod tests {
     use cooperation::channel::Identity;
 
     use super::*;
+
+    #[test]
+    fn what_is_no_name_is_no_relay() {
+        let called = |instance: &str| name(&format!("{instance}.{LENDING}"), LENDING).map(|name| name.to_string());
+        for instance in ["anna", "Annas-Phone.2"] {
+            assert_eq!(called(instance).as_deref(), Some(instance));
+        }
+        for instance in ["", "a\u{1b}[2J", "a b", "ä", &"a".repeat(33)] {
+            assert_eq!(called(instance), None, "{instance:?}");
+        }
+        assert!(name("anna._Anabranch._UDP.local.", LENDING).is_some());
+        for other in ["", "anna", LENDING, "anna._other._udp.local.", "annaä_anabranch._udp.local."] {
+            assert_eq!(name(other, LENDING), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_mark_is_not_the_key() {

@@ -19,7 +19,7 @@ use std::os::fd::AsFd as _;
 use std::time::Duration as StdDuration;
 
 use cooperation::channel::Identity;
-use cooperation::link::pairing::{Borrower, Code, Lender, Pairing};
+use cooperation::link::pairing::{Borrower, Code, Lender, Pairing, PairingError};
 use cooperation::link::{Name, PORT};
 use linux::clock::{Clock, SleepClock};
 use linux::driver::random_seed;
@@ -178,29 +178,47 @@ impl Offer<'_> {
 ///
 /// # Errors
 /// If there is none, or there are several: their names and addresses.
-pub fn find(stop: &Stop) -> Result<(String, ScopedAddress)> {
+pub fn find(stop: &Stop) -> Result<(Name, ScopedAddress)> {
     let search = Search::for_pairing()?;
-    let mut found: Vec<(String, ScopedAddress)> = Vec::new();
+    let mut relays: Vec<Shown> = Vec::new();
     let clock = Clock::start();
     let until = clock.now() + SEARCH;
     while clock.now() < until {
         if stop.is_triggered() {
             return Err(Error::Interrupted);
         }
-        let Some(Found { name, addresses, .. }) = search.next(SEARCH_STEP) else { continue };
-        if let Some(address) = addresses.first().filter(|_| found.iter().all(|(known, _)| *known != name)) {
-            found.push((name, address.clone()));
-        }
+        search.next(SEARCH_STEP).into_iter().for_each(|found| note(&mut relays, found));
     }
-    match found.as_slice() {
+    only(&relays)
+}
+
+/// A relay that shows a code, and where; not empty.
+type Shown = (Name, Vec<ScopedAddress>);
+
+/// Something was found, perhaps again. Two of one name that share no address are two: one of them may be somebody who takes the other's place.
+fn note(relays: &mut Vec<Shown>, Found { name, addresses, .. }: Found) {
+    let is_known = |(known, at): &&mut Shown| *known == name && at.iter().any(|address| addresses.contains(address));
+    match relays.iter_mut().find(is_known) {
+        Some((_, at)) => {
+            at.extend(addresses);
+            at.sort();
+            at.dedup();
+        }
+        None if addresses.is_empty() => {}
+        None => relays.push((name, addresses)),
+    }
+}
+
+fn only(relays: &[Shown]) -> Result<(Name, ScopedAddress)> {
+    match relays {
         [] => Err(Error::Peer(
             "no relay that shows a code is found on the networks of this device: run `anabranch relay --pair` there, or name its \
              address (anabranch join --pair ADDRESS)"
                 .into(),
         )),
-        [one] => Ok(one.clone()),
+        [(name, at)] => Ok((name.clone(), at[0].clone())),
         several => {
-            let list: Vec<String> = several.iter().map(|(name, address)| format!("{name} at {address}")).collect();
+            let list: Vec<String> = several.iter().map(|(name, at)| format!("{name} at {}", at[0])).collect();
             Err(Error::Usage(format!(
                 "several relays show a code: {}; name one's address (anabranch join --pair ADDRESS)",
                 list.join(", ")
@@ -225,6 +243,11 @@ pub fn accept(store: &Store, own: &Name, invitation: &Invitation, stop: &Stop) -
     let relay = paired.map_err(|broken| match broken {
         Broken::Stopped => Error::Interrupted,
         Broken::Own(error) => error,
+        // Somebody who answers in the relay's place has had a guess as well.
+        Broken::Pairing(error @ PairingError::WrongCode) => Error::Peer(format!(
+            "{error}; if it still shows the same one, something else has answered at {address}: get a new code, and name the relay's own \
+             address (anabranch join --pair ADDRESS)"
+        )),
         Broken::Pairing(error) => Error::Peer(error.to_string()),
         Broken::Stream(error) => {
             Error::Peer(format!("the relay breaks off ({error}): look at what it says, and start anew"))
@@ -264,4 +287,32 @@ fn listen() -> Result<TcpListener> {
     let listening = bound.and_then(|socket| socket.listen(BACKLOG).map(|()| socket.into()));
     listening
         .map_err(Error::system(format!("listen on TCP port {PORT} (does another `anabranch relay --pair` run here?)")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, addresses: &[&str]) -> Found {
+        let addresses = addresses.iter().map(|address| ScopedAddress::from(address.parse::<IpAddr>().unwrap()));
+        Found { name: name.parse().unwrap(), mark: String::new(), addresses: addresses.collect() }
+    }
+
+    fn only_of(all: &[Found]) -> Result<(Name, ScopedAddress)> {
+        let mut relays = Vec::new();
+        all.iter().for_each(|found| note(&mut relays, found.clone()));
+        only(&relays)
+    }
+
+    #[test]
+    fn two_relays_of_one_name_are_several() {
+        let anna = found("anna", &["fd00::1"]);
+        let more = found("anna", &["192.168.43.1", "fd00::1"]);
+        let (name, address) = only_of(&[anna.clone(), more.clone(), anna.clone(), found("ben", &[])]).unwrap();
+        assert_eq!((name.as_str(), address.to_string().as_str()), ("anna", "192.168.43.1"));
+        let why = only_of(&[more.clone(), found("anna", &["192.168.43.66"])]).unwrap_err().to_string();
+        assert!(why.contains("anna at 192.168.43.1, anna at 192.168.43.66"), "{why}");
+        assert!(only_of(&[more, found("ben", &["192.168.43.2"])]).is_err());
+        assert!(only_of(&[]).is_err());
+    }
 }

@@ -1,7 +1,8 @@
 //! Which first datagrams are worth the arithmetic of a handshake: a stranger on the network must not be able to keep a relay busy.
 //!
 //! Who calls proves that it knows the relay's public key, which never travels in plain, by a keyed hash of what it sends. What was heard
-//! and is played again is known by its hash; and beyond so many handshakes a second, the rest waits for its repetition.
+//! and is played again is known by its hash; and beyond so many handshakes a second, the rest waits for its repetition. Those from where a
+//! destination was heard are counted by themselves: somebody who was paired once knows the key, and must not keep the others from renewing theirs.
 
 use std::collections::VecDeque;
 
@@ -38,26 +39,26 @@ fn keyed(answerer: &PublicKey) -> Hmac<Sha256> {
 pub struct Door {
     own: PublicKey,
     seen: VecDeque<[u8; ADMISSION_BYTES]>,
-    /// Handshakes that are allowed now.
+    /// Of those who call from where a destination was heard last.
+    known: Allowance,
+    /// Of all others.
+    others: Allowance,
+}
+
+/// How many handshakes are still allowed.
+#[derive(Debug)]
+struct Allowance {
+    /// Now.
     allowed: u32,
     /// When the next one is.
     next_at: Instant,
 }
 
-impl Door {
-    /// That of the relay with this key.
-    pub fn of(own: PublicKey) -> Self {
-        Self { own, seen: VecDeque::with_capacity(REMEMBERED), allowed: BURST, next_at: Instant::ZERO }
-    }
+impl Allowance {
+    const FULL: Self = Self { allowed: BURST, next_at: Instant::ZERO };
 
-    /// Whether to answer a first datagram, all of it.
-    pub fn admits(&mut self, datagram: &[u8], now: Instant) -> bool {
-        let Some((admitted, proof)) = datagram.split_at_checked(ADMITTED_BYTES) else { return false };
-        let mut mac = keyed(&self.own);
-        mac.update(admitted);
-        if mac.verify_truncated_left(proof).is_err() || self.seen.iter().any(|seen| seen == proof) {
-            return false;
-        }
+    /// Whether there was one.
+    fn take(&mut self, now: Instant) -> bool {
         while self.allowed < BURST && self.next_at <= now {
             self.allowed += 1;
             self.next_at += EACH;
@@ -69,6 +70,28 @@ impl Door {
             self.next_at = now + EACH;
         }
         self.allowed -= 1;
+        true
+    }
+}
+
+impl Door {
+    /// That of the relay with this key.
+    pub fn of(own: PublicKey) -> Self {
+        Self { own, seen: VecDeque::with_capacity(REMEMBERED), known: Allowance::FULL, others: Allowance::FULL }
+    }
+
+    /// Whether to answer a first datagram, all of it; it comes from where a destination was heard last, or does not.
+    pub fn admits(&mut self, datagram: &[u8], is_known: bool, now: Instant) -> bool {
+        let Some((admitted, proof)) = datagram.split_at_checked(ADMITTED_BYTES) else { return false };
+        let mut mac = keyed(&self.own);
+        mac.update(admitted);
+        if mac.verify_truncated_left(proof).is_err() || self.seen.iter().any(|seen| seen == proof) {
+            return false;
+        }
+        let allowance = if is_known { &mut self.known } else { &mut self.others };
+        if !allowance.take(now) {
+            return false;
+        }
         if self.seen.len() == REMEMBERED {
             self.seen.pop_front();
         }

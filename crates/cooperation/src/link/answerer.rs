@@ -113,8 +113,10 @@ impl Answerer {
         now: Instant,
     ) -> Caught<'a> {
         match Datagram::read(octets) {
-            Some(Datagram::First { caller, message, .. }) if self.door.admits(octets, now) => {
-                self.called(place, caller, message, now).unwrap_or(Caught::Nothing)
+            Some(Datagram::First { caller, message, .. }) => {
+                let is_known = self.peers.values().any(|peer| peer.place.is_some_and(|at| at.ip() == place.ip()));
+                let admitted = self.door.admits(octets, is_known, now);
+                admitted.then(|| self.called(place, caller, message, now)).flatten().unwrap_or(Caught::Nothing)
             }
             Some(Datagram::Sealed { receiver, counter, ciphertext }) => {
                 let opened = self.peers.iter_mut().find_map(|(number, peer)| {

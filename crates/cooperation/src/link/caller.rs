@@ -18,7 +18,8 @@ use crate::channel::{Identity, PublicKey};
 /// Pause after the first call, and after many.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(4);
-/// After so much silence the session may be the caller's alone: it calls anew, and keeps the session meanwhile.
+/// After so much silence the session may be the caller's alone: it calls anew, and keeps the session meanwhile. So it does
+/// after so long without a word in the session that an answer has made.
 const DOUBT: Duration = Duration::from_millis(2200);
 /// Keys are renewed after so long.
 const RENEWAL: Duration = Duration::from_secs(120);
@@ -42,6 +43,9 @@ pub struct Caller {
     call_at: Instant,
     alive_at: Instant,
     session: Option<Session>,
+    /// What an answer has made. Nothing but words is sealed in it until the relay is heard in it: the relay may have lost it again to somebody
+    /// who played an old call after this one, and still has the session that counts.
+    next: Option<Session>,
     /// What the relay sent before it knew of the newer one.
     previous: Option<Session>,
     heard_at: Option<Instant>,
@@ -76,6 +80,7 @@ impl Caller {
             call_at: now,
             alive_at: Instant::FAR_FUTURE,
             session: None,
+            next: None,
             previous: None,
             heard_at: None,
             terms: None,
@@ -115,11 +120,14 @@ impl Caller {
         match Datagram::read(octets) {
             Some(Datagram::Second { caller, answerer, message }) => self.answered(caller, answerer, message, now),
             Some(Datagram::Sealed { receiver, counter, ciphertext }) => {
-                let sessions = [&mut self.session, &mut self.previous];
+                let sessions = [&mut self.next, &mut self.session, &mut self.previous];
                 let found = sessions.into_iter().flatten().find(|session| session.own == receiver);
                 let Some(len) = found.and_then(|session| session.open(counter, ciphertext, room)) else {
                     return Heard::Nothing;
                 };
+                if self.next.as_ref().is_some_and(|next| next.own == receiver) {
+                    self.renewed(now);
+                }
                 self.heard(&room[..len], (receiver, counter), now)
             }
             Some(Datagram::First { .. }) | None => Heard::Nothing,
@@ -134,13 +142,17 @@ impl Caller {
             return Heard::Nothing;
         }
         let Some(session) = Session::of(*handshake, own, answerer, now) else { return Heard::Nothing };
-        self.previous = self.session.replace(session);
-        self.is_calling = false;
-        self.call_at = now + RENEWAL;
-        self.heard_at = Some(now);
-        // The relay uses the session once it hears something in it.
+        self.next = Some(session);
+        // The relay uses the session once it hears something in it, and says so in it. Otherwise this was in vain.
+        (self.pause, self.call_at) = (PAUSE_FIRST, now + DOUBT);
         self.say_alive(now);
         Heard::Word
+    }
+
+    /// The relay was heard in the session of its last answer.
+    fn renewed(&mut self, now: Instant) {
+        self.previous = core::mem::replace(&mut self.session, self.next.take());
+        (self.call, self.is_calling, self.call_at) = (None, false, now + RENEWAL);
     }
 
     fn heard<'a>(&mut self, content: &'a [u8], number: (SessionId, u64), now: Instant) -> Heard<'a> {
@@ -148,7 +160,11 @@ impl Caller {
             Some(Content::Packet) => Heard::Packet(content),
             Some(Content::Word(terms)) => {
                 if self.is_newest(number) {
-                    self.round_trip = Some(now.saturating_since(terms.echo));
+                    // Terms that have changed are said unasked, and answer nothing anew.
+                    let answers = terms.echo != Instant::ZERO && self.terms.is_none_or(|last| last.echo != terms.echo);
+                    if answers {
+                        self.round_trip = Some(now.saturating_since(terms.echo));
+                    }
                     (self.terms, self.terms_number) = (Some(terms), Some(number));
                 }
                 Heard::Word
@@ -202,8 +218,10 @@ impl Caller {
     fn say_alive(&mut self, now: Instant) {
         self.alive_at = now + HEARTBEAT;
         let mut room = [0; DATAGRAM_BYTES_MAX];
-        if let Some(len) = self.seal(&Alive { at: now }.octets(), &mut room) {
-            self.out.push_back(room[..len].to_vec());
+        for session in [&mut self.session, &mut self.next].into_iter().flatten() {
+            if let Some(len) = session.seal(&Alive { at: now }.octets(), &mut room) {
+                self.out.push_back(room[..len].to_vec());
+            }
         }
     }
 

@@ -32,6 +32,36 @@ fn what_was_heard_and_is_played_again_changes_nothing() {
     assert_eq!(anew.seal(3, &[0x45; 100], &mut room(), pair.now), None);
 }
 
+/// Somebody plays a call of long ago right after each of the destination's: the relay, which has forgotten it, keeps the session of that one.
+#[test]
+fn an_old_call_played_again_at_a_renewal_stops_nothing() {
+    let mut pair = Pair::new();
+    pair.run_for_millis(119_000);
+    let before = session(&mut pair);
+    pair.played_again = (0..20).map(|seed| call(seed, pair.now)).collect();
+    for step in 0..500 {
+        pair.run_for_millis(100);
+        assert!(pair.caller.is_up(pair.now) && pair.carries(), "step {step}");
+        assert!(pair.played_again.is_empty() || session(&mut pair) == before, "step {step}");
+    }
+    assert!(pair.played_again.is_empty());
+    assert_ne!(session(&mut pair), before, "the keys are renewed in the end");
+}
+
+/// In which session the destination seals.
+fn session(pair: &mut Pair) -> Vec<u8> {
+    let mut sealed = room();
+    pair.caller.seal(&[0x45; 100], &mut sealed).unwrap();
+    sealed[1..5].to_vec()
+}
+
+/// A call of the destination's.
+fn call(seed: u8, now: Instant) -> Vec<u8> {
+    let mut caller = Caller::new(destination(), relay().public(), [100 + seed; 32], now);
+    caller.handle_timeout(now);
+    caller.poll_transmit().unwrap()
+}
+
 #[test]
 fn who_is_not_paired_gets_no_answer() {
     let now = Instant::from_secs(1);
@@ -105,6 +135,28 @@ fn a_flood_of_calls_costs_few_handshakes() {
     let answered = answers(0, 1000);
     assert!((50..=53).contains(&answered), "{answered}");
     assert_eq!(answers(9_000, 9_010), 10, "after a rest");
+}
+
+/// Somebody who was paired once still knows the relay's key, and calls a thousand times a second.
+#[test]
+fn a_flood_of_calls_keeps_no_destination_from_renewing_its_session() {
+    let mut pair = Pair::new();
+    // Between two milliseconds, so that the stranger comes first whenever a handshake is allowed.
+    pair.run_until(pair.now + Duration::from_micros(119_500_500));
+    let before = session(&mut pair);
+    let stranger = "203.0.113.66:1".parse().unwrap();
+    for number in 0..2_000_u32 {
+        let mut seed = [0; 32];
+        seed[..4].copy_from_slice(&number.to_be_bytes());
+        let mut caller = Caller::new(Identity::from_secret([66; 32]), relay().public(), seed, pair.now);
+        caller.handle_timeout(pair.now);
+        pair.answerer.handle_datagram(stranger, &caller.poll_transmit().unwrap(), &mut room(), pair.now);
+        pair.run_for_millis(1);
+        if number == 1_000 {
+            assert_ne!(session(&mut pair), before, "it was answered at its first call");
+        }
+    }
+    assert!(pair.carries());
 }
 
 #[test]

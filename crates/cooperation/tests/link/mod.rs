@@ -31,7 +31,12 @@ pub struct Pair {
     pub is_cut: bool,
     /// All that passed towards the relay.
     pub passed: Vec<Vec<u8>>,
+    /// What somebody sends to the relay right after a call of the destination's, one after each.
+    pub played_again: Vec<Vec<u8>>,
 }
+
+/// The first octet of a call.
+const CALL: u8 = 1;
 
 pub fn destination() -> Identity {
     Identity::from_secret([1; 32])
@@ -53,7 +58,7 @@ impl Pair {
         let now = Instant::from_secs(1);
         let caller = Caller::new(destination(), relay().public(), [5; 32], now);
         let place = "192.0.2.7:40000".parse().unwrap();
-        Self { now, caller, answerer: new_relay(6), place, is_cut: false, passed: Vec::new() }
+        Self { now, caller, answerer: new_relay(6), place, is_cut: false, passed: Vec::new(), played_again: Vec::new() }
     }
 
     /// Lets everything happen until `until`.
@@ -82,6 +87,10 @@ impl Pair {
                 any = true;
                 if !self.is_cut {
                     self.answerer.handle_datagram(self.place, &datagram, &mut room, self.now);
+                    let after = if datagram[0] == CALL { self.played_again.pop() } else { None };
+                    if let Some(old) = after {
+                        self.answerer.handle_datagram(self.place, &old, &mut room, self.now);
+                    }
                     self.passed.push(datagram);
                 }
             }

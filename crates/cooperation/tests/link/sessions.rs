@@ -40,6 +40,17 @@ fn new_terms_are_told_at_once_or_with_the_next_word() {
     assert_eq!(pair.caller.terms().unwrap().lends, Lends::Fully);
 }
 
+#[test]
+fn terms_that_answer_nothing_show_no_round_trip() {
+    let mut pair = Pair::new();
+    pair.run_for_millis(1);
+    let (said, mut room) = (said(&mut pair, Lends::NoVolume), [0; DATAGRAM_BYTES_MAX]);
+    pair.run_for_millis(700);
+    pair.caller.handle_datagram(&said, &mut room, pair.now);
+    assert_eq!(pair.caller.terms().unwrap().lends, Lends::NoVolume);
+    assert_eq!(pair.caller.round_trip(), Some(Duration::ZERO), "the relay has said that unasked");
+}
+
 /// Datagrams overtake each other, and somebody on the way may hold one back.
 #[test]
 fn older_words_do_not_count() {

@@ -1,23 +1,56 @@
 //! How much charge this device has left.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the kernel tells of batteries and chargers.
 pub const FOLDER: &str = "/sys/class/power_supply";
 
-/// The charge of the emptiest battery that supplies this device and is not being charged, in percent; `None` if there is no such
-/// battery. Those of mice and headsets do not count.
-pub fn percent(folder: &Path) -> Option<u8> {
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    entries.filter_map(|supply| discharging(&supply)).min()
+/// What a look has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Charge {
+    /// A battery is being emptied, and has so much left, in percent.
+    Emptying(u8),
+    /// Nobody says, as many drivers for a moment after a charger came or went.
+    Unknown,
+    /// No battery is being emptied, or there is none.
+    Kept,
 }
 
-fn discharging(supply: &Path) -> Option<u8> {
-    let read = |name: &str| fs::read_to_string(supply.join(name)).ok().map(|text| text.trim().to_owned());
-    let supplies_this = read("scope").is_none_or(|scope| scope != "Device");
-    let is_discharging = read("type")? == "Battery" && read("status")? == "Discharging";
-    (supplies_this && is_discharging).then(|| read("capacity")?.parse().ok())?
+/// The charge of the emptiest battery that supplies this device. Those of mice and headsets do not count.
+pub fn charge(folder: &Path) -> Charge {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let supplies: Vec<PathBuf> = entries.collect();
+    match supplies.iter().filter_map(|supply| of(supply)).min() {
+        // Some drivers have no word for a full one on a charger.
+        Some(Charge::Unknown) if supplies.iter().any(|supply| is_charger(supply)) => Charge::Kept,
+        found => found.unwrap_or(Charge::Kept),
+    }
+}
+
+/// None: it is no battery of this device.
+fn of(supply: &Path) -> Option<Charge> {
+    let supplies_this = read(supply, "scope").is_none_or(|scope| scope != "Device");
+    if !supplies_this || read(supply, "type")? != "Battery" {
+        return None;
+    }
+    Some(match read(supply, "status").as_deref() {
+        Some("Discharging") => {
+            let percent = read(supply, "capacity").and_then(|text| text.parse().ok());
+            percent.map_or(Charge::Unknown, Charge::Emptying)
+        }
+        Some("Charging" | "Full" | "Not charging") => Charge::Kept,
+        _ => Charge::Unknown,
+    })
+}
+
+/// One that is plugged in.
+fn is_charger(supply: &Path) -> bool {
+    read(supply, "type").is_some_and(|kind| kind != "Battery") && read(supply, "online").is_some_and(|text| text == "1")
+}
+
+fn read(supply: &Path, name: &str) -> Option<String> {
+    fs::read_to_string(supply.join(name)).ok().map(|text| text.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -32,16 +65,21 @@ mod tests {
             fs::create_dir_all(&folder).unwrap();
             files.iter().for_each(|(name, text)| fs::write(folder.join(name), format!("{text}\n")).unwrap());
         };
-        assert_eq!(percent(folder.path()), None);
+        assert_eq!(charge(folder.path()), Charge::Kept);
         supply("AC", &[("type", "Mains"), ("online", "0")]);
         supply("mouse", &[("type", "Battery"), ("status", "Discharging"), ("capacity", "3"), ("scope", "Device")]);
         supply("BAT0", &[("type", "Battery"), ("status", "Charging"), ("capacity", "5")]);
-        supply("odd", &[("type", "Battery"), ("status", "Discharging"), ("capacity", "lots")]);
-        assert_eq!(percent(folder.path()), None);
+        assert_eq!(charge(folder.path()), Charge::Kept);
+        for odd in [("Discharging", "lots"), ("Unknown", "42")] {
+            supply("odd", &[("type", "Battery"), ("status", odd.0), ("capacity", odd.1)]);
+            assert_eq!(charge(folder.path()), Charge::Unknown, "{odd:?}");
+        }
+        supply("AC", &[("online", "1")]);
+        assert_eq!(charge(folder.path()), Charge::Kept, "it is charged, and its driver has no word for that");
         supply("BAT1", &[("type", "Battery"), ("status", "Discharging"), ("capacity", "42")]);
-        assert_eq!(percent(folder.path()), Some(42));
+        assert_eq!(charge(folder.path()), Charge::Emptying(42));
         supply("BAT0", &[("status", "Discharging")]);
-        assert_eq!(percent(folder.path()), Some(5));
-        assert_eq!(percent(&folder.path().join("none")), None);
+        assert_eq!(charge(folder.path()), Charge::Emptying(5));
+        assert_eq!(charge(&folder.path().join("none")), Charge::Kept);
     }
 }

@@ -7,13 +7,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Families, Lends};
+use cooperation::channel::PublicKey;
+use cooperation::link::{Answerer, Caught, DATAGRAM_BYTES_MAX, Families, Lends, Terms};
 use linux::clock::Clock;
 use linux::stop::Stop;
 use linux::tun::Tun;
 use linux::uplink::{SLOTS_MAX, slot_addresses};
 use linux::wait::wait;
 use linux::{Error, Result};
+use rustix::event::{Timespec, poll};
 use tracing::info;
 use transport::relay::Side;
 use units::{Duration, Instant, Rate};
@@ -33,6 +35,9 @@ const BATCH: usize = 64;
 const CATCH_UP_BATCHES: usize = 64;
 /// Between two looks at limits and the allow list.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often, and how far apart, destinations hear that it ends: nobody is there any more to be asked again, and who has missed it waits for 3.5 s.
+const FAREWELLS: u8 = 3;
+const FAREWELL_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// A stranger who knows this relay must not have it read its file all the time.
 const REFRESH_PAUSE: Duration = Duration::from_millis(200);
 
@@ -151,11 +156,14 @@ impl Forwarder {
         let terms = shared.lending.terms();
         let settled = shared.lending.volume.as_mut().map_or(Ok(()), super::volume::Volume::settle);
         drop(shared);
-        for destination in self.allowed.destinations() {
-            self.answerer.set_terms(destination.slot, terms);
-            self.answerer.say_terms(destination.slot);
+        let slots: Vec<u8> = self.allowed.destinations().iter().map(|destination| destination.slot).collect();
+        for time in 0..FAREWELLS {
+            if time > 0 {
+                pause();
+            }
+            say_farewell(&mut self.answerer, &slots, terms);
+            self.answer();
         }
-        self.answer();
         settled
     }
 
@@ -294,9 +302,15 @@ impl Forwarder {
 
     /// Who may use it: perhaps somebody was paired or removed.
     fn refresh_allowed(&mut self) {
+        let before: Vec<(u8, PublicKey)> =
+            self.allowed.destinations().iter().map(|destination| (destination.slot, destination.key)).collect();
         if let Some(peers) = self.allowed.refresh() {
             self.answerer.set_peers(&peers);
-            self.splices.keep(|slot| peers.iter().any(|(known, _)| *known == slot));
+            // What was one device's is not that of the next in its slot.
+            let stays = |slot: u8| stays(slot, &before, &peers);
+            self.splices.keep(stays);
+            let left = (0_u8..).zip(&mut self.meters).filter(|(slot, _)| !stays(*slot));
+            left.for_each(|(_, meter)| *meter = Meter::default());
             let terms = lock(&self.shared).lending.terms();
             peers.iter().for_each(|(slot, _)| self.answerer.set_terms(*slot, terms));
         }
@@ -312,7 +326,7 @@ impl Forwarder {
             volume.count(0)?;
         }
         self.looked_at = now;
-        shared.lending.heed_battery(battery::percent(Path::new(battery::FOLDER)));
+        shared.lending.heed_battery(battery::charge(Path::new(battery::FOLDER)));
         self.tell_terms(&shared.lending);
         self.describe(&mut shared, now);
         drop(shared);
@@ -381,6 +395,23 @@ fn note_what_is_lost(courtesy: &mut Courtesy<(u8, Bytes), (u8, Vec<u8>)>, meters
     }
 }
 
+fn say_farewell(answerer: &mut Answerer, slots: &[u8], terms: Terms) {
+    for slot in slots {
+        answerer.set_terms(*slot, terms);
+        answerer.say_terms(*slot);
+    }
+}
+
+fn pause() {
+    // Interrupted is as good as over.
+    let _ = poll(&mut [], Some(&FAREWELL_PAUSE));
+}
+
+/// Whether the device in a slot is the one that was there.
+fn stays(slot: u8, before: &[(u8, PublicKey)], now: &[(u8, PublicKey)]) -> bool {
+    before.iter().any(|known| known.0 == slot && now.contains(known))
+}
+
 /// Which destination has the address.
 fn slot_of(address: IpAddr) -> Option<u8> {
     (1..=SLOTS_MAX).find(|slot| slot_addresses(*slot).contains(&address))
@@ -406,7 +437,52 @@ pub fn listen(port: u16) -> Result<UdpSocket> {
 
 #[cfg(test)]
 mod tests {
+    use cooperation::channel::Identity;
+    use cooperation::link::Caller;
+
     use super::*;
+
+    #[test]
+    fn one_farewell_of_three_is_enough() {
+        let [relay, own] = [7, 8].map(|secret| Identity::from_secret([secret; 32]));
+        let now = Instant::from_secs(1);
+        let mut answerer = Answerer::new(relay.clone(), [1; 32]);
+        answerer.set_peers(&[(1, own.public())]);
+        let mut terms = Lending::new(None, None, None).terms();
+        answerer.set_terms(1, terms);
+        let mut caller = Caller::new(own, relay.public(), [2; 32], now);
+        caller.handle_timeout(now);
+        let (place, mut room) = (([192, 0, 2, 7], 40000).into(), [0; DATAGRAM_BYTES_MAX]);
+        for _ in 0..3 {
+            while let Some(datagram) = caller.poll_transmit() {
+                answerer.handle_datagram(place, &datagram, &mut room, now);
+            }
+            while let Some((_, datagram)) = answerer.poll_transmit() {
+                caller.handle_datagram(&datagram, &mut room, now);
+            }
+        }
+        assert_eq!(caller.terms().map(|terms| terms.lends), Some(Lends::Fully));
+        terms.lends = Lends::Ended;
+        (0..FAREWELLS).for_each(|_| say_farewell(&mut answerer, &[1], terms));
+        let said: Vec<Vec<u8>> =
+            core::iter::from_fn(|| answerer.poll_transmit()).map(|(_, datagram)| datagram).collect();
+        assert_eq!(said.len(), 3);
+        caller.handle_datagram(&said[2], &mut room, now);
+        assert_eq!(caller.terms().map(|terms| terms.lends), Some(Lends::Ended));
+    }
+
+    #[test]
+    fn a_device_leaves_nothing_to_the_next_in_its_slot() {
+        let [anna, ben] = [7, 8].map(|secret| Identity::from_secret([secret; 32]).public());
+        let before = [(1, anna), (2, ben)];
+        for (now, first, second) in [
+            (vec![(1, anna), (2, ben), (3, ben)], true, true),
+            (vec![(2, ben)], false, true),
+            (vec![(1, ben), (2, anna)], false, false),
+        ] {
+            assert_eq!([1, 2, 3].map(|slot| stays(slot, &before, &now)), [first, second, false]);
+        }
+    }
 
     #[test]
     fn destinations_are_known_by_their_addresses() {

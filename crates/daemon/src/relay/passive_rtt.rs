@@ -4,7 +4,8 @@
 //! shared link; what it is longer than the shortest one to that server is time in queues. They are the link's, by far: the rest of the way is
 //! wider. Which way they are, the server's own timestamps tell ([`OneWay`]).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::{IpAddr, SocketAddr};
 
 use units::{Duration, Instant};
@@ -19,7 +20,7 @@ const STAMPS_MAX: usize = 256;
 const STEP: Duration = Duration::from_millis(12);
 /// An echo that took longer is none: the server had nothing to say.
 const ECHO_MAX: Duration = Duration::from_secs(3);
-/// Servers whose shortest round trip is remembered.
+/// Servers whose shortest round trip is remembered; with more of them a period ends early.
 const SERVERS_MAX: usize = 256;
 /// For how long it is: routes change. The one of the period before counts as well.
 const PERIOD: Duration = Duration::from_secs(300);
@@ -90,24 +91,31 @@ impl PassiveRtt {
         if span > ECHO_MAX {
             return None;
         }
-        let both = span.saturating_sub(self.base(source.ip(), span, now));
+        let both = span.saturating_sub(self.base(source.ip(), span, now)?);
         let down = self.flows.get_mut(&ends)?.one_way.heed(value, both, now);
         Some(down.map_or(Wait::Somewhere(both), |down| Wait::Split { down, up: both.saturating_sub(down) }))
     }
 
-    /// The shortest round trip to a server, now that there was one of `span`.
-    fn base(&mut self, server: IpAddr, span: Duration, now: Instant) -> Duration {
+    /// The shortest round trip to a server, now that there was one of `span`; none: it is the first, and shows nothing of queues. Where new servers are
+    /// called all the time, it would look as if there were none.
+    fn base(&mut self, server: IpAddr, span: Duration, now: Instant) -> Option<Duration> {
         let ends = *self.period_ends.get_or_insert(now + PERIOD);
-        if ends <= now {
+        if ends <= now || self.shortest.len() >= SERVERS_MAX {
             self.shortest_before = core::mem::take(&mut self.shortest);
             self.period_ends = Some(now + PERIOD);
         }
-        if self.shortest.len() >= SERVERS_MAX {
-            self.shortest.clear();
+        let before = self.shortest_before.get(&server).copied();
+        match self.shortest.entry(server) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(span);
+                before.map(|before| before.min(span))
+            }
+            Entry::Occupied(mut known) => {
+                let shortest = span.min(*known.get());
+                known.insert(shortest);
+                Some(before.map_or(shortest, |before| before.min(shortest)))
+            }
         }
-        let shortest = self.shortest.entry(server).or_insert(span);
-        *shortest = span.min(*shortest);
-        self.shortest_before.get(&server).map_or(*shortest, |before| (*shortest).min(*before))
     }
 }
 
@@ -121,13 +129,18 @@ fn stamped(packet: &[u8]) -> Option<(SocketAddr, SocketAddr, Timestamps)> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::counters::Counters;
+    use super::super::scavenger::{Passed, Scavenger};
     use super::*;
 
     const SERVER: &str = "203.0.113.5:443";
 
     /// A packet of the destination's `port`, or to it.
     fn packet_of(port: u16, is_up: bool, value: u32, echo: u32) -> Vec<u8> {
-        let (own, server) = (SocketAddr::from(([10, 99, 98, 8], port)), SERVER.parse().unwrap());
+        packet_between(SocketAddr::from(([10, 99, 98, 8], port)), SERVER.parse().unwrap(), is_up, value, echo)
+    }
+
+    fn packet_between(own: SocketAddr, server: SocketAddr, is_up: bool, value: u32, echo: u32) -> Vec<u8> {
         let mut segment = if is_up { Segment::new(own, server) } else { Segment::new(server, own) };
         segment.options.timestamps = Some(Timestamps { value, echo });
         let mut packet = Vec::new();
@@ -145,8 +158,9 @@ mod tests {
         for (value, sent, heard, queue) in [(1, 0, 50, 0), (2, 60, 130, 20), (3, 140, 180, 0), (4, 190, 240, 10)] {
             passive.heed_up(&packet(true, value, 0), ms(sent));
             passive.heed_up(&packet(true, value, 0), ms(sent + 5));
-            let wait = Wait::Somewhere(Duration::from_millis(queue));
-            assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard)), Some(wait));
+            // The first one shows how long the way is.
+            let wait = (value > 1).then_some(Wait::Somewhere(Duration::from_millis(queue)));
+            assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard)), wait);
             assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard + 1)), None, "told once");
         }
         assert_eq!(passive.heed_down(&packet(false, 9, 77), ms(300)), None, "nobody said that");
@@ -165,18 +179,48 @@ mod tests {
         let mut passive = PassiveRtt::default();
         let round_trip = |passive: &mut PassiveRtt, at: Instant, span: Duration| {
             passive.heed_up(&packet(true, 1, 0), at);
-            match passive.heed_down(&packet(false, 9, 1), at + span).unwrap() {
+            passive.heed_down(&packet(false, 9, 1), at + span).map(|wait| match wait {
                 Wait::Somewhere(wait) => wait,
                 split @ Wait::Split { .. } => panic!("the server's clock stands still: {split:?}"),
-            }
+            })
         };
         let (short, long) = (Duration::from_millis(20), Duration::from_millis(80));
-        assert_eq!(round_trip(&mut passive, Instant::ZERO, short), Duration::ZERO);
+        assert_eq!(round_trip(&mut passive, Instant::ZERO, short), None);
         for minutes in [1, 6] {
             let at = Instant::from_secs(minutes * 60);
-            assert_eq!(round_trip(&mut passive, at, long), Duration::from_millis(60), "{minutes}");
+            assert_eq!(round_trip(&mut passive, at, long), Some(Duration::from_millis(60)), "{minutes}");
         }
-        assert_eq!(round_trip(&mut passive, Instant::from_secs(900), long), Duration::ZERO);
+        assert_eq!(round_trip(&mut passive, Instant::from_secs(900), long), Some(Duration::ZERO));
+    }
+
+    /// One download whose packets wait for 100 ms, and a call of another server at each look.
+    #[test]
+    fn calls_of_new_servers_hide_no_queue() {
+        let own = SocketAddr::from(([10, 99, 98, 8], 40000));
+        let (mut passive, mut scavenger) = (PassiveRtt::default(), Scavenger::new(None, None));
+        let round_trip = |passive: &mut PassiveRtt, server: SocketAddr, value: u32, sent: u64, ms: u64| {
+            passive.heed_up(&packet_between(own, server, true, value, 0), Instant::from_millis(sent));
+            passive.heed_down(&packet_between(own, server, false, 9, value), Instant::from_millis(sent + ms))
+        };
+        let download = SERVER.parse().unwrap();
+        round_trip(&mut passive, download, 0, 0, 50);
+        let down = |down_bytes| Counters { down_bytes, up_bytes: 0 };
+        let (mut first, mut last) = (None, None);
+        for tick in 1..=80_u64 {
+            let other = SocketAddr::from(([203, 0, 114, tick as u8], 443));
+            for (server, ms) in [(download, 150), (other, 180)] {
+                if let Some(Wait::Somewhere(wait)) = round_trip(&mut passive, server, tick as u32, tick * 200, ms) {
+                    scavenger.heed_wait(wait, false);
+                }
+            }
+            // The owner comes after two seconds.
+            let lent = down(if tick <= 20 { 125_000 } else { 87_500 });
+            let passed = Passed { all: down(125_000), lent, waits: true };
+            last = scavenger.tick(passed, Instant::from_millis(tick * 100));
+            first = first.or(last);
+        }
+        let (first, last) = (first.unwrap(), last.unwrap());
+        assert!(last.as_bps() < first.as_bps() / 4 * 3, "{first:?}, {last:?}");
     }
 
     proptest! {

@@ -8,7 +8,8 @@
 //!
 //! While packets wait at all, the link is busy, and what passes is what it can carry. That less the most that the owner took in the last
 //! seconds is what can be lent: TCP takes less for a while after each loss, and wants all of it back. Whether the owner would take more if
-//! nothing were lent, short pauses show ([`Pauses`]).
+//! nothing were lent, short pauses show ([`Pauses`]). Where no packet tells how long it waits, as with servers without timestamps, they are all there
+//! is: an owner who takes as much while something is lent as alone is not in need of it.
 
 use std::collections::VecDeque;
 
@@ -46,6 +47,13 @@ const QUEUED_BITS: f64 = 48_000.0;
 /// How much it may get less at each tick, and how much more, as a part of all traffic.
 const LESS: f64 = 0.12;
 const MORE: f64 = 0.004;
+/// How many times as much it gets after a pause, if nothing tells of queues and the owner did not lack what was lent before: as much as this at least.
+/// How much if they did.
+const MORE_UNSEEN: f64 = 1.25;
+const LEAST_UNSEEN_BPS: f64 = 250_000.0;
+const LESS_UNSEEN: f64 = 0.7;
+/// An owner who gets less than this part of what they take alone lacks the rest.
+const LACKS: f64 = 0.9;
 /// A queue drains well enough while it gets so much of what the owner leaves; up to the other part it gets more soon.
 const DRAINS: f64 = 0.85;
 const SAFE: f64 = 0.9;
@@ -84,6 +92,8 @@ pub struct Scavenger {
     busy_ticks: u32,
     /// The shortest waits of this tick and of the one before.
     waits: [Option<Waited>; 2],
+    /// Whether any was seen since the last pause.
+    sees_waits: bool,
     /// Whether the shortest way was seen without the owner's queue in it.
     knows_base: bool,
     pauses: Pauses,
@@ -170,6 +180,7 @@ impl Scavenger {
             active_until: None,
             busy_ticks: 0,
             waits: [None; 2],
+            sees_waits: false,
             knows_base: false,
             pauses: Pauses::new(),
             ticked_at: Instant::ZERO,
@@ -184,6 +195,7 @@ impl Scavenger {
     /// A packet has waited so long in queues; whether in this direction, or nobody knows in which.
     pub fn heed_wait(&mut self, span: Duration, is_here: bool) {
         let waited = Waited { span, is_here };
+        self.sees_waits = true;
         self.waits[0] = Some(self.waits[0].map_or(waited, |shortest| shortest.min(waited)));
     }
 
@@ -247,7 +259,7 @@ impl Scavenger {
             self.spare_bps = self.left_bps(now).unwrap_or(self.lent_bps);
         }
         if self.pauses.is_pausing() || self.busy_ticks >= BUSY_TICKS {
-            self.look_at_owner(rates, wait, now);
+            self.look_at_owner(rates, wait, passed.waits, now);
         }
         if let Some(wait) = wait.filter(|_| !self.pauses.is_pausing()) {
             self.adapt(wait, passed.waits, now);
@@ -285,7 +297,7 @@ impl Scavenger {
     }
 
     /// What the owner wants, as far as a pause shows it.
-    fn look_at_owner(&mut self, rates: Rates, wait: Option<Duration>, now: Instant) {
+    fn look_at_owner(&mut self, rates: Rates, wait: Option<Duration>, more_waits: bool, now: Instant) {
         let seen = Seen {
             owner_bps: rates.owner.max(0.0),
             owner_mean_bps: self.owner_down_bps.back().copied().unwrap_or(0.0),
@@ -298,6 +310,9 @@ impl Scavenger {
         };
         if !self.pauses.tick(seen, now) {
             return;
+        }
+        if !core::mem::replace(&mut self.sees_waits, false) {
+            self.adapt_unseen(seen.owner_mean_bps, more_waits);
         }
         // What the owner took while the queue drained is not what they want.
         self.owner_down_bps.clear();
@@ -315,13 +330,28 @@ impl Scavenger {
         self.capacity.bps(now).map(|capacity| (capacity - most).max(0.0))
     }
 
+    /// What is not used now need not be taken away first.
+    fn used_bps(&self) -> f64 {
+        self.allowed_bps.min(1.2 * self.lent_bps + FLOOR_BPS)
+    }
+
+    /// A pause is over, and nothing has told of queues since the one before: the owner took `owner_bps` until then.
+    fn adapt_unseen(&mut self, owner_bps: f64, more_waits: bool) {
+        let lacks = owner_bps < LACKS * self.pauses.alone_bps().unwrap_or(0.0);
+        // Hardly anything takes hardly anything away, whatever the owner does.
+        if lacks && self.lent_bps > IDLE_BPS {
+            self.allowed_bps = LESS_UNSEEN * self.used_bps();
+        } else if !lacks && more_waits {
+            self.allowed_bps = self.allowed_bps.max(MORE_UNSEEN * self.lent_bps.max(LEAST_UNSEEN_BPS));
+        }
+    }
+
     fn adapt(&mut self, wait: Duration, more_waits: bool, now: Instant) {
         let target = TARGET.as_secs_f64();
         let off = ((target - wait.as_secs_f64()) / target).clamp(-1.0, 1.0);
         let left = self.left_bps(now).unwrap_or(0.0);
         if off < 0.0 {
-            // What is not used now need not be taken away first.
-            let used = self.allowed_bps.min(1.2 * self.lent_bps + FLOOR_BPS);
+            let used = self.used_bps();
             self.allowed_bps = (used * (1.0 + LESS * off)).max(used.min(DRAINS * left));
         } else if more_waits && !self.pauses.is_backlogged() {
             self.allowed_bps += off * MORE * (self.owner_bps + self.lent_bps).max(FLOOR_BPS);
@@ -365,9 +395,20 @@ mod tests {
     /// A link with a queue, an owner who wants `owner_bps`, and a destination who wants everything. What is lent in the last ten of thirty
     /// seconds, on average, and the mean wait then.
     fn run(owner_bps: impl Fn(u64) -> f64) -> (f64, Duration) {
+        run_with(300, |scavenger, wait| scavenger.heed_wait(wait, false), owner_bps)
+    }
+
+    /// The same for so many ticks, a third of which count, where `tell` tells of waits or does not.
+    fn run_with(
+        ticks: u64,
+        tell: impl Fn(&mut Scavenger, Duration),
+        owner_bps: impl Fn(u64) -> f64,
+    ) -> (f64, Duration) {
+        let counted_from = ticks - ticks / 3;
+        let counted_s = TICK.as_secs_f64() * (ticks - counted_from) as f64;
         let mut scavenger = Scavenger::new(None, None);
         let (mut queued_bits, mut lent_bits, mut waited, mut allowed) = (0.0_f64, 0.0, Duration::ZERO, None);
-        for tick in 1..=300_u64 {
+        for tick in 1..=ticks {
             let step = TICK.as_secs_f64();
             let allowed_now = scavenger.pause_rate().or(allowed);
             let wanted_bps = allowed_now.map_or(2.0 * CAPACITY_BPS, |rate: Rate| rate.as_bps() as f64);
@@ -378,16 +419,16 @@ mod tests {
             let share = (CAPACITY_BPS / (wanted_bps + owner)).min(1.0);
             let (lent, own) = (wanted_bps * share * step, owner * share * step);
             let wait = Duration::from_secs_f64(queued_bits / CAPACITY_BPS);
-            scavenger.heed_wait(wait, false);
+            tell(&mut scavenger, wait);
             let down = |bits: f64| Counters { down_bytes: (bits / 8.0) as u64, up_bytes: 0 };
             let passed = Passed { all: down(lent + own), lent: down(lent), waits: true };
             allowed = scavenger.tick(passed, Instant::ZERO + TICK.saturating_mul(tick));
-            if tick > 200 {
+            if tick > counted_from {
                 lent_bits += lent;
                 waited += wait;
             }
         }
-        (lent_bits / 10.0, waited.mul_div(1, 100))
+        (lent_bits / counted_s, waited.mul_div(1, ticks - counted_from))
     }
 
     #[test]
@@ -403,6 +444,33 @@ mod tests {
     fn an_owner_who_wants_everything_gets_it() {
         let (lent, _) = run(|_| 1.5 * CAPACITY_BPS);
         assert!(lent < 0.1e6, "{lent}");
+    }
+
+    #[test]
+    fn pauses_are_enough_where_nothing_tells_of_waits() {
+        let unseen = |owner_bps: f64| run_with(1800, |_, _| (), move |_| owner_bps).0;
+        for owner in [2e6, 5e6] {
+            let (lent, spare) = (unseen(owner), CAPACITY_BPS - owner);
+            assert!((0.8 * spare..1.1 * spare).contains(&lent), "{owner}: {lent}");
+        }
+        let lent = unseen(1.5 * CAPACITY_BPS);
+        assert!((0.2e6..2e6).contains(&lent), "an owner who wants everything gets nine tenths of it: {lent}");
+        // An owner who comes to a download that is there finds their place.
+        let (lent, _) = run_with(1800, |_, _| (), |tick| if tick < 300 { 0.0 } else { 1.5 * CAPACITY_BPS });
+        assert!(lent < 2e6, "{lent}");
+        // And a download that comes to an owner who is there: it was allowed nothing before.
+        let mut scavenger = Scavenger::new(None, None);
+        let down = |bps: f64| Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
+        let mut allowed_bps = 0.0;
+        for tick in 1..=3_000_u64 {
+            let wanted_bps = if tick < 1_000 { 0.0 } else { CAPACITY_BPS };
+            let lent_bps = wanted_bps.min(scavenger.pause_rate().map_or(allowed_bps, |rate| rate.as_bps() as f64));
+            let passed = Passed { all: down(2e6 + lent_bps), lent: down(lent_bps), waits: wanted_bps > 0.0 };
+            let allowed = scavenger.tick(passed, Instant::ZERO + TICK.saturating_mul(tick));
+            allowed_bps = allowed.map_or(f64::MAX, |rate| rate.as_bps() as f64);
+            assert!(tick > 1_000 || allowed_bps < 0.1e6, "nobody asked: {allowed_bps}");
+        }
+        assert!(allowed_bps > 0.5 * CAPACITY_BPS, "{allowed_bps}");
     }
 
     #[test]

@@ -4,10 +4,15 @@ use cooperation::link::{Families, Lends, Terms};
 use linux::Result;
 use units::{Duration, Instant, Rate};
 
+use super::battery::Charge;
 use super::volume::Volume;
 
 /// A battery that was too empty has to gain so much before the relay lends again, in percent.
 const BATTERY_GAIN: u8 = 3;
+/// Or so many looks in a row, one a second, must have found it charged.
+const CHARGED_LOOKS: u8 = 5;
+/// So many looks after it was said that the battery is too empty, nothing is carried any more, whether destinations have heeded that or not.
+const GRACE_LOOKS: u8 = 10;
 /// Before the volume is spent the relay says so, so that connections can leave it in good order: so long before, at the rate of now, and with one
 /// part in so many of the volume left at most, which is what may stay unused.
 const NOTICE: Duration = Duration::from_secs(2);
@@ -39,6 +44,9 @@ pub struct Lending {
     /// The owner has ended it.
     pub ended: bool,
     was_empty: bool,
+    /// Looks at the battery since it was too empty, and since it was not charged.
+    empty_looks: u8,
+    charged_looks: u8,
     was_spent: bool,
 }
 
@@ -58,19 +66,27 @@ impl Lending {
             expected: None,
             ended: false,
             was_empty: false,
+            empty_looks: 0,
+            charged_looks: 0,
             was_spent: false,
         }
     }
 
-    /// The battery was looked at.
-    pub fn heed_battery(&mut self, percent: Option<u8>) {
-        self.battery_percent = percent;
-        let Some((least, percent)) = self.battery_min.zip(percent) else {
-            self.was_empty = false;
-            return;
+    /// The battery was looked at, a second after the time before.
+    pub fn heed_battery(&mut self, charge: Charge) {
+        self.battery_percent = match charge {
+            Charge::Emptying(percent) => Some(percent),
+            Charge::Unknown | Charge::Kept => None,
         };
+        self.charged_looks = if charge == Charge::Kept { self.charged_looks.saturating_add(1) } else { 0 };
+        let least = self.battery_min.unwrap_or(0);
         let enough = if self.was_empty { least.saturating_add(BATTERY_GAIN) } else { least };
-        self.was_empty = percent < enough;
+        self.was_empty = match charge {
+            Charge::Emptying(percent) => percent < enough,
+            // A look that shows nothing changes nothing.
+            Charge::Unknown | Charge::Kept => self.was_empty && self.charged_looks < CHARGED_LOOKS,
+        };
+        self.empty_looks = if self.was_empty { self.empty_looks.saturating_add(1) } else { 0 };
     }
 
     /// So much is lent now. Once the volume is as good as spent, it is, until the next one begins.
@@ -95,7 +111,9 @@ impl Lending {
 
     /// Whether packets may still go: also for a moment after it was said that none shall.
     pub fn admits(&self) -> bool {
-        self.lost.is_none() && !self.ended && self.volume.as_ref().is_none_or(|volume| volume.left_bytes() > 0)
+        let has_charge = self.empty_looks <= GRACE_LOOKS;
+        let has_volume = self.volume.as_ref().is_none_or(|volume| volume.left_bytes() > 0);
+        self.lost.is_none() && !self.ended && has_charge && has_volume
     }
 
     /// Octets have gone.
@@ -155,17 +173,33 @@ mod tests {
     #[test]
     fn a_battery_that_was_empty_does_not_flutter() {
         let mut lending = Lending::new(Some(Rate::from_mbps(5)), None, Some(30));
-        for (percent, lends) in [
-            (Some(30), Lends::Fully),
-            (Some(29), Lends::NoBattery),
-            (Some(32), Lends::NoBattery),
-            (Some(33), Lends::Fully),
-            (Some(29), Lends::NoBattery),
-            (None, Lends::Fully),
+        for (charge, lends) in [
+            (Charge::Unknown, Lends::Fully),
+            (Charge::Emptying(30), Lends::Fully),
+            (Charge::Emptying(29), Lends::NoBattery),
+            (Charge::Emptying(32), Lends::NoBattery),
+            (Charge::Emptying(33), Lends::Fully),
+            (Charge::Emptying(29), Lends::NoBattery),
+            (Charge::Unknown, Lends::NoBattery),
+            (Charge::Kept, Lends::NoBattery),
         ] {
-            lending.heed_battery(percent);
-            assert_eq!(lending.lends(), lends, "{percent:?}");
+            lending.heed_battery(charge);
+            assert_eq!(lending.lends(), lends, "{charge:?}");
         }
+        // A charger with a loose contact is none.
+        for charge in [Charge::Kept, Charge::Kept, Charge::Kept, Charge::Unknown] {
+            lending.heed_battery(charge);
+        }
+        assert_eq!(lending.lends(), Lends::NoBattery);
+        assert!(lending.admits(), "what is under way still goes");
+        (0..3).for_each(|_| lending.heed_battery(Charge::Emptying(28)));
+        assert!(lending.admits());
+        lending.heed_battery(Charge::Emptying(28));
+        assert!(!lending.admits(), "nor does what a destination goes on sending");
+        (0..4).for_each(|_| lending.heed_battery(Charge::Kept));
+        assert_eq!((lending.lends(), lending.admits()), (Lends::NoBattery, false));
+        lending.heed_battery(Charge::Kept);
+        assert_eq!((lending.lends(), lending.admits()), (Lends::Fully, true));
         assert_eq!(lending.terms().spare, Rate::from_mbps(5));
         lending.lost = Some("is down".into());
         assert_eq!((lending.lends(), lending.terms().spare), (Lends::NoUplink, Rate::ZERO));

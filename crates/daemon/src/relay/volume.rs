@@ -59,6 +59,9 @@ struct Entry {
     since: Date,
     /// Octets that have gone or may have gone since.
     bytes: u64,
+    /// The same of all periods together, counted on whatever the date. A file from before this was told has none, nor have its periods.
+    #[serde(default)]
+    total: u64,
     /// Other periods that this device has been in: a clock that was set may lead back there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     others: Vec<Other>,
@@ -70,6 +73,9 @@ struct Entry {
 struct Other {
     since: Date,
     bytes: u64,
+    /// The sum of all periods when this one was left: what was used since then is what lies above it.
+    #[serde(default)]
+    total: u64,
 }
 
 /// What was used of a limit.
@@ -79,6 +85,8 @@ pub struct Volume {
     path: PathBuf,
     since: Date,
     bytes: u64,
+    /// Octets of all periods.
+    total: u64,
     /// The latest comes last.
     others: Vec<Other>,
     /// As the file says.
@@ -92,7 +100,7 @@ impl Volume {
     /// If the file cannot be read or written, or is broken.
     pub fn open(limit: Limit, path: PathBuf, today: Date) -> Result<Self> {
         let since = limit.period.start(today);
-        let empty = Entry { version: VERSION, since, bytes: 0, others: Vec::new() };
+        let empty = Entry { version: VERSION, since, bytes: 0, total: 0, others: Vec::new() };
         let entry = match std::fs::read(&path) {
             Ok(octets) => serde_json::from_slice::<Entry>(&octets)
                 .ok()
@@ -101,10 +109,10 @@ impl Volume {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => empty,
             Err(error) => return Err(Error::system(format!("read {}", path.display()))(error)),
         };
-        let (since, bytes, others) = (entry.since, entry.bytes, entry.others.clone());
-        let mut volume = Self { limit, path, since, bytes, others, written: entry };
+        let (since, bytes, total, others) = (entry.since, entry.bytes, entry.total, entry.others.clone());
+        let mut volume = Self { limit, path, since, bytes, total, others, written: entry };
         volume.roll(today);
-        volume.write(volume.bytes)?;
+        volume.write(0)?;
         Ok(volume)
     }
 
@@ -114,8 +122,9 @@ impl Volume {
     /// If that cannot be written down.
     pub fn count(&mut self, bytes: u64) -> Result<()> {
         self.bytes = self.bytes.saturating_add(bytes);
+        self.total = self.total.saturating_add(bytes);
         if self.bytes > self.written.bytes || self.written.since != self.since {
-            self.write(self.bytes + STEP_BYTES.min(self.limit.bytes / 100))?;
+            self.write(STEP_BYTES.min(self.limit.bytes / 100))?;
         }
         Ok(())
     }
@@ -128,13 +137,13 @@ impl Volume {
             return;
         }
         // A clock that was wrong for a while, on a device without a battery for it or until the network has told the time, must not give
-        // the volume away twice, whichever way it was wrong.
+        // the volume away twice, whichever way it was wrong: a period that it comes back to has used what it had when it was left, and what
+        // has gone since then under other dates. Those may be another period's, but none counts twice in one.
         let known = self.others.iter().position(|other| other.since == start).map(|index| self.others.remove(index));
-        self.others.push(Other { since: self.since, bytes: self.bytes });
+        self.others.push(Other { since: self.since, bytes: self.bytes, total: self.total });
         self.others.drain(..self.others.len().saturating_sub(OTHERS_MAX));
         self.bytes = match known {
-            Some(known) if start > self.since => known.bytes.max(self.bytes),
-            Some(known) => known.bytes.saturating_add(self.bytes),
+            Some(known) => known.bytes.saturating_add(self.total.saturating_sub(known.total)),
             None if start > self.since => 0,
             None => self.bytes,
         };
@@ -146,11 +155,13 @@ impl Volume {
     /// # Errors
     /// If the file cannot be written.
     pub fn settle(&mut self) -> Result<()> {
-        self.write(self.bytes)
+        self.write(0)
     }
 
-    fn write(&mut self, bytes: u64) -> Result<()> {
-        let entry = Entry { version: VERSION, since: self.since, bytes, others: self.others.clone() };
+    /// Writes down what is true, as if `ahead_bytes` more had gone.
+    fn write(&mut self, ahead_bytes: u64) -> Result<()> {
+        let (bytes, total) = (self.bytes.saturating_add(ahead_bytes), self.total.saturating_add(ahead_bytes));
+        let entry = Entry { version: VERSION, since: self.since, bytes, total, others: self.others.clone() };
         let text = serde_json::to_string(&entry).expect("it has no keys but names of fields") + "\n";
         atomic_file::write_private(&self.path, text.as_bytes())?;
         self.written = entry;
@@ -259,6 +270,54 @@ mod tests {
         assert!(volume.used_bytes() >= 4_200);
         volume.roll(date(2026, 6, 1));
         assert_eq!(volume.used_bytes(), 0);
+    }
+
+    #[test]
+    fn a_wrong_date_at_each_start_counts_nothing_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        volume(&folder, date(2026, 5, 20)).count(4_000).unwrap();
+        for start in 1..=5 {
+            let mut volume = volume(&folder, date(1970, 1, 1));
+            volume.count(100).unwrap();
+            volume.roll(date(2026, 5, 20));
+            volume.settle().unwrap();
+            let least = 4_000 + start * 100;
+            let used = volume.used_bytes();
+            assert!((least..=least + 50).contains(&used), "{used} after {start}: 50 were taken down in advance once");
+        }
+        // The first start of the next month.
+        let mut volume = volume(&folder, date(1970, 1, 1));
+        volume.count(100).unwrap();
+        volume.roll(date(2026, 6, 1));
+        assert_eq!(volume.used_bytes(), 0);
+    }
+
+    #[test]
+    fn a_period_that_was_looked_into_too_early_begins_without_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut volume = volume(&folder, date(2026, 5, 20));
+        volume.count(4_000).unwrap();
+        volume.roll(date(2026, 6, 1));
+        volume.count(100).unwrap();
+        volume.roll(date(2026, 5, 20));
+        assert_eq!(volume.used_bytes(), 4_100);
+        volume.count(10).unwrap();
+        volume.roll(date(2026, 6, 1));
+        assert_eq!(volume.used_bytes(), 110, "what has gone since may be its own");
+    }
+
+    #[test]
+    fn a_file_without_the_sum_of_all_periods_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"{"version":1,"since":"2026-05-01","bytes":7,"others":[{"since":"1970-01-01","bytes":5}]}"#;
+        std::fs::write(folder.path().join("volume.json"), text).unwrap();
+        let mut volume = volume(&folder, date(2026, 5, 9));
+        volume.count(1).unwrap();
+        assert_eq!(volume.used_bytes(), 8);
+        volume.roll(date(1970, 1, 1));
+        volume.count(1).unwrap();
+        volume.roll(date(2026, 5, 9));
+        assert_eq!(volume.used_bytes(), 9);
     }
 
     #[test]

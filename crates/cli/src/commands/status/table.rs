@@ -317,12 +317,29 @@ mod tests {
     }
 
     #[test]
+    fn a_destination_is_compared_with_itself() {
+        let status = |at: u64, destinations: &[(u64, &str, u64)]| {
+            let destination =
+                |(slot, name, bytes): &(u64, &str, u64)| json!({ "slot": slot, "name": name, "down_bytes": bytes });
+            let all: Vec<Value> = destinations.iter().map(destination).collect();
+            Sample::new(json!({ "at": at * 1_000_000_000, "relay": { "destinations": all } }))
+        };
+        let before = status(1, &[(1, "phone", 9_000), (2, "laptop", 5_000)]);
+        // The phone was removed, and a tablet has its slot.
+        let now = status(2, &[(1, "tablet", 300), (2, "laptop", 5_200)]);
+        let rates: Vec<f64> = rows(&before, &now).iter().map(|row| row.down_rate).collect();
+        assert_eq!(rates, [300.0, 200.0]);
+        let now = status(2, &[(2, "laptop", 5_200)]);
+        assert_eq!(rows(&before, &now)[0].down_rate, 200.0, "it has moved up");
+    }
+
+    #[test]
     fn relays_are_described_below_their_uplinks() {
         let status = json!({ "uplinks": [{ "interface": "via-anna", "tier": "primary", "meter": {}, "link": {
             "relay": "anna", "place": "192.168.43.1", "round_trip": 4_000_000, "lends_in_words": "has little volume left",
             "spare_bps": 4_000_000, "left_bytes": 2_000_000 } }] });
         let text = describe(&Sample::new(status.clone()), &Sample::new(status));
-        let wanted = "via-anna: the relay anna at 192.168.43.1, 4.0 ms away, has little volume left, 4.00 Mbit/s each way at most, 2.00 MB left";
+        let wanted = "via-anna: the relay anna at 192.168.43.1, 4.0 ms away, has little volume left, 4.00 Mbit/s towards this device, 2.00 MB left";
         assert!(text.contains(wanted), "{text}");
     }
 

@@ -11,7 +11,9 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
     let count = now.0.pointer("/relay/destinations").and_then(Value::as_array).map_or(0, Vec::len);
     let row = |index: usize| {
         let at = |field: &str| format!("/relay/destinations/{index}/{field}");
-        let rate = |field: &str| (now.number(&at(field)) - before.number(&at(field))).max(0.0) / span;
+        let earlier = now.0.pointer(&format!("/relay/destinations/{index}")).and_then(|now| earlier(before, now));
+        let was = |field: &str| earlier.and_then(|before| before[field].as_f64()).unwrap_or(0.0);
+        let rate = |field: &str| (now.number(&at(field)) - was(field)).max(0.0) / span;
         let (down_rate, up_rate) = (rate("down_bytes"), rate("up_bytes"));
         let is_up = now.0.pointer(&at("is_up")) == Some(&Value::Bool(true));
         Row {
@@ -28,6 +30,12 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
         }
     };
     (0..count).map(row).collect()
+}
+
+/// The same destination in the earlier sample: others have come or gone meanwhile, and the next in its slot is another.
+fn earlier<'a>(before: &'a Sample, now: &Value) -> Option<&'a Value> {
+    let mut all = before.0.pointer("/relay/destinations")?.as_array()?.iter();
+    all.find(|known| ["slot", "name"].iter().all(|field| known[*field] == now[*field]))
 }
 
 /// What is lent, in a line or two.
@@ -80,7 +88,7 @@ pub fn links(now: &Sample) -> Vec<String> {
         let lends = now.0.pointer(&at("lends_in_words"))?.as_str()?;
         let far = known("round_trip").map_or(String::new(), |nanos| format!(", {} away", milliseconds(nanos)));
         let rate =
-            known("spare_bps").map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
+            known("spare_bps").map_or(String::new(), |bps| format!(", {} towards this device", quantity(bps, "bit/s")));
         // The last of a volume is for what is on its way, and nobody's to use.
         let is_over = now.0.pointer(&at("lends")).is_some_and(|lends| lends == "no-volume");
         let left = known("left_bytes").filter(|_| !is_over);
