@@ -306,14 +306,16 @@ impl Plan {
 
     /// Whether it is us, or another of our programs, who makes the kernel forward what comes from an uplink.
     pub(super) fn switches_on(&self, uplink: &Uplink, is_v6: bool, surroundings: &Surroundings) -> bool {
-        if uplink.ways().all(|way| way.address.is_ipv6() != is_v6) {
-            return false;
-        }
         if is_v6 && surroundings.now("ipv6/conf/all/forwarding") == Some("1") {
             return false;
         }
+        let has_way = uplink.ways().any(|way| way.address.is_ipv6() == is_v6);
         let path = forwarding(&uplink.interface, is_v6);
-        surroundings.settings.get(&path).is_some_and(|setting| setting.original != "1")
+        // An uplink that has lost a family goes on to be forwarded from until the end: others on its network still have addresses.
+        surroundings
+            .settings
+            .get(&path)
+            .is_some_and(|setting| setting.original != "1" && (has_way || setting.now == "1"))
     }
 
     /// Lets the kernel forward, and take answers where they come from.

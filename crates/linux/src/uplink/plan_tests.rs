@@ -107,6 +107,22 @@ fn what_another_engine_has_switched_on_is_guarded_and_restored_to_what_it_was() 
     );
 }
 
+/// Its address became deprecated, or its lease ran out: others on the network may still send through this host.
+#[test]
+fn the_guard_of_a_family_stays_for_as_long_as_it_is_forwarded() {
+    for (family, setting) in
+        [("ipv4", ("ipv4/conf/usb0/forwarding", "1", "0")), ("ipv6", ("ipv6/conf/usb0/force_forwarding", "1", "0"))]
+    {
+        let both = with_ipv6(phone("usb0"));
+        let uplinks = [if family == "ipv4" { Uplink { v4: None, ..both } } else { Uplink { v6: None, ..both } }];
+        let rule = format!("guard meta nfproto {family} iifname \"usb0\" oifname != \"anabranch*\" drop");
+        assert!(has(&lines(&uplinks, &host(&uplinks, &[setting])), &rule), "{family}");
+        // Nobody has switched it on, or somebody else had.
+        assert!(!has(&lines(&uplinks, &host(&uplinks, &[])), &rule), "{family}");
+        assert!(!has(&lines(&uplinks, &host(&uplinks, &[(setting.0, "1", "1")])), &rule), "{family}");
+    }
+}
+
 #[test]
 fn a_strict_reverse_path_filter_is_loosened_only_where_it_breaks() {
     let strict = ("ipv4/conf/all/rp_filter", "1", "1");
