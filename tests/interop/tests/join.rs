@@ -480,6 +480,8 @@ fn a_phone_that_is_called_otherwise_is_told_of_and_left_as_it_was() {
     wait_until("it is lost", || lost().contains("is down"));
     net.laptop.ip(["link set usb1 name phone".to_owned()]).unwrap();
     wait_until("its new name is told", || lost().contains("is called phone now"));
+    // Strangers on its network are guarded against by the name that it had.
+    assert_eq!(forwarding(), before);
     wait_for(curl);
     assert!(files.arrived());
     joined.end().unwrap();

@@ -168,22 +168,40 @@ impl Plumbing {
         Ok((plan, surroundings))
     }
 
-    /// An uplink is called otherwise now. Its variables are where its new name is, with the values that were set, and are to be restored
-    /// there.
+    /// An uplink is called otherwise now. Its variables are where its new name is, with the values that were set; no rule of ours guards
+    /// that name, so they are restored at once.
     ///
     /// # Errors
-    /// If that cannot be written down.
+    /// If that cannot be written down, or a variable cannot be restored; then it is at the end.
     pub fn note_renamed(&mut self, from: &str, to: &str) -> Result<()> {
-        let moved = |line: &String| {
-            let rest = line.strip_prefix("sysctl ")?;
-            let (family, rest) = rest.split_once("/conf/")?;
-            let rest = rest.strip_prefix(from)?.strip_prefix('/')?;
-            Some(format!("sysctl {family}/conf/{to}/{rest}"))
-        };
-        let moved: Vec<String> = self.undo.iter().filter_map(moved).filter(|line| !self.undo.contains(line)).collect();
+        if self.paths.iter().any(|path| path.uplink.interface == to) {
+            // It has taken the place of another one of ours, and is used as that.
+            return Ok(());
+        }
+        let moved: Vec<String> = self.undo.iter().filter_map(|line| moved(line, from, to)).collect();
+        let new: Vec<String> = moved.iter().filter(|line| !self.undo.contains(line)).cloned().collect();
         let _turn = Turn::take()?;
-        self.undo.extend(moved);
+        // Before the guard goes.
+        self.undo.splice(0..0, new);
+        self.claim.write(&self.undo)?;
+        moved.iter().try_for_each(|line| self.restore(line))?;
+        // Whoever sets them from now on means it.
+        self.undo.retain(|line| !moved.contains(line));
         self.claim.write(&self.undo)
+    }
+
+    /// Undoes a line of a variable as the janitor does at the end: if its value is still ours, and no other engine's too.
+    fn restore(&mut self, line: &str) -> Result<()> {
+        let mut words = line.split(' ').skip(1);
+        let (Some(path), Some(value), Some(original)) = (words.next(), words.next(), words.next()) else {
+            return Ok(());
+        };
+        let is_ours = Setting::read(path).is_some_and(|setting| setting.now == value);
+        if !is_ours || state::others_change(path, &self.device) {
+            return Ok(());
+        }
+        let request = format!("sysctl {path} {original}");
+        self.janitor.request(&request)?.map_err(|message| Error::Command { command: request, message })
     }
 
     /// As [`Self::replace`], for the kernel's own MPTCP. Rules of addresses that no uplink has any more go first.
@@ -269,6 +287,14 @@ enum Standing {
     Stays,
 }
 
+/// How a variable of the interface `from` is undone that is called `to` now, if the line is of one.
+fn moved(line: &str, from: &str, to: &str) -> Option<String> {
+    let rest = line.strip_prefix("sysctl ")?;
+    let (family, rest) = rest.split_once("/conf/")?;
+    let rest = rest.strip_prefix(from)?.strip_prefix('/')?;
+    Some(format!("sysctl {family}/conf/{to}/{rest}"))
+}
+
 /// How a step is undone, by what its variable is now and was before any of our programs.
 fn undo_of(step: &Step) -> Option<String> {
     let mut step = step.clone();
@@ -305,4 +331,21 @@ pub fn clean() -> Result<Vec<String>> {
 /// If the process may not.
 pub fn forget() -> Result<usize> {
     state::forget()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_a_renamed_interface_are_those_of_its_name() {
+        assert_eq!(
+            moved("sysctl ipv4/conf/usb1/forwarding 1 0", "usb1", "phone").unwrap(),
+            "sysctl ipv4/conf/phone/forwarding 1 0"
+        );
+        for other in ["sysctl ipv4/conf/usb10/forwarding 1 0", "sysctl mptcp/pm_type 1 0", "filter usb1", "", "sysctl "]
+        {
+            assert_eq!(moved(other, "usb1", "phone"), None, "{other}");
+        }
+    }
 }

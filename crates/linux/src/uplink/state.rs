@@ -119,14 +119,26 @@ impl Turn {
 
 /// What a variable was before any of our programs, living or dead, changed it, if one has.
 pub(super) fn original(path: &str) -> Option<String> {
-    let namespace = namespace().ok()?;
-    let mut lines = entries(&namespace, "undo").into_iter().filter_map(|(_, file)| fs::read_to_string(file).ok());
-    lines.find_map(|text| {
-        text.lines().find_map(|line| {
+    changes_of(path).into_iter().next().map(|(_, original)| original)
+}
+
+/// Whether one of our programs has changed a variable for another device than `device`.
+pub(super) fn others_change(path: &str, device: &str) -> bool {
+    changes_of(path).iter().any(|(other, _)| other != device)
+}
+
+/// For which devices a variable was changed, and what each of them takes it back to.
+fn changes_of(path: &str) -> Vec<(String, String)> {
+    let Ok(namespace) = namespace() else { return Vec::new() };
+    let of = |(device, file): (String, PathBuf)| {
+        let text = fs::read_to_string(file).ok()?;
+        let original = text.lines().find_map(|line| {
             let mut words = line.strip_prefix("sysctl ")?.split(' ');
             (words.next() == Some(path)).then(|| words.nth(1).map(str::to_owned))?
-        })
-    })
+        })?;
+        Some((device, original))
+    };
+    entries(&namespace, "undo").into_iter().filter_map(of).collect()
 }
 
 /// Undoes what processes of the calling thread's network namespace have left whose janitors are gone too. Gives their devices.
