@@ -519,9 +519,28 @@ fn join_until_killed() {
 
 /// A daemon that may be killed.
 fn child(net: &Tethered) -> Running {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    run_child(net, Command::new(std::env::current_exe().unwrap()))
+}
+
+fn run_child(net: &Tethered, mut command: Command) -> Running {
     command.args(["--exact", "join::join_until_killed", "--ignored"]).env("INTEROP_NAMESPACE", net.laptop.name());
     Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+/// As a service of systemd with `NoNewPrivileges=yes`: what has given up its rights runs no program that has any.
+#[test]
+fn a_phone_comes_again_where_rights_are_given_up_for_good() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let mut command = Command::new("setpriv");
+    command.arg("--no-new-privs").arg(std::env::current_exe().unwrap());
+    let _child = run_child(&net, command);
+    wait_until("it runs", || ask(&net, DEVICE, &Request::Status).is_ok());
+    let lost = || status(&net)["uplinks"][1]["lost"].clone();
+    assert!(lost().is_null());
+    net.unplug(1);
+    wait_until("it is lost", || lost().is_string());
+    net.plug_in(1);
+    wait_until("it is used again", || lost().is_null());
 }
 
 #[test]

@@ -160,7 +160,8 @@ impl Plumbing {
     /// As things are now.
     fn plan_anew(&self) -> Result<(Plan, Surroundings)> {
         let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
-        let surroundings = Surroundings::look(&uplinks)?;
+        // Firewalls only lead to notes, which were told in the beginning; to see them takes rights, which are given up by now.
+        let surroundings = Surroundings::look_without_firewalls(&uplinks)?;
         let plan = match self.purpose {
             Purpose::Lending { mtu, port } => lending_plan(&uplinks[0], mtu, port, &surroundings)?,
             _ => plan(&self.device, &self.paths, &surroundings)?,
@@ -206,7 +207,7 @@ impl Plumbing {
 
     /// As [`Self::replace`], for the kernel's own MPTCP. Rules of addresses that no uplink has any more go first.
     fn replace_for_kernel(&mut self, index: usize, uplinks: &[Uplink]) -> Result<()> {
-        let surroundings = Surroundings::look_for_kernel(uplinks)?;
+        let surroundings = Surroundings::look_without_firewalls(uplinks)?;
         let plan = kernel_plan(uplinks, &surroundings)?;
         let wanted: Vec<String> = plan.steps.iter().filter_map(undo_of).collect();
         let is_rule = |line: &&String| line.starts_with("lookup ");
