@@ -189,10 +189,12 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
         }
     };
     let device = tun.name().to_owned();
-    let laid =
-        Surroundings::look(uplinks).and_then(|around| uplink::plan(&device, &paths, &around)).and_then(Plumbing::lay);
+    let laid = Surroundings::look(uplinks)
+        .and_then(|around| uplink::plan(&device, &paths, &around))
+        .and_then(|plan| Plumbing::lay(plan, stop));
     let plumbing = match laid {
         Ok(plumbing) => plumbing,
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
         Err(error) => {
             facts.machine.plumbing_refused = Some(error.to_string());
             return Ok(());

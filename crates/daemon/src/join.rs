@@ -107,7 +107,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     let device = tun.name().to_owned();
     let plan = uplink::plan(&device, &paths, &Surroundings::look(&uplinks)?)?;
     plan.notes.iter().for_each(|note| warn!(device, "{note}"));
-    let plumbing = Plumbing::lay(plan)?;
+    let plumbing = Plumbing::lay(plan, stop)?;
     let mut roster = Roster::new(&device, &options.uplinks.state, plumbing.paths(), &tiers);
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
     options.prices.iter().try_for_each(|(name, price)| roster.set_price(name, *price)).map_err(Error::Usage)?;

@@ -107,7 +107,7 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     // Before there is anything to hear, so that nothing is missed.
     let monitor = Monitor::new()?;
     let ended_sockets = EndedSockets::new()?;
-    let plumbing = Plumbing::lay(plan)?;
+    let plumbing = Plumbing::lay(plan, stop)?;
     let mut roster = Roster::new(KERNEL, &options.uplinks.state, plumbing.paths(), &tiers);
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
     let state = State::new(roster, paths);

@@ -70,7 +70,7 @@ fn plumb(laptop: &Namespace) -> linux::Result<(linux::attachment::Attachment, Pl
         let uplinks = uplink::discover(&names(&USB))?;
         let (attachment, paths) = uplink::attach(&uplinks)?;
         let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks)?)?;
-        Ok((attachment, Plumbing::lay(plan)?))
+        Ok((attachment, Plumbing::lay(plan, &Stop::new()?)?))
     })?
 }
 
@@ -499,7 +499,7 @@ fn a_phone_may_come_later() {
             uplinks.push(uplink::Uplink::absent("usb1").unwrap());
             let (attachment, paths) = uplink::attach(&uplinks).unwrap();
             let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks).unwrap()).unwrap();
-            (attachment, Plumbing::lay(plan).unwrap())
+            (attachment, Plumbing::lay(plan, &Stop::new().unwrap()).unwrap())
         })
         .unwrap();
     net.plug_in(1);

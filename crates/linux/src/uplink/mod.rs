@@ -21,12 +21,13 @@
 //! same gateway and even the same address, as the hotspots of two phones have.
 //!
 //! ```no_run
+//! use linux::stop::Stop;
 //! use linux::uplink::{self, Plumbing, Surroundings};
 //!
 //! let uplinks = uplink::discover(&["usb0".into(), "usb1".into()])?;
 //! let (attachment, paths) = uplink::attach(&uplinks)?;
 //! let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks)?)?;
-//! let plumbing = Plumbing::lay(plan)?;
+//! let plumbing = Plumbing::lay(plan, &Stop::on_signals()?)?;
 //! // ... the engine sends from `paths[0].addresses` through usb0, and everything is taken back with `plumbing`.
 //! # Ok::<(), linux::Error>(())
 //! ```

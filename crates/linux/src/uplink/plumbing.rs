@@ -10,6 +10,7 @@ use super::plan::{EnginePath, Plan, Purpose, Step, plan, routes, settings, table
 use super::state::{self, Claim, Turn};
 use super::{Setting, Surroundings, Uplink};
 use crate::ip_command::explain;
+use crate::stop::Stop;
 use crate::{Error, Result};
 
 /// A plan that is in force. Dropping it takes everything back, and so does the end of the process, in whatever way.
@@ -53,14 +54,15 @@ impl Plumbing {
     /// Makes the changes of a plan, after what dead processes have left is undone. How they are undone is written down before.
     ///
     /// # Errors
-    /// In one line: the step that failed, and why. Everything is as it was then.
-    pub fn lay(plan: Plan) -> Result<Self> {
-        let claim = Claim::take(&plan.device)?;
+    /// In one line: the step that failed, and why; [`Error::Interrupted`] if `stop` is triggered while others keep it waiting. Everything
+    /// is as it was then.
+    pub fn lay(plan: Plan, stop: &Stop) -> Result<Self> {
+        let claim = Claim::take(&plan.device, stop)?;
         state::clean()?;
         // What others have left elsewhere is no reason not to begin.
         let _ = state::forget();
         let janitor = Janitor::start(&claim)?;
-        let turn = Turn::take()?;
+        let turn = Turn::take_before(stop)?;
         let (purpose, device, paths) = (plan.purpose, plan.device, plan.paths);
         let mut plumbing = Self {
             janitor,
