@@ -155,6 +155,25 @@ fn phones_may_have_ipv6_only() {
     assert!(said.starts_with("50") && said.ends_with(|c: char| c.is_ascii_digit()), "{said}");
 }
 
+/// Addresses of the two families come from different servers, and not always at the same time.
+#[test]
+fn a_phone_gets_ipv4_after_ipv6() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    for usb in USB {
+        net.laptop.ip([format!("address delete 192.168.42.10/24 dev {usb}")]).unwrap();
+    }
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    net.laptop
+        .ip(["address add 192.168.42.10/24 dev usb0", "route add default via 192.168.42.129 dev usb0 metric 100"]
+            .map(str::to_owned))
+        .unwrap();
+    wait_until("it is seen", || status(&net)["uplinks"][0]["ways"].to_string().contains("192.168.42.10"));
+    wait_for(curl(&files, &net, &joined.ready));
+    assert!(files.arrived());
+}
+
 /// What `docs/join.md` promises of a device that has no uplink for a while.
 #[test]
 fn without_any_uplink_new_connections_hear_so_and_old_ones_wait() {

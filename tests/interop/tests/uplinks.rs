@@ -10,7 +10,7 @@ use interop::{Running, Tethered, USB, output, pattern, wait_until};
 use linux::get::{GetOptions, GetReport, Output, get};
 use linux::netns::Namespace;
 use linux::stop::Stop;
-use linux::uplink::{self, Change, GuardLoss, Plumbing, Surroundings, Watch};
+use linux::uplink::{self, Change, Families, GuardLoss, Plumbing, Surroundings, Watch};
 
 const BYTES: usize = 4_000_000;
 const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
@@ -68,7 +68,7 @@ fn sleep(span: Duration) {
 fn plumb(laptop: &Namespace) -> linux::Result<(linux::attachment::Attachment, Plumbing)> {
     laptop.run(|| {
         let uplinks = uplink::discover(&names(&USB))?;
-        let (attachment, paths) = uplink::attach(&uplinks)?;
+        let (attachment, paths) = uplink::attach(&uplinks, Families::OfNow)?;
         let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks)?)?;
         Ok((attachment, Plumbing::lay(plan, &Stop::new()?)?))
     })?
@@ -397,7 +397,7 @@ fn a_firewall_that_drops_is_told() {
     let docker =
         "add table ip filter; add chain ip filter FORWARD { type filter hook forward priority 0; policy drop; }";
     output(&net.laptop, "nft", &[docker]);
-    let plan = net.laptop.run(|| uplink::rehearse(&uplink::discover(&names(&USB))?)).unwrap().unwrap();
+    let plan = net.laptop.run(|| uplink::rehearse(&uplink::discover(&names(&USB))?, Families::OfNow)).unwrap().unwrap();
     assert!(plan.to_string().contains("note: the firewall's chain `ip filter FORWARD`"), "{plan}");
 }
 
@@ -497,7 +497,7 @@ fn a_phone_may_come_later() {
         .run(|| {
             let mut uplinks = uplink::discover(&names(&["usb0"])).unwrap();
             uplinks.push(uplink::Uplink::absent("usb1").unwrap());
-            let (attachment, paths) = uplink::attach(&uplinks).unwrap();
+            let (attachment, paths) = uplink::attach(&uplinks, Families::OfNow).unwrap();
             let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks).unwrap()).unwrap();
             (attachment, Plumbing::lay(plan, &Stop::new().unwrap()).unwrap())
         })

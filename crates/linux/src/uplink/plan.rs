@@ -114,13 +114,22 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-/// The addresses of an engine behind the device of that number, for each family of each uplink; for both of one that is not
-/// there yet, or leads to a relay, whose link may get or lose either.
-pub fn engine_paths(number: u8, uplinks: &[Uplink]) -> Vec<EnginePath> {
+/// For which families of an uplink an engine has an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Families {
+    /// For those that it has now; for both of one that is not there yet, or leads to a relay, whose link may get or lose either.
+    OfNow,
+    /// For both: it may get the other one later.
+    Both,
+}
+
+/// The addresses of an engine behind the device of that number, for `families` of each uplink.
+pub fn engine_paths(number: u8, uplinks: &[Uplink], families: Families) -> Vec<EnginePath> {
     let path = |(index, uplink): (usize, &Uplink)| {
         // 0 is the network, 1 the kernel.
         let host = u8::try_from(index + 2).unwrap_or(u8::MAX);
-        let may_have_both = uplink.ways().next().is_none() || uplink.interface.starts_with(lent::PREFIX);
+        let may_have_both =
+            families == Families::Both || uplink.ways().next().is_none() || uplink.interface.starts_with(lent::PREFIX);
         let v4 = (may_have_both || uplink.v4.is_some()).then(|| private_v4(number, host));
         let v6 = (may_have_both || uplink.v6.is_some()).then(|| private_v6(number, host));
         EnginePath { addresses: v4.into_iter().chain(v6).collect(), uplink: uplink.clone() }

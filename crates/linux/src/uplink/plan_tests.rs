@@ -1,7 +1,7 @@
 //! Plans of hosts that differ in one thing each.
 
 use super::plan::UPLINKS_MAX;
-use super::{Network, Setting, Step, Surroundings, Uplink, Way, engine_paths, plan};
+use super::{Families, Network, Setting, Step, Surroundings, Uplink, Way, engine_paths, plan};
 
 pub(super) fn phone(interface: &str) -> Uplink {
     let way = Way { address: "192.168.42.10".parse().unwrap(), prefix_len: 24, gateway: "192.168.42.129".parse().ok() };
@@ -36,7 +36,7 @@ pub(super) fn host(uplinks: &[Uplink], changed: &[(&str, &str, &str)]) -> Surrou
 }
 
 fn lines(uplinks: &[Uplink], surroundings: &Surroundings) -> Vec<String> {
-    let plan = plan("anabranch7", &engine_paths(7, uplinks), surroundings).unwrap();
+    let plan = plan("anabranch7", &engine_paths(7, uplinks, Families::OfNow), surroundings).unwrap();
     plan.to_string().lines().map(str::to_owned).collect()
 }
 
@@ -65,7 +65,7 @@ ip -4 route add 192.168.42.0/24 dev usb0 table 990700 proto 201   # undo: ip -4 
 ip -4 route add default via 192.168.42.129 dev usb0 onlink table 990700 proto 201   # undo: ip -4 route flush table 990700
 ip -4 rule add from 10.99.7.2 lookup 990700 priority 107 protocol 201   # undo: ip -4 rule del from 10.99.7.2 lookup 990700 priority 107
 "#;
-    let plan = plan("anabranch7", &engine_paths(7, &uplinks), &host(&uplinks, &[])).unwrap();
+    let plan = plan("anabranch7", &engine_paths(7, &uplinks, Families::OfNow), &host(&uplinks, &[])).unwrap();
     assert_eq!(plan.to_string(), expected);
 }
 
@@ -143,7 +143,7 @@ fn before_linux_6_17_ipv6_is_left_to_people() {
     let shown = lines(&uplinks, &old);
     assert!(has(&shown, "note: usb0 is used without IPv6") && !has(&shown, "ip -6"), "{shown:#?}");
     let only_v6 = [Uplink { v4: None, ..with_ipv6(phone("usb0")) }];
-    let error = plan("anabranch7", &engine_paths(7, &only_v6), &old).unwrap_err().to_string();
+    let error = plan("anabranch7", &engine_paths(7, &only_v6, Families::OfNow), &old).unwrap_err().to_string();
     assert!(error.contains("usb0 has IPv6 only") && !error.contains('\n'), "{error}");
     // Beside another one it has its place, and the other goes on.
     let both = [only_v6[0].clone(), phone("usb1")];
@@ -171,7 +171,7 @@ fn what_cannot_be_is_told_in_one_line() {
     let uplinks = [phone("usb0")];
     let mut surroundings = host(&uplinks, &[]);
     let refusal = |device: &str, uplinks: &[Uplink], surroundings: &Surroundings| {
-        plan(device, &engine_paths(7, uplinks), surroundings).unwrap_err().to_string()
+        plan(device, &engine_paths(7, uplinks, Families::OfNow), surroundings).unwrap_err().to_string()
     };
     for device in ["tun0", "anabranch", "anabranch100", "anabranch07", "anabranch-1", "anabranch+1"] {
         assert!(refusal(device, &uplinks, &surroundings).contains("is no device of an engine"), "{device}");
@@ -185,7 +185,7 @@ fn what_cannot_be_is_told_in_one_line() {
 #[test]
 fn undoing_is_written_down_in_words_that_the_janitor_knows() {
     let uplinks = [with_ipv6(phone("usb0"))];
-    let plan = plan("anabranch7", &engine_paths(7, &uplinks), &host(&uplinks, &[])).unwrap();
+    let plan = plan("anabranch7", &engine_paths(7, &uplinks, Families::OfNow), &host(&uplinks, &[])).unwrap();
     let mut undo: Vec<String> = plan.steps.iter().filter_map(Step::undo).collect();
     undo.dedup();
     let expected = [
@@ -198,6 +198,26 @@ fn undoing_is_written_down_in_words_that_the_janitor_knows() {
         "rule 6 fd99:7::2 990700 107",
     ];
     assert_eq!(undo, expected);
+}
+
+#[test]
+fn an_uplink_may_get_the_other_family_later() {
+    let uplink = phone("usb0");
+    let paths = engine_paths(7, core::slice::from_ref(&uplink), Families::Both);
+    let around = host(core::slice::from_ref(&uplink), &[]);
+    let shown = plan("anabranch7", &paths, &around).unwrap().to_string();
+    for part in ["ip -6 rule add from fd99:7::2 lookup 990700", "ip -6 route add unreachable default"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("force_forwarding") && !shown.contains("-6 route add default"), "{shown}");
+    // IPv4 comes to one that began without it, where IPv6 is left to people.
+    let began = Uplink { v4: None, ..with_ipv6(uplink) };
+    let mut old = host(core::slice::from_ref(&began), &[]);
+    old.settings.remove("ipv6/conf/usb0/force_forwarding");
+    let mut paths = engine_paths(7, &[began], Families::Both);
+    paths[0].uplink = with_ipv6(phone("usb0"));
+    let shown = plan("anabranch7", &paths, &old).unwrap();
+    assert!(shown.paths[0].uplink.v4.is_some() && shown.notes[0].contains("usb0 is used without IPv6"), "{shown}");
 }
 
 #[test]
