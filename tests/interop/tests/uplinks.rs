@@ -491,6 +491,7 @@ fn the_watch_tells_what_becomes_of_an_uplink() {
 fn a_phone_may_come_later() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     net.unplug(1);
+    net.laptop.set("ipv4/conf/all/rp_filter", "1").unwrap();
     let before = net.state();
     let laptop = &net.laptop;
     let (attachment, mut plumbing) = laptop
@@ -509,6 +510,9 @@ fn a_phone_may_come_later() {
         "default via 192.168.42.129 dev usb1 table 990001",
         "default via fdc0:42::129 dev usb1 table 990001",
         "ipv4/conf/usb1/forwarding 1",
+        "ipv4/conf/usb1/rp_filter 2",
+        // From now on there is another one with its network.
+        "ipv4/conf/usb0/rp_filter 2",
         "nfproto ipv4 iifname \"usb1\" oifname != \"anabranch*\" drop",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");

@@ -121,7 +121,12 @@ impl Plumbing {
             _ => false,
         };
         steps.extend(plan.steps.iter().filter(is_rule).cloned());
-        self.change(&steps, Standing::Stays)
+        self.change(&steps, Standing::Stays)?;
+        // What the newcomer asks of the others, as a looser filter where it has the same network. One of them may be going at this moment.
+        for step in plan.steps.iter().filter(|step| matches!(step, Step::Set { .. }) && !steps.contains(step)) {
+            let _ = self.change(core::slice::from_ref(step), Standing::Stays);
+        }
+        Ok(())
     }
 
     /// Looks after the janitor: if somebody has killed it, another one is started, so that a sudden end still takes everything back. To be
