@@ -487,6 +487,25 @@ fn the_watch_tells_what_becomes_of_an_uplink() {
     );
 }
 
+/// All looks as before then, but its routes are gone, ours too.
+#[test]
+fn an_uplink_that_was_down_for_a_moment_is_told_of() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let laptop = &net.laptop;
+    // Of IPv6 the address would be gone too, which is seen.
+    let route = "route add default via 192.168.77.1 dev ext0 metric 900";
+    laptop.ip(["link add ext0 type veth peer name far".into()]).unwrap();
+    laptop.ip(["link set far up", "link set ext0 addrgenmode none up"].map(str::to_owned)).unwrap();
+    laptop.ip(["address add 192.168.77.2/24 dev ext0", route].map(str::to_owned)).unwrap();
+    let uplinks = laptop.run(|| uplink::discover(&names(&["ext0"]))).unwrap().unwrap();
+    let mut watch = laptop.run(|| Watch::new(&uplinks)).unwrap().unwrap();
+    let mut next = || laptop.run(|| watch.next()).unwrap().unwrap();
+    sleep(Duration::from_millis(500));
+    while next().is_some() {}
+    laptop.ip(["link set ext0 down", "link set ext0 up", route].map(str::to_owned)).unwrap();
+    wait_until("it is told", || next() == Some(Change::Usable(uplinks[0].clone())));
+}
+
 #[test]
 fn a_phone_may_come_later() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
