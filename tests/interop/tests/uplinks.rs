@@ -191,6 +191,38 @@ fn strangers_get_nowhere_through_the_laptop() {
     assert!(attachment.tun.read().unwrap().is_none(), "the engine has heard of a stranger");
 }
 
+/// As containers do that are started after a join: their network's packets leave by an uplink, translated.
+#[test]
+fn a_network_behind_the_laptop_gets_answers_meanwhile_and_afterwards() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let (attachment, plumbing) = plumb(&net.laptop).unwrap();
+    let inner = net.server();
+    net.phone(0).ip(["address add 10.66.0.1/32 dev lo".into()]).unwrap();
+    net.laptop
+        .ip([
+            format!("link add inner type veth peer name outer netns {}", inner.name()),
+            "address add 10.55.0.1/24 dev inner".into(),
+            "link set inner up".into(),
+        ])
+        .unwrap();
+    inner.ip(["address add 10.55.0.2/24 dev outer", "link set outer up"].map(str::to_owned)).unwrap();
+    inner.ip(["route add 10.66.0.1 via 10.55.0.1".into()]).unwrap();
+    net.laptop.set("ipv4/ip_forward", "1").unwrap();
+    let translate = "add table ip inner; add chain ip inner post { type nat hook postrouting priority srcnat; }; \
+        add rule ip inner post ip saddr 10.55.0.0/24 masquerade";
+    output(&net.laptop, "nft", &[translate]);
+    // That nobody listens there is an answer.
+    let knock =
+        "import socket\ntry: socket.create_connection(('10.66.0.1', 9), 1)\nexcept ConnectionRefusedError: pass";
+    let answers = || {
+        let mut python = inner.command("python3").unwrap();
+        python.args(["-c", knock]).stderr(std::process::Stdio::null()).status().unwrap().success()
+    };
+    wait_until("it gets answers", answers);
+    drop((attachment, plumbing));
+    wait_until("it gets answers afterwards", answers);
+}
+
 /// Runs as a child of the next test, which kills it.
 #[test]
 #[ignore = "the child of tests here, which kill it"]

@@ -291,15 +291,7 @@ impl Plan {
             let to_us = format!("add rule inet {device} guard iifname \"{name}\" oifname \"{device}\"");
             self.filter(format!("{to_us} ct state established,related accept"));
             self.filter(format!("{to_us} drop"));
-            for is_v6 in [false, true] {
-                if self.switches_on(&path.uplink, is_v6, surroundings) {
-                    // What goes to the device of another engine is that one's to judge.
-                    let family = if is_v6 { "ipv6" } else { "ipv4" };
-                    self.filter(format!(
-                        "add rule inet {device} guard meta nfproto {family} iifname \"{name}\" oifname != \"{OWN_PREFIX}*\" drop"
-                    ));
-                }
-            }
+            self.keep_strangers_out(&path.uplink, surroundings);
             for address in &path.addresses {
                 let family = if address.is_ipv4() { "ip" } else { "ip6" };
                 // Whoever has a rule before ours must not have it leave untranslated.
@@ -313,8 +305,24 @@ impl Plan {
         }
     }
 
+    /// Where we switch forwarding on, only answers are forwarded: to what somebody here has sent, who relies on a forwarding that others have
+    /// switched on meanwhile, as containers do.
+    pub(super) fn keep_strangers_out(&mut self, uplink: &Uplink, surroundings: &Surroundings) {
+        let (device, name) = (self.device.clone(), &uplink.interface);
+        for (is_v6, family) in [(false, "ipv4"), (true, "ipv6")] {
+            if self.switches_on(uplink, is_v6, surroundings) {
+                // What goes to the device of another engine is that one's to judge.
+                let others = format!(
+                    "add rule inet {device} guard meta nfproto {family} iifname \"{name}\" oifname != \"{OWN_PREFIX}*\""
+                );
+                self.filter(format!("{others} ct direction reply ct state established,related accept"));
+                self.filter(format!("{others} drop"));
+            }
+        }
+    }
+
     /// Whether it is us, or another of our programs, who makes the kernel forward what comes from an uplink.
-    pub(super) fn switches_on(&self, uplink: &Uplink, is_v6: bool, surroundings: &Surroundings) -> bool {
+    fn switches_on(&self, uplink: &Uplink, is_v6: bool, surroundings: &Surroundings) -> bool {
         if is_v6 && surroundings.now("ipv6/conf/all/forwarding") == Some("1") {
             return false;
         }

@@ -55,6 +55,7 @@ nft 'add chain inet anabranch7 translate { type nat hook postrouting priority sr
 nft 'add rule inet anabranch7 input iifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" ct state established,related accept'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" ct direction reply ct state established,related accept'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard ip saddr 10.99.7.2 oifname != "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 translate ip saddr 10.99.7.2 oifname "usb0" masquerade'   # undo: nft delete table inet anabranch7

@@ -13,6 +13,9 @@ use crate::ip_command::explain;
 use crate::stop::Stop;
 use crate::{Error, Result};
 
+/// Whether this host is a router of IPv4.
+const ROUTER: &str = "ipv4/ip_forward";
+
 /// A plan that is in force. Dropping it takes everything back, and so does the end of the process, in whatever way.
 #[derive(Debug)]
 pub struct Plumbing {
@@ -204,8 +207,9 @@ impl Plumbing {
         let (Some(path), Some(value), Some(original)) = (words.next(), words.next(), words.next()) else {
             return Ok(());
         };
-        let is_ours = Setting::read(path).is_some_and(|setting| setting.now == value);
-        if !is_ours || state::others_change(path, &self.device) {
+        let is = |path: &str, value: &str| Setting::read(path).is_some_and(|setting| setting.now == value);
+        let is_needed = words.next().is_some_and(|router| is(router, "1"));
+        if !is(path, value) || is_needed || state::others_change(path, &self.device) {
             return Ok(());
         }
         let request = format!("sysctl {path} {original}");
@@ -241,10 +245,17 @@ impl Plumbing {
         &self.paths
     }
 
+    /// Whether a step of that undo was written down. A variable is undone as it was to be when it was first set.
+    fn knows(&self, undo: &str) -> bool {
+        let of_variable = |line: &str| Some(line.strip_prefix("sysctl ")?.split(' ').next()?.to_owned());
+        let variable = of_variable(undo);
+        self.undo.iter().any(|line| line == undo || variable.is_some() && of_variable(line) == variable)
+    }
+
     /// Writes down how `steps` are undone, and does them.
     fn change(&mut self, steps: &[Step], standing: Standing) -> Result<()> {
         for step in steps {
-            if let Some(line) = undo_of(step).filter(|line| !self.undo.contains(line)) {
+            if let Some(line) = undo_of(step).filter(|line| !self.knows(line)) {
                 self.undo.insert(0, line);
             }
         }
@@ -311,7 +322,15 @@ fn undo_of(step: &Step) -> Option<String> {
             *original = setting.original;
         }
     }
-    step.undo()
+    let was_no_router = || Setting::read(ROUTER).is_some_and(|setting| setting.now == "0");
+    let line = step.undo()?;
+    // Who makes this host a router later sets it for every interface, and it is to stay then.
+    Some(if is_forwarding(&step) && was_no_router() { format!("{line} {ROUTER}") } else { line })
+}
+
+/// Whether it makes the kernel forward IPv4 that comes from an interface. Of IPv6 there is a variable that nobody but us sets.
+fn is_forwarding(step: &Step) -> bool {
+    matches!(step, Step::Set { path, .. } if path.starts_with("ipv4/conf/") && path.ends_with("/forwarding"))
 }
 
 fn failed(step: &Step, why: &str) -> Error {
@@ -354,6 +373,15 @@ mod tests {
         for other in ["sysctl ipv4/conf/usb10/forwarding 1 0", "sysctl mptcp/pm_type 1 0", "filter usb1", "", "sysctl "]
         {
             assert_eq!(moved(other, "usb1", "phone"), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn only_forwarding_of_ipv4_is_left_on_for_others() {
+        let set = |path: &str| Step::Set { path: path.into(), value: "1", original: Some("0".into()) };
+        assert!(is_forwarding(&set("ipv4/conf/usb0/forwarding")));
+        for other in ["ipv4/conf/usb0/rp_filter", "ipv6/conf/usb0/force_forwarding", "mptcp/pm_type"] {
+            assert!(!is_forwarding(&set(other)), "{other}");
         }
     }
 }
