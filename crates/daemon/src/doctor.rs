@@ -32,7 +32,7 @@ use linux::attachment::{Attachment, MTU};
 use linux::driver::Driver;
 use linux::http::Url;
 use linux::stop::Stop;
-use linux::uplink::{self, Plumbing, Surroundings, Uplink};
+use linux::uplink::{self, Families, Plumbing, Surroundings, Uplink};
 use linux::{Error, Result};
 use transport::{Endpoint, Event};
 use units::Instant;
@@ -181,7 +181,7 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
     if uplinks.is_empty() {
         return Ok(());
     }
-    let (Attachment { endpoint, tun, .. }, paths) = match uplink::attach(uplinks) {
+    let (Attachment { endpoint, tun, .. }, paths) = match uplink::attach(uplinks, Families::OfNow) {
         Ok(attached) => attached,
         Err(error) => {
             facts.machine.tun_refused = Some(error.to_string());
@@ -189,10 +189,12 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
         }
     };
     let device = tun.name().to_owned();
-    let laid =
-        Surroundings::look(uplinks).and_then(|around| uplink::plan(&device, &paths, &around)).and_then(Plumbing::lay);
+    let laid = Surroundings::look(uplinks)
+        .and_then(|around| uplink::plan(&device, &paths, &around))
+        .and_then(|plan| Plumbing::lay(plan, stop));
     let plumbing = match laid {
         Ok(plumbing) => plumbing,
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
         Err(error) => {
             facts.machine.plumbing_refused = Some(error.to_string());
             return Ok(());

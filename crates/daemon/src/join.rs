@@ -34,7 +34,7 @@ use linux::attachment::{Attachment, MTU};
 use linux::clock::{Jumps, Times};
 use linux::driver::{Driver, Remote};
 use linux::stop::Stop;
-use linux::uplink::{self, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch};
+use linux::uplink::{self, Families, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch};
 use linux::{EngineOptions, Error, Result};
 use serde_json::Value;
 use tracing::{debug, error, info, trace, warn};
@@ -86,7 +86,7 @@ pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
     options.engine.apply(&mut options.proxy.connection.clone())?;
     let (uplinks, notes) = options.uplinks.rehearse()?;
     check_prices(&options.prices, &uplinks)?;
-    let mut plan = uplink::rehearse(&uplinks)?;
+    let mut plan = uplink::rehearse(&uplinks, Families::Both)?;
     plan.notes.extend(notes);
     Ok(plan)
 }
@@ -103,11 +103,11 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop)?;
     check_prices(&options.prices, &uplinks)?;
     tell_what_there_is(&wrong)?;
-    let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks)?;
+    let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks, Families::Both)?;
     let device = tun.name().to_owned();
     let plan = uplink::plan(&device, &paths, &Surroundings::look(&uplinks)?)?;
     plan.notes.iter().for_each(|note| warn!(device, "{note}"));
-    let plumbing = Plumbing::lay(plan)?;
+    let plumbing = Plumbing::lay(plan, stop)?;
     let mut roster = Roster::new(&device, &options.uplinks.state, plumbing.paths(), &tiers);
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
     options.prices.iter().try_for_each(|(name, price)| roster.set_price(name, *price)).map_err(Error::Usage)?;

@@ -82,7 +82,7 @@ pub struct KernelStatus {
 /// As [`join`].
 pub fn rehearse(options: &KernelOptions) -> Result<Plan> {
     let (uplinks, notes) = options.uplinks.rehearse()?;
-    let mut plan = uplink::kernel_plan(&uplinks, &Surroundings::look_for_kernel(&uplinks)?)?;
+    let mut plan = uplink::kernel_plan(&uplinks, &Surroundings::look_without_firewalls(&uplinks)?)?;
     plan.notes.extend(notes);
     Ok(plan)
 }
@@ -101,13 +101,13 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     }
     let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop)?;
     wrong.iter().for_each(|line| warn!("going on without an uplink until it is there: {line}"));
-    let plan = uplink::kernel_plan(&uplinks, &Surroundings::look_for_kernel(&uplinks)?)?;
+    let plan = uplink::kernel_plan(&uplinks, &Surroundings::look_without_firewalls(&uplinks)?)?;
     plan.notes.iter().for_each(|note| warn!("{note}"));
     let (clock, paths) = (Clock::start(), PathManager::new()?);
     // Before there is anything to hear, so that nothing is missed.
     let monitor = Monitor::new()?;
     let ended_sockets = EndedSockets::new()?;
-    let plumbing = Plumbing::lay(plan)?;
+    let plumbing = Plumbing::lay(plan, stop)?;
     let mut roster = Roster::new(KERNEL, &options.uplinks.state, plumbing.paths(), &tiers);
     links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
     let state = State::new(roster, paths);

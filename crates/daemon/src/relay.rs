@@ -138,7 +138,7 @@ pub fn relay(
     let surroundings = Surroundings::look(core::slice::from_ref(&shared_uplink))?;
     let plan = uplink::lending_plan(&shared_uplink, INNER_MTU, PORT, &surroundings)?;
     plan.notes.iter().for_each(|note| warn!("{note}"));
-    let plumbing = Plumbing::lay(plan)?;
+    let plumbing = Plumbing::lay(plan, stop)?;
     let socket = forwarder::listen(PORT)?;
     let server = server::Server::open(&Place::here()?, LENDER, options.control_group)?;
     let watch = Watch::new(core::slice::from_ref(&shared_uplink))?;

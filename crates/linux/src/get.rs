@@ -84,7 +84,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
         ..ConnectionConfig::default()
     };
     options.engine.apply(&mut config)?;
-    let (attachment, mut uplinks) = attach(options)?;
+    let (attachment, mut uplinks) = attach(options, stop)?;
     let Attachment { mut endpoint, tun, addresses } = attachment;
     // Further subflows wait as backups until one is worth it (guard.rs).
     for ip in addresses.iter().copied() {
@@ -121,11 +121,11 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
 }
 
 /// The engine and, if it is to use uplinks, what connects it with them.
-fn attach(options: &GetOptions) -> Result<(Attachment, Option<Uplinks>)> {
+fn attach(options: &GetOptions, stop: &Stop) -> Result<(Attachment, Option<Uplinks>)> {
     if options.interfaces.is_empty() {
         return Ok((Attachment::open(&options.via)?, None));
     }
-    let (attachment, uplinks) = Uplinks::open(&options.interfaces)?;
+    let (attachment, uplinks) = Uplinks::open(&options.interfaces, stop)?;
     Ok((attachment, Some(uplinks)))
 }
 

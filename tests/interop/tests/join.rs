@@ -155,6 +155,25 @@ fn phones_may_have_ipv6_only() {
     assert!(said.starts_with("50") && said.ends_with(|c: char| c.is_ascii_digit()), "{said}");
 }
 
+/// Addresses of the two families come from different servers, and not always at the same time.
+#[test]
+fn a_phone_gets_ipv4_after_ipv6() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    for usb in USB {
+        net.laptop.ip([format!("address delete 192.168.42.10/24 dev {usb}")]).unwrap();
+    }
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    net.laptop
+        .ip(["address add 192.168.42.10/24 dev usb0", "route add default via 192.168.42.129 dev usb0 metric 100"]
+            .map(str::to_owned))
+        .unwrap();
+    wait_until("it is seen", || status(&net)["uplinks"][0]["ways"].to_string().contains("192.168.42.10"));
+    wait_for(curl(&files, &net, &joined.ready));
+    assert!(files.arrived());
+}
+
 /// What `docs/join.md` promises of a device that has no uplink for a while.
 #[test]
 fn without_any_uplink_new_connections_hear_so_and_old_ones_wait() {
@@ -480,6 +499,8 @@ fn a_phone_that_is_called_otherwise_is_told_of_and_left_as_it_was() {
     wait_until("it is lost", || lost().contains("is down"));
     net.laptop.ip(["link set usb1 name phone".to_owned()]).unwrap();
     wait_until("its new name is told", || lost().contains("is called phone now"));
+    // Strangers on its network are guarded against by the name that it had.
+    assert_eq!(forwarding(), before);
     wait_for(curl);
     assert!(files.arrived());
     joined.end().unwrap();
@@ -517,9 +538,28 @@ fn join_until_killed() {
 
 /// A daemon that may be killed.
 fn child(net: &Tethered) -> Running {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    run_child(net, Command::new(std::env::current_exe().unwrap()))
+}
+
+fn run_child(net: &Tethered, mut command: Command) -> Running {
     command.args(["--exact", "join::join_until_killed", "--ignored"]).env("INTEROP_NAMESPACE", net.laptop.name());
     Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+/// As a service of systemd with `NoNewPrivileges=yes`: what has given up its rights runs no program that has any.
+#[test]
+fn a_phone_comes_again_where_rights_are_given_up_for_good() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let mut command = Command::new("setpriv");
+    command.arg("--no-new-privs").arg(std::env::current_exe().unwrap());
+    let _child = run_child(&net, command);
+    wait_until("it runs", || ask(&net, DEVICE, &Request::Status).is_ok());
+    let lost = || status(&net)["uplinks"][1]["lost"].clone();
+    assert!(lost().is_null());
+    net.unplug(1);
+    wait_until("it is lost", || lost().is_string());
+    net.plug_in(1);
+    wait_until("it is used again", || lost().is_null());
 }
 
 #[test]

@@ -203,6 +203,19 @@ fn a_subflow_that_died_is_made_again_and_no_other_is_touched() {
 
 #[test]
 fn whoever_loads_from_a_server_here_gets_it_over_both() {
+    load_from_a_server_at("0.0.0.0", |_| {});
+}
+
+#[test]
+fn an_uplink_is_left_also_by_ipv4_within_sockets_of_ipv6() {
+    load_from_a_server_at("::", |net| {
+        ask(net, KERNEL, &Request::SetTier { uplink: "lan1".into(), tier: Tier::Never }).unwrap();
+        wait_until("it is left", || status(net)["uplinks"][1]["subflows"] == 0);
+    });
+}
+
+/// A client outside loads from a server of the laptop that listens at an address; `meanwhile` both uplinks carry.
+fn load_from_a_server_at(all: &str, meanwhile: impl FnOnce(&Tethered)) {
     let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
     // Two more interfaces, over which others reach the laptop.
     for number in 0..2 {
@@ -218,7 +231,7 @@ fn whoever_loads_from_a_server_here_gets_it_over_both() {
     // At this pace it lasts until all is seen, also on a busy machine.
     let files = Files::new(8 * BYTES);
     let mut server = net.laptop.command("mptcpize").unwrap();
-    server.args(["run", "python3", "-m", "http.server", "8000"]).current_dir(files.path());
+    server.args(["run", "python3", "-m", "http.server", "--bind", all, "8000"]).current_dir(files.path());
     let _server = Running(server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     wait_until("the server listens", || output(&net.laptop, "ss", &["-Hltn"]).contains(":8000"));
     let mut curl = net.server().command("mptcpize").unwrap();
@@ -226,6 +239,7 @@ fn whoever_loads_from_a_server_here_gets_it_over_both() {
     let _curl = Running(curl.arg("http://10.50.0.2:8000/data.bin").spawn().unwrap());
     let sent = |status: &Value, index: usize| status["uplinks"][index]["meter"]["up_bytes"].as_u64().unwrap();
     wait_until("both carry", || (0..2).all(|index| sent(&status(&net), index) > 200_000));
+    meanwhile(&net);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use interop::{Running, Tethered, USB, output, pattern, wait_until};
 use linux::get::{GetOptions, GetReport, Output, get};
 use linux::netns::Namespace;
 use linux::stop::Stop;
-use linux::uplink::{self, Change, GuardLoss, Plumbing, Surroundings, Watch};
+use linux::uplink::{self, Change, Families, GuardLoss, Plumbing, Surroundings, Watch};
 
 const BYTES: usize = 4_000_000;
 const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
@@ -68,9 +68,9 @@ fn sleep(span: Duration) {
 fn plumb(laptop: &Namespace) -> linux::Result<(linux::attachment::Attachment, Plumbing)> {
     laptop.run(|| {
         let uplinks = uplink::discover(&names(&USB))?;
-        let (attachment, paths) = uplink::attach(&uplinks)?;
+        let (attachment, paths) = uplink::attach(&uplinks, Families::OfNow)?;
         let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks)?)?;
-        Ok((attachment, Plumbing::lay(plan)?))
+        Ok((attachment, Plumbing::lay(plan, &Stop::new()?)?))
     })?
 }
 
@@ -189,6 +189,38 @@ fn strangers_get_nowhere_through_the_laptop() {
     output(stranger, "python3", &["-c", knock]);
     sleep(Duration::from_millis(100));
     assert!(attachment.tun.read().unwrap().is_none(), "the engine has heard of a stranger");
+}
+
+/// As containers do that are started after a join: their network's packets leave by an uplink, translated.
+#[test]
+fn a_network_behind_the_laptop_gets_answers_meanwhile_and_afterwards() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let (attachment, plumbing) = plumb(&net.laptop).unwrap();
+    let inner = net.server();
+    net.phone(0).ip(["address add 10.66.0.1/32 dev lo".into()]).unwrap();
+    net.laptop
+        .ip([
+            format!("link add inner type veth peer name outer netns {}", inner.name()),
+            "address add 10.55.0.1/24 dev inner".into(),
+            "link set inner up".into(),
+        ])
+        .unwrap();
+    inner.ip(["address add 10.55.0.2/24 dev outer", "link set outer up"].map(str::to_owned)).unwrap();
+    inner.ip(["route add 10.66.0.1 via 10.55.0.1".into()]).unwrap();
+    net.laptop.set("ipv4/ip_forward", "1").unwrap();
+    let translate = "add table ip inner; add chain ip inner post { type nat hook postrouting priority srcnat; }; \
+        add rule ip inner post ip saddr 10.55.0.0/24 masquerade";
+    output(&net.laptop, "nft", &[translate]);
+    // That nobody listens there is an answer.
+    let knock =
+        "import socket\ntry: socket.create_connection(('10.66.0.1', 9), 1)\nexcept ConnectionRefusedError: pass";
+    let answers = || {
+        let mut python = inner.command("python3").unwrap();
+        python.args(["-c", knock]).stderr(std::process::Stdio::null()).status().unwrap().success()
+    };
+    wait_until("it gets answers", answers);
+    drop((attachment, plumbing));
+    wait_until("it gets answers afterwards", answers);
 }
 
 /// Runs as a child of the next test, which kills it.
@@ -397,7 +429,7 @@ fn a_firewall_that_drops_is_told() {
     let docker =
         "add table ip filter; add chain ip filter FORWARD { type filter hook forward priority 0; policy drop; }";
     output(&net.laptop, "nft", &[docker]);
-    let plan = net.laptop.run(|| uplink::rehearse(&uplink::discover(&names(&USB))?)).unwrap().unwrap();
+    let plan = net.laptop.run(|| uplink::rehearse(&uplink::discover(&names(&USB))?, Families::OfNow)).unwrap().unwrap();
     assert!(plan.to_string().contains("note: the firewall's chain `ip filter FORWARD`"), "{plan}");
 }
 
@@ -487,19 +519,39 @@ fn the_watch_tells_what_becomes_of_an_uplink() {
     );
 }
 
+/// All looks as before then, but its routes are gone, ours too.
+#[test]
+fn an_uplink_that_was_down_for_a_moment_is_told_of() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let laptop = &net.laptop;
+    // Of IPv6 the address would be gone too, which is seen.
+    let route = "route add default via 192.168.77.1 dev ext0 metric 900";
+    laptop.ip(["link add ext0 type veth peer name far".into()]).unwrap();
+    laptop.ip(["link set far up", "link set ext0 addrgenmode none up"].map(str::to_owned)).unwrap();
+    laptop.ip(["address add 192.168.77.2/24 dev ext0", route].map(str::to_owned)).unwrap();
+    let uplinks = laptop.run(|| uplink::discover(&names(&["ext0"]))).unwrap().unwrap();
+    let mut watch = laptop.run(|| Watch::new(&uplinks)).unwrap().unwrap();
+    let mut next = || laptop.run(|| watch.next()).unwrap().unwrap();
+    sleep(Duration::from_millis(500));
+    while next().is_some() {}
+    laptop.ip(["link set ext0 down", "link set ext0 up", route].map(str::to_owned)).unwrap();
+    wait_until("it is told", || next() == Some(Change::Usable(uplinks[0].clone())));
+}
+
 #[test]
 fn a_phone_may_come_later() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     net.unplug(1);
+    net.laptop.set("ipv4/conf/all/rp_filter", "1").unwrap();
     let before = net.state();
     let laptop = &net.laptop;
     let (attachment, mut plumbing) = laptop
         .run(|| {
             let mut uplinks = uplink::discover(&names(&["usb0"])).unwrap();
             uplinks.push(uplink::Uplink::absent("usb1").unwrap());
-            let (attachment, paths) = uplink::attach(&uplinks).unwrap();
+            let (attachment, paths) = uplink::attach(&uplinks, Families::OfNow).unwrap();
             let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks).unwrap()).unwrap();
-            (attachment, Plumbing::lay(plan).unwrap())
+            (attachment, Plumbing::lay(plan, &Stop::new().unwrap()).unwrap())
         })
         .unwrap();
     net.plug_in(1);
@@ -509,6 +561,9 @@ fn a_phone_may_come_later() {
         "default via 192.168.42.129 dev usb1 table 990001",
         "default via fdc0:42::129 dev usb1 table 990001",
         "ipv4/conf/usb1/forwarding 1",
+        "ipv4/conf/usb1/rp_filter 2",
+        // From now on there is another one with its network.
+        "ipv4/conf/usb0/rp_filter 2",
         "nfproto ipv4 iifname \"usb1\" oifname != \"anabranch*\" drop",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");

@@ -6,7 +6,7 @@ use lab::present::quantity;
 use linux::get::{GetOptions, GetReport, Output, get as get_file};
 use linux::http::Url;
 use linux::stop::Stop;
-use linux::uplink;
+use linux::uplink::{self, Families};
 
 use crate::arguments;
 use crate::commands::engine;
@@ -17,7 +17,9 @@ use crate::failure::Failure;
 pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
     let url: Url = arguments.url.parse().map_err(Failure::Input)?;
     if arguments.dry_run {
-        return Ok(console::print(&uplink::rehearse(&uplink::discover(&arguments.interfaces)?)?.to_string())?);
+        return Ok(console::print(
+            &uplink::rehearse(&uplink::discover(&arguments.interfaces)?, Families::OfNow)?.to_string(),
+        )?);
     }
     let output = match arguments.output.as_deref() {
         Some(path) if path == Path::new("-") => Output::Stdout,

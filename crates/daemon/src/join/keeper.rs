@@ -4,14 +4,14 @@ use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 
 use linux::Result;
-use linux::clock::{Jump, Jumps, Times};
+use linux::clock::{Clock, Jump, Jumps, Times};
 use linux::driver::Remote;
 use linux::stop::Stop;
 use linux::uplink::{Change, GuardLoss, JanitorLoss, Plumbing, Uplink, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tracing::{debug, error, info, warn};
-use units::{Instant, Rate};
+use units::{Duration, Instant, Rate};
 
 use super::selection::Measured;
 use super::{ProxyHost, Shared};
@@ -20,12 +20,38 @@ use crate::proxy::choice;
 
 /// How often it is looked who is to carry, and at the clocks.
 pub const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const SECOND: Duration = Duration::from_secs(1);
 
 /// Why the keeper looks up.
 enum Woken {
-    Second,
+    Waited,
     Changed,
     Over,
+}
+
+/// What is done once a second, also while the kernel has something to tell all the time.
+struct EverySecond {
+    due: Instant,
+}
+
+impl EverySecond {
+    fn from(now: Instant) -> Self {
+        Self { due: now + SECOND }
+    }
+
+    /// How long to wait for it.
+    fn left(&self, now: Instant) -> Duration {
+        self.due.saturating_since(now)
+    }
+
+    /// Whether it is time. What was missed is not made up for.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = self.due <= now;
+        if is_due {
+            self.due = now + SECOND;
+        }
+        is_due
+    }
 }
 
 /// Owns the plumbing: with it, everything is taken back.
@@ -43,17 +69,14 @@ pub struct Keeper {
 impl Keeper {
     /// Until `over`, or until the driver has ended.
     pub fn keep(mut self, over: &Stop) {
+        let clock = Clock::start();
+        let mut every_second = EverySecond::from(clock.now());
         loop {
-            let woken = self.wait(over);
+            let woken = self.wait(over, every_second.left(clock.now()));
             check_janitor(&mut self.plumbing);
             let _ = check_guard(&mut self.plumbing);
             match woken {
-                Ok(Woken::Second) => {
-                    heed_clocks(&mut self.jumps, &mut self.watch);
-                    if self.select().is_err() {
-                        return;
-                    }
-                }
+                Ok(Woken::Waited) => {}
                 Ok(Woken::Changed) => {
                     if !self.follow(over) {
                         return;
@@ -62,14 +85,24 @@ impl Keeper {
                 Ok(Woken::Over) => return,
                 Err(errno) => return give_up(&errno, over),
             }
+            if every_second.is_due(clock.now()) {
+                heed_clocks(&mut self.jumps, &mut self.watch);
+                if self.select().is_err() {
+                    return;
+                }
+            }
         }
     }
 
-    fn wait(&self, over: &Stop) -> Result<Woken, Errno> {
+    /// For so long at most.
+    fn wait(&self, over: &Stop, left: Duration) -> Result<Woken, Errno> {
+        // Rounded up, so as not to wake before it is time.
+        let nanos = left.as_nanos().min(SECOND.as_nanos()) + 1_000_000;
+        let span = Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 };
         let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        match poll(&mut fds, Some(&PERIOD)) {
-            Ok(0) => return Ok(Woken::Second),
-            Ok(_) | Err(Errno::INTR) => {}
+        match poll(&mut fds, Some(&span)) {
+            Ok(0) | Err(Errno::INTR) => return Ok(Woken::Waited),
+            Ok(_) => {}
             Err(errno) => return Err(errno),
         }
         Ok(if fds[0].revents().is_empty() { Woken::Changed } else { Woken::Over })
@@ -256,4 +289,21 @@ pub fn note_renamed(plumbing: &mut Plumbing, from: &str, to: Option<&str>) {
 fn give_up(why: &dyn std::fmt::Display, over: &Stop) {
     error!("changes of uplinks are no longer followed ({why}): start again soon");
     over.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_second_is_due_however_often_something_else_happens() {
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let mut every_second = EverySecond::from(at(0));
+        let due: Vec<u64> = (0..35).map(|look| look * 100).filter(|ms| every_second.is_due(at(*ms))).collect();
+        assert_eq!(due, [1000, 2000, 3000]);
+        assert_eq!(every_second.left(at(3400)), Duration::from_millis(600));
+        // After a while in which nothing was looked at, once.
+        assert!(every_second.is_due(at(9000)) && !every_second.is_due(at(9000)));
+        assert_eq!(every_second.left(at(99_000)), Duration::ZERO);
+    }
 }

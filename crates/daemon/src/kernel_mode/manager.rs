@@ -6,6 +6,7 @@
 //! connection, never before.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 
 use linux::mptcp::{Ends, Event, Origin, Socket, State};
@@ -286,10 +287,11 @@ impl Manager {
         }
     }
 
-    /// The kernel would not even try.
-    pub fn refused(&mut self, token: u32, uplink: usize, now: Instant) {
+    /// The kernel would not even try, and said why.
+    pub fn refused(&mut self, token: u32, uplink: usize, why: ErrorKind, now: Instant) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
-        if connection.is_found {
+        // What is not yet fully established, or has no route for now, is refused otherwise, and may succeed later.
+        if connection.is_found && why == ErrorKind::InvalidInput {
             // It began before us, and is not ours to manage.
             self.connections.remove(&token);
             return;

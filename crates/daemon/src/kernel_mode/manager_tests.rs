@@ -1,6 +1,8 @@
 //! Subflows that connections get, lose and get again.
 
-use linux::mptcp::{Ends, Event, Origin};
+use std::io::ErrorKind;
+
+use linux::mptcp::{Ends, Event, Origin, Socket, State, Traffic};
 use units::{Duration, Instant};
 
 use super::manager::{Command, Manager, View};
@@ -203,15 +205,37 @@ fn events_of_unknown_connections_do_nothing() {
     closed(&mut manager, 2, 2000, at(0));
     manager.heed(Event::Removed { token: 1, id: 1 }, at(0));
     manager.heed(Event::Lost, at(0));
-    manager.refused(1, 40, at(0));
+    manager.refused(1, 40, ErrorKind::InvalidInput, at(0));
     assert_eq!((manager.commands(at(1)), manager.connections()), (Vec::new(), 0));
 }
 
 #[test]
 fn an_attempt_that_the_kernel_refuses_is_repeated_after_the_pause() {
     let (mut manager, _) = begun(Tier::Primary);
-    manager.refused(TOKEN, 1, at(0));
+    manager.refused(TOKEN, 1, ErrorKind::InvalidInput, at(0));
     assert_eq!(manager.deadline(), Some(at(0)), "to be looked at");
     assert_eq!((manager.commands(at(0)), manager.deadline()), (Vec::new(), Some(at(1))));
     assert_eq!(creates(&manager.commands(at(1))), [1]);
+}
+
+/// One that was found when the daemon began: with the kernel's own path manager, or left by an earlier daemon.
+#[test]
+fn a_connection_that_was_found_is_left_alone_only_if_the_kernel_says_that_it_is_not_ours() {
+    let state = State::Subflow { token: TOKEN, cookie: 1, traffic: Traffic::default() };
+    let found = Socket { ends: ends(1, 1000), interface: None, state };
+    for (why, stays) in [
+        (ErrorKind::InvalidInput, false),
+        (ErrorKind::NotConnected, true),
+        (ErrorKind::NetworkUnreachable, true),
+        (ErrorKind::Other, true),
+    ] {
+        let mut manager = Manager::default();
+        manager.set_uplinks(views(Tier::Primary));
+        manager.adopt(&[found], at(0));
+        assert_eq!(creates(&manager.commands(at(0))), [1]);
+        manager.refused(TOKEN, 1, why, at(0));
+        assert_eq!(manager.connections(), usize::from(stays), "{why}");
+        manager.commands(at(0));
+        assert_eq!(creates(&manager.commands(at(1))), if stays { vec![1] } else { vec![] }, "{why}");
+    }
 }

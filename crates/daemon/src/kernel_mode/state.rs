@@ -67,8 +67,8 @@ impl State {
         for command in self.manager.commands(now) {
             match command {
                 Command::Create { token, uplink, from, to } => {
-                    if self.paths.create(token, from, to).is_err() {
-                        self.manager.refused(token, uplink, now);
+                    if let Err(error) = self.paths.create(token, from, to) {
+                        self.manager.refused(token, uplink, error.kind(), now);
                     }
                 }
                 // It may have ended meanwhile, which is told by an event.

@@ -333,7 +333,7 @@ impl Link {
                 self.down_until = self.now + RESTART;
             }
             // Before there is a carrier: whoever looks then sees what there is.
-            self.ways.set(terms.families.v4, terms.families.v6)?;
+            self.ways.set(terms.families.v4, terms.families.v6, self.now)?;
         }
         let lends = terms.map(|terms| terms.lends);
         let carries = lends.is_some_and(Lends::carries) && self.down_until <= self.now;
@@ -350,7 +350,7 @@ impl Link {
     /// A device that somebody has set down and up again has lost its address and route.
     pub fn heed_lost_ways(&mut self) {
         if self.has_carrier {
-            self.ways.heed_loss();
+            self.ways.heed_loss(self.now);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::attachment::Attachment;
 use crate::clock::Clock;
 use crate::driver::{Driver, Remote};
 use crate::stop::Stop;
-use crate::uplink::{self, Change, Plumbing, Surroundings, Watch};
+use crate::uplink::{self, Change, Families, Plumbing, Surroundings, Watch};
 use crate::wait::wait;
 use crate::{Error, Result};
 
@@ -28,13 +28,13 @@ impl Uplinks {
     /// An engine with an address for each of `interfaces`, and all that connects them.
     ///
     /// # Errors
-    /// If an interface is no uplink at the moment, or a step fails.
-    pub fn open(interfaces: &[String]) -> Result<(Attachment, Self)> {
+    /// If an interface is no uplink at the moment, or a step fails; if `stop` is triggered meanwhile.
+    pub fn open(interfaces: &[String], stop: &Stop) -> Result<(Attachment, Self)> {
         let uplinks = uplink::discover(interfaces)?;
-        let (attachment, paths) = uplink::attach(&uplinks)?;
+        let (attachment, paths) = uplink::attach(&uplinks, Families::OfNow)?;
         let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks)?)?;
         let notes = plan.notes.clone();
-        let plumbing = Plumbing::lay(plan)?;
+        let plumbing = Plumbing::lay(plan, stop)?;
         let watch = Watch::new(&uplinks)?;
         Ok((attachment, Self { plumbing, watch, notes }))
     }

@@ -20,5 +20,6 @@ mod path_manager;
 mod sockets;
 
 pub use events::{Ends, Event, Monitor};
+pub(crate) use netlink::messages;
 pub use path_manager::{Origin, PathManager};
 pub use sockets::{Ended, EndedSockets, Socket, State, Traffic, sockets};

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use rustix::io::Errno;
+
 use super::attributes::Writer;
 use super::events::Ends;
 use super::netlink::{Family, Requests, generic, generic_family};
@@ -95,7 +97,13 @@ impl PathManager {
     /// # Errors
     /// What the kernel says against it.
     pub fn destroy(&mut self, token: u32, ends: Ends) -> io::Result<()> {
-        self.change(SUBFLOW_DESTROY, token, &with_port(ends.local), ends.remote)
+        let done = self.change(SUBFLOW_DESTROY, token, &with_port(ends.local), ends.remote);
+        let is_unknown = done.as_ref().is_err_and(|error| error.raw_os_error() == Some(Errno::SRCH.raw_os_error()));
+        match (is_unknown, mapped(ends.local), mapped(ends.remote)) {
+            // One of a socket of IPv6 that carries IPv4 is known to the kernel by these names only.
+            (true, Some(local), Some(remote)) => self.change(SUBFLOW_DESTROY, token, &with_port(local), remote),
+            _ => done,
+        }
     }
 
     /// Makes a subflow a backup, or a regular one; the peer is told (MP_PRIO, RFC 8684 section 3.3.8).
@@ -140,6 +148,14 @@ fn address(ip: IpAddr) -> Writer {
     match ip {
         IpAddr::V4(ip) => writer.with(ADDR_FAMILY, &AF_INET.to_ne_bytes()).with(ADDR_V4, &ip.octets()),
         IpAddr::V6(ip) => writer.with(ADDR_FAMILY, &AF_INET6.to_ne_bytes()).with(ADDR_V6, &ip.octets()),
+    }
+}
+
+/// A place of IPv4 as sockets of IPv6 name it.
+fn mapped(place: SocketAddr) -> Option<SocketAddr> {
+    match place {
+        SocketAddr::V4(place) => Some((place.ip().to_ipv6_mapped(), place.port()).into()),
+        SocketAddr::V6(_) => None,
     }
 }
 

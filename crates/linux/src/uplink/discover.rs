@@ -290,7 +290,10 @@ impl Listing {
 
     /// The way out in one family, if there is one.
     fn way(&self, name: &str, interface: &Value, family: &str) -> Option<Way> {
-        let Network { address, prefix_len } = usable_address(interface, family)?;
+        // Programs talk to the Internet from an address of it, whichever was added last.
+        let is_local = |network: &Network| matches!(network.address, IpAddr::V6(ip) if ip.is_unique_local());
+        let mut global = usable_addresses(interface, family).filter(|network| !is_local(network));
+        let Network { address, prefix_len } = global.next().or_else(|| usable_address(interface, family))?;
         // Without a default route even a point-to-point link reaches its peer only, and the plumbing would send everything there.
         self.gateway(name, family).map(|gateway| Way { address, prefix_len, gateway })
     }
@@ -401,13 +404,18 @@ fn network(address: &Value) -> Option<Network> {
 
 /// The first address by which others reach the interface.
 fn usable_address(interface: &Value, family: &str) -> Option<Network> {
+    usable_addresses(interface, family).next()
+}
+
+/// The addresses by which others reach the interface.
+fn usable_addresses<'a>(interface: &'a Value, family: &'a str) -> impl Iterator<Item = Network> + 'a {
     let spoiled = ["tentative", "dadfailed", "deprecated"];
-    let usable = |address: &&Value| {
+    let usable = move |address: &&Value| {
         text(address, "family") == Some(family)
             && matches!(text(address, "scope"), Some("global" | "site"))
             && !spoiled.iter().any(|flag| address.get(*flag).and_then(Value::as_bool) == Some(true))
     };
-    addresses(interface).filter(usable).find_map(network)
+    addresses(interface).filter(usable).filter_map(network)
 }
 
 /// The gateway that a route or one of its next hops names.

@@ -84,6 +84,20 @@ fn an_uplink_may_have_ipv6_only() {
     assert_eq!(uplink.v6.unwrap().address, "2001:db8::6".parse::<IpAddr>().unwrap());
 }
 
+/// `ip` names the newest first, and that may be the one which is of use in the network alone.
+#[test]
+fn of_several_addresses_one_of_the_internet_counts() {
+    let address = |ip: &str| json!({"family": "inet6", "local": ip, "prefixlen": 64, "scope": "global"});
+    let route = json!({"dst": "default", "gateway": "fe80::1", "dev": "usb0", "metric": 1024});
+    let found = |addresses: &[&str]| {
+        let addresses: Vec<Value> = addresses.iter().map(|ip| address(ip)).collect();
+        let phone = with(phone("usb0", 3), "addr_info", json!(addresses));
+        listing(vec![phone], Vec::new(), vec![route.clone()]).uplink("usb0").unwrap().v6.unwrap().address.to_string()
+    };
+    assert_eq!(found(&["fd00:1::5", "fc00::7", "2001:db8::6", "2001:db8::7"]), "2001:db8::6");
+    assert_eq!(found(&["fd00:1::5", "fd00:2::5"]), "fd00:1::5");
+}
+
 #[test]
 fn what_cannot_be_an_uplink_is_told_with_the_remedy() {
     let lo = json!({"ifindex": 1, "ifname": "lo", "flags": ["LOOPBACK", "UP", "LOWER_UP"], "addr_info": []});

@@ -35,6 +35,8 @@ shared() {
 
 restore() {
     shared "$1" && return
+    # Somebody has made this host a router meanwhile, and needs it too.
+    if [ -n "$4" ] && [ "$(cat "/proc/sys/net/$4")" = 1 ]; then return; fi
     if [ "$(cat "/proc/sys/net/$1")" = "$2" ]; then printf '%s' "$3" >"/proc/sys/net/$1"; fi
 }
 
@@ -60,7 +62,7 @@ while read -r kind first second third fourth; do
         # shellcheck disable=SC2086
         lookup) ip "-$first" rule del $fourth lookup "$second" priority "$third" ;;
         table) ip "-$first" route flush table "$second" ;;
-        sysctl) restore "$first" "$second" "$third" ;;
+        sysctl) restore "$first" "$second" "$third" "$fourth" ;;
         filter) nft delete table inet "$first" || { nft list table inet "$first" >/dev/null && left=1; } ;;
     esac
 done <"$own" 2>/dev/null

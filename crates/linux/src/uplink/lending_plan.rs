@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use super::plan::{
     DEVICES, EnginePath, PRIORITY_FIRST, Plan, Purpose, Step, check_networks, leave_out_ipv6, routes, table,
 };
-use super::{Network, OWN_PREFIX, Surroundings, Uplink};
+use super::{Network, Surroundings, Uplink};
 use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
 use crate::{Error, Result};
 
@@ -103,13 +103,7 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     ));
     plan.filter(format!("add rule inet {device} guard oifname \"{device}\" drop"));
     plan.filter(format!("add rule inet {device} guard iifname \"{device}\" oifname != \"{shared}\" drop"));
-    for (is_v6, family) in [(false, "ipv4"), (true, "ipv6")] {
-        if plan.switches_on(&uplink, is_v6, surroundings) {
-            plan.filter(format!(
-                "add rule inet {device} guard meta nfproto {family} iifname \"{shared}\" oifname != \"{OWN_PREFIX}*\" drop"
-            ));
-        }
-    }
+    plan.keep_strangers_out(&uplink, surroundings);
     plan.filter(format!("add rule inet {device} input iifname \"{device}\" drop"));
     for protocol in ["udp", "tcp"] {
         plan.filter(format!("add rule inet {device} input iifname \"{shared}\" {protocol} dport {port} drop"));

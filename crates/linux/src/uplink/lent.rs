@@ -9,6 +9,8 @@ use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
+use units::{Duration, Instant};
+
 use super::lending_plan::{LENDER, slot_addresses};
 use crate::program::program;
 use crate::tun::{self, Tun, TunConfig};
@@ -18,6 +20,9 @@ use crate::{Error, Result};
 pub const PREFIX: &str = "via-";
 /// Octets of an interface's name at most.
 const NAME_BYTES_MAX: usize = 15;
+/// A way that is gone so soon after it was made was never there, and is tried again only after a pause.
+const SOON: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_secs(30);
 /// Its routes are the last ones that the main table takes.
 const METRIC_FIRST: u32 = 90_000;
 
@@ -76,6 +81,39 @@ fn lead_nowhere(tun: &Tun) -> Result<()> {
     tun.set_carrier(false).map_err(Error::system(format!("take the carrier from {}", tun.name())))
 }
 
+/// Whether there is a way of a family.
+#[derive(Clone, Copy, Debug)]
+struct Family {
+    is_there: bool,
+    made_at: Instant,
+    /// It could not be made: it is not tried again earlier.
+    not_before: Instant,
+}
+
+impl Default for Family {
+    fn default() -> Self {
+        Self { is_there: false, made_at: Instant::ZERO, not_before: Instant::ZERO }
+    }
+}
+
+impl Family {
+    /// Whether there is to be another state than before, and that can be tried now.
+    fn changes_to(&mut self, wanted: bool, now: Instant) -> bool {
+        if self.is_there == wanted || wanted && now < self.not_before {
+            return false;
+        }
+        (self.is_there, self.made_at) = (wanted, now);
+        true
+    }
+
+    fn lose(&mut self, now: Instant) {
+        self.is_there = false;
+        if now.saturating_since(self.made_at) < SOON {
+            self.not_before = now + PAUSE;
+        }
+    }
+}
+
 /// The address and the default route of one of these devices in each family, which come and go with what the relay carries. A small shell of
 /// its own makes them, which is started before the process gives up its rights; they vanish with the device.
 #[derive(Debug)]
@@ -84,7 +122,7 @@ pub struct Ways {
     addresses: [IpAddr; 2],
     metric: u32,
     /// IPv4, IPv6.
-    there: [bool; 2],
+    families: [Family; 2],
     child: Child,
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -118,7 +156,7 @@ impl Ways {
             device: name.into(),
             addresses: slot_addresses(slot),
             metric,
-            there: [false; 2],
+            families: [Family::default(); 2],
             child,
             requests,
             answers,
@@ -129,9 +167,9 @@ impl Ways {
     ///
     /// # Errors
     /// If the shell is gone.
-    pub fn set(&mut self, v4: bool, v6: bool) -> Result<()> {
+    pub fn set(&mut self, v4: bool, v6: bool, now: Instant) -> Result<()> {
         for (family, wanted) in [v4, v6].into_iter().enumerate() {
-            if core::mem::replace(&mut self.there[family], wanted) != wanted {
+            if self.families[family].changes_to(wanted, now) {
                 self.change(self.addresses[family], wanted)
                     .map_err(Error::system(format!("change the addresses of {}", self.device)))?;
             }
@@ -139,10 +177,13 @@ impl Ways {
         Ok(())
     }
 
-    /// Whoever sets a device down takes its ways from it: those that are gone are made anew by the next [`Self::set`].
-    pub fn heed_loss(&mut self) {
-        for family in 0..2 {
-            self.there[family] &= has_way(&self.device, self.addresses[family]);
+    /// Whoever sets a device down takes its ways from it: those that are gone are made anew by the next [`Self::set`], or a while later if
+    /// they were made a moment ago, as where this device has no IPv6.
+    pub fn heed_loss(&mut self, now: Instant) {
+        for (family, own) in self.families.iter_mut().zip(self.addresses) {
+            if family.is_there && !has_way(&self.device, own) {
+                family.lose(now);
+            }
         }
     }
 
@@ -153,7 +194,7 @@ impl Ways {
     /// If there is an interface of that name, or the device cannot be made; it may be tried again.
     pub fn remake(&mut self, mtu: u16) -> Result<Tun> {
         let device = self.device.clone();
-        self.there = [false; 2];
+        self.families = [Family::default(); 2];
         if tun::exists(&device) {
             return Err(Error::Unready(format!("there is an interface {device} already: ip link delete {device}")));
         }
@@ -224,6 +265,27 @@ impl Drop for Ways {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_way_that_cannot_be_is_tried_twice_a_minute_and_one_that_was_taken_is_made_again_at_once() {
+        let mut family = Family::default();
+        let mut tries = Vec::new();
+        for second in 100..200 {
+            let now = Instant::from_secs(second);
+            if family.is_there {
+                family.lose(now);
+            }
+            if family.changes_to(true, now) {
+                tries.push(second);
+            }
+        }
+        assert_eq!(tries, [100, 131, 162, 193]);
+        let mut family = Family::default();
+        assert!(family.changes_to(true, Instant::from_secs(1)) && !family.changes_to(true, Instant::from_secs(2)));
+        family.lose(Instant::from_secs(60));
+        assert!(family.changes_to(true, Instant::from_secs(60)));
+        assert!(family.changes_to(false, Instant::from_secs(61)));
+    }
 
     #[test]
     fn devices_are_called_after_their_relays() {

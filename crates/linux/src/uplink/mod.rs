@@ -21,12 +21,13 @@
 //! same gateway and even the same address, as the hotspots of two phones have.
 //!
 //! ```no_run
-//! use linux::uplink::{self, Plumbing, Surroundings};
+//! use linux::stop::Stop;
+//! use linux::uplink::{self, Families, Plumbing, Surroundings};
 //!
 //! let uplinks = uplink::discover(&["usb0".into(), "usb1".into()])?;
-//! let (attachment, paths) = uplink::attach(&uplinks)?;
+//! let (attachment, paths) = uplink::attach(&uplinks, Families::OfNow)?;
 //! let plan = uplink::plan(attachment.tun.name(), &paths, &Surroundings::look(&uplinks)?)?;
-//! let plumbing = Plumbing::lay(plan)?;
+//! let plumbing = Plumbing::lay(plan, &Stop::on_signals()?)?;
 //! // ... the engine sends from `paths[0].addresses` through usb0, and everything is taken back with `plumbing`.
 //! # Ok::<(), linux::Error>(())
 //! ```
@@ -60,7 +61,7 @@ pub use discover::{
 };
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
-pub use plan::{EnginePath, Plan, Purpose, Step, engine_paths, plan};
+pub use plan::{EnginePath, Families, Plan, Purpose, Step, engine_paths, plan};
 pub use plumbing::{GuardLoss, JanitorLoss, Plumbing, clean, forget};
 pub use surroundings::{Setting, Surroundings};
 pub use watch::{Change, Watch};
@@ -74,14 +75,15 @@ use crate::tun::{Tun, TunConfig};
 /// What names of our devices begin with; a number follows.
 pub(crate) const OWN_PREFIX: &str = "anabranch";
 
-/// Attaches an engine to this host with an address for each family of each of the uplinks.
+/// Attaches an engine to this host with an address for `families` of each of the uplinks.
 ///
 /// # Errors
 /// Those of [`Attachment::open`].
-pub fn attach(uplinks: &[Uplink]) -> Result<(Attachment, Vec<EnginePath>)> {
-    let addresses = |number| engine_paths(number, uplinks).into_iter().flat_map(|path| path.addresses).collect();
+pub fn attach(uplinks: &[Uplink], families: Families) -> Result<(Attachment, Vec<EnginePath>)> {
+    let addresses =
+        |number| engine_paths(number, uplinks, families).into_iter().flat_map(|path| path.addresses).collect();
     let attachment = Attachment::open_with(&addresses)?;
-    let mut paths = engine_paths(plan::device_number(attachment.tun.name())?, uplinks);
+    let mut paths = engine_paths(plan::device_number(attachment.tun.name())?, uplinks, families);
     for path in &mut paths {
         path.addresses.retain(|address| attachment.addresses.contains(address));
     }
@@ -104,9 +106,9 @@ pub fn open_lender(mtu: u16) -> Result<Tun> {
 ///
 /// # Errors
 /// Those of [`plan()`], or if no device is free.
-pub fn rehearse(uplinks: &[Uplink]) -> Result<Plan> {
+pub fn rehearse(uplinks: &[Uplink], families: Families) -> Result<Plan> {
     let number = attachment::free_number()?;
-    let mut paths = engine_paths(number, uplinks);
+    let mut paths = engine_paths(number, uplinks, families);
     if !attachment::has_ipv6() {
         paths.iter_mut().for_each(|path| path.addresses.retain(IpAddr::is_ipv4));
     }

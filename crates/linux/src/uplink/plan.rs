@@ -114,13 +114,22 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-/// The addresses of an engine behind the device of that number, for each family of each uplink; for both of one that is not
-/// there yet, or leads to a relay, whose link may get or lose either.
-pub fn engine_paths(number: u8, uplinks: &[Uplink]) -> Vec<EnginePath> {
+/// For which families of an uplink an engine has an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Families {
+    /// For those that it has now; for both of one that is not there yet, or leads to a relay, whose link may get or lose either.
+    OfNow,
+    /// For both: it may get the other one later.
+    Both,
+}
+
+/// The addresses of an engine behind the device of that number, for `families` of each uplink.
+pub fn engine_paths(number: u8, uplinks: &[Uplink], families: Families) -> Vec<EnginePath> {
     let path = |(index, uplink): (usize, &Uplink)| {
         // 0 is the network, 1 the kernel.
         let host = u8::try_from(index + 2).unwrap_or(u8::MAX);
-        let may_have_both = uplink.ways().next().is_none() || uplink.interface.starts_with(lent::PREFIX);
+        let may_have_both =
+            families == Families::Both || uplink.ways().next().is_none() || uplink.interface.starts_with(lent::PREFIX);
         let v4 = (may_have_both || uplink.v4.is_some()).then(|| private_v4(number, host));
         let v6 = (may_have_both || uplink.v6.is_some()).then(|| private_v6(number, host));
         EnginePath { addresses: v4.into_iter().chain(v6).collect(), uplink: uplink.clone() }
@@ -282,15 +291,7 @@ impl Plan {
             let to_us = format!("add rule inet {device} guard iifname \"{name}\" oifname \"{device}\"");
             self.filter(format!("{to_us} ct state established,related accept"));
             self.filter(format!("{to_us} drop"));
-            for is_v6 in [false, true] {
-                if self.switches_on(&path.uplink, is_v6, surroundings) {
-                    // What goes to the device of another engine is that one's to judge.
-                    let family = if is_v6 { "ipv6" } else { "ipv4" };
-                    self.filter(format!(
-                        "add rule inet {device} guard meta nfproto {family} iifname \"{name}\" oifname != \"{OWN_PREFIX}*\" drop"
-                    ));
-                }
-            }
+            self.keep_strangers_out(&path.uplink, surroundings);
             for address in &path.addresses {
                 let family = if address.is_ipv4() { "ip" } else { "ip6" };
                 // Whoever has a rule before ours must not have it leave untranslated.
@@ -304,16 +305,34 @@ impl Plan {
         }
     }
 
-    /// Whether it is us, or another of our programs, who makes the kernel forward what comes from an uplink.
-    pub(super) fn switches_on(&self, uplink: &Uplink, is_v6: bool, surroundings: &Surroundings) -> bool {
-        if uplink.ways().all(|way| way.address.is_ipv6() != is_v6) {
-            return false;
+    /// Where we switch forwarding on, only answers are forwarded: to what somebody here has sent, who relies on a forwarding that others have
+    /// switched on meanwhile, as containers do.
+    pub(super) fn keep_strangers_out(&mut self, uplink: &Uplink, surroundings: &Surroundings) {
+        let (device, name) = (self.device.clone(), &uplink.interface);
+        for (is_v6, family) in [(false, "ipv4"), (true, "ipv6")] {
+            if self.switches_on(uplink, is_v6, surroundings) {
+                // What goes to the device of another engine is that one's to judge.
+                let others = format!(
+                    "add rule inet {device} guard meta nfproto {family} iifname \"{name}\" oifname != \"{OWN_PREFIX}*\""
+                );
+                self.filter(format!("{others} ct direction reply ct state established,related accept"));
+                self.filter(format!("{others} drop"));
+            }
         }
+    }
+
+    /// Whether it is us, or another of our programs, who makes the kernel forward what comes from an uplink.
+    fn switches_on(&self, uplink: &Uplink, is_v6: bool, surroundings: &Surroundings) -> bool {
         if is_v6 && surroundings.now("ipv6/conf/all/forwarding") == Some("1") {
             return false;
         }
+        let has_way = uplink.ways().any(|way| way.address.is_ipv6() == is_v6);
         let path = forwarding(&uplink.interface, is_v6);
-        surroundings.settings.get(&path).is_some_and(|setting| setting.original != "1")
+        // An uplink that has lost a family goes on to be forwarded from until the end: others on its network still have addresses.
+        surroundings
+            .settings
+            .get(&path)
+            .is_some_and(|setting| setting.original != "1" && (has_way || setting.now == "1"))
     }
 
     /// Lets the kernel forward, and take answers where they come from.

@@ -1,7 +1,7 @@
 //! Plans of hosts that differ in one thing each.
 
 use super::plan::UPLINKS_MAX;
-use super::{Network, Setting, Step, Surroundings, Uplink, Way, engine_paths, plan};
+use super::{Families, Network, Setting, Step, Surroundings, Uplink, Way, engine_paths, plan};
 
 pub(super) fn phone(interface: &str) -> Uplink {
     let way = Way { address: "192.168.42.10".parse().unwrap(), prefix_len: 24, gateway: "192.168.42.129".parse().ok() };
@@ -36,7 +36,7 @@ pub(super) fn host(uplinks: &[Uplink], changed: &[(&str, &str, &str)]) -> Surrou
 }
 
 fn lines(uplinks: &[Uplink], surroundings: &Surroundings) -> Vec<String> {
-    let plan = plan("anabranch7", &engine_paths(7, uplinks), surroundings).unwrap();
+    let plan = plan("anabranch7", &engine_paths(7, uplinks, Families::OfNow), surroundings).unwrap();
     plan.to_string().lines().map(str::to_owned).collect()
 }
 
@@ -55,6 +55,7 @@ nft 'add chain inet anabranch7 translate { type nat hook postrouting priority sr
 nft 'add rule inet anabranch7 input iifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" ct state established,related accept'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" ct direction reply ct state established,related accept'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard ip saddr 10.99.7.2 oifname != "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 translate ip saddr 10.99.7.2 oifname "usb0" masquerade'   # undo: nft delete table inet anabranch7
@@ -65,7 +66,7 @@ ip -4 route add 192.168.42.0/24 dev usb0 table 990700 proto 201   # undo: ip -4 
 ip -4 route add default via 192.168.42.129 dev usb0 onlink table 990700 proto 201   # undo: ip -4 route flush table 990700
 ip -4 rule add from 10.99.7.2 lookup 990700 priority 107 protocol 201   # undo: ip -4 rule del from 10.99.7.2 lookup 990700 priority 107
 "#;
-    let plan = plan("anabranch7", &engine_paths(7, &uplinks), &host(&uplinks, &[])).unwrap();
+    let plan = plan("anabranch7", &engine_paths(7, &uplinks, Families::OfNow), &host(&uplinks, &[])).unwrap();
     assert_eq!(plan.to_string(), expected);
 }
 
@@ -107,6 +108,22 @@ fn what_another_engine_has_switched_on_is_guarded_and_restored_to_what_it_was() 
     );
 }
 
+/// Its address became deprecated, or its lease ran out: others on the network may still send through this host.
+#[test]
+fn the_guard_of_a_family_stays_for_as_long_as_it_is_forwarded() {
+    for (family, setting) in
+        [("ipv4", ("ipv4/conf/usb0/forwarding", "1", "0")), ("ipv6", ("ipv6/conf/usb0/force_forwarding", "1", "0"))]
+    {
+        let both = with_ipv6(phone("usb0"));
+        let uplinks = [if family == "ipv4" { Uplink { v4: None, ..both } } else { Uplink { v6: None, ..both } }];
+        let rule = format!("guard meta nfproto {family} iifname \"usb0\" oifname != \"anabranch*\" drop");
+        assert!(has(&lines(&uplinks, &host(&uplinks, &[setting])), &rule), "{family}");
+        // Nobody has switched it on, or somebody else had.
+        assert!(!has(&lines(&uplinks, &host(&uplinks, &[])), &rule), "{family}");
+        assert!(!has(&lines(&uplinks, &host(&uplinks, &[(setting.0, "1", "1")])), &rule), "{family}");
+    }
+}
+
 #[test]
 fn a_strict_reverse_path_filter_is_loosened_only_where_it_breaks() {
     let strict = ("ipv4/conf/all/rp_filter", "1", "1");
@@ -127,7 +144,7 @@ fn before_linux_6_17_ipv6_is_left_to_people() {
     let shown = lines(&uplinks, &old);
     assert!(has(&shown, "note: usb0 is used without IPv6") && !has(&shown, "ip -6"), "{shown:#?}");
     let only_v6 = [Uplink { v4: None, ..with_ipv6(phone("usb0")) }];
-    let error = plan("anabranch7", &engine_paths(7, &only_v6), &old).unwrap_err().to_string();
+    let error = plan("anabranch7", &engine_paths(7, &only_v6, Families::OfNow), &old).unwrap_err().to_string();
     assert!(error.contains("usb0 has IPv6 only") && !error.contains('\n'), "{error}");
     // Beside another one it has its place, and the other goes on.
     let both = [only_v6[0].clone(), phone("usb1")];
@@ -155,7 +172,7 @@ fn what_cannot_be_is_told_in_one_line() {
     let uplinks = [phone("usb0")];
     let mut surroundings = host(&uplinks, &[]);
     let refusal = |device: &str, uplinks: &[Uplink], surroundings: &Surroundings| {
-        plan(device, &engine_paths(7, uplinks), surroundings).unwrap_err().to_string()
+        plan(device, &engine_paths(7, uplinks, Families::OfNow), surroundings).unwrap_err().to_string()
     };
     for device in ["tun0", "anabranch", "anabranch100", "anabranch07", "anabranch-1", "anabranch+1"] {
         assert!(refusal(device, &uplinks, &surroundings).contains("is no device of an engine"), "{device}");
@@ -169,7 +186,7 @@ fn what_cannot_be_is_told_in_one_line() {
 #[test]
 fn undoing_is_written_down_in_words_that_the_janitor_knows() {
     let uplinks = [with_ipv6(phone("usb0"))];
-    let plan = plan("anabranch7", &engine_paths(7, &uplinks), &host(&uplinks, &[])).unwrap();
+    let plan = plan("anabranch7", &engine_paths(7, &uplinks, Families::OfNow), &host(&uplinks, &[])).unwrap();
     let mut undo: Vec<String> = plan.steps.iter().filter_map(Step::undo).collect();
     undo.dedup();
     let expected = [
@@ -182,6 +199,26 @@ fn undoing_is_written_down_in_words_that_the_janitor_knows() {
         "rule 6 fd99:7::2 990700 107",
     ];
     assert_eq!(undo, expected);
+}
+
+#[test]
+fn an_uplink_may_get_the_other_family_later() {
+    let uplink = phone("usb0");
+    let paths = engine_paths(7, core::slice::from_ref(&uplink), Families::Both);
+    let around = host(core::slice::from_ref(&uplink), &[]);
+    let shown = plan("anabranch7", &paths, &around).unwrap().to_string();
+    for part in ["ip -6 rule add from fd99:7::2 lookup 990700", "ip -6 route add unreachable default"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("force_forwarding") && !shown.contains("-6 route add default"), "{shown}");
+    // IPv4 comes to one that began without it, where IPv6 is left to people.
+    let began = Uplink { v4: None, ..with_ipv6(uplink) };
+    let mut old = host(core::slice::from_ref(&began), &[]);
+    old.settings.remove("ipv6/conf/usb0/force_forwarding");
+    let mut paths = engine_paths(7, &[began], Families::Both);
+    paths[0].uplink = with_ipv6(phone("usb0"));
+    let shown = plan("anabranch7", &paths, &old).unwrap();
+    assert!(shown.paths[0].uplink.v4.is_some() && shown.notes[0].contains("usb0 is used without IPv6"), "{shown}");
 }
 
 #[test]

@@ -10,7 +10,11 @@ use super::plan::{EnginePath, Plan, Purpose, Step, plan, routes, settings, table
 use super::state::{self, Claim, Turn};
 use super::{Setting, Surroundings, Uplink};
 use crate::ip_command::explain;
+use crate::stop::Stop;
 use crate::{Error, Result};
+
+/// Whether this host is a router of IPv4.
+const ROUTER: &str = "ipv4/ip_forward";
 
 /// A plan that is in force. Dropping it takes everything back, and so does the end of the process, in whatever way.
 #[derive(Debug)]
@@ -53,14 +57,15 @@ impl Plumbing {
     /// Makes the changes of a plan, after what dead processes have left is undone. How they are undone is written down before.
     ///
     /// # Errors
-    /// In one line: the step that failed, and why. Everything is as it was then.
-    pub fn lay(plan: Plan) -> Result<Self> {
-        let claim = Claim::take(&plan.device)?;
+    /// In one line: the step that failed, and why; [`Error::Interrupted`] if `stop` is triggered while others keep it waiting. Everything
+    /// is as it was then.
+    pub fn lay(plan: Plan, stop: &Stop) -> Result<Self> {
+        let claim = Claim::take(&plan.device, stop)?;
         state::clean()?;
         // What others have left elsewhere is no reason not to begin.
         let _ = state::forget();
         let janitor = Janitor::start(&claim)?;
-        let turn = Turn::take()?;
+        let turn = Turn::take_before(stop)?;
         let (purpose, device, paths) = (plan.purpose, plan.device, plan.paths);
         let mut plumbing = Self {
             janitor,
@@ -119,7 +124,12 @@ impl Plumbing {
             _ => false,
         };
         steps.extend(plan.steps.iter().filter(is_rule).cloned());
-        self.change(&steps, Standing::Stays)
+        self.change(&steps, Standing::Stays)?;
+        // What the newcomer asks of the others, as a looser filter where it has the same network. One of them may be going at this moment.
+        for step in plan.steps.iter().filter(|step| matches!(step, Step::Set { .. }) && !steps.contains(step)) {
+            let _ = self.change(core::slice::from_ref(step), Standing::Stays);
+        }
+        Ok(())
     }
 
     /// Looks after the janitor: if somebody has killed it, another one is started, so that a sudden end still takes everything back. To be
@@ -160,7 +170,8 @@ impl Plumbing {
     /// As things are now.
     fn plan_anew(&self) -> Result<(Plan, Surroundings)> {
         let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
-        let surroundings = Surroundings::look(&uplinks)?;
+        // Firewalls only lead to notes, which were told in the beginning; to see them takes rights, which are given up by now.
+        let surroundings = Surroundings::look_without_firewalls(&uplinks)?;
         let plan = match self.purpose {
             Purpose::Lending { mtu, port } => lending_plan(&uplinks[0], mtu, port, &surroundings)?,
             _ => plan(&self.device, &self.paths, &surroundings)?,
@@ -168,27 +179,46 @@ impl Plumbing {
         Ok((plan, surroundings))
     }
 
-    /// An uplink is called otherwise now. Its variables are where its new name is, with the values that were set, and are to be restored
-    /// there.
+    /// An uplink is called otherwise now. Its variables are where its new name is, with the values that were set; no rule of ours guards
+    /// that name, so they are restored at once.
     ///
     /// # Errors
-    /// If that cannot be written down.
+    /// If that cannot be written down, or a variable cannot be restored; then it is at the end.
     pub fn note_renamed(&mut self, from: &str, to: &str) -> Result<()> {
-        let moved = |line: &String| {
-            let rest = line.strip_prefix("sysctl ")?;
-            let (family, rest) = rest.split_once("/conf/")?;
-            let rest = rest.strip_prefix(from)?.strip_prefix('/')?;
-            Some(format!("sysctl {family}/conf/{to}/{rest}"))
-        };
-        let moved: Vec<String> = self.undo.iter().filter_map(moved).filter(|line| !self.undo.contains(line)).collect();
+        if self.paths.iter().any(|path| path.uplink.interface == to) {
+            // It has taken the place of another one of ours, and is used as that.
+            return Ok(());
+        }
+        let moved: Vec<String> = self.undo.iter().filter_map(|line| moved(line, from, to)).collect();
+        let new: Vec<String> = moved.iter().filter(|line| !self.undo.contains(line)).cloned().collect();
         let _turn = Turn::take()?;
-        self.undo.extend(moved);
+        // Before the guard goes.
+        self.undo.splice(0..0, new);
+        self.claim.write(&self.undo)?;
+        moved.iter().try_for_each(|line| self.restore(line))?;
+        // Whoever sets them from now on means it.
+        self.undo.retain(|line| !moved.contains(line));
         self.claim.write(&self.undo)
+    }
+
+    /// Undoes a line of a variable as the janitor does at the end: if its value is still ours, and no other engine's too.
+    fn restore(&mut self, line: &str) -> Result<()> {
+        let mut words = line.split(' ').skip(1);
+        let (Some(path), Some(value), Some(original)) = (words.next(), words.next(), words.next()) else {
+            return Ok(());
+        };
+        let is = |path: &str, value: &str| Setting::read(path).is_some_and(|setting| setting.now == value);
+        let is_needed = words.next().is_some_and(|router| is(router, "1"));
+        if !is(path, value) || is_needed || state::others_change(path, &self.device) {
+            return Ok(());
+        }
+        let request = format!("sysctl {path} {original}");
+        self.janitor.request(&request)?.map_err(|message| Error::Command { command: request, message })
     }
 
     /// As [`Self::replace`], for the kernel's own MPTCP. Rules of addresses that no uplink has any more go first.
     fn replace_for_kernel(&mut self, index: usize, uplinks: &[Uplink]) -> Result<()> {
-        let surroundings = Surroundings::look_for_kernel(uplinks)?;
+        let surroundings = Surroundings::look_without_firewalls(uplinks)?;
         let plan = kernel_plan(uplinks, &surroundings)?;
         let wanted: Vec<String> = plan.steps.iter().filter_map(undo_of).collect();
         let is_rule = |line: &&String| line.starts_with("lookup ");
@@ -215,10 +245,17 @@ impl Plumbing {
         &self.paths
     }
 
+    /// Whether a step of that undo was written down. A variable is undone as it was to be when it was first set.
+    fn knows(&self, undo: &str) -> bool {
+        let of_variable = |line: &str| Some(line.strip_prefix("sysctl ")?.split(' ').next()?.to_owned());
+        let variable = of_variable(undo);
+        self.undo.iter().any(|line| line == undo || variable.is_some() && of_variable(line) == variable)
+    }
+
     /// Writes down how `steps` are undone, and does them.
     fn change(&mut self, steps: &[Step], standing: Standing) -> Result<()> {
         for step in steps {
-            if let Some(line) = undo_of(step).filter(|line| !self.undo.contains(line)) {
+            if let Some(line) = undo_of(step).filter(|line| !self.knows(line)) {
                 self.undo.insert(0, line);
             }
         }
@@ -269,6 +306,14 @@ enum Standing {
     Stays,
 }
 
+/// How a variable of the interface `from` is undone that is called `to` now, if the line is of one.
+fn moved(line: &str, from: &str, to: &str) -> Option<String> {
+    let rest = line.strip_prefix("sysctl ")?;
+    let (family, rest) = rest.split_once("/conf/")?;
+    let rest = rest.strip_prefix(from)?.strip_prefix('/')?;
+    Some(format!("sysctl {family}/conf/{to}/{rest}"))
+}
+
 /// How a step is undone, by what its variable is now and was before any of our programs.
 fn undo_of(step: &Step) -> Option<String> {
     let mut step = step.clone();
@@ -277,7 +322,15 @@ fn undo_of(step: &Step) -> Option<String> {
             *original = setting.original;
         }
     }
-    step.undo()
+    let was_no_router = || Setting::read(ROUTER).is_some_and(|setting| setting.now == "0");
+    let line = step.undo()?;
+    // Who makes this host a router later sets it for every interface, and it is to stay then.
+    Some(if is_forwarding(&step) && was_no_router() { format!("{line} {ROUTER}") } else { line })
+}
+
+/// Whether it makes the kernel forward IPv4 that comes from an interface. Of IPv6 there is a variable that nobody but us sets.
+fn is_forwarding(step: &Step) -> bool {
+    matches!(step, Step::Set { path, .. } if path.starts_with("ipv4/conf/") && path.ends_with("/forwarding"))
 }
 
 fn failed(step: &Step, why: &str) -> Error {
@@ -305,4 +358,30 @@ pub fn clean() -> Result<Vec<String>> {
 /// If the process may not.
 pub fn forget() -> Result<usize> {
     state::forget()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_a_renamed_interface_are_those_of_its_name() {
+        assert_eq!(
+            moved("sysctl ipv4/conf/usb1/forwarding 1 0", "usb1", "phone").unwrap(),
+            "sysctl ipv4/conf/phone/forwarding 1 0"
+        );
+        for other in ["sysctl ipv4/conf/usb10/forwarding 1 0", "sysctl mptcp/pm_type 1 0", "filter usb1", "", "sysctl "]
+        {
+            assert_eq!(moved(other, "usb1", "phone"), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn only_forwarding_of_ipv4_is_left_on_for_others() {
+        let set = |path: &str| Step::Set { path: path.into(), value: "1", original: Some("0".into()) };
+        assert!(is_forwarding(&set("ipv4/conf/usb0/forwarding")));
+        for other in ["ipv4/conf/usb0/rp_filter", "ipv6/conf/usb0/force_forwarding", "mptcp/pm_type"] {
+            assert!(!is_forwarding(&set(other)), "{other}");
+        }
+    }
 }

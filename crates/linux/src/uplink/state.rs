@@ -14,11 +14,12 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::{janitor, namespaces};
+use crate::stop::Stop;
 use crate::{Error, Result};
 
 /// On a file system in memory: what it tells is gone after a power failure, as are the changes.
 const FOLDER: &str = "/run/anabranch";
-/// How long the janitor of an earlier process may take.
+/// How long the janitor of an earlier process, or whoever has the turn, may take.
 const PATIENCE_POLLS: u32 = 1500;
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
@@ -38,11 +39,14 @@ impl Claim {
     /// Waits until nobody else has changes for `device`; undoes those that the dead have left.
     ///
     /// # Errors
-    /// If the folder cannot be written to, or another process holds on.
-    pub fn take(device: &str) -> Result<Self> {
+    /// If the folder cannot be written to, another process holds on, or `stop` is triggered.
+    pub fn take(device: &str, stop: &Stop) -> Result<Self> {
         fs::create_dir_all(FOLDER).map_err(unwritable(Path::new(FOLDER)))?;
         let namespace = namespace()?;
         for _ in 0..PATIENCE_POLLS {
+            if stop.is_triggered() {
+                return Err(Error::Interrupted);
+            }
             match Self::attempt(device, &namespace)? {
                 Some(claim) if claim.undo_file().exists() => janitor::undo(&claim)?,
                 Some(claim) => return Ok(claim),
@@ -102,31 +106,59 @@ impl Turn {
     /// Waits for it.
     ///
     /// # Errors
-    /// If the folder cannot be written to.
+    /// If the folder cannot be written to, or another process holds on.
     pub fn take() -> Result<Self> {
-        let path = Path::new(FOLDER).join("lock");
+        Self::take_at(&Path::new(FOLDER).join("lock"), PATIENCE_POLLS, || false)
+    }
+
+    /// As [`Self::take`], but no longer than until `stop` is triggered.
+    ///
+    /// # Errors
+    /// As [`Self::take`], or if it is.
+    pub fn take_before(stop: &Stop) -> Result<Self> {
+        Self::take_at(&Path::new(FOLDER).join("lock"), PATIENCE_POLLS, || stop.is_triggered())
+    }
+
+    fn take_at(path: &Path, polls: u32, is_over: impl Fn() -> bool) -> Result<Self> {
         let mut options = OpenOptions::new();
-        let file = options.append(true).create(true).open(&path).map_err(unwritable(&path))?;
-        loop {
-            match flock(&file, FlockOperation::LockExclusive) {
+        let file = options.append(true).create(true).open(path).map_err(unwritable(path))?;
+        for _ in 0..polls {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Self(file)),
-                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK | Errno::INTR) if is_over() => return Err(Error::Interrupted),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => pause(),
                 Err(errno) => return Err(Error::system(format!("lock {}", path.display()))(errno)),
             }
         }
+        Err(Error::Usage(format!(
+            "another process changes uplinks of this host and does not end: look for it with fuser {}",
+            path.display()
+        )))
     }
 }
 
 /// What a variable was before any of our programs, living or dead, changed it, if one has.
 pub(super) fn original(path: &str) -> Option<String> {
-    let namespace = namespace().ok()?;
-    let mut lines = entries(&namespace, "undo").into_iter().filter_map(|(_, file)| fs::read_to_string(file).ok());
-    lines.find_map(|text| {
-        text.lines().find_map(|line| {
+    changes_of(path).into_iter().next().map(|(_, original)| original)
+}
+
+/// Whether one of our programs has changed a variable for another device than `device`.
+pub(super) fn others_change(path: &str, device: &str) -> bool {
+    changes_of(path).iter().any(|(other, _)| other != device)
+}
+
+/// For which devices a variable was changed, and what each of them takes it back to.
+fn changes_of(path: &str) -> Vec<(String, String)> {
+    let Ok(namespace) = namespace() else { return Vec::new() };
+    let of = |(device, file): (String, PathBuf)| {
+        let text = fs::read_to_string(file).ok()?;
+        let original = text.lines().find_map(|line| {
             let mut words = line.strip_prefix("sysctl ")?.split(' ');
             (words.next() == Some(path)).then(|| words.nth(1).map(str::to_owned))?
-        })
-    })
+        })?;
+        Some((device, original))
+    };
+    entries(&namespace, "undo").into_iter().filter_map(of).collect()
 }
 
 /// Undoes what processes of the calling thread's network namespace have left whose janitors are gone too. Gives their devices.
@@ -220,6 +252,19 @@ mod tests {
     #[test]
     fn the_network_namespace_has_a_number() {
         assert!(namespace().unwrap().parse::<u64>().is_ok());
+    }
+
+    #[test]
+    fn whoever_waits_for_a_turn_can_be_ended_and_does_not_wait_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let held = Turn::take_at(&path, 1, || false).unwrap();
+        assert!(matches!(Turn::take_at(&path, PATIENCE_POLLS, || true), Err(Error::Interrupted)));
+        let error = Turn::take_at(&path, 2, || false).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("fuser {}", path.display())), "{error}");
+        drop(held);
+        // What is free is taken also at the last moment: whoever asks has something to undo.
+        drop(Turn::take_at(&path, 1, || true).unwrap());
     }
 
     #[test]

@@ -44,14 +44,15 @@ impl Surroundings {
     /// If `ip` or `nft` is missing or fails.
     pub fn look(uplinks: &[Uplink]) -> Result<Self> {
         let chains = dropping_chains()?;
-        Ok(Self { dropping_chains: chains, ..Self::look_for_kernel(uplinks)? })
+        Ok(Self { dropping_chains: chains, ..Self::look_without_firewalls(uplinks)? })
     }
 
-    /// As [`Self::look`], without firewalls: for [`super::kernel_plan()`], which translates and forwards nothing.
+    /// As [`Self::look`], without firewalls, so that it needs no rights: for [`super::kernel_plan()`], which translates and forwards
+    /// nothing, and for who has told of them before.
     ///
     /// # Errors
     /// If `ip` is missing or fails.
-    pub fn look_for_kernel(uplinks: &[Uplink]) -> Result<Self> {
+    pub fn look_without_firewalls(uplinks: &[Uplink]) -> Result<Self> {
         let own = [
             "ipv4/conf/all/rp_filter",
             "ipv6/conf/all/forwarding",

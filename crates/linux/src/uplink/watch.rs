@@ -16,6 +16,7 @@ use rustix::time::{
 
 use super::Uplink;
 use super::discover::Listing;
+use crate::mptcp::messages;
 use crate::{Error, Result};
 
 /// Bits of the groups of `rtnetlink(7)`: links, addresses and routes, of IPv4 and IPv6.
@@ -73,6 +74,8 @@ struct Known {
     told: Option<String>,
     /// Whether it cannot be used for another reason by now.
     differs: bool,
+    /// It was down since the last look, or may have been: routes through it are gone then, also if all looks as before.
+    was_down: bool,
 }
 
 impl Known {
@@ -107,6 +110,7 @@ impl Watch {
             index: there(uplink).map(|uplink| uplink.index),
             told: None,
             differs: false,
+            was_down: false,
         });
         let known = known.collect();
         let mut watch = Self { messages, timer, any, armed: None, known, changes: VecDeque::new() };
@@ -157,8 +161,9 @@ impl Watch {
 
     fn compare(&mut self, listing: &Listing, has_settled: bool) {
         for known in &mut self.known {
+            let was_down = core::mem::take(&mut known.was_down);
             match listing.uplink(&known.interface) {
-                Ok(uplink) if known.there.as_ref() == Some(&uplink) => {}
+                Ok(uplink) if known.there.as_ref() == Some(&uplink) && !was_down => {}
                 Ok(uplink) => {
                     (known.there, known.index) = (Some(uplink.clone()), Some(uplink.index));
                     (known.told, known.differs) = (None, false);
@@ -191,17 +196,25 @@ impl Watch {
     }
 
     /// Reads all that the kernel has to say, and whether it was anything.
-    fn has_messages(&self) -> Result<bool> {
+    fn has_messages(&mut self) -> Result<bool> {
         let mut any = false;
         loop {
             let mut octets = [0; 8192];
             match recv(&self.messages, &mut octets, RecvFlags::empty()) {
-                // Too many to keep is a message as well.
-                Ok(_) | Err(Errno::NOBUFS) => any = true,
-                Err(Errno::INTR) => {}
+                Ok((len, _)) => self.note_down(octets.get(..len).unwrap_or_default()),
+                // Too many to keep is a message as well: any of them may have been down.
+                Err(Errno::NOBUFS) => self.known.iter_mut().for_each(|known| known.was_down = true),
+                Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return Ok(any),
                 Err(errno) => return Err(Error::system("hear of changes of interfaces")(errno)),
             }
+            any = true;
+        }
+    }
+
+    fn note_down(&mut self, octets: &[u8]) {
+        for index in down(octets) {
+            self.known.iter_mut().filter(|known| known.index == Some(index)).for_each(|known| known.was_down = true);
         }
     }
 
@@ -224,5 +237,35 @@ impl Watch {
 impl AsFd for Watch {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.any.as_fd()
+    }
+}
+
+/// The numbers of the interfaces that messages tell are down (`rtnetlink(7)`).
+fn down(octets: &[u8]) -> impl Iterator<Item = u32> {
+    const NEW_LINK: u16 = 16;
+    const UP: u32 = 1;
+    messages(octets).filter(|message| message.kind == NEW_LINK).filter_map(|message| {
+        // Family and kind come first.
+        let word = |at: usize| Some(u32::from_ne_bytes(message.body.get(at..at + 4)?.try_into().ok()?));
+        let (index, flags) = (word(4)?, word(8)?);
+        (flags & UP == 0).then_some(index)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_down_is_told_by_its_flags() {
+        let message = |kind: u16, index: u32, flags: u32| {
+            let words = [0, 0, 0, index, flags, 0].map(u32::to_ne_bytes).concat();
+            [&32_u32.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 2], &words].concat()
+        };
+        let all = [message(16, 3, 0x1003), message(16, 4, 0x1002), message(17, 5, 0), message(16, 6, 0)].concat();
+        assert_eq!(down(&all).collect::<Vec<_>>(), [4, 6]);
+        for cut in 0..all.len() {
+            assert!(down(&all[..cut]).count() <= 2);
+        }
     }
 }

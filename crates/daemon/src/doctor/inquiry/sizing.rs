@@ -3,7 +3,9 @@
 use super::super::facts::PathMtu;
 
 /// Sizes that links and tunnels have, octets: Ethernet, PPPoE, GRE, 6in4, IPsec, WireGuard, GTP, and what IPv6 asks of all.
-const SIZES: [u16; 14] = [1500, 1492, 1480, 1472, 1460, 1440, 1420, 1400, 1380, 1360, 1340, 1320, 1300, 1280];
+/// Below that, what a tunnel in a tunnel leaves.
+const SIZES: [u16; 18] =
+    [1500, 1492, 1480, 1472, 1460, 1440, 1420, 1400, 1380, 1360, 1340, 1320, 1300, 1280, 1240, 1200, 1100, 1000];
 /// Every path of IPv6 carries it, and nearly every one of IPv4.
 const FLOOR: u16 = 1280;
 /// What every path of IPv4 is expected to carry.
@@ -118,7 +120,9 @@ mod tests {
             assert_eq!(sizes, expected);
             assert!(packets <= 12, "{packets}");
         }
-        assert_eq!(search(1500, 1000, true, None).0, found(576, 1280, 0));
+        assert_eq!(search(1500, 1250, true, None).0, found(1240, 1280, 0));
+        assert_eq!(search(1500, 1000, true, None).0, found(1000, 1100, 0));
+        assert_eq!(search(1500, 900, true, None).0, found(576, 1000, 0));
         assert_eq!(search(1500, 0, true, None).0, PathMtu::default());
         assert_eq!(search(1500, 0, false, None).0, PathMtu::default());
         assert_eq!(search(1280, 1280, false, None).0, found(1280, 0, 0));

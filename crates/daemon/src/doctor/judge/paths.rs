@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use super::super::facts::{Facts, GatewayState, Inquiry, Reached, ServerFacts, WayFacts};
 use super::{Finding, MACHINE, answered, has_reached, list, machine, unique};
 
+/// Octets that every link of IPv6 carries (RFC 8200 section 5).
+const IPV6_MTU_MIN: u16 = 1280;
 /// Part of unanswered packets above which a path is called lossy, as 1 in so many; one may be chance.
 const LOSSY_ONE_IN: usize = 5;
 
@@ -147,10 +149,24 @@ fn black_holes(facts: &Facts) -> Vec<Finding> {
              connection stalls for a second or two until it has found out",
             list(&servers)
         );
-        let remedy = format!("ip link set {uplink} mtu {carries}");
-        Finding::warning("mtu-black-hole", uplink, text).remedy(remedy)
+        Finding::warning("mtu-black-hole", uplink, text).remedy(smaller_packets(uplink, carries, facts))
     };
     unique(holed.iter().map(|inquiry| inquiry.uplink.as_str())).into_iter().map(finding).collect()
+}
+
+/// How an uplink is told to send packets of so many octets at most. The kernel takes all IPv6 from an interface with a smaller MTU than IPv6
+/// asks of every link.
+fn smaller_packets(uplink: &str, octets: u16, facts: &Facts) -> String {
+    let mut ways = facts.uplinks.iter().filter(|known| known.interface == uplink).flat_map(|known| &known.ways);
+    let has_ipv6 = ways.clone().any(|way| way.address.is_ipv6());
+    if octets >= IPV6_MTU_MIN || !has_ipv6 {
+        return format!("ip link set {uplink} mtu {octets}");
+    }
+    let gateway = ways.find(|way| way.address.is_ipv4()).and_then(|way| way.gateway);
+    let via = gateway.map_or(String::new(), |gateway| format!(" via {gateway}"));
+    format!(
+        "ip route change default{via} dev {uplink} mtu lock {octets} (with the metric that `ip route` shows; for IPv4 alone: an interface with an          MTU below {IPV6_MTU_MIN} has no IPv6)"
+    )
 }
 
 fn lossy(inquiry: &Inquiry) -> Option<Finding> {

@@ -359,6 +359,17 @@ fn black_holes_have_a_remedy() {
     let hole = with(|facts| facts.inquiries[1].mtu = PathMtu { carries: 1400, vanishes: 1420, told: 0 });
     assert_eq!(asked(&hole), ["mtu-black-hole b"]);
     assert_eq!(judge(&hole)[0].remedy.as_deref(), Some("ip link set b mtu 1400"));
+    let narrow = |is_v6: bool| {
+        let facts = with(|facts| {
+            facts.inquiries[1].mtu = PathMtu { carries: 576, vanishes: 1000, told: 0 };
+            let mut way = facts.uplinks[1].ways[0].clone();
+            way.address = "2001:db8::2".parse().unwrap();
+            facts.uplinks[1].ways.extend(is_v6.then_some(way));
+        });
+        judge(&facts)[0].remedy.clone().unwrap()
+    };
+    assert_eq!(narrow(false), "ip link set b mtu 576");
+    assert!(narrow(true).starts_with("ip route change default ") && narrow(true).contains(" dev b mtu lock 576 "));
     let told = with(|facts| facts.inquiries[1].mtu = PathMtu { carries: 1400, vanishes: 0, told: 1400 });
     assert!(asked(&told).is_empty());
 }
