@@ -108,9 +108,10 @@ impl Proxy {
         let session = &mut self.sessions[key];
         let Stage::Exchange(exchange) = &session.stage else { return false };
         let (client_keeps, server_keeps) = exchange.keeps();
+        let keeps = client_keeps && server_keeps && session.server.as_ref().is_some_and(|it| it.is_idle(endpoint, now));
         session.stage = if client_keeps { Stage::Opening } else { Stage::Ending };
         self.timers.set(key, Some(now + if client_keeps { OPENING_MAX } else { FAREWELL_MAX }));
-        if !server_keeps || !client_keeps {
+        if !keeps {
             self.drop_server(key, false, endpoint, now);
         }
         self.note_moved(key, now);

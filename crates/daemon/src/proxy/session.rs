@@ -187,6 +187,12 @@ impl Server {
     pub fn is_open(&self) -> bool {
         !self.finished && !self.shut
     }
+
+    /// Whether it is open and has nothing to say. What came while nobody read was announced then, and will not be again: its end, and octets that
+    /// nobody asked for. An octet that is taken here is lost, so that only a connection that is idle can be used further.
+    pub fn is_idle(&self, endpoint: &mut Endpoint, now: Instant) -> bool {
+        self.is_open() && matches!(endpoint.recv(self.connection, 1, now), Ok(Received::Pending))
+    }
 }
 
 impl Session {

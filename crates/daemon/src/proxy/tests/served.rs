@@ -27,6 +27,16 @@ impl Server {
         self.endpoint.send(self.connection.unwrap(), Payload::Bytes(octets.into()), now).unwrap();
     }
 
+    /// Says as many of `octets` as the engine takes; how many these are.
+    pub fn say_much(&mut self, octets: Vec<u8>, now: Instant) -> usize {
+        self.endpoint.send(self.connection.unwrap(), Payload::Bytes(octets.into()), now).unwrap()
+    }
+
+    /// Ends its stream.
+    pub fn shutdown(&mut self, now: Instant) {
+        self.endpoint.shutdown(self.connection.unwrap(), now).unwrap();
+    }
+
     pub fn read(&mut self, max: usize, now: Instant) -> usize {
         match self.endpoint.recv(self.connection.unwrap(), max, now) {
             Ok(Received::Data(data)) => data.len(),
@@ -41,6 +51,39 @@ impl Server {
 }
 
 impl World {
+    /// Carries what the server has sent to the proxy's engine, of which the proxy does not hear yet.
+    pub fn deliver(&mut self, server: &mut Server) {
+        let now = self.now();
+        while let Some(segment) = server.endpoint.poll_transmit(now) {
+            self.endpoint.handle_segment(segment, now);
+        }
+    }
+
+    /// Gives the client all that comes until nothing more does; whether its stream has ended then.
+    pub fn drain(&mut self, client: &mut TcpStream, server: &mut Server) -> (Vec<u8>, bool) {
+        let (mut all, mut piece, mut idle) = (Vec::new(), [0; 1 << 16], 0);
+        while idle < 5 {
+            self.carry(server);
+            match client.read(&mut piece) {
+                Ok(0) => return (all, true),
+                Ok(len) => {
+                    all.extend_from_slice(&piece[..len]);
+                    idle = 0;
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                    idle += 1;
+                }
+            }
+        }
+        (all, false)
+    }
+
+    /// The only client.
+    pub fn session(&self) -> &Session {
+        self.proxy.sessions.iter().next().unwrap().1
+    }
+
     /// Carries segments between the proxy's engine and the server's until both are silent.
     pub fn carry(&mut self, server: &mut Server) {
         loop {
@@ -89,7 +132,12 @@ impl World {
 
 /// A client that has said `opening` and is connected.
 pub fn connected(opening: &[u8], config: ConnectionConfig) -> (World, Server, TcpStream) {
-    let (mut world, mut server) = (World::with_uplink(), Server::new(config));
+    connected_in(World::with_uplink(), opening, config)
+}
+
+/// The same in a world of one's own.
+pub fn connected_in(mut world: World, opening: &[u8], config: ConnectionConfig) -> (World, Server, TcpStream) {
+    let mut server = Server::new(config);
     let mut client = world.client();
     client.write_all(opening).unwrap();
     for _ in 0..5000 {
