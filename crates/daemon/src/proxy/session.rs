@@ -275,7 +275,9 @@ impl Session {
     fn is_whole(&self) -> bool {
         match &self.stage {
             Stage::Exchange(exchange) => {
-                let request_is_gone = self.to_server.is_empty() || exchange.wants_request();
+                // What is left of a request waits in vain for a server that takes no more.
+                let in_vain = self.server.as_ref().is_none_or(|server| server.shut);
+                let request_is_gone = self.to_server.is_empty() || exchange.wants_request() || in_vain;
                 exchange.is_answered() && self.to_client.is_empty() && request_is_gone
             }
             _ => self.client.is_shut() && self.server.as_ref().is_none_or(|server| server.shut),
@@ -400,7 +402,7 @@ impl Session {
 
     fn server_broke_off(&mut self) -> Result<(), Progress> {
         if let Some(server) = &mut self.server {
-            server.finished = true;
+            (server.finished, server.shut) = (true, true);
         }
         self.server_ended(false)
     }

@@ -1,6 +1,6 @@
 //! Servers that end their streams, break off, or speak without being asked, while the client has not read or said all.
 
-use super::served::{Server, connected, heard};
+use super::served::{Server, connected, connected_in, heard};
 use super::*;
 
 const GET: &[u8] = b"GET http://192.0.2.1/ HTTP/1.1\r\n\r\n";
@@ -49,4 +49,22 @@ fn what_waits_behind_an_answer_does_not_pass_for_the_next_one() {
     assert_eq!(String::from_utf8_lossy(&heard), "");
     server.say(OK, world.now());
     assert!(world.drain(&mut client, &mut server).0.ends_with(b"\r\n\r\nok"));
+}
+
+#[test]
+fn an_upload_that_the_server_broke_off_after_its_answer_is_over() {
+    let world = World::new(|config| config.connection.send_buffer_bytes = 80 << 10).and_uplink();
+    let config = ConnectionConfig { receive_buffer_bytes: 4 << 10, ..ConnectionConfig::default() };
+    let head = b"POST http://192.0.2.1/ HTTP/1.1\r\nContent-Length: 120000\r\n\r\n";
+    let request = [&head[..], &[7; 120_000]].concat();
+    let (mut world, mut server, mut client) = connected_in(world, &request, config);
+    world.carry(&mut server);
+    assert!(!world.session().to_server.is_empty());
+    assert!(matches!(&world.session().stage, Stage::Exchange(exchange) if !exchange.wants_request()));
+    server.say(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n", world.now());
+    world.carry(&mut server);
+    server.abort(world.now());
+    let (answer, ended) = world.drain(&mut client, &mut server);
+    assert!(answer.starts_with(b"HTTP/1.1 413 ") && !ended, "{:?}", String::from_utf8_lossy(&answer));
+    expect_another_connection(GET, &mut world, &mut server, &mut client);
 }

@@ -37,6 +37,11 @@ impl Server {
         self.endpoint.shutdown(self.connection.unwrap(), now).unwrap();
     }
 
+    /// Breaks the connection off.
+    pub fn abort(&mut self, now: Instant) {
+        self.endpoint.abort(self.connection.unwrap(), now).unwrap();
+    }
+
     pub fn read(&mut self, max: usize, now: Instant) -> usize {
         match self.endpoint.recv(self.connection.unwrap(), max, now) {
             Ok(Received::Data(data)) => data.len(),
