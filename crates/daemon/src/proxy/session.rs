@@ -130,7 +130,7 @@ pub enum Progress {
     Again,
     /// It is over.
     Over(End),
-    /// A request of plain HTTP is answered.
+    /// A request of plain HTTP is answered, or the client of a tunnel still sends though its server takes no more and has said all.
     Answered,
     /// A request must be sent again on another connection.
     Retry(Box<Forward>),
@@ -265,8 +265,8 @@ impl Session {
         let down = self.step_down(endpoint, now)?;
         if self.is_whole() {
             return Err(match self.stage {
-                Stage::Exchange(_) => Progress::Answered,
-                _ => Progress::Over(End::Finished),
+                Stage::Tunnel if self.client.is_finished() => Progress::Over(End::Finished),
+                _ => Progress::Answered,
             });
         }
         Ok((up, down))
@@ -313,8 +313,13 @@ impl Session {
                     self.to_server.advance(taken);
                     Ok(taken)
                 }
-                // It takes no more, but may have answered before: whoever uploads hears why.
-                Err(_) if endpoint.readable_bytes(server.connection) > 0 || !self.to_client.is_empty() => {
+                // It takes no more, but may have answered before: whoever uploads hears why. Whoever has all of its stream is not told that it
+                // was broken off: a reset would destroy what the client has not read yet.
+                Err(_)
+                    if server.finished
+                        || endpoint.readable_bytes(server.connection) > 0
+                        || !self.to_client.is_empty() =>
+                {
                     self.to_server = Bytes::new();
                     server.shut = true;
                     Ok(0)
@@ -325,7 +330,7 @@ impl Session {
         let passes_end = matches!(self.stage, Stage::Tunnel);
         if passes_end && self.client.is_finished() && !server.shut {
             server.shut = true;
-            if endpoint.shutdown(server.connection, now).is_err() {
+            if endpoint.shutdown(server.connection, now).is_err() && !server.finished {
                 return self.server_broke_off().map(|()| 0);
             }
         }

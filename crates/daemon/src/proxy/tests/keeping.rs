@@ -1,6 +1,6 @@
 //! Servers that end their streams, break off, or speak without being asked, while the client has not read or said all.
 
-use super::served::{Server, connected, connected_in, heard};
+use super::served::{Server, connected, connected_in, heard, tunnel};
 use super::*;
 
 const GET: &[u8] = b"GET http://192.0.2.1/ HTTP/1.1\r\n\r\n";
@@ -67,4 +67,26 @@ fn an_upload_that_the_server_broke_off_after_its_answer_is_over() {
     let (answer, ended) = world.drain(&mut client, &mut server);
     assert!(answer.starts_with(b"HTTP/1.1 413 ") && !ended, "{:?}", String::from_utf8_lossy(&answer));
     expect_another_connection(GET, &mut world, &mut server, &mut client);
+}
+
+#[test]
+fn a_stream_that_has_arrived_survives_an_upload_that_fails() {
+    let (mut world, mut server, mut client) = tunnel(ConnectionConfig::default());
+    heard(&mut client);
+    assert_eq!(server.say_much(vec![7; 200_000], world.now()), 200_000);
+    server.shutdown(world.now());
+    world.carry(&mut server);
+    assert!(world.session().to_client.is_empty());
+    server.abort(world.now());
+    world.carry(&mut server);
+    for _ in 0..2 {
+        // What is sent after that nobody reads; unread, it would make a reset of the end.
+        client.write_all(b"x").unwrap();
+        world.carry(&mut server);
+    }
+    let (read, ended) = world.drain(&mut client, &mut server);
+    assert_eq!((read.len(), ended, world.clients()), (200_000, true, 1));
+    drop(client);
+    world.pass(Duration::from_secs(1), &mut server);
+    assert_eq!((world.clients(), world.proxy.totals.broken), (0, 0));
 }
