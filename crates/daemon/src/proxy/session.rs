@@ -89,7 +89,7 @@ pub struct Server {
     pub was_download: bool,
     /// Subflows that were told to be backups, or to be none.
     pub told: Told,
-    /// What uplinks had carried of it when it was last looked at.
+    /// What its subflows had carried when it was last looked at.
     pub seen: Seen,
     /// The sum and the number of round-trip times that each of its subflows had measured then.
     pub rtts_seen: SmallVec<[(SubflowId, Duration, u64); 2]>,
