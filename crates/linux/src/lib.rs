@@ -10,6 +10,7 @@
 //! program     `ip`, `nft` and the shell, wherever they are
 //! netns       network namespaces that vanish with the process, even when it is killed
 //! mptcp       the kernel's own Multipath TCP, from outside
+//! descriptors how many the process may have
 //! driver      drives a host over a TUN device
 //! tap         sees every packet of a driver
 //! device_loop moves packets between devices and whatever is inside
@@ -25,6 +26,7 @@ pub mod attachment;
 mod back_to_back;
 pub mod backlog;
 pub mod clock;
+pub mod descriptors;
 pub mod device_loop;
 pub mod driver;
 pub mod engine_options;

@@ -20,6 +20,7 @@ use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, Event
 use units::{Duration, Instant};
 
 use crate::attachment::{Attachment, MTU, forwards};
+use crate::descriptors;
 use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
 use crate::engine_options::EngineOptions;
 use crate::stop::Stop;
@@ -31,6 +32,9 @@ use session::{Progress, Session};
 const SWEEP_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Looks at a connection before it is idle for too long.
 const SWEEPS_PER_IDLE: u64 = 4;
+
+/// Descriptors, since every download keeps a file open; as many as there may be clients of a proxy.
+const DESCRIPTORS: u64 = 20_000;
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
@@ -55,6 +59,7 @@ pub struct ServeOptions {
 /// If the process may not make a TUN device, if the folder cannot be read, or if an address is in use.
 pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> Result<()> {
     let folder = Folder::open(&options.folder)?;
+    descriptors::allow(DESCRIPTORS);
     let mut config =
         ConnectionConfig { mtu: MTU, offload_max_bytes: OFFLOAD_PAYLOAD_MAX, ..ConnectionConfig::default() };
     options.engine.apply(&mut config)?;

@@ -1,23 +1,26 @@
 //! The daemon's end: whoever may open the socket may ask.
 
 use std::fs::{self, Permissions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::time::Duration;
 
+use linux::clock::Clock;
 use linux::stop::Stop;
 use linux::{Error, Result};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use units::{Duration, Instant};
 
 use super::Place;
 use super::message::{Answer, Request};
 
-/// How long somebody who has connected may take for a line.
+/// How long somebody who has connected may take for a line, and for reading the answer: others wait meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long nobody is accepted once that has failed. Descriptors may have run out, and the one who waits would be told of again at once.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// Longest request, octets.
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
@@ -64,9 +67,12 @@ impl Server {
             if !fds[0].revents().is_empty() {
                 return;
             }
-            if let Ok((stream, _)) = self.listener.accept() {
+            match self.listener.accept() {
                 // Who asked is gone, or says nothing: that is their affair.
-                let _ = talk(&stream, &mut answer);
+                Ok((stream, _)) => drop(talk(&stream, &mut answer)),
+                Err(_) => {
+                    let _ = poll(&mut fds[..1], Some(&PAUSE));
+                }
             }
         }
     }
@@ -80,16 +86,86 @@ impl Drop for Server {
 
 fn talk(stream: &UnixStream, answer: &mut impl FnMut(Request) -> Answer) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
-    BufReader::new(stream).take(REQUEST_BYTES_MAX).read_line(&mut line)?;
+    BufReader::new(Hurried::new(stream)).take(REQUEST_BYTES_MAX).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
         Ok(request) => answer(request),
         Err(error) => Answer::Refused(format!("not understood: {error}; is this the same version of anabranch?")),
     };
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
-    let mut stream = stream;
-    stream.write_all(&line)
+    Hurried::new(stream).write_all(&line)
+}
+
+/// A stream on which all together may take [`PATIENCE`]. A limit on each octet alone would let somebody who sends them one by one keep
+/// everybody else waiting for hours.
+struct Hurried<'a> {
+    stream: &'a UnixStream,
+    clock: Clock,
+}
+
+impl<'a> Hurried<'a> {
+    fn new(stream: &'a UnixStream) -> Self {
+        Self { stream, clock: Clock::start() }
+    }
+
+    fn left(&self) -> io::Result<std::time::Duration> {
+        match (Instant::ZERO + PATIENCE).saturating_since(self.clock.now()) {
+            Duration::ZERO => Err(ErrorKind::TimedOut.into()),
+            // The kernel counts in microseconds, and takes none for no limit.
+            left => Ok(std::time::Duration::from(left).max(std::time::Duration::from_millis(1))),
+        }
+    }
+}
+
+impl Read for Hurried<'_> {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(octets)
+    }
+}
+
+impl Write for Hurried<'_> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn who_says_an_octet_at_a_time_keeps_nobody_waiting() {
+        let path = std::env::temp_dir().join(format!("control-dribble-{}.sock", std::process::id()));
+        let server = Server { listener: UnixListener::bind(&path).unwrap(), path: path.clone() };
+        let stop = Stop::new().unwrap();
+        let (done, is_done) = channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(|| server.serve(&stop, |_| Answer::Done(serde_json::json!("here"))));
+            let mut slow = UnixStream::connect(&path).unwrap();
+            slow.write_all(b"x").unwrap();
+            scope.spawn(move || {
+                while is_done.recv_timeout(std::time::Duration::from_millis(200)).is_err() {
+                    let _ = slow.write(b"x");
+                }
+            });
+            let mut other = UnixStream::connect(&path).unwrap();
+            other.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+            other.write_all(b"{\"request\":\"status\"}\n").unwrap();
+            let mut heard = String::new();
+            let read = BufReader::new(other).read_line(&mut heard);
+            stop.handle().unwrap().stop();
+            let _ = done.send(());
+            assert!(heard.contains("here"), "{read:?}: {heard}");
+        });
+    }
 }

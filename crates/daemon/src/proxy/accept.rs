@@ -3,8 +3,9 @@
 use std::io;
 use std::net::{TcpListener, TcpStream};
 
+use linux::descriptors;
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit};
 use transport::Endpoint;
 use units::{Duration, Instant};
 
@@ -40,7 +41,7 @@ impl Accepting {
     pub fn new(listener: TcpListener, clients_max: usize) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         rustix::net::listen(&listener, BACKLOG)?;
-        allow_descriptors(clients_max as u64 + SPARE_DESCRIPTORS);
+        descriptors::allow(clients_max as u64 + SPARE_DESCRIPTORS);
         let allowed =
             getrlimit(Resource::Nofile).current.map_or(u64::MAX, |most| most.saturating_sub(SPARE_DESCRIPTORS));
         let clients_max = clients_max.min(usize::try_from(allowed).unwrap_or(usize::MAX)).max(1);
@@ -66,18 +67,6 @@ impl Accepting {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
-    }
-}
-
-/// Has the operating system allow `wanted` descriptors, or as many as it does.
-fn allow_descriptors(wanted: u64) {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let most = maximum.map(|most| most.max(wanted));
-    // Root may raise even what is allowed at most. Where it is refused, there is room for fewer.
-    if current.is_some_and(|current| current < wanted)
-        && setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).is_err()
-    {
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
 }
 

@@ -4,10 +4,18 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
+use rustix::net::sockopt;
+
 use super::poller::Readiness;
 
 /// Octets that the kernel keeps for a client; it takes twice as many for its own purposes.
 const SEND_BUFFER_BYTES: usize = 256 << 10;
+
+/// How long a client of another host may be silent before the kernel asks whether it is still there, and the time between such questions.
+const ASKED_AFTER: Duration = Duration::from_secs(60);
+const ASKED_EVERY: Duration = Duration::from_secs(15);
+/// Questions without an answer after which it is gone.
+const ASKED_MAX: u32 = 4;
 
 /// A client's socket, with what the kernel last said of it.
 #[derive(Debug)]
@@ -33,9 +41,12 @@ impl Client {
         // The client has gathered its octets, or has not, and so has the server: who is in between does neither.
         stream.set_nodelay(true)?;
         // The kernel would keep megabytes for a client that reads slowly; on the loopback fewer octets are as fast.
-        let _ = rustix::net::sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES);
+        let _ = sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES);
+        if stream.peer_addr().is_ok_and(|peer| !peer.ip().to_canonical().is_loopback()) {
+            ask_now_and_then(&stream)?;
+        }
         // If this program ends before the stream does, in whatever way, the client hears of a reset, not of an end.
-        rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
+        sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
         Ok(Self { stream, readable: true, writable: true, read_ended: false, finished: false, shut: false })
     }
 
@@ -129,7 +140,7 @@ impl Client {
     /// Ends our stream to the client.
     pub fn shutdown(&mut self) {
         if !core::mem::replace(&mut self.shut, true) {
-            let _ = rustix::net::sockopt::set_socket_linger(&self.stream, None);
+            let _ = sockopt::set_socket_linger(&self.stream, None);
             // It fails only if the client is gone, which its socket tells by itself.
             let _ = self.stream.shutdown(Shutdown::Write);
         }
@@ -142,13 +153,21 @@ impl Client {
 
     /// Closes it so that the client hears of a reset.
     pub fn reset(self) {
-        let _ = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
+        let _ = sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
     }
 
     /// Closes it in good order: what was written still arrives.
     pub fn close(self) {
-        let _ = rustix::net::sockopt::set_socket_linger(&self.stream, None);
+        let _ = sockopt::set_socket_linger(&self.stream, None);
     }
+}
+
+/// Another host may be switched off or leave the network without a word, and nothing else would tell while no octet is on its way to it.
+fn ask_now_and_then(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, ASKED_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, ASKED_EVERY)?;
+    Ok(sockopt::set_tcp_keepcnt(stream, ASKED_MAX)?)
 }
 
 #[cfg(test)]
@@ -195,6 +214,16 @@ mod tests {
         assert_eq!((client.read(&mut scratch).unwrap(), client.is_finished()), (None, true));
         while client.write(&[0; 1 << 16]).unwrap() > 0 {}
         assert!(!client.writable);
+    }
+
+    #[test]
+    fn clients_of_other_hosts_are_asked_whether_they_are_there() {
+        let (client, _far) = pair();
+        assert!(!sockopt::socket_keepalive(client.stream()).unwrap(), "who is on this host is told of by the kernel");
+        ask_now_and_then(client.stream()).unwrap();
+        assert!(sockopt::socket_keepalive(client.stream()).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(client.stream()).unwrap(), ASKED_AFTER);
+        assert_eq!(sockopt::tcp_keepcnt(client.stream()).unwrap(), ASKED_MAX);
     }
 
     #[test]

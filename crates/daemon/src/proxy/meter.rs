@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-use transport::ConnectionStats;
+use transport::{ConnectionStats, SubflowId, SubflowStats};
 
 /// What passed over an uplink.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
@@ -24,8 +24,12 @@ pub struct UplinkMeter {
     pub duplicate_bytes: u64,
 }
 
-/// What the subflows of one connection had done when it was last looked at, by uplink.
-pub type Seen = SmallVec<[(IpAddr, UplinkMeter); 2]>;
+/// What each subflow of one connection had done when it was last looked at. By subflow, since the engine forgets those that ended long ago:
+/// what is then missing from a sum over an uplink would hide as much of what others have done meanwhile.
+pub type Seen = SmallVec<[(SubflowId, UplinkMeter); 2]>;
+
+/// What was added, by uplink.
+pub type Added = SmallVec<[(IpAddr, UplinkMeter); 2]>;
 
 /// Meters of all uplinks.
 #[derive(Clone, Debug, Default)]
@@ -61,36 +65,59 @@ impl UplinkMeter {
 
 impl Meters {
     /// Adds what a connection's subflows have done since `seen`, which is then now. Gives what was added.
-    pub fn look(&mut self, stats: &ConnectionStats, seen: &mut Seen) -> Seen {
-        let mut now = Seen::new();
-        for subflow in &stats.subflows {
-            let meter = UplinkMeter {
-                up_bytes: subflow.acked_bytes,
-                down_bytes: subflow.received_bytes,
-                sent_segments: subflow.sent_segments,
-                retransmitted_segments: subflow.retransmitted_segments,
-                timeouts: subflow.timeouts,
-                duplicate_bytes: subflow.duplicate_bytes,
-            };
-            let ip = subflow.local.ip();
-            match now.iter_mut().find(|(known, _)| *known == ip) {
-                Some((_, sum)) => *sum = sum.plus(meter),
-                None => now.push((ip, meter)),
+    pub fn look(&mut self, stats: &ConnectionStats, seen: &mut Seen) -> Added {
+        let now = stats.subflows.iter().map(|subflow| (subflow.id, subflow.local.ip(), meter_of(subflow)));
+        self.take(now, seen)
+    }
+
+    fn take(&mut self, now: impl Iterator<Item = (SubflowId, IpAddr, UplinkMeter)>, seen: &mut Seen) -> Added {
+        let (before, mut added) = (core::mem::take(seen), Added::new());
+        for (id, ip, meter) in now {
+            let known = before.iter().find(|(known, _)| *known == id).map_or(UplinkMeter::default(), |(_, it)| *it);
+            let more = meter.since(known);
+            match added.iter_mut().find(|(known, _)| *known == ip) {
+                Some((_, sum)) => *sum = sum.plus(more),
+                None => added.push((ip, more)),
             }
+            seen.push((id, meter));
         }
-        let before =
-            |ip| seen.iter().find(|(known, _)| *known == ip).map_or(UplinkMeter::default(), |(_, meter)| *meter);
-        let added: Seen = now.iter().map(|(ip, meter)| (*ip, meter.since(before(*ip)))).collect();
-        for (ip, meter) in &added {
+        for (ip, more) in &added {
             let sum = self.0.entry(*ip).or_default();
-            *sum = sum.plus(*meter);
+            *sum = sum.plus(*more);
         }
-        *seen = now;
         added
     }
 
     /// The meter of an address.
     pub fn of(&self, ip: IpAddr) -> UplinkMeter {
         self.0.get(&ip).copied().unwrap_or_default()
+    }
+}
+
+fn meter_of(subflow: &SubflowStats) -> UplinkMeter {
+    UplinkMeter {
+        up_bytes: subflow.acked_bytes,
+        down_bytes: subflow.received_bytes,
+        sent_segments: subflow.sent_segments,
+        retransmitted_segments: subflow.retransmitted_segments,
+        timeouts: subflow.timeouts,
+        duplicate_bytes: subflow.duplicate_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subflow_that_is_forgotten_hides_nothing_of_the_others() {
+        let ip = IpAddr::from([10, 0, 0, 2]);
+        let of = |id, down_bytes| (SubflowId(id), ip, UplinkMeter { down_bytes, ..UplinkMeter::default() });
+        let (mut meters, mut seen) = (Meters::default(), Seen::new());
+        let added = meters.take([of(0, 1000), of(1, 500)].into_iter(), &mut seen);
+        assert_eq!((added[0].1.down_bytes, meters.of(ip).down_bytes), (1500, 1500));
+        let added = meters.take([of(1, 700), of(2, 30)].into_iter(), &mut seen);
+        assert_eq!((added[0].1.down_bytes, meters.of(ip).down_bytes), (230, 1730));
+        assert!(meters.take([of(2, 30)].into_iter(), &mut seen).iter().all(|(_, more)| more.bytes() == 0));
     }
 }

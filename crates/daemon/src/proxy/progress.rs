@@ -103,14 +103,17 @@ impl Proxy {
         false
     }
 
-    /// A request of plain HTTP is answered: the client may send another.
+    /// A request of plain HTTP is answered: the client may send another. Of a tunnel, whose server takes no more, the last octets are.
     fn answered(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
         let session = &mut self.sessions[key];
-        let Stage::Exchange(exchange) = &session.stage else { return false };
-        let (client_keeps, server_keeps) = exchange.keeps();
+        let (client_keeps, server_keeps) = match &session.stage {
+            Stage::Exchange(exchange) => exchange.keeps(),
+            _ => (false, false),
+        };
+        let keeps = client_keeps && server_keeps && session.server.as_ref().is_some_and(|it| it.is_idle(endpoint, now));
         session.stage = if client_keeps { Stage::Opening } else { Stage::Ending };
         self.timers.set(key, Some(now + if client_keeps { OPENING_MAX } else { FAREWELL_MAX }));
-        if !server_keeps || !client_keeps {
+        if !keeps {
             self.drop_server(key, false, endpoint, now);
         }
         self.note_moved(key, now);

@@ -89,7 +89,7 @@ pub struct Server {
     pub was_download: bool,
     /// Subflows that were told to be backups, or to be none.
     pub told: Told,
-    /// What uplinks had carried of it when it was last looked at.
+    /// What its subflows had carried when it was last looked at.
     pub seen: Seen,
     /// The sum and the number of round-trip times that each of its subflows had measured then.
     pub rtts_seen: SmallVec<[(SubflowId, Duration, u64); 2]>,
@@ -130,7 +130,7 @@ pub enum Progress {
     Again,
     /// It is over.
     Over(End),
-    /// A request of plain HTTP is answered.
+    /// A request of plain HTTP is answered, or the client of a tunnel still sends though its server takes no more and has said all.
     Answered,
     /// A request must be sent again on another connection.
     Retry(Box<Forward>),
@@ -186,6 +186,12 @@ impl Server {
     /// Whether another request may go on it.
     pub fn is_open(&self) -> bool {
         !self.finished && !self.shut
+    }
+
+    /// Whether it is open and has nothing to say. What came while nobody read was announced then, and will not be again: its end, and octets that
+    /// nobody asked for. An octet that is taken here is lost, so that only a connection that is idle can be used further.
+    pub fn is_idle(&self, endpoint: &mut Endpoint, now: Instant) -> bool {
+        self.is_open() && matches!(endpoint.recv(self.connection, 1, now), Ok(Received::Pending))
     }
 }
 
@@ -259,8 +265,8 @@ impl Session {
         let down = self.step_down(endpoint, now)?;
         if self.is_whole() {
             return Err(match self.stage {
-                Stage::Exchange(_) => Progress::Answered,
-                _ => Progress::Over(End::Finished),
+                Stage::Tunnel if self.client.is_finished() => Progress::Over(End::Finished),
+                _ => Progress::Answered,
             });
         }
         Ok((up, down))
@@ -269,7 +275,9 @@ impl Session {
     fn is_whole(&self) -> bool {
         match &self.stage {
             Stage::Exchange(exchange) => {
-                let request_is_gone = self.to_server.is_empty() || exchange.wants_request();
+                // What is left of a request waits in vain for a server that takes no more.
+                let in_vain = self.server.as_ref().is_none_or(|server| server.shut);
+                let request_is_gone = self.to_server.is_empty() || exchange.wants_request() || in_vain;
                 exchange.is_answered() && self.to_client.is_empty() && request_is_gone
             }
             _ => self.client.is_shut() && self.server.as_ref().is_none_or(|server| server.shut),
@@ -305,8 +313,13 @@ impl Session {
                     self.to_server.advance(taken);
                     Ok(taken)
                 }
-                // It takes no more, but may have answered before: whoever uploads hears why.
-                Err(_) if endpoint.readable_bytes(server.connection) > 0 || !self.to_client.is_empty() => {
+                // It takes no more, but may have answered before: whoever uploads hears why. Whoever has all of its stream is not told that it
+                // was broken off: a reset would destroy what the client has not read yet.
+                Err(_)
+                    if server.finished
+                        || endpoint.readable_bytes(server.connection) > 0
+                        || !self.to_client.is_empty() =>
+                {
                     self.to_server = Bytes::new();
                     server.shut = true;
                     Ok(0)
@@ -317,7 +330,7 @@ impl Session {
         let passes_end = matches!(self.stage, Stage::Tunnel);
         if passes_end && self.client.is_finished() && !server.shut {
             server.shut = true;
-            if endpoint.shutdown(server.connection, now).is_err() {
+            if endpoint.shutdown(server.connection, now).is_err() && !server.finished {
                 return self.server_broke_off().map(|()| 0);
             }
         }
@@ -394,7 +407,7 @@ impl Session {
 
     fn server_broke_off(&mut self) -> Result<(), Progress> {
         if let Some(server) = &mut self.server {
-            server.finished = true;
+            (server.finished, server.shut) = (true, true);
         }
         self.server_ended(false)
     }

@@ -13,7 +13,9 @@ use super::*;
 
 const UPLINK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 2));
 
+mod keeping;
 mod parting;
+mod served;
 
 struct World {
     proxy: Proxy,
@@ -44,7 +46,11 @@ impl World {
 
     /// With an uplink behind which nobody is.
     fn with_uplink() -> Self {
-        let mut world = Self::new(|_| {});
+        Self::new(|_| {}).and_uplink()
+    }
+
+    fn and_uplink(self) -> Self {
+        let mut world = self;
         let now = world.clock.now();
         world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary }, &mut world.endpoint, now);
         world

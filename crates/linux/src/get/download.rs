@@ -11,7 +11,7 @@ use units::{Duration, Instant};
 use super::attempts::Attempts;
 use super::guard::Guard;
 use super::sink::Sink;
-use crate::http::{Body, Chunked, HEAD_BYTES_MAX, ResponseHead, Url, parse_response_head};
+use crate::http::{Body, Chunked, ContentRange, HEAD_BYTES_MAX, ResponseHead, Url, parse_response_head};
 use crate::{Error, Result};
 
 /// How long the server may take to accept the connection.
@@ -237,6 +237,12 @@ impl<'a> Download<'a> {
                 let _ = self.sink.restart(None);
                 return self.fail(another);
             }
+            // What was kept must not grow by octets that belong nowhere.
+            (206, Some(range), Some(_)) if range.reaches_end() && is_false(range, head.body) => {
+                let (ContentRange { first, last, .. }, whole) = (range, range.complete_len.unwrap_or_default());
+                return self
+                    .fail(format!("the server sends another length than that of {first}-{last} of {whole} bytes"));
+            }
             (206, Some(range), Some((at, _))) if range.first == at && range.reaches_end() => {
                 self.resumed_bytes = at;
                 self.promised_bytes = range.complete_len;
@@ -268,7 +274,10 @@ impl<'a> Download<'a> {
     fn take_body(&mut self, octets: &[u8]) {
         let Phase::Body(remaining) = &mut self.phase else { return };
         let (sink, mut written) = (&mut self.sink, Ok(0));
+        let mut room = self.promised_bytes.map(|whole| whole.saturating_sub(self.resumed_bytes + self.bytes));
+        let mut is_too_long = false;
         let mut write = |octets: &[u8]| {
+            let octets = fitting(octets, &mut room, &mut is_too_long);
             if let Ok(bytes) = &mut written {
                 match sink.write(octets) {
                     Ok(()) => *bytes += octets.len() as u64,
@@ -295,6 +304,7 @@ impl<'a> Download<'a> {
         };
         self.note_written(written, total_bytes);
         match complete {
+            Ok(_) if is_too_long => self.fail(self.broken_off("the server sends more than the rest that it promised,")),
             Ok(true) => self.complete(),
             Ok(false) => {}
             Err(error) => self.fail(error.to_string()),
@@ -307,7 +317,7 @@ impl<'a> Download<'a> {
             Err(error) => return self.end(Err(Error::write(error))),
         }
         let bytes = self.resumed_bytes + self.bytes;
-        (self.observe)(Progress { bytes, total_bytes: left_bytes.map(|left| bytes + left) });
+        (self.observe)(Progress { bytes, total_bytes: left_bytes.map(|left| bytes.saturating_add(left)) });
     }
 
     /// The end of the body has arrived.
@@ -332,7 +342,7 @@ impl<'a> Download<'a> {
         match &self.phase {
             Phase::Connecting => reason.to_owned(),
             Phase::Body(Remaining::Octets(left)) => {
-                format!("{reason} after {} of {} bytes", self.bytes, self.bytes + left)
+                format!("{reason} after {} of {} bytes", self.bytes, self.bytes.saturating_add(*left))
             }
             _ => format!("{reason} after {} bytes", self.bytes),
         }
@@ -447,6 +457,20 @@ impl App for Download<'_> {
             None => false,
         }
     }
+}
+
+/// Whether the length of a body is not that of the part which it is said to be.
+fn is_false(range: ContentRange, body: Body) -> bool {
+    matches!(body, Body::Length(len) if len.checked_sub(1) != Some(range.last - range.first))
+}
+
+/// The octets for which there is room, if it is limited; notes if these are not all.
+fn fitting<'a>(octets: &'a [u8], room: &mut Option<u64>, is_too_long: &mut bool) -> &'a [u8] {
+    let Some(room) = room else { return octets };
+    let len = octets.len().min(usize::try_from(*room).unwrap_or(usize::MAX));
+    *room -= len as u64;
+    *is_too_long |= len < octets.len();
+    &octets[..len]
 }
 
 /// Whether two validators of one kind, both tags or both dates, are of two versions.

@@ -200,12 +200,35 @@ fn parts_that_do_not_fit_are_not_joined() {
             "HTTP/1.1 206 P\r\nETag: \"v2\"\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n456789",
             "another one by now",
         ),
+        (
+            "HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 18446744073709551615\r\n\r\n456789",
+            "10 bytes",
+        ),
         ("HTTP/1.1 416 R\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n", "dropped"),
     ] {
         let folder = Folder::new("unfit");
         download(&folder.output(), true, &broken).result.unwrap_err();
         let error = download(&folder.output(), true, answer).result.unwrap_err();
         assert!(error.contains(why) && !folder.output().exists(), "{error}");
+    }
+}
+
+/// Of a whole of ten octets of which five are here, and come again.
+#[test]
+fn what_was_kept_does_not_grow_by_octets_that_belong_nowhere() {
+    let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
+    let (head, junk) = ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\n", "j".repeat(494));
+    for (answer, kept) in [
+        (format!("{head}Content-Length: 18446744073709551615\r\n\r\n456789{junk}"), "01234"),
+        (format!("{head}Content-Length: 500\r\n\r\n456789{junk}"), "01234"),
+        (format!("{head}\r\n456789{junk}"), "0123456789"),
+        (format!("{head}Transfer-Encoding: chunked\r\n\r\n1f4\r\n456789{junk}\r\n0\r\n\r\n"), "0123456789"),
+    ] {
+        let folder = Folder::new("junk");
+        download(&folder.output(), true, &broken).result.unwrap_err();
+        let error = download(&folder.output(), true, &answer).result.unwrap_err();
+        assert!(error.contains(&format!("{} bytes are kept", kept.len())), "{error}");
+        assert_eq!(fs::read_to_string(folder.0.join("out.part")).unwrap(), kept);
     }
 }
 

@@ -25,6 +25,8 @@ pub struct PartialFile {
     resume_at: u64,
     validator: Option<String>,
     url: String,
+    /// The part was made by this program, now or earlier. One that merely bears the name is somebody else's.
+    is_ours: bool,
 }
 
 impl PartialFile {
@@ -50,11 +52,12 @@ impl PartialFile {
             }
         };
         let len = file.metadata().map_err(Error::file(&part))?.len();
+        let is_ours = len == 0 || fs::symlink_metadata(&version).is_ok();
         let known = fs::read_to_string(&version).unwrap_or_default();
         let validator = known.strip_prefix(&format!("{url}\n")).map(|rest| rest.trim_end().to_owned());
         let validator = validator.filter(|validator| !validator.is_empty() && len > 0);
         let resume_at = len.saturating_sub(1);
-        Ok(Self { file, path: path.into(), part, version, resume_at, validator, url: url.into() })
+        Ok(Self { file, path: path.into(), part, version, resume_at, validator, url: url.into(), is_ours })
     }
 
     /// Where to go on, and the validator of the version that is there.
@@ -66,6 +69,7 @@ impl PartialFile {
     pub fn restart(&mut self, validator: Option<&str>) -> Result<()> {
         let _ = fs::remove_file(&self.version);
         self.cut(0).map_err(Error::file(&self.part))?;
+        self.is_ours = true;
         let Some(validator) = validator else { return Ok(()) };
         let mut version = File::create_new(&self.version).map_err(Error::file(&self.version))?;
         writeln!(version, "{}\n{validator}", self.url).map_err(Error::file(&self.version))
@@ -92,14 +96,16 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Keeps what is there, if it can be gone on with, and says so.
+    /// Keeps what is there, if it can be gone on with, and says so. What is not ours stays, and nothing is said of it.
     pub fn keep(self) -> Option<String> {
         let len = self.file.metadata().map_or(0, |metadata| metadata.len());
         if len > 0 && self.version.exists() && self.file.sync_data().is_ok() {
             return Some(format!("{len} bytes are kept in {}: -C goes on from there", self.part.display()));
         }
-        let _ = fs::remove_file(&self.part);
-        let _ = fs::remove_file(&self.version);
+        if self.is_ours {
+            let _ = fs::remove_file(&self.part);
+            let _ = fs::remove_file(&self.version);
+        }
         None
     }
 }
@@ -176,6 +182,18 @@ mod tests {
         assert_eq!(interrupted(&path, None, b"hel"), None);
         assert_eq!(interrupted(&path, Some("\"v1\""), b""), None);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_only_bears_the_name_stays_until_there_is_an_answer() {
+        let folder = folder("foreign");
+        let (path, part) = (folder.join("out"), folder.join("out.part"));
+        fs::write(&part, "foreign").unwrap();
+        assert_eq!(PartialFile::open(&path, URL).unwrap().keep(), None);
+        assert_eq!(fs::read_to_string(&part).unwrap(), "foreign");
+        assert_eq!(interrupted(&path, None, b"hel"), None);
+        assert!(!part.exists(), "by then it was ours");
         fs::remove_dir_all(folder).unwrap();
     }
 

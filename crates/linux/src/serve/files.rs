@@ -61,12 +61,21 @@ impl Folder {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let file: File = match rustix::fs::openat2(self.root.as_fd(), path, flags, Mode::empty(), resolve) {
             Ok(fd) => fd.into(),
-            Err(Errno::ACCESS | Errno::PERM | Errno::XDEV | Errno::LOOP) => return Err(403),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::NXIO) => return Err(404),
-            Err(_) => return Err(500),
+            Err(error) => return Err(status_of(error)),
         };
         let metadata = file.metadata().map_err(|_| 500_u16)?;
         Ok((file, metadata))
+    }
+}
+
+/// What a client hears of a file that cannot be opened.
+fn status_of(error: Errno) -> u16 {
+    match error {
+        Errno::ACCESS | Errno::PERM | Errno::XDEV | Errno::LOOP => 403,
+        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::NXIO => 404,
+        // There are no descriptors left: others download, and end some time.
+        Errno::MFILE | Errno::NFILE => 503,
+        _ => 500,
     }
 }
 
@@ -102,6 +111,11 @@ mod tests {
         assert_eq!(status(&served, "none"), Some(404));
         assert_eq!(status(&served, "a.txt/b"), Some(404));
         fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn who_comes_when_no_descriptor_is_left_may_come_again() {
+        assert_eq!([Errno::MFILE, Errno::NFILE, Errno::IO].map(status_of), [503, 503, 500]);
     }
 
     #[test]

@@ -1,0 +1,172 @@
+//! A server behind the uplink that says what it is told to say, on an engine of its own.
+
+use transport::{ListenerId, Received};
+use wire::Payload;
+
+use super::*;
+
+const SERVER: &str = "192.0.2.1:80";
+/// For that server.
+pub const REQUEST: &[u8] = b"GET http://192.0.2.1/ HTTP/1.1\r\n\r\n";
+
+/// The server's side.
+pub struct Server {
+    pub endpoint: Endpoint,
+    listener: ListenerId,
+    pub connection: Option<ConnectionId>,
+}
+
+impl Server {
+    pub fn new(config: ConnectionConfig) -> Self {
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 2);
+        let listener = endpoint.listen(SERVER.parse().unwrap(), config).unwrap();
+        Self { endpoint, listener, connection: None }
+    }
+
+    pub fn say(&mut self, octets: &'static [u8], now: Instant) {
+        self.endpoint.send(self.connection.unwrap(), Payload::Bytes(octets.into()), now).unwrap();
+    }
+
+    /// Says as many of `octets` as the engine takes; how many these are.
+    pub fn say_much(&mut self, octets: Vec<u8>, now: Instant) -> usize {
+        self.endpoint.send(self.connection.unwrap(), Payload::Bytes(octets.into()), now).unwrap()
+    }
+
+    /// Ends its stream.
+    pub fn shutdown(&mut self, now: Instant) {
+        self.endpoint.shutdown(self.connection.unwrap(), now).unwrap();
+    }
+
+    /// Breaks the connection off.
+    pub fn abort(&mut self, now: Instant) {
+        self.endpoint.abort(self.connection.unwrap(), now).unwrap();
+    }
+
+    pub fn read(&mut self, max: usize, now: Instant) -> usize {
+        match self.endpoint.recv(self.connection.unwrap(), max, now) {
+            Ok(Received::Data(data)) => data.len(),
+            _ => 0,
+        }
+    }
+
+    /// Whether the proxy has broken the connection off.
+    pub fn is_left(&mut self, now: Instant) -> bool {
+        self.endpoint.send(self.connection.unwrap(), Payload::Bytes(b"x"[..].into()), now).is_err()
+    }
+}
+
+impl World {
+    /// Carries what the server has sent to the proxy's engine, of which the proxy does not hear yet.
+    pub fn deliver(&mut self, server: &mut Server) {
+        let now = self.now();
+        while let Some(segment) = server.endpoint.poll_transmit(now) {
+            self.endpoint.handle_segment(segment, now);
+        }
+    }
+
+    /// Gives the client all that comes until nothing more does; whether its stream has ended then.
+    pub fn drain(&mut self, client: &mut TcpStream, server: &mut Server) -> (Vec<u8>, bool) {
+        let (mut all, mut piece, mut idle) = (Vec::new(), [0; 1 << 16], 0);
+        while idle < 5 {
+            self.carry(server);
+            match client.read(&mut piece) {
+                Ok(0) => return (all, true),
+                Ok(len) => {
+                    all.extend_from_slice(&piece[..len]);
+                    idle = 0;
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                    idle += 1;
+                }
+            }
+        }
+        (all, false)
+    }
+
+    /// The only client.
+    pub fn session(&self) -> &Session {
+        self.proxy.sessions.iter().next().unwrap().1
+    }
+
+    /// Carries segments between the proxy's engine and the server's until both are silent.
+    pub fn carry(&mut self, server: &mut Server) {
+        loop {
+            self.turn();
+            let now = self.now();
+            let mut moved = false;
+            if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+                self.endpoint.handle_timeout(now);
+            }
+            if server.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+                server.endpoint.handle_timeout(now);
+            }
+            while let Some(segment) = self.endpoint.poll_transmit(now) {
+                server.endpoint.handle_segment(segment, now);
+                moved = true;
+            }
+            while let Some(segment) = server.endpoint.poll_transmit(now) {
+                self.endpoint.handle_segment(segment, now);
+                moved = true;
+            }
+            while let Some(event) = self.endpoint.poll_event() {
+                self.proxy.handle_event(&event, &mut self.endpoint, now);
+                moved = true;
+            }
+            while server.endpoint.poll_event().is_some() {}
+            server.connection = server.connection.or_else(|| server.endpoint.accept(server.listener));
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// Lets time pass, in steps that no timer of an engine is surprised by.
+    pub fn pass(&mut self, span: Duration, server: &mut Server) {
+        let until = self.now() + span;
+        while self.now() < until {
+            self.ahead += Duration::from_secs(1).min(until.saturating_since(self.now()));
+            self.carry(server);
+        }
+    }
+
+    pub fn clients(&self) -> usize {
+        self.proxy.sessions.len()
+    }
+}
+
+/// A client that has said `opening` and is connected.
+pub fn connected(opening: &[u8], config: ConnectionConfig) -> (World, Server, TcpStream) {
+    connected_in(World::with_uplink(), opening, config)
+}
+
+/// The same in a world of one's own.
+pub fn connected_in(mut world: World, opening: &[u8], config: ConnectionConfig) -> (World, Server, TcpStream) {
+    let mut server = Server::new(config);
+    let mut client = world.client();
+    client.write_all(opening).unwrap();
+    for _ in 0..5000 {
+        world.carry(&mut server);
+        if server.connection.is_some() && world.clients() == 1 {
+            return (world, server, client);
+        }
+        std::thread::yield_now();
+    }
+    panic!("no connection");
+}
+
+pub fn tunnel(config: ConnectionConfig) -> (World, Server, TcpStream) {
+    connected(&[5, 1, 0, 5, 1, 0, 1, 192, 0, 2, 1, 0, 80], config)
+}
+
+/// All that a client is given now.
+pub fn heard(client: &mut TcpStream) -> Vec<u8> {
+    let (mut all, mut piece) = (Vec::new(), [0; 4096]);
+    while let Ok(len) = client.read(&mut piece) {
+        all.extend_from_slice(&piece[..len]);
+        if len == 0 {
+            break;
+        }
+    }
+    all
+}
