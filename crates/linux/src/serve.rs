@@ -14,6 +14,7 @@ mod virtual_time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use host::{Alone, App, EndpointHost};
 use transport::{ConnectionConfig, ConnectionId, ConnectionStats, Endpoint, Event, ListenerId};
@@ -36,8 +37,11 @@ const SWEEPS_PER_IDLE: u64 = 4;
 /// Descriptors, since every download keeps a file open; as many as there may be clients of a proxy.
 const DESCRIPTORS: u64 = 20_000;
 
+/// Hears of a connection that has ended.
+pub type Ended = Arc<dyn Fn(&ConnectionStats) + Send + Sync>;
+
 /// What to serve, and where.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ServeOptions {
     /// The folder; nothing outside of it is reachable.
     pub folder: PathBuf,
@@ -50,7 +54,7 @@ pub struct ServeOptions {
     /// How the engine is to work.
     pub engine: EngineOptions,
     /// Hears of every connection that has ended.
-    pub ended: Option<fn(&ConnectionStats)>,
+    pub ended: Option<Ended>,
 }
 
 /// Serves until `stop` is triggered. Lines for people, like where to look and what was asked for, go to `say`.
@@ -80,7 +84,7 @@ pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> 
         ));
     }
     let mut server = Server::new(folder, listeners, options.idle_max, say);
-    server.ended = options.ended;
+    server.ended = options.ended.clone();
     let mut driver = Driver::new(tun, MTU)?;
     driver.set_tap(options.engine.tap.clone());
     driver.run(&mut EndpointHost::with_app(endpoint, Alone, server), stop).map(|_| ())
@@ -93,7 +97,7 @@ struct Server<'a> {
     /// Sessions that go on in the next turn of the loop.
     again: BTreeSet<ConnectionId>,
     idle_max: Duration,
-    ended: Option<fn(&ConnectionStats)>,
+    ended: Option<Ended>,
     sweep_at: Instant,
     say: &'a mut dyn FnMut(&str),
 }
@@ -109,7 +113,7 @@ impl App for Server<'_> {
             }
             Event::Readable(id) | Event::Writable(id) | Event::PeerFinished(id) => self.advance(id, endpoint, now),
             Event::Closed { connection, .. } => {
-                if let Some((ended, stats)) = self.ended.zip(endpoint.stats(connection)) {
+                if let Some((ended, stats)) = self.ended.as_ref().zip(endpoint.stats(connection)) {
                     ended(&stats);
                 }
                 self.sessions.remove(&connection);

@@ -1,29 +1,34 @@
 //! `anabranch serve`: a folder over HTTP over Multipath TCP.
 
-use linux::serve::{ServeOptions, serve as serve_folder};
-use linux::stop::Stop;
+use std::io::{self, Write as _};
+use std::sync::Arc;
 
-use transport::ConnectionStats;
+use linux::serve::{Ended, ServeOptions, serve as serve_folder};
+use linux::stop::Stop;
 
 use crate::arguments;
 use crate::commands::engine;
-use crate::console;
 use crate::failure::Failure;
+use crate::outlet::Outlet;
 
 /// Serves until Ctrl-C; the device goes with the process, however it ends.
 pub fn serve(arguments: &arguments::Serve) -> Result<(), Failure> {
     let (engine, tape) = engine::options(&arguments.engine)?;
+    // Whoever reads what is said may pause or go away: neither must stop the service.
+    let mut log = Outlet::to(io::stderr());
+    let _log = log.drained();
+    let results = arguments.json.then(|| Outlet::to(io::stdout()));
+    let _results = results.as_ref().map(Outlet::drained);
     let options = ServeOptions {
         engine,
-        ended: arguments.json.then_some(tell_json),
+        ended: results.map(tell_json),
         folder: arguments.folder.clone(),
         port: arguments.port,
         via: arguments.via.clone(),
         idle_max: arguments.idle,
     };
     let stop = Stop::on_signals()?;
-    // What is said is for people, and a log that nobody reads any more must not end the service.
-    let mut say = |line: &str| drop(console::complain(&format!("{line}\n")));
+    let mut say = |line: &str| drop(log.write_all(format!("{line}\n").as_bytes()));
     let ended = serve_folder(&options, &stop, &mut say);
     drop(options);
     let captured = tape.finish();
@@ -31,8 +36,10 @@ pub fn serve(arguments: &arguments::Serve) -> Result<(), Failure> {
     captured
 }
 
-/// One line for a connection that has ended; that nobody reads it any more must not end the service.
-fn tell_json(connection: &ConnectionStats) {
-    let line = serde_json::to_string(connection).unwrap_or_default();
-    let _ = console::print(&format!("{line}\n"));
+/// One line for a connection that has ended.
+fn tell_json(results: Outlet) -> Ended {
+    Arc::new(move |connection| {
+        let line = serde_json::to_string(connection).unwrap_or_default() + "\n";
+        let _ = results.clone().write_all(line.as_bytes());
+    })
 }
