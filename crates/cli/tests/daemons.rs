@@ -238,3 +238,29 @@ fn a_service_manager_hears_when_all_is_set_up_and_nobody_has_to_read() {
     wait_until("it lends nothing", || String::from_utf8_lossy(&status().stdout).contains("no-uplink"));
     relay.end();
 }
+
+/// Nobody reads the log of `serve`, which has a line for every request: far more than a pipe holds.
+#[test]
+fn a_service_goes_on_while_nobody_reads_its_log() {
+    let Some(bed) = Bed::new("log") else { return };
+    fs::write(bed.path("page"), "hello").unwrap();
+    let mut command = bed.laptop.command(env!("CARGO_BIN_EXE_anabranch")).unwrap();
+    command.arg("serve").arg(bed.state.path()).args(["--via", "10.99.7.2", "--port", "8080"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let server = Running { out: BufReader::new(child.stdout.take().unwrap()), child };
+    let connect = || TcpStream::connect_timeout(&"10.99.7.2:8080".parse().unwrap(), Duration::from_secs(5));
+    wait_until("it serves", || bed.laptop.run(connect).unwrap().is_ok());
+    let mut client = bed.laptop.run(connect).unwrap().unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    for request in 0..8000 {
+        client.write_all(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"hello") {
+            let mut octets = [0; 1000];
+            let len = client.read(&mut octets).unwrap_or_else(|error| panic!("request {request}: {error}"));
+            assert!(len > 0, "request {request}");
+            answer.extend_from_slice(&octets[..len]);
+        }
+    }
+    server.end();
+}
