@@ -42,7 +42,7 @@ impl Nat {
         self.forget_if_idle(inside, now);
         let port = match self.outbound.get(&inside) {
             Some(mapping) => mapping.port,
-            None => self.free_port()?,
+            None => self.free_port(now)?,
         };
         self.outbound.insert(inside, Mapping { port, used_at: now });
         self.inbound.insert(port, inside);
@@ -100,10 +100,14 @@ impl Nat {
     }
 
     /// Ports are not reused soon, so that a new mapping never looks like the old one.
-    fn free_port(&mut self) -> Option<u16> {
+    fn free_port(&mut self, now: Instant) -> Option<u16> {
         for _ in PORT_FIRST..=u16::MAX {
             let port = self.next_port;
             self.next_port = if port == u16::MAX { PORT_FIRST } else { port + 1 };
+            // That of a source that was not heard of again is free, although nobody has forgotten its mapping.
+            if let Some(inside) = self.inbound.get(&port).copied() {
+                self.forget_if_idle(inside, now);
+            }
             if !self.inbound.contains_key(&port) {
                 return Some(port);
             }
@@ -137,6 +141,8 @@ impl Node for Nat {
 
 #[cfg(test)]
 mod tests {
+    use core::net::Ipv4Addr;
+
     use super::*;
     use crate::middlebox::NarrowHop;
     use crate::testing::{CLIENT, Lane, SERVER, segment};
@@ -165,6 +171,16 @@ mod tests {
         let expected =
             [(outside(20_000), SERVER), (outside(20_001), SERVER), (outside(20_000), SERVER), (SERVER, other)];
         assert_eq!(ends, expected);
+    }
+
+    #[test]
+    fn ports_of_the_forgotten_are_free_again() {
+        let mut nat = Nat::new(external(), IDLE);
+        for number in 0..100_000_u64 {
+            // Each is heard of once, a second after the one before.
+            let inside = SocketAddr::new(Ipv4Addr::from_bits(0x0a00_0000 + number as u32).into(), 2000);
+            assert!(nat.translate_out(inside, Instant::from_secs(number)).is_some(), "{number}");
+        }
     }
 
     #[test]
