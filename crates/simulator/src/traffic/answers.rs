@@ -41,6 +41,8 @@ struct Waits {
     took: Vec<Duration>,
     /// Since when what is not there is awaited.
     since: Option<Instant>,
+    /// How long what broke off had been awaited.
+    in_vain: Vec<Duration>,
 }
 
 impl Latencies {
@@ -49,9 +51,18 @@ impl Latencies {
         self.0.borrow().took.clone()
     }
 
-    /// How long what is not there has been awaited at `now`; `None` if nothing is.
-    pub fn awaited(&self, now: Instant) -> Option<Duration> {
-        self.0.borrow().since.map(|since| now.saturating_since(since))
+    /// How long what did not come had been awaited at `now`, or when it broke off.
+    pub fn awaited(&self, now: Instant) -> Vec<Duration> {
+        let waits = self.0.borrow();
+        let still = waits.since.map(|since| now.saturating_since(since));
+        waits.in_vain.iter().copied().chain(still).collect()
+    }
+
+    /// What was awaited will not come.
+    pub(super) fn break_off(&self, now: Instant) {
+        let mut waits = self.0.borrow_mut();
+        let waited = waits.since.take().map(|since| now.saturating_since(since));
+        waits.in_vain.extend(waited);
     }
 
     /// Something is awaited from `now` on.
@@ -129,13 +140,25 @@ mod tests {
         let mut reader = Reader::new(answers, Draw::Constant(2.0), Prng::new(2), ms(10));
         assert_eq!((reader.asks(ms(9)), reader.asks(ms(10)), reader.asks(ms(11))), (false, true, false));
         reader.received(999, ms(40));
-        assert_eq!((reader.next_at(), reader.latencies().awaited(ms(40))), (None, Some(Duration::from_millis(30))));
+        assert_eq!((reader.next_at(), reader.latencies().awaited(ms(40))), (None, vec![Duration::from_millis(30)]));
         reader.received(1000, ms(60));
-        assert_eq!(reader.latencies().awaited(ms(70)), None);
+        assert_eq!(reader.latencies().awaited(ms(70)), []);
         assert_eq!((reader.next_at(), reader.latencies().to_vec()), (Some(ms(2060)), vec![Duration::from_millis(50)]));
         assert!(reader.asks(ms(2060)));
         reader.received(2000, ms(2090));
         assert_eq!(reader.latencies().to_vec().last(), Some(&Duration::from_millis(30)));
+    }
+
+    #[test]
+    fn what_breaks_off_is_remembered() {
+        let (latencies, second) = (Latencies::default(), Instant::from_secs);
+        latencies.begin(second(0));
+        latencies.break_off(second(3));
+        latencies.break_off(second(4));
+        latencies.begin(second(5));
+        assert_eq!(latencies.awaited(second(6)), [Duration::from_secs(3), Duration::from_secs(1)]);
+        latencies.push(Duration::from_secs(2));
+        assert_eq!(latencies.awaited(second(9)), [Duration::from_secs(3)]);
     }
 
     #[test]

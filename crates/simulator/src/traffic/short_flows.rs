@@ -79,6 +79,8 @@ impl ShortFlowSource {
     /// Forgets the flow that is over and waits for the next.
     fn end(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let Some(flow) = self.flow.take() else { return };
+        // It broke off, if it is still awaited.
+        self.latencies.break_off(now);
         flow.writer.connection().into_iter().for_each(|connection| endpoint.release(connection));
         self.report.sent_bytes += flow.writer.written_bytes();
         self.report.faults.extend_from_slice(flow.writer.faults());

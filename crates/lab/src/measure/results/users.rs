@@ -51,7 +51,7 @@ impl From<PlaybackStats> for VideoResults {
     }
 }
 
-/// How long answers or short flows took. One that was not there at the end counts with the time for which it had been awaited, if that
+/// How long answers or short flows took. One that broke off, or was not there at the end, counts with the time for which it had been awaited, if that
 /// was longer than the others took on average: what hangs is not left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyResults {
@@ -75,7 +75,7 @@ impl LatencyResults {
         let mut took_s: Vec<f64> = all.iter().flatten().map(|latency| latency.as_secs_f64()).collect();
         let completed = took_s.len() as u64;
         let mean_s = mean(&took_s).unwrap_or(0.0);
-        let awaited = sources.iter().filter_map(|source| source.awaited(end)).map(Duration::as_secs_f64);
+        let awaited = sources.iter().flat_map(|source| source.awaited(end)).map(Duration::as_secs_f64);
         took_s.extend(awaited.filter(|awaited_s| *awaited_s > mean_s));
         took_s.sort_unstable_by(f64::total_cmp);
         (!sources.is_empty()).then(|| Self { completed, ..Self::of_sorted(&took_s) })
