@@ -233,6 +233,9 @@ pub(crate) fn bytes_mut(octets: &mut Bytes) -> bytes::BytesMut {
 /// Packets made at once: some pages full.
 const MADE_AT_ONCE: usize = 64;
 
+/// Packets kept at most: some megabytes. More come only from who makes packets elsewhere and lets all of them end here.
+const KEPT_MAX: usize = 1 << 16;
+
 /// Memory of packets that reached their end, for those to come: in steady state no packet allocates.
 #[derive(Debug, Default)]
 pub struct PacketPool {
@@ -294,11 +297,18 @@ impl PacketPool {
         match &mut packet.0.content {
             Content::Segment(segment) => {
                 segment.payload = Payload::Empty;
-                self.free.push(packet);
+                keep(&mut self.free, packet);
             }
-            Content::Datagram(_) => self.free_datagrams.push(packet),
+            Content::Datagram(_) => keep(&mut self.free_datagrams, packet),
             Content::Raw(_) => {}
         }
+    }
+}
+
+#[inline]
+fn keep(free: &mut Vec<Packet>, packet: Packet) {
+    if free.len() < KEPT_MAX {
+        free.push(packet);
     }
 }
 
@@ -386,5 +396,13 @@ mod tests {
         pool.recycle(second);
         assert!(pool.segment(|_| false).is_none());
         assert_eq!(pool.free.len(), MADE_AT_ONCE);
+    }
+
+    /// Who makes packets elsewhere, as whoever reads them from a device does, has them all end here.
+    #[test]
+    fn no_more_packets_are_kept_than_are_worth_it() {
+        let mut pool = PacketPool::new();
+        (0..KEPT_MAX + 10).for_each(|_| pool.recycle(packet(100)));
+        assert_eq!(pool.free.len(), KEPT_MAX);
     }
 }

@@ -121,6 +121,10 @@ impl Node for Nat {
         let Some(mut packet) = packet else { return };
         let mut translated = true;
         let is_tcp = packet.edit(|segment| {
+            // The other family needs no translation.
+            if segment.src.is_ipv4() != self.external.is_ipv4() {
+                return;
+            }
             let translation = if segment.dst.ip() == self.external {
                 self.translate_in(segment.dst.port(), now).map(|inside| segment.dst = inside)
             } else {
@@ -181,6 +185,16 @@ mod tests {
             let inside = SocketAddr::new(Ipv4Addr::from_bits(0x0a00_0000 + number as u32).into(), 2000);
             assert!(nat.translate_out(inside, Instant::from_secs(number)).is_some(), "{number}");
         }
+    }
+
+    #[test]
+    fn the_other_family_passes_unchanged() {
+        let mut lane = Lane::new(Nat::new(external(), IDLE));
+        let ends = ["[fd00:1::1]:1000", "[fd00:2::1]:80"].map(|end| end.parse::<SocketAddr>().unwrap());
+        lane.send(between(ends[0], ends[1]), Instant::ZERO);
+        lane.send(between(ends[1], ends[0]), Instant::ZERO);
+        let passed: Vec<_> = lane.segments().iter().map(|segment| (segment.src, segment.dst)).collect();
+        assert_eq!(passed, [(ends[0], ends[1]), (ends[1], ends[0])]);
     }
 
     #[test]
