@@ -110,9 +110,10 @@ impl Ranges {
         match event {
             Event::FullyEstablished(connection) | Event::Readable(connection) => {
                 if let Some((_, rcv_nxt)) = endpoint.data_sequence(*connection) {
-                    let is_new = self.connection.replace(*connection) != Some(*connection);
+                    let is_first = self.keeper.is_none();
+                    self.connection = Some(*connection);
                     self.on_progress(rcv_nxt, now);
-                    if is_new {
+                    if is_first {
                         self.count_relays(all, endpoint, now);
                         // Those that carry data by now hear of it, the others when they begin to.
                         self.unsaid.extend(self.latest().map(Announcement::Range));
@@ -153,7 +154,7 @@ impl Ranges {
         let new: Vec<RelayId> =
             carrying.into_keys().filter(|relay| !keeper.relays().any(|known| known == *relay)).collect();
         for relay in new {
-            // What it must hear first is what all know by the time that it is told.
+            // It hears the range with the repeats, which say what holds by then.
             let _ = keeper.add_relay(now, relay, self.settings.hold_bytes);
         }
         self.collect();
