@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use network::{Link, LossModel, Queue, TwoHosts, Wired};
+use network::{Link, LossModel, Path, Queue, TwoHosts, Wired};
 use simulator::app::Transfer;
 use simulator::traffic::{
     Change, DatagramSizes, Demand, Octets, OnOff, PacedSource, TcpFlow, TcpSink, UdpFlow, UdpSink, UdpSource,
@@ -49,13 +49,19 @@ fn run_tcp(demands: &[(Option<Demand>, &str)], seconds: u64) -> Vec<(u64, u64)> 
 }
 
 fn run_tcp_over(wired: Wired, demands: &[(Option<Demand>, &str)], seconds: u64) -> Vec<(u64, u64)> {
+    let flow = |(demand, congestion): &(Option<Demand>, &str)| (demand.clone(), plain(congestion));
+    run_flows(wired, &demands.iter().map(flow).collect::<Vec<_>>(), seconds)
+}
+
+fn run_flows(wired: Wired, flows: &[(Option<Demand>, ConnectionConfig)], seconds: u64) -> Vec<(u64, u64)> {
     let Wired { network, client, server, paths } = wired;
     let (mut sources, mut sinks) = (host(1), host(2));
     let mut counts: Vec<(Octets, Octets)> = Vec::new();
-    for (number, (demand, congestion)) in demands.iter().enumerate() {
+    for (number, (demand, config)) in flows.iter().enumerate() {
         let remote = SocketAddr::new(paths[0].server, 1000 + number as u16);
-        let flow = tcp_flow((SocketAddr::new(paths[0].client, 0), remote), demand.clone(), congestion);
-        let (source, sink) = (PacedSource::new(flow), TcpSink::new(remote, plain(congestion)));
+        let flow = tcp_flow((SocketAddr::new(paths[0].client, 0), remote), demand.clone(), "newreno");
+        let flow = TcpFlow { config: config.clone(), ..flow };
+        let (source, sink) = (PacedSource::new(flow), TcpSink::new(remote, config.clone()));
         counts.push((source.demanded(), sink.received()));
         (sources, sinks) = (sources.app(source), sinks.app(sink));
     }
@@ -84,8 +90,28 @@ fn demand_beyond_the_link_is_given_up_and_not_sent_later() {
     let changes = [(0, mbps(20)), (10, Rate::ZERO)].map(|(at, rate)| Change { at: Instant::from_secs(at), rate });
     let counts = run_tcp(&[(Some(Demand::steps(changes.to_vec())), "newreno")], 60);
     assert_eq!(counts[0].0, 2_500_000);
-    // At most 10 s of the link, the backlog and a send buffer's worth: far less than what was demanded.
-    assert!(counts[0].1 < 2_500_000 && counts[0].1 > 1_200_000, "{counts:?}");
+    // 10 s of the link are 1.5 MB, headers included; the backlog, the queue and what is under way are less than 150 kB.
+    assert!(counts[0].1 < 1_650_000 && counts[0].1 > 1_200_000, "{counts:?}");
+}
+
+#[test]
+fn a_large_send_buffer_does_not_let_a_flow_fall_further_behind() {
+    let arrived = [64_000, 8 << 20].map(|send_buffer_bytes| {
+        let changes = [(0, mbps(20)), (30, Rate::ZERO)].map(|(at, rate)| Change { at: Instant::from_secs(at), rate });
+        let config = ConnectionConfig { send_buffer_bytes, ..plain("newreno") };
+        run_flows(wired(), &[(Some(Demand::steps(changes.to_vec())), config)], 60)[0].1
+    });
+    // 30 s of the link, headers included, and 150 kB.
+    assert!(arrived.iter().all(|bytes| (4_000_000..4_650_000).contains(bytes)), "{arrived:?}");
+}
+
+#[test]
+fn what_is_demanded_goes_on_while_nothing_can_be_sent() {
+    let path = Path::from(Link::new(mbps(12), Duration::from_millis(20))).down(Instant::from_secs(5)..NEVER);
+    let wired = TwoHosts::new(1).path(path).build();
+    let counts = run_tcp_over(wired, &[(Some(Demand::constant(mbps(10), Instant::ZERO)), "newreno")], 30);
+    assert!((3_750_000 - 13_000..=3_750_000).contains(&counts[0].0), "30 s of 1 Mbit/s: {counts:?}");
+    assert!(counts[0].1 < 700_000, "{counts:?}");
 }
 
 #[test]

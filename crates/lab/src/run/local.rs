@@ -20,7 +20,7 @@ use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawin
 
 /// First port of a relay's flows.
 const PORT_FIRST: u16 = 20_000;
-/// How far a TCP source may fall behind its demand before it gives up what is oldest: as much as a short playback buffer.
+/// How much of its demand waits with a TCP source to be sent, before it gives up what is asked for: as much as a short playback buffer holds.
 const BACKLOG: Duration = Duration::from_millis(500);
 /// The least it may fall behind, so that slow sources still fill segments.
 const BACKLOG_BYTES_MIN: u64 = 16_000;

@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, ListenerId, Received};
-use units::{Instant, Prng};
+use units::{Duration, Instant, Prng};
 
 use super::datagrams::mixed_packet_bytes;
 use super::writer::Writer;
@@ -16,6 +16,8 @@ const WRITE_BYTES: u64 = 1400;
 const HEADERS_BYTES: u16 = 40;
 /// Octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;
+/// How often a source that is behind its demand looks whether it may write: what a connection sends of its buffer is no event.
+const LOOK_AFTER: Duration = Duration::from_millis(10);
 
 /// A TCP flow.
 #[derive(Clone, Debug)]
@@ -28,8 +30,7 @@ pub struct TcpFlow {
     pub config: ConnectionConfig,
     /// Octets in time; `None` for as many as the connection takes.
     pub demand: Option<Demand>,
-    /// Most octets that wait for the connection to take them. What is demanded beyond is never sent: a live source does not
-    /// fall behind for ever.
+    /// Most octets that wait to be sent. What is demanded beyond is never sent: a live source does not fall behind for ever.
     pub backlog_bytes: u64,
     /// When it connects.
     pub start: Instant,
@@ -45,6 +46,8 @@ pub struct PacedSource {
     /// Octets demanded and not given up.
     due_bytes: u64,
     given_up_bytes: u64,
+    /// More was due, when it last looked, than may wait.
+    is_behind: bool,
     demanded: Octets,
     mix: Option<Mix>,
 }
@@ -66,7 +69,16 @@ impl PacedSource {
     /// A source of `flow`.
     pub fn new(flow: TcpFlow) -> Self {
         let (writer, demanded) = (Writer::default(), Octets::default());
-        Self { flow, writer, now: Instant::ZERO, due_bytes: 0, given_up_bytes: 0, demanded, mix: None }
+        Self {
+            flow,
+            writer,
+            now: Instant::ZERO,
+            due_bytes: 0,
+            given_up_bytes: 0,
+            is_behind: false,
+            demanded,
+            mix: None,
+        }
     }
 
     /// Writes so much at once that IP packets without TCP options have 44 octets (50 %), 576 (25 %) and 1500 (25 %):
@@ -93,18 +105,21 @@ impl PacedSource {
         }
         if !self.stopped() {
             self.now = now.min(self.flow.stop);
-            self.count_demand();
+            self.count_demand(endpoint);
         }
         self.write(endpoint, now);
     }
 
-    fn count_demand(&mut self) {
+    /// What is due: all that was demanded, but for what came while as much waited as may.
+    fn count_demand(&mut self, endpoint: &Endpoint) {
         let Some(demand) = &mut self.flow.demand else { return };
         let demanded = demand.bytes_until(self.now);
         self.demanded.set(demanded);
-        let most = self.writer.written_bytes() + self.flow.backlog_bytes;
+        let unsent_bytes = self.writer.connection().and_then(|connection| endpoint.unsent_bytes(connection)).unwrap_or(0);
+        let most = self.writer.written_bytes() - unsent_bytes + self.flow.backlog_bytes;
         self.due_bytes = demanded - self.given_up_bytes;
-        if self.due_bytes > most {
+        self.is_behind = self.due_bytes > most;
+        if self.is_behind {
             self.given_up_bytes += self.due_bytes - most;
             self.due_bytes = most;
         }
@@ -149,10 +164,10 @@ impl App for PacedSource {
             return Some(self.flow.start);
         }
         let demand = self.flow.demand.as_ref().filter(|_| !self.stopped())?;
-        // While the connection takes nothing the backlog grows, and nothing has to be done about it.
         let next_write = self.mix.as_ref().map_or(self.writer.written_bytes() + WRITE_BYTES, |mix| mix.end_bytes);
-        let wanted = if self.writer.is_ready() { next_write } else { u64::MAX };
-        let next = demand.next_event(wanted.saturating_add(self.given_up_bytes))?;
+        let next = demand.next_event(next_write.saturating_add(self.given_up_bytes))?;
+        // Nothing is written, but what is demanded goes on.
+        let next = if self.is_behind || !self.writer.is_ready() { self.now + LOOK_AFTER } else { next };
         Some(next.min(self.flow.stop))
     }
 

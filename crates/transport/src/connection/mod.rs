@@ -351,6 +351,12 @@ impl Connection {
         self.subflows.get(id).map(|subflow| subflow.tcb.payload_max())
     }
 
+    /// Octets of the application that were not sent yet, on whatever subflow they wait.
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        let bound: u64 = self.subflows.iter().map(|subflow| subflow.tcb.unsent_bytes()).sum();
+        self.sender.buffer.end().since(self.sender.next) + bound
+    }
+
     /// What subflow `id` has given and not given, if there is such a subflow.
     pub(crate) fn hearing(&self, id: SubflowId) -> Option<Hearing> {
         let tcb = &self.subflows.get(id)?.tcb;

@@ -80,6 +80,12 @@ impl Endpoint {
         self.get(connection)?.payload_max(subflow)
     }
 
+    /// Octets that the application handed over and that were not sent yet, neither by the connection nor by a subflow that was given them;
+    /// `None` for an unknown handle. For owners who look often, and want no more.
+    pub fn unsent_bytes(&self, connection: ConnectionId) -> Option<u64> {
+        Some(self.get(connection)?.unsent_bytes())
+    }
+
     /// What a subflow has given and not given. Costs a look at every piece that waits.
     pub fn hearing(&self, connection: ConnectionId, subflow: SubflowId) -> Option<Hearing> {
         self.get(connection)?.hearing(subflow)
