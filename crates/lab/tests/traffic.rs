@@ -242,3 +242,22 @@ fn an_owner_s_flow_may_begin_at_nothing() {
         );
     }
 }
+
+#[test]
+fn what_is_lost_beside_one_relay_does_not_hang_on_what_another_one_has() {
+    let owner = "relays[1].local=[{ kind = \"udp\", rate = \"1 Mbit/s\" }]";
+    let lossy = "relays[1].cellular.loss.mean=20 %";
+    let received = |more: &str| {
+        let results = results(&["workload.kind=none", owner, lossy, more]);
+        results.relays[1].local_received_bytes
+    };
+    let alone = received("duration=30 s");
+    let others = [
+        "relays[0].cellular.duplicate=10 %",
+        "relays[0].swallows={ from = \"60 s\" }",
+        "relays[0].local=[{ kind = \"tcp\" }]",
+        "cooperation.relays=fast-ack",
+    ];
+    assert_eq!(others.map(received), [alone; 4]);
+    assert_ne!(received("seed=2"), alone);
+}

@@ -28,6 +28,8 @@ pub struct MediumId(u32);
 #[derive(Default)]
 pub struct Network {
     seed: u64,
+    /// What the elements that are added now belong to, and how many of it there are already.
+    part: Option<(String, usize)>,
     vertices: Vec<Vertex>,
     media: Vec<Shared>,
     /// Of those vertices that have any, by [`Vertex::clock`].
@@ -139,6 +141,12 @@ impl Network {
         Self { seed, ..Self::default() }
     }
 
+    /// Elements that are added from now on belong to the part of this name: their randomness hangs on it and on their order within it, and on
+    /// nothing else that the network has. Without parts it hangs on all that was added before.
+    pub fn begin_part(&mut self, name: impl Into<String>) {
+        self.part = Some((name.into(), 0));
+    }
+
     /// Adds a link.
     pub fn add_link(&mut self, mut link: Link) -> VertexId {
         link.seed(self.next_prng());
@@ -220,8 +228,12 @@ impl Network {
         id
     }
 
-    fn next_prng(&self) -> Prng {
-        Prng::fork(self.seed, &format!("vertex {}", self.vertices.len()))
+    fn next_prng(&mut self) -> Prng {
+        let Some((part, number)) = &mut self.part else {
+            return Prng::fork(self.seed, &format!("vertex {}", self.vertices.len()));
+        };
+        *number += 1;
+        Prng::fork(self.seed, &format!("{part}, element {number}"))
     }
 }
 
@@ -579,6 +591,24 @@ mod tests {
         assert_eq!(network.backlog(first), Amount { packets: 2, bytes: 2000 });
         assert_eq!(run(&mut network), [(22_000, server), (23_000, server)]);
         assert_eq!(network.counters(second).left, Amount { packets: 2, bytes: 2000 });
+    }
+
+    #[test]
+    fn what_a_part_loses_hangs_on_its_name_alone() {
+        let arrived = |name: &str, others: usize| {
+            let mut network = Network::new(1);
+            network.begin_part("others");
+            (0..others).for_each(|_| drop(network.add_link(link())));
+            network.begin_part(name);
+            let lossy = network.add_link(link().loss(LossModel::uniform(0.5)));
+            let (client, server) = (network.add_port(), network.add_port());
+            network.connect(client.vertex(), lossy);
+            network.connect(lossy, server.vertex());
+            (0..50).for_each(|_| network.send(client, packet(1000), Instant::ZERO));
+            run(&mut network).into_iter().map(|(at, _)| at).collect::<Vec<_>>()
+        };
+        assert_eq!(arrived("this", 0), arrived("this", 3));
+        assert_ne!(arrived("this", 0), arrived("that", 0));
     }
 
     /// The link serves one packet, and none may wait.

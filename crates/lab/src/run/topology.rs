@@ -57,39 +57,46 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses, relay_hosts: boo
     let backbone = network.add_router();
     network.connect(source.vertex(), backbone);
     network.add_host_route(backbone, addresses.source, source.vertex());
+    network.begin_part("bottleneck");
     let core = match &scenario.bottleneck {
         Some(link) => add_core(&mut network, scenario, link, backbone)?,
         None => backbone,
     };
+    network.begin_part("cell");
     let cell = radio::add_cell(&mut network, scenario, addresses)?;
+    network.begin_part("wlan");
     let wlan = radio::add_wlan(&mut network, scenario, addresses)?;
+    network.begin_part("attacker");
     let attacker = Attacker::of(scenario).map(|attacker| network.add_medium(Box::new(attacker)));
     let mut relays = Vec::new();
-    for index in 0..scenario.relays.len() {
+    for (index, relay) in scenario.relays.iter().enumerate() {
+        network.begin_part(format!("cellular hop of {}", relay.name));
         let cellular = match &cell {
             Some(cell) => cell.hop(&network, index),
             None => links::cellular(&mut network, scenario, index)?,
         };
+        network.begin_part(format!("wifi hop of {}", relay.name));
         let wifi = match &wlan {
             _ if scenario.cooperation.relays == RelayMode::MultiHomed => Hop::none(&mut network),
             Some(wlan) => wlan.hop(&network, index),
             None => links::wifi(&mut network, scenario, index)?,
         };
-        let wlan_delay = scenario.relays[index].wlan_delay.map_or(Duration::ZERO, |Text(delay)| delay);
+        network.begin_part(format!("relay {}", relay.name));
+        let wlan_delay = relay.wlan_delay.map_or(Duration::ZERO, |Text(delay)| delay);
         let between = [
             attacker.map(|id| Between {
                 id,
                 towards_source: Attacker::gate(index, true),
                 towards_destination: Attacker::gate(index, false),
             }),
-            add_swallower(&mut network, &scenario.relays[index]),
+            add_swallower(&mut network, relay),
         ];
         let hops = RelayHops { cellular, wifi, between: between.into_iter().flatten().collect(), wlan_delay };
         let mut builder = Builder { network: &mut network, addresses, backbone, core, destination };
         let plan = Plan {
             on_the_way: is_on_the_way(scenario) || relay_hosts && has_relays(scenario),
             converses: relays_converse(scenario),
-            has_local: !scenario.relays[index].local.is_empty(),
+            has_local: !relay.local.is_empty(),
         };
         relays.push(builder.wire_relay(index, hops, plan));
     }
