@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-use transport::{ConnectionStats, SubflowStats};
+use transport::{ConnectionStats, SubflowId, SubflowStats};
 use units::{Duration, Instant};
 
 use super::{PathCounters, Sender};
@@ -120,17 +120,18 @@ impl Recorder {
         &mut self.series.subflows[position]
     }
 
-    /// The series, and what each subflow did until the end of the run after `duration_s`.
+    /// The series, and what each subflow did until the end of the run after `duration_s`. `senders` are the source's views
+    /// of the destination's subflows.
     pub fn finish(
         self,
         destination: &ConnectionStats,
-        sender: impl Fn(&SubflowStats) -> Option<Sender>,
+        senders: &BTreeMap<SubflowId, Sender>,
         counters: &[PathCounters],
         duration_s: f64,
     ) -> (Series, Vec<SubflowResults>) {
         let arrived_bytes: u64 = destination.subflows.iter().map(|subflow| subflow.received_bytes).sum();
         let results = |subflow: &SubflowStats| {
-            let sender = sender(subflow).unwrap_or_default();
+            let sender = senders.get(&subflow.id).copied().unwrap_or_default();
             let path = self.paths.of(subflow).and_then(|path| counters.get(path)).copied().unwrap_or_default();
             SubflowResults {
                 id: subflow.id.0,

@@ -1,10 +1,10 @@
 //! From what was measured to results.
 
 use simulator::Source;
+use transport::ConnectionStats;
 use transport::error::CloseReason;
-use transport::{ConnectionStats, SubflowStats};
 
-use super::stage::{DESTINATION, Ending, Recorders, SOURCE, Stage};
+use super::stage::{DESTINATION, Ending, Recorders, Stage};
 use crate::measure::integrity::Delivery;
 use crate::measure::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
@@ -27,14 +27,15 @@ pub(super) fn assemble(
     recorders: Recorders,
     backend: &str,
 ) -> (Results, Faults, Delivery) {
-    let (at_source, at_destination) = (stage.stats(SOURCE), stage.stats(DESTINATION));
+    let seen_off = stage.stats(DESTINATION);
     let delivery = delivery(drawn, source, stage);
-    let given_up = given_up(drawn, stage, &at_destination);
-    let mut totals = totals(drawn, &delivery, stage, &at_source, &at_destination);
+    let given_up = given_up(drawn, stage, &seen_off);
+    let mut totals = totals(drawn, &delivery, stage);
     totals.completed &= given_up.is_none();
-    let sender = |subflow: &SubflowStats| stage.sender(&at_source, subflow);
+    let Ending { senders, counters, .. } = &stage.ending;
+    let destination = with_states_of(stage.ending.destination.clone(), &seen_off);
     let (mut series, subflows) =
-        recorders.connection.finish(&at_destination, sender, &stage.ending.counters, stage.ended_at.as_secs_f64());
+        recorders.connection.finish(&destination, senders, counters, stage.ended_at.as_secs_f64());
     let selection = stage.journal.selection();
     let chosen = chosen(drawn, selection.as_ref());
     let in_cell = |relay: &Relay| drawn.cell.as_ref().map(|_| relay.distance_m().unwrap_or(DEFAULT_DISTANCE_M));
@@ -72,13 +73,18 @@ fn chosen(scenario: &Scenario, selection: Option<&SelectionResults>) -> Vec<bool
     relays.map(|(index, relay)| ever(&relay.name).unwrap_or_else(|| active.contains(&index))).collect()
 }
 
-fn totals(
-    scenario: &Scenario,
-    delivery: &Delivery,
-    stage: &Stage,
-    at_source: &ConnectionStats,
-    at_destination: &ConnectionStats,
-) -> Totals {
+/// What subflows did until the run's end, and how they were seen off.
+fn with_states_of(mut at_end: ConnectionStats, seen_off: &ConnectionStats) -> ConnectionStats {
+    for subflow in &mut at_end.subflows {
+        if let Some(later) = seen_off.subflows.iter().find(|later| later.id == subflow.id) {
+            subflow.state = later.state;
+        }
+    }
+    at_end
+}
+
+fn totals(scenario: &Scenario, delivery: &Delivery, stage: &Stage) -> Totals {
+    let Ending { source: at_source, destination: at_destination, .. } = &stage.ending;
     let delivered = stage.delivered.borrow();
     let kernel = stage.kernel_source.as_ref();
     let written_bytes = kernel.map_or(at_source.written_bytes, |kernel| kernel.written_bytes());
@@ -92,7 +98,7 @@ fn totals(
         reinjected_bytes: stage.kernel_source.is_none().then_some(at_source.reinjected_bytes),
         duplicate_bytes: at_destination.duplicate_bytes,
         out_of_order_peak_bytes: at_destination.out_of_order_peak_bytes,
-        control: stage.control(),
+        control: stage.ending.control,
         video: VideoResults::of(delivered.screens.iter().map(|screen| screen.stats(stage.ended_at))),
         answers: LatencyResults::of(&delivered.latencies, stage.ended_at),
         ..Totals::default()
