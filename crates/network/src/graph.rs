@@ -598,7 +598,9 @@ mod tests {
         let arrived = |name: &str, others: usize| {
             let mut network = Network::new(1);
             network.begin_part("others");
-            (0..others).for_each(|_| drop(network.add_link(link())));
+            for _ in 0..others {
+                network.add_link(link());
+            }
             network.begin_part(name);
             let lossy = network.add_link(link().loss(LossModel::uniform(0.5)));
             let (client, server) = (network.add_port(), network.add_port());

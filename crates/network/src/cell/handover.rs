@@ -34,8 +34,9 @@ impl Handovers {
         super::ttis(self.interruption)
     }
 
-    /// A handover that somebody asked for.
+    /// A handover that somebody asked for, instead of one that was asked for and has not begun.
     pub(crate) fn ask(&mut self, ue: usize, site: usize) {
+        self.planned.retain(|(tti, asked, _)| (*tti, *asked) != (AT_ONCE, ue));
         self.planned.push((AT_ONCE, ue, site));
     }
 

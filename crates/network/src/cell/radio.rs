@@ -306,6 +306,8 @@ impl Radio {
     pub(crate) fn hand_over(&mut self, ue: usize, channel: Channel, away_until: u64, next: u64) {
         let (from, to) = (self.channels[ue].site, channel.site);
         self.channels[ue] = channel;
+        // Blocks that the old site sent go again from the new one, and are judged by what it hears of the UE.
+        self.channels[ue].report(ue, next, &mut self.air);
         self.away_until[ue] = away_until;
         self.eligible[ue] = self.away_until[ue];
         self.touch(ue);

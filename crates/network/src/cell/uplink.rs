@@ -27,7 +27,10 @@ impl Uplink {
     }
 
     pub(crate) fn enter(&mut self, ue: usize, packet: Packet, now: Instant, out: &mut MediumOutput) {
-        self.process(ue, Some(packet), now, out);
+        if let Err(packet) = self.links[ue].take(packet, now) {
+            out.discard(Gate(ue as u16 + 1), packet, DropCause::QueueFull);
+        }
+        self.plan(ue);
     }
 
     /// The start of the TTI at which something leaves next.
@@ -38,14 +41,15 @@ impl Uplink {
     /// Lets everything out that is due.
     pub(crate) fn advance(&mut self, now: Instant, out: &mut MediumOutput) {
         while let Some((_, ue)) = self.due.first().filter(|(at, _)| *at <= now) {
-            self.process(ue, None, now, out);
+            self.links[ue].process(None, now, &mut self.output);
+            self.output.take_forwarded().for_each(|packet| out.forward(Gate(0), packet));
+            self.output.take_dropped().for_each(|(packet, cause)| out.discard(Gate(ue as u16 + 1), packet, cause));
+            self.plan(ue);
         }
     }
 
-    fn process(&mut self, ue: usize, packet: Option<Packet>, now: Instant, out: &mut MediumOutput) {
-        self.links[ue].process(packet, now, &mut self.output);
-        self.output.take_forwarded().for_each(|packet| out.forward(Gate(0), packet));
-        self.output.take_dropped().for_each(|(packet, cause)| out.discard(Gate(ue as u16 + 1), packet, cause));
+    /// What is due in the middle of a TTI leaves when the next one begins.
+    fn plan(&mut self, ue: usize) {
         let due = self.links[ue].next_wakeup().map(|at| Instant::from_nanos(tti_from(at) * TTI.as_nanos()));
         self.due.set(ue, due);
     }

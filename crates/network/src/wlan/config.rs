@@ -20,9 +20,9 @@ pub struct WlanConfig {
     pub contention_window_min: u32,
     /// Largest contention window.
     pub contention_window_max: u32,
-    /// Attempts at a frame without RTS, before it is dropped (dot11ShortRetryLimit).
+    /// Attempts at a frame that no CTS answers or that needs none, before it is dropped (dot11ShortRetryLimit, IEEE 802.11-2016 section 10.3.3).
     pub short_retry_limit: u32,
-    /// Attempts at a frame with RTS, before it is dropped (dot11LongRetryLimit).
+    /// Attempts at a frame after a CTS, before it is dropped (dot11LongRetryLimit).
     pub long_retry_limit: u32,
     /// Share of frames that noise destroys, besides collisions.
     pub frame_error: Probability,

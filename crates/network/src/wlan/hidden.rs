@@ -327,7 +327,10 @@ impl Wlan {
         let back = |kind| What::Begins(Transmission { from: frame.to, to: frame.from, kind });
         match (frame.kind, arrived) {
             (Kind::Request, true) => ether.plan(now + SIFS, back(Kind::Clear)),
-            (Kind::Clear, true) => ether.plan(now + SIFS, back(Kind::Data)),
+            (Kind::Clear, true) => {
+                self.stations[usize::from(frame.to)].cleared = true;
+                ether.plan(now + SIFS, back(Kind::Data));
+            }
             (Kind::Data, true) => {
                 self.hand_over(frame, out);
                 ether.plan(now + SIFS, back(Kind::Ack));

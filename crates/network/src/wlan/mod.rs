@@ -226,9 +226,16 @@ impl Wlan {
         let rate = self.config.data_rate;
         let frame = &self.stations[usize::from(sender)].frames[0];
         let (to, data) = (frame.to, rate.data(frame.wire_len) + self.config.propagation);
-        let reserve = if self.uses_rts(sender) { rate.rts() + SIFS + rate.cts() + SIFS } else { Duration::ZERO };
+        let present = self.stations[to.index()].present;
+        let uses_rts = self.uses_rts(sender);
+        if uses_rts && !present {
+            let ends = began + rate.rts() + self.config.propagation;
+            return Exchange { outcome: Outcome::Destroyed, began, ends, idle_from: ends };
+        }
+        self.stations[usize::from(sender)].cleared = uses_rts;
+        let reserve = if uses_rts { rate.rts() + SIFS + rate.cts() + SIFS } else { Duration::ZERO };
         let ends = began + reserve + data;
-        let heard = self.stations[to.index()].present && !self.prng.chance(self.config.frame_error.value());
+        let heard = present && !self.prng.chance(self.config.frame_error.value());
         match heard {
             true => {
                 let idle_from = ends + SIFS + rate.ack() + self.config.propagation;
@@ -309,11 +316,19 @@ impl Wlan {
 
     /// After an attempt that failed: another one, or none any more (10.3.3).
     fn retry(&mut self, sender: u16, out: &mut MediumOutput) {
-        let limit = if self.uses_rts(sender) { self.config.long_retry_limit } else { self.config.short_retry_limit };
         let station = &mut self.stations[usize::from(sender)];
         station.counters.attempts += 1;
-        station.retries += 1;
-        if station.retries < limit && station.present {
+        let tries_again = match core::mem::take(&mut station.cleared) {
+            true => {
+                (station.retries, station.long_retries) = (0, station.long_retries + 1);
+                station.long_retries < self.config.long_retry_limit
+            }
+            false => {
+                station.retries += 1;
+                station.retries < self.config.short_retry_limit
+            }
+        };
+        if tries_again && station.present {
             let doubled = 2 * station.contention_window + 1;
             station.contention_window = doubled.min(self.config.contention_window_max);
             station.backoff_slots = draw(&mut self.prng, station.contention_window);
@@ -330,7 +345,7 @@ impl Wlan {
     /// The frame in front is a new one; a backoff follows every frame, whether or not there is another (10.3.4.3).
     fn next_frame(&mut self, sender: u16) {
         let station = &mut self.stations[usize::from(sender)];
-        station.retries = 0;
+        (station.retries, station.long_retries, station.cleared) = (0, 0, false);
         station.contention_window = self.config.contention_window_min;
         station.backoff_slots = draw(&mut self.prng, station.contention_window);
     }

@@ -56,8 +56,12 @@ pub(super) struct Station {
     pub contention_window: u32,
     /// Slots left, counted from when the channel was last found idle for long enough.
     pub backoff_slots: u32,
-    /// Failed attempts at the frame in front.
+    /// Attempts at the frame in front that failed since its receiver last answered an RTS.
     pub retries: u32,
+    /// Attempts at it that failed although a CTS had come.
+    pub long_retries: u32,
+    /// A CTS came in the present attempt.
+    pub cleared: bool,
     /// From when on idle slots count.
     pub counts_from: Instant,
     pub counters: StationCounters,
@@ -72,6 +76,8 @@ impl Station {
             contention_window,
             backoff_slots: 0,
             retries: 0,
+            long_retries: 0,
+            cleared: false,
             counts_from: Instant::ZERO,
             counters: StationCounters::default(),
         }

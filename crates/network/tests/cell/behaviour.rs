@@ -215,6 +215,37 @@ fn the_uplink_has_a_rate_and_a_delay() {
 }
 
 #[test]
+fn what_leaves_the_uplink_leaves_with_a_tti_whatever_enters() {
+    let mut rig = Rig::new(CellConfig::default());
+    rig.send_up(0, 1222, Instant::from_micros(300));
+    rig.run(Instant::from_micros(9_500), false);
+    rig.send_up(0, 1222, Instant::from_micros(9_500));
+    rig.run(Instant::from_secs(1), false);
+    // The first is through after 9.3 ms, the second after 18.5 ms.
+    let expected = [10, 19].map(|ms| (Instant::from_millis(ms), None, 1250));
+    assert_eq!(rig.arrived, expected);
+}
+
+#[test]
+fn who_is_out_of_range_takes_no_turn_of_a_round() {
+    let first_ttis = |far_has_data: bool| {
+        let (ues, scheduler) = (at_m(&[500.0, 200_000.0]), "round-robin".into());
+        let mut rig = Rig::new(CellConfig { ues, scheduler, radio: without_fading(), ..CellConfig::default() });
+        for _ in 0..60 {
+            rig.send(0, PAYLOAD, Instant::ZERO);
+            if far_has_data {
+                rig.send(1, PAYLOAD, Instant::ZERO);
+            }
+        }
+        rig.run(Instant::from_millis(6), false);
+        rig.arrived
+    };
+    let alone = first_ttis(false);
+    assert!(alone.len() > 3);
+    assert_eq!(first_ttis(true), alone);
+}
+
+#[test]
 fn queues_are_limited_and_strangers_refused() {
     let rlc = RlcConfig { queue: Queue::packets(20), ..RlcConfig::default() };
     let mut rig = Rig::new(CellConfig { rlc, ..CellConfig::default() });
@@ -288,6 +319,17 @@ fn nothing_is_sent_to_a_ue_that_changes_sites() {
         assert!(rig.arrived.iter().any(|(at, ..)| at.as_millis() >= 1053), "seed {seed}");
         rig.assert_balanced();
     }
+}
+
+#[test]
+fn the_latest_of_two_commands_counts() {
+    let mut rig = Rig::new(two_sites(UeConfig::at(Place::flat(900.0, 0.0))));
+    rig.with_cell(Instant::from_millis(5), |cell| {
+        cell.hand_over(UeId(0), 1).unwrap();
+        cell.hand_over(UeId(0), 0).unwrap();
+    });
+    rig.saturate(60, Instant::from_millis(100));
+    assert_eq!(rig.cell().ue(UeId(0)).site, 0);
 }
 
 #[test]

@@ -179,6 +179,28 @@ fn a_station_that_leaves_takes_its_queue_along() {
     assert_eq!(rig.arrived.len(), 2);
 }
 
+/// IEEE 802.11-2016 section 10.3.3: what no CTS answers counts against the short limit, and what fails after one against the long limit.
+#[test]
+fn requests_have_seven_attempts_and_frames_after_an_answer_four() {
+    for hidden in [vec![], vec![(StationId(1), StationId(2))]] {
+        let outcome = |is_present: bool, frame_error: f64| {
+            let frame_error = Probability::new(frame_error).unwrap();
+            let config = WlanConfig { rts_threshold_bytes: 1000, frame_error, hidden: hidden.clone(), ..config(3) };
+            let mut rig = Rig::new(config, 1);
+            if !is_present {
+                rig.network.with_medium(rig.wlan, us(0), |wlan: &mut Wlan| wlan.leave(StationId(0)));
+            }
+            rig.send(1, 0, us(1000));
+            rig.run(us(1_000_000), |_, _, _| {});
+            let counters = rig.wlan().counters(StationId(1));
+            (counters.attempts, counters.given_up, counters.airtime.as_micros() / counters.attempts)
+        };
+        // A request takes 28 us; all of an exchange but the acknowledgement 28 + 16 + 28 + 16 + 240.
+        assert_eq!(outcome(false, 0.0), (7, 1, 28), "{hidden:?}");
+        assert_eq!(outcome(true, 0.999_999), (4, 1, 328), "{hidden:?}");
+    }
+}
+
 #[test]
 fn long_frames_collide_with_their_request_only() {
     let run = |rts_threshold_bytes| {

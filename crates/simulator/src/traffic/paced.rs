@@ -115,7 +115,8 @@ impl PacedSource {
         let Some(demand) = &mut self.flow.demand else { return };
         let demanded = demand.bytes_until(self.now);
         self.demanded.set(demanded);
-        let unsent_bytes = self.writer.connection().and_then(|connection| endpoint.unsent_bytes(connection)).unwrap_or(0);
+        let unsent_bytes =
+            self.writer.connection().and_then(|connection| endpoint.unsent_bytes(connection)).unwrap_or(0);
         let most = self.writer.written_bytes() - unsent_bytes + self.flow.backlog_bytes;
         self.due_bytes = demanded - self.given_up_bytes;
         self.is_behind = self.due_bytes > most;

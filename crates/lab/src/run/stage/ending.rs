@@ -33,7 +33,8 @@ impl Stage {
     /// The run ends here: nothing that comes later counts.
     pub(super) fn end(&mut self) {
         let (source, destination) = (self.stats(SOURCE), self.stats(DESTINATION));
-        let senders = destination.subflows.iter().filter_map(|subflow| Some((subflow.id, self.sender(&source, subflow)?)));
+        let senders =
+            destination.subflows.iter().filter_map(|subflow| Some((subflow.id, self.sender(&source, subflow)?)));
         let locals = || self.relays.iter().map(|relay| &relay.local);
         self.ending = Ending {
             senders: senders.collect(),

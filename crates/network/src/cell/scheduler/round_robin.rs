@@ -3,10 +3,28 @@
 use super::{Candidates, Grants, ResourceScheduler};
 
 /// See the module.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RoundRobin {
+    /// Those that can receive now.
+    reached: Vec<u16>,
     /// The UE after which the next TTI begins.
     after: u16,
+}
+
+impl RoundRobin {
+    /// Those out of range get no turn. If nobody can receive all get one, and the cell asks them again when that has changed.
+    fn look_for_reached(&mut self, candidates: &mut Candidates<'_>) {
+        self.reached.clear();
+        for index in 0..candidates.ues().len() {
+            let ue = candidates.ues()[index];
+            if candidates.wideband_bytes(ue) > 0 {
+                self.reached.push(ue);
+            }
+        }
+        if self.reached.is_empty() {
+            self.reached.extend_from_slice(candidates.ues());
+        }
+    }
 }
 
 impl ResourceScheduler for RoundRobin {
@@ -15,7 +33,8 @@ impl ResourceScheduler for RoundRobin {
     }
 
     fn share(&mut self, candidates: &mut Candidates<'_>, grants: &mut Grants) {
-        let ues = candidates.ues();
+        self.look_for_reached(candidates);
+        let ues = &self.reached;
         let free = grants.free();
         let groups_each = (free.len() / ues.len()).max(1);
         let begin = ues.partition_point(|ue| *ue <= self.after) % ues.len();
