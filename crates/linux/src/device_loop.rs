@@ -132,6 +132,7 @@ impl DeviceLoop {
                 let Some(packet) = device.read().map_err(Error::system("read from a TUN device"))? else { break };
                 let octets = packet.take();
                 let now = clock.now().min(until);
+                self.note_lateness(inside.next_event(), now);
                 goes_on = inside.advance(now);
                 if !goes_on {
                     break;

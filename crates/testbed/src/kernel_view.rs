@@ -113,6 +113,10 @@ fn is_controlled_by(line: &str, controller: &str) -> bool {
 fn subflow(line: &str) -> Option<(SocketAddr, Sender)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let destination = words.get(4)?.parse().ok()?;
+    // One that is at its end is listed without its numbers: those that were told last count.
+    if !line.contains(" cwnd:") {
+        return None;
+    }
     let value = |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix(':'));
     let number = |name: &str| value(name).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
     let span = |text: &str| text.parse::<f64>().ok().map(|ms| units::Duration::from_secs_f64(ms / 1000.0));
@@ -146,6 +150,7 @@ mod tests {
         assert_eq!((sender.data_packets, sender.retransmitted_packets, sender.retransmitted_bytes), (88, 3, 4200));
         assert!(subflow("LISTEN 0 1 10.1.0.1:40000 0.0.0.0:*").is_none());
         assert!(subflow("").is_none());
+        assert!(subflow("FIN-WAIT-2 0 0 10.1.0.1:40000 10.5.1.2:49152").is_none(), "without numbers");
     }
 
     #[test]

@@ -148,3 +148,21 @@ fn a_nat_of_the_kernel_s_side() {
     judge(&engine, id, &stream, Outcome::Mptcp);
     assert_eq!(engine.stats(id).subflows[0].remote.ip().to_string(), "10.1.0.254");
 }
+
+#[test]
+fn what_a_nat_does_not_let_in_was_not_delivered() {
+    let Some(rig) = Rig::new(&["delay = '2 ms'\nmiddleboxes = [{ nat = { idle_timeout = '60 s' } }]"]) else {
+        return;
+    };
+    // A SYN each, which nobody refuses, and less than the second after which it goes again.
+    let call = "for i in $(seq 20); do timeout 0.4 bash -c '> /dev/tcp/10.1.0.254/7' & done; wait; true";
+    let status = rig.host(1).command("bash").unwrap().args(["-c", call]).status().unwrap();
+    assert!(status.success());
+    let counters = rig.finish();
+    let line = counters.lines().find(|line| line.contains("-b -> ")).unwrap_or_else(|| panic!("{counters}"));
+    // Link, from, arrow, to; then sent and delivered with their units, and packets.
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let bytes = |at: usize| words[at].parse::<f64>().unwrap() * if words[at + 1] == "kB" { 1000.0 } else { 1.0 };
+    assert_eq!(words[words.len() - 1], "20", "{counters}");
+    assert!(bytes(4) - bytes(6) >= 20.0 * 50.0, "{counters}");
+}

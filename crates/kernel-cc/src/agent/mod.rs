@@ -24,7 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::{Duration, Instant};
 
 use crate::clock::{now, wall};
-use crate::{Controller, Error, tell};
+use crate::{Controller, Error, PathId, Told, tell};
 use callers::Callers;
 use paths::Paths;
 
@@ -97,7 +97,8 @@ impl Work {
         let mut paused_until = Instant::ZERO;
         loop {
             let is_paused = paused_until > now();
-            let deadline = [is_paused.then_some(paused_until), self.callers.poll_timeout()].into_iter().flatten().min();
+            let pause = is_paused.then_some(paused_until);
+            let deadline = [pause, self.callers.poll_timeout(), self.paths.next_expiry()].into_iter().flatten().min();
             let ready = match self.wait(listener, stopped, is_paused, deadline) {
                 Ok(ready) => ready,
                 Err(error) => return self.note(format!("wait for callers: {error}")),
@@ -106,13 +107,12 @@ impl Work {
                 return;
             }
             for word in self.callers.hear(&ready.callers) {
-                let Some((path, what)) = self.paths.hear(&word, now()) else { continue };
-                match tell(&self.controller, path, what, wall(self.paths.holds())) {
-                    Ok(()) => {}
-                    // It has ended meanwhile, or something else controls it.
-                    Err(Error::NoConnection { .. }) => self.paths.forget(path),
-                    Err(error) => self.note(error.to_string()),
+                if let Some((path, what)) = self.paths.hear(&word, now()) {
+                    self.tell(path, what);
                 }
+            }
+            while let Some((path, what)) = self.paths.expire(now()) {
+                self.tell(path, what);
             }
             if ready.is_called {
                 if let Err(error) = self.callers.admit(listener, now()) {
@@ -122,6 +122,15 @@ impl Work {
             }
             self.callers.handle_timeout(now());
             lock(&self.known).control = self.callers.stats();
+        }
+    }
+
+    fn tell(&mut self, path: PathId, what: Told) {
+        match tell(&self.controller, path, what, wall(self.paths.holds())) {
+            Ok(()) => {}
+            // It has ended meanwhile, or something else controls it.
+            Err(Error::NoConnection { .. }) => self.paths.forget(path),
+            Err(error) => self.note(error.to_string()),
         }
     }
 

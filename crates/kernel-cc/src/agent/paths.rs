@@ -31,6 +31,8 @@ struct Known {
     sharing: Option<SharingState>,
     way: Option<Delay>,
     heard_at: Instant,
+    /// Until when the kernel believes rightly that somebody competes.
+    competes_until: Option<Instant>,
 }
 
 impl Paths {
@@ -56,7 +58,8 @@ impl Paths {
             ToSource::Load { load, .. } => {
                 let period = self.sharing_period?;
                 let sharing = &mut self.known(path, now).sharing;
-                sharing.get_or_insert_with(|| SharingState::new(period)).on_signal(now, &load.by(THE_RELAY))
+                let sharing = sharing.get_or_insert_with(|| SharingState::new(period));
+                sharing.on_signal(now, &load.by(THE_RELAY))
             }
             ToSource::Delay { delay, .. } => {
                 let way = &mut self.compares.then(|| self.known(path, now))?.way;
@@ -68,6 +71,19 @@ impl Paths {
             }
         };
         is_news.then(|| (path, self.told(path, now)))
+    }
+
+    /// When [`Self::expire`] has something next.
+    pub fn next_expiry(&self) -> Option<Instant> {
+        self.paths.values().filter_map(|known| known.competes_until).min()
+    }
+
+    /// A path whose flows nobody tells of any more, and what the kernel is to know of it now: what it was told together with the delay would hold
+    /// for as long as that.
+    pub fn expire(&mut self, now: Instant) -> Option<(PathId, Told)> {
+        let has_expired = |known: &Known| known.competes_until.is_some_and(|until| until <= now);
+        let path = *self.paths.iter().find(|(_, known)| has_expired(known))?.0;
+        Some((path, self.told(path, now)))
     }
 
     /// Its connection is no more.
@@ -85,13 +101,15 @@ impl Paths {
             let oldest = self.paths.iter().min_by_key(|(_, known)| known.heard_at).map(|(path, _)| *path);
             oldest.and_then(|oldest| self.paths.remove(&oldest));
         }
-        let known = self.paths.entry(path).or_insert(Known { sharing: None, way: None, heard_at: now });
+        let known =
+            self.paths.entry(path).or_insert(Known { sharing: None, way: None, heard_at: now, competes_until: None });
         known.heard_at = now;
         known
     }
 
-    fn told(&self, path: PathId, now: Instant) -> Told {
-        let Some(known) = self.paths.get(&path) else { return Told::default() };
+    fn told(&mut self, path: PathId, now: Instant) -> Told {
+        let Some(known) = self.paths.get_mut(&path) else { return Told::default() };
+        known.competes_until = known.sharing.as_ref().and_then(|sharing| sharing.next_expiry(now));
         Told {
             competition: known.sharing.as_ref().and_then(|sharing| sharing.current(THE_RELAY, now)),
             way: known.way.map(|way| way.delay).filter(|way| !way.is_zero()).map(wall),

@@ -212,6 +212,25 @@ fn loads_and_delays_of_a_path_are_told_together() {
     assert_eq!(paths.hear(&delay(1, 50), at(111)).unwrap().1.competition, None, "all is new");
 }
 
+/// The delay holds for three of the longer period, what competes for three of its own.
+#[test]
+fn a_load_that_nobody_renews_is_taken_back() {
+    let adapting = AdaptingSettings { acc: Settings::default(), period: Duration::from_secs(60) };
+    let slow = SourceSettings { adapting: Some(adapting), ..settings(PERIOD) };
+    let mut paths = Paths::new(&slow, true);
+    let at = Instant::from_secs;
+    paths.hear(&load(1, 5.0), at(100)).unwrap();
+    assert!(paths.hear(&delay(1, 30), at(101)).unwrap().1.competition.is_some());
+    assert_eq!((paths.holds(), paths.next_expiry()), (Duration::from_secs(180), Some(at(106))));
+    assert_eq!(paths.expire(at(105)), None);
+    let way = Some(std::time::Duration::from_millis(30));
+    let left = Told { competition: None, way };
+    assert_eq!(paths.expire(at(106)), Some((PathId { token: 5, address_id: 1 }, left)));
+    assert_eq!((paths.expire(at(106)), paths.next_expiry()), (None, None), "once");
+    assert!(paths.hear(&load(2, 5.0), at(107)).unwrap().1.competition.is_some());
+    assert_eq!(paths.next_expiry(), Some(at(113)));
+}
+
 #[test]
 fn what_has_no_use_is_not_told() {
     let at = Instant::from_secs(1);

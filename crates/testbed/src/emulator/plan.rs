@@ -78,7 +78,7 @@ impl LinkPlan {
     }
 
     /// Both networks of the link, as text.
-    fn networks(&self) -> [String; 2] {
+    pub(super) fn networks(&self) -> [String; 2] {
         let v4 = Ipv4Addr::from_bits(self.ends[0].v4.to_bits() & (u32::MAX << (32 - V4_LINK_BITS)));
         let v6 = Ipv6Addr::from_bits(self.ends[0].v6.to_bits() & (u128::MAX << (128 - V6_LINK_BITS)));
         [format!("{v4}/{V4_LINK_BITS}"), format!("{v6}/{V6_LINK_BITS}")]

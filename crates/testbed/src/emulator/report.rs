@@ -54,9 +54,9 @@ impl Emulation {
     fn way_counters(&self, passed: &Passed<'_>) -> String {
         let sent = self.between.network.counters(passed.first()).entered;
         let mut delivered = self.between.network.counters(passed.way[passed.way.len() - 1]).left;
-        for too_large in passed.behind.iter().map(|vertex| self.between.network.counters(*vertex).dropped_total()) {
-            delivered.packets -= too_large.packets;
-            delivered.bytes -= too_large.bytes;
+        for dropped in passed.behind.iter().map(|vertex| self.between.network.counters(*vertex).dropped_total()) {
+            delivered.packets = delivered.packets.saturating_sub(dropped.packets);
+            delivered.bytes = delivered.bytes.saturating_sub(dropped.bytes);
         }
         let dropped = |causes: &[DropCause]| -> u64 {
             passed.all().flat_map(|vertex| causes.iter().map(move |cause| self.dropped(vertex, *cause))).sum()
@@ -78,7 +78,7 @@ impl Emulation {
     }
 }
 
-/// What the packets of one direction of a link pass, in order: where narrow hops drop them, and the link itself.
+/// What the packets of one direction of a link pass, in order: where narrow hops and NATs drop them, and the link itself.
 struct Passed<'a> {
     before: &'a [VertexId],
     way: &'a [VertexId],

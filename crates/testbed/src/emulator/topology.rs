@@ -17,6 +17,7 @@
 //! outages = [{ from = "5 s", until = "8 s" }]
 //! ```
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
@@ -170,7 +171,24 @@ impl Topology {
         self.links.iter().enumerate().try_for_each(|(index, link)| {
             self.check_link(link)
                 .map_err(|problem| format!("link {} ({}): {problem}", index + 1, link.between.join(" - ")))
-        })
+        })?;
+        self.check_networks()
+    }
+
+    /// Hosts send by network: of two links with one of them, the second would carry nothing.
+    fn check_networks(&self) -> Result<(), String> {
+        let mut known = BTreeMap::new();
+        for (index, plan) in super::plan::links(self).iter().enumerate() {
+            let [network, _] = plan.networks();
+            if let Some(other) = known.insert(network.clone(), index) {
+                let [one, two] =
+                    [other, index].map(|index| format!("{} ({})", index + 1, self.links[index].between.join(" - ")));
+                return Err(format!(
+                    "links {one} and {two} have one network, {network}: give one of them other `addresses`"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn check_link(&self, link: &LinkSpec) -> Result<(), String> {
@@ -320,6 +338,13 @@ mod tests {
             let error = link(fields).unwrap_err();
             assert!(expected.iter().all(|part| error.contains(part)), "{fields}: {error}");
         }
+        let between = "[[link]]\nbetween = ['a', 'b']\n";
+        let same = format!("{HOSTS}{between}{between}addresses = ['10.1.0.5', '10.1.1.5']");
+        let error = Topology::parse(&same).unwrap_err();
+        assert_eq!(
+            error,
+            "links 1 (a - b) and 2 (a - b) have one network, 10.1.0.0/23: give one of them other `addresses`"
+        );
         let error = Topology::parse(&format!("{HOSTS}[[link]]\nbetween = ['a', 'c']")).unwrap_err();
         assert!(error.contains("no host \"c\""), "{error}");
         let error = Topology::parse(&format!("{HOSTS}[[link]]\nbetween = ['a', 'b', 'a']")).unwrap_err();

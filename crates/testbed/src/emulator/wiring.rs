@@ -26,7 +26,8 @@ pub struct WiredLink {
     pub up: Vec<VertexId>,
     /// What leads from the second host to the first.
     pub down: Vec<VertexId>,
-    /// What drops packets that are too large: of those up before they come to the link, of those down behind it.
+    /// What drops packets beside the link: of those up, that are too large, before they come to it; of those down behind it, NATs too, which
+    /// let in what belongs to a connection from inside.
     pub entries: [Vec<VertexId>; 2],
     /// Cuts it and heals it.
     pub switch: Switch,
@@ -62,7 +63,7 @@ struct Ways {
     down: Vec<VertexId>,
     /// Next to the first host, seen by both directions.
     shared: Vec<Stop>,
-    /// Those of them that are narrow up, and down.
+    /// Those of them that drop packets on the way up, and down.
     entries: [Vec<VertexId>; 2],
 }
 
@@ -175,7 +176,9 @@ fn add_middlebox(network: &mut Network, spec: &Middlebox, plan: &LinkPlan, ways:
             }
         }
         Deed::Nat(nat) => {
-            ways.shared.push(network.add_node(Box::new(Nat::new(plan.external(), nat.idle_timeout))).into());
+            let nat = network.add_node(Box::new(Nat::new(plan.external(), nat.idle_timeout)));
+            ways.shared.push(nat.into());
+            ways.entries[1].push(nat);
         }
         Deed::Strip(_) | Deed::Split(_) | Deed::Merge(_) | Deed::ShiftDsn(_) => {}
     }
