@@ -56,17 +56,19 @@ fn a_hysteresis_that_is_never_reached_keeps_a_relay_where_it_was() {
 }
 
 #[test]
-fn relays_that_do_not_hear_each_other_lose_half_of_the_channel() {
-    let [all_hear, some_do_not] =
-        [&[][..], &["wlan.hidden=[[\"relay-1\", \"relay-2\"]]"]].map(|overrides| run_text(CHANNEL, overrides));
+fn of_relays_that_do_not_hear_each_other_one_starves() {
     let smaller_share =
         |results: &Results| results.subflows.iter().map(|subflow| subflow.share_ratio).fold(1.0, f64::min);
-    assert_eq!(all_hear.totals.retransmitted_packets, 0);
-    assert!(smaller_share(&all_hear) > 0.45, "{:?}", all_hear.subflows);
-    // Frames of 2 ms collide until one relay gives up a packet, and its subflow backs off for the other.
-    let [heard, hidden] = [&all_hear, &some_do_not].map(|results| results.totals.goodput_in_order_bps);
-    assert!(hidden < 0.6 * heard, "{hidden} {heard}");
-    assert!(some_do_not.totals.retransmitted_packets > 50, "{:?}", some_do_not.totals);
+    for seed in 1..=4 {
+        let seed = format!("seed={seed}");
+        let [all_hear, some_do_not] = [&[&seed[..]][..], &[&seed, "wlan.hidden=[[\"relay-1\", \"relay-2\"]]"]]
+            .map(|overrides| run_text(CHANNEL, overrides));
+        assert_eq!(all_hear.totals.retransmitted_packets, 0, "{seed}");
+        assert!(smaller_share(&all_hear) > 0.45, "{seed}: {:?}", all_hear.subflows);
+        // Frames of 2 ms collide until one relay gives up a packet, and its subflow backs off for the other: mostly for good.
+        assert!(some_do_not.totals.retransmitted_packets > 20, "{seed}: {:?}", some_do_not.totals);
+        assert!(smaller_share(&some_do_not) < 0.05, "{seed}: {:?}", some_do_not.subflows);
+    }
 }
 
 #[test]

@@ -34,15 +34,19 @@ fn least_local_ratio(results: &Results) -> f64 {
 
 #[test]
 fn a_source_that_hears_of_the_owners_flows_leaves_them_more() {
-    let alone = results(KEEN, &["connection.congestion=mcc-coop"]);
-    for demands in ["known", "estimated"] {
-        let demands = format!("cooperation.bandwidth_sharing.demands={demands}");
-        let shared = results(KEEN, &["connection.congestion=mcc-coop", &demands]);
-        let (before, after) = (least_local_ratio(&alone), least_local_ratio(&shared));
-        assert!(after > before + 0.03, "{demands}: {after} after {before}");
+    // A mean over seeds: what is estimated is worth 0.02 to 0.19 with one.
+    let least = |sharing: &[&str]| {
+        let of_seed = |seed: u32| {
+            let seed = format!("seed={seed}");
+            least_local_ratio(&results(KEEN, &[&["connection.congestion=mcc-coop", &seed], sharing].concat()))
+        };
+        (1..=5).map(of_seed).sum::<f64>() / 5.0
+    };
+    let alone = least(&[]);
+    for sharing in ["demands=known", "demands=estimated", "fixed=[5.0, 5.0]"] {
+        let shared = least(&[&format!("cooperation.bandwidth_sharing.{sharing}")]);
+        assert!(shared > alone + 0.07, "{sharing}: {shared} after {alone}");
     }
-    let fixed = results(KEEN, &["connection.congestion=mcc-coop", "cooperation.bandwidth_sharing.fixed=[5.0, 5.0]"]);
-    assert!(least_local_ratio(&fixed) > least_local_ratio(&alone) + 0.03);
 }
 
 #[test]

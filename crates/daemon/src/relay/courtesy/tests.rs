@@ -447,10 +447,11 @@ fn an_upload_beside_the_owners_takes_what_they_leave() {
         assert!(is_near(idle.spare_up, idle.all_up), "{cell:?}: {idle:?}");
         let rate = 0.25 * idle.all_up;
         let owner = Owner::UpStream(Rate::from_bps((rate * 1e6) as u64));
-        let beside = means(&run(&Case { owner, ..cell }), 20.0, 50.0);
-        assert!(beside.owner_up > 0.99 * rate, "{cell:?}: {beside:?}");
-        // How much can be spared is not always known: see docs/relay.md.
-        assert!(beside.lent_up > 0.3 * (idle.all_up - rate), "{cell:?} of {idle:?}: {beside:?}");
+        let beside = [1, 2, 3].map(|seed| means(&run(&Case { owner, seed, ..cell }), 20.0, 50.0));
+        assert!(beside.iter().all(|beside| beside.owner_up > 0.99 * rate), "{cell:?}: {beside:?}");
+        // How much can be spared is not always known: see docs/relay.md. Of six seeds it is 0.15 to 0.90 with the long queue, 0.7 on average.
+        let lent = beside.iter().map(|beside| beside.lent_up).sum::<f64>() / 3.0;
+        assert!(lent > 0.3 * (idle.all_up - rate), "{cell:?} of {idle:?}: {beside:?}");
         for owner in [Owner::Upload, Owner::FirstUpload] {
             let found = means(&run(&Case { owner, ..cell }), 20.0, 50.0);
             assert!(found.owner_up > 0.98 * idle.all_up && found.spare_up < 0.2, "{cell:?}: {found:?}");
