@@ -109,7 +109,9 @@ fn a_large_send_buffer_does_not_let_a_flow_fall_further_behind() {
 fn what_is_demanded_goes_on_while_nothing_can_be_sent() {
     let path = Path::from(Link::new(mbps(12), Duration::from_millis(20))).down(Instant::from_secs(5)..NEVER);
     let wired = TwoHosts::new(1).path(path).build();
-    let counts = run_tcp_over(wired, &[(Some(Demand::constant(mbps(10), Instant::ZERO)), "newreno")], 30);
+    // A buffer that is full when the backlog is not: no event comes any more.
+    let config = ConnectionConfig { send_buffer_bytes: 32_000, ..plain("newreno") };
+    let counts = run_flows(wired, &[(Some(Demand::constant(mbps(10), Instant::ZERO)), config)], 30);
     assert!((3_750_000 - 13_000..=3_750_000).contains(&counts[0].0), "30 s of 1 Mbit/s: {counts:?}");
     assert!(counts[0].1 < 700_000, "{counts:?}");
 }

@@ -58,8 +58,7 @@ impl Paths {
             ToSource::Load { load, .. } => {
                 let period = self.sharing_period?;
                 let sharing = &mut self.known(path, now).sharing;
-                let sharing = sharing.get_or_insert_with(|| SharingState::new(period));
-                sharing.on_signal(now, &load.by(THE_RELAY))
+                sharing.get_or_insert_with(|| SharingState::new(period)).on_signal(now, &load.by(THE_RELAY))
             }
             ToSource::Delay { delay, .. } => {
                 let way = &mut self.compares.then(|| self.known(path, now))?.way;
