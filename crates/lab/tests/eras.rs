@@ -108,6 +108,8 @@ fn every_switch_changes_a_run() {
         "rto_floor=whole",
         "ack_delay=adaptive",
         "repair_timer=on-ack",
+        "repair_timer=on-sack",
+        "recovery_end=threshold",
     ] {
         assert_ne!(delivered(&[&format!("connection.era.{switch}")]), plain, "{switch}");
     }

@@ -1,7 +1,7 @@
 //! What a scenario asks that Linux cannot do.
 
 use lab::run::{RunError, Unsupported, source_settings};
-use lab::scenario::{Binding, Era, RelayMode, Scenario, WorkloadKind};
+use lab::scenario::{Binding, Era, RelayMode, RepairTimer, Scenario, WorkloadKind};
 
 use crate::controllers::{kernel_name, lack};
 use crate::{Ends, Stack, adapting, controllers};
@@ -77,11 +77,13 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
     refused
 }
 
-/// Whether an era is today's, be its binding, its timers and how long ACKs wait what scenarios have by default or what the kernel does.
+/// Whether an era is today's, be its binding, its timers, its repairs and how long ACKs wait what scenarios have by default or what the
+/// kernel does.
 fn is_kernels(era: &Era) -> bool {
     let today = Era::default();
-    let Era { binding, reinjection_timeouts, idle_reinjection, ack_delay, .. } = today;
-    era.binding != Binding::Early && Era { binding, reinjection_timeouts, idle_reinjection, ack_delay, ..*era } == today
+    let Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, recovery_end, ack_delay, .. } = today;
+    let rest = Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, recovery_end, ack_delay, ..*era };
+    era.binding != Binding::Early && era.repair_timer != RepairTimer::OnAck && rest == today
 }
 
 /// What the kernel lacks of the congestion control that is asked for.
@@ -155,6 +157,8 @@ mod tests {
         let linux =
             ["connection.scheduler=linux", "connection.era.binding=autotuned", "connection.era.reinjection_timeouts=5"];
         assert_eq!(refused(&[&[cubic], &linux[..]].concat()), [""; 0]);
+        let repairs = ["connection.era.repair_timer=on-sack", "connection.era.recovery_end=threshold"];
+        assert_eq!(refused(&[&[cubic], &repairs[..]].concat()), [""; 0]);
         assert_eq!(refused(&[cubic, "connection.era.binding=early"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.era.rack=false"]), ["connection.era"]);
         assert_eq!(refused(&[cubic, "connection.era.repair_timer=on-ack"]), ["connection.era"]);

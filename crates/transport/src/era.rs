@@ -75,9 +75,23 @@ pub enum PartialAcks {
 pub enum RepairTimer {
     /// When an ACK moves on (RFC 6298 section 5.3): a repair that takes longer than a time-out since then ends in one.
     OnAck,
-    /// When the first segment is sent again, too, as in Linux (RFC 6675 section 6 leaves it open).
+    /// When the first segment is sent again, too (RFC 6675 section 6 leaves it open).
     #[default]
     OnResend,
+    /// And while SACKs tell of what was sent before that, as in Linux. What tells that the repair is lost as well was sent after it,
+    /// perhaps a round trip later, and is SACKed two round trips later.
+    OnSack,
+}
+
+/// What the window is when a recovery ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecoveryEnd {
+    /// What is in flight and a segment, the threshold at most (RFC 6582 section 3.2, the first of its choices): no burst makes up for a
+    /// path that has run empty.
+    #[default]
+    Flight,
+    /// The threshold (its second choice, RFC 9937), and the ACK that ends the recovery lets it grow by what it delivers, as in Linux.
+    Threshold,
 }
 
 /// How long an ACK may wait for more data.
@@ -123,6 +137,8 @@ pub struct Era {
     pub partial_acks: PartialAcks,
     /// With SACK, when the retransmission timer starts anew while a loss is repaired.
     pub repair_timer: RepairTimer,
+    /// What the window is when a recovery ends.
+    pub recovery_end: RecoveryEnd,
     /// How long an ACK may wait for more data.
     pub ack_delay: AckDelay,
 }
@@ -142,6 +158,7 @@ impl Default for Era {
             rto_floor: RtoFloor::Variance,
             partial_acks: PartialAcks::First,
             repair_timer: RepairTimer::OnResend,
+            recovery_end: RecoveryEnd::Flight,
             ack_delay: AckDelay::Fixed,
         }
     }

@@ -2,7 +2,7 @@
 
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
-use transport::era::{Binding, Era, PartialAcks, RepairTimer, RtoFloor};
+use transport::era::{Binding, Era, PartialAcks, RecoveryEnd, RepairTimer, RtoFloor};
 use units::Duration;
 
 use crate::pair::{self, Pair, Side};
@@ -137,6 +137,68 @@ fn a_repair_may_restart_the_timer() {
         script.run_until(1500);
         assert_ne!(script.stats().timeouts, 0, "a repair that is lost as well ends in a time-out");
     }
+}
+
+/// The first of ten segments is sent again at 390 ms, and SACKs of four that were sent before that come 210 ms later. What the window lets
+/// out then would tell that the repair is lost too, had the timer left it the time.
+#[test]
+fn sacks_of_what_was_sent_before_a_repair_may_restart_the_timer() {
+    let quiet = Era { tail_loss_probe: false, ..Era::default() };
+    for (repair_timer, timeouts) in [(RepairTimer::OnSack, 0), (RepairTimer::OnResend, 1)] {
+        let mut script = sending(Era { repair_timer, ..quiet }, "win 65535 mss 1000 sackok");
+        script.drain();
+        script.run_until(390);
+        script.inject("A 1 ack 1 sack 1001-5001");
+        script.run_until(600);
+        script.inject("A 1 ack 1 sack 1001-9001");
+        script.run_until(1000);
+        assert_eq!(script.stats().timeouts, timeouts, "{repair_timer:?}");
+        script.run_until(5000);
+        assert_ne!(script.stats().timeouts, 0, "a path that falls silent ends in a time-out");
+    }
+}
+
+/// SACKs of what was sent after the repair do not put the time-out off: they tell that the repair is lost.
+#[test]
+fn sacks_of_what_was_sent_after_a_repair_send_it_again() {
+    let era = Era { repair_timer: RepairTimer::OnSack, tail_loss_probe: false, ..Era::default() };
+    let mut script = sending(era, "win 65535 mss 1000 sackok");
+    script.drain();
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 1001-10001");
+    assert_eq!(script.stats().retransmitted_segments, 1);
+    assert!(!script.drain().is_empty());
+    script.run_until(300);
+    script.inject("A 1 ack 1 sack 1001-11001");
+    assert_eq!((script.stats().retransmitted_segments, script.stats().timeouts), (2, 0));
+}
+
+/// Nine of ten segments are SACKed at once and the first is sent again, with nothing behind it or all that the window takes: when the
+/// recovery ends the window is what is in flight and a segment, or the threshold and what the last ACK lets it grow by.
+#[test]
+fn a_recovery_ends_with_what_is_in_flight_or_at_the_threshold() {
+    let ended = |recovery_end, more_bytes: u32| {
+        let era = Era { recovery_end, tail_loss_probe: false, ..Era::default() };
+        let config = ConnectionConfig { congestion: ControllerSpec::named("newreno"), era, ..config() };
+        let mut script = Script::established(config, "win 65535 mss 1000 sackok");
+        script.send(10_000 + more_bytes);
+        script.drain();
+        script.run_until(200);
+        script.inject("A 1 ack 1 sack 1001-10001");
+        script.drain();
+        assert_eq!(script.stats().ssthresh_bytes, 5000);
+        script.run_until(300);
+        script.inject("A 1 ack 10001");
+        script.stats().cwnd_bytes
+    };
+    assert_eq!(ended(RecoveryEnd::Flight, 0), 2000);
+    assert_eq!(ended(RecoveryEnd::Threshold, 0), 5000, "it was not in use, and does not grow");
+    assert_eq!(ended(RecoveryEnd::Flight, 20_000), 5000);
+    assert_eq!(
+        ended(RecoveryEnd::Threshold, 20_000),
+        5200,
+        "an MSS for each window delivered, here for a fifth of one"
+    );
 }
 
 /// Two paths, of 10 and 200 ms one way, over which data go out in turns.

@@ -52,9 +52,22 @@ pub enum PartialAcks {
 pub enum RepairTimer {
     /// When an ACK moves on (RFC 6298 section 5.3).
     OnAck,
-    /// When the first segment is sent again, too, as in Linux.
+    /// When the first segment is sent again, too.
     #[default]
     OnResend,
+    /// And while SACKs tell of what was sent before that, as in Linux.
+    OnSack,
+}
+
+/// What the window is when a recovery ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecoveryEnd {
+    /// What is in flight and a segment, the threshold at most (RFC 6582 section 3.2).
+    #[default]
+    Flight,
+    /// The threshold (RFC 9937), and it grows with the ACK that ends the recovery, as in Linux.
+    Threshold,
 }
 
 /// How long an ACK may wait for more data.
@@ -115,9 +128,14 @@ pub struct Era {
     #[serde(skip_serializing_if = "is_default")]
     pub partial_acks: PartialAcks,
     /// With SACK, when the retransmission timer starts anew while a loss is repaired: `"on-ack"`, with an ACK that moves on (RFC 6298
-    /// section 5.3), or `"on-resend"`, when the first segment is sent again too, as in Linux.
+    /// section 5.3), `"on-resend"`, when the first segment is sent again too, or `"on-sack"`, also while SACKs tell of what was sent
+    /// before that, as in Linux.
     #[serde(skip_serializing_if = "is_default")]
     pub repair_timer: RepairTimer,
+    /// What the window is when a recovery ends: `"flight"`, what is in flight and a segment, the threshold at most (RFC 6582 section
+    /// 3.2), or `"threshold"` (RFC 9937), and it grows with the ACK that ends the recovery, as in Linux.
+    #[serde(skip_serializing_if = "is_default")]
+    pub recovery_end: RecoveryEnd,
     /// How long an ACK may wait for more data: `"fixed"`, for `delayed_ack`, or `"adaptive"`, from that on by what segments were apart
     /// of late, to 200 ms at most, as in Linux.
     #[serde(skip_serializing_if = "is_default")]
@@ -154,6 +172,7 @@ impl Default for Era {
             rto_floor: RtoFloor::Variance,
             partial_acks: PartialAcks::First,
             repair_timer: RepairTimer::OnResend,
+            recovery_end: RecoveryEnd::Flight,
             ack_delay: AckDelay::Fixed,
         }
     }
@@ -190,6 +209,11 @@ impl Era {
             repair_timer: match self.repair_timer {
                 RepairTimer::OnAck => era::RepairTimer::OnAck,
                 RepairTimer::OnResend => era::RepairTimer::OnResend,
+                RepairTimer::OnSack => era::RepairTimer::OnSack,
+            },
+            recovery_end: match self.recovery_end {
+                RecoveryEnd::Flight => era::RecoveryEnd::Flight,
+                RecoveryEnd::Threshold => era::RecoveryEnd::Threshold,
             },
             ack_delay: match self.ack_delay {
                 AckDelay::Fixed => era::AckDelay::Fixed,

@@ -52,7 +52,7 @@ pub use cooperation::{
 };
 pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use energy::EnergyPrice;
-pub use era::{AckDelay, Binding, Era, PartialAcks, RepairTimer, RtoFloor};
+pub use era::{AckDelay, Binding, Era, PartialAcks, RecoveryEnd, RepairTimer, RtoFloor};
 pub use field_path::FieldPath;
 pub use impairment::{
     Deed, Impairments, Merge, Middlebox, NarrowBox, NarrowOn, Nat, OptionKind, Outage, Overwrite, Reorder, ShiftDsn,

@@ -10,7 +10,7 @@ use super::scoreboard::{Delivered, Sent};
 use super::window::Phase;
 use super::{Due, Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
-use crate::era::PartialAcks;
+use crate::era::{PartialAcks, RecoveryEnd, RepairTimer};
 use crate::exceptions;
 
 /// RFC 5681 section 3.2.
@@ -100,9 +100,11 @@ impl Tcb {
         }
         self.detect_losses(segment, advanced, now, outcome);
         let growing = self.judge_congestion(segment, advanced, outcome);
-        // The ACK that ends a recovery has settled the window.
-        if growing && advanced && !matches!(phase_before, Phase::Recovery(_)) {
-            self.judge_growth(in_flight_before, delivered.acked_bytes, outcome);
+        if growing && advanced {
+            self.judge_growth(phase_before, in_flight_before, &delivered, outcome);
+        }
+        if self.shows_a_living_path(&delivered) {
+            self.timers.set(Timer::Retransmit, now + self.rtt.rto());
         }
         self.rearm_after_ack(advanced, now);
     }
@@ -234,7 +236,7 @@ impl Tcb {
                 // Duplicate ACKs told of what came before the recovery point, and that is acknowledged.
                 self.reno_sacked = 0;
                 let in_flight = self.in_flight();
-                self.window.exit_recovery(in_flight);
+                self.window.exit_recovery(in_flight, self.config.era.recovery_end);
                 self.rack.on_recovery_end();
                 self.eifel = Eifel::Idle;
             }
@@ -405,7 +407,14 @@ impl Tcb {
     }
 
     /// How far the controller may let the window grow.
-    fn judge_growth(&mut self, in_flight_before: u64, acked_bytes: u64, outcome: &mut AckOutcome) {
+    fn judge_growth(&mut self, before: Phase, in_flight_before: u64, delivered: &Delivered, outcome: &mut AckOutcome) {
+        let acked_bytes = match (before, self.config.era.recovery_end) {
+            // The ACK that ends a recovery has settled the window.
+            (Phase::Recovery(_), RecoveryEnd::Flight) => return,
+            // Most of what it acknowledges was SACKed before.
+            (Phase::Recovery(_), RecoveryEnd::Threshold) => delivered.delivered_bytes,
+            (Phase::Open | Phase::Loss(_), _) => delivered.acked_bytes,
+        };
         let slow_start_limited = self.window.in_slow_start() && self.window.cwnd() < 2 * in_flight_before;
         outcome.cwnd_limited = self.cwnd_limited || slow_start_limited;
         // After a time-out an ACK may cover much that arrived long ago (RFC 3465 section 2.3: L = 1).
@@ -438,6 +447,14 @@ impl Tcb {
     pub(super) fn note_reduction(&mut self) {
         self.recover = self.snd_nxt;
         self.ecn.cwr_due = self.negotiated.ecn;
+    }
+
+    /// Whether something was delivered that was sent before the first segment was sent last: what can tell that the repair is lost
+    /// as well is still on its way ([`RepairTimer::OnSack`]).
+    fn shows_a_living_path(&self, delivered: &Delivered) -> bool {
+        let Some(front) = self.board.iter().next().filter(|front| front.retransmitted) else { return false };
+        self.config.era.repair_timer == RepairTimer::OnSack
+            && delivered.rtt_sent_at.is_some_and(|sent_at| sent_at < front.sent_at)
     }
 
     fn rearm_after_ack(&mut self, advanced: bool, now: Instant) {

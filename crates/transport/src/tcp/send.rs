@@ -413,7 +413,7 @@ impl Tcb {
     /// The segment at `position` goes out again.
     fn time_repair(&mut self, position: usize, now: Instant) {
         let is_first = position == 0 && self.window.in_recovery();
-        if is_first && self.has_sack() && self.config.era.repair_timer == RepairTimer::OnResend {
+        if is_first && self.has_sack() && self.config.era.repair_timer != RepairTimer::OnAck {
             self.timers.stop(Timer::Retransmit);
         }
         self.arm_retransmit(now);

@@ -7,6 +7,7 @@ use units::SeqNr;
 use units::narrow::u64_from;
 
 use crate::congestion::{SSTHRESH_MIN_SEGMENTS, WindowStep};
+use crate::era::RecoveryEnd;
 
 /// What the window is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,11 +170,13 @@ impl CongestionWindow {
         }
     }
 
-    /// Ends recovery. The window settles at the threshold, but no burst makes up for a network that has run empty
-    /// (RFC 6582 section 3.2, the first of its two choices).
-    pub(crate) fn exit_recovery(&mut self, in_flight: u64) {
+    /// Ends recovery. The window settles at the threshold, by [`RecoveryEnd::Flight`] only as far as that makes no burst.
+    pub(crate) fn exit_recovery(&mut self, in_flight: u64, end: RecoveryEnd) {
         if matches!(self.phase, Phase::Recovery(_)) {
-            self.cwnd = self.ssthresh.min(in_flight.max(self.mss) + self.mss);
+            self.cwnd = match end {
+                RecoveryEnd::Flight => self.ssthresh.min(in_flight.max(self.mss) + self.mss),
+                RecoveryEnd::Threshold => self.ssthresh,
+            };
         }
         self.phase = Phase::Open;
         self.undo = None;
@@ -258,7 +261,7 @@ mod tests {
         window.enter_recovery(SeqNr(99), 5_000, 10_000);
         assert!(!window.cut(2_000, 2_000));
         assert_eq!((window.cwnd(), window.ssthresh()), (10_000, 5_000));
-        window.exit_recovery(10_000);
+        window.exit_recovery(10_000, RecoveryEnd::Flight);
         assert!(window.cut(4_000, 4_000));
     }
 
@@ -288,7 +291,7 @@ mod tests {
         assert_eq!(window.cwnd(), 16_000);
         window.on_ack_in_recovery(2000, 14_000, false);
         assert_eq!(window.cwnd(), 15_000);
-        window.exit_recovery(10_000);
+        window.exit_recovery(10_000, RecoveryEnd::Flight);
         assert_eq!((window.cwnd(), window.phase()), (10_000, Phase::Open));
     }
 

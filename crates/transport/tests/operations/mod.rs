@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use transport::congestion::{self, CONTROLLERS, ControllerSpec};
-use transport::era::{AckDelay, Binding, Era, PartialAcks, RepairTimer, RtoFloor};
+use transport::era::{AckDelay, Binding, Era, PartialAcks, RecoveryEnd, RepairTimer, RtoFloor};
 use transport::path_manager::{LocalAddress, PATH_MANAGERS};
 use transport::receiver_centric::{Reading, ReceiverCentric, WindowRule};
 use transport::scheduler::SCHEDULERS;
@@ -138,7 +138,8 @@ fn era(source: &mut Source) -> Era {
         tail_loss_probe: !bit(6),
         rto_floor: if bit(7) { RtoFloor::Whole } else { RtoFloor::Variance },
         partial_acks: if bit(5) { PartialAcks::Every } else { PartialAcks::First },
-        repair_timer: if bit(3) { RepairTimer::OnResend } else { RepairTimer::OnAck },
+        repair_timer: source.pick(&[RepairTimer::OnResend, RepairTimer::OnAck, RepairTimer::OnSack]),
+        recovery_end: if bit(7) { RecoveryEnd::Threshold } else { RecoveryEnd::Flight },
         ack_delay: if bit(4) { AckDelay::Adaptive } else { AckDelay::Fixed },
     }
 }

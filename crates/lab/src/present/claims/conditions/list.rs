@@ -24,6 +24,8 @@ const NO_SACK: Setting = Always("connection.sack=false");
 const PARTIAL_ACKS: Setting = Always("connection.era.partial_acks=every");
 const NO_LIMITED_TRANSMIT: Setting = Always("connection.era.limited_transmit=false");
 const NO_REINJECTION: Setting = WithoutRemedy("connection.era.reinjection=false");
+const ON_SACK: Setting = Always("connection.era.repair_timer=on-sack");
+const AT_THRESHOLD: Setting = Always("connection.era.recovery_end=threshold");
 const NO_RACK: Setting = Always("connection.era.rack=false");
 const NO_TAIL_PROBE: Setting = Always("connection.era.tail_loss_probe=false");
 const UNEQUAL_WIFI: Setting = EachOnWlan { field: "wlan_delay", values: &["1 ms", "30 ms", "100 ms", "300 ms"] };
@@ -53,6 +55,11 @@ pub const CONDITIONS: &[Condition] = &[
         "timer-on-ack",
         "RFC 6298 (5.3) taken at its word: only ACKs restart the timer, so that a long repair ends in a time-out",
         &[Always("connection.era.repair_timer=on-ack")],
+    ),
+    switch(
+        "repairs-as-linux",
+        "SACKs restart the timer too, and a recovery ends at the threshold (RFC 9937): what windows of a few segments gain by it",
+        &[ON_SACK, AT_THRESHOLD],
     ),
     switch("no-reinjection", "what a subflow timed out on stays on it, as in ns-3's MPTCP", &[NO_REINJECTION]),
     switch("window-64k", "no window scaling: 64 KiB in flight on a subflow at most", &[WINDOW_64K]),
@@ -135,12 +142,14 @@ pub const CONDITIONS: &[Condition] = &[
     ),
     world(
         "linux-sender",
-        "the source that people have: Linux's scheduler, buffers, timer and reinjection, as base/linux.toml models them",
+        "the source that people have: Linux's scheduler, buffers, repairs and reinjection, as base/linux.toml models them",
         &[
             WithScheduler("connection.scheduler=linux"),
             WithScheduler("connection.era.binding=autotuned"),
             WithoutRemedy("connection.era.reinjection_timeouts=5"),
             WithoutRemedy("connection.era.idle_reinjection=true"),
+            ON_SACK,
+            AT_THRESHOLD,
             Always("connection.hystart=false"),
         ],
     ),
