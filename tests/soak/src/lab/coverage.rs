@@ -1,8 +1,8 @@
 //! What of everything that can be drawn a scenario has.
 
 use lab::scenario::{
-    AckDelay, Connection, Cooperation, Link, LocalTraffic, Loss, PartialAcks, Relay, RepairTimer, RtoFloor, Scenario,
-    TextOr,
+    AckDelay, Connection, Cooperation, Link, LocalTraffic, Loss, PartialAcks, RecoveryEnd, Relay, RepairTimer,
+    RtoFloor, Scenario, TextOr,
 };
 
 use super::goals;
@@ -85,6 +85,8 @@ fn of_connection(connection: &Connection, values: &mut Values) {
         (connection.era.rto_floor == RtoFloor::Whole, "whole RTO floor"),
         (connection.era.partial_acks == PartialAcks::Every, "every partial ACK"),
         (connection.era.repair_timer == RepairTimer::OnResend, "repair timer on resend"),
+        (connection.era.repair_timer == RepairTimer::OnSack, "repair timer on SACK"),
+        (connection.era.recovery_end == RecoveryEnd::Threshold, "recovery end at the threshold"),
         (connection.era.ack_delay == AckDelay::Adaptive, "adaptive ACK delay"),
     ];
     values.extend(on.map(|(on, name)| ("option", format!("{}{name}", if on { "" } else { "no " }))));

@@ -46,6 +46,8 @@ fn of_settings(settings: &Settings, values: &mut Values) {
         (settings.era.whole_rto_floor, "whole RTO floor"),
         (settings.era.every_partial_ack, "every partial ACK"),
         (settings.era.repair_timer_on_resend, "repair timer on resend"),
+        (settings.era.repair_timer_on_sack, "repair timer on SACK"),
+        (settings.era.recovery_end_at_threshold, "recovery end at the threshold"),
         (settings.era.adaptive_ack_delay, "adaptive ACK delay"),
         (settings.keep_alive_s.is_some(), "keep-alive"),
         (settings.offload_max_bytes > 0, "offload"),

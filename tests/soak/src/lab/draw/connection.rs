@@ -1,6 +1,8 @@
 //! Settings of the connection.
 
-use lab::scenario::{AckDelay, Binding, Connection, Era, PartialAcks, ReceiverCentric, RepairTimer, RtoFloor};
+use lab::scenario::{
+    AckDelay, Binding, Connection, Era, PartialAcks, ReceiverCentric, RecoveryEnd, RepairTimer, RtoFloor,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 use transport::congestion::{CONTROLLERS, ControllerSpec};
@@ -54,9 +56,15 @@ fn era() -> impl Strategy<Value = Era> {
     let sizes =
         (bytes(&[131_072, 20_000, 9000, 1_000_000]), bytes(&[65_535, 20_000, 9000]), bytes(&[65_535, 9000, 1 << 30]));
     let switches = (odd(true, 0.2), odd(true, 0.4), odd(true, 0.4), odd(true, 0.4), odd(false, 0.4), odd(false, 0.4));
-    let linux = (binding(), rarely(0.3, &[5, 2]), odd(false, 0.4), odd(false, 0.3), odd(false, 0.4));
-    let drawn =
-        (linux, sizes, switches).prop_map(|((binding, timeouts, idle, adaptive, on_resend), sizes, switches)| {
+    let linux = (binding(), rarely(0.3, &[5, 2]), odd(false, 0.4), odd(false, 0.3));
+    let timer = prop_oneof![
+        2 => Just(RepairTimer::OnResend),
+        1 => Just(RepairTimer::OnAck),
+        1 => Just(RepairTimer::OnSack)
+    ];
+    let repairs = (timer, odd(false, 0.4));
+    let drawn = (linux, sizes, switches, repairs).prop_map(
+        |((binding, timeouts, idle, adaptive), sizes, switches, (repair_timer, at_threshold))| {
             let size = |bytes: Option<u64>| bytes.map(|bytes| Text(ByteCount(bytes)));
             Era {
                 binding,
@@ -71,10 +79,12 @@ fn era() -> impl Strategy<Value = Era> {
                 tail_loss_probe: switches.3,
                 rto_floor: if switches.4 { RtoFloor::Whole } else { RtoFloor::Variance },
                 partial_acks: if switches.5 { PartialAcks::Every } else { PartialAcks::First },
-                repair_timer: if on_resend { RepairTimer::OnResend } else { RepairTimer::OnAck },
+                repair_timer,
+                recovery_end: if at_threshold { RecoveryEnd::Threshold } else { RecoveryEnd::Flight },
                 ack_delay: if adaptive { AckDelay::Adaptive } else { AckDelay::Fixed },
             }
-        });
+        },
+    );
     prop_oneof![1 => Just(Era::default()), 1 => drawn]
 }
 

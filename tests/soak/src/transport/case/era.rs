@@ -1,7 +1,7 @@
 //! What a host does as endpoints of other years did.
 
 use serde::{Deserialize, Serialize};
-use transport::era::{AckDelay, Binding, Era, PartialAcks, RepairTimer, RtoFloor};
+use transport::era::{AckDelay, Binding, Era, PartialAcks, RecoveryEnd, RepairTimer, RtoFloor};
 
 /// See [`Era`]; nothing of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,10 @@ pub struct EraCase {
     pub adaptive_ack_delay: bool,
     /// RFC 6675 section 6: what is sent again restarts the timer.
     pub repair_timer_on_resend: bool,
+    /// And SACKs of what was sent before that do.
+    pub repair_timer_on_sack: bool,
+    /// RFC 9937: a recovery ends at the threshold.
+    pub recovery_end_at_threshold: bool,
 }
 
 impl EraCase {
@@ -65,7 +69,12 @@ impl EraCase {
             tail_loss_probe: !self.no_tail_loss_probe,
             rto_floor: if self.whole_rto_floor { RtoFloor::Whole } else { RtoFloor::Variance },
             partial_acks: if self.every_partial_ack { PartialAcks::Every } else { PartialAcks::First },
-            repair_timer: if self.repair_timer_on_resend { RepairTimer::OnResend } else { RepairTimer::OnAck },
+            repair_timer: match self.repair_timer_on_resend {
+                _ if self.repair_timer_on_sack => RepairTimer::OnSack,
+                true => RepairTimer::OnResend,
+                false => RepairTimer::OnAck,
+            },
+            recovery_end: if self.recovery_end_at_threshold { RecoveryEnd::Threshold } else { RecoveryEnd::Flight },
             ack_delay: if self.adaptive_ack_delay { AckDelay::Adaptive } else { AckDelay::Fixed },
         }
     }

@@ -105,7 +105,8 @@ fn era() -> impl Strategy<Value = EraCase> {
     let switches =
         (odd(false, 0.2), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4), odd(false, 0.4));
     let linux = (odd(false, 0.3), weighted(0.3, pick(&[5_u32, 2])), odd(false, 0.3), odd(false, 0.4), odd(false, 0.4));
-    let drawn = (sizes, linux, switches).prop_map(|(sizes, linux, switches)| EraCase {
+    let repairs = (odd(false, 0.3), odd(false, 0.4));
+    let drawn = (sizes, linux, switches, repairs).prop_map(|(sizes, linux, switches, repairs)| EraCase {
         subflow_send_buffer_bytes: sizes.0.filter(|_| !linux.0),
         autotuned: linux.0,
         subflow_window_bytes: sizes.1,
@@ -119,6 +120,8 @@ fn era() -> impl Strategy<Value = EraCase> {
         every_partial_ack: switches.5,
         adaptive_ack_delay: linux.2,
         repair_timer_on_resend: linux.3,
+        repair_timer_on_sack: repairs.0,
+        recovery_end_at_threshold: repairs.1,
         idle_reinjection: linux.4,
     });
     prop_oneof![1 => Just(EraCase::default()), 1 => drawn]
