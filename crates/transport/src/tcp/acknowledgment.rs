@@ -103,7 +103,7 @@ impl Tcb {
         if growing && advanced {
             self.judge_growth(phase_before, in_flight_before, &delivered, outcome);
         }
-        if self.shows_a_living_path(&delivered) {
+        if self.delivers_from_before_the_repair(&delivered) {
             self.timers.set(Timer::Retransmit, now + self.rtt.rto());
         }
         self.rearm_after_ack(advanced, now);
@@ -451,9 +451,10 @@ impl Tcb {
 
     /// Whether something was delivered that was sent before the first segment was sent last: what can tell that the repair is lost
     /// as well is still on its way ([`RepairTimer::OnSack`]).
-    fn shows_a_living_path(&self, delivered: &Delivered) -> bool {
+    fn delivers_from_before_the_repair(&self, delivered: &Delivered) -> bool {
         let Some(front) = self.board.iter().next().filter(|front| front.retransmitted) else { return false };
-        self.config.era.repair_timer == RepairTimer::OnSack
+        self.negotiated.sack
+            && self.config.era.repair_timer == RepairTimer::OnSack
             && delivered.rtt_sent_at.is_some_and(|sent_at| sent_at < front.sent_at)
     }
 
