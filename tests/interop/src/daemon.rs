@@ -113,6 +113,19 @@ pub fn carried(status: &Value, index: usize) -> u64 {
     status["uplinks"][index]["meter"]["down_bytes"].as_u64().expect("an uplink's meter")
 }
 
+/// Whether more than so many octets came over each of the first two uplinks. For [`in_three_tries`](crate::in_three_tries): on a busy machine one
+/// may come late, and is held back then.
+///
+/// # Errors
+/// The status, if one carried less.
+///
+/// # Panics
+/// If there are no two uplinks.
+pub fn both_carried(status: &Value, bytes: usize) -> Result<(), String> {
+    let is_carried = (0..2).all(|index| carried(status, index) > bytes as u64);
+    is_carried.then_some(()).ok_or_else(|| format!("{status:#}"))
+}
+
 /// Waits for a program, which is to succeed.
 ///
 /// # Panics

@@ -17,7 +17,7 @@ mod rig;
 mod stream;
 mod tethered;
 
-pub use self::daemon::{Daemon, Files, ask, carried, wait_for};
+pub use self::daemon::{Daemon, Files, ask, both_carried, carried, wait_for};
 pub use cooperation::{Cooperation, Joins, Orders, Relay, open_relay, relay_place};
 pub use echo::{Echo, echo};
 pub use engine::{ENGINE_MTU, Engine, engine_config, engine_device};

@@ -25,7 +25,9 @@ use daemon::proxy::ProxyConfig;
 use daemon::proxy::choice::Tier;
 use daemon::relay::{Limit, Mode, Period, RelayOptions, relay};
 use daemon::store::{Peers, Store};
-use interop::{Daemon, Files, Running, Tethered, USB, ask, carried, in_three_tries, output, wait_for, wait_until};
+use interop::{
+    Daemon, Files, Running, Tethered, USB, ask, both_carried, carried, in_three_tries, output, wait_for, wait_until,
+};
 use linux::EngineOptions;
 use linux::clock::Clock;
 use linux::netns::Namespace;
@@ -237,9 +239,7 @@ fn two_relays_are_used_as_one_and_nothing_is_left() {
         let links = [0, 1].map(|index| status["uplinks"][index]["link"].clone());
         assert!(links.iter().all(|link| link["is_up"] == true && link["lends"] == "fully"), "{links:?}");
         joined.end().unwrap();
-        // On a busy machine one of them may come late, and is held back then.
-        let both_carried = (0..2).all(|index| carried(&status, index) > BYTES as u64 / 4);
-        both_carried.then_some(()).ok_or_else(|| format!("{status:#}"))
+        both_carried(&status, BYTES / 4)
     })
     .unwrap();
     wait_until("the relay says what it carried", || {
