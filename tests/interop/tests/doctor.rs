@@ -347,7 +347,12 @@ fn without_root_what_can_be_told_is_told() {
         text.contains("left out: MPTCP") && text.contains("needs root") && text.contains("192.168.42.10"),
         "{text}"
     );
-    assert!(text.contains("usb0 IPv4: can connect, round trip 2") && text.contains("usb1 IPv4: can connect"), "{text}");
+    let round_trip_ms = |usb: &str| {
+        let (_, after) = text.split_once(&format!("{usb} IPv4: can connect, round trip "))?;
+        after.split(' ').next()?.parse::<f64>().ok()
+    };
+    // The links alone take 20 ms; a busy machine adds to that.
+    assert!(["usb0", "usb1"].map(round_trip_ms).iter().all(|ms| ms.is_some_and(|ms| ms >= 20.0)), "{text}");
 }
 
 /// The test's own resolver asks whom this host names, who is not on this network.

@@ -357,7 +357,7 @@ fn two_downloads_at_once_do_not_meet() {
 fn a_phone_that_is_plugged_in_again_is_used_again() {
     let link = "rate = '8 Mbit/s'\ndelay = '10 ms'";
     let Some(net) = Tethered::new([link, link]) else { return };
-    let files = Files::new("plug", 12_000_000);
+    let files = Files::new("plug", 24_000_000);
     let _server = net.web_server(&files.0, "0.0.0.0");
     let report = thread::scope(|scope| {
         let download = scope.spawn(|| get_over(&net.laptop, URL, &files.copy(0), &USB).unwrap());

@@ -35,9 +35,9 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
         atomic_file::rehearse(out)?;
     }
     let run = play(arguments, &scenario)?;
-    let late = how_late(&run.results);
-    if !late.is_empty() {
-        console::complain(&late)?;
+    let warnings = how_late(&run.results) + &what_was_reset(&run.results);
+    if !warnings.is_empty() {
+        console::complain(&warnings)?;
     }
     let mut written = run.captures.clone();
     if let Some(out) = &arguments.out {
@@ -80,6 +80,19 @@ fn how_late(results: &Results) -> String {
              the network's\n  help: give it less to do beside, or the scenario lower rates or fewer relays\n",
             late.behind_ratio * 100.0,
             late.max_s * 1000.0
+        ),
+        _ => String::new(),
+    }
+}
+
+/// That subflows carried nothing because the kernel would not have them; nothing if it had all.
+fn what_was_reset(results: &Results) -> String {
+    match results.totals.subflows_reset {
+        Some(reset @ 1..) => format!(
+            "warning: the kernel at the destination reset {reset} subflow{} before any data came over {}: that is what it does with a join \
+             whose first data are lost\n  help: run it again, or look at several seeds (docs/linux.md, \"Joins that die\")\n",
+            if reset == 1 { "" } else { "s" },
+            if reset == 1 { "it" } else { "them" },
         ),
         _ => String::new(),
     }

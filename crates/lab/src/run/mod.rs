@@ -245,6 +245,7 @@ fn play(
         assemble::assemble(original, scenario, &source, &stage, recorders, backend.name());
     // Elsewhere the one time is the other.
     results.totals.lateness = backend.lateness();
+    results.totals.subflows_reset = stage.subflows_reset();
     results.totals.wall_s = Some(wall_s).filter(|_| backend.name() == VirtualTime.name());
     let metrics = observed::paper_metrics(scenario, &collector, &stage);
     if let Some(selection) = &mut results.selection {

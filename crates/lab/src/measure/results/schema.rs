@@ -96,6 +96,10 @@ pub struct Totals {
     /// How well the machine kept up with a run in real time; null in the simulator.
     #[serde(default)]
     pub lateness: Option<Lateness>,
+    /// Subflows that the kernel as the destination reset before it had acknowledged data over them: what it does with a join whose first data
+    /// are lost (docs/linux.md). Absent where an engine receives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subflows_reset: Option<u64>,
     /// Wall-clock time of the simulation, without the digests and files. Null where results must be the same bytes for the same scenario and seed: in files.
     pub wall_s: Option<f64>,
 }

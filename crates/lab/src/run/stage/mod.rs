@@ -249,6 +249,11 @@ impl Stage {
         source.reports().into_iter().find_map(|report| report.failed)
     }
 
+    /// Subflows that the kernel as the destination reset before it had acknowledged data over them; `None` where an engine receives.
+    pub fn subflows_reset(&self) -> Option<u64> {
+        self.kernel_destination.as_ref().map(|(_, tally)| tally.reset())
+    }
+
     /// Whether a relay has left.
     pub fn is_gone(&self, relay: usize) -> bool {
         self.gone[relay]

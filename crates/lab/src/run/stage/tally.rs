@@ -1,11 +1,12 @@
 //! The destination's subflows where the kernel is the destination: what packets show of them.
 
 use core::cell::RefCell;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use simulator::{Direction, HostId, Interface, Tap};
 use transport::{ConnectionStats, SubflowId, SubflowStats};
-use units::Instant;
+use units::{Instant, SeqNr};
 use wire::{Flags, Segment};
 
 use super::SOURCE_PORT;
@@ -14,7 +15,16 @@ use super::SOURCE_PORT;
 #[derive(Clone)]
 pub(super) struct Tally {
     host: HostId,
-    seen: Rc<RefCell<Vec<SubflowStats>>>,
+    seen: Rc<RefCell<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    subflows: Vec<SubflowStats>,
+    /// What the host acknowledged on each first, and whether it has acknowledged more since, which is data.
+    acknowledged: Vec<Option<(SeqNr, bool)>>,
+    /// Subflows that the host reset before it had acknowledged data over them.
+    reset: u64,
 }
 
 impl Tally {
@@ -30,24 +40,55 @@ impl Tally {
 
     /// All connections as if they were one. Subflows are numbered as they came about; what only the host itself knows is zero.
     pub fn stats(&self) -> ConnectionStats {
-        ConnectionStats { subflows: self.seen.borrow().clone(), ..ConnectionStats::default() }
+        ConnectionStats { subflows: self.seen.borrow().subflows.clone(), ..ConnectionStats::default() }
+    }
+
+    /// Subflows that the host reset before it had acknowledged data over them.
+    pub fn reset(&self) -> u64 {
+        self.seen.borrow().reset
     }
 }
 
 impl Tap for Tally {
     fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
-        let arrives = interface.host == self.host && direction == Direction::Received;
-        if !arrives || segment.src.port() != SOURCE_PORT {
+        if interface.host != self.host {
             return;
         }
         let mut seen = self.seen.borrow_mut();
-        let known = seen.iter().position(|subflow| (subflow.local, subflow.remote) == (segment.dst, segment.src));
-        let index = known.unwrap_or_else(|| {
-            let id = SubflowId(seen.len() as u16);
-            seen.push(SubflowStats::unheard(id, segment.dst, segment.src, at));
-            seen.len() - 1
+        match direction {
+            Direction::Received if segment.src.port() == SOURCE_PORT => seen.arrives(segment, at),
+            Direction::Sent if segment.dst.port() == SOURCE_PORT => seen.leaves(segment, at),
+            Direction::Received | Direction::Sent => {}
+        }
+    }
+}
+
+impl Seen {
+    fn arrives(&mut self, segment: &Segment, at: Instant) {
+        let index = self.find(segment.dst, segment.src).unwrap_or_else(|| {
+            let id = SubflowId(self.subflows.len() as u16);
+            self.subflows.push(SubflowStats::unheard(id, segment.dst, segment.src, at));
+            self.acknowledged.push(None);
+            self.subflows.len() - 1
         });
-        count(&mut seen[index], segment, at);
+        count(&mut self.subflows[index], segment, at);
+    }
+
+    fn leaves(&mut self, segment: &Segment, at: Instant) {
+        let Some(index) = self.find(segment.src, segment.dst) else { return };
+        let (subflow, acknowledged) = (&mut self.subflows[index], &mut self.acknowledged[index]);
+        if segment.flags.contains(Flags::RST) {
+            // One after data may be how a connection ends.
+            self.reset += u64::from(subflow.closed_at.is_none() && acknowledged.is_none_or(|(_, data)| !data));
+            close(subflow, at);
+        } else if segment.flags.contains(Flags::ACK) {
+            let (first, data) = acknowledged.get_or_insert((segment.ack, false));
+            *data |= segment.ack != *first;
+        }
+    }
+
+    fn find(&self, local: SocketAddr, remote: SocketAddr) -> Option<usize> {
+        self.subflows.iter().position(|subflow| (subflow.local, subflow.remote) == (local, remote))
     }
 }
 
@@ -56,7 +97,56 @@ fn count(subflow: &mut SubflowStats, segment: &Segment, at: Instant) {
     subflow.received_bytes += len;
     subflow.received_segments += u64::from(len > 0);
     if segment.flags.contains(Flags::FIN) || segment.flags.contains(Flags::RST) {
-        subflow.state = "CLOSED";
-        subflow.closed_at.get_or_insert(at);
+        close(subflow, at);
+    }
+}
+
+fn close(subflow: &mut SubflowStats, at: Instant) {
+    subflow.state = "CLOSED";
+    subflow.closed_at.get_or_insert(at);
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Duration;
+    use wire::Payload;
+
+    use super::*;
+
+    const HOST: HostId = HostId(1);
+    const SOURCE: &str = "10.0.0.1:40000";
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn segment(from: &str, to: &str, flags: Flags, ack: u32, payload: &[u8]) -> Segment {
+        let mut segment = Segment::new(from.parse().unwrap(), to.parse().unwrap());
+        (segment.flags, segment.ack, segment.payload) = (flags, SeqNr(ack), Payload::from(payload.to_vec()));
+        segment
+    }
+
+    /// What is counted of a subflow that the host resets after it has acknowledged up to `ack`, and what is said of it.
+    fn reset_after(ack: u32) -> (u64, SubflowStats) {
+        let (mut tally, subflow) = (Tally::new(HOST), "10.1.0.2:5000");
+        let interface = Interface { host: HOST, address: "10.1.0.2".parse().unwrap() };
+        let mut pass = |ms, direction, segment| tally.segment(at(ms), interface, direction, &segment);
+        pass(0, Direction::Sent, segment(subflow, SOURCE, Flags::SYN, 0, b""));
+        pass(1, Direction::Received, segment(SOURCE, subflow, Flags::SYN | Flags::ACK, 1, b""));
+        pass(2, Direction::Sent, segment(subflow, SOURCE, Flags::ACK, 101, b""));
+        pass(3, Direction::Received, segment(SOURCE, subflow, Flags::ACK, 1, b"data"));
+        pass(4, Direction::Sent, segment(subflow, SOURCE, Flags::ACK, ack, b""));
+        pass(5, Direction::Sent, segment(subflow, SOURCE, Flags::RST | Flags::ACK, ack, b""));
+        pass(6, Direction::Sent, segment(subflow, SOURCE, Flags::RST | Flags::ACK, ack, b""));
+        let stats = tally.stats().subflows.remove(0);
+        (tally.reset(), stats)
+    }
+
+    #[test]
+    fn a_subflow_that_is_reset_before_its_first_data_are_acknowledged_is_counted() {
+        let (reset, stats) = reset_after(101);
+        assert_eq!((reset, stats.state, stats.closed_at, stats.received_bytes), (1, "CLOSED", Some(at(5)), 4));
+        let (reset, stats) = reset_after(105);
+        assert_eq!((reset, stats.state), (0, "CLOSED"), "it carried data");
     }
 }
