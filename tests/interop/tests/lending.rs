@@ -3,6 +3,7 @@
 
 mod devices;
 mod fast_ack;
+mod forgotten;
 mod killed;
 mod owners_end;
 

@@ -103,6 +103,8 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     ));
     plan.filter(format!("add rule inet {device} guard oifname \"{device}\" drop"));
     plan.filter(format!("add rule inet {device} guard iifname \"{device}\" oifname != \"{shared}\" drop"));
+    // What belongs to no connection is not translated, and nobody could answer it: the end of one that was forgotten.
+    plan.filter(format!("add rule inet {device} guard iifname \"{device}\" ct state invalid drop"));
     plan.keep_strangers_out(&uplink, surroundings);
     plan.filter(format!("add rule inet {device} input iifname \"{device}\" drop"));
     for protocol in ["udp", "tcp"] {

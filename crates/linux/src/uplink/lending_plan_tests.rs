@@ -15,6 +15,7 @@ nft 'add rule inet anabranch98 guard meta nfproto ipv6 oifname "anabranch98" tcp
 nft 'add rule inet anabranch98 guard iifname "usb0" oifname "anabranch98" ct state established,related accept'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard oifname "anabranch98" drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard iifname "anabranch98" oifname != "usb0" drop'   # undo: nft delete table inet anabranch98
+nft 'add rule inet anabranch98 guard iifname "anabranch98" ct state invalid drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" ct direction reply ct state established,related accept'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 input iifname "anabranch98" drop'   # undo: nft delete table inet anabranch98

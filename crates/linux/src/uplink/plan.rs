@@ -298,6 +298,8 @@ impl Plan {
                 self.filter(format!(
                     "add rule inet {device} guard {family} saddr {address} oifname != \"{name}\" oifname != \"{OWN_PREFIX}*\" drop"
                 ));
+                // What belongs to no connection is not translated, and nobody could answer it: the end of one that was forgotten.
+                self.filter(format!("add rule inet {device} guard {family} saddr {address} ct state invalid drop"));
                 self.filter(format!(
                     "add rule inet {device} translate {family} saddr {address} oifname \"{name}\" masquerade"
                 ));
