@@ -34,6 +34,7 @@ fn records(plan: &Plan) -> Vec<Record> {
                 course,
                 goodput_points_bps,
                 faults: vec!["<no> such thing".into()],
+                build: String::new(),
             };
         }
         let new = f64::from(u8::from(variant == "new"));
@@ -45,7 +46,7 @@ fn records(plan: &Plan) -> Vec<Record> {
         let values = values.map(|(name, value)| (name.to_string(), value)).into();
         let course = Course { step_s: 1.0, throughput_bps: vec![2e6 + new; 4], goodput_bps: vec![1e6; 4] };
         let goodput_points_bps = vec![Some(1e6)];
-        Record { variant, point, seed, values, course, goodput_points_bps, faults: Vec::new() }
+        Record { variant, point, seed, values, course, goodput_points_bps, faults: Vec::new(), build: String::new() }
     };
     plan.jobs().map(record).collect()
 }

@@ -1,5 +1,6 @@
 //! One file a subcommand, and the scenarios that ship.
 
+mod builds;
 pub mod cc;
 pub mod check;
 pub mod claims;

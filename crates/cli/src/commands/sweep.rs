@@ -10,7 +10,7 @@ use lab::run::sweep::{Journal, Manifest, Plan};
 use lab::scenario::shell::{self, quote};
 
 use crate::arguments::{self, Backend};
-use crate::commands::{real_time, shipped};
+use crate::commands::{builds, real_time, shipped};
 use crate::console::{self, RunsBar};
 use crate::failure::Failure;
 
@@ -31,6 +31,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(folder(&plan)));
     let mut journal = Journal::open(&out.join("runs.jsonl"), &Manifest::new(&plan), arguments.restart)
         .map_err(|error| Failure::Input(error.to_string()))?;
+    builds::complain_of_others(&journal, "--restart runs all anew")?;
     run_missing(&plan, &mut journal, arguments)?;
     let summary = Summary::new(&plan, journal.records());
     let records = journal.records();

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lab::present::claims::conditions::Condition;
 use lab::present::claims::{Mode, Needs, as_printed};
@@ -10,7 +11,7 @@ use lab::scenario::{Override, Scenario, Seeds};
 use testbed::Ends;
 
 use crate::arguments;
-use crate::commands::{real_time, shipped};
+use crate::commands::{builds, real_time, shipped};
 use crate::console::RunsBar;
 use crate::failure::Failure;
 
@@ -64,6 +65,12 @@ fn records(
     // What was run with other settings is kept beside it.
     let path = arguments.out.join(format!("{}-{world}{}.jsonl", plan.scenario.name, &manifest.content[..12]));
     let mut journal = Journal::open(&path, &manifest, false).map_err(|error| Failure::Input(error.to_string()))?;
+    // Once: there may be hundreds of journals.
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if !TOLD.load(Ordering::Relaxed) {
+        let remedy = format!("so may have others in {}; another --out runs all anew", arguments.out.display());
+        TOLD.store(builds::complain_of_others(&journal, &remedy)?, Ordering::Relaxed);
+    }
     complete(&mut journal)?;
     // In the order of the plan, not in that in which the runs were done: sums of the same numbers are the same then.
     Ok(sweep::sorted(plan, journal.records()).into_iter().cloned().collect())

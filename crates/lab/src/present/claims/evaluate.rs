@@ -96,6 +96,7 @@ mod tests {
             course: Default::default(),
             goodput_points_bps: Vec::new(),
             faults: Vec::new(),
+            build: String::new(),
         }
     }
 

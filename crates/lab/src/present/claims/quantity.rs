@@ -251,6 +251,7 @@ mod tests {
             course: Default::default(),
             goodput_points_bps: vec![Some(goodput), Some(2.0), None],
             faults: Vec::new(),
+            build: String::new(),
         }
     }
 

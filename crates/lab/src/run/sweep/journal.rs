@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
+use super::build::this_build;
 use super::{Manifest, Record};
 use crate::scenario::shell::quote;
 
@@ -123,6 +124,11 @@ impl Journal {
         &self.records
     }
 
+    /// How many runs another build of this program has made, or one that is not known: who changes this program may not want to mix them.
+    pub fn of_other_builds(&self) -> usize {
+        self.records.iter().filter(|record| record.build != this_build()).count()
+    }
+
     /// Adds a record; it is on disk when this returns.
     ///
     /// # Errors
@@ -196,7 +202,30 @@ mod tests {
         let (variant, point) = ("a".into(), vec![("p".into(), "v".into())]);
         let values = [("n".to_string(), 0.1)].into();
         let (course, goodput_points_bps) = (Course::default(), Vec::new());
-        Record { variant, point, seed, values, course, goodput_points_bps, faults: Vec::new() }
+        Record {
+            variant,
+            point,
+            seed,
+            values,
+            course,
+            goodput_points_bps,
+            faults: Vec::new(),
+            build: this_build().into(),
+        }
+    }
+
+    #[test]
+    fn runs_of_other_builds_are_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        journal.add(record(1)).unwrap();
+        // As versions did that did not say it.
+        journal.add(Record { build: String::new(), ..record(2) }).unwrap();
+        journal.add(Record { build: "another".into(), ..record(3) }).unwrap();
+        drop(journal);
+        let journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        assert_eq!((journal.records().len(), journal.of_other_builds()), (3, 2));
     }
 
     #[test]

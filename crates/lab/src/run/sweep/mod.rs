@@ -6,11 +6,13 @@
 //! choice     one run of all that
 //! workers    jobs -> records, on all cores
 //! record     what one run leaves: one line of JSON
+//! build      which build of this program it was
 //! journal    the records so far, on disk; a killed sweep goes on where it was
 //! samples    records by variant and point, for who compares them
 //! ```
 
 mod axes;
+mod build;
 mod choice;
 mod journal;
 mod plan;

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::build::this_build;
 use super::{Case, Plan};
 use crate::measure::{Course, goodput_points_bps, values};
 use crate::run::{Run, inputs};
@@ -49,6 +50,9 @@ pub struct Record {
     pub goodput_points_bps: Vec<Option<f64>>,
     /// What was wrong with the run; empty if nothing was.
     pub faults: Vec<String>,
+    /// The build of this program that made it; empty if that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub build: String,
 }
 
 impl Manifest {
@@ -96,6 +100,7 @@ impl Record {
             course: Course::new(scenario, &results.series),
             goodput_points_bps: goodput_points_bps(scenario, &results),
             faults: run.faults.clone(),
+            build: this_build().into(),
         }
     }
 
@@ -103,7 +108,7 @@ impl Record {
     pub fn failed(case: &Case, seed: u64, why: String) -> Self {
         let (variant, point) = (case.variant.clone(), case.point.clone());
         let (values, course, goodput_points_bps) = (BTreeMap::new(), Course::default(), Vec::new());
-        Self { variant, point, seed, values, course, goodput_points_bps, faults: vec![why] }
+        Self { variant, point, seed, values, course, goodput_points_bps, faults: vec![why], build: this_build().into() }
     }
 }
 

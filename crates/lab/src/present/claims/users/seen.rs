@@ -134,6 +134,7 @@ mod tests {
             course: Default::default(),
             goodput_points_bps: Vec::new(),
             faults: Vec::new(),
+            build: String::new(),
         };
         let wobble = |seed: u64| if seed % 2 == 0 { 0.01 } else { -0.01 };
         let of = |seed: u64| [record("SSRS", seed, 1.0 - gain + wobble(seed)), record("greedy", seed, 1.0)];
