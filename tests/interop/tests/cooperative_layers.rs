@@ -212,13 +212,15 @@ fn adaptive_congestion_control_lowers_the_window_of_the_late_subflow() {
     assert_eq!((cuts(&coop, token), kernel_cc::adapting(&coop.0).unwrap()), ([0, 0], None), "nobody asked for it");
     kernel_cc::adapt(&coop.0, Some(&adapting())).unwrap();
     assert_eq!(kernel_cc::adapting(&coop.0).unwrap(), Some(adapting()));
+    wait_until("the late one is cut", || cuts(&coop, token)[1] > 0);
+    assert_eq!(cuts(&coop, token)[0], 0, "the other waits until delays are alike");
     sleep(FOUND);
     let [fast, slow] = seen(&coop, token, COMPARED);
     let made = cuts(&coop, token);
     println!(
         "without: {fast_before:.0?}, {slow_before:.0?}; with {made:?} cuts: {fast:.0?}, {slow:.0?} (segments, ms)"
     );
-    assert!(made[1] >= 5 && made[1] > made[0], "the late one is cut: {made:?}");
+    assert!(made[1] >= 5, "the late one is cut: {made:?}");
     // Seen were a third of the window and a quarter of the time.
     assert!(slow.0 < 0.7 * slow_before.0 && slow.1 < 0.7 * slow_before.1, "{slow_before:?} {slow:?}");
     kernel_cc::adapt(&coop.0, None).unwrap();
