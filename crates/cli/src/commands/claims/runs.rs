@@ -68,7 +68,7 @@ fn records(
     // Once: there may be hundreds of journals.
     static TOLD: AtomicBool = AtomicBool::new(false);
     if !TOLD.load(Ordering::Relaxed) {
-        let remedy = format!("so may have others in {}; another --out runs all anew", arguments.out.display());
+        let remedy = format!("another --out than {} runs all anew", arguments.out.display());
         TOLD.store(builds::complain_of_others(&journal, &remedy)?, Ordering::Relaxed);
     }
     complete(&mut journal)?;
