@@ -1,8 +1,9 @@
 //! Bulk transfer over TUN: the engine to and from the kernel's TCP and MPTCP, beside the kernel alone over veth; the same packet by
 //! packet, beside bare reads and writes; and a relay between two kernels, beside the kernel that forwards.
 //!
-//! `cargo bench -p linux --bench tun [-- --seconds S --rounds N --mtu OCTETS --only WORD]`, as root. All cases run in
-//! every round, so that whatever else the machine does hits all of them; the table shows medians over the rounds.
+//! `cargo bench -p linux --bench tun [-- --seconds S --rounds N --mtu OCTETS --only TEXT]`, as root. All cases run in
+//! every round, so that whatever else the machine does hits all of them; the table shows medians over the rounds. `--only`
+//! takes the cases whose name contains a text, and what they are compared with.
 
 mod bare;
 mod engine;
@@ -70,8 +71,7 @@ fn run(options: &Options) -> Result<()> {
     let environment = Environment::create(options.mtu)?;
     let middle = Middle::create(options.mtu)?;
     let span = Duration::from_nanos((options.seconds * 1e9) as u64);
-    let wanted = |case: &Case| options.only.as_ref().is_none_or(|word| case.to_string().contains(word.as_str()));
-    let cases: Vec<Case> = Case::all().into_iter().filter(wanted).collect();
+    let cases = wanted(options.only.as_deref());
     let mut report = Report::new(cases.clone());
     for _ in 0..options.rounds {
         for case in &cases {
@@ -81,6 +81,14 @@ fn run(options: &Options) -> Result<()> {
     println!("MTU {}, {} rounds of {} s; medians", options.mtu, options.rounds, options.seconds);
     println!("{report}");
     Ok(())
+}
+
+/// Those whose name contains the text, each with what it is compared with.
+fn wanted(only: Option<&str>) -> Vec<Case> {
+    let all = Case::all();
+    let is_named = |case: &Case| only.is_none_or(|text| case.to_string().contains(text));
+    let named: Vec<Case> = all.iter().copied().filter(is_named).collect();
+    all.into_iter().filter(|case| named.iter().any(|named| named == case || named.reference() == *case)).collect()
 }
 
 fn measure(environment: &Environment, middle: &Middle, case: Case, span: Duration) -> Result<Measured> {

@@ -70,7 +70,7 @@ impl Case {
     }
 
     /// What it is compared with.
-    fn reference(self) -> Self {
+    pub fn reference(self) -> Self {
         match self {
             Self::Kernels(protocol) | Self::Engine { protocol, way: Way::Whole, .. } => Self::Kernels(protocol),
             Self::Engine { direction: Direction::EngineToKernel, .. } | Self::Bare { call: Call::Write, .. } => {

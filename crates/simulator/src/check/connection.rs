@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use units::Dsn;
+use units::narrow::low_u32;
 use wire::mptcp::{AddAddr, DataSeq, Dss, Key, Mapping, MpCapable, MpJoin, MptcpOption, Token};
 use wire::{Flags, Segment};
 
@@ -61,6 +62,12 @@ impl Connections {
     pub(super) fn active(&mut self, member: Member) -> Option<Active<'_>> {
         let connection = &mut self.all[member.connection];
         (!connection.given_up).then_some(Active { connection, flow: member.flow })
+    }
+
+    /// Octets of a connection's data that have arrived in order.
+    #[cfg(test)]
+    pub(super) fn arrived(&self, connection: usize) -> u64 {
+        self.all[connection].arrived.next()
     }
 
     /// Learns from MPTCP options that the host sends, and checks what they prove.
@@ -210,7 +217,7 @@ impl Active<'_> {
     #[inline]
     pub(super) fn received(&mut self, flow: &Flow, segment: &Segment, only: Option<&Dss>) {
         if let Some(dss) = self.signal(segment, only) {
-            let mapping = self.connection.mapping(segment, dss);
+            let mapping = self.connection.mapping(flow, segment, dss);
             self.connection.received(self.flow, flow, segment, dss, mapping);
         }
     }
@@ -230,29 +237,29 @@ impl Active<'_> {
     }
 
     /// Takes a segment into account that continues its flow, of which all up to `position` has arrived: `len` octets of data with exactly
-    /// their mapping, or none, and the peer's window. If it is not so, nothing has been done.
+    /// their mapping, or none, and the peer's window. Gives how many octets it acknowledges beyond what was; if it is not so, nothing has been done.
     #[inline(always)]
-    pub(super) fn receive_expected(&mut self, dss: &Dss, position: u64, len: u64, window: u64) -> bool {
+    pub(super) fn receive_expected(&mut self, dss: &Dss, position: u64, len: u64, window: u64) -> Option<u64> {
         let known = &mut *self.connection;
-        let (Some((local, remote)), Some(data_ack)) = (known.starts, dss.data_ack) else { return false };
+        let ((local, remote), data_ack) = (known.starts?, dss.data_ack?);
         let acked = ahead(data_ack, local + known.data_acked);
         if acked >= 1 << 31 || !known.open_mappings.is_empty() {
-            return false;
+            return None;
         }
         if let Some(mapping) = &dss.mapping {
-            let is_whole = len > 0 && u64::from(mapping.len) == len && u64::from(mapping.ssn) == position;
+            let is_whole = len > 0 && u64::from(mapping.len) == len && mapping.ssn == low_u32(position);
             let next = known.arrived.next();
             let before = ahead(mapping.dsn, remote + next);
             if !is_whole || before >= 1 << 31 {
-                return false;
+                return None;
             }
             known.arrived.insert(next + before..next + before + len);
         } else if len > 0 {
-            return false;
+            return None;
         }
         known.data_acked += acked;
         known.edge = known.edge.max(known.data_acked + window);
-        true
+        Some(acked)
     }
 
     /// The DSS of a segment, if it has one; nothing at all if it gives MPTCP up.
@@ -383,7 +390,7 @@ impl Connection {
 
     /// The mapping that arrives with a segment: subflow positions of the data, and the position of the first octet.
     #[inline]
-    fn mapping(&mut self, segment: &Segment, dss: Option<&Dss>) -> Option<(Range<u64>, u64)> {
+    fn mapping(&mut self, flow: &Flow, segment: &Segment, dss: Option<&Dss>) -> Option<(Range<u64>, u64)> {
         let start = self.remote_start?;
         let Some(dss) = dss else {
             return segment.options.mptcp.iter().find_map(|option| match option {
@@ -397,8 +404,8 @@ impl Connection {
         if dss.data_fin && !self.data_fins.contains(&(first + data_len)) {
             self.data_fins.push(first + data_len);
         }
-        // Subflow numbers are relative and 32 bits wide; a checker's streams stay below that.
-        Some((u64::from(ssn)..u64::from(ssn) + data_len, first))
+        let from = flow.mapped_position(ssn);
+        Some((from..from + data_len, first))
     }
 }
 

@@ -26,6 +26,17 @@ fn plain(segment: &Segment) -> Option<Option<&Dss>> {
     }
 }
 
+/// What became of a segment that a host receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// It is not the one expected, and nothing has been done.
+    Unexpected,
+    /// It brings data, and acknowledges nothing that was not acknowledged before.
+    OnlyData,
+    /// Any other that was expected.
+    Acknowledgment,
+}
+
 impl HostView {
     /// Takes a segment of the host into account, if it is the one expected; else nothing has been done.
     #[inline(always)]
@@ -45,29 +56,30 @@ impl HostView {
 
     /// Takes a segment that the host receives into account, if it is the one expected; else nothing has been done.
     #[inline(always)]
-    pub(super) fn received_as_expected(&mut self, at: Instant, place: usize, segment: &Segment) -> bool {
+    pub(super) fn received_as_expected(&mut self, at: Instant, place: usize, segment: &Segment) -> Arrival {
         let flow = &mut self.flows[place];
-        let Some(dss) = plain(segment) else { return false };
-        let Some(acked) = flow.is_next_received(segment) else { return false };
+        let Some(dss) = plain(segment) else { return Arrival::Unexpected };
+        let Some(acked) = flow.is_next_received(segment) else { return Arrival::Unexpected };
         let len = segment.payload.len() as u64;
+        let mut data_acked = 0;
         match flow.member.and_then(|member| self.connections.active(member)) {
             Some(mut connection) => {
-                let window = flow.window_of_data(segment);
-                let position = flow.arrived.next();
-                if !dss.is_some_and(|dss| connection.receive_expected(dss, position, len, window)) {
-                    return false;
-                }
+                let (window, position) = (flow.window_of_data(segment), flow.arrived.next());
+                let taken = dss.and_then(|dss| connection.receive_expected(dss, position, len, window));
+                let Some(acked) = taken else { return Arrival::Unexpected };
+                data_acked = acked;
             }
-            None if dss.is_some() => return false,
+            None if dss.is_some() => return Arrival::Unexpected,
             None => {}
         }
         flow.receive_next(segment, len, acked, at);
-        true
+        if len > 0 && acked == 0 && data_acked == 0 { Arrival::OnlyData } else { Arrival::Acknowledgment }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use units::narrow::low_u32;
     use units::{Dsn, SeqNr};
     use wire::mptcp::{AddressId, CapableFlags, DataSeq, Key, Mapping, MpCapable, MpJoin};
     use wire::{Payload, SackBlock};
@@ -103,10 +115,10 @@ mod tests {
 
         fn receives(&mut self, place: usize, segment: &Segment) {
             let [short, long] = &mut self.views;
-            if short.received_as_expected(self.now, place, segment) {
-                self.expected += 1;
-            } else {
+            if short.received_as_expected(self.now, place, segment) == Arrival::Unexpected {
                 short.received(self.now, place, segment);
+            } else {
+                self.expected += 1;
             }
             long.received(self.now, place, segment);
         }
@@ -257,5 +269,32 @@ mod tests {
         }
         assert!(expected > all / 4 && expected < all, "{expected} of {all} went the short way");
         assert!(faults > 1000, "{faults} faults");
+    }
+
+    /// Subflow sequence numbers in mappings are relative, and wrap with the stream.
+    #[test]
+    fn a_mapping_beyond_4_gib_counts_for_what_has_arrived_of_it() {
+        let far = (1 << 32) + 5;
+        let data = |at: u64, mapped: Option<u16>| {
+            let mut segment = Segment::default();
+            (segment.seq, segment.ack, segment.flags) = (REMOTE_ISN + low_u32(at), LOCAL_ISN + 1, Flags::ACK);
+            segment.payload = Payload::from(vec![0; 1000]);
+            let starts = KEYS.map(|key| derive(key).1 + 1);
+            let number = |start: Dsn, position: u64| DataSeq::Long((start + position).0);
+            let mapping = |len| Mapping { dsn: number(starts[1], at - far), ssn: low_u32(at), len, checksum: None };
+            let (data_ack, mapping) = (Some(number(starts[0], 0)), mapped.map(mapping));
+            segment.options.mptcp.push(MptcpOption::Dss(Dss { data_ack, mapping, data_fin: false }));
+            segment
+        };
+        let mut pair = Pair::open(true);
+        pair.views.iter_mut().for_each(|view| view.flows[0].arrived.advance(far));
+        // The first is whole; the second is half of what its mapping maps, and the third the rest.
+        let arriving = [data(far, Some(1000)), data(far + 1000, Some(2000)), data(far + 2000, None)];
+        for (segment, arrived) in arriving.iter().zip([1000, 2000, 3000]) {
+            pair.receives(0, segment);
+            pair.assert_same(segment);
+            assert_eq!(pair.views.each_ref().map(|view| view.connections.arrived(0)), [arrived; 2]);
+        }
+        assert_eq!(pair.expected, 1, "only the first has exactly its mapping");
     }
 }

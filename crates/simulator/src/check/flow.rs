@@ -226,6 +226,11 @@ impl Flow {
         Some(start..start + segment.payload.len() as u64)
     }
 
+    /// The position that a mapping of the peer gives as a relative subflow sequence number, of 32 bits (RFC 8684 section 3.3.1).
+    pub(super) fn mapped_position(&self, ssn: u32) -> u64 {
+        unwrap(SeqNr(ssn), SeqNr(0), self.arrived.next())
+    }
+
     /// The peer's window in a segment that arrived, octets. SYNs are not scaled.
     #[inline]
     pub(super) fn window(&self, segment: &Segment) -> u64 {

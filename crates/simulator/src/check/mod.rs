@@ -31,6 +31,7 @@ use wire::{Flags, Segment};
 
 use crate::{Direction, HostId, Interface, Tap};
 use connection::Connections;
+use expected::Arrival;
 pub use flows::FlowKey;
 use flows::Flows;
 
@@ -211,8 +212,11 @@ impl Checker {
     pub fn received(&mut self, at: Instant, host: HostId, segment: &Segment) {
         let view = self.view(host);
         let place = view.flows.place_of(&segment.dst, &segment.src);
-        if !view.received_as_expected(at, place, segment) {
-            view.received(at, place, segment);
+        match view.received_as_expected(at, place, segment) {
+            Arrival::Unexpected => view.received(at, place, segment),
+            // What the host has sent is as it was. It acknowledges these data, at once or after a while, and is looked at then.
+            Arrival::OnlyData => return,
+            Arrival::Acknowledgment => {}
         }
         self.touched = Some(FlowId { host, place });
     }
