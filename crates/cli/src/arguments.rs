@@ -179,7 +179,8 @@ pub struct Sweep {
     /// change. Repeatable
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
-    /// Where the runs go: runs.jsonl, runs.csv and summary.json; by default out/ and the scenario's name
+    /// Where the runs go: runs.jsonl, runs.csv and summary.json; by default out/ and the scenario's name. What is there is not
+    /// run again, unless it had faults: on Linux, or in another build of this program
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Drop the runs that are there and begin anew

@@ -1,5 +1,6 @@
 //! The records of a sweep on disk: JSON Lines, the manifest first.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -89,8 +90,8 @@ impl Journal {
         let mut journal = Self { file, path: path.into(), records: Vec::new() };
         if let Some((first, rest)) = whole.split_once('\n') {
             journal.check_manifest(first, manifest)?;
-            journal.records =
-                rest.lines().zip(2..).map(|(text, line)| journal.parse(text, line)).collect::<Result<_, _>>()?;
+            let records = rest.lines().zip(2..).map(|(text, line)| journal.parse(text, line));
+            journal.records = latest(records.collect::<Result<_, _>>()?);
         } else if !text.is_empty() && !is_begun(&text) {
             return Err(journal.damaged(1, "this is no journal of a sweep"));
         }
@@ -129,6 +130,11 @@ impl Journal {
         self.records.iter().filter(|record| record.build != this_build()).count()
     }
 
+    /// Counts the runs that `are_void` as not finished. What they come to then replaces what the file has of them.
+    pub(super) fn forget(&mut self, are_void: impl Fn(&Record) -> bool) {
+        self.records.retain(|record| !are_void(record));
+    }
+
     /// Adds a record; it is on disk when this returns.
     ///
     /// # Errors
@@ -144,6 +150,15 @@ impl Journal {
         text.push('\n');
         self.file.write_all(text.as_bytes()).map_err(|source| JournalError::Io { path: self.path.clone(), source })
     }
+}
+
+/// Of a run that was done again, what it came to in the end.
+fn latest(records: Vec<Record>) -> Vec<Record> {
+    let key = |record: &Record| (record.variant.clone(), record.point.clone(), record.seed);
+    let mut seen = BTreeSet::new();
+    let mut kept: Vec<Record> = records.into_iter().rev().filter(|record| seen.insert(key(record))).collect();
+    kept.reverse();
+    kept
 }
 
 /// Whether `text`, which has no whole line, is what is left of a manifest.
@@ -226,6 +241,24 @@ mod tests {
         drop(journal);
         let journal = Journal::open(&path, &manifest("m"), false).unwrap();
         assert_eq!((journal.records().len(), journal.of_other_builds()), (3, 2));
+    }
+
+    #[test]
+    fn a_run_that_was_done_again_counts_as_it_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        journal.add(Record { faults: vec!["lost".into()], ..record(1) }).unwrap();
+        journal.add(record(2)).unwrap();
+        journal.forget(|record| !record.faults.is_empty());
+        assert_eq!(journal.records(), [record(2)]);
+        drop(journal);
+        // It has not been done again yet.
+        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        assert_eq!(journal.records().len(), 2);
+        journal.add(record(1)).unwrap();
+        drop(journal);
+        assert_eq!(Journal::open(&path, &manifest("m"), false).unwrap().records(), [record(2), record(1)]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
+use super::build::this_build;
 use super::{Job, Journal, JournalError, Plan, Record, numbers, sorted};
 use crate::run::{Run, RunError};
 use crate::scenario::Scenario;
@@ -25,7 +26,8 @@ pub struct Progress {
 /// How one scenario is run.
 pub type How<'a> = dyn Fn(&Scenario) -> Result<Run, RunError> + Sync + 'a;
 
-/// Runs what is missing in `journal` in the simulator on `workers` threads; `progress` is called after every run.
+/// Runs what is missing in `journal` in the simulator on `workers` threads; `progress` is called after every run. What had faults in another
+/// build of this program is run again.
 ///
 /// # Errors
 /// If the journal cannot be written; the runs under way are abandoned.
@@ -35,13 +37,15 @@ pub fn run(
     workers: usize,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), JournalError> {
+    journal.forget(|record| !record.faults.is_empty() && record.build != this_build());
     let jobs = missing(plan, journal);
     run_jobs(plan, &jobs, journal, workers, &|scenario| crate::run::run(scenario, None, &mut |_| {}), progress)
 }
 
 /// As [`run`], in real time: `how` runs a scenario. The variants take turns, a seed after the other, so that what disturbs the
 /// machine for a while disturbs all of them. What somebody interrupts, or the
-/// machine cannot run, is not kept, and the rest is not begun: `how` knows which it was.
+/// machine cannot run, is not kept, and the rest is not begun: `how` knows which it was. What had faults is run again: it may go well
+/// another time.
 ///
 /// # Errors
 /// As [`run`].
@@ -52,6 +56,7 @@ pub fn run_in_turns(
     how: &How<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), JournalError> {
+    journal.forget(|record| !record.faults.is_empty());
     let mut jobs = missing(plan, journal);
     jobs.sort_by_key(|job| (job.seed, job.case));
     run_jobs(plan, &jobs, journal, workers, how, progress)
