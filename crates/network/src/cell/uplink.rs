@@ -10,6 +10,8 @@ use crate::{Amount, DropCause, Link, MediumOutput, Node, Output, Packet};
 #[derive(Debug)]
 pub(crate) struct Uplink {
     links: Vec<Link>,
+    /// A link that nobody has used.
+    unused: Link,
     /// First TTI at whose start something leaves, of each UE.
     due: Deadlines,
     output: Output,
@@ -23,7 +25,7 @@ fn tti_from(at: Instant) -> u64 {
 impl Uplink {
     pub(crate) fn new(config: &UplinkConfig, ues: usize) -> Self {
         let link = Link::new(config.rate, config.delay).queue(config.queue);
-        Self { links: vec![link; ues], due: Deadlines::new(), output: Output::new() }
+        Self { links: vec![link.clone(); ues], unused: link, due: Deadlines::new(), output: Output::new() }
     }
 
     pub(crate) fn enter(&mut self, ue: usize, packet: Packet, now: Instant, out: &mut MediumOutput) {
@@ -64,10 +66,9 @@ impl Uplink {
 
     /// Everything inside the UE's link is lost.
     pub(crate) fn flush(&mut self, ue: usize, lost: &mut Vec<(Gate, Cargo, DropCause)>) {
-        // A clone of a link keeps its settings and leaves its packets behind.
-        let mut fresh = self.links[ue].clone();
-        core::mem::swap(&mut fresh, &mut self.links[ue]);
-        fresh.process(None, Instant::FAR_FUTURE, &mut self.output);
+        // A clone of the link itself would be busy for as long as those packets take.
+        let mut left = core::mem::replace(&mut self.links[ue], self.unused.clone());
+        left.process(None, Instant::FAR_FUTURE, &mut self.output);
         let gate = Gate(ue as u16 + 1);
         lost.extend(self.output.take_forwarded().map(|packet| (gate, packet.into(), DropCause::Outage)));
         lost.extend(self.output.take_dropped().map(|(packet, cause)| (gate, packet.into(), cause)));

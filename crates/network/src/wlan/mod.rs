@@ -121,7 +121,10 @@ impl Wlan {
         }
         match on_air {
             Some(frame) => left.push(frame),
-            None => self.contending.retain(|other| *other != station.0),
+            None => {
+                left.begin_anew(self.config.contention_window_min);
+                self.contending.retain(|other| *other != station.0);
+            }
         }
     }
 
@@ -345,8 +348,7 @@ impl Wlan {
     /// The frame in front is a new one; a backoff follows every frame, whether or not there is another (10.3.4.3).
     fn next_frame(&mut self, sender: u16) {
         let station = &mut self.stations[usize::from(sender)];
-        (station.retries, station.long_retries, station.cleared) = (0, 0, false);
-        station.contention_window = self.config.contention_window_min;
+        station.begin_anew(self.config.contention_window_min);
         station.backoff_slots = draw(&mut self.prng, station.contention_window);
     }
 

@@ -83,6 +83,12 @@ impl Station {
         }
     }
 
+    /// Nothing has been tried of the frame that is next in front.
+    pub fn begin_anew(&mut self, contention_window_min: u32) {
+        (self.retries, self.long_retries, self.cleared) = (0, 0, false);
+        self.contention_window = contention_window_min;
+    }
+
     /// When its backoff ends if the channel stays idle.
     #[inline]
     pub fn backoff_ends(&self) -> Instant {

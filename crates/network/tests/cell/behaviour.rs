@@ -432,6 +432,22 @@ fn a_ue_that_leaves_with_uplink_packets_leaves_silence() {
     rig.assert_balanced();
 }
 
+/// What it had in its queue takes none of its rate when it is back.
+#[test]
+fn a_ue_that_comes_back_does_not_wait_for_what_it_lost() {
+    let arrives_at = |ghosts: usize| {
+        let mut rig = Rig::new(CellConfig::default());
+        (0..ghosts).for_each(|_| rig.send_up(0, PAYLOAD, Instant::ZERO));
+        rig.with_cell(Instant::from_micros(10), |cell| cell.leave(UeId(0)));
+        rig.with_cell(Instant::from_micros(10), |cell| cell.join(UeId(0)));
+        rig.send_up(0, PAYLOAD, Instant::from_micros(10));
+        rig.run(Instant::from_secs(1), false);
+        assert_eq!(rig.arrived.len(), 1);
+        rig.arrived[0].0
+    };
+    assert_eq!(arrives_at(50), arrives_at(0));
+}
+
 #[test]
 fn out_of_reach_means_waiting_until_a_site_comes_near() {
     let points = vec![(Instant::ZERO, Place::flat(2e6, 0.0)), (Instant::from_secs(2), Place::flat(100.0, 0.0))];

@@ -179,6 +179,29 @@ fn a_station_that_leaves_takes_its_queue_along() {
     assert_eq!(rig.arrived.len(), 2);
 }
 
+/// What became of the frames of before is not counted against those that come after it is back.
+#[test]
+fn a_station_that_comes_back_begins_anew() {
+    let mut rig = Rig::new(config(3), 1);
+    rig.network.with_medium(rig.wlan, us(0), |wlan: &mut Wlan| wlan.leave(StationId(0)));
+    rig.send(1, 0, us(0));
+    let mut now = 0;
+    // In the backoff after the fifth attempt.
+    while rig.wlan().counters(StationId(1)).attempts < 5 {
+        now += 10;
+        rig.run(us(now), |_, _, _| {});
+    }
+    now += 500;
+    rig.run(us(now), |_, _, _| {});
+    assert_eq!(rig.wlan().counters(StationId(1)).attempts, 5);
+    rig.network.with_medium(rig.wlan, us(now), |wlan: &mut Wlan| wlan.leave(StationId(1)));
+    rig.network.with_medium(rig.wlan, us(now), |wlan: &mut Wlan| wlan.join(StationId(1)));
+    rig.send(1, 0, us(now));
+    rig.run(us(1_000_000), |_, _, _| {});
+    let counters = rig.wlan().counters(StationId(1));
+    assert_eq!((counters.attempts, counters.given_up), (5 + 7, 1));
+}
+
 /// IEEE 802.11-2016 section 10.3.3: what no CTS answers counts against the short limit, and what fails after one against the long limit.
 #[test]
 fn requests_have_seven_attempts_and_frames_after_an_answer_four() {
