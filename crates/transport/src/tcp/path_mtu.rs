@@ -33,6 +33,8 @@ const SEARCH_STEP: u16 = 8;
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 /// Time-outs in a row after which a smaller packet is tried: where none of this size ever arrived, and where one did.
 const TRIAL_AFTER_TIMEOUTS: [u32; 2] = [2, 3];
+/// Packets of one size differ by no more than this in payload: options take the rest.
+const OPTIONS_MAX_BYTES: u32 = 40;
 /// So many of them later an even smaller one is.
 const SECOND_TRIAL_AFTER_TIMEOUTS: u32 = 2;
 
@@ -44,6 +46,15 @@ pub(super) struct Probe {
     /// Octets of its payload.
     pub(super) payload_bytes: u32,
     size: u16,
+}
+
+/// Whether packets of a size pass at all.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    /// The size that will do if they do not.
+    step: u16,
+    /// Octets of payload in the packet that timed out.
+    payload_bytes: u32,
 }
 
 /// What is known about the path of one TCB.
@@ -64,10 +75,10 @@ pub(super) struct PathMtu {
     probes_lost: u32,
     /// A packet larger than the next step down has arrived.
     large_passed: bool,
-    /// What is tried in place of a packet that timed out: where it ends, and the step down that it stands for.
-    trial: Option<(SeqNr, u16)>,
-    /// The step that a trial has shown to pass, as long as nothing larger has arrived since.
-    trial_passed: Option<u16>,
+    /// What is tried in place of a packet that timed out, until it arrives: where it ends.
+    trial: Option<(SeqNr, Doubt)>,
+    /// That it has arrived, as long as nothing like the packet that timed out has since.
+    trial_passed: Option<Doubt>,
 }
 
 impl PathMtu {
@@ -129,7 +140,8 @@ impl PathMtu {
     /// The size from which on packets count as large: where a black hole leads from here. A size that was set by hand, or
     /// that the peer takes, and is no larger than the base is not doubted.
     pub(super) fn step_down(&self) -> Option<u16> {
-        self.trial_passed.or(if self.current > BASE { Some(BASE) } else { self.least_step() })
+        let shown = self.trial_passed.map(|doubt| doubt.step);
+        shown.or(if self.current > BASE { Some(BASE) } else { self.least_step() })
     }
 
     /// The last step down.
@@ -137,10 +149,10 @@ impl PathMtu {
         (self.current > LEAST_V4 && self.most > BASE && !self.is_v6).then_some(LEAST_V4)
     }
 
-    /// Where to go now that a large packet has timed out: down, if a smaller one has arrived in its place before, and no
-    /// large one since.
+    /// Where to go now that a large packet has timed out: down, if a smaller one has arrived in its place before, and none of
+    /// its size since.
     pub(super) fn black_hole(&self) -> Option<u16> {
-        self.trial_passed
+        self.trial_passed.map(|doubt| doubt.step)
     }
 
     /// The step down to try in place of a packet that timed out `timeouts` times in a row.
@@ -152,22 +164,23 @@ impl PathMtu {
         }
     }
 
-    /// A packet that fits `step` and ends at `end` is sent in place of one that timed out.
-    pub(super) fn begin_trial(&mut self, end: SeqNr, step: u16) {
-        self.trial = Some((end, step));
+    /// A packet that fits `step` and ends at `end` is sent in place of one with `payload_bytes` that timed out.
+    pub(super) fn begin_trial(&mut self, end: SeqNr, step: u16, payload_bytes: u32) {
+        self.trial = Some((end, Doubt { step, payload_bytes }));
     }
 
     /// Everything before `una` has arrived.
     pub(super) fn on_advance(&mut self, una: SeqNr) {
-        if let Some((_, step)) = self.trial.take_if(|(end, _)| una.at_or_after(*end)) {
-            self.trial_passed = Some(step);
+        if let Some((_, doubt)) = self.trial.take_if(|(end, _)| una.at_or_after(*end)) {
+            self.trial_passed = Some(doubt);
         }
     }
 
-    /// A packet larger than the next step down has arrived.
-    pub(super) fn on_large_passed(&mut self) {
+    /// A packet larger than the next step down has arrived, with so many octets of payload. What a trial leaves of a packet is larger too, and
+    /// says nothing about the whole.
+    pub(super) fn on_large_passed(&mut self, payload_bytes: u32) {
         self.large_passed = true;
-        self.trial_passed = None;
+        self.trial_passed.take_if(|doubt| payload_bytes + OPTIONS_MAX_BYTES >= doubt.payload_bytes);
     }
 
     /// Packets of the current size vanish: one step down, and the search begins, with the size that failed first: an
@@ -334,5 +347,18 @@ mod tests {
         mtu.fall_back(552);
         assert_eq!(mtu.step_down(), None);
         assert_eq!(PathMtu { current: 1280, ..PathMtu::new(1500, true) }.step_down(), None);
+    }
+
+    /// A packet of 1228 octets is tried as one of 500, and 728 remain, which are more than the next step down.
+    #[test]
+    fn what_a_trial_leaves_over_does_not_excuse_the_whole() {
+        let mut mtu = PathMtu::new(1500, false);
+        mtu.fall_back(BASE);
+        mtu.begin_trial(SeqNr(500), LEAST_V4, 1228);
+        mtu.on_advance(SeqNr(500));
+        mtu.on_large_passed(728);
+        assert_eq!(mtu.black_hole(), Some(LEAST_V4));
+        mtu.on_large_passed(1216);
+        assert_eq!(mtu.black_hole(), None, "as large, with more options");
     }
 }

@@ -21,7 +21,8 @@ pub(super) struct DeliveredSizes {
     small_payload: u32,
     /// The probe was delivered: as it was sent, or in pieces that tell nothing.
     probe_arrived: Option<bool>,
-    large_passed: bool,
+    /// Octets of payload in the largest packet, if that is larger.
+    large_payload: Option<u32>,
 }
 
 impl DeliveredSizes {
@@ -34,13 +35,15 @@ impl DeliveredSizes {
     /// Of several segments, none of them a probe, the largest packet.
     #[inline]
     pub(super) fn note_largest(&mut self, packet_payload: u32) {
-        self.large_passed |= packet_payload > self.small_payload;
+        if packet_payload > self.small_payload {
+            self.large_payload = self.large_payload.max(Some(packet_payload));
+        }
     }
 
     #[inline]
     pub(super) fn note(&mut self, sent: &Sent) {
         let packet_payload = sent.packet_payload();
-        self.large_passed |= packet_payload > self.small_payload;
+        self.note_largest(packet_payload);
         if let Some(probe) = self.probe.filter(|probe| probe.seq == sent.seq) {
             self.probe_arrived = Some(packet_payload == probe.payload_bytes && !sent.retransmitted);
         }
@@ -122,12 +125,12 @@ impl Tcb {
     /// What an ACK is about to deliver is to be judged by size.
     pub(super) fn delivered_sizes(&self) -> DeliveredSizes {
         let small_payload = self.path_mtu.step_down().map_or(u32::MAX, |step| self.payload_within(step));
-        DeliveredSizes { probe: self.path_mtu.probe(), small_payload, probe_arrived: None, large_passed: false }
+        DeliveredSizes { probe: self.path_mtu.probe(), small_payload, probe_arrived: None, large_payload: None }
     }
 
     pub(super) fn note_delivered_sizes(&mut self, sizes: &DeliveredSizes) {
-        if sizes.large_passed {
-            self.path_mtu.on_large_passed();
+        if let Some(payload_bytes) = sizes.large_payload {
+            self.path_mtu.on_large_passed(payload_bytes);
         }
         match sizes.probe_arrived {
             Some(true) if self.path_mtu.on_probe_delivered() => self.adopt_path_mtu(),
@@ -163,7 +166,7 @@ impl Tcb {
             // Halves, if that is small enough: nothing tiny remains.
             let trial = bytes.div_ceil(2).min(self.payload_within(step));
             self.board.trim_to(0, trial);
-            self.path_mtu.begin_trial(seq + trial, step);
+            self.path_mtu.begin_trial(seq + trial, step, bytes);
         }
     }
 }
