@@ -21,12 +21,16 @@ const BLOCKS_MAX: usize = 100;
 /// A collector for the first connection, watched by a tap of `stage`; the source has `source_bytes` to send.
 pub(super) fn observe(scenario: &Scenario, source_bytes: u64, stage: &mut Stage) -> Shared {
     let mut collector = Collector::new(settings(scenario, source_bytes));
-    let count = scenario.active_relays().len() as u64;
+    // Who selects relays tells of every change; where nobody does, the open subflows are the active set.
+    let is_selected = stage.journal.selects();
+    let count = if is_selected { scenario.active_relays().len() as u64 } else { 0 };
     collector.active_set(&ActiveSet { at: Instant::ZERO, count });
     let collector: Shared = Rc::new(RefCell::new(collector));
     stage.journal.tell(Rc::clone(&collector));
     if scenario.workload.kind != WorkloadKind::None {
-        let observer = Observer::new(SOURCE, DESTINATION, [Rc::clone(&collector)]).but_not_port(CONTROL_PORT);
+        let observer = Observer::new(SOURCE, DESTINATION, [Rc::clone(&collector)])
+            .but_not_port(CONTROL_PORT)
+            .counting_subflows(!is_selected);
         stage.simulation.add_tap(Box::new(observer));
         stage.delivered.borrow_mut().tell(Rc::clone(&collector));
     }

@@ -10,7 +10,7 @@ use units::{Dsn, Instant, SeqNr};
 use wire::mptcp::{Dss, Key, Mapping, MpJoin, MptcpOption, Token};
 use wire::{Flags, Segment};
 
-use super::{Acked, Arrival, Collector, Sent};
+use super::{Acked, ActiveSet, Arrival, Collector, Sent};
 
 /// A collector that a tap and its owner share.
 pub type Shared = Rc<RefCell<Collector>>;
@@ -20,7 +20,8 @@ pub type Shared = Rc<RefCell<Collector>>;
 ///
 /// Subflows are numbered in the order in which the destination opens them, which is that of its engine's numbers.
 ///
-/// It yields [`Sent`], [`Arrival`] and [`Acked`]. Deliveries are the application's to tell, the active set its policy's.
+/// It yields [`Sent`], [`Arrival`] and [`Acked`]. Deliveries are the application's to tell, the active set its policy's; where there is none
+/// ([`Self::counting_subflows`]), those subflows are active that are open: from the source's SYN until one of both says FIN or RST.
 /// Where data belong in the stream their DSS tells; where there is none, as in plain TCP and after a fallback, their place in
 /// the subflow does, if it is the only one there ever was. Other data count as throughput and nothing else. Address
 /// translation is not undone.
@@ -33,6 +34,8 @@ pub struct Observer {
     flows: Flows,
     /// Connections to this port of the source are none of its.
     ignored_port: Option<u16>,
+    /// It tells the active set.
+    counts_subflows: bool,
 }
 
 #[derive(Debug)]
@@ -41,7 +44,9 @@ struct Connection {
     /// The first octet of the source's data.
     start: Option<Dsn>,
     tokens: Vec<Token>,
+    /// Begun so far, and open now.
     subflows: usize,
+    open: u64,
     /// Where its data were last seen: short numbers are near.
     near: u64,
 }
@@ -67,6 +72,7 @@ struct Flow {
     isn: Option<SeqNr>,
     /// Of the source's SYN as it arrived: a relay that splices subflows has numbers of its own.
     arrival_isn: Option<SeqNr>,
+    is_open: bool,
     /// After the last octet of data sent.
     end: u64,
     acked: u64,
@@ -86,12 +92,18 @@ impl Observer {
             opened: 0,
             flows: Flows { all: Vec::new(), hints: [0; 64] },
             ignored_port: None,
+            counts_subflows: false,
         }
     }
 
     /// The same, but for connections to `port` of the source.
     pub fn but_not_port(self, port: u16) -> Self {
         Self { ignored_port: Some(port), ..self }
+    }
+
+    /// The same, and it tells the active set.
+    pub fn counting_subflows(self, counts_subflows: bool) -> Self {
+        Self { counts_subflows, ..self }
     }
 
     /// A SYN founds a connection or joins one.
@@ -112,7 +124,9 @@ impl Observer {
         if let Some((connection, known)) = known {
             let subflow = known.subflows;
             known.subflows += 1;
-            self.flows.all.push(Flow { ends, connection, subflow, isn: None, arrival_isn: None, end: 1, acked: 1 });
+            let flow =
+                Flow { ends, connection, subflow, isn: None, arrival_isn: None, is_open: false, end: 1, acked: 1 };
+            self.flows.all.push(flow);
         }
     }
 
@@ -137,8 +151,8 @@ impl Observer {
 
     fn destination_receives(&mut self, at: Instant, segment: &Segment) {
         let Some(flow) = self.flows.find((segment.dst, segment.src)) else { return };
-        if segment.flags.contains(Flags::SYN) {
-            flow.arrival_isn = Some(segment.seq);
+        if segment.flags.contains(Flags::SYN) && flow.arrival_isn.replace(segment.seq) != Some(segment.seq) {
+            self.connections[flow.connection].count(flow, true, at, self.counts_subflows);
         }
         let Some(position) = flow.position_of_data(segment, flow.arrival_isn) else { return };
         let connection = &self.connections[flow.connection];
@@ -176,8 +190,27 @@ impl Observer {
     }
 }
 
+impl Observer {
+    /// One of both ends a subflow.
+    #[cold]
+    fn close(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
+        let ends = match (interface.host == self.destination, direction) {
+            (true, Direction::Sent) | (false, Direction::Received) => (segment.src, segment.dst),
+            (true, Direction::Received) | (false, Direction::Sent) => (segment.dst, segment.src),
+        };
+        if let Some(flow) = self.flows.find(ends) {
+            self.connections[flow.connection].count(flow, false, at, self.counts_subflows);
+        }
+    }
+}
+
 impl Tap for Observer {
     fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
+        if segment.flags.intersects(Flags::FIN | Flags::RST)
+            && [self.source, self.destination].contains(&interface.host)
+        {
+            self.close(at, interface, direction, segment);
+        }
         match direction {
             Direction::Sent if interface.host == self.source => self.source_sends(at, segment),
             Direction::Sent if interface.host == self.destination => self.destination_sends(segment),
@@ -190,7 +223,18 @@ impl Tap for Observer {
 
 impl Connection {
     fn new(collector: Shared) -> Self {
-        Self { collector, start: None, tokens: Vec::new(), subflows: 0, near: 0 }
+        Self { collector, start: None, tokens: Vec::new(), subflows: 0, open: 0, near: 0 }
+    }
+
+    /// A subflow opens or closes.
+    fn count(&mut self, flow: &mut Flow, is_open: bool, at: Instant, tells: bool) {
+        if core::mem::replace(&mut flow.is_open, is_open) == is_open {
+            return;
+        }
+        self.open = if is_open { self.open + 1 } else { self.open - 1 };
+        if tells {
+            self.collector.borrow_mut().active_set(&ActiveSet { at, count: self.open });
+        }
     }
 
     /// Learns the key of the host that sends a handshake's segment.
@@ -316,7 +360,8 @@ mod tests {
         });
         let settings = Settings::papers(Duration::from_millis(500), Rate::from_mbps(3), 1000);
         let collector = Rc::new(RefCell::new(Collector::new(settings)));
-        simulation.add_tap(Box::new(Observer::new(SERVER, CLIENT, [Rc::clone(&collector)])));
+        let observer = Observer::new(SERVER, CLIENT, [Rc::clone(&collector)]).counting_subflows(true);
+        simulation.add_tap(Box::new(observer));
         simulation.run_while(Instant::from_secs(100), |simulation| simulation.host(CLIENT).reports()[0].completed == 0);
         assert_eq!(simulation.faults(), Vec::<String>::new());
         // What is under way still arrives, and is acknowledged.
@@ -362,6 +407,21 @@ mod tests {
         let path = Path::from(link(10, 20)).each_way(Duplicate::new(0.01));
         let collector = check(TwoHosts::new(1).path(path), &config);
         assert_eq!(collector.borrow().totals(Instant::from_secs(8)).delay_ratio_max, None);
+    }
+
+    #[test]
+    fn the_subflows_that_are_open_are_counted() {
+        let two_paths = || TwoHosts::new(1).path(link(10, 20)).path(link(5, 30));
+        let plain = ConnectionConfig { mptcp: false, ..ConnectionConfig::default() };
+        let one = ConnectionConfig { subflows_max: 1, ..ConnectionConfig::default() };
+        for (config, at_least) in [(ConnectionConfig::default(), 2), (plain, 1), (one, 1)] {
+            let (collector, [client, _]) = download(two_paths(), &config);
+            collector.borrow_mut().end(Instant::from_secs(8));
+            let collector = collector.borrow();
+            let counts: Vec<u64> = collector.values().iter().map(|window| window.subflows).collect();
+            assert_eq!((counts[0], counts.last()), (client.subflows.len() as u64, Some(&0)), "{counts:?}");
+            assert!(counts[0] >= at_least);
+        }
     }
 
     #[test]

@@ -24,6 +24,11 @@ impl Journal {
         Self { names, selects, told: SelectionResults::default(), collector: None, guilty: Vec::new() }
     }
 
+    /// Whether the destination selects among its relays.
+    pub fn selects(&self) -> bool {
+        self.selects
+    }
+
     /// `collector` hears of the size of the active set.
     pub fn tell(&mut self, collector: Shared) {
         self.collector = Some(collector).filter(|_| self.selects);
