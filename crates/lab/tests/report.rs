@@ -67,3 +67,18 @@ fn the_table_names_paths_shares_and_totals() {
     }
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
 }
+
+#[test]
+fn whose_metrics_are_shown_is_said() {
+    use lab::measure::results::ConnectionGoodput;
+    for (connections, said) in [(1, false), (3, true)] {
+        let mut results = support::results(2, 10);
+        let mut metrics = results.metrics.take().unwrap_or_default();
+        (metrics.target_low_bps, metrics.target_high_bps) = (Some(1e6), Some(2e6));
+        metrics.target_bps = Some(1.5e6);
+        metrics.connections = (0..connections).map(|_| ConnectionGoodput::new(1000, 1.0)).collect();
+        results.metrics = Some(metrics);
+        assert_eq!(summary(&results).contains("by the first of 3 connections"), said);
+        assert_eq!(report::render(&results).contains("over the whole run, of the first of 3 connections"), said);
+    }
+}

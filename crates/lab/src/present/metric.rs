@@ -92,7 +92,7 @@ pub(crate) const METRICS: [Metric; 16] = [
     Metric::new("local_ratio_mean", "Relays' own traffic", Kind::Ratio, Better::More,
         "What the relays' own traffic got of what it asked for; mean over the relays.").column("local traffic"),
     Metric::new("jain_index", "Jain's fairness index", Kind::Number, Better::More,
-        "Over the goodputs of the connections; 1 if all get the same.").column("Jain index"),
+        "Over the goodputs of the connections and of owners' flows that take all they can get; 1 if all get the same.").column("Jain index"),
     Metric::new("duration_s", "Time to the last delivery", Kind::Time, Better::Less,
         "Or to the end of a run that did not complete."),
     Metric::new("analysis.delay_s", "Delay", Kind::Time, Better::Less,
@@ -106,7 +106,7 @@ pub(crate) const METRICS: [Metric; 16] = [
     Metric::new("retransmitted_packets", "Retransmissions", Kind::Number, Better::Less,
         "Packets that a subflow sent again."),
     Metric::new("duplicate_bytes", "Duplicates", Kind::Amount, Better::Less,
-        "Octets that arrived more than once at the data level."),
+        "Octets that arrived on more than one subflow; what one subflow brought twice counts as throughput only."),
 ];
 
 #[cfg(test)]

@@ -37,7 +37,11 @@ fn against_target(metrics: &PaperMetrics) -> String {
     let (Some(low), Some(high)) = (metrics.target_low_bps, metrics.target_high_bps) else { return String::new() };
     let (outages, points) = (metrics.summary.outages, metrics.summary.points);
     let range = format!("{} to {}", quantity(low, "bit/s"), quantity(high, "bit/s"));
-    format!("{:<11} {range}: missed at {outages} of {points} monitor points\n", "target")
+    let of = match metrics.connections.len() {
+        0 | 1 => String::new(),
+        count => format!(" by the first of {count} connections"),
+    };
+    format!("{:<11} {range}: missed at {outages} of {points} monitor points{of}\n", "target")
 }
 
 fn heading(results: &Results) -> String {

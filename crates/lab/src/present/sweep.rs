@@ -180,6 +180,16 @@ fn comparisons(plan: &Plan, evidence: &Evidence) -> Vec<Comparison> {
     plan.cases.iter().enumerate().filter_map(of_case).collect()
 }
 
+/// Whose values the papers' metrics are, where some cases have several connections.
+fn note_on_connections(plan: &Plan) -> Option<String> {
+    let has_several = plan.cases.iter().any(|case| case.scenario.workload.connections > 1);
+    has_several.then(|| {
+        "where there are several connections, goodput, throughput, Jain's index, retransmissions and duplicates are those of all; G1, outages, \
+         subflows, delay, jitter, receive buffer and reordering are those of the first"
+            .into()
+    })
+}
+
 /// A line for each case with faulty runs, and one on runs that are the same.
 fn notes(plan: &Plan, evidence: &Evidence) -> Vec<String> {
     let name = |number: usize| {
@@ -196,7 +206,7 @@ fn notes(plan: &Plan, evidence: &Evidence) -> Vec<String> {
         ))
     };
     let faults = (0..plan.cases.len()).filter_map(on_faults);
-    evidence.note_on_identical().into_iter().chain(faults).collect()
+    note_on_connections(plan).into_iter().chain(evidence.note_on_identical()).chain(faults).collect()
 }
 
 fn faulty(plan: &Plan, records: &[Record]) -> Vec<Faulty> {

@@ -80,7 +80,7 @@ pub struct Totals {
     pub retransmitted_packets: u64,
     /// Octets the source sent again on another subflow; null if the backend does not tell.
     pub reinjected_bytes: Option<u64>,
-    /// Octets that arrived more than once at the data level.
+    /// Octets that arrived more than once at the data level: not what one subflow brought twice.
     pub duplicate_bytes: u64,
     /// Most octets that ever waited for a hole before them to fill.
     pub out_of_order_peak_bytes: u64,

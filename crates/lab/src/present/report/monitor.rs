@@ -41,8 +41,17 @@ pub(super) fn section(metrics: &PaperMetrics) -> String {
     figure("Monitor points", &caption(metrics), &legend(metrics), &drawing)
 }
 
+/// Whose the metrics are, where there are several connections.
+pub(super) fn first_of(metrics: &PaperMetrics) -> String {
+    match metrics.connections.len() {
+        0 | 1 => String::new(),
+        count => format!(", of the first of {count} connections"),
+    }
+}
+
 fn caption(metrics: &PaperMetrics) -> String {
-    let period = format!("Means over {} s up to each monitor point.", metrics.period_s);
+    let of = first_of(metrics);
+    let period = format!("Means over {} s up to each monitor point{of}.", metrics.period_s);
     if metrics.target_bps.is_none() {
         return period;
     }

@@ -1,6 +1,7 @@
 //! The papers' metrics as a table.
 
 use super::html::escape;
+use super::monitor::first_of;
 use crate::measure::metrics::{Summary, Totals};
 use crate::measure::results::PaperMetrics;
 use crate::present::quantity;
@@ -12,10 +13,10 @@ struct Row(&'static str, Option<String>, Option<String>);
 pub(super) fn section(metrics: &PaperMetrics) -> String {
     let rows: String = rows(metrics).iter().map(Row::html).collect();
     let (points, period_s) = (metrics.summary.points, metrics.period_s);
-    let unit = quantity(metrics.unit_bytes as f64, "B");
+    let (unit, of) = (quantity(metrics.unit_bytes as f64, "B"), first_of(metrics));
     format!(
         "<section class=\"paper\"><h2>Metrics of the papers</h2><p class=\"note\">Means over {points} monitor points, one every \
-         {period_s} s, and over the whole run. A unit of G1 is {unit}.</p><div class=\"scroll\"><table><thead><tr>\
+         {period_s} s, and over the whole run{of}. A unit of G1 is {unit}.</p><div class=\"scroll\"><table><thead><tr>\
          <th scope=\"col\">Metric</th><th scope=\"col\">Monitor points</th><th scope=\"col\">Whole run</th></tr></thead>\
          <tbody>{rows}</tbody></table></div></section>"
     )
