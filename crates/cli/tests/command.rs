@@ -47,6 +47,21 @@ fn a_run_prints_a_table_and_what_to_try_next() {
     anabranch(&["run", &path]).success().stdout(wanted);
 }
 
+/// What a reader sees first. It has the first digits of the digest only.
+#[test]
+fn the_readme_shows_what_the_demo_prints() {
+    let shown = include_str!("../../../README.md").split("```").find(|block| block.contains("SHA-256"));
+    let lines: Vec<&str> =
+        shown.unwrap().lines().filter(|line| !line.is_empty() && !line.contains("SHA-256")).collect();
+    let printed = anabranch(&["run", "demo"]).success();
+    let printed = String::from_utf8_lossy(&printed.get_output().stdout).into_owned();
+    let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
+    assert_eq!(lines.len(), 7);
+    for line in lines {
+        assert!(printed.contains(&line), "the README has {line:?}; it is {printed:#?}");
+    }
+}
+
 /// Ctrl-C: what was measured until then is there.
 #[expect(clippy::disallowed_methods, reason = "a program of its own runs meanwhile")]
 #[test]
