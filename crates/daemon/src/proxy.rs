@@ -55,7 +55,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use host::App;
-use host::uplinks::HeldBack;
+use host::uplinks::{HeldBack, Shares};
 use linux::attachment::MTU;
 use linux::driver::OFFLOAD_PAYLOAD_MAX;
 use slab::Slab;
@@ -148,6 +148,9 @@ pub struct Proxy {
     watch_at: Option<Instant>,
     watched_at: Instant,
     held_back: HeldBack,
+    shares: Shares,
+    /// When several clients last downloaded at once.
+    crowded_at: Option<Instant>,
     /// The last name that was looked up found no name server.
     names_are_silent: bool,
     guard_at: Option<Instant>,
@@ -213,6 +216,8 @@ impl Proxy {
             watch_at: None,
             watched_at: Instant::ZERO,
             held_back: HeldBack::default(),
+            shares: Shares::default(),
+            crowded_at: None,
             names_are_silent: false,
             guard_at: None,
             ending: None,

@@ -3,16 +3,17 @@
 //!
 //! An address that is withdrawn (REMOVE_ADDR on the other subflows) has the peer send again at once what was under way there, which no
 //! change of priority does. The subflow that follows it is a backup, if its uplink was late ([`host::uplinks::HeldBack`]), as are those of all other
-//! connections.
+//! connections; of this one alone, if what it was late for is others that download at the same time.
 
 use std::net::IpAddr;
 
-use host::uplinks::harm::{self, PERIOD};
+use host::uplinks::harm::{self, LAG_MIN, PERIOD};
 use host::uplinks::{Carrier, Finding, HEAVY_BYTES};
-use transport::{ConnectionId, ConnectionStats, Endpoint};
+use transport::{ConnectionStats, Endpoint};
 use units::{Duration, Instant};
 
 use super::Proxy;
+use super::session::Session;
 
 /// Clients that are looked at, at most: those that have been there longest.
 const LOOKS_MAX: usize = 16;
@@ -20,6 +21,8 @@ const LOOKS_MAX: usize = 16;
 /// join come ever more seldom, and an uplink that comes and goes may be away at each of them.
 const JOIN_PATIENCE: Duration = Duration::from_secs(3);
 const JOIN_DOUBLINGS_MAX: u32 = 5;
+/// For so long after several downloads at once their queues are still there.
+const CROWDED_FOR: Duration = Duration::from_secs(2);
 
 /// An uplink from which a connection has no subflow.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +85,7 @@ impl Proxy {
         let connection = server.connection;
         let Some(stats) = endpoint.stats(connection) else { return false };
         server.bulk.note_backlog(stats.written_bytes.saturating_sub(stats.acked_bytes), stats.acked_bytes, now);
+        server.held_back.due(now);
         self.settle(key, Some(&stats), endpoint, now);
         if harm::is_worth_a_look(&stats) {
             self.look_for_harm(key, &stats, endpoint, now);
@@ -91,12 +95,11 @@ impl Proxy {
 
     fn look_for_harm(&mut self, key: usize, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
         let Some(server) = self.sessions[key].server.as_mut() else { return };
-        let connection = server.connection;
         let choice = &self.choice;
-        let carriers = Carrier::all(connection, stats, endpoint, |ip| choice.round_trip(ip, now));
+        let carriers = Carrier::all(server.connection, stats, endpoint, |ip| choice.round_trip(ip, now));
         let findings = server.harm.look(&carriers, now);
         for finding in findings {
-            self.act(finding, connection, &carriers, endpoint, now);
+            self.act(finding, key, &carriers, endpoint, now);
         }
     }
 
@@ -132,16 +135,10 @@ impl Proxy {
         }
     }
 
-    fn act(
-        &mut self,
-        finding: Finding,
-        connection: ConnectionId,
-        carriers: &[Carrier],
-        endpoint: &mut Endpoint,
-        now: Instant,
-    ) {
+    fn act(&mut self, finding: Finding, key: usize, carriers: &[Carrier], endpoint: &mut Endpoint, now: Instant) {
         let (Finding::Doubtful(id) | Finding::Silent(id) | Finding::Late(id)) = finding;
         let Some(Carrier { ip, .. }) = carriers.iter().find(|carrier| carrier.id == id).copied() else { return };
+        let Some(connection) = self.sessions[key].server.as_ref().map(|server| server.connection) else { return };
         match finding {
             Finding::Doubtful(id) => {
                 // One that is gone needs no probe.
@@ -149,13 +146,47 @@ impl Proxy {
                 return;
             }
             Finding::Silent(_) => self.choice.failed(ip, now),
-            Finding::Late(_) => self.held_back.note(ip, now),
+            Finding::Late(_) => self.hold_back(ip, key, now),
         }
         // It fails only if the connection is over.
         let _ = endpoint.withdraw_address(connection, ip, now);
         self.renew(ip, endpoint, now);
         if matches!(finding, Finding::Late(_)) {
             self.settle_all(endpoint, now);
+        }
+    }
+
+    /// An uplink was late for a connection: for that one alone, if others are to blame.
+    fn hold_back(&mut self, ip: IpAddr, key: usize, now: Instant) {
+        let is_crowded = self.is_crowded(ip, now);
+        match self.sessions[key].server.as_mut().filter(|_| is_crowded) {
+            Some(server) => server.held_back.note(ip, now),
+            None => self.held_back.note(ip, now),
+        }
+    }
+
+    /// Whether it is others that make a connection late on an uplink: several download, and the uplink brings its part of all and is no longer a way
+    /// than the shortest by what makes a stream late.
+    fn is_crowded(&self, ip: IpAddr, now: Instant) -> bool {
+        let shortest = self.choice.ips().into_iter().filter_map(|ip| self.choice.base(ip, now)).min();
+        let is_near = shortest.zip(self.choice.base(ip, now)).is_some_and(|(shortest, own)| own < shortest + LAG_MIN);
+        let were_several = self.crowded_at.is_some_and(|at| now.saturating_since(at) < CROWDED_FOR);
+        is_near && self.shares.is_worth(ip) && (were_several || self.downloads(now).take(2).count() == 2)
+    }
+
+    /// Clients for which much is coming.
+    fn downloads(&self, now: Instant) -> impl Iterator<Item = &Session> {
+        let is_heavy = |session: &Session| session.server.as_ref().is_some_and(|server| server.bulk.is_heavy());
+        self.sessions
+            .iter()
+            .map(|(_, session)| session)
+            .filter(move |session| session.is_busy(now) && is_heavy(session))
+    }
+
+    /// Notes whether several clients download, of `downloads` that do now.
+    pub(super) fn note_downloads(&mut self, downloads: usize, now: Instant) {
+        if downloads >= 2 {
+            self.crowded_at = Some(now);
         }
     }
 }

@@ -13,6 +13,7 @@ use units::Instant;
 
 use super::Proxy;
 use super::choice::Tier;
+use super::session::Server;
 
 impl Proxy {
     /// Connections that lack subflows from an address of ours open them.
@@ -62,7 +63,8 @@ impl Proxy {
     /// Whether a subflow is to be a backup. One that is regular stays so, unless its uplink may not carry.
     fn is_to_wait(&self, key: usize, subflow: &SubflowStats, is_any_regular: bool, now: Instant) -> bool {
         let ip = subflow.local.ip();
-        if !self.may_carry(ip) {
+        let is_late_for_it = |server: &Server| server.held_back.holds(ip);
+        if !self.may_carry(ip) || self.sessions[key].server.as_ref().is_some_and(is_late_for_it) {
             return true;
         }
         let Some(server) = self.sessions[key].server.as_ref().filter(|_| subflow.backup && is_any_regular) else {

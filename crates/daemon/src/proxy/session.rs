@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf as _, Bytes};
-use host::uplinks::{Bulk, Harm, Told};
+use host::uplinks::{Bulk, Harm, HeldBack, Told};
 use smallvec::SmallVec;
 use transport::SettingsChange;
 use transport::{ConnectionId, Endpoint, Received, SubflowId};
@@ -95,6 +95,8 @@ pub struct Server {
     pub rtts_seen: SmallVec<[(SubflowId, Duration, u64); 2]>,
     /// What its subflows cost.
     pub harm: Harm,
+    /// Uplinks that were late for it, and are of use to others.
+    pub held_back: HeldBack,
     /// Uplinks from which it has no subflow.
     pub lacks: SmallVec<[Lack; 1]>,
     /// What was acknowledged when it was looked last whether a client that sends no more still gets anything.
@@ -165,6 +167,7 @@ impl Server {
             seen: SmallVec::new(),
             rtts_seen: SmallVec::new(),
             harm: Harm::default(),
+            held_back: HeldBack::default(),
             lacks: SmallVec::new(),
             acked_at_parting: None,
             finished: false,

@@ -95,7 +95,7 @@ impl Proxy {
     pub(super) fn watch(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let mut delivered = core::mem::take(&mut self.unwatched);
         let mut round_trips = BTreeMap::new();
-        let mut filled = BTreeSet::new();
+        let (mut filled, mut downloads) = (BTreeSet::new(), 0);
         let tokens = core::mem::take(&mut self.watched);
         for token in tokens {
             let Some(key) = self.key_of(token) else { continue };
@@ -106,6 +106,7 @@ impl Proxy {
                     measure(server, &stats, (&mut self.choice, &mut self.meters), &mut delivered, now);
                     note_round_trips(server, &stats, &mut round_trips);
                     if is_busy && server.bulk.is_heavy() {
+                        downloads += 1;
                         note_filled(&stats, &mut filled);
                     }
                     self.settle(key, Some(&stats), endpoint, now);
@@ -128,6 +129,8 @@ impl Proxy {
         for ip in self.choice.ips() {
             self.choice.delivered(ip, delivered.get(&ip).copied().unwrap_or(0), span, filled.contains(&ip), now);
         }
+        self.shares.note(&delivered);
+        self.note_downloads(downloads, now);
         self.watched_at = now;
         self.watch_at = (!self.watched.is_empty()).then_some(now + PERIOD);
         self.watch_ending(endpoint, now);

@@ -36,11 +36,11 @@ const UNPUNCTUAL: Duration = Duration::from_millis(10);
 /// Between two looks that are about lateness.
 const LATE_PERIOD: Duration = Duration::from_millis(95);
 /// A stream that is so far behind is late.
-const LAG_MIN: Duration = Duration::from_millis(100);
+pub const LAG_MIN: Duration = Duration::from_millis(100);
 /// Octets that wait at least: below, a rate says nothing.
 const HELD_MIN_BYTES: u64 = 32 << 10;
 /// What brings less than this part of all is not worth any waiting.
-const WORTHLESS_PARTS: u64 = 8;
+pub(super) const WORTHLESS_PARTS: u64 = 8;
 /// Looks in a row at which a subflow was to blame.
 const STRIKES: u32 = 2;
 /// Looks over which rates are taken.

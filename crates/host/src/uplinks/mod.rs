@@ -5,6 +5,7 @@
 //! told        what its peer was told of subflows that are backups, and when that is to be said again
 //! harm        which subflows cost more than they bring, or are dead
 //! held_back   uplinks that were late, and until when they are backups
+//! shares      what uplinks bring of late, all connections together
 //! ```
 //!
 //! All of them only judge: those who ask carry it out, for one connection (`anabranch get`) or for all of a proxy (`anabranch join`).
@@ -12,9 +13,11 @@
 mod bulk;
 pub mod harm;
 mod held_back;
+mod shares;
 mod told;
 
 pub use bulk::{Bulk, HEAVY_BYTES};
 pub use harm::{Carrier, Finding, Harm, RTT_UNKNOWN};
 pub use held_back::HeldBack;
+pub use shares::Shares;
 pub use told::Told;
