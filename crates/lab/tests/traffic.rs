@@ -1,6 +1,7 @@
 //! Traffic that scenario files describe: users of the connection, and what owners of relays do.
 
 use lab::measure::results::{RelayResults, Results};
+use lab::present::summary;
 use lab::run::run;
 use lab::scenario::{Override, Scenario, load};
 
@@ -64,6 +65,27 @@ fn requests_are_answered_one_after_the_other() {
     // The last segment is a short one, and waits for no other.
     let at_once = self::results(&[&ask[..], &["connection.nagle=false"]].concat()).totals.answers.unwrap();
     assert_eq!(at_once.median_s, answers.median_s);
+}
+
+/// The link dies at 4 s, soon after the second question.
+#[test]
+fn an_answer_that_does_not_come_is_told_apart() {
+    let text = "name = \"x\"\nduration = \"10 s\"\n\
+        workload = { kind = \"requests\", answers = \"300 kB\", pauses = \"100 ms\" }\n[[relays]]\n\
+        cellular = { rate = \"1 Mbit/s\", delay = \"20 ms\", outages = [{ from = \"4 s\", until = \"10 s\" }] }\n";
+    let line = |overrides: &[&str]| {
+        let results = run(&read(text, overrides).unwrap(), None, &mut |_| {}).unwrap().results;
+        let answers = results.totals.answers.unwrap();
+        let summary = summary(&results);
+        (answers, summary.lines().find(|line| line.starts_with("answers")).unwrap().to_string())
+    };
+    let (answers, told) = line(&[]);
+    assert_eq!((answers.completed, answers.unfinished, answers.awaited_max_s), (1, 1, answers.max_s));
+    let [half, awaited] = [answers.median_s, answers.max_s].map(|time_s| time_s.unwrap() * 1000.0);
+    assert_eq!(told, format!("answers     1 of 2; half within {half:.1} ms, one not there after {awaited:.1} ms"));
+    let (answers, told) = line(&["workload.answers=3 MB"]);
+    let awaited = answers.max_s.unwrap() * 1000.0;
+    assert_eq!(told, format!("answers     none of 1; one not there after {awaited:.1} ms"));
 }
 
 #[test]

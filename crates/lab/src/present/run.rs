@@ -134,8 +134,62 @@ fn watched(video: &VideoResults) -> String {
     }
 }
 
+/// How long answers took. What is said to have come within a time came; what did not is told apart.
 fn waited(answers: &LatencyResults) -> String {
-    let time = |seconds: Option<f64>| seconds.map_or("-".into(), milliseconds);
-    let LatencyResults { completed, median_s, p95_s, max_s, .. } = answers;
-    format!("{completed}; half within {}, 95 % within {}, all within {}", time(*median_s), time(*p95_s), time(*max_s))
+    let came = match (answers.completed, answers.unfinished) {
+        (0, 0) => return "none".into(),
+        (0, asked) => format!("none of {asked}"),
+        (completed, 0) => completed.to_string(),
+        (completed, _) => format!("{completed} of {}", answers.asked()),
+    };
+    let within = |share: &str, took_s: Option<f64>| {
+        let took_s = took_s.filter(|took_s| answers.is_certain(*took_s))?;
+        Some(format!("{share} within {}", milliseconds(took_s)))
+    };
+    let (all, missing) = match answers.unfinished {
+        0 => (within("all", answers.max_s), None),
+        unfinished => (None, Some(awaited(answers, unfinished))),
+    };
+    let shares = [within("half", answers.median_s), within("95 %", answers.p95_s), all, missing];
+    let shares: Vec<String> = shares.into_iter().flatten().collect();
+    format!("{came}; {}", shares.join(", "))
+}
+
+/// For how long those were awaited that did not come.
+fn awaited(answers: &LatencyResults, unfinished: u64) -> String {
+    let count = if unfinished == 1 { "one".into() } else { unfinished.to_string() };
+    let [least, most] = [answers.awaited_min_s, answers.awaited_max_s].map(|time_s| time_s.map(milliseconds));
+    let time = match (least, most) {
+        (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+        (least, _) => least.unwrap_or_default(),
+    };
+    format!("{count} not there after {time}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_came_came_within_a_time() {
+        let times = LatencyResults { median_s: Some(1.0), p95_s: Some(2.0), max_s: Some(3.0), ..Default::default() };
+        let of = |completed, awaited_s: &[f64]| LatencyResults {
+            completed,
+            unfinished: awaited_s.len() as u64,
+            awaited_min_s: awaited_s.first().copied(),
+            awaited_max_s: awaited_s.last().copied(),
+            ..times
+        };
+        for (answers, text) in [
+            (of(40, &[]), "40; half within 1000.0 ms, 95 % within 2000.0 ms, all within 3000.0 ms"),
+            (of(39, &[3.0]), "39 of 40; half within 1000.0 ms, 95 % within 2000.0 ms, one not there after 3000.0 ms"),
+            (of(1, &[2.0, 3.0]), "1 of 3; half within 1000.0 ms, 2 not there after 2000.0 ms to 3000.0 ms"),
+            (of(1, &[0.5, 3.0, 3.0]), "1 of 4; 3 not there after 500.0 ms to 3000.0 ms"),
+            (of(0, &[1.0]), "none of 1; one not there after 1000.0 ms"),
+            (of(0, &[1.0, 1.0]), "none of 2; 2 not there after 1000.0 ms"),
+            (LatencyResults::default(), "none"),
+        ] {
+            assert_eq!(waited(&answers), text);
+        }
+    }
 }

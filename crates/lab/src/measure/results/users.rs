@@ -52,11 +52,21 @@ impl From<PlaybackStats> for VideoResults {
 }
 
 /// How long answers or short flows took. One that broke off, or was not there at the end, counts with the time for which it had been awaited, if that
-/// was longer than the others took on average: what hangs is not left out.
+/// was longer than the others took on average: what hangs is not left out. It takes longer than that, so where such a one counts, the mean and the
+/// longest are bounds from below, and so are those percentiles of which [`Self::is_certain`] says no.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyResults {
     /// How many were complete.
     pub completed: u64,
+    /// How many were not, and count all the same.
+    #[serde(default)]
+    pub unfinished: u64,
+    /// The shortest time for which one of these had been awaited; null if all were complete.
+    #[serde(default)]
+    pub awaited_min_s: Option<f64>,
+    /// The longest such time.
+    #[serde(default)]
+    pub awaited_max_s: Option<f64>,
     /// Mean; null if there is nothing to count.
     pub mean_s: Option<f64>,
     /// Half took at most this long.
@@ -75,10 +85,27 @@ impl LatencyResults {
         let mut took_s: Vec<f64> = all.iter().flatten().map(|latency| latency.as_secs_f64()).collect();
         let completed = took_s.len() as u64;
         let mean_s = mean(&took_s).unwrap_or(0.0);
-        let awaited = sources.iter().flat_map(|source| source.awaited(end)).map(Duration::as_secs_f64);
-        took_s.extend(awaited.filter(|awaited_s| *awaited_s > mean_s));
+        let awaited_s = sources.iter().flat_map(|source| source.awaited(end)).map(Duration::as_secs_f64);
+        let awaited_s: Vec<f64> = awaited_s.filter(|awaited_s| *awaited_s > mean_s).collect();
+        took_s.extend(&awaited_s);
         took_s.sort_unstable_by(f64::total_cmp);
-        (!sources.is_empty()).then(|| Self { completed, ..Self::of_sorted(&took_s) })
+        (!sources.is_empty()).then(|| Self {
+            completed,
+            unfinished: awaited_s.len() as u64,
+            awaited_min_s: awaited_s.iter().copied().reduce(f64::min),
+            awaited_max_s: awaited_s.iter().copied().reduce(f64::max),
+            ..Self::of_sorted(&took_s)
+        })
+    }
+
+    /// How many count, whether they were complete or not.
+    pub fn asked(&self) -> u64 {
+        self.completed + self.unfinished
+    }
+
+    /// Whether a percentile of `took_s` is how long things took: nothing that is shorter is unfinished.
+    pub fn is_certain(&self, took_s: f64) -> bool {
+        self.awaited_min_s.is_none_or(|awaited_s| took_s < awaited_s)
     }
 
     fn of_sorted(took_s: &[f64]) -> Self {
@@ -91,6 +118,7 @@ impl LatencyResults {
             median_s: percentile(50),
             p95_s: percentile(95),
             max_s: took_s.last().copied(),
+            ..Self::default()
         }
     }
 }
@@ -125,6 +153,9 @@ mod tests {
         // After one second there is nothing to learn from the third.
         assert_eq!((at(7).completed, at(7).mean_s), (2, Some(2.0)));
         assert_eq!((at(16).completed, at(16).mean_s, at(16).max_s), (2, Some(14.0 / 3.0), Some(10.0)));
+        assert_eq!((at(7).unfinished, at(7).awaited_min_s, at(7).is_certain(3.0)), (0, None, true));
+        assert_eq!((at(16).unfinished, at(16).awaited_min_s, at(16).awaited_max_s), (1, Some(10.0), Some(10.0)));
+        assert_eq!([3.0, 10.0, 11.0].map(|took_s| at(16).is_certain(took_s)), [true, false, false]);
     }
 
     fn reader() -> Reader {

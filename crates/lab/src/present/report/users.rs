@@ -5,7 +5,9 @@ use crate::measure::results::{LatencyResults, Results, VideoResults};
 use crate::present::wording::milliseconds;
 
 const VIDEO: [&str; 6] = ["Viewer", "Began at", "Stood still", "For", "Frames", "Buffered at the end"];
-const WAITING: [&str; 6] = ["Who", "Complete", "Mean", "Half within", "95 % within", "All within"];
+const WAITING: [&str; 6] = ["Who", "Complete", "Mean", "Median", "95th percentile", "Longest"];
+/// What the table of those who wait says of things that did not come.
+const UNFINISHED: &str = "<p class=\"note\">At least: what was not there at the end, or broke off, counts with the time for which it was awaited.</p>";
 
 /// The section; empty where nobody watched anything and nobody waited.
 pub(super) fn section(results: &Results) -> String {
@@ -17,8 +19,11 @@ pub(super) fn section(results: &Results) -> String {
     let flows = |name: &str, flows: &LatencyResults| waited(name, "short flows", flows);
     let answers =
         answers.chain(relays.iter().filter_map(|relay| Some(flows(&relay.name, relay.local_flows.as_ref()?))));
-    let tables =
-        table("Video", VIDEO, &videos.collect::<String>()) + &table("Waiting", WAITING, &answers.collect::<String>());
+    let waits = totals.answers.iter().chain(relays.iter().filter_map(|relay| relay.local_flows.as_ref()));
+    let note = if waits.into_iter().any(|waits| waits.unfinished > 0) { UNFINISHED } else { "" };
+    let tables = table("Video", VIDEO, &videos.collect::<String>())
+        + &table("Waiting", WAITING, &answers.collect::<String>())
+        + note;
     if tables.is_empty() {
         return String::new();
     }
@@ -55,10 +60,23 @@ fn watched(who: &str, video: &VideoResults) -> String {
 }
 
 fn waited(who: &str, what_for: &str, waits: &LatencyResults) -> String {
-    let time = |seconds: Option<f64>| seconds.map_or("-".into(), milliseconds);
+    let time = |seconds: Option<f64>, is_certain: bool| {
+        let least = if is_certain { "" } else { "at least " };
+        seconds.map_or("-".into(), |seconds| format!("{least}{}", milliseconds(seconds)))
+    };
+    let percentile = |took_s: Option<f64>| time(took_s, took_s.is_none_or(|took_s| waits.is_certain(took_s)));
+    let all_came = waits.unfinished == 0;
+    let completed =
+        if all_came { waits.completed.to_string() } else { format!("{} of {}", waits.completed, waits.asked()) };
     row(
         &format!("{who}, {what_for}"),
-        [waits.completed.to_string(), time(waits.mean_s), time(waits.median_s), time(waits.p95_s), time(waits.max_s)],
+        [
+            completed,
+            time(waits.mean_s, all_came),
+            percentile(waits.median_s),
+            percentile(waits.p95_s),
+            time(waits.max_s, all_came),
+        ],
     )
 }
 
@@ -86,9 +104,22 @@ mod tests {
         assert_eq!(watched("a<b", &video), format!("{head}a&lt;b, 2 viewers</th><td>2.35 s</td>{tail}"));
         let unseen = VideoResults { viewers: 1, started_s: None, ..video };
         assert_eq!(watched("birch", &unseen), format!("{head}birch</th><td>never</td>{tail}"));
-        let waits =
-            LatencyResults { completed: 3, mean_s: Some(0.1234), median_s: Some(0.1), p95_s: None, max_s: Some(2.0) };
+        let waits = waits();
         let cells = "<td>3</td><td>123.4 ms</td><td>100.0 ms</td><td>-</td><td>2000.0 ms</td>";
         assert_eq!(waited("cedar", "short flows", &waits), format!("{head}cedar, short flows</th>{cells}</tr>"));
+    }
+
+    fn waits() -> LatencyResults {
+        let (mean_s, median_s, max_s) = (Some(0.1234), Some(0.1), Some(2.0));
+        LatencyResults { completed: 3, mean_s, median_s, max_s, ..LatencyResults::default() }
+    }
+
+    #[test]
+    fn what_did_not_come_took_at_least_as_long_as_it_was_awaited() {
+        let waits = LatencyResults { unfinished: 1, awaited_min_s: Some(2.0), p95_s: Some(2.0), ..waits() };
+        let least = "<td>at least 2000.0 ms</td>";
+        let cells = format!("<td>3 of 4</td><td>at least 123.4 ms</td><td>100.0 ms</td>{least}{least}");
+        let head = "<tr><th scope=\"row\">destination, answers</th>";
+        assert_eq!(waited("destination", "answers", &waits), format!("{head}{cells}</tr>"));
     }
 }
