@@ -159,6 +159,31 @@ fn a_sweep_that_has_only_begun_has_a_report() {
     }
 }
 
+/// Columns that some run has a value for, in their order; zeros tell that nothing stood still.
+#[test]
+fn what_users_wait_for_comes_before_goodput_where_there_are_users() {
+    let plan = plan("");
+    let with = |values: &[(&str, f64)]| {
+        let mut records = records(&plan);
+        for record in records.iter_mut().filter(|record| record.variant != "broken") {
+            let slower = if record.variant == "new" { 1.0 } else { 0.0 };
+            record.values.extend(values.iter().map(|(name, value)| (name.to_string(), value * (1.0 + slower))));
+        }
+        [Summary::new(&plan, &records).to_text(), render_sweep(&plan, &records)]
+    };
+    let head = |text: &str| text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let [text, html] = with(&[]);
+    assert_eq!(head(&text), "variant point goodput outages Jain index");
+    assert!(!html.contains("Answers") && !html.contains("stalled"));
+    let [text, html] = with(&[("answers.median_s", 0.5), ("answers.p95_s", 2.0), ("answers.completed", 0.0)]);
+    assert_eq!(head(&text), "variant point median answer 95th-percentile answer answers goodput outages Jain index");
+    assert!(text.contains("500.0 ms ± 0.0 ms") && text.contains("new: median answer is larger than with old, 2.000"));
+    let [answers, goodput] = ["Answers, median", "Goodput in order"].map(|title| html.find(title).unwrap());
+    assert!(answers < goodput && html.contains("larger: worse"));
+    let [text, _] = with(&[("video.stalls", 0.0), ("video.stalled_s", 0.0), ("local_video.stalled_s", 0.0)]);
+    assert_eq!(head(&text), "variant point stalls time stalled goodput outages owners' time stalled Jain index");
+}
+
 /// A journal may hold more seeds than are asked for.
 #[test]
 fn seeds_that_nobody_asked_for_are_left_out() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use units::Instant;
 
 use crate::measure::metrics::{Analysis, LocalShare, max_over_min, mean_distance_bps};
-use crate::measure::results::{PaperMetrics, Results, SelectionResults, Series};
+use crate::measure::results::{PaperMetrics, RelayResults, Results, SelectionResults, Series, VideoResults};
 use crate::measure::statistics::mean;
 use crate::scenario::Scenario;
 
@@ -20,10 +20,10 @@ pub(crate) fn values(scenario: &Scenario, results: &Results) -> Values {
         // What broke off was not done sooner than what went on.
         values.insert("duration_s".into(), results.totals.duration_s.max(scenario.duration.as_secs_f64()));
     }
-    if results.totals.video.is_some_and(|video| video.started_s.is_none()) {
-        // Who never saw the picture move waited for it all the time.
-        values.insert("video.stalled_s".into(), results.totals.duration_s);
+    if let Some(video) = &results.totals.video {
+        add_video(&mut values, "video.", video, results.totals.duration_s);
     }
+    add_owners(&mut values, &results.relays, results.totals.duration_s);
     if let Some(metrics) = &results.metrics {
         add_metrics(&mut values, metrics);
         if let Some(selection) = &results.selection {
@@ -61,6 +61,35 @@ fn analysis(scenario: &Scenario) -> Analysis {
 
 fn at(seconds: f64) -> Instant {
     Instant::from_nanos((seconds * 1e9).round() as u64)
+}
+
+/// What viewers saw of a run of `duration_s`. Who never saw the picture move waited for it all the time.
+fn add_video(values: &mut Values, prefix: &str, video: &VideoResults, duration_s: f64) {
+    add(values, prefix, &serde_json::to_value(video).expect("what viewers saw is finite"));
+    if video.started_s.is_none() {
+        values.extend(["started_s", "stalled_s"].map(|name| (format!("{prefix}{name}"), duration_s)));
+    }
+}
+
+/// What owners noticed: of each number the mean over the relays whose owners watch videos, or wait for short flows.
+fn add_owners(values: &mut Values, relays: &[RelayResults], duration_s: f64) {
+    let noticed = |relay: &RelayResults| {
+        let mut noticed = Values::new();
+        if let Some(video) = &relay.local_video {
+            add_video(&mut noticed, "local_video.", video, duration_s);
+        }
+        if let Some(flows) = &relay.local_flows {
+            add(&mut noticed, "local_flows.", &serde_json::to_value(flows).expect("waits are finite"));
+        }
+        noticed
+    };
+    let mut by_name: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (name, value) in relays.iter().flat_map(noticed) {
+        by_name.entry(name).or_default().push(value);
+    }
+    for (name, all) in by_name {
+        insert(values, &name, mean(&all));
+    }
 }
 
 fn add_metrics(values: &mut Values, metrics: &PaperMetrics) {
@@ -125,7 +154,7 @@ fn add(values: &mut Values, prefix: &str, object: &serde_json::Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::results::{Migration, RelaySeries, SelectionPoint};
+    use crate::measure::results::{LatencyResults, Migration, RelaySeries, SelectionPoint};
 
     /// Sets of 2.75 and 3.5 Mbit/s were used, one of 3.25 Mbit/s was kept as the next: 0.25, 0.5 and 0.25 off the target.
     #[test]
@@ -142,6 +171,25 @@ mod tests {
         assert_eq!(values["selection.active_distance_bps"], 0.375e6);
         assert_eq!(values["selection.backup_distance_bps"], 0.25e6);
         assert_eq!(values["selection.distance_bps"], 1e6 / 3.0);
+    }
+
+    /// The first owner's video began after 2 s and stood still for 4; the second's never began in 30 s. Only the third waits for flows.
+    #[test]
+    fn owners_are_those_who_watch_and_those_who_wait() {
+        let video = |started_s, stalled_s| RelayResults {
+            local_video: Some(VideoResults { viewers: 1, started_s, stalled_s, ..VideoResults::default() }),
+            ..RelayResults::default()
+        };
+        let flows = LatencyResults { completed: 7, median_s: Some(0.5), ..LatencyResults::default() };
+        let waits = RelayResults { local_flows: Some(flows), ..RelayResults::default() };
+        let mut values = Values::new();
+        add_owners(&mut values, &[video(Some(2.0), 4.0), video(None, 0.0), waits, RelayResults::default()], 30.0);
+        assert_eq!((values["local_video.started_s"], values["local_video.stalled_s"]), (16.0, 17.0));
+        assert_eq!((values["local_flows.median_s"], values["local_flows.completed"]), (0.5, 7.0));
+        assert_eq!(values.get("local_flows.p95_s"), None);
+        let mut values = Values::new();
+        add_owners(&mut values, &[RelayResults::default()], 30.0);
+        assert_eq!(values, Values::new());
     }
 
     /// From 1 s on the first relay got 3 of 4, the second, which takes all it can get, 5.

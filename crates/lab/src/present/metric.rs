@@ -1,6 +1,7 @@
 //! The values of a run that people compare.
 
 use crate::present::quantity;
+use crate::present::wording::milliseconds;
 
 /// A value that tables and reports show; all others are in the files only.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(crate) struct Metric {
     pub better: Better,
     /// Its column in the table on the terminal, if it has one.
     pub column: Option<&'static str>,
+    /// Whether nothing but zeros says something too: it is only there where there was something to count.
+    pub tells_zero: bool,
 }
 
 /// What a number counts.
@@ -50,11 +53,15 @@ pub(crate) enum Better {
 impl Metric {
     /// One of [`METRICS`], without a column; [`Self::column`] gives it one.
     const fn new(name: &'static str, title: &'static str, kind: Kind, better: Better, about: &'static str) -> Self {
-        Self { name, title, about, kind, better, column: None }
+        Self { name, title, about, kind, better, column: None, tells_zero: false }
     }
 
     const fn column(self, title: &'static str) -> Self {
         Self { column: Some(title), ..self }
+    }
+
+    const fn tells_zero(self) -> Self {
+        Self { tells_zero: true, ..self }
     }
 
     /// `value` with its unit, for people.
@@ -62,18 +69,47 @@ impl Metric {
         match self.kind {
             Kind::Rate => quantity(value, "bit/s"),
             Kind::Amount => quantity(value, "B"),
-            Kind::Time if value != 0.0 && value.abs() < 0.9995 => format!("{:.1} ms", value * 1000.0),
-            Kind::Time => format!("{value:.2} s"),
+            Kind::Time => time(value, value),
             Kind::Number => format!("{value:.2}"),
             Kind::Ratio => format!("{:.1} %", value * 100.0),
             Kind::Percent => format!("{value:.1} %"),
         }
     }
+
+    /// `half` of the width of an interval around `mean`; of times in the mean's unit.
+    pub fn show_half(&self, half: f64, mean: f64) -> String {
+        if self.kind == Kind::Time { time(half, mean) } else { self.show(half) }
+    }
 }
 
-/// In the order in which they are shown.
+/// `seconds` in the unit that suits `size_s`.
+fn time(seconds: f64, size_s: f64) -> String {
+    if size_s != 0.0 && size_s.abs() < 0.9995 { milliseconds(seconds) } else { format!("{seconds:.2} s") }
+}
+
+/// In the order in which they are shown: what people notice comes first where the workload is theirs.
 #[rustfmt::skip]
-pub(crate) const METRICS: [Metric; 16] = [
+pub(crate) const METRICS: [Metric; 31] = [
+    Metric::new("answers.median_s", "Answers, median", Kind::Time, Better::Less,
+        "How long they took, median; what did not come counts with the time for which it was awaited.")
+        .column("median answer"),
+    Metric::new("answers.p95_s", "Answers, 95th percentile", Kind::Time, Better::Less,
+        "How long the slowest took but for 5 %; what did not come counts with the time for which it was awaited.")
+        .column("95th-percentile answer"),
+    Metric::new("answers.completed", "Answers", Kind::Number, Better::More,
+        "How many came.").column("answers").tells_zero(),
+    Metric::new("answers.unfinished", "Answers that did not come", Kind::Number, Better::Less,
+        "Not there at the end, and awaited for longer than the others took on average."),
+    Metric::new("video.stalls", "Stalls", Kind::Number, Better::Less,
+        "How often the picture stood still after it had begun to move; all viewers.").column("stalls").tells_zero(),
+    Metric::new("video.stalled_s", "Time stalled", Kind::Time, Better::Less,
+        "How long the picture stood still, all viewers; all the time if one never saw it move.")
+        .column("time stalled").tells_zero(),
+    Metric::new("video.started_s", "Start-up delay", Kind::Time, Better::Less,
+        "Until the picture first moved, for the latest viewer; all the time if one never saw it move.")
+        .column("start-up delay"),
+    Metric::new("video.frames", "Frames", Kind::Number, Better::More,
+        "How many arrived as a whole; all viewers."),
     Metric::new("goodput_in_order_bps", "Goodput in order", Kind::Rate, Better::More,
         "Octets delivered in order to the application, over the run (G3).").column("goodput"),
     Metric::new("aggregate_throughput_bps", "Aggregate throughput", Kind::Rate, Better::More,
@@ -91,6 +127,22 @@ pub(crate) const METRICS: [Metric; 16] = [
         "Size of the active set; mean over the monitor points.").column("subflows"),
     Metric::new("local_ratio_mean", "Relays' own traffic", Kind::Ratio, Better::More,
         "What the relays' own traffic got of what it asked for; mean over the relays.").column("local traffic"),
+    Metric::new("local_video.stalls", "Owners' stalls", Kind::Number, Better::Less,
+        "How often the picture of a relay's owner stood still; mean over the relays whose owners watch."),
+    Metric::new("local_video.stalled_s", "Owners' time stalled", Kind::Time, Better::Less,
+        "How long it stood still, all the time if it never moved; mean over the relays whose owners watch.")
+        .column("owners' time stalled").tells_zero(),
+    Metric::new("local_video.started_s", "Owners' start-up delay", Kind::Time, Better::Less,
+        "Until it first moved, all the time if it never did; mean over the relays whose owners watch."),
+    Metric::new("local_flows.median_s", "Owners' short flows, median", Kind::Time, Better::Less,
+        "How long they took, median, what did not come as long as it was awaited. Mean over the relays whose owners wait.")
+        .column("owners' median flow"),
+    Metric::new("local_flows.p95_s", "Owners' short flows, 95th percentile", Kind::Time, Better::Less,
+        "How long the slowest took but for 5 %, what did not come as long as it was awaited. Mean over the relays whose owners wait."),
+    Metric::new("local_flows.completed", "Owners' short flows", Kind::Number, Better::More,
+        "How many came; mean over the relays whose owners wait."),
+    Metric::new("local_flows.unfinished", "Owners' short flows that did not come", Kind::Number, Better::Less,
+        "Broken off or not there at the end; mean over the relays whose owners wait."),
     Metric::new("jain_index", "Jain's fairness index", Kind::Number, Better::More,
         "Over the goodputs of the connections and of owners' flows that take all they can get; 1 if all get the same.").column("Jain index"),
     Metric::new("duration_s", "Time to the last delivery", Kind::Time, Better::Less,
@@ -109,15 +161,23 @@ pub(crate) const METRICS: [Metric; 16] = [
         "Octets that arrived on more than one subflow; what one subflow brought twice counts as throughput only."),
 ];
 
+/// One of [`METRICS`].
+#[cfg(test)]
+pub(crate) fn named(name: &str) -> &'static Metric {
+    METRICS.iter().find(|metric| metric.name == name).unwrap()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn values_are_shown_with_the_unit_of_their_kind() {
-        let shown = |name: &str, value: f64| METRICS.iter().find(|metric| metric.name == name).unwrap().show(value);
+        let shown = |name: &str, value: f64| named(name).show(value);
         assert_eq!(shown("goodput_in_order_bps", 3_210_000.0), "3.21 Mbit/s");
         assert_eq!((shown("duration_s", 0.0425), shown("duration_s", 12.5)), ("42.5 ms".into(), "12.50 s".into()));
+        let half = |half, mean| named("answers.median_s").show_half(half, mean);
+        assert_eq!([half(0.0, 0.5), half(1.25, 0.5), half(0.5, 2.0)], ["0.0 ms", "1250.0 ms", "0.50 s"]);
         assert_eq!(shown("local_ratio_mean", 0.975), "97.5 %");
         assert_eq!(shown("analysis.variation_mean_percent", 12.25), "12.2 %");
         assert_eq!(shown("analysis.receive_buffer_bytes", 64_000.0), "64.0 kB");

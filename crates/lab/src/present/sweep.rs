@@ -160,7 +160,7 @@ impl Summary {
 
 /// Whether a column says anything of a case.
 fn tells(case: &CaseSummary, metric: &Metric) -> bool {
-    case.values.get(metric.name).is_some_and(|interval| interval.mean != 0.0)
+    case.values.get(metric.name).is_some_and(|interval| metric.tells_zero || interval.mean != 0.0)
 }
 
 fn comparisons(plan: &Plan, evidence: &Evidence) -> Vec<Comparison> {
@@ -227,5 +227,6 @@ fn point(point: &[(String, String)]) -> String {
 
 fn show(metric: &Metric, interval: &Interval) -> String {
     let mean = metric.show(interval.mean);
-    interval.half_width.map_or_else(|| mean.clone(), |half| format!("{mean} ± {}", metric.show(half)))
+    let half = |half| format!(" ± {}", metric.show_half(half, interval.mean));
+    format!("{mean}{}", interval.half_width.map_or(String::new(), half))
 }

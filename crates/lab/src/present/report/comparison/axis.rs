@@ -84,11 +84,11 @@ fn bounds(values: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::present::metric::METRICS;
+    use crate::present::metric::named;
 
     #[test]
     fn an_axis_begins_at_zero_unless_values_lie_close_together() {
-        let goodput = &METRICS[0];
+        let goodput = named("goodput_in_order_bps");
         assert_eq!(Axis::new(goodput, &[1e6, 3e6], 4).ticks, [0.0, 1.0, 2.0, 3.0]);
         let close = Axis::new(goodput, &[2.9e6, 3.1e6], 4);
         assert_eq!((close.ticks.first(), close.ticks.last()), (Some(&2.9), Some(&3.1)));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn numbers_have_the_digits_that_matter() {
-        let unit = unit(&METRICS[0], 3e6);
+        let unit = unit(named("goodput_in_order_bps"), 3e6);
         assert_eq!([3.214e6, 123.45e6, -1.0, 0.0].map(|value| number(value, unit)), ["3.21", "123.5", "0.00", "0.00"]);
     }
 }

@@ -112,13 +112,12 @@ fn counted(metric: &Metric, rows: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::present::metric::METRICS;
+    use crate::present::metric::named;
 
     #[test]
     fn a_verdict_says_what_is_larger_and_whether_that_is_better() {
         let paired = |new: &[f64]| Paired::compare(new, &[1.0, 2.0, 3.0][..new.len()]).unwrap();
-        let (goodput, outages) = (&METRICS[0], &METRICS[3]);
-        assert_eq!(outages.name, "analysis.outages");
+        let (goodput, outages) = (named("goodput_in_order_bps"), named("analysis.outages"));
         assert_eq!(verdict(goodput, &paired(&[2.0, 3.0, 4.1])), ("good", "larger: better"));
         assert_eq!(verdict(outages, &paired(&[2.0, 3.0, 4.1])), ("bad", "larger: worse"));
         assert_eq!(verdict(goodput, &paired(&[1.0, 2.0, 3.0])), ("", "the same"));

@@ -63,12 +63,12 @@ fn grid(axis: &Axis, height: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::present::metric::METRICS;
+    use crate::present::metric::named;
 
     /// From 0 to 4 Mbit/s over 364 pixels: 91 for each.
     #[test]
     fn marks_dots_and_whiskers_stand_where_their_values_are() {
-        let axis = Axis::new(&METRICS[0], &[0.0, 4e6], 4);
+        let axis = Axis::new(named("goodput_in_order_bps"), &[0.0, 4e6], 4);
         let interval = Interval { count: 2, mean: 2e6, standard_deviation: None, half_width: Some(1e6) };
         let svg = picture(&axis, 0, &interval, &[1e6, 3e6]);
         for needed in
