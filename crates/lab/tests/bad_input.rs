@@ -352,3 +352,46 @@ fn competition_that_no_relay_tells_is_refused() {
     }
     assert!(read(&["cooperation.bandwidth_sharing.fixed=[5.0, 0.5]"]).is_ok());
 }
+
+/// What a setting is about is not there: nobody would heed it.
+#[test]
+fn what_nobody_would_heed_is_refused() {
+    let mistake = |changes: &[&str]| read(changes).unwrap_err();
+    let (multi_homed, fast_ack) = ("cooperation.relays=multi-homed", "cooperation.relays=fast-ack");
+    let forwarding = "cooperation.forwarding={ range_packets = 100 }";
+    let refusal = mistake(&[forwarding, multi_homed]);
+    assert!(refusal.contains("cooperation.forwarding: is for relays"), "{refusal}");
+    assert!(read(&[forwarding]).is_ok() && read(&[forwarding, fast_ack]).is_ok());
+    let sparing = "cooperation.news=sparing";
+    refused(sparing, &["only relays that acknowledge", "cooperation.relays = \"fast-ack\""]);
+    assert!(mistake(&[sparing, multi_homed]).contains("cooperation.news: only relays that acknowledge"));
+    assert!(read(&[sparing, fast_ack]).is_ok());
+    let attack = "attack.messages=20 %";
+    refused(attack, &["attack.messages: there is no message", "bandwidth_sharing"]);
+    for module in ["bandwidth_sharing={}", "forwarding={ range_packets = 100 }"] {
+        assert!(read(&[attack, &format!("cooperation.{module}")]).is_ok(), "{module}");
+    }
+    let delays = "cooperation.adaptive_congestion={ relay_delays = true }";
+    assert!(read(&[attack, delays, fast_ack]).is_ok() && read(&[attack, delays]).is_err());
+    assert!(read(&["attack.messages=0 %"]).is_ok(), "nothing is asked for");
+    let twice = "cooperation.selection={ method = \"fixed\", fixed = [1, 0, 1] }";
+    refused(twice, &["cooperation.selection.fixed[2]: relay 1 is there twice", "remove one"]);
+}
+
+#[test]
+fn early_drops_begin_before_the_queue_is_full() {
+    let text = "name = \"x\"\nduration = \"5 s\"\nworkload = { kind = \"bulk\" }\ncell = {}\n[[relays]]\ncount = 2\n";
+    let read = |changes: &[&str]| {
+        let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
+        load("x.toml", text, &changes).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(&["cell.early_drop_above=99 kB"]), Ok(()));
+    for above in ["100 kB", "500 kB"] {
+        let mistake = read(&[&format!("cell.early_drop_above={above}")]).unwrap_err();
+        assert!(mistake.contains("cell.early_drop_above: a queue of 100 kB is full before"), "{mistake}");
+        assert!(mistake.contains("write less than \"100 kB\""), "{mistake}");
+    }
+    assert_eq!(read(&["cell.early_drop_above=100 kB", "cell.queue=101 kB"]), Ok(()));
+    assert_eq!(read(&["cell.early_drop_above=74 kB", "cell.queue=50 packets"]), Ok(()));
+    assert!(read(&["cell.early_drop_above=75 kB", "cell.queue=50 packets"]).is_err());
+}

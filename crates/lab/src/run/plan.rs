@@ -15,8 +15,7 @@ pub(super) fn selects_relays(scenario: &Scenario) -> bool {
 
 /// Whether relays have something to say to the destination, or it to them.
 pub(super) fn relays_converse(scenario: &Scenario) -> bool {
-    let forwards = hold_limits(scenario).is_some() && scenario.cooperation.relays != RelayMode::MultiHomed;
-    selects_relays(scenario) || forwards || source_listens(scenario)
+    scenario.has_control_plane()
 }
 
 /// Whether what relays say concerns the source.

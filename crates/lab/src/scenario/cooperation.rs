@@ -6,6 +6,7 @@ use units::text::Text;
 use units::{ByteCount, Duration, Probability, Rate};
 
 use super::schema::Written;
+use super::{Scenario, WorkloadKind};
 
 /// The bit rate that the application asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +60,18 @@ pub struct Cooperation {
     /// Signals how crowded each relay's link is, for controllers that share it (thesis chapter 7); by default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_sharing: Option<BandwidthSharing>,
+}
+
+impl Scenario {
+    /// Whether hosts tell each other anything beside the data: relays the destination, it them, or both the source.
+    pub fn has_control_plane(&self) -> bool {
+        let Cooperation { relays, selection, adaptive_congestion, forwarding, bandwidth_sharing, .. } =
+            &self.cooperation;
+        let selects = selection.method.steers() && self.workload.kind != WorkloadKind::None;
+        let forwards = forwarding.is_some() && *relays != RelayMode::MultiHomed;
+        let reports = adaptive_congestion.as_ref().is_some_and(|acc| acc.relay_delays) && *relays == RelayMode::FastAck;
+        selects || forwards || reports || bandwidth_sharing.is_some()
+    }
 }
 
 /// What a relay does with the packets.

@@ -87,6 +87,12 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         let remedy = format!("relays are counted from 0; there are {relays}");
         found.push(Complaint::new(format!("{field}.fixed[{index}]"), problem, remedy));
     }
+    for (index, relay) in selection.fixed.iter().enumerate() {
+        if selection.fixed[..index].contains(relay) {
+            let problem = format!("relay {relay} is there twice");
+            found.push(Complaint::new(format!("{field}.fixed[{index}]"), problem, "remove one of them"));
+        }
+    }
     let fixed = selection.method == SelectionMethod::Fixed;
     if fixed == selection.fixed.is_empty() {
         let (problem, remedy) = match fixed {

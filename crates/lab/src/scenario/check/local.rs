@@ -16,7 +16,7 @@ const DATAGRAMS_PER_S_MAX: u64 = 1_000_000;
 /// IP and UDP headers of a datagram over IPv6, the longer ones.
 const HEADERS_BYTES: u64 = 48;
 /// Largest packet of `vbr`, headers included.
-const VBR_DATAGRAM_BYTES: u64 = 1500;
+pub(super) const VBR_DATAGRAM_BYTES: u64 = 1500;
 /// Shortest time between changes of a random process: below, it takes more events than the packets that it makes.
 const STATE_MIN: Duration = Duration::from_millis(1);
 

@@ -2,6 +2,7 @@
 
 mod cooperation;
 mod era;
+mod idle;
 mod link;
 mod local;
 mod names;
@@ -75,6 +76,7 @@ pub(super) fn complaints(scenario: &Scenario) -> Vec<Complaint> {
     radio::check_radio(scenario, &mut found);
     local::check_local(scenario, &mut found);
     cooperation::check_cooperation(scenario, &mut found);
+    idle::check_idle(scenario, &mut found);
     check_addresses(scenario, &mut found);
     found
 }

@@ -1,11 +1,13 @@
 //! Cell, channel and the relays' places in them.
 
 use network::cell::RESOURCE_SCHEDULERS;
+use units::text::Text;
 use units::{ByteCount, Duration};
 
 use super::Complaint;
 use super::link::{check_link, holds_a_packet};
-use crate::scenario::{Cell, Distance, Fading, Hop, Link, Placement, Relay, RelayMode, Scenario, Walk, Wlan};
+use super::local::VBR_DATAGRAM_BYTES;
+use crate::scenario::{Cell, Distance, Fading, Hop, Link, Placement, Queue, Relay, RelayMode, Scenario, Walk, Wlan};
 
 /// Data rates of IEEE 802.11a, Mbit/s.
 const WLAN_RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
@@ -23,6 +25,7 @@ pub(super) fn check_radio(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let mtu = scenario.connection.mtu;
     if let Some(cell) = &scenario.cell {
         check_cell(cell, mtu, found);
+        check_early_drop(cell, mtu, found);
         check_sites(cell, found);
     }
     if let Some(wlan) = &scenario.wlan {
@@ -119,6 +122,20 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
         if delay > Duration::from_secs(10) {
             refuse(field, format!("{delay} is no delay on earth"), "write a time up to \"10 s\"");
         }
+    }
+}
+
+/// A packet that is let in finds less than the limit in the queue: from there on nothing is dropped early.
+fn check_early_drop(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
+    let Some(Text(above)) = cell.early_drop_above else { return };
+    let most = match cell.queue {
+        Queue::Bytes(bytes) => bytes,
+        Queue::Packets(packets) => ByteCount(u64::from(packets).saturating_mul(mtu.0.max(VBR_DATAGRAM_BYTES))),
+    };
+    if above >= most {
+        let problem = format!("a queue of {} is full before {above} wait in it: nothing is dropped early", cell.queue);
+        let remedy = format!("write less than \"{most}\", or a larger cell.queue");
+        found.push(Complaint::new("cell.early_drop_above", problem, remedy));
     }
 }
 

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use lab::scenario::{
-    AckDelay, Analysis, Attack, Binding, Connection, Host, Link, LocalTraffic, Metrics, Queue, Relay, RelayMode,
-    Scenario, SelectionMethod, Target, Wlan, Workload, WorkloadKind,
+    AckDelay, Analysis, Attack, Binding, Cell, Connection, Host, Link, LocalTraffic, Metrics, NewsKind, Queue, Relay,
+    RelayMode, Scenario, SelectionMethod, Target, Wlan, Workload, WorkloadKind,
 };
 use units::text::Text;
 use units::{ByteCount, Duration};
@@ -61,10 +61,7 @@ pub fn together(parts: Parts) -> Scenario {
         workload,
         source: Host { address },
         bottleneck: bottleneck.map(|link| fit_link(link, mtu)),
-        cell: cell.map(|mut cell| {
-            cell.queue = fit_queue(cell.queue, mtu);
-            cell
-        }),
+        cell: cell.map(|cell| fit_cell(cell, mtu)),
         wlan: wlan.map(|wlan| Wlan { hidden: hidden_pairs(&hidden, &relays), ..wlan }),
         cooperation,
         attack,
@@ -80,7 +77,18 @@ pub fn together(parts: Parts) -> Scenario {
     if let Some(watch) = &mut scenario.cooperation.watch {
         watch.patience = watch.patience.max(least);
     }
+    let is_heard = scenario.has_control_plane();
+    scenario.attack = scenario.attack.filter(|_| is_heard);
     scenario
+}
+
+/// Nothing is dropped early by a queue that is full before.
+fn fit_cell(mut cell: Cell, mtu: ByteCount) -> Cell {
+    cell.queue = fit_queue(cell.queue, mtu);
+    if let Queue::Bytes(most) = cell.queue {
+        cell.early_drop_above = cell.early_drop_above.filter(|Text(above)| *above < most);
+    }
+    cell
 }
 
 fn fit_sizes(connection: &mut Connection, ipv6: bool) {
@@ -144,6 +152,12 @@ fn fit_cooperation(
         fixed.sort_unstable();
         fixed.dedup();
         cooperation.selection.fixed = fixed;
+    }
+    if cooperation.relays == RelayMode::MultiHomed {
+        cooperation.forwarding = None;
+    }
+    if cooperation.relays != RelayMode::FastAck {
+        cooperation.news = NewsKind::AtOnce;
     }
     if let Some(sharing) = &mut cooperation.bandwidth_sharing {
         sharing.fixed = ratios.into_iter().cycle().take(relays).collect();
