@@ -395,3 +395,33 @@ fn early_drops_begin_before_the_queue_is_full() {
     assert_eq!(read(&["cell.early_drop_above=74 kB", "cell.queue=50 packets"]), Ok(()));
     assert!(read(&["cell.early_drop_above=75 kB", "cell.queue=50 packets"]).is_err());
 }
+
+/// A run may be shorter than the scenario was made for: that is noted and not refused.
+#[test]
+fn what_comes_to_nothing_is_noted() {
+    let notes = |changes: &[&str]| read(changes).unwrap().notes();
+    assert_eq!(notes(&["relays[0].leaves=4999 ms"]), [""; 0]);
+    for (change, field) in [
+        ("relays[0].leaves=5 s", "relays[0].leaves"),
+        ("relays[1].swallows.from=9 s", "relays[1].swallows.from"),
+        ("relays[0].local[0].start=9 s", "relays[0].local[0].start"),
+        ("relays[1].cellular.outages=[{ from = \"9 s\", until = \"10 s\" }]", "relays[1].cellular.outages[0].from"),
+        ("relays[1].wifi.outages=[{ from = \"9 s\", until = \"10 s\" }]", "relays[1].wifi.outages[0].from"),
+        ("cooperation.bandwidth_sharing.start=9 s", "cooperation.bandwidth_sharing.start"),
+    ] {
+        let notes = notes(&[change]);
+        let is_one = notes.len() == 1 && notes[0].starts_with(&format!("{field}: "));
+        assert!(is_one && notes[0].ends_with("never comes: the run ends at 5 s"), "{notes:?}");
+    }
+    let waiting = "cooperation.adaptive_congestion.acts_on=waiting";
+    assert!(notes(&[waiting])[0].starts_with("cooperation.adaptive_congestion.acts_on: \"waiting\" does nothing"));
+    for binding in ["early", "autotuned"] {
+        assert_eq!(notes(&[waiting, &format!("connection.era.binding={binding}")]), [""; 0], "{binding}");
+    }
+    let flow = |flow: &str| format!("relays[0].local=[{{ {flow}, datagram = \"500 B\" }}]");
+    for idle in ["kind = \"tcp\"", "kind = \"short-flows\", sizes = \"20 kB\""] {
+        let notes = notes(&[&flow(idle)]);
+        assert!(notes.len() == 1 && notes[0].starts_with("relays[0].local[0].datagram: does nothing"), "{notes:?}");
+    }
+    assert_eq!(notes(&[&flow("kind = \"tcp\", rate = \"1 Mbit/s\"")]), [""; 0], "its first packet waits for one");
+}

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use lab::run::sweep::Plan;
 
+use super::notes::notes_on;
 use super::shipped;
 use crate::arguments;
 use crate::console;
@@ -19,6 +20,8 @@ pub fn check(arguments: &arguments::Check) -> Result<(), Failure> {
                 let plural = |count| if count == 1 { "" } else { "s" };
                 let cases = format!("{cases} case{}, {runs} run{}", plural(cases), plural(runs));
                 console::print(&format!("{}: ok ({cases} in a sweep)\n", path.display()))?;
+                let cases = plan.cases.iter().map(|case| &case.scenario);
+                console::complain(&notes_on(&format!("{}: ", path.display()), cases))?;
             }
             Err(found) => mistakes.extend(found),
         }

@@ -15,6 +15,7 @@ pub mod get;
 pub mod join;
 mod keys;
 pub mod manual;
+mod notes;
 pub mod peers;
 mod real_time;
 pub mod relay;

@@ -11,6 +11,7 @@ use lab::run::{Progress, Run, RunError};
 use lab::scenario::shell;
 use lab::scenario::{Override, Scenario};
 
+use super::notes::notes_on;
 use super::shipped;
 use crate::arguments::{self, Backend};
 use crate::console::{self, Bar, LiveView};
@@ -34,6 +35,7 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     if let Some(out) = &arguments.out {
         atomic_file::rehearse(out)?;
     }
+    console::complain(&notes_on("", [&scenario]))?;
     let run = play(arguments, &scenario)?;
     let warnings = how_late(&run.results) + &what_was_reset(&run.results);
     if !warnings.is_empty() {

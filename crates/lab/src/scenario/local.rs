@@ -71,7 +71,7 @@ impl LocalTraffic {
         1
     }
 
-    const fn default_datagram() -> ByteCount {
+    pub(super) const fn default_datagram() -> ByteCount {
         ByteCount(1400)
     }
 

@@ -21,6 +21,7 @@ mod link;
 mod load;
 mod local;
 mod mistake;
+mod notes;
 mod overrides;
 mod packets;
 mod radio;

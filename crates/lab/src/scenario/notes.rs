@@ -1,0 +1,82 @@
+//! What a scenario says that comes to nothing in a run of it, and is no mistake: it may be another's, or that of a longer run.
+
+use units::Duration;
+use units::text::Text;
+
+use super::{ActsOnKind, Binding, LocalKind, LocalTraffic, Relay, Scenario};
+
+impl Scenario {
+    /// What is there and comes to nothing, a sentence each that begins with the field.
+    pub fn notes(&self) -> Vec<String> {
+        let late = self.times().into_iter().filter(|(_, at)| *at >= self.duration);
+        let never = late.map(|(field, at)| format!("{field}: {at} never comes: the run ends at {}", self.duration));
+        never.chain(self.idle()).collect()
+    }
+
+    /// When something begins or ends, and where that stands.
+    fn times(&self) -> Vec<(String, Duration)> {
+        let mut times = Vec::new();
+        let links = self.bottleneck.iter().flat_map(|link| outages("bottleneck", link));
+        times.extend(links);
+        for (index, relay) in self.relays.iter().enumerate() {
+            times.extend(times_of(relay, &format!("relays[{index}]")));
+        }
+        let sharing = self.cooperation.bandwidth_sharing.as_ref().and_then(|sharing| sharing.start);
+        times.extend(sharing.map(|Text(start)| ("cooperation.bandwidth_sharing.start".into(), start)));
+        times
+    }
+
+    /// What is set and asks for nothing.
+    fn idle(&self) -> Vec<String> {
+        let mut idle = Vec::new();
+        let acts_on = self.cooperation.adaptive_congestion.as_ref().map(|acc| acc.acts_on);
+        if acts_on == Some(ActsOnKind::Waiting) && self.connection.era.binding == Binding::Late {
+            idle.push(
+                "cooperation.adaptive_congestion.acts_on: \"waiting\" does nothing, and leaves windows alone: data are bound late, so \
+                 that none wait at subflows; connection.era.binding = \"early\" lets them wait"
+                    .into(),
+            );
+        }
+        for (index, relay) in self.relays.iter().enumerate() {
+            let unused = relay.local.iter().enumerate().filter(|(_, local)| has_no_use_for_datagram(local));
+            idle.extend(unused.map(|(number, local)| {
+                let kind = local.kind.name();
+                format!("relays[{index}].local[{number}].datagram: does nothing with kind = \"{kind}\" as it is here")
+            }));
+        }
+        idle
+    }
+}
+
+fn times_of(relay: &Relay, field: &str) -> Vec<(String, Duration)> {
+    let walk = relay.place.and_then(|place| place.walk?.start);
+    let one = [
+        ("leaves", relay.leaves.map(|Text(at)| at)),
+        ("swallows.from", relay.swallows.map(|swallows| swallows.from)),
+        ("place.walk.start", walk.map(|Text(at)| at)),
+    ];
+    let one = one.into_iter().filter_map(|(name, at)| Some((format!("{field}.{name}"), at?)));
+    let links = [("cellular", &relay.cellular), ("wifi", &relay.wifi)];
+    let links = links.into_iter().filter_map(|(hop, link)| Some((hop, link.as_ref()?)));
+    let outages = links.flat_map(|(hop, link)| outages(&format!("{field}.{hop}"), link).collect::<Vec<_>>());
+    let starts = relay.local.iter().enumerate().filter_map(|(number, local)| {
+        let Text(start) = local.start?;
+        Some((format!("{field}.local[{number}].start"), start))
+    });
+    one.chain(outages).chain(starts).collect()
+}
+
+fn outages<'a>(field: &'a str, link: &'a super::Link) -> impl Iterator<Item = (String, Duration)> + 'a {
+    let outages = link.outages.iter().enumerate();
+    outages.map(move |(index, outage)| (format!("{field}.outages[{index}].from"), outage.from))
+}
+
+/// A datagram that somebody chose, where nothing is sent or timed by its size.
+fn has_no_use_for_datagram(local: &LocalTraffic) -> bool {
+    let is_used = match local.kind {
+        LocalKind::Udp | LocalKind::Vbr => true,
+        LocalKind::Tcp => local.rate.is_some(),
+        LocalKind::ShortFlows | LocalKind::Video => false,
+    };
+    !is_used && local.datagram != LocalTraffic::default_datagram()
+}
