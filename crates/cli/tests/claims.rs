@@ -30,6 +30,27 @@ fn json_has_one_entry_for_each_claim() {
     assert_eq!((&entries[1]["id"], &entries[1]["verdict"]), (&"C39".into(), &"reproduced".into()));
 }
 
+/// What is said at the end fits what was asked for, and all output ends in a newline.
+#[test]
+fn the_end_says_how_to_go_on_with_these_runs() {
+    let one = ["--ids", "C02,c39", "--seeds", "1", "--out", "kept runs"];
+    let output = claims(&one).success().get_output().stdout.clone();
+    let text = String::from_utf8(output).unwrap();
+    assert!(
+        text.contains("\n1 seed, as corrected. Finished runs are in kept runs.\n") && text.ends_with("\n"),
+        "{text}"
+    );
+    assert!(text.contains("  anabranch claims --ids C02 --seeds 50 --out 'kept runs'    # "), "{text}");
+    assert!(text.contains("  anabranch sweep thesis-4.3 --set 'metrics.analysis={ from"), "{text}");
+    assert!(text.contains(" }' --seeds 1..2    # the runs behind C02, with a report\n"), "{text}");
+    claims(&["--ids", "C39", "--json"]).success().stdout(predicates::str::ends_with("}\n"));
+    let map = ["--map", "--ids", "C39", "--conditions", "train", "--seeds", "2", "--confirm", "0"];
+    claims(&[&map[..], &["--json"]].concat()).success().stdout(predicates::str::ends_with("}\n"));
+    claims(&[&map[..], &["--out", "x"]].concat())
+        .success()
+        .stdout(contains("claims --map --ids C39 --conditions short-units --out x    # "));
+}
+
 #[test]
 fn what_it_cannot_judge_is_an_error_with_what_it_can() {
     claims(&["--ids", "C99"]).code(2).stderr(contains("C99").and(contains("known: C01")));

@@ -1,10 +1,13 @@
 //! Arguments of `anabranch claims`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::{Backend, jobs};
+
+/// Where finished runs are kept if nothing is said of it.
+const OUT: &str = "out/claims";
 
 /// Arguments of `anabranch claims`.
 #[derive(Args, Debug)]
@@ -38,7 +41,7 @@ pub struct Claims {
     #[arg(long)]
     pub json: bool,
     /// Where finished runs are kept, so that nothing runs twice
-    #[arg(long, value_name = "DIR", default_value = "out/claims")]
+    #[arg(long, value_name = "DIR", default_value = OUT)]
     pub out: PathBuf,
     /// Runs at a time; by default as many as there are cores, and one on Linux
     #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
@@ -46,6 +49,11 @@ pub struct Claims {
 }
 
 impl Claims {
+    /// Where finished runs are kept, if that is not the usual place.
+    pub fn chosen_out(&self) -> Option<&Path> {
+        (self.out != Path::new(OUT)).then_some(&self.out)
+    }
+
     /// Seeds of every comparison.
     pub fn seeds(&self) -> u64 {
         let usual = match self.backend {

@@ -7,7 +7,7 @@ use lab::present::claims::{Claim, Mode, Needs, Outcome, Runs, evaluate, needs, t
 use lab::run::sweep::Plan;
 use testbed::{Ends, Held};
 
-use super::{complain_of_gaps, runs};
+use super::{complain_of_gaps, next, runs};
 use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
@@ -26,8 +26,8 @@ pub(super) fn claims(chosen: &[&'static Claim], arguments: &arguments::Claims, m
     let runs = all_runs(&judged, arguments, &seeds, mode)?;
     let outcomes: Vec<Outcome> = judged.iter().map(|claim| evaluate(claim, &runs, mode)).collect();
     match arguments.json {
-        true => console::print(&to_json(&outcomes))?,
-        false => console::print(&format!("{}\n{}", to_text(&outcomes), what_next(arguments)))?,
+        true => console::print(&(to_json(&outcomes) + "\n"))?,
+        false => console::print(&format!("{}\n{}", to_text(&outcomes), next::of_linux(&judged, arguments)))?,
     }
     complain_of_gaps(&outcomes)
 }
@@ -115,13 +115,4 @@ fn how_long(plans: &[(Needs, Plan)], arguments: &arguments::Claims, mode: Mode) 
          command goes on from there\n",
         (seconds / 60.0 / jobs as f64).ceil()
     ))
-}
-
-fn what_next(arguments: &arguments::Claims) -> String {
-    format!(
-        "{} seeds, the kernel at both ends. Finished runs are in {}.\n\nnext:\n  anabranch claims --backend linux --ids C50 --seeds 5    # \
-         narrower intervals\n  anabranch run mveno-5 --variant mVeno --backend linux --destination kernel    # one of the runs",
-        arguments.seeds(),
-        arguments.out.display(),
-    )
 }

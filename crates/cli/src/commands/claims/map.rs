@@ -8,7 +8,7 @@ use lab::present::claims::map::{Looked, Map, to_html, to_text};
 use lab::present::claims::{Claim, Mode, Needs, Outcome, Runs, Verdict, evaluate, needs, users};
 use lab::run::sweep::{Manifest, Record};
 
-use super::runs;
+use super::{next, runs};
 use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
@@ -43,14 +43,8 @@ pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode
     atomic_file::write(&page, to_html(&map).as_bytes())?;
     atomic_file::write(&arguments.out.join("map.json"), map.to_json().as_bytes())?;
     let text = match arguments.json {
-        true => map.to_json(),
-        false => format!(
-            "{}\nFinished runs are in {}.\n\nnext:\n  xdg-open {}    # every square opens into its intervals\n  \
-             anabranch claims --map --ids C11,C20 --conditions short-units    # some squares alone\n",
-            to_text(&map),
-            arguments.out.display(),
-            page.display(),
-        ),
+        true => map.to_json() + "\n",
+        false => format!("{}\n{}", to_text(&map), next::of_map(arguments, &page)),
     };
     Ok(console::print(&text)?)
 }

@@ -2,6 +2,7 @@
 
 mod linux;
 mod map;
+mod next;
 mod runs;
 
 use std::collections::btree_map::Entry;
@@ -39,8 +40,8 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
     }
     let outcomes: Vec<Outcome> = chosen.iter().map(|claim| evaluate(claim, &runs, mode)).collect();
     match arguments.json {
-        true => console::print(&to_json(&outcomes))?,
-        false => console::print(&format!("{}\n{}", to_text(&outcomes), what_next(arguments)))?,
+        true => console::print(&(to_json(&outcomes) + "\n"))?,
+        false => console::print(&format!("{}\n{}", to_text(&outcomes), next::of_simulator(&chosen, arguments)))?,
     }
     complain_of_gaps(&outcomes)
 }
@@ -76,16 +77,6 @@ fn choose(ids: &[String]) -> Result<Vec<&'static Claim>, Failure> {
         }
     }
     Ok(chosen)
-}
-
-fn what_next(arguments: &arguments::Claims) -> String {
-    format!(
-        "{} seeds, {}. Finished runs are in {}.\n\nnext:\n  anabranch claims --ids C05 --seeds 50    # narrower intervals\n  \
-         anabranch sweep thesis-4.5a --seeds 1..20    # the runs behind a claim, with a report",
-        arguments.seeds(),
-        if arguments.mode == ClaimMode::Paper { "as printed" } else { "as corrected" },
-        arguments.out.display(),
-    )
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub enum Check {
 }
 
 /// What one check came to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Finding {
     /// What the number is, and what it had to be.
     pub what: String,
@@ -79,6 +79,12 @@ pub struct Finding {
     pub p_value: Option<f64>,
     /// Whether it holds; null if nothing had to.
     pub holds: Option<bool>,
+    /// That only an interval could show it, and one seed gives none.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub undecided: bool,
+    /// Smallest and largest number accepted, if it is one of a range.
+    #[serde(skip)]
+    pub accepted: Option<[f64; 2]>,
 }
 
 impl Check {
@@ -98,13 +104,15 @@ impl Check {
             Self::Within { of, low, high } => {
                 let interval = interval(of);
                 let holds = interval.is_some_and(|interval| (low..=high).contains(&interval.mean));
-                Finding::of_mean(format!("{} in {}", of.name(), range(low, high)), interval, Some(holds))
+                let what = format!("{} in {}", of.name(), range(low, high));
+                Finding { accepted: Some([low, high]), ..Finding::of_mean(what, interval, Some(holds)) }
             }
             Self::Positive { of } => {
                 let interval = interval(of);
                 let holds = interval.and_then(|interval| interval.low()).is_some_and(|low| low > 0.0);
                 let p_value = interval.and_then(|interval| interval.p_value());
-                Finding { p_value, ..Finding::of_mean(format!("{} above 0", of.name()), interval, Some(holds)) }
+                let finding = Finding::of_mean(format!("{} above 0", of.name()), interval, Some(holds));
+                Finding { p_value, ..finding }.of_an_interval()
             }
             Self::Show { of } => Finding::of_mean(of.name(), interval(of), None),
             Self::Mostly { of, above } => mostly(of, above, records),
@@ -118,7 +126,9 @@ impl Check {
                     interval: paired.and_then(|paired| bounds(&paired.difference)),
                     p_value: paired.and_then(|paired| paired.difference.p_value()),
                     holds: Some(paired.is_some_and(|paired| paired.verdict == Order::Smaller)),
+                    ..Finding::default()
                 }
+                .of_an_interval()
             }
         }
     }
@@ -128,20 +138,14 @@ impl Finding {
     /// Of something computed, which may be off by `tolerance`, a ratio.
     pub(super) fn exact(what: &str, measured: Option<f64>, expected: f64, tolerance: f64) -> Self {
         let holds = measured.is_some_and(|measured| (measured / expected - 1.0).abs() <= tolerance);
-        Self {
-            what: format!("{what}, {expected} expected"),
-            measured,
-            interval: None,
-            p_value: None,
-            holds: Some(holds),
-        }
+        Self { what: format!("{what}, {expected} expected"), measured, holds: Some(holds), ..Self::default() }
     }
 
     /// Of the mean of other findings.
     pub(super) fn mean(of: &[&str], measured: Option<f64>, low: f64, high: f64) -> Self {
         let holds = measured.is_some_and(|measured| (low..=high).contains(&measured));
         let what = format!("mean of {} in {}", of.join(", "), range(low, high));
-        Self { what, measured, interval: None, p_value: None, holds: Some(holds) }
+        Self { what, measured, holds: Some(holds), accepted: Some([low, high]), ..Self::default() }
     }
 
     /// Says which scenario gave it.
@@ -151,7 +155,13 @@ impl Finding {
 
     fn of_mean(what: String, interval: Option<Interval>, holds: Option<bool>) -> Self {
         let measured = interval.map(|interval| interval.mean);
-        Self { what, measured, interval: interval.and_then(|interval| bounds(&interval)), p_value: None, holds }
+        let interval = interval.and_then(|interval| bounds(&interval));
+        Self { what, measured, interval, holds, ..Self::default() }
+    }
+
+    /// Of what nothing but an interval shows.
+    fn of_an_interval(self) -> Self {
+        Self { undecided: self.measured.is_some() && self.interval.is_none(), ..self }
     }
 }
 
@@ -162,9 +172,8 @@ fn mostly(of: Quantity, above: f64, records: &[Record]) -> Finding {
     Finding {
         what: format!("share of runs with {} above {above} in (0.5, 1]", of.name()),
         measured: share,
-        interval: None,
-        p_value: None,
         holds: Some(share.is_some_and(|share| share > 0.5)),
+        ..Finding::default()
     }
 }
 
@@ -177,8 +186,9 @@ fn ratio(new: Quantity, old: Quantity, accepted: Option<(f64, f64)>, records: &[
         what: versus(new, old, " / ") + &suffix,
         measured: ratio.map(|ratio| ratio.mean),
         interval: ratio.and_then(|ratio| bounds(&ratio)),
-        p_value: None,
         holds: accepted.map(within),
+        accepted: accepted.map(|(low, high)| [low, high]),
+        ..Finding::default()
     }
 }
 

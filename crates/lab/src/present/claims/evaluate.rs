@@ -131,7 +131,9 @@ mod tests {
         assert_eq!(judge(MORE, &both()).verdict, Verdict::NotReproduced);
         // One pair shows nothing.
         let one: Vec<_> = both().into_iter().filter(|record| record.seed == 1).collect();
-        assert_eq!(judge(LESS, &one).verdict, Verdict::NotReproduced);
+        let shown = judge(LESS, &one);
+        assert_eq!((shown.verdict, shown.findings[0].undecided), (Verdict::NotReproduced, true));
+        assert!(!judge(MORE, &both()).findings[0].undecided);
     }
 
     #[test]

@@ -6,6 +6,9 @@ use serde::Serialize;
 
 use super::{Finding, Outcome, Verdict};
 
+/// Most digits beyond the usual ones: by then a number and a bound are the same.
+const DIGITS_MORE_MAX: usize = 12;
+
 /// The object `{"claims": [...]}`.
 pub fn to_json(outcomes: &[Outcome]) -> String {
     #[derive(Serialize)]
@@ -22,14 +25,15 @@ pub fn to_text(outcomes: &[Outcome]) -> String {
          |---|---|---|---|---|---|---|---|\n",
     );
     for outcome in outcomes {
-        let measured = outcome.measured.map_or("-".into(), figure);
-        let interval = outcome.interval.map_or("-".into(), shown);
+        let more = outcome.findings.first().map_or(0, digits_apart);
+        let measured = outcome.measured.map_or("-".into(), |measured| precise(measured, more));
+        let interval = outcome.interval.map_or("-".into(), |interval| shown_precise(interval, more));
         let seeds = if outcome.seeds == 0 { "-".into() } else { outcome.seeds.to_string() };
         let seeds =
             if outcome.faulty_runs == 0 { seeds } else { format!("{seeds} ({} runs faulty)", outcome.faulty_runs) };
         let what: Vec<_> = outcome.findings.iter().enumerate().map(|(index, finding)| what(index, finding)).collect();
         let Outcome { id, paper, source, verdict, .. } = outcome;
-        let (what, verdict) = (what.join("; "), word(*verdict));
+        let (what, verdict) = (what.join("; "), word(*verdict).to_owned() + why_not_shown(outcome));
         let _ =
             writeln!(text, "| {id} | {paper} | {source} | {measured} | {interval} | {what} | {seeds} | {verdict} |");
     }
@@ -45,14 +49,25 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
+/// That a verdict says no more than that there was one seed; nothing if it does.
+fn why_not_shown(outcome: &Outcome) -> &'static str {
+    let fails = |finding: &&Finding| finding.holds == Some(false);
+    let mut failed = outcome.findings.iter().filter(fails);
+    match outcome.verdict == Verdict::NotReproduced && failed.all(|finding| finding.undecided) {
+        true => ": one seed gives no interval, and nothing can be shown",
+        false => "",
+    }
+}
+
 /// What had to hold; the number of the first stands in a column of its own.
 fn what(index: usize, finding: &Finding) -> String {
     let number = match (index, finding.measured) {
         (0, _) => String::new(),
         (_, None) => " (-)".into(),
         (_, Some(measured)) => {
-            let interval = finding.interval.map_or(String::new(), |interval| format!(", {}", shown(interval)));
-            format!(" ({}{interval})", figure(measured))
+            let more = digits_apart(finding);
+            let interval = finding.interval.map(|interval| format!(", {}", shown_precise(interval, more)));
+            format!(" ({}{})", precise(measured, more), interval.unwrap_or_default())
         }
     };
     match finding.holds {
@@ -61,20 +76,47 @@ fn what(index: usize, finding: &Finding) -> String {
     }
 }
 
-pub(super) fn shown([low, high]: [f64; 2]) -> String {
-    format!("{} to {}", figure(low), figure(high))
+pub(super) fn shown(interval: [f64; 2]) -> String {
+    shown_precise(interval, 0)
+}
+
+fn shown_precise([low, high]: [f64; 2], more: usize) -> String {
+    format!("{} to {}", precise(low, more), precise(high, more))
 }
 
 /// Three digits that count.
 pub(super) fn figure(value: f64) -> String {
+    precise(value, 0)
+}
+
+/// Three digits that count, and some more.
+fn precise(value: f64, more: usize) -> String {
+    let (number, _, unit) = rounded(value, more);
+    number + unit
+}
+
+/// A number to three digits that count and some more, the unit in which it is, and the unit's name.
+fn rounded(value: f64, more: usize) -> (String, f64, &'static str) {
     let size = value.abs();
-    match size {
-        _ if size >= 1e6 => format!("{:.2} M", value / 1e6),
-        _ if size >= 1e4 => format!("{:.1} k", value / 1e3),
-        _ if size >= 100.0 => format!("{value:.0}"),
-        _ if size >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
+    let (decimals, unit, name) = match size {
+        _ if size >= 1e6 => (2, 1e6, " M"),
+        _ if size >= 1e4 => (1, 1e3, " k"),
+        _ if size >= 100.0 => (0, 1.0, ""),
+        _ if size >= 10.0 => (1, 1.0, ""),
+        _ => (2, 1.0, ""),
+    };
+    (format!("{:.*}", decimals + more, value / unit), unit, name)
+}
+
+/// Digits beyond the usual ones until a number looks as it is: within what is accepted, or not.
+fn digits_apart(finding: &Finding) -> usize {
+    let (Some(measured), Some([low, high])) = (finding.measured, finding.accepted) else { return 0 };
+    let is_accepted = |value: f64| (low..=high).contains(&value);
+    let looks_right = |more: &usize| {
+        let (number, unit, _) = rounded(measured, *more);
+        number.parse().is_ok_and(|number: f64| is_accepted(number * unit) == is_accepted(measured))
+    };
+    (0..DIGITS_MORE_MAX).find(looks_right).unwrap_or(DIGITS_MORE_MAX)
 }
 
 #[cfg(test)]
@@ -83,7 +125,49 @@ mod tests {
     use super::*;
 
     fn finding(what: &str, measured: f64, interval: Option<[f64; 2]>, holds: bool) -> Finding {
-        Finding { what: what.into(), measured: Some(measured), interval, p_value: None, holds: Some(holds) }
+        let measured = Some(measured);
+        Finding { what: what.into(), measured, interval, holds: Some(holds), ..Finding::default() }
+    }
+
+    fn outcome(findings: Vec<Finding>, seeds: usize) -> Outcome {
+        Outcome {
+            id: "C01".into(),
+            paper: "the same".into(),
+            source: "thesis".into(),
+            measured: findings[0].measured,
+            interval: findings[0].interval,
+            verdict: Verdict::NotReproduced,
+            mode: Mode::Build,
+            findings,
+            seeds,
+            faulty_runs: 0,
+        }
+    }
+
+    #[test]
+    fn a_number_does_not_look_like_the_bound_that_it_misses() {
+        let row = |measured: f64, holds| {
+            let finding = finding("ratio in [1, 1.05]", measured, Some([measured; 2]), holds);
+            to_text(&[outcome(vec![Finding { accepted: Some([1.0, 1.05]), ..finding }], 20)])
+        };
+        let missed = row(1.05076, false);
+        assert!(missed.contains("| 1.051 | 1.051 to 1.051 | **ratio in [1, 1.05]** |"), "{missed}");
+        assert!(row(0.99999, false).contains("| 0.99999 |"));
+        assert!(row(1.05, true).contains("| 1.05 | 1.05 to 1.05 |"));
+        assert!(row(1.2, false).contains("| 1.20 |"));
+        let thousands = Finding { accepted: Some([0.0, 12_300.0]), ..finding("octets", 12_304.0, None, false) };
+        assert!(to_text(&[outcome(vec![thousands], 20)]).contains("| 12.304 k |"));
+    }
+
+    #[test]
+    fn one_seed_that_cannot_decide_is_not_held_against_a_claim() {
+        let less = || Finding { undecided: true, ..finding("outages below 0", -3.0, None, false) };
+        let said = "| 1 | **not reproduced**: one seed gives no interval, and nothing can be shown |";
+        assert!(to_text(&[outcome(vec![less()], 1)]).contains(said));
+        let both = vec![less(), finding("ratio in [1, 1.05]", 1.2, None, false)];
+        assert!(to_text(&[outcome(both, 1)]).contains("| 1 | **not reproduced** |"));
+        let several = finding("outages below 0", -3.0, Some([-4.0, 1.0]), false);
+        assert!(to_text(&[outcome(vec![several], 20)]).contains("| 20 | **not reproduced** |"));
     }
 
     #[test]

@@ -149,6 +149,7 @@ pub(super) mod testing {
             interval: Some([-2.0, 0.5]),
             p_value: Some(p_value),
             holds: Some(holds),
+            ..Finding::default()
         };
         Outcome {
             id: "C05".into(),
