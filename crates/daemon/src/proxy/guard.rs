@@ -167,7 +167,7 @@ impl Proxy {
 
     /// Whether it is others that make a connection late on an uplink: several download, and the uplink brings its part of all and is no longer a way
     /// than the shortest by what makes a stream late.
-    fn is_crowded(&self, ip: IpAddr, now: Instant) -> bool {
+    pub(super) fn is_crowded(&self, ip: IpAddr, now: Instant) -> bool {
         let shortest = self.choice.ips().into_iter().filter_map(|ip| self.choice.base(ip, now)).min();
         let is_near = shortest.zip(self.choice.base(ip, now)).is_some_and(|(shortest, own)| own < shortest + LAG_MIN);
         let were_several = self.crowded_at.is_some_and(|at| now.saturating_since(at) < CROWDED_FOR);

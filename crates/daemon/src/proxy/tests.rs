@@ -13,6 +13,7 @@ use super::*;
 
 const UPLINK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 2));
 
+mod crowded;
 mod keeping;
 mod parting;
 mod served;
