@@ -147,6 +147,7 @@ fn a_whole_answer_counts_however_the_connection_ends() {
     for answer in [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     ] {
         let folder = Folder::new("broken-off");
         assert_eq!(download_from(&folder.output(), false, answer, true).result, Ok(5));

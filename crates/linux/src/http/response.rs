@@ -68,11 +68,12 @@ pub fn parse_response_head(octets: &[u8]) -> Result<Option<(ResponseHead, usize)
     Ok(Some((head, len)))
 }
 
-/// How the body ends; an error where it could be told in two ways, or cannot be told.
+/// How the body ends; an error where it cannot be told. Chunks override a length (RFC 9112 section 6.3): what such an answer has behind them
+/// may be meant for somebody who heeds the length, so that its connection serves no other request.
 fn body(headers: &[httparse::Header<'_>]) -> Result<Body, String> {
     let lines = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-length")).count();
     match (field(headers, "transfer-encoding"), field(headers, "content-length")) {
-        (Some(coding), None) if coding.eq_ignore_ascii_case("chunked") => Ok(Body::Chunked),
+        (Some(coding), _) if coding.eq_ignore_ascii_case("chunked") => Ok(Body::Chunked),
         (Some(coding), _) => Err(format!("the transfer coding {coding:?} is not known here")),
         (None, Some(_)) if lines > 1 => Err("the answer has two Content-Lengths".into()),
         (None, Some(len)) => {
@@ -108,6 +109,7 @@ mod tests {
     fn how_bodies_end() {
         assert_eq!(body("Content-Length: 12\r\n"), Ok(Body::Length(12)));
         assert_eq!(body("transfer-encoding: Chunked\r\n"), Ok(Body::Chunked));
+        assert_eq!(body("Content-Length: 12\r\nTransfer-Encoding: chunked\r\n"), Ok(Body::Chunked));
         assert_eq!(body(""), Ok(Body::UntilClose));
     }
 
@@ -115,8 +117,8 @@ mod tests {
     fn ambiguous_lengths_are_refused() {
         assert!(body("Content-Length: 12\r\nContent-Length: 13\r\n").is_err());
         assert!(body("Content-Length: +12\r\n").is_err());
-        assert!(body("Content-Length: 12\r\nTransfer-Encoding: chunked\r\n").is_err());
         assert!(body("Transfer-Encoding: gzip, chunked\r\n").is_err());
+        assert!(body("Content-Length: 12\r\nTransfer-Encoding: gzip\r\n").is_err());
     }
 
     #[test]
