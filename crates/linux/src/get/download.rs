@@ -323,7 +323,7 @@ impl<'a> Download<'a> {
     /// The end of the body has arrived.
     fn complete(&mut self) {
         match self.promised_bytes.filter(|promised| *promised != self.resumed_bytes + self.bytes) {
-            Some(promised) => self.fail(self.broken_off(&format!("the rest of {promised} bytes ended"))),
+            Some(_) => self.fail(self.broken_off("the answer ended")),
             None => self.phase = Phase::Closing,
         }
     }
@@ -337,14 +337,17 @@ impl<'a> Download<'a> {
         }
     }
 
-    /// How far it came before `reason`.
+    /// How far it came before `reason`, counted from the file's start: what was there before is kept too.
     fn broken_off(&self, reason: &str) -> String {
-        match &self.phase {
-            Phase::Connecting => reason.to_owned(),
-            Phase::Body(Remaining::Octets(left)) => {
-                format!("{reason} after {} of {} bytes", self.bytes, self.bytes.saturating_add(*left))
-            }
-            _ => format!("{reason} after {} bytes", self.bytes),
+        let bytes = self.resumed_bytes + self.bytes;
+        let announced = match &self.phase {
+            Phase::Connecting => return reason.to_owned(),
+            Phase::Body(Remaining::Octets(left)) => Some(bytes.saturating_add(*left)),
+            _ => None,
+        };
+        match self.promised_bytes.or(announced) {
+            Some(whole) => format!("{reason} after {bytes} of {whole} bytes"),
+            None => format!("{reason} after {bytes} bytes"),
         }
     }
 

@@ -174,6 +174,19 @@ fn a_download_goes_on_where_it_broke_off() {
 }
 
 #[test]
+fn what_breaks_off_again_is_counted_from_the_start_of_the_file() {
+    let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
+    for (field, body) in [("Content-Length: 6", "456"), ("Transfer-Encoding: chunked", "3\r\n456\r\n"), ("X: 1", "456")]
+    {
+        let folder = Folder::new("again");
+        download(&folder.output(), true, &broken).result.unwrap_err();
+        let rest = format!("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-9/10\r\n{field}\r\n\r\n{body}");
+        let error = download(&folder.output(), true, &rest).result.unwrap_err();
+        assert!(error.contains("after 7 of 10 bytes; 7 bytes are kept"), "{error}");
+    }
+}
+
+#[test]
 fn a_changed_file_is_fetched_whole() {
     let folder = Folder::new("changed");
     let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
@@ -234,13 +247,16 @@ fn what_was_kept_does_not_grow_by_octets_that_belong_nowhere() {
 }
 
 #[test]
-fn without_a_strong_validator_nothing_is_kept() {
+fn without_a_strong_validator_nothing_is_kept_and_the_reason_is_said() {
     let folder = Folder::new("weak");
     for field in ["ETag: W/\"v1\"\r\n", "Last-Modified: Tue, 15 Nov 1994 12:45:25 GMT\r\n", ""] {
         let broken = format!("HTTP/1.1 200 OK\r\n{DAY}{field}Content-Length: 10\r\n\r\n01234");
         let error = download(&folder.output(), true, &broken).result.unwrap_err();
-        assert!(error.contains("5 of 10 bytes") && !error.contains("kept"), "{error}");
+        assert!(error.contains("5 of 10 bytes; nothing is kept") && !error.contains('\n'), "{error}");
         assert!(folder.names().is_empty(), "{:?}", folder.names());
+        // Without --continue nothing was to be kept.
+        let error = download(&folder.output(), false, &broken).result.unwrap_err();
+        assert!(error.ends_with("5 of 10 bytes"), "{error}");
     }
 }
 

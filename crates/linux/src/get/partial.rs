@@ -29,6 +29,10 @@ pub struct PartialFile {
     is_ours: bool,
 }
 
+/// Why nothing is kept of a version without a validator.
+const UNNAMED: &str = "nothing is kept for -C: the server names no version of the file that can be relied on (a strong ETag would do), \
+    so the rest could be that of another one";
+
 impl PartialFile {
     /// Opens what an earlier download of `url` to `path` has left, or begins.
     ///
@@ -96,17 +100,19 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Keeps what is there, if it can be gone on with, and says so. What is not ours stays, and nothing is said of it.
+    /// Keeps what is there, if it can be gone on with, and says so, or why not. What is not ours stays, and nothing is said of it.
     pub fn keep(self) -> Option<String> {
         let len = self.file.metadata().map_or(0, |metadata| metadata.len());
-        if len > 0 && self.version.exists() && self.file.sync_data().is_ok() {
+        let is_named = self.version.exists();
+        if len > 0 && is_named && self.file.sync_data().is_ok() {
             return Some(format!("{len} bytes are kept in {}: -C goes on from there", self.part.display()));
         }
-        if self.is_ours {
-            let _ = fs::remove_file(&self.part);
-            let _ = fs::remove_file(&self.version);
+        if !self.is_ours {
+            return None;
         }
-        None
+        let _ = fs::remove_file(&self.part);
+        let _ = fs::remove_file(&self.version);
+        (len > 0 && !is_named).then(|| UNNAMED.to_owned())
     }
 }
 
@@ -179,7 +185,8 @@ mod tests {
     fn what_cannot_be_gone_on_with_is_not_kept() {
         let folder = folder("useless");
         let path = folder.join("out");
-        assert_eq!(interrupted(&path, None, b"hel"), None);
+        assert_eq!(interrupted(&path, None, b"hel").as_deref(), Some(UNNAMED));
+        assert_eq!(interrupted(&path, None, b""), None);
         assert_eq!(interrupted(&path, Some("\"v1\""), b""), None);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         fs::remove_dir_all(folder).unwrap();
@@ -192,7 +199,7 @@ mod tests {
         fs::write(&part, "foreign").unwrap();
         assert_eq!(PartialFile::open(&path, URL).unwrap().keep(), None);
         assert_eq!(fs::read_to_string(&part).unwrap(), "foreign");
-        assert_eq!(interrupted(&path, None, b"hel"), None);
+        assert!(interrupted(&path, None, b"hel").is_some());
         assert!(!part.exists(), "by then it was ours");
         fs::remove_dir_all(folder).unwrap();
     }

@@ -113,7 +113,7 @@ impl Sink {
         }
     }
 
-    /// The download has failed; tells what stays behind.
+    /// The download has failed; tells what stays behind, or why nothing does that was to.
     pub fn give_up(self) -> Option<String> {
         match self {
             Self::Partial(file) => file.keep(),
