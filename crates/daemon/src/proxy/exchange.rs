@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::framing::Framing;
-use super::head::{Forward, parse_answer};
+use super::head::{Asked, Forward, parse_answer};
 
 /// Answers that only inform, before the one that counts.
 const INFORMATIONAL_MAX: usize = 100;
@@ -14,7 +14,7 @@ pub struct Exchange {
     /// The request, as long as it may be sent again on another connection.
     again: Option<Box<Forward>>,
     request_body: Framing,
-    to_head: bool,
+    asked: Asked,
     client_keeps: bool,
     server_keeps: bool,
     answer: Answering,
@@ -47,7 +47,7 @@ impl Exchange {
     pub fn new(forward: Forward, reused: bool) -> Self {
         Self {
             request_body: forward.body.clone(),
-            to_head: forward.is_head,
+            asked: forward.asked,
             client_keeps: forward.keep_alive,
             server_keeps: true,
             answer: Answering::Head(Vec::new()),
@@ -86,10 +86,15 @@ impl Exchange {
             self.server_keeps &= rest.is_empty() || matches!(self.answer, Answering::Head(_));
             return Ok(out.into());
         };
-        let passed = framing.pass(&rest).map_err(|_| "the chunks of its body are malformed")?;
+        let by_old = self.asked.by_old;
+        let passed = if by_old { framing.take_content(&rest, &mut out) } else { framing.pass(&rest) };
+        let passed = passed.map_err(|_| "the chunks of its body are malformed")?;
         self.server_keeps &= passed == rest.len();
         if framing.is_done() {
             self.answer = Answering::Done;
+        }
+        if by_old {
+            return Ok(out.into());
         }
         rest.truncate(passed);
         if out.is_empty() {
@@ -102,7 +107,7 @@ impl Exchange {
     /// Reads heads up to the one that counts; gives what follows it.
     fn pass_heads(&mut self, mut inbox: Vec<u8>, out: &mut Vec<u8>) -> Result<Bytes, &'static str> {
         loop {
-            let Some((answer, len)) = parse_answer(&inbox, self.to_head)? else {
+            let Some((answer, len)) = parse_answer(&inbox, self.asked)? else {
                 if !inbox.is_empty() {
                     self.again = None;
                 }
@@ -186,6 +191,10 @@ mod tests {
         b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
         5\r\nhello\r\n0\r\n\r\n";
 
+    const GET_OLD: &str = "GET http://h/ HTTP/1.0\r\n\r\n";
+    const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\nContent-Length: 3\r\n\r\n\
+        2\r\nhe\r\n3;x\r\nllo\r\n0\r\nX: 1\r\n\r\n";
+
     fn pass_all(exchange: &mut Exchange, octets: &[u8], size: usize) -> Vec<u8> {
         octets.chunks(size).flat_map(|piece| exchange.pass_answer(Bytes::copy_from_slice(piece)).unwrap()).collect()
     }
@@ -200,6 +209,23 @@ mod tests {
             assert_eq!(String::from_utf8(passed).unwrap(), expected, "{size}");
             assert!(exchange.is_answered());
             assert_eq!(exchange.keeps(), (true, true));
+        }
+    }
+
+    #[test]
+    fn a_client_without_chunks_gets_what_they_hold() {
+        let expected = "HTTP/1.1 200 OK\r\nVia: 1.1 anabranch\r\nConnection: close\r\n\r\nhello";
+        for size in 1..=CHUNKED.len() {
+            let mut exchange = exchange(GET_OLD, false);
+            let passed = pass_all(&mut exchange, CHUNKED, size);
+            assert_eq!(String::from_utf8(passed).unwrap(), expected, "{size}");
+            assert!(exchange.is_answered() && !exchange.keeps().0);
+        }
+        // Its client takes every end for that of the answer, unless it is a reset.
+        for cut in 0..CHUNKED.len() {
+            let mut exchange = exchange(GET_OLD, false);
+            pass_all(&mut exchange, &CHUNKED[..cut], 1000);
+            assert!(matches!(exchange.server_ended(true), Ended::Nothing | Ended::Cut), "{cut}");
         }
     }
 

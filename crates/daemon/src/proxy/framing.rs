@@ -1,4 +1,4 @@
-//! Where a body of HTTP/1.1 ends (RFC 9112 sections 6 and 7), for who passes it on as it is.
+//! Where a body of HTTP/1.1 ends (RFC 9112 sections 6 and 7), for who passes it on as it is, or without its chunks.
 
 /// Octets of a chunk's size line, or of a trailer field, at most.
 const LINE_BYTES_MAX: usize = 4096;
@@ -76,18 +76,33 @@ impl Framing {
                 *left -= passed as u64;
                 Ok(passed)
             }
-            Self::Chunked(chunks) => chunks.pass(octets),
+            Self::Chunked(chunks) => chunks.pass(octets, |_| {}),
             Self::UntilClose => Ok(octets.len()),
         }
+    }
+
+    /// The same, and adds the content among them to `content`, without the chunks that it came in (RFC 9112 section 7.1.3).
+    ///
+    /// # Errors
+    /// If the chunks are malformed.
+    pub fn take_content(&mut self, octets: &[u8], content: &mut Vec<u8>) -> Result<usize, Malformed> {
+        if let Self::Chunked(chunks) = self {
+            return chunks.pass(octets, |data| content.extend_from_slice(data));
+        }
+        let passed = self.pass(octets)?;
+        content.extend_from_slice(&octets[..passed]);
+        Ok(passed)
     }
 }
 
 impl Chunks {
-    fn pass(&mut self, octets: &[u8]) -> Result<usize, Malformed> {
+    /// How many of the next octets belong to the body; `data` gets what they hold, piece by piece.
+    fn pass(&mut self, octets: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < octets.len() && self.place != Place::Done {
             if let Place::Data(left) = self.place {
                 let passed = usize::try_from(left).unwrap_or(usize::MAX).min(octets.len() - at);
+                data(&octets[at..at + passed]);
                 at += passed;
                 let left = left - passed as u64;
                 self.place = if left == 0 { Place::DataCr } else { Place::Data(left) };
@@ -169,6 +184,22 @@ mod tests {
         for cut in 0..BODY.len() {
             assert!(!passed(&BODY[..cut], core::iter::once(cut)).unwrap().1, "{cut}");
         }
+    }
+
+    #[test]
+    fn chunks_are_taken_off_in_pieces_of_any_size() {
+        let body = [BODY, b"rest"].concat();
+        for size in 1..=body.len() {
+            let (mut framing, mut content) = (Framing::chunked(), Vec::new());
+            let passed: usize = body.chunks(size).map(|piece| framing.take_content(piece, &mut content).unwrap()).sum();
+            assert_eq!((passed, framing.is_done()), (BODY.len(), true), "{size}");
+            assert_eq!(content, b"Wikipedia in \r\nch", "{size}");
+        }
+        let mut content = Vec::new();
+        assert_eq!(Framing::Length(2).take_content(b"abc", &mut content), Ok(2));
+        assert_eq!(Framing::UntilClose.take_content(b"cd", &mut content), Ok(2));
+        assert_eq!(content, b"abcd");
+        assert_eq!(Framing::chunked().take_content(b"x\r\n", &mut content), Err(Malformed));
     }
 
     #[test]

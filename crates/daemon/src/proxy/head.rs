@@ -10,11 +10,13 @@ pub const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Fields at most.
 const FIELDS_MAX: usize = 128;
 /// Fields that concern one connection only, whether or not Connection names them (RFC 9110 section 7.6.1). Transfer-Encoding stays:
-/// bodies are passed on in the chunks they came in.
+/// bodies are passed on in the chunks they came in, except for clients that understand none.
 const HOP_BY_HOP: [&str; 7] =
     ["connection", "proxy-connection", "keep-alive", "te", "upgrade", "proxy-authorization", "proxy-authenticate"];
 /// What no Connection field takes away: without it the other side would understand another message than we do.
 const NEVER_NOMINATED: [&str; 3] = ["host", "content-length", "transfer-encoding"];
+/// What speaks of chunks, and is no more where they are taken off.
+const OF_CHUNKS: [&str; 2] = ["transfer-encoding", "trailer"];
 const PORT: u16 = 80;
 
 /// A request that is not carried out, with the reason for people.
@@ -44,12 +46,21 @@ pub struct Forward {
     pub head: Vec<u8>,
     /// What follows the head.
     pub body: Framing,
-    /// Whether the answer has no body whatever its head says.
-    pub is_head: bool,
+    /// What its answer may be like.
+    pub asked: Asked,
     /// Whether the client may send another request after it.
     pub keep_alive: bool,
     /// Whether it may be sent twice without harm, and can be, as it has no body (RFC 9110 section 9.2.2).
     pub repeatable: bool,
+}
+
+/// What an answer may be like, by its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// It has no body, whatever its head says.
+    pub for_head: bool,
+    /// Its client speaks HTTP/1.0 and would take chunks for the content (RFC 9112 section 6.1).
+    pub by_old: bool,
 }
 
 /// An answer's head.
@@ -105,7 +116,8 @@ fn forward(method: &str, path: &str, version: u8, fields: &[httparse::Header<'_>
     let target = Target::parse(authority, Some(PORT)).map_err(|why| bad(format!("{path}: {why}")))?;
     let body = request_body(version, fields)?;
     let options = Options::of(fields);
-    // A client that speaks HTTP/1.0 understands no chunks, so its server must not use them.
+    // A client that speaks HTTP/1.0 understands no chunks, so its server must not use them. Some do all the same.
+    let asked = Asked { for_head: method == "HEAD", by_old: version == 0 };
     let keep_alive = version == 1 && !options.says("close");
     let mut head = format!("{method} {origin_form} HTTP/1.{version}\r\nHost: {authority}\r\n").into_bytes();
     let nominated = |name: &str| options.nominates(name);
@@ -116,8 +128,8 @@ fn forward(method: &str, path: &str, version: u8, fields: &[httparse::Header<'_>
     }
     head.extend(b"\r\n");
     let idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
-    let (is_head, repeatable) = (method == "HEAD", idempotent && body.is_done());
-    Ok(Forward { target, head, body, is_head, keep_alive, repeatable })
+    let repeatable = idempotent && body.is_done();
+    Ok(Forward { target, head, body, asked, keep_alive, repeatable })
 }
 
 /// Authority and the target in origin-form (RFC 9112 sections 3.2.1 and 3.2.2).
@@ -157,12 +169,11 @@ fn request_body(version: u8, fields: &[httparse::Header<'_>]) -> Result<Framing,
     }
 }
 
-/// Reads the answer at the start of `octets` and tells how many of them it takes. `None`: more is needed. `to_head` says that it is
-/// the answer to a HEAD request.
+/// Reads the answer at the start of `octets` and tells how many of them it takes. `None`: more is needed.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn parse_answer(octets: &[u8], to_head: bool) -> Result<Option<(Answer, usize)>, &'static str> {
+pub fn parse_answer(octets: &[u8], asked: Asked) -> Result<Option<(Answer, usize)>, &'static str> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Response::new(&mut fields);
     let len = match parsed.parse(octets) {
@@ -178,12 +189,16 @@ pub fn parse_answer(octets: &[u8], to_head: bool) -> Result<Option<(Answer, usiz
     let fields = &*parsed.headers;
     let options = Options::of(fields);
     let is_informational = (100..200).contains(&code);
-    let body = answer_body(code, version, to_head || is_informational, fields)?;
+    let bodiless = asked.for_head || is_informational || code == 204 || code == 304;
+    let body = if bodiless { Framing::NONE } else { answer_body(version, asked.by_old, fields)? };
     let mut head = format!("HTTP/1.1 {code} {}\r\n", parsed.reason.unwrap_or_default()).into_bytes();
     // Beside a coding, a length is not to be believed (RFC 9112 section 6.3, 3).
     let has_coding = coding(fields).is_some();
     write_fields(&mut head, fields, |name| {
-        options.nominates(name) || has_coding && name.eq_ignore_ascii_case("content-length")
+        let is_of_chunks = OF_CHUNKS.iter().any(|known| name.eq_ignore_ascii_case(known));
+        options.nominates(name)
+            || has_coding && name.eq_ignore_ascii_case("content-length")
+            || is_of_chunks && asked.by_old
     });
     if !is_informational {
         write_via(&mut head, version);
@@ -193,17 +208,13 @@ pub fn parse_answer(octets: &[u8], to_head: bool) -> Result<Option<(Answer, usiz
     Ok(Some((Answer { head, body, is_informational, keep_alive }, len)))
 }
 
-fn answer_body(
-    code: u16,
-    version: u8,
-    bodiless: bool,
-    fields: &[httparse::Header<'_>],
-) -> Result<Framing, &'static str> {
-    if bodiless || code == 204 || code == 304 {
-        return Ok(Framing::NONE);
-    }
+fn answer_body(version: u8, to_old: bool, fields: &[httparse::Header<'_>]) -> Result<Framing, &'static str> {
     match (coding(fields), length(fields)) {
         (Some(_), _) if version == 0 => Err("it uses a transfer coding, which HTTP/1.0 has not"),
+        // What is packed besides would seem to be the content.
+        (Some(coding), _) if to_old && !coding.eq_ignore_ascii_case("chunked") => {
+            Err("it uses a transfer coding that cannot be taken off for a client with HTTP/1.0")
+        }
         (Some(coding), _) => {
             let last = coding.rsplit(',').next().unwrap_or_default().trim();
             Ok(if last.eq_ignore_ascii_case("chunked") { Framing::chunked() } else { Framing::UntilClose })

@@ -15,6 +15,7 @@ const UPLINK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 2));
 
 mod crowded;
 mod keeping;
+mod old;
 mod parting;
 mod served;
 

@@ -43,7 +43,7 @@ fn paths_are_completed() {
     assert_eq!(line("OPTIONS http://h HTTP/1.1\r\n\r\n"), "OPTIONS * HTTP/1.1");
     assert_eq!(line("GET HTTP://h/ HTTP/1.0\r\n\r\n"), "GET / HTTP/1.0");
     let old = forwarded("GET http://h/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    assert!(!old.keep_alive && head_of(&old).contains("\r\nConnection: close\r\n"));
+    assert!(!old.keep_alive && old.asked.by_old && head_of(&old).contains("\r\nConnection: close\r\n"));
 }
 
 #[test]
@@ -88,15 +88,18 @@ fn requests_arrive_in_pieces() {
     assert_eq!((request, len), (Request::Connect(Target::parse("[2001:db8::1]:443", None).unwrap()), text.len()));
 }
 
+const ASKED: Asked = Asked { for_head: false, by_old: false };
+const ASKED_BY_OLD: Asked = Asked { by_old: true, ..ASKED };
+
 fn answer(text: &str) -> Result<Answer, &'static str> {
-    parse_answer(text.as_bytes(), false).map(|answer| answer.unwrap().0)
+    parse_answer(text.as_bytes(), ASKED).map(|answer| answer.unwrap().0)
 }
 
 #[test]
 fn answers_are_passed_on_without_what_is_the_server_s() {
     let text = "HTTP/1.1 200 OK\r\nConnection: keep-alive, x-hop\r\nKeep-Alive: timeout=5\r\nX-Hop: 1\r\nServer: s\r\n\
         Content-Length: 3\r\n\r\nabc";
-    let (answer, len) = parse_answer(text.as_bytes(), false).unwrap().unwrap();
+    let (answer, len) = parse_answer(text.as_bytes(), ASKED).unwrap().unwrap();
     assert!(answer.keep_alive && answer.body == Framing::Length(3) && &text[len..] == "abc");
     let head = String::from_utf8(answer.finish(true)).unwrap();
     let expected =
@@ -119,8 +122,24 @@ fn how_answers_end() {
     assert!(body("HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\n").is_err());
     assert!(body("HTTP/1.1 101 Switching Protocols\r\n\r\n").is_err());
     assert!(body("SSH-2.0-OpenSSH\r\n").is_err());
-    let (to_head, _) = parse_answer(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", true).unwrap().unwrap();
+    let asked = Asked { for_head: true, ..ASKED };
+    let (to_head, _) = parse_answer(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", asked).unwrap().unwrap();
     assert_eq!(to_head.body, Framing::NONE);
+}
+
+#[test]
+fn clients_without_chunks_hear_of_none() {
+    let answer = |text: &str, asked| parse_answer(text.as_bytes(), asked).map(|answer| answer.unwrap().0);
+    let text = "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\nTrailer: X\r\nContent-Length: 3\r\n\r\n";
+    let to_old = answer(text, ASKED_BY_OLD).unwrap();
+    assert_eq!(to_old.body, Framing::chunked());
+    assert_eq!(to_old.finish(true), b"HTTP/1.1 200 OK\r\nVia: 1.1 anabranch\r\nConnection: close\r\n\r\n");
+    let to_head = answer(text, Asked { for_head: true, ..ASKED_BY_OLD }).unwrap();
+    assert_eq!(to_head.finish(true), b"HTTP/1.1 200 OK\r\nVia: 1.1 anabranch\r\nConnection: close\r\n\r\n");
+    for coding in ["gzip", "gzip, chunked"] {
+        let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {coding}\r\n\r\n");
+        assert!(answer(&text, ASKED_BY_OLD).unwrap_err().contains("HTTP/1.0"));
+    }
 }
 
 #[test]
@@ -141,7 +160,7 @@ proptest! {
     #[test]
     fn any_octets_are_taken_calmly(octets in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = parse_request(&octets);
-        let _ = parse_answer(&octets, false);
+        let _ = parse_answer(&octets, ASKED);
         let _ = parse_request(&[b"GET http://h/ HTTP/1.1\r\n", &octets[..], b"\r\n\r\n"].concat());
     }
 
