@@ -121,7 +121,9 @@ impl Exchange {
                 if self.informational > INFORMATIONAL_MAX {
                     return Err("it only informs, and never answers");
                 }
-                out.extend(answer.finish(false));
+                if !self.asked.by_old {
+                    out.extend(answer.finish(false));
+                }
                 continue;
             }
             self.server_keeps &= answer.keep_alive;
@@ -159,7 +161,7 @@ impl Exchange {
 
     /// Whether nothing of an answer has been passed on, so that another one can be given.
     pub fn is_silent(&self) -> bool {
-        matches!(self.answer, Answering::Head(_)) && self.informational == 0
+        matches!(self.answer, Answering::Head(_)) && (self.informational == 0 || self.asked.by_old)
     }
 
     /// Whether the request may go on another connection, should this one end now.
@@ -227,6 +229,14 @@ mod tests {
             pass_all(&mut exchange, &CHUNKED[..cut], 1000);
             assert!(matches!(exchange.server_ended(true), Ended::Nothing | Ended::Cut), "{cut}");
         }
+    }
+
+    #[test]
+    fn a_client_that_knows_no_informational_answers_gets_none() {
+        let mut exchange = exchange(GET_OLD, false);
+        let hints = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
+        assert!(pass_all(&mut exchange, hints, 1000).is_empty() && exchange.is_silent());
+        assert!(pass_all(&mut exchange, ANSWER, 1000).starts_with(b"HTTP/1.1 200 OK\r\n"));
     }
 
     #[test]

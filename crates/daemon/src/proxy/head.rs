@@ -59,7 +59,8 @@ pub struct Forward {
 pub struct Asked {
     /// It has no body, whatever its head says.
     pub for_head: bool,
-    /// Its client speaks HTTP/1.0 and would take chunks for the content (RFC 9112 section 6.1).
+    /// Its client speaks HTTP/1.0: it would take chunks for the content (RFC 9112 section 6.1), and what only informs for the answer
+    /// (RFC 9110 section 15.2).
     pub by_old: bool,
 }
 
