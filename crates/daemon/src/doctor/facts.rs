@@ -265,11 +265,14 @@ pub struct PathMtu {
     pub told: u16,
 }
 
-/// A subflow added to a connection over another uplink.
+/// A subflow added to a connection over another uplink. Those of one connection are in the order in which they were tried, one after
+/// the other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Join {
     /// The server.
     pub server: String,
+    /// Its address.
+    pub remote: SocketAddr,
     /// The uplink of the connection.
     pub base: String,
     /// The uplink of the subflow.

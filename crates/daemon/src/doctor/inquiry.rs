@@ -65,6 +65,8 @@ struct Test {
     spoken: Spoken,
     /// The server has ended the connection with MPTCP: that it takes no further subflow says nothing.
     has_ended: bool,
+    /// Orders over whose uplinks subflows are still to be added to it, the next one last.
+    joins_due: Vec<usize>,
     /// Until when the connections are waited for; zero: no longer.
     plain_until: Instant,
     mptcp_until: Instant,
@@ -77,6 +79,13 @@ struct Attempt {
     subflow: SubflowId,
     until: Instant,
     outcome: Option<JoinOutcome>,
+}
+
+impl Attempt {
+    /// Whether it is waited for.
+    fn is_open(&self) -> bool {
+        self.outcome.is_none() && self.until > Instant::ZERO
+    }
 }
 
 /// Carries out orders.
@@ -102,6 +111,7 @@ impl Inquirer {
             reached: Reached::Silent,
             spoken: Spoken::Silent,
             has_ended: false,
+            joins_due: Vec::new(),
             plain_until: Instant::ZERO,
             mptcp_until: Instant::ZERO,
         };
@@ -131,7 +141,13 @@ impl Inquirer {
             let says_nothing =
                 |outcome: &JoinOutcome| self.tests[attempt.base].has_ended && *outcome != JoinOutcome::Established;
             let outcome = attempt.outcome.filter(|outcome| !says_nothing(outcome))?;
-            Some(Join { server: base.server.clone(), base: base.uplink.clone(), uplink: over.uplink.clone(), outcome })
+            Some(Join {
+                server: base.server.clone(),
+                remote: base.remote,
+                base: base.uplink.clone(),
+                uplink: over.uplink.clone(),
+                outcome,
+            })
         };
         (self.tests.iter().map(inquiry).collect(), self.attempts.iter().filter_map(join).collect())
     }
@@ -140,19 +156,33 @@ impl Inquirer {
         self.tests.iter().position(|test| test.capable == Some(connection))
     }
 
-    /// Adds subflows to a connection over the uplinks that come next.
-    fn join(&mut self, base: usize, endpoint: &mut Endpoint, now: Instant) {
-        let Some(connection) = self.tests[base].capable else { return };
-        let (remote, own) = (self.tests[base].order.remote, self.tests[base].order.uplink.clone());
+    /// Subflows are to be added to a connection over the uplinks that come next.
+    fn plan_joins(&mut self, base: usize) {
+        let order = &self.tests[base].order;
         let others = (1..self.tests.len()).map(|step| (base + step) % self.tests.len());
-        let fit: Vec<usize> = others
-            .filter(|other| self.tests[*other].order.remote == remote && self.tests[*other].order.uplink != own)
-            .take(JOINS_MAX)
-            .collect();
-        for over in fit {
-            let local = SocketAddr::new(self.tests[over].order.local, 0);
-            if let Ok(subflow) = endpoint.add_subflow(connection, local, remote, false, now) {
-                self.attempts.push(Attempt { base, over, subflow, until: now + JOIN_MAX, outcome: None });
+        let is_fit = |other: &usize| {
+            let other = &self.tests[*other].order;
+            other.remote == order.remote && other.uplink != order.uplink
+        };
+        let mut due: Vec<usize> = others.filter(is_fit).take(JOINS_MAX).collect();
+        due.reverse();
+        self.tests[base].joins_due = due;
+    }
+
+    /// Adds the next subflow to each connection where the one before is not waited for any more: which of them a server refuses tells
+    /// something only if it has heard of them in a known order.
+    fn begin_joins(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for base in 0..self.tests.len() {
+            while !self.attempts.iter().any(|attempt| attempt.base == base && attempt.is_open()) {
+                let (Some(over), Some(connection)) = (self.tests[base].joins_due.pop(), self.tests[base].capable)
+                else {
+                    break;
+                };
+                let local = SocketAddr::new(self.tests[over].order.local, 0);
+                if let Ok(subflow) = endpoint.add_subflow(connection, local, self.tests[base].order.remote, false, now)
+                {
+                    self.attempts.push(Attempt { base, over, subflow, until: now + JOIN_MAX, outcome: None });
+                }
             }
         }
     }
@@ -205,15 +235,14 @@ impl Inquirer {
     }
 
     /// Sends what is due; ends when there is nothing to wait for.
-    fn go_on(&mut self, now: Instant) {
+    fn go_on(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for echo in self.tests.iter_mut().filter_map(|test| test.echo.as_mut()) {
             self.outgoing.extend(echo.handle_timeout(now));
         }
-        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.outcome.is_none() && attempt.until <= now) {
-            if attempt.until > Instant::ZERO {
-                attempt.outcome = Some(JoinOutcome::Silent);
-            }
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.is_open() && attempt.until <= now) {
+            attempt.outcome = Some(JoinOutcome::Silent);
         }
+        self.begin_joins(endpoint, now);
         if self.poll_timeout().is_none() || now >= self.ends_at {
             if let Some(done) = self.done.take() {
                 done();
@@ -245,7 +274,7 @@ impl Agent for Inquirer {
             test.plain = endpoint.connect(local, test.order.remote, plain, now).ok();
             test.plain_local = test.plain.and_then(|id| endpoint.addresses(id)).map(|(local, _)| local);
         }
-        self.go_on(now);
+        self.go_on(endpoint, now);
     }
 
     fn take_segment(&mut self, segment: &mut Segment, now: Instant) -> bool {
@@ -283,7 +312,7 @@ impl Agent for Inquirer {
             Event::FullyEstablished(connection) => {
                 if let Some(base) = self.by_capable(connection) {
                     self.tests[base].spoken = Spoken::Confirmed;
-                    self.join(base, endpoint, now);
+                    self.plan_joins(base);
                 }
             }
             Event::FellBack(connection) => {
@@ -310,16 +339,16 @@ impl Agent for Inquirer {
             Event::Closed { connection, reason } => self.closed(connection, reason),
             _ => {}
         }
-        self.go_on(now);
+        self.go_on(endpoint, now);
     }
 
-    fn handle_timeout(&mut self, _: &mut Endpoint, now: Instant) {
+    fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for until in self.tests.iter_mut().flat_map(|test| [&mut test.plain_until, &mut test.mptcp_until]) {
             if *until <= now {
                 *until = Instant::ZERO;
             }
         }
-        self.go_on(now);
+        self.go_on(endpoint, now);
     }
 
     fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
@@ -331,7 +360,7 @@ impl Agent for Inquirer {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let tests = self.tests.iter().filter_map(Test::next_at).min();
-        let open = self.attempts.iter().filter(|attempt| attempt.outcome.is_none() && attempt.until > Instant::ZERO);
+        let open = self.attempts.iter().filter(|attempt| attempt.is_open());
         let earliest = [tests, open.map(|attempt| attempt.until).min()].into_iter().flatten().min()?;
         // Once it is done nothing is waited for.
         self.done.is_some().then_some(earliest.min(self.ends_at))

@@ -5,8 +5,10 @@
 //! uplinks  what is wrong with each, and how they get along
 //! paths    servers over uplinks: reached or not, path MTU
 //! mptcp    whether MPTCP gets through, and who removes it
+//! joins    whether further subflows can be added, and who prevents it
 //! ```
 
+mod joins;
 mod machine;
 mod mptcp;
 mod paths;
@@ -82,6 +84,7 @@ pub fn judge(facts: &Facts) -> Vec<Finding> {
     findings.extend(uplinks::judge(facts));
     findings.extend(paths::judge(facts));
     findings.extend(mptcp::judge(facts));
+    findings.extend(joins::judge(facts));
     findings.sort_by_key(|finding| finding.level);
     findings
 }
@@ -140,4 +143,12 @@ fn unique<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
 /// Arguments that name these interfaces.
 fn named<T: AsRef<str>>(interfaces: &[T]) -> String {
     interfaces.iter().map(|name| format!(" --interface {}", name.as_ref())).collect()
+}
+
+/// Connections that begin elsewhere use all uplinks that are left.
+fn without_uplink(facts: &Facts, uplink: &str) -> String {
+    let names = facts.uplinks.iter().filter(|known| known.wrong.is_none()).map(|known| known.interface.as_str());
+    let arguments: String =
+        names.map(|name| format!(" --interface {name}{}", if name == uplink { "=secondary" } else { "" })).collect();
+    format!("anabranch join{arguments}; or try another access point name (APN) or another provider in that phone")
 }

@@ -4,15 +4,14 @@
 //! compared with the others: a server that answers with MPTCP over another uplink speaks it, and an uplink over which another
 //! server answers with MPTCP lets it pass.
 
-use super::super::facts::{Facts, Inquiry, Join, JoinOutcome, Reached, Spoken};
-use super::{Finding, list, unique};
+use super::super::facts::{Facts, Inquiry, Reached, Spoken};
+use super::{Finding, list, unique, without_uplink};
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for symptom in [Symptom::Plain, Symptom::Dropped, Symptom::Refused, Symptom::FellBack] {
         findings.extend(attribute(facts, symptom));
     }
-    findings.extend(joins(facts));
     findings
 }
 
@@ -106,14 +105,6 @@ fn over<'a>(inquiries: &'a [Inquiry], server: &str) -> Vec<&'a str> {
     )
 }
 
-/// Connections that begin elsewhere use all uplinks that are left.
-fn without_uplink(facts: &Facts, uplink: &str) -> String {
-    let names = facts.uplinks.iter().filter(|known| known.wrong.is_none()).map(|known| known.interface.as_str());
-    let arguments: String =
-        names.map(|name| format!(" --interface {name}{}", if name == uplink { "=secondary" } else { "" })).collect();
-    format!("anabranch join{arguments}; or try another access point name (APN) or another provider in that phone")
-}
-
 fn server_without(server: &str, symptom: Symptom, proof: &str) -> Finding {
     let (code, text) = match symptom {
         Symptom::Plain => {
@@ -163,48 +154,4 @@ fn undecided(open: &[&&Inquiry], symptom: Symptom) -> Option<Finding> {
         Symptom::FellBack => "mptcp-data-undecided",
     };
     Some(Finding::warning(code, *first, text).remedy(remedy))
-}
-
-/// Subflows that could not be added although the uplink lets the handshake of connections pass.
-fn joins(facts: &Facts) -> Vec<Finding> {
-    let failed: Vec<&Join> = facts.joins.iter().filter(|join| join.outcome != JoinOutcome::Established).collect();
-    let is_good = |join: &&&Join| {
-        facts
-            .inquiries
-            .iter()
-            .any(|inquiry| inquiry.uplink == join.uplink && inquiry.server == join.server && inquiry.mptcp.is_good())
-    };
-    let failed: Vec<&Join> = failed.iter().filter(is_good).copied().collect();
-    let refusing: Vec<&str> = unique(failed.iter().map(|join| join.server.as_str()))
-        .into_iter()
-        .filter(|server| {
-            facts.joins.iter().filter(|join| join.server == *server).all(|join| join.outcome == JoinOutcome::Refused)
-        })
-        .collect();
-    let server = |server: &&str| {
-        let text = "it speaks MPTCP and refuses every further subflow: each connection has one uplink";
-        let remedy = "if the server is yours: ip mptcp limits set subflows 8 on it, and no load balancer before it that does not know \
-                      MPTCP's tokens";
-        Finding::warning("server-refuses-joins", *server, text).remedy(remedy)
-    };
-    let mut findings: Vec<Finding> = refusing.iter().map(server).collect();
-    let rest: Vec<&Join> = failed.into_iter().filter(|join| !refusing.contains(&join.server.as_str())).collect();
-    for uplink in unique(rest.iter().map(|join| join.uplink.as_str())) {
-        let of: Vec<&&Join> = rest.iter().filter(|join| join.uplink == uplink).collect();
-        findings.push(join_fails(uplink, &of, facts));
-    }
-    findings
-}
-
-fn join_fails(uplink: &str, joins: &[&&Join], facts: &Facts) -> Finding {
-    let outcome = joins.first().map_or(JoinOutcome::Silent, |join| join.outcome);
-    let how = match outcome {
-        JoinOutcome::Stripped => "it removes the option (MP_JOIN) by which it would carry a part of a connection",
-        JoinOutcome::Refused => "something behind it resets subflows that are added there (MP_JOIN)",
-        _ => "it drops what would add it to a connection (MP_JOIN)",
-    };
-    let bases = unique(joins.iter().map(|join| join.base.as_str()));
-    let servers = unique(joins.iter().map(|join| join.server.as_str()));
-    let text = format!("{how}; tried with connections over {} to {}", list(&bases), list(&servers));
-    Finding::warning("join-fails", uplink, text).remedy(without_uplink(facts, uplink))
 }

@@ -68,7 +68,8 @@ fn silent(uplink: &str, server: &str) -> Inquiry {
 }
 
 fn join(base: &str, uplink: &str, outcome: JoinOutcome) -> Join {
-    Join { server: S.into(), base: base.into(), uplink: uplink.into(), outcome }
+    let remote = "198.51.100.1:443".parse().unwrap();
+    Join { server: S.into(), remote, base: base.into(), uplink: uplink.into(), outcome }
 }
 
 /// Two uplinks, two servers, all well.
@@ -352,6 +353,47 @@ fn who_prevents_joins() {
         facts.joins = vec![join("a", "b", Stripped)];
     });
     assert_eq!(asked(&facts), ["mptcp-stripped b"]);
+}
+
+/// Three uplinks, each tried first with one connection and second with another.
+#[test]
+fn a_servers_limit_of_subflows_is_not_the_uplinks_doing() {
+    use JoinOutcome::{Established, Refused, Silent};
+    const PAIRS: [(&str, &str); 6] = [("a", "b"), ("a", "c"), ("b", "c"), ("b", "a"), ("c", "a"), ("c", "b")];
+    let facts = |outcomes: [JoinOutcome; 6], count: usize| {
+        with(|facts| {
+            facts.uplinks.push(uplink("c", 4));
+            facts.inquiries.push(inquiry("c", S, Spoken::Confirmed));
+            let joins = PAIRS.iter().zip(outcomes).map(|((base, over), outcome)| join(base, over, outcome));
+            facts.joins = joins.take(count).collect();
+        })
+    };
+    let limited = "server-limits-joins s.example:443";
+    let one_each = [Established, Refused, Established, Refused, Established, Refused];
+    let said = judge(&facts(one_each, 6)).remove(0);
+    assert!(said.text.starts_with("it takes 1 further subflow of") && said.remedy.unwrap().contains("subflows 8"));
+    let cases: [([JoinOutcome; 6], usize, &[&str]); 6] = [
+        (one_each, 6, &[limited]),
+        // The connection over c came to nothing.
+        (one_each, 4, &[limited]),
+        // The one over a is all there is: nothing shows that c could be added.
+        (one_each, 2, &["join-fails c"]),
+        // c resets whatever is added there.
+        ([Established, Refused, Refused, Established, Established, Established], 6, &["join-fails c"]),
+        // It does so, and the server takes one alone.
+        ([Established, Refused, Refused, Established, Established, Refused], 6, &[limited, "join-fails c"]),
+        // What is dropped has nothing to do with it.
+        ([Established, Silent, Silent, Established, Established, Refused], 6, &[limited, "join-fails c"]),
+    ];
+    for (outcomes, count, wanted) in cases {
+        assert_eq!(asked(&facts(outcomes, count)), wanted, "{outcomes:?}");
+    }
+    // IPv4 and IPv6 are two connections.
+    let families = with(|facts| {
+        facts.joins = vec![join("a", "b", Established), join("a", "b", Refused)];
+        facts.joins[1].remote = "[2001:db8::1]:443".parse().unwrap();
+    });
+    assert_eq!(asked(&families), ["join-fails b"]);
 }
 
 #[test]

@@ -1,0 +1,101 @@
+//! Whether further subflows can be added over uplinks that let the handshake of connections pass, and who prevents it.
+//!
+//! A join that is reset may be the uplink's doing or the server's, which takes so many further subflows of a connection and no more
+//! (`ip mptcp limits`). The order tells: an uplink whose join is reset before any other was accepted is to blame itself, as long as the
+//! server accepts others; one whose join is reset only after so many as in all other connections is not, if it could be added elsewhere.
+
+use std::net::SocketAddr;
+
+use super::super::facts::{Facts, Join, JoinOutcome};
+use super::{Finding, list, unique, without_uplink};
+
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let (mut findings, mut rest) = (Vec::new(), Vec::new());
+    for server in unique(facts.joins.iter().map(|join| join.server.as_str())) {
+        let joins: Vec<&Join> = facts.joins.iter().filter(|join| join.server == server).collect();
+        let failed = joins.iter().filter(|join| join.outcome != JoinOutcome::Established && is_good(facts, join));
+        let failed: Vec<&Join> = failed.copied().collect();
+        if failed.is_empty() {
+            continue;
+        }
+        if joins.iter().all(|join| join.outcome == JoinOutcome::Refused) {
+            findings.push(refuses(server));
+            continue;
+        }
+        let limit = limit(&joins);
+        findings.extend(limit.map(|limit| limits(server, limit)));
+        let is_explained =
+            |join: &Join| limit.is_some() && join.outcome == JoinOutcome::Refused && before(&joins, join) > 0;
+        rest.extend(failed.into_iter().filter(|join| !is_explained(join)));
+    }
+    for uplink in unique(rest.iter().map(|join| join.uplink.as_str())) {
+        let of: Vec<&&Join> = rest.iter().filter(|join| join.uplink == uplink).collect();
+        findings.push(join_fails(uplink, &of, facts));
+    }
+    findings
+}
+
+/// Whether connections with MPTCP come about over the uplink of a join.
+fn is_good(facts: &Facts, join: &Join) -> bool {
+    let mut same = facts.inquiries.iter().filter(|known| known.uplink == join.uplink && known.server == join.server);
+    same.any(|inquiry| inquiry.mptcp.is_good())
+}
+
+/// What tells the connections of a server apart.
+fn connection(join: &Join) -> (&str, SocketAddr) {
+    (&join.base, join.remote)
+}
+
+/// How many joins to the same connection were accepted before this one was tried.
+fn before(joins: &[&Join], join: &Join) -> usize {
+    let earlier = joins.iter().take_while(|other| !core::ptr::eq(**other, join));
+    accepted(earlier.copied(), join)
+}
+
+fn accepted<'a>(joins: impl Iterator<Item = &'a Join>, of: &Join) -> usize {
+    joins.filter(|other| connection(other) == connection(of) && other.outcome == JoinOutcome::Established).count()
+}
+
+/// How many further subflows of a connection the server takes, if all that was observed agrees with such a limit: joins were reset
+/// after so many were accepted, no connection has more, and one of these uplinks at least could be added to another connection.
+fn limit(joins: &[&Join]) -> Option<usize> {
+    let reset: Vec<&Join> =
+        joins.iter().filter(|join| join.outcome == JoinOutcome::Refused && before(joins, join) > 0).copied().collect();
+    let limit = before(joins, reset.first()?);
+    let is_same = reset.iter().all(|join| before(joins, join) == limit);
+    let is_most = joins.iter().all(|join| accepted(joins.iter().copied(), join) <= limit);
+    let is_added =
+        |uplink: &str| joins.iter().any(|join| join.uplink == uplink && join.outcome == JoinOutcome::Established);
+    let is_elsewhere = reset.iter().any(|join| is_added(&join.uplink));
+    (is_same && is_most && is_elsewhere).then_some(limit)
+}
+
+fn refuses(server: &str) -> Finding {
+    let text = "it speaks MPTCP and refuses every further subflow: each connection has one uplink";
+    let remedy = "if the server is yours: ip mptcp limits set subflows 8 on it, and no load balancer before it that does not know \
+                  MPTCP's tokens";
+    Finding::warning("server-refuses-joins", server, text).remedy(remedy)
+}
+
+fn limits(server: &str, limit: usize) -> Finding {
+    let text = format!(
+        "it takes {limit} further subflow{} of a connection and resets others, over whichever uplink: each connection has {} uplinks",
+        if limit == 1 { "" } else { "s" },
+        limit + 1
+    );
+    Finding::warning("server-limits-joins", server, text)
+        .remedy("if the server is yours: ip mptcp limits set subflows 8 on it")
+}
+
+fn join_fails(uplink: &str, joins: &[&&Join], facts: &Facts) -> Finding {
+    let outcome = joins.first().map_or(JoinOutcome::Silent, |join| join.outcome);
+    let how = match outcome {
+        JoinOutcome::Stripped => "it removes the option (MP_JOIN) by which it would carry a part of a connection",
+        JoinOutcome::Refused => "something behind it resets subflows that are added there (MP_JOIN)",
+        _ => "it drops what would add it to a connection (MP_JOIN)",
+    };
+    let bases = unique(joins.iter().map(|join| join.base.as_str()));
+    let servers = unique(joins.iter().map(|join| join.server.as_str()));
+    let text = format!("{how}; tried with connections over {} to {}", list(&bases), list(&servers));
+    Finding::warning("join-fails", uplink, text).remedy(without_uplink(facts, uplink))
+}
