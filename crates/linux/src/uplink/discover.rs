@@ -305,8 +305,7 @@ impl Listing {
         let mut best: Option<(u64, Option<IpAddr>)> = None;
         for route in routes {
             let kind = text(route, "type").unwrap_or("unicast");
-            let is_default = matches!(text(route, "dst"), Some("default" | "0.0.0.0/0" | "::/0"));
-            if kind != "unicast" || !is_default || text(route, "table").is_some_and(is_own_table) {
+            if kind != "unicast" || !is_default(route) || text(route, "table").is_some_and(is_own_table) {
                 continue;
             }
             let metric = route.get("metric").and_then(Value::as_u64).unwrap_or(0);
@@ -339,11 +338,29 @@ impl Listing {
         }
         let v6 = if has("inet") { "" } else { "-6 " };
         let via = if has_flag(interface, "POINTOPOINT") { "" } else { " via GATEWAY" };
+        let metric = self.free_metric(interface, if has("inet") { &self.routes_v4 } else { &self.routes_v6 });
         format!(
-            "has an address and no default route: add one (ip {v6}route add default{via} dev {name} metric 900), or let the network \
+            "has an address and no default route: add one (ip {v6}route add default{via} dev {name} metric {metric}), or let the network \
              manager do so"
         )
     }
+
+    /// A metric that no other default route has, nor gets by this remedy: IPv4 refuses two of the same metric, also out of different
+    /// interfaces.
+    fn free_metric(&self, interface: &Value, routes: &[Value]) -> u64 {
+        const FIRST: u64 = 900;
+        let is_taken = |metric: &u64| {
+            let mut defaults = routes.iter().filter(|route| is_default(route));
+            defaults.any(|route| route.get("metric").and_then(Value::as_u64) == Some(*metric))
+        };
+        let own = FIRST + interface.get("ifindex").and_then(Value::as_u64).unwrap_or(0);
+        let step = 1 + self.interfaces.iter().filter_map(|known| known.get("ifindex")?.as_u64()).max().unwrap_or(0);
+        (0..).map(|round| own + round * step).find(|metric| !is_taken(metric)).unwrap_or(own)
+    }
+}
+
+fn is_default(route: &Value) -> bool {
+    matches!(text(route, "dst"), Some("default" | "0.0.0.0/0" | "::/0"))
 }
 
 /// Refuses interfaces that cannot be uplinks at the moment.

@@ -70,7 +70,7 @@ fn a_point_to_point_link_needs_no_gateway_but_a_default_route() {
     assert_eq!((uplink.v4.unwrap().gateway, uplink.mtu), (None, 1428));
     // It was down, and nobody has given it back its route.
     let why = listing(vec![stick], Vec::new(), Vec::new()).uplink("ppp0").unwrap_err();
-    assert!(why.contains("no default route: add one (ip route add default dev ppp0 metric 900)"), "{why}");
+    assert!(why.contains("no default route: add one (ip route add default dev ppp0 metric 909)"), "{why}");
 }
 
 #[test]
@@ -126,6 +126,21 @@ fn what_cannot_be_an_uplink_is_told_with_the_remedy() {
         let refusal = all.uplink(name).unwrap_err();
         assert!(refusal.contains(why) && !refusal.contains('\n'), "{refusal}");
     }
+}
+
+/// IPv4 has one default route of each metric, whatever its interface.
+#[test]
+fn a_route_that_is_to_be_added_has_a_metric_of_its_own() {
+    let phones = vec![phone("usb0", 3), phone("usb1", 4), phone("usb2", 5)];
+    let metrics = |routes: Vec<Value>| {
+        let all = listing(phones.clone(), routes, Vec::new());
+        ["usb0", "usb1"].map(|name| {
+            let why = all.uplink(name).unwrap_err();
+            why.split_once("metric ").unwrap().1.split_once(')').unwrap().0.parse::<u32>().unwrap()
+        })
+    };
+    assert_eq!(metrics(Vec::new()), [903, 904]);
+    assert_eq!(metrics(vec![default_route("usb2", 903), default_route("wlan0", 909)]), [915, 904]);
 }
 
 #[test]
