@@ -50,7 +50,7 @@ pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
 /// What to name, of what there is.
 fn unnamed() -> Failure {
     match uplink::discover_all() {
-        Ok(uplinks) => {
+        Ok((uplinks, _)) => {
             let names: Vec<String> = uplinks.into_iter().map(|uplink| uplink.interface).collect();
             Failure::Input(format!(
                 "name the interface that is to lend its link (anabranch relay --share {}); those that reach the Internet here: {}",

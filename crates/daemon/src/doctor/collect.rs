@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use caps::{CapSet, Capability};
 use linux::ability::has;
 use linux::program::program;
-use linux::uplink::{self, Uplink};
+use linux::uplink::{self, Uplink, lent};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -152,14 +152,14 @@ fn gateway_state(neighbours: &Value, gateway: IpAddr) -> GatewayState {
     }
 }
 
-/// Interfaces that could be uplinks: not the loopback, no ports of bridges, none of ours.
+/// Interfaces that could be uplinks: not the loopback, no ports of bridges, none of ours, nor links to relays.
 fn interfaces() -> Vec<String> {
-    let links = json(program("ip").args(["-j", "link", "show"])).unwrap_or_default();
+    let links = json(program("ip").args(["-j", "-d", "link", "show"])).unwrap_or_default();
     let fit = |link: &&Value| {
         let flags = link.get("flags").and_then(Value::as_array);
         let is_loopback = flags.is_some_and(|flags| flags.iter().any(|flag| flag.as_str() == Some("LOOPBACK")));
         let is_own = text(link, "ifname").is_some_and(|name| uplink::plan::device_number(name).is_ok());
-        !is_loopback && !is_own && link.get("master").is_none()
+        !is_loopback && !is_own && !lent::is_device(link) && link.get("master").is_none()
     };
     list(&links).filter(fit).filter_map(|link| text(link, "ifname")).map(str::to_owned).collect()
 }

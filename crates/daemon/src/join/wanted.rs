@@ -64,7 +64,9 @@ impl Wanted {
         // The doctor looks at interfaces, not at relays.
         let are_relays_alone = self.interfaces.is_empty() && !chosen.is_empty();
         let point = if are_relays_alone { |error| error } else { pointed };
-        let (uplinks, tiers, mut wrong) = self.look_for(&chosen).map_err(|error| point(explained(error, &statuses)))?;
+        let Seen { uplinks, tiers, mut wrong, misnamed } =
+            self.look_for(&chosen).map_err(|error| point(explained(error, &statuses)))?;
+        misnamed.iter().for_each(|line| warn!("{line}"));
         wrong.iter_mut().for_each(|line| *line = explain(line, &statuses));
         Ok(Found { uplinks, tiers, wrong, links })
     }
@@ -75,10 +77,10 @@ impl Wanted {
     /// As [`Self::find`].
     pub(crate) fn rehearse(&self) -> Result<(Vec<Uplink>, Vec<String>)> {
         let chosen = self.choose(false)?;
-        let mut uplinks = match self.look_for(&[]) {
-            Ok((uplinks, ..)) => uplinks,
+        let Seen { mut uplinks, misnamed, .. } = match self.look_for(&[]) {
+            Ok(seen) => seen,
             // Relays alone are enough.
-            Err(_) if !chosen.is_empty() && self.interfaces.is_empty() => Vec::new(),
+            Err(_) if !chosen.is_empty() && self.interfaces.is_empty() => Seen::default(),
             Err(error) => return Err(pointed(error)),
         };
         let absent = chosen.iter().map(|chosen| Uplink::absent(&chosen.interface));
@@ -89,7 +91,7 @@ impl Wanted {
                 relay.name, relay.address
             )
         });
-        Ok((uplinks, notes.collect()))
+        Ok((uplinks, notes.chain(misnamed).collect()))
     }
 
     /// The relays that are wanted. Of those that nobody has named, the ones that another of our programs uses are left out, which is told if
@@ -113,17 +115,18 @@ impl Wanted {
         Ok(chosen)
     }
 
-    fn look_for(&self, lent: &[Chosen]) -> Result<(Vec<Uplink>, Vec<Tier>, Vec<String>)> {
-        let mut named = self.interfaces.clone();
+    fn look_for(&self, lent: &[Chosen]) -> Result<Seen> {
+        let (mut named, mut misnamed) = (self.interfaces.clone(), Vec::new());
         if self.is_everything() {
             let plain = match uplink::discover_all() {
-                Ok(uplinks) => uplinks,
+                Ok((uplinks, lines)) => {
+                    misnamed = lines;
+                    uplinks
+                }
                 Err(_) if !lent.is_empty() => Vec::new(),
                 Err(error) => return Err(error),
             };
-            let is_lent = |uplink: &&Uplink| uplink.interface.starts_with(lent::PREFIX);
-            named
-                .extend(plain.iter().filter(|it| !is_lent(it)).map(|uplink| (uplink.interface.clone(), Tier::Primary)));
+            named.extend(plain.into_iter().map(|uplink| (uplink.interface, Tier::Primary)));
         }
         named.extend(lent.iter().map(|chosen| (chosen.interface.clone(), chosen.tier)));
         if named.is_empty() {
@@ -141,8 +144,18 @@ impl Wanted {
                 "none of the uplinks that are there may be used: give one another tier than never".into(),
             ));
         }
-        Ok((uplinks, tiers, wrong))
+        Ok(Seen { uplinks, tiers, wrong, misnamed })
     }
+}
+
+/// What there is of interfaces, and of the devices of relays.
+#[derive(Default)]
+struct Seen {
+    uplinks: Vec<Uplink>,
+    tiers: Vec<Tier>,
+    wrong: Vec<String>,
+    /// Lines about interfaces that are left out for their names.
+    misnamed: Vec<String>,
 }
 
 /// What is wrong with an uplink, in the words of its relay if that has said why.

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::ip_command::MISSING_IP;
 use crate::program::program;
-use crate::uplink::OWN_PREFIX;
 use crate::uplink::plan::is_own_table;
+use crate::uplink::{OWN_PREFIX, lent};
 use crate::{Error, Result};
 
 /// An interface of this host that reaches the Internet by itself, as found at one moment.
@@ -94,10 +94,16 @@ impl Uplink {
     /// [`super::Plumbing::replace`] is told that it has come.
     ///
     /// # Errors
-    /// If there can be no interface of that name, or none that commands would not misread.
+    /// If there can be no interface of that name, or commands would misread it.
     pub fn absent(interface: &str) -> Result<Self> {
         if !is_fit(interface) {
-            return Err(Error::Usage(format!("{interface:?} is no name of an interface: write it like usb0")));
+            return Err(Error::Usage(match is_possible(interface) {
+                true => format!(
+                    "the name {interface:?} is not supported, as commands would misread it: {}",
+                    rename(interface, "usb5")
+                ),
+                false => format!("{interface:?} is no name of an interface: write it like usb0"),
+            }));
         }
         Ok(Self { interface: interface.into(), index: 0, mtu: u32::from(crate::attachment::MTU), v4: None, v6: None })
     }
@@ -170,9 +176,8 @@ pub fn own_addresses() -> Result<Vec<IpAddr>> {
 pub fn reachable_addresses(except: &str) -> Result<Vec<IpAddr>> {
     let interfaces = ip_json(&["-d", "address", "show"])?;
     let is_near = |interface: &&Value| {
-        text(interface, "ifname").is_some_and(|name| {
-            name != except && !name.starts_with(super::lent::PREFIX) && refuse_kind(name, interface).is_ok()
-        })
+        text(interface, "ifname")
+            .is_some_and(|name| name != except && !lent::is_device(interface) && refuse_kind(name, interface).is_ok())
     };
     let near: Vec<&Value> = interfaces.iter().filter(is_near).collect();
     let of = |family: &'static str| near.iter().filter_map(move |interface| usable_address(interface, family));
@@ -193,22 +198,25 @@ pub fn is_running(interface: &str) -> bool {
     links.first().is_some_and(|link| has_flag(link, "LOWER_UP") && !has_flag(link, "NO-CARRIER"))
 }
 
-/// All interfaces that reach the Internet by themselves now.
+/// All interfaces that reach the Internet by themselves now: not the devices of relays. Beside them, a line for each that is left out
+/// because of its name alone.
 ///
 /// # Errors
 /// If there is none.
-pub fn discover_all() -> Result<Vec<Uplink>> {
+pub fn discover_all() -> Result<(Vec<Uplink>, Vec<String>)> {
     let listing = Listing::read()?;
-    let names = listing.interfaces.iter().filter_map(|interface| text(interface, "ifname"));
-    let uplinks: Vec<Uplink> = names.filter_map(|name| listing.uplink(name).ok()).collect();
-    if uplinks.is_empty() {
-        return Err(Error::Unready(format!(
+    let (uplinks, misnamed) = (listing.uplinks(), listing.misnamed());
+    if !uplinks.is_empty() {
+        return Ok((uplinks, misnamed));
+    }
+    Err(Error::Unready(match misnamed.is_empty() {
+        true => format!(
             "no interface reaches the Internet by itself ({}): switch on a phone's tethering, or name an interface to see \
              what is wrong with it",
             listing.candidates()
-        )));
-    }
-    Ok(uplinks)
+        ),
+        false => misnamed.join("; "),
+    }))
 }
 
 /// All interfaces and routes of the calling thread's network namespace, as `ip -j` tells them.
@@ -241,6 +249,25 @@ impl Listing {
     pub fn name_of(&self, index: u32) -> Option<String> {
         let is_it = |interface: &&Value| interface.get("ifindex").and_then(Value::as_u64) == Some(u64::from(index));
         self.interfaces.iter().find(is_it).and_then(|interface| text(interface, "ifname")).map(str::to_owned)
+    }
+
+    /// All that reach the Internet by themselves now.
+    pub(super) fn uplinks(&self) -> Vec<Uplink> {
+        let own = self.interfaces.iter().filter(|interface| !lent::is_device(interface));
+        own.filter_map(|interface| self.uplink(text(interface, "ifname")?).ok()).collect()
+    }
+
+    /// Of each that would reach the Internet if it had another name, that it is left out.
+    pub(super) fn misnamed(&self) -> Vec<String> {
+        let line = |interface: &Value| {
+            let name = text(interface, "ifname").filter(|name| !is_fit(name))?;
+            let is_usable = refuse_kind(name, interface).is_ok() && is_running_now(interface);
+            let has_way = ["inet", "inet6"].iter().any(|family| self.way(name, interface, family).is_some());
+            let new = new_name(interface);
+            (is_usable && has_way)
+                .then(|| format!("{name:?} is left out, as commands would misread its name: {}", rename(name, &new)))
+        };
+        self.interfaces.iter().filter_map(line).collect()
     }
 
     /// What the interface offers, or what is wrong with it, to follow its name in a sentence.
@@ -325,7 +352,7 @@ impl Listing {
             return format!("is down: bring it up (ip link set {name} up), or let the network manager do so");
         }
         if has_flag(interface, "NO-CARRIER") || !has_flag(interface, "LOWER_UP") {
-            if name.starts_with(super::lent::PREFIX) && has_flag(interface, "POINTOPOINT") {
+            if lent::is_device(interface) {
                 return "has no relay behind it: does `anabranch relay` run there, on the same network, and does `anabranch peers` there \
                         still have this device?"
                     .into();
@@ -367,10 +394,30 @@ fn is_default(route: &Value) -> bool {
 fn refuse(name: &str, interface: &Value) -> Result<(), String> {
     refuse_kind(name, interface)?;
     if !is_fit(name) {
-        return Err("has a name that commands would misread: rename it (ip link set OLD name uplink0)".into());
+        return Err(format!("has a name that commands would misread: {}", rename(name, &new_name(interface))));
     }
-    let usable = has_flag(interface, "UP") && has_flag(interface, "LOWER_UP") && !has_flag(interface, "NO-CARRIER");
-    if usable { Ok(()) } else { Err(Listing::default().why_no_way(name, interface)) }
+    if is_running_now(interface) { Ok(()) } else { Err(Listing::default().why_no_way(name, interface)) }
+}
+
+fn is_running_now(interface: &Value) -> bool {
+    has_flag(interface, "UP") && has_flag(interface, "LOWER_UP") && !has_flag(interface, "NO-CARRIER")
+}
+
+/// What to do about a name that is not fit, for a shell.
+fn rename(name: &str, new: &str) -> String {
+    let old = format!("'{}'", name.replace('\'', r"'\''"));
+    format!("rename it (ip link set dev {old} down; ip link set dev {old} name {new})")
+}
+
+/// One that no other interface is likely to have.
+fn new_name(interface: &Value) -> String {
+    format!("uplink{}", interface.get("ifindex").and_then(Value::as_u64).unwrap_or(0))
+}
+
+/// Whether the kernel lets an interface have that name.
+fn is_possible(name: &str) -> bool {
+    let is_refused = |c: char| matches!(c, '/' | ':') || c.is_ascii_whitespace() || c.is_control();
+    (1..16).contains(&name.len()) && !name.contains(is_refused) && !matches!(name, "." | "..")
 }
 
 /// Whether a name of an interface can stand in command lines, in rules and in paths below `/proc/sys`.

@@ -144,6 +144,40 @@ fn a_route_that_is_to_be_added_has_a_metric_of_its_own() {
 }
 
 #[test]
+fn an_interface_that_commands_would_misread_is_left_out_with_a_line() {
+    let down = with(phone("e=f", 7), "flags", json!(["BROADCAST"]));
+    let all = listing(
+        vec![phone("usb0", 3), phone("a+b", 4), phone("it's", 5), phone("no+way", 6), down],
+        ["usb0", "a+b", "it's", "e=f"].map(|name| default_route(name, 1)).into(),
+        Vec::new(),
+    );
+    let lines = all.misnamed();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let commands = "(ip link set dev 'a+b' down; ip link set dev 'a+b' name uplink4)";
+    assert!(lines[0].starts_with("\"a+b\" is left out, as") && lines[0].ends_with(commands), "{}", lines[0]);
+    assert!(lines[1].contains(r"dev 'it'\''s' name uplink5"), "{}", lines[1]);
+    for name in ["é", "a+b", "x=y", "a\"b", "*", "-x", "all"] {
+        let why = Uplink::absent(name).unwrap_err().to_string();
+        assert!(why.contains("is not supported") && why.contains(": rename it"), "{why}");
+    }
+    for name in ["", ".", "..", "a b", "a/b", "a:b/", "sixteen-octets-x", "a\tb"] {
+        assert!(Uplink::absent(name).unwrap_err().to_string().contains("is no name of an interface"), "{name:?}");
+    }
+}
+
+#[test]
+fn only_devices_of_relays_are_not_interfaces_by_themselves() {
+    let relay = with(phone("via-anna", 4), "linkinfo", json!({"info_kind": "tun"}));
+    let other = with(phone("via-x", 5), "linkinfo", json!({"info_kind": "veth"}));
+    let tunnel = with(phone("tun0", 6), "linkinfo", json!({"info_kind": "tun"}));
+    let routes = ["via-anna", "via-x", "tun0", "via-y"].map(|name| default_route(name, 1)).into();
+    let all = listing(vec![relay, other, tunnel, phone("via-y", 7)], routes, Vec::new());
+    let names: Vec<String> = all.uplinks().into_iter().map(|uplink| uplink.interface).collect();
+    assert_eq!(names, ["via-x", "tun0", "via-y"]);
+    assert!(all.uplink("via-anna").is_ok(), "if it is named");
+}
+
+#[test]
 fn odd_output_is_no_uplink_and_no_panic() {
     for odd in [
         json!(null),

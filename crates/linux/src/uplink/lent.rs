@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
+use serde_json::Value;
 use units::{Duration, Instant};
 
 use super::lending_plan::{LENDER, slot_addresses};
@@ -44,6 +45,13 @@ pub fn names<'a>(relays: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         names.push(name);
     }
     names
+}
+
+/// Whether an interface, as `ip -j -d` tells of it, is the device of a relay. Others may have names that begin like that.
+pub fn is_device(interface: &Value) -> bool {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = interface.get("linkinfo").and_then(|info| info.get("info_kind"));
+    text(interface.get("ifname")).starts_with(PREFIX) && text(kind) == "tun"
 }
 
 /// Whether the calling thread's network namespace has a device of that name.
