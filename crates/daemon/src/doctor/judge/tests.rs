@@ -154,6 +154,11 @@ fn what_is_only_good_to_know() {
         let facts = with(change);
         assert_eq!((asked(&facts), notes(&facts)), (vec![], vec![code]));
     }
+    for (count, said) in [(3, vec![]), (4, vec!["many-uplinks"])] {
+        let several =
+            with(|facts| facts.uplinks = (0..count).map(|number| uplink(&format!("u{number}"), number)).collect());
+        assert_eq!((asked(&several), notes(&several)), (vec![], said), "{count} uplinks");
+    }
     let one_lost = with(|facts| facts.inquiries[0].unanswered = 1);
     assert!(notes(&one_lost).is_empty());
 }

@@ -8,6 +8,7 @@ use super::{Finding, MACHINE, has_reached, list};
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<Finding> = facts.uplinks.iter().filter_map(unusable).collect();
     findings.extend(none(facts));
+    findings.extend(many(facts));
     for (interface, why) in &facts.others {
         findings.push(Finding::note("no-uplink", interface, why));
     }
@@ -41,6 +42,17 @@ fn none(facts: &Facts) -> Option<Finding> {
         return facts.uplinks.is_empty().then(|| Finding::warning("relays-alone", MACHINE, text).remedy(remedy));
     }
     facts.uplinks.is_empty().then(|| Finding::problem("no-uplinks", MACHINE, text).remedy(remedy))
+}
+
+/// More than a Linux server takes by default, which shows only once a connection has them all.
+fn many(facts: &Facts) -> Option<Finding> {
+    const TAKEN: usize = 3;
+    let usable = facts.uplinks.iter().filter(|uplink| uplink.wrong.is_none()).count();
+    let text = format!(
+        "{usable} uplinks: most Linux servers take {TAKEN} subflows of a connection, so that it leaves other uplinks idle; on a server \
+         that is yours: ip mptcp limits set subflows 8 add_addr_accepted 8"
+    );
+    (usable > TAKEN).then(|| Finding::note("many-uplinks", MACHINE, text))
 }
 
 /// A gateway that is silent, unless something answered from behind it. With another family the uplink may work all the same.
