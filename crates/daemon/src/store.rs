@@ -9,6 +9,7 @@
 //! Files are replaced whole: a power failure leaves the old one or the new one.
 
 mod changes;
+pub(crate) mod file;
 mod peers;
 mod text;
 
@@ -31,8 +32,6 @@ pub use peers::{Destination, Peers, Relay};
 
 /// Where it is by default.
 pub const FOLDER: &str = "/var/lib/anabranch";
-/// Octets of a file at most: more than any that we write.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The folder.
 #[derive(Clone, Debug)]
@@ -151,8 +150,7 @@ impl Store {
     fn lock(&self) -> Result<File> {
         self.make()?;
         let path = self.path("lock");
-        let mut options = OpenOptions::new();
-        let file = options.append(true).create(true).mode(0o600).open(&path);
+        let file = file::open(&path, OpenOptions::new().append(true).create(true).mode(0o600));
         let file =
             file.map_err(|error| Error::system(format!("write to {}{}", path.display(), remedy(&error)))(error))?;
         loop {
@@ -214,15 +212,9 @@ fn remedy(error: &io::Error) -> &'static str {
 /// The text of a file, if there is one.
 fn read(path: &Path) -> Result<Option<String>> {
     let cannot = |error: io::Error| Error::system(format!("read {}{}", path.display(), remedy(&error)))(error);
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.len() > FILE_BYTES_MAX => {
-            Err(cannot(io::Error::new(ErrorKind::InvalidData, "it is larger than any that this program writes")))
-        }
-        // What is no text is broken in the same way as what is another.
-        Ok(_) => Ok(Some(String::from_utf8_lossy(&fs::read(path).map_err(cannot)?).into_owned())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(cannot(error)),
-    }
+    let octets = file::read(path).map_err(cannot)?;
+    // What is no text is broken in the same way as what is another.
+    Ok(octets.map(|octets| String::from_utf8_lossy(&octets).into_owned()))
 }
 
 #[cfg(test)]

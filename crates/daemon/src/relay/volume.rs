@@ -6,6 +6,8 @@ use jiff::civil::Date;
 use linux::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::store::file;
+
 /// From so much of the volume on the relay is a backup, in percent.
 const BACKUP_PERCENT: u64 = 80;
 /// How much is taken down in advance, or 1 % of the volume if that is less: a program that is killed has then counted too much rather
@@ -101,13 +103,12 @@ impl Volume {
     pub fn open(limit: Limit, path: PathBuf, today: Date) -> Result<Self> {
         let since = limit.period.start(today);
         let empty = Entry { version: VERSION, since, bytes: 0, total: 0, others: Vec::new() };
-        let entry = match std::fs::read(&path) {
-            Ok(octets) => serde_json::from_slice::<Entry>(&octets)
+        let entry = match file::read(&path).map_err(Error::system(format!("read {}", path.display())))? {
+            Some(octets) => serde_json::from_slice::<Entry>(&octets)
                 .ok()
                 .filter(|entry| entry.version == VERSION)
                 .ok_or_else(|| broken(&path))?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => empty,
-            Err(error) => return Err(Error::system(format!("read {}", path.display()))(error)),
+            None => empty,
         };
         let (since, bytes, total, others) = (entry.since, entry.bytes, entry.total, entry.others.clone());
         let mut volume = Self { limit, path, since, bytes, total, others, written: entry };

@@ -1,0 +1,75 @@
+//! Opens files of the folder where keys are kept: regular ones only, since opening a FIFO, or reading it, may take for ever.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+/// Octets of a file at most: more than any that we write.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The file at `path`, opened as `options` say, but without waiting.
+///
+/// # Errors
+/// If it cannot be opened, or is no regular file.
+pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let irregular = || io::Error::new(ErrorKind::InvalidInput, "it is no regular file (a FIFO, perhaps): move it away");
+    let opened = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
+    // A FIFO that nobody reads, and a socket.
+    let file =
+        opened.map_err(|error| if Errno::from_io_error(&error) == Some(Errno::NXIO) { irregular() } else { error })?;
+    let kind = file.metadata()?.file_type();
+    match (kind.is_file(), kind.is_dir()) {
+        (true, _) => Ok(file),
+        (_, true) => Err(Errno::ISDIR.into()),
+        _ => Err(irregular()),
+    }
+}
+
+/// The octets of the file at `path`, if there is one.
+///
+/// # Errors
+/// If it cannot be read, is no regular file, or is larger than any that we write.
+pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut file = match open(path, OpenOptions::new().read(true)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    if file.metadata()?.len() > BYTES_MAX {
+        return Err(io::Error::new(ErrorKind::InvalidData, "it is larger than any that this program writes"));
+    }
+    let mut octets = Vec::new();
+    file.read_to_end(&mut octets)?;
+    Ok(Some(octets))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened_and_nothing_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        mknodat(CWD, path("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let _socket = UnixListener::bind(path("socket")).unwrap();
+        std::os::unix::fs::symlink(path("fifo"), path("link")).unwrap();
+        for place in [path("fifo"), path("link"), path("socket"), "/dev/null".into()] {
+            let why = read(&place).unwrap_err().to_string();
+            assert!(why.contains("no regular file"), "{place:?}: {why}");
+            let why = open(&place, OpenOptions::new().append(true).create(true)).unwrap_err().to_string();
+            assert!(why.contains("no regular file"), "{place:?}: {why}");
+        }
+        assert_eq!(read(folder.path()).unwrap_err().kind(), ErrorKind::IsADirectory);
+        assert_eq!(read(&path("none")).unwrap(), None);
+        std::fs::write(path("file"), "text").unwrap();
+        assert_eq!(read(&path("file")).unwrap().unwrap(), b"text");
+    }
+}
