@@ -593,7 +593,8 @@ pub struct Get {
     /// Where it goes, - for standard output; by default its name in the URL, in the current folder
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Keep what has arrived in FILE.part if the download breaks off, and go on with it if the file is still the same
+    /// Keep what has arrived in FILE.part if the download breaks off, and go on with it if the file is still the same: the server must
+    /// name its version (a strong ETag)
     #[arg(short = 'C', long = "continue")]
     pub resume: bool,
     /// An address of the engine, routed to it; repeatable, one for each path; by default a private network
