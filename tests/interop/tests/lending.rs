@@ -539,7 +539,7 @@ fn a_volume_that_is_spent_ends_the_lending_in_good_order() {
 #[test]
 fn a_relay_lends_no_more_than_its_owner_allows() {
     let Some(bed) = Bed::new() else { return };
-    let files = Files::new(BYTES / 4);
+    let files = Files::new(BYTES / 2);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     bed.pair(0);
     let rate = Some(units::Rate::from_mbps(2));
@@ -547,10 +547,16 @@ fn a_relay_lends_no_more_than_its_owner_allows() {
     let joined = bed.join();
     let transfer = bed.curl(&files, &joined.ready);
     wait_until("it carries", || carried(&bed.status(), 0) > 50_000);
-    let (before, span) = (carried(&bed.status(), 0), Duration::from_secs(2));
-    sleep(span);
-    let rate = (carried(&bed.status(), 0) - before) * 8 / span.as_secs();
-    assert!((1_400_000..2_200_000).contains(&rate), "{rate} bit/s");
+    let span = Duration::from_secs(2);
+    // On a busy machine it may be less for a while, and must never be more.
+    let measured = in_three_tries(|| {
+        let before = carried(&bed.status(), 0);
+        sleep(span);
+        let rate = (carried(&bed.status(), 0) - before) * 8 / span.as_secs();
+        assert!(rate < 2_200_000, "{rate} bit/s");
+        if rate >= 1_400_000 { Ok(()) } else { Err(format!("{rate} bit/s")) }
+    });
+    assert!(measured.is_ok(), "{measured:?}");
     wait_for(transfer);
     assert!(files.arrived());
 }
