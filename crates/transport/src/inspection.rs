@@ -6,7 +6,7 @@ use crate::SubflowId;
 use crate::connection::Connection;
 use crate::tcp::Tcb;
 
-/// Answers what checkers ask. They ask after every segment and need little of it then, so each answer is worked out when it is asked for.
+/// Answers what checkers ask. They ask after most segments and need little of it then, so each answer is worked out when it is asked for.
 pub trait Inspect {
     /// What is in flight on the subflow, and what may be.
     fn flight(&self) -> FlightInspection;

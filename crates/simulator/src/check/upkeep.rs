@@ -23,7 +23,7 @@ pub(super) fn flight(flow: &mut Flow, said: &FlightInspection, at: Instant) -> O
 }
 
 /// Nothing more can be sent now: what waits has a timer, and what does not wait has none. A host is looked at after every
-/// segment it is given and nearly always keeps all of it: what a rule does not depend on is not asked.
+/// segment but those that bring it nothing but data, and nearly always keeps all of it: what a rule does not depend on is not asked.
 #[inline]
 pub(super) fn timers(seen: &impl Inspect) -> Option<Rule> {
     let is_subflow_kept = if seen.is_outstanding() {
