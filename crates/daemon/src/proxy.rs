@@ -149,6 +149,8 @@ pub struct Proxy {
     watched_at: Instant,
     held_back: HeldBack,
     shares: Shares,
+    /// When anybody was last heard on an uplink.
+    heard: BTreeMap<IpAddr, Instant>,
     /// When several clients last downloaded at once.
     crowded_at: Option<Instant>,
     /// The last name that was looked up found no name server.
@@ -217,6 +219,7 @@ impl Proxy {
             watched_at: Instant::ZERO,
             held_back: HeldBack::default(),
             shares: Shares::default(),
+            heard: BTreeMap::new(),
             crowded_at: None,
             names_are_silent: false,
             guard_at: None,
@@ -277,6 +280,7 @@ impl Proxy {
     pub fn remove_uplink(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
         self.choice.remove(ip);
         self.held_back.forget(ip);
+        self.heard.remove(&ip);
         endpoint.remove_local_address(ip, now);
     }
 

@@ -95,8 +95,12 @@ impl Proxy {
 
     fn look_for_harm(&mut self, key: usize, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
         let Some(server) = self.sessions[key].server.as_mut() else { return };
-        let choice = &self.choice;
-        let carriers = Carrier::all(server.connection, stats, endpoint, |ip| choice.round_trip(ip, now));
+        let (choice, heard) = (&self.choice, &self.heard);
+        let round_trip = |ip| choice.round_trip(ip, now);
+        let carriers = Carrier::all(server.connection, stats, endpoint, round_trip, |ip| heard.get(&ip).copied());
+        for carrier in &carriers {
+            self.heard.insert(carrier.ip, carrier.uplink_heard_at);
+        }
         let findings = server.harm.look(&carriers, now);
         for finding in findings {
             self.act(finding, key, &carriers, endpoint, now);

@@ -13,7 +13,8 @@
 //! fair     octets are counted from when a subflow was last new, or made regular. Nobody is late before that one has had 2 RTT + 100 ms,
 //!          and before what waited then has gone on, for a second at most: a withdrawn one leaves a hole that is not the next one's
 //! silent   nothing heard of a subflow that did bring something, for twice its longest pause of the last second or two, within [30, 60] ms;
-//!          no answer to a probe for 1.5 RTT + 10 ms; and another one was heard since, or could not have answered yet
+//!          no answer to a probe for 1.5 RTT + 10 ms, in which other connections do not hear its uplink either; and another one was heard
+//!          since, or could not have answered yet
 //! ```
 
 use std::net::IpAddr;
@@ -79,6 +80,8 @@ pub struct Carrier {
     pub held_bytes: u64,
     /// When the peer was last heard on it.
     pub heard_at: Instant,
+    /// When anybody was last heard on its uplink, by whatever connection, as far as that is known.
+    pub uplink_heard_at: Instant,
     /// Round-trip time.
     pub rtt: Duration,
     /// It carries data only if no other can.
@@ -87,11 +90,13 @@ pub struct Carrier {
 
 impl Carrier {
     /// Those of a connection, which has these statistics. One whose handshake took several attempts has no round-trip time: `rtt` is asked then.
+    /// `heard` tells when an uplink was last heard.
     pub fn all(
         connection: ConnectionId,
         stats: &ConnectionStats,
         endpoint: &Endpoint,
         rtt: impl Fn(IpAddr) -> Option<Duration>,
+        heard: impl Fn(IpAddr) -> Option<Instant>,
     ) -> SmallVec<[Self; 4]> {
         let established = stats.subflows.iter().filter(|it| it.established_at.is_some() && it.closed_at.is_none());
         let carriers = established.filter_map(|subflow| {
@@ -102,6 +107,7 @@ impl Carrier {
                 received_bytes: subflow.received_bytes,
                 held_bytes: hearing.held_bytes,
                 heard_at: hearing.heard_at,
+                uplink_heard_at: heard(ip).map_or(hearing.heard_at, |at| at.max(hearing.heard_at)),
                 rtt: subflow.srtt.or_else(|| rtt(ip)).unwrap_or(RTT_UNKNOWN),
                 backup: subflow.backup,
             })
@@ -300,16 +306,17 @@ impl Harm {
         }
         for lost in &missed {
             let Some(probed_at) = self.seen_of(lost.id).probed_at else { continue };
-            let answer_due = |carrier: &Carrier| probed_at + carrier.rtt + carrier.rtt / 2 + SLACK;
             if lost.heard_at > probed_at {
                 continue;
             }
+            // While others are heard on the uplink the answer may wait in its queue, which they fill.
+            let answer_due = probed_at.max(lost.uplink_heard_at) + lost.rtt + lost.rtt / 2 + SLACK;
             self.want_look(now + DOUBT_PERIOD, now);
             // Of one that brought something too, silence says that it is not the path.
             let is_missed = |other: &Carrier| missed.iter().any(|one| one.id == other.id);
             let could_not_answer = |other: &Carrier| now < probed_at + other.rtt && !is_missed(other);
             let mut others = carriers.iter().filter(|other| other.id != lost.id);
-            if now >= answer_due(lost) && others.any(|other| other.heard_at > probed_at || could_not_answer(other)) {
+            if now >= answer_due && others.any(|other| other.heard_at > probed_at || could_not_answer(other)) {
                 self.dismissed.push((lost.ip, now));
                 findings.push(Finding::Silent(lost.id));
             }

@@ -94,7 +94,7 @@ impl Guard {
     }
 
     fn look_for_harm(&mut self, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
-        let carriers = Carrier::all(self.connection, stats, endpoint, |_| None);
+        let carriers = Carrier::all(self.connection, stats, endpoint, |_| None, |_| None);
         for finding in self.harm.look(&carriers, now) {
             self.act(finding, &carriers, endpoint, now);
         }

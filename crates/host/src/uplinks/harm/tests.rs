@@ -8,6 +8,8 @@ struct Download {
     /// When an answer to a probe arrives.
     answers: [Option<Instant>; 2],
     alive: [bool; 2],
+    /// Other connections are heard on the uplink.
+    filled: [bool; 2],
 }
 
 impl Download {
@@ -18,6 +20,7 @@ impl Download {
             received_bytes: 0,
             held_bytes: 0,
             heard_at: Instant::ZERO,
+            uplink_heard_at: Instant::ZERO,
             rtt: Duration::from_millis(rtts_ms[usize::from(id)]),
             backup: false,
         };
@@ -27,6 +30,7 @@ impl Download {
             carriers: [carrier(0), carrier(1)],
             answers: [None; 2],
             alive: [true; 2],
+            filled: [false; 2],
         }
     }
 
@@ -41,6 +45,8 @@ impl Download {
             if brought[index] > 0 || self.answers[index].take_if(|at| *at <= self.now).is_some() {
                 carrier.heard_at = self.now;
             }
+            carrier.uplink_heard_at =
+                if self.filled[index] { self.now } else { carrier.uplink_heard_at.max(carrier.heard_at) };
         }
         let findings = self.harm.look(&self.carriers, self.now);
         for finding in &findings {
@@ -157,6 +163,19 @@ fn a_pause_of_all_is_no_death_and_an_answer_is_a_sign_of_life() {
     assert_eq!(download.until_found(50, [10_000, 0], [0, 0]), None);
 }
 
+/// The answer waits in the queue that others fill. When these hear nothing more, it is the path.
+#[test]
+fn one_whose_uplink_others_fill_is_not_dead() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(50, [10_000, 10_000], [0, 0]), None);
+    (download.alive[1], download.filled[1]) = (false, true);
+    assert_eq!(download.until_found(25, [10_000, 0], [0, 0]), None);
+    download.filled[1] = false;
+    let (found, took) = download.until_found(50, [10_000, 0], [0, 0]).unwrap();
+    assert_eq!(found, Finding::Silent(SubflowId(1)));
+    assert!(took <= Duration::from_millis(90), "{took:?}");
+}
+
 #[test]
 fn one_that_carries_nothing_is_not_missed() {
     let mut download = Download::new([40, 40]);
@@ -210,8 +229,10 @@ fn only_false_alarms_make_it_more_patient() {
             download.harm.look(&[download.carriers[0]], download.now);
         }
         let heard_at = download.now;
-        download.carriers =
-            [Carrier { heard_at, ..first }, Carrier { id: SubflowId(id + 2), heard_at, received_bytes: 0, ..second }];
+        download.carriers = [
+            Carrier { heard_at, uplink_heard_at: heard_at, ..first },
+            Carrier { id: SubflowId(id + 2), heard_at, uplink_heard_at: heard_at, received_bytes: 0, ..second },
+        ];
         download.alive[1] = true;
         took
     };
