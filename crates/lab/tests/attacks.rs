@@ -128,6 +128,35 @@ fn a_source_does_without_relays_that_swallow() {
     }
 }
 
+/// The only relay that was ever used: to a source its ACKs without DATA_ACKs look like those of a destination that has fallen back to plain
+/// TCP, which nobody joins.
+#[test]
+fn the_only_relay_that_was_used_may_swallow() {
+    const ALONE: &str = "
+        name = 'alone'
+        duration = '60 s'
+        target = { bit_rate = '3 Mbit/s', tolerance = '10 %' }
+        [workload]
+        kind = 'generated'
+        size = '12 MB'
+        [cooperation.selection]
+        method = 'ssrs'
+        [[relays]]
+        cellular = { rate = '3.1 Mbit/s', delay = '20 ms' }
+        swallows = { from = '10 s' }
+        [[relays]]
+        cellular = { rate = '2 Mbit/s', delay = '20 ms' }
+        [[relays]]
+        cellular = { rate = '1.2 Mbit/s', delay = '20 ms' }
+    ";
+    for relays in ["ip", "fast-ack"] {
+        let run = survives(ALONE, &[&format!("cooperation.relays={relays}")]);
+        // 12 MB at 3 Mbit/s take 32 s.
+        let duration_s = run.results.totals.duration_s;
+        assert!(duration_s < 45.0, "{relays}: {duration_s}");
+    }
+}
+
 #[test]
 fn several_bad_relays_are_found_out_one_after_the_other() {
     let bad = ["relays[0].swallows={ from = \"1 s\" }", "workload.size=9 MB"];

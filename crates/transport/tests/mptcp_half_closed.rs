@@ -279,6 +279,7 @@ fn a_fallback_makes_a_subflows_fin_the_end_of_the_stream() {
     script.expect("A 1+500 ack 302 dack 301 map 1");
     // The path has begun to strip options: what acknowledges our data has no DSS (section 3.7).
     script.inject("A 302 ack 501");
+    script.run_for(10_000);
     assert!(script.events.iter().any(|event| matches!(event, Event::FellBack(_))));
     assert_eq!(script.recv(1000), None, "the stream has ended");
     script.shutdown();

@@ -1,5 +1,8 @@
 //! Subflows that acknowledge octets which never arrive: a relay took them in the peer's name and lost them. The data level
 //! times out (RFC 8684 section 3.3.6), and others carry what is missing and what is new.
+//! From the only subflow that there ever was it looks like a peer that has fallen back (section 3.7).
+
+use transport::Event;
 
 use crate::script::{Script, mptcp_config};
 
@@ -144,4 +147,60 @@ fn a_data_fin_on_its_own_takes_turns() {
     // It has arrived, so the subflows end.
     script.expect("FA 1 ack 1 dack 2");
     script.expect("2: FA 1 ack 1 dack 2");
+}
+
+/// The only subflow acknowledges 980 octets without a DATA_ACK, after others with one.
+fn in_doubt() -> Script {
+    let mut script = Script::accepted();
+    sends_on(&mut script, "A 1+980 ack 1 dack 1 map 1");
+    script.inject("A 1 ack 981 dack 981");
+    sends_on(&mut script, "A 981+980 ack 1 dack 1 map 981");
+    script.inject("A 1 ack 1961");
+    script
+}
+
+fn has_fallen_back(script: &Script) -> bool {
+    script.events.iter().any(|event| matches!(event, Event::FellBack(_)))
+}
+
+/// A peer that has fallen back would not join: what was acknowledged in its name comes again.
+#[test]
+fn who_joins_has_not_fallen_back() {
+    let mut script = in_doubt();
+    script.run_for(2000);
+    script.expect_nothing();
+    let flow = script.new_flow();
+    script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
+    script.expect("2: SA 0 ack 1 join");
+    script.inject("2: A 1 ack 1 join");
+    script.run_for(2000);
+    let sent = script.drain();
+    assert!(sent.contains(&"2: A 1+980 ack 1 dack 1 map 981".to_string()), "{sent:?}");
+    assert!(!has_fallen_back(&script));
+}
+
+/// Nothing is sent again on the same subflow: to a peer that has fallen back it would be more of the stream.
+#[test]
+fn where_nobody_joins_the_peer_has_fallen_back() {
+    let mut script = in_doubt();
+    script.run_for(6900);
+    script.expect_nothing();
+    assert!(!has_fallen_back(&script));
+    script.run_for(200);
+    assert!(has_fallen_back(&script));
+    script.send(500);
+    let sent = script.drain();
+    assert!(sent.last().is_some_and(|line| line.starts_with("A 1961+500 ack 1")), "{sent:?}");
+}
+
+/// A DATA_ACK that is news ends the doubt.
+#[test]
+fn a_data_ack_ends_the_doubt() {
+    let mut script = in_doubt();
+    script.run_for(500);
+    script.inject("A 1 ack 1961 dack 1961");
+    sends_on(&mut script, "A 1961+980 ack 1 dack 1 map 1961");
+    script.inject("A 1 ack 2941 dack 1961");
+    script.run_for(20_000);
+    assert!(!has_fallen_back(&script));
 }

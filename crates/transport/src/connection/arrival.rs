@@ -123,8 +123,16 @@ impl Connection {
     }
 
     /// RFC 8684 section 3.7: an answer to our data that has no DSS shows that the path strips them, or that the peer
-    /// has fallen back. So does a first segment with data, a FIN, or an answer to our FIN, that has none.
-    fn lacks_expected_option(&self, id: SubflowId, segment: &Segment, had_payload: bool, arrival: &Arrival) -> bool {
+    /// has fallen back. So does a first segment with data, a FIN, or an answer to our FIN, that has none. After a first DSS an answer without
+    /// one shows less: a relay that acknowledges what it does not pass on looks like that, and who falls back has no other way left
+    /// ([`Self::falls_back_in_doubt`]).
+    fn lacks_expected_option(
+        &mut self,
+        id: SubflowId,
+        segment: &Segment,
+        had_payload: bool,
+        arrival: &Arrival,
+    ) -> bool {
         if !self.is_mptcp() || !segment.options.mptcp.is_empty() {
             return false;
         }
@@ -134,7 +142,8 @@ impl Connection {
         }
         let answers_data = arrival.ack.acked_payload_bytes > 0;
         if subflow.dss_seen {
-            return answers_data && !self.is_closed() && self.can_fall_back();
+            self.sender.is_doubtful |= answers_data && !self.joined;
+            return false;
         }
         let ends = arrival.fin || arrival.ack.fin_acked;
         answers_data || had_payload || (ends && !self.joined)

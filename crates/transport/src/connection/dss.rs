@@ -80,6 +80,7 @@ impl Connection {
         }
         self.widen_numbers(una);
         self.sender.backoff = 0;
+        self.sender.is_doubtful = false;
         self.tell_writable(host);
         self.rearm_data_timer(now);
         self.rearm_idle_timer(now);

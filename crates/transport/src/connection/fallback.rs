@@ -88,6 +88,19 @@ impl Connection {
         false
     }
 
+    /// The data level has timed out. True if the connection goes on as plain TCP: its only subflow acknowledges data without any DATA_ACK, as
+    /// it does where the peer has fallen back and its word of it was lost, or where the path strips options since it has changed. A relay
+    /// that swallows data looks the same: the peer is given time to join by another way, which who has fallen back does not.
+    pub(super) fn falls_back_in_doubt(&mut self, host: &mut Host, now: Instant) -> bool {
+        /// Data-level time-outs in a row.
+        const TRIES: u32 = 3;
+        let falls_back = self.sender.is_doubtful && self.sender.backoff >= TRIES && self.can_fall_back();
+        if falls_back {
+            self.fall_back_aloud(host, now);
+        }
+        falls_back
+    }
+
     fn reset_for_interference(&mut self, id: SubflowId) {
         let reason = CloseReason::Violation(Violation::UnmappedData);
         self.reset_subflow(id, ResetReason::MiddleboxInterference, false, reason);

@@ -149,6 +149,8 @@ struct Sender {
     backoff: u32,
     /// The first of them.
     stalled_since: Instant,
+    /// The only subflow acknowledges data without a DATA_ACK, since the last DATA_ACK that was news.
+    is_doubtful: bool,
     /// Whether a revival has put off the data-level time-out that runs.
     is_put_off: bool,
     /// `send` took less than offered: tell when there is room.
@@ -300,6 +302,7 @@ impl Connection {
                 data_fin_due: false,
                 backoff: 0,
                 stalled_since: Instant::ZERO,
+                is_doubtful: false,
                 is_put_off: false,
                 writable_wanted: false,
                 long_data_ack: false,

@@ -138,7 +138,12 @@ impl Connection {
             return self.abort(CloseReason::TimedOut, host, now);
         }
         self.sender.backoff += 1;
-        if self.sender.buffer.start() != self.sender.next {
+        if self.falls_back_in_doubt(host, now) {
+            return;
+        }
+        if self.sender.is_doubtful && self.can_fall_back() {
+            // What went out again as other octets of the subflow would be in the stream twice, if the peer has fallen back.
+        } else if self.sender.buffer.start() != self.sender.next {
             self.suspend_who_swallowed();
             self.reinject_uncarried_head();
         } else if self.is_data_fin_outstanding() {
