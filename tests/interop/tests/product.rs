@@ -277,8 +277,10 @@ fn eight_at_a_time() {
         }
         let links = [link(rate, rtt, ""), link(other_rate, other_rtt, "")];
         let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
-        let rows = [Way::Alone(0), Way::Alone(1), Way::Join]
-            .map(|way| Row { name: way.name(), values: (0..rounds()).map(|_| some_at_a_time(&bed, way)).collect() });
+        let rows = [Way::Alone(0), Way::Alone(1), Way::Join].map(|way| Row {
+            name: way.name(),
+            values: (0..rounds()).map(|_| some_at_a_time(&bed, way, PLAIN, EIGHT)).collect(),
+        });
         let [best, sum] = [f64::max(rows[0].median(), rows[1].median()), rows[0].median() + rows[1].median()];
         let case = format!("24, eight at a time, {rate}+{other_rate} Mbit/s, {rtt}/{other_rtt} ms");
         table::print(&case, "Mbit/s", &rows, &[("best", best), ("sum", sum)]);
@@ -286,13 +288,51 @@ fn eight_at_a_time() {
     }
 }
 
-/// Mbit/s of 24 downloads of 1.5 MB, eight at a time.
-fn some_at_a_time(bed: &Bed, way: Way) -> f64 {
+/// The same from servers with MPTCP, also beside an uplink that only costs.
+#[test]
+#[ignore = "minutes; a table of docs/product.md"]
+fn four_at_a_time_with_mptcp() {
+    let good = link(30, 20, "");
+    let bad = link(10, 600, "loss = '5 %'");
+    let (near, other) = (link(20, 30, ""), link(10, 60, ""));
+    for (case, links, best) in [
+        ("20+10 Mbit/s, 30/60 ms", [&near, &other], 0),
+        ("beside 5 % loss, 600 ms, 10 Mbit/s", [&good, &bad], 0),
+        ("the same, the bad one first", [&bad, &good], 1),
+    ] {
+        if !is_wanted(case) {
+            continue;
+        }
+        let Some(bed) = Bed::new(links.map(String::as_str)) else { return };
+        let mut rows = [Way::Alone(best), Way::Kernel, Way::Join].map(|way| (way, Vec::new()));
+        for _ in 0..rounds() {
+            rows.iter_mut().for_each(|(way, values)| values.push(some_at_a_time(&bed, *way, MPTCP, FOUR)));
+        }
+        let rows = rows.map(|(way, values)| Row { name: way.name(), values });
+        table::print(&format!("40, four at a time, {case}"), "Mbit/s", &rows, &[("best", rows[0].median())]);
+        rows.iter().for_each(|row| println!("  {}, round by round: {:?}", row.name, row.values));
+    }
+}
+
+/// Downloads, of which some go on at a time.
+#[derive(Clone, Copy)]
+struct Several {
+    count: u32,
+    at_a_time: u32,
+    bytes: u32,
+}
+
+const EIGHT: Several = Several { count: 24, at_a_time: 8, bytes: 1_500_000 };
+const FOUR: Several = Several { count: 40, at_a_time: 4, bytes: 2_000_000 };
+
+/// Mbit/s of all downloads together.
+fn some_at_a_time(bed: &Bed, way: Way, port: u16, Several { count, at_a_time, bytes }: Several) -> f64 {
     let begin = now();
-    let more = ["--parallel", "--parallel-max", "8", "--no-progress-meter", "--header", "Connection: close"];
-    let curl = bed.curl(way, PLAIN, "/bytes/1500000?[1-24]", &more);
-    assert_eq!(numbers(curl).len(), 48);
-    24.0 * 12.0 / begin.elapsed().as_secs_f64()
+    let at_a_time = at_a_time.to_string();
+    let more = ["--parallel", "--parallel-max", &at_a_time, "--no-progress-meter", "--header", "Connection: close"];
+    let curl = bed.curl(way, port, &format!("/bytes/{bytes}?[1-{count}]"), &more);
+    assert_eq!(numbers(curl).len(), 2 * count as usize);
+    f64::from(count) * f64::from(bytes) * 8e-6 / begin.elapsed().as_secs_f64()
 }
 
 /// Mbit/s of eight downloads together, until the last one is there.

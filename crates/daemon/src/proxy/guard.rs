@@ -152,9 +152,7 @@ impl Proxy {
             Finding::Silent(_) => self.choice.failed(ip, now),
             Finding::Late(_) => self.hold_back(ip, key, now),
         }
-        // It fails only if the connection is over.
-        let _ = endpoint.withdraw_address(connection, ip, now);
-        self.renew(ip, endpoint, now);
+        self.vacate(connection, ip, endpoint, now);
         if matches!(finding, Finding::Late(_)) {
             self.settle_all(endpoint, now);
         }

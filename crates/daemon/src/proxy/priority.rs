@@ -2,13 +2,13 @@
 //!
 //! All further subflows join as backups: should the first one die, they are there. They become regular when there is enough to carry
 //! ([`host::uplinks::Bulk`]), or when what waits in front of the first one makes it the longer way. Uplinks that are backups by their tier, or are
-//! held back, carry only what nobody else can.
+//! held back, carry only what nobody else can: of the latter what is under way there is not waited for either.
 
 use std::net::IpAddr;
 
 use host::uplinks::RTT_UNKNOWN;
 use transport::path_manager::LocalAddress;
-use transport::{ConnectionStats, Endpoint, SubflowStats};
+use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowStats};
 use units::Instant;
 
 use super::Proxy;
@@ -45,6 +45,10 @@ impl Proxy {
         let open = || stats.subflows.iter().filter(|subflow| subflow.closed_at.is_none());
         let is_any_regular = open().any(|subflow| !subflow.backup && self.may_carry(subflow.local.ip()));
         for subflow in open() {
+            if is_any_regular && subflow.received_bytes > 0 && self.is_late(key, subflow.local.ip()) {
+                self.vacate(connection, subflow.local.ip(), endpoint, now);
+                continue;
+            }
             let backup = self.is_to_wait(key, subflow, is_any_regular, now);
             let Some(server) = &mut self.sessions[key].server else { return };
             let is_news = backup != subflow.backup && server.told.note(subflow, backup, now);
@@ -55,6 +59,19 @@ impl Proxy {
         }
     }
 
+    /// What is under way to a connection on an address's subflow is sent again at once on others. One that has brought nothing follows it.
+    pub(super) fn vacate(&mut self, connection: ConnectionId, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
+        // It fails only if the connection is over.
+        let _ = endpoint.withdraw_address(connection, ip, now);
+        self.renew(ip, endpoint, now);
+    }
+
+    /// Whether the uplink of an address was late, for all or for this connection.
+    fn is_late(&self, key: usize, ip: IpAddr) -> bool {
+        let is_late_for_it = |server: &Server| server.held_back.holds(ip);
+        self.held_back.holds(ip) || self.sessions[key].server.as_ref().is_some_and(is_late_for_it)
+    }
+
     /// Whether the uplink of an address carries data when others can.
     fn may_carry(&self, ip: IpAddr) -> bool {
         matches!(self.choice.tier(ip), Some(Tier::Primary | Tier::Secondary)) && !self.held_back.holds(ip)
@@ -63,8 +80,7 @@ impl Proxy {
     /// Whether a subflow is to be a backup. One that is regular stays so, unless its uplink may not carry.
     fn is_to_wait(&self, key: usize, subflow: &SubflowStats, is_any_regular: bool, now: Instant) -> bool {
         let ip = subflow.local.ip();
-        let is_late_for_it = |server: &Server| server.held_back.holds(ip);
-        if !self.may_carry(ip) || self.sessions[key].server.as_ref().is_some_and(is_late_for_it) {
+        if !self.may_carry(ip) || self.is_late(key, ip) {
             return true;
         }
         let Some(server) = self.sessions[key].server.as_ref().filter(|_| subflow.backup && is_any_regular) else {
