@@ -9,7 +9,7 @@ use crate::endpoint::{AnabranchEndpoint, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
 
 /// Times in the statistics, which count nanoseconds: their names say so in JSON.
-const TIMES: [&str; 5] = ["srtt", "rtt_sum", "min_rtt", "established_at", "closed_at"];
+const TIMES: [&str; 6] = ["srtt", "rtt_sum", "min_rtt", "least_rtt", "established_at", "closed_at"];
 
 /// Gives the statistics of a connection, also of one that closed, as a JSON object: free it with
 /// `anabranch_string_free`. Names end in their unit (`_bytes`, `_segments`, `_ns`); `subflows` lists every subflow

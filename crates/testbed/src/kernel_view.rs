@@ -44,7 +44,10 @@ impl KernelView {
 
     /// Takes what `ss -HtinO` printed.
     fn update(&mut self, text: &str) {
-        for (destination, sender) in text.lines().filter_map(subflow) {
+        for (destination, mut sender) in text.lines().filter_map(subflow) {
+            // The kernel's minimum is that of five minutes.
+            let before = self.subflows.get(&destination).and_then(|known| known.min_rtt);
+            sender.min_rtt = sender.min_rtt.into_iter().chain(before).min();
             self.subflows.insert(destination, sender);
         }
         let is_strange = |line: &&str| !is_controlled_by(line, self.controller);
@@ -151,6 +154,16 @@ mod tests {
         assert!(subflow("LISTEN 0 1 10.1.0.1:40000 0.0.0.0:*").is_none());
         assert!(subflow("").is_none());
         assert!(subflow("FIN-WAIT-2 0 0 10.1.0.1:40000 10.5.1.2:49152").is_none(), "without numbers");
+    }
+
+    #[test]
+    fn the_least_round_trip_time_stays_when_the_kernel_forgets_it() {
+        let mut view = KernelView::new("cubic");
+        for (minrtt, least_us) in [("50.5", 50_500), ("80", 50_500), ("40", 40_000)] {
+            view.update(&format!("ESTAB 0 0 10.1.0.1:40000 10.5.1.2:1 cubic rtt:90/1 cwnd:20 minrtt:{minrtt}"));
+            let sender = view.subflows.values().next().unwrap();
+            assert_eq!(sender.min_rtt, Some(units::Duration::from_micros(least_us)), "{minrtt}");
+        }
     }
 
     #[test]

@@ -87,8 +87,10 @@ pub struct SubflowStats {
     pub unsent_bytes: u64,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Smallest round-trip time.
+    /// Smallest round-trip time of the last five minutes or so: what the path has now, if it changed.
     pub min_rtt: Option<Duration>,
+    /// Smallest round-trip time that there ever was.
+    pub least_rtt: Option<Duration>,
     /// Sum of all round-trip time samples: with their number, the mean over any span.
     pub rtt_sum: Duration,
     /// Number of round-trip time samples.
@@ -141,6 +143,7 @@ impl SubflowStats {
             unsent_bytes: 0,
             srtt: None,
             min_rtt: None,
+            least_rtt: None,
             rtt_sum: Duration::ZERO,
             rtt_samples: 0,
             in_recovery: false,

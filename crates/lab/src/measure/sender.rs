@@ -10,7 +10,7 @@ pub struct Sender {
     pub cwnd_bytes: u64,
     /// Smoothed round-trip time, once there is a sample.
     pub srtt: Option<Duration>,
-    /// Smallest round-trip time.
+    /// Smallest round-trip time of its life.
     pub min_rtt: Option<Duration>,
     /// Packets with payload sent, retransmissions included.
     pub data_packets: u64,
@@ -39,7 +39,7 @@ impl From<&SubflowStats> for Sender {
         Self {
             cwnd_bytes: stats.cwnd_bytes,
             srtt: stats.srtt,
-            min_rtt: stats.min_rtt,
+            min_rtt: stats.least_rtt,
             data_packets: stats.sent_segments,
             retransmitted_packets: stats.retransmitted_segments,
             retransmitted_bytes: stats.retransmitted_bytes,

@@ -370,6 +370,7 @@ impl Subflow {
             unsent_bytes: self.tcb.unsent_bytes(),
             srtt: self.tcb.rtt().srtt(),
             min_rtt: self.tcb.rtt().min(),
+            least_rtt: self.tcb.rtt().least(),
             rtt_sum: self.tcb.rtt().sum(),
             rtt_samples: self.tcb.rtt().samples(),
             in_recovery: window.in_recovery(),

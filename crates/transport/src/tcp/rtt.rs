@@ -24,6 +24,7 @@ pub(crate) struct RttEstimator {
     rttvar: Duration,
     latest: Option<Duration>,
     min: Option<(Duration, Instant)>,
+    least: Option<Duration>,
     sum: Duration,
     samples: u64,
     rto_min: Duration,
@@ -43,6 +44,7 @@ impl RttEstimator {
             rttvar: Duration::ZERO,
             latest: None,
             min: None,
+            least: None,
             sum: Duration::ZERO,
             samples: 0,
             rto_min,
@@ -60,6 +62,7 @@ impl RttEstimator {
         self.sum += rtt;
         self.samples += 1;
         self.backoff = 0;
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         match self.min {
             Some((min, at)) if rtt > min && now.saturating_since(at) < MIN_RTT_HORIZON => {}
             _ => self.min = Some((rtt, now)),
@@ -147,8 +150,14 @@ impl RttEstimator {
         self.latest
     }
 
+    /// The smallest of the last five minutes or so: a path may change.
     pub(crate) fn min(&self) -> Option<Duration> {
         self.min.map(|(rtt, _)| rtt)
+    }
+
+    /// The smallest that there ever was.
+    pub(crate) fn least(&self) -> Option<Duration> {
+        self.least
     }
 
     /// The sum of all samples.
@@ -180,6 +189,16 @@ mod tests {
         assert_eq!(rtt.rto(), MS(340));
         assert_eq!((rtt.min(), rtt.latest()), (Some(MS(100)), Some(MS(180))));
         assert_eq!((rtt.sum(), rtt.samples()), (MS(280), 2));
+    }
+
+    #[test]
+    fn the_least_outlives_the_windowed_minimum() {
+        let mut rtt = RttEstimator::new(MS(200), RtoFloor::Variance);
+        rtt.sample(MS(40), Instant::ZERO);
+        rtt.sample(MS(60), Instant::from_secs(299));
+        assert_eq!((rtt.min(), rtt.least()), (Some(MS(40)), Some(MS(40))));
+        rtt.sample(MS(60), Instant::from_secs(301));
+        assert_eq!((rtt.min(), rtt.least()), (Some(MS(60)), Some(MS(40))));
     }
 
     /// Section 2.4: a second, whatever the round-trip time is made of, and no more where that is longer.

@@ -198,7 +198,7 @@ pub struct SubflowResults {
     pub loss_ratio: f64,
     /// Mean of the smoothed round-trip time over all windows.
     pub mean_rtt_s: Option<f64>,
-    /// Smallest round-trip time.
+    /// Smallest round-trip time of all its life.
     pub min_rtt_s: Option<f64>,
     /// Retransmission time-outs; null if the backend does not tell.
     pub timeouts: Option<u64>,
