@@ -141,7 +141,7 @@ fn here(port: u16) -> SocketAddr {
 }
 
 fn datagram(port: u16) -> Datagram {
-    Datagram { src: here(port), dst: ([10, 0, 0, 2], 9).into(), payload_len: 1 }
+    Datagram { src: here(port), dst: ([10, 0, 0, 2], 9).into(), payload_len: 1, number: 0 }
 }
 
 /// An engine that listens at ports 7 and 8.

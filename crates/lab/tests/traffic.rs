@@ -98,6 +98,17 @@ fn answers_are_drawn_from_the_seed() {
     assert!(first.answers.unwrap().max_s > first.answers.unwrap().median_s);
 }
 
+/// Both copies take their turn on the link, which has room for them; the owner asked for one.
+#[test]
+fn what_a_link_brings_twice_counts_once() {
+    let local = "relays[0].local=[{ kind = \"udp\", rate = \"0.5 Mbit/s\" }]";
+    let doubling = ["workload.kind=none", local, "relays[0].cellular.duplicate=100 %"];
+    for overrides in [&doubling[..], &[&doubling[..], &["relays[0].cellular.loss=20 %"]].concat()] {
+        let ratio = results(overrides).relays[0].local_ratio().unwrap();
+        assert!((0.94..=1.0).contains(&ratio), "{ratio} with {overrides:?}");
+    }
+}
+
 #[test]
 fn a_tcp_flow_without_a_rate_has_no_demand() {
     let (owner, results) = owner("kind = \"tcp\"");

@@ -46,7 +46,7 @@ impl Rig {
     }
 
     fn send(&mut self, ue: usize, now: Instant) {
-        let packet = self.network.datagram(Datagram { src: SERVER, dst: address(ue), payload_len: 1372 });
+        let packet = self.network.datagram(Datagram { src: SERVER, dst: address(ue), payload_len: 1372, number: 0 });
         self.network.send(self.core, packet, now);
     }
 

@@ -2,20 +2,26 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-/// A UDP datagram (RFC 768) of which only the length of the payload matters: local traffic costs no memory.
+/// Octets of a number, in the payload.
+const NUMBER_BYTES: u16 = 8;
+
+/// A UDP datagram (RFC 768) of which only the length of the payload and a number matter: local traffic costs no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// Where it comes from.
     pub src: SocketAddr,
     /// Where it goes.
     pub dst: SocketAddr,
-    /// Octets of payload; zeros on the wire.
+    /// Octets of payload; on the wire those after the number are zeros.
     pub payload_len: u16,
+    /// Which of its flow it is, from 1 on, so that a copy that a link made is known for one; 0 if it has none. On the wire the payload begins
+    /// with it, if that is long enough.
+    pub number: u64,
 }
 
 impl Datagram {
-    /// Reads an IP packet; `None` if it is no whole UDP datagram without IP options or extension headers. Its payload and its
-    /// checksum do not matter.
+    /// Reads an IP packet; `None` if it is no whole UDP datagram without IP options or extension headers. What follows the number in its
+    /// payload and its checksum do not matter.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         let (src, dst, udp) = match packet.first()? >> 4 {
             4 => split_ipv4(packet)?,
@@ -25,7 +31,8 @@ impl Datagram {
         let field = |at: usize| Some(u16::from_be_bytes([*udp.get(at)?, *udp.get(at + 1)?]));
         let (from, to, len) = (field(0)?, field(2)?, field(4)?);
         let payload_len = len.checked_sub(8).filter(|_| udp.len() == usize::from(len))?;
-        Some(Self { src: SocketAddr::new(src, from), dst: SocketAddr::new(dst, to), payload_len })
+        let number = udp.get(8..).and_then(<[u8]>::first_chunk).map_or(0, |octets| u64::from_be_bytes(*octets));
+        Some(Self { src: SocketAddr::new(src, from), dst: SocketAddr::new(dst, to), payload_len, number })
     }
 
     /// Octets on the wire: IP header, UDP header, payload.
@@ -46,14 +53,24 @@ impl Datagram {
         for field in [self.src.port(), self.dst.port(), udp_len, checksum] {
             out.extend_from_slice(&field.to_be_bytes());
         }
-        out.resize(out.len() + usize::from(self.payload_len), 0);
+        let end = out.len() + usize::from(self.payload_len);
+        out.extend_from_slice(&self.number_on_the_wire().to_be_bytes());
+        out.resize(end, 0);
+    }
+
+    /// What the payload begins with: zeros where a number finds no room.
+    const fn number_on_the_wire(&self) -> u64 {
+        if self.payload_len < NUMBER_BYTES { 0 } else { self.number }
     }
 
     fn checksum(&self, udp_len: u16) -> u16 {
         let words = [v6_octets(self.src.ip()), v6_octets(self.dst.ip())];
         let addresses = words.as_flattened().chunks_exact(2).map(|word| u16::from_be_bytes([word[0], word[1]]));
         // The length counts twice: in the pseudo-header and in the header.
-        let sum = addresses.chain([udp_len, udp_len, 17, self.src.port(), self.dst.port()]).map(u32::from).sum();
+        let number = self.number_on_the_wire();
+        let payload = [48, 32, 16, 0].map(|shift| (number >> shift) as u16);
+        let header = [udp_len, udp_len, 17, self.src.port(), self.dst.port()];
+        let sum = addresses.chain(header).chain(payload).map(u32::from).sum();
         match !fold(sum) {
             0 => u16::MAX,
             checksum => checksum,
@@ -119,7 +136,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         for (src, dst) in [("10.0.0.1:7", "10.0.0.2:9"), ("[fd00::1]:7", "[fd00::2]:9")] {
-            let datagram = Datagram { src: src.parse().unwrap(), dst: dst.parse().unwrap(), payload_len: 100 };
+            let datagram =
+                Datagram { src: src.parse().unwrap(), dst: dst.parse().unwrap(), payload_len: 100, number: 1 << 40 };
             let mut octets = Vec::new();
             datagram.emit(&mut octets);
             assert_eq!(Datagram::parse(&octets), Some(datagram));
@@ -133,8 +151,12 @@ mod tests {
 
     #[test]
     fn a_fragment_is_no_datagram() {
-        let datagram =
-            Datagram { src: "10.0.0.1:7".parse().unwrap(), dst: "10.0.0.2:9".parse().unwrap(), payload_len: 2 };
+        let datagram = Datagram {
+            src: "10.0.0.1:7".parse().unwrap(),
+            dst: "10.0.0.2:9".parse().unwrap(),
+            payload_len: 2,
+            number: 2,
+        };
         let mut octets = Vec::new();
         datagram.emit(&mut octets);
         octets[6] |= 0x20;
@@ -143,23 +165,33 @@ mod tests {
 
     #[test]
     fn ipv4_as_worked_by_hand() {
-        let datagram =
-            Datagram { src: "10.0.0.1:7".parse().unwrap(), dst: "10.0.0.2:9".parse().unwrap(), payload_len: 2 };
+        let datagram = Datagram {
+            src: "10.0.0.1:7".parse().unwrap(),
+            dst: "10.0.0.2:9".parse().unwrap(),
+            payload_len: 2,
+            number: 2,
+        };
         let mut octets = Vec::new();
         datagram.emit(&mut octets);
         assert_eq!(octets.len() as u32, datagram.wire_len());
         // 4500 + 001e + 4000 + 4011 + 0a00 + 0001 + 0a00 + 0002 = d932; its complement is 26cd.
         assert_eq!(octets[..12], [0x45, 0, 0, 30, 0, 0, 0x40, 0, 64, 17, 0x26, 0xcd]);
         assert_eq!(octets[20..], [0, 7, 0, 9, 0, 10, 0, 0, 0, 0]);
+        assert_eq!(Datagram::parse(&octets), Some(Datagram { number: 0, ..datagram }), "there is no room for it");
     }
 
     #[test]
     fn ipv6_as_worked_by_hand() {
-        let datagram = Datagram { src: "[::1]:7".parse().unwrap(), dst: "[::2]:9".parse().unwrap(), payload_len: 2 };
+        let datagram =
+            Datagram { src: "[::1]:7".parse().unwrap(), dst: "[::2]:9".parse().unwrap(), payload_len: 2, number: 2 };
         let mut octets = Vec::new();
         datagram.emit(&mut octets);
         assert_eq!(octets.len() as u32, datagram.wire_len());
         // 1 + 2 + 10 + 10 + 17 + 7 + 9 = 56 = 0038; its complement is ffc7.
         assert_eq!(octets[40..], [0, 7, 0, 9, 0, 10, 0xff, 0xc7, 0, 0]);
+        // The length counts twice and the number once: 56 + 6 + 6 + 2 = 70 = 0046; its complement is ffb9.
+        octets.clear();
+        Datagram { payload_len: 8, ..datagram }.emit(&mut octets);
+        assert_eq!(octets[40..], [0, 7, 0, 9, 0, 16, 0xff, 0xb9, 0, 0, 0, 0, 0, 0, 0, 2]);
     }
 }

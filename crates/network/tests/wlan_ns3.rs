@@ -60,7 +60,8 @@ impl Rig {
     fn refill(&mut self, now: Instant) {
         for station in 1..self.ports.len() as u16 {
             while self.queued(station) < 2 {
-                let datagram = Datagram { src: address(station), dst: address(0), payload_len: PAYLOAD_BYTES };
+                let datagram =
+                    Datagram { src: address(station), dst: address(0), payload_len: PAYLOAD_BYTES, number: 0 };
                 let packet = self.network.datagram(datagram);
                 self.network.send(self.ports[usize::from(station)], packet, now);
             }

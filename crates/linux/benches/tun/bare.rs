@@ -155,6 +155,6 @@ fn fill(flows: &[UdpSocket], mtu: u16, over: &AtomicBool) {
 fn datagram(mtu: u16) -> Vec<u8> {
     let [src, dst] = [[10, 98, 3, 2], NOWHERE].map(|ip| SocketAddr::from((ip, 1000)));
     let mut octets = Vec::new();
-    network::Datagram { src, dst, payload_len: mtu - HEADERS_BYTES }.emit(&mut octets);
+    network::Datagram { src, dst, payload_len: mtu - HEADERS_BYTES, number: 0 }.emit(&mut octets);
     octets
 }

@@ -99,7 +99,7 @@ impl Wire {
     /// `source` sends to `ue` from `now` on.
     pub(crate) fn feed(&mut self, ue: UeId, source: Box<dyn DatagramSource>, now: Instant) {
         let addresses = source.addresses();
-        let headers_bytes = Datagram { src: addresses.0, dst: addresses.1, payload_len: 0 }.wire_len();
+        let headers_bytes = Datagram { src: addresses.0, dst: addresses.1, payload_len: 0, number: 0 }.wire_len();
         self.feeders.push(Feeder { source, addresses, headers_bytes, ue, said_at: now });
         self.due.push(now);
         self.next_due = self.next_due.min(now);
@@ -214,7 +214,8 @@ impl Wire {
     #[inline]
     pub(crate) fn datagram(&self, FedDatagram { feeder, payload_len }: FedDatagram) -> Datagram {
         let (src, dst) = self.feeders[feeder as usize].addresses;
-        Datagram { src, dst, payload_len }
+        // Nothing makes copies of it.
+        Datagram { src, dst, payload_len, number: 0 }
     }
 
     /// When something may arrive next, at the earliest.

@@ -252,7 +252,7 @@ mod tests {
         octets[40] ^= 1;
         lane.send(Packet::from_raw(octets.into()), Instant::ZERO);
         assert_eq!(lane.dropped, [(0, DropCause::Corruption)]);
-        let datagram = crate::Datagram { src: CLIENT, dst: SERVER, payload_len: 9 };
+        let datagram = crate::Datagram { src: CLIENT, dst: SERVER, payload_len: 9, number: 0 };
         let mut octets = Vec::new();
         datagram.emit(&mut octets);
         lane.send(Packet::from_raw(octets.clone().into()), Instant::ZERO);

@@ -49,7 +49,7 @@ fn run(setup: &Setup, seed: u64) -> Vec<(f64, f64)> {
         src.set_port(sent[ue].len() as u16);
         sent[ue].push(now);
         next[ue] += interval(setup.rates_mbps[ue]);
-        let packet = rig.network.datagram(Datagram { src, dst: address(ue), payload_len: PAYLOAD });
+        let packet = rig.network.datagram(Datagram { src, dst: address(ue), payload_len: PAYLOAD, number: 0 });
         rig.network.send(rig.core, packet, now);
     }
     let seconds = (END - SETTLED).as_secs_f64();

@@ -47,12 +47,12 @@ impl Rig {
     }
 
     pub fn send(&mut self, ue: usize, payload_len: u16, now: Instant) {
-        let packet = self.network.datagram(Datagram { src: SERVER, dst: address(ue), payload_len });
+        let packet = self.network.datagram(Datagram { src: SERVER, dst: address(ue), payload_len, number: 0 });
         self.network.send(self.core, packet, now);
     }
 
     pub fn send_up(&mut self, ue: usize, payload_len: u16, now: Instant) {
-        let packet = self.network.datagram(Datagram { src: address(ue), dst: SERVER, payload_len });
+        let packet = self.network.datagram(Datagram { src: address(ue), dst: SERVER, payload_len, number: 0 });
         self.network.send(self.ues[ue], packet, now);
     }
 

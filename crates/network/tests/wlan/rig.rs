@@ -43,7 +43,7 @@ impl Rig {
     /// Sends an IP packet of 28 octets more than its payload.
     pub fn send_payload(&mut self, from: u16, to: u16, payload_len: u16, now: Instant) {
         let [src, dst] = [from, to].map(|station| SocketAddr::new(address(station), 9));
-        let packet = self.network.datagram(Datagram { src, dst, payload_len });
+        let packet = self.network.datagram(Datagram { src, dst, payload_len, number: 0 });
         self.network.send(self.ports[usize::from(from)], packet, now);
     }
 

@@ -63,6 +63,7 @@ pub struct UdpSource {
     /// Payload octets demanded until now.
     due_bytes: u64,
     sent_bytes: u64,
+    sent_datagrams: u64,
     demanded: Octets,
 }
 
@@ -70,7 +71,15 @@ impl UdpSource {
     /// A source of `flow`.
     pub fn new(mut flow: UdpFlow) -> Self {
         let next_len = flow.sizes.draw();
-        Self { flow, next_len, now: Instant::ZERO, due_bytes: 0, sent_bytes: 0, demanded: Octets::default() }
+        Self {
+            flow,
+            next_len,
+            now: Instant::ZERO,
+            due_bytes: 0,
+            sent_bytes: 0,
+            sent_datagrams: 0,
+            demanded: Octets::default(),
+        }
     }
 
     /// What was demanded so far, shared with the source.
@@ -137,7 +146,9 @@ impl App for UdpSource {
 
     fn poll_datagram(&mut self, _: Instant) -> Option<Datagram> {
         let payload_len = self.next_payload()?;
-        Some(Datagram { src: self.flow.local, dst: self.flow.remote, payload_len })
+        self.sent_datagrams += 1;
+        let number = self.sent_datagrams;
+        Some(Datagram { src: self.flow.local, dst: self.flow.remote, payload_len, number })
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -149,16 +160,49 @@ impl App for UdpSource {
     }
 }
 
-/// Counts what arrives at a port.
+/// Counts what arrives at a port; what a link brings twice counts once.
 pub struct UdpSink {
     local: SocketAddr,
     received: Octets,
+    seen: Seen,
+}
+
+/// How many of a flow's latest datagrams are remembered: a copy is hardly later than so many others.
+const REMEMBERED: u64 = 4096;
+
+/// Which of the latest datagrams of a flow have arrived.
+#[derive(Default)]
+struct Seen {
+    /// Above the highest number that arrived.
+    next: u64,
+    /// A bit for each of the latest numbers, at its place modulo [`REMEMBERED`]. Empty until a number arrives: a cell's wire gives none.
+    arrived: Vec<u64>,
+}
+
+impl Seen {
+    /// Takes note of a number, and says whether it is new. One older than all that is remembered is rather late than a copy.
+    fn is_new(&mut self, number: u64) -> bool {
+        if number == 0 || number.saturating_add(REMEMBERED) < self.next {
+            return true;
+        }
+        self.arrived.resize((REMEMBERED / 64) as usize, 0);
+        let place = |number: u64| ((number % REMEMBERED / 64) as usize, 1_u64 << (number % 64));
+        for skipped in self.next.max(number.saturating_sub(REMEMBERED - 1))..=number {
+            let (word, bit) = place(skipped);
+            self.arrived[word] &= !bit;
+        }
+        self.next = self.next.max(number.saturating_add(1));
+        let (word, bit) = place(number);
+        let is_new = self.arrived[word] & bit == 0;
+        self.arrived[word] |= bit;
+        is_new
+    }
 }
 
 impl UdpSink {
     /// A sink at `local`.
     pub fn new(local: SocketAddr) -> Self {
-        Self { local, received: Octets::default() }
+        Self { local, received: Octets::default(), seen: Seen::default() }
     }
 
     /// What arrived so far, shared with the sink.
@@ -166,10 +210,10 @@ impl UdpSink {
         self.received.clone()
     }
 
-    /// Counts a datagram if it is for this port.
+    /// Counts a datagram if it is for this port, and no copy.
     #[inline]
     pub fn count(&mut self, datagram: &Datagram) {
-        if datagram.dst == self.local {
+        if datagram.dst == self.local && self.seen.is_new(datagram.number) {
             self.received.add(datagram.payload_len.into());
         }
     }
@@ -242,10 +286,36 @@ mod tests {
     #[test]
     fn a_sink_counts_its_own_port_only() {
         let mut sink = UdpSink::new("10.0.0.2:9".parse().unwrap());
-        let datagram =
-            |dst: &str| Datagram { src: "10.0.0.1:9".parse().unwrap(), dst: dst.parse().unwrap(), payload_len: 100 };
-        sink.handle_datagram(&datagram("10.0.0.2:9"), Instant::ZERO);
-        sink.handle_datagram(&datagram("10.0.0.2:8"), Instant::ZERO);
+        sink.handle_datagram(&datagram("10.0.0.2:9", 0), Instant::ZERO);
+        sink.handle_datagram(&datagram("10.0.0.2:8", 0), Instant::ZERO);
         assert_eq!(sink.received().get(), 100);
+    }
+
+    fn datagram(dst: &str, number: u64) -> Datagram {
+        Datagram { src: "10.0.0.1:9".parse().unwrap(), dst: dst.parse().unwrap(), payload_len: 100, number }
+    }
+
+    #[test]
+    fn a_copy_counts_once_and_a_late_one_as_well() {
+        let mut sink = UdpSink::new("10.0.0.2:9".parse().unwrap());
+        for (number, arrived) in [
+            (1, 1),
+            (1, 1),
+            (3, 2),
+            (2, 3),
+            (3, 3),
+            (2, 3),
+            (5000, 4),
+            (1, 5),
+            (4999, 6),
+            (4999, 6),
+            (9095, 7),
+            (5000, 7),
+            (0, 8),
+            (0, 9),
+        ] {
+            sink.handle_datagram(&datagram("10.0.0.2:9", number), Instant::ZERO);
+            assert_eq!(sink.received().get(), arrived * 100, "{number}");
+        }
     }
 }
