@@ -47,6 +47,11 @@ fn a_relay_that_leaves_carries_nothing_more_and_loses_nothing() {
         .map(|window| series.relays[9].carried_bps[window])
         .sum();
     assert_eq!(after, 0.0);
+    let windows = series.time_s.iter().zip(&series.relays[9].available_bps).zip(&series.relays[9].capacity_bps);
+    for ((time_s, available_bps), capacity_bps) in windows {
+        assert_eq!(available_bps.unwrap() > 0.0, *time_s < 5.0, "{available_bps:?} at {time_s} s");
+        assert_eq!(capacity_bps.unwrap() > 0.0, *time_s < 5.0, "{capacity_bps:?} at {time_s} s");
+    }
     assert!(results.totals.intact && results.totals.goodput_in_order_bps > 5e6, "{:?}", results.totals);
 }
 

@@ -65,9 +65,11 @@ impl Stage {
         let relay = &self.relays[index];
         let wlan = self.wlan.and_then(|id| network.medium::<Wlan>(id));
         let backlog = |hop: &Hop| network.backlog(hop.down_link).bytes;
+        // The cell still hears of those that left; they have nothing to offer.
+        let capacity_bps = |ue: &UeState| if self.is_gone(index) { 0.0 } else { ue.capacity_estimate.as_bps() as f64 };
         RelaySample {
             carried_bytes,
-            capacity_bps: ue.map(|ue| ue.capacity_estimate.as_bps() as f64),
+            capacity_bps: ue.map(capacity_bps),
             cellular_queue_bytes: ue.map_or_else(|| backlog(&relay.parts.cellular), |ue| ue.queue.bytes),
             wifi_queue_bytes: wlan.map_or_else(|| backlog(&relay.parts.wifi), |wlan| wlan.queued(station(index)).bytes),
             hold_queue_bytes: self.relay_agent(index).and_then(RelayAgent::held_bytes).filter(|_| self.holds),
