@@ -86,6 +86,31 @@ fn means_intervals_and_verdicts_stand_in_words() {
     assert!(html.contains("4 of 12 runs had faults"));
 }
 
+/// G1 is not there in runs that complete no unit.
+#[test]
+fn a_mean_of_fewer_runs_than_seeds_says_of_how_many() {
+    for (sweep, cell) in [("", "<td>1</td>"), (GRID, "<small>n=1</small>")] {
+        let plan = plan(sweep);
+        let mut records = records(&plan);
+        records.retain(|record| record.variant != "broken");
+        let everywhere = Summary::new(&plan, &records).to_text();
+        assert!(!everywhere.contains("(n=") && !everywhere.contains("number of runs"), "{everywhere}");
+        for record in
+            records.iter_mut().filter(|record| record.seed == 3 || record.seed == 2 && record.variant == "new")
+        {
+            record.values.insert("analysis.unit_goodput_bps".into(), 1e6 * record.seed as f64);
+        }
+        let text = Summary::new(&plan, &records).to_text();
+        assert!(text.contains("95 % intervals; n is the number of runs where it is another"), "{text}");
+        assert!(
+            text.contains("3.00 Mbit/s (n=1)") && text.contains("Mbit/s (n=2)") && !text.contains("(n=4)"),
+            "{text}"
+        );
+        let html = render_sweep(&plan, &records);
+        assert!(html.contains(cell), "{cell} is missing");
+    }
+}
+
 /// Copies of one run say nothing of how sure a difference is, however many there are.
 #[test]
 fn seeds_that_all_gave_the_same_run_give_neither_intervals_nor_verdicts() {

@@ -116,9 +116,9 @@ impl Summary {
             table.set_style(component, '─');
         }
         for case in &self.cases {
-            let cells = shown
-                .iter()
-                .map(|(metric, _)| case.values.get(metric.name).map_or("-".into(), |value| show(metric, value)));
+            let cells = shown.iter().map(|(metric, _)| {
+                case.values.get(metric.name).map_or("-".into(), |value| show(metric, value) + &self.count(case, value))
+            });
             let mark = if case.faulty_runs > 0 { " *" } else { "" };
             table.add_row([format!("{}{mark}", case.variant), point(&case.point)].into_iter().chain(cells));
         }
@@ -131,10 +131,26 @@ impl Summary {
         let sets: String = self.manifest.overrides.iter().map(|change| format!(", with {change}")).collect();
         let over = match seeds {
             1 => "one seed, so without intervals".into(),
-            _ => format!("means over {seeds} seeds, with 95 % intervals"),
+            _ => format!("means over {seeds} seeds, with 95 % intervals{}", self.explained_counts()),
         };
         let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
         format!("{name}{sets}: {over}\n{table}\n{notes}{}", self.compared())
+    }
+
+    fn explained_counts(&self) -> &'static str {
+        let partial = |case: &CaseSummary| {
+            let shown = METRICS.iter().filter(|metric| metric.column.is_some());
+            let mut values = shown.filter_map(|metric| case.values.get(metric.name));
+            values.any(|interval| !self.count(case, interval).is_empty())
+        };
+        if self.cases.iter().any(partial) { "; n is the number of runs where it is another" } else { "" }
+    }
+
+    /// How many runs a mean is of, where not all seeds have part in it.
+    fn count(&self, case: &CaseSummary, interval: &Interval) -> String {
+        // Copies of one run are one, which a note says.
+        let is_whole = case.identical && interval.count == 1 || interval.count == self.seeds.len();
+        if is_whole { String::new() } else { format!(" (n={})", interval.count) }
     }
 
     fn compared(&self) -> String {

@@ -220,7 +220,11 @@ impl<'a> Comparison<'a> {
             let half = interval
                 .half_width
                 .map_or(String::new(), |half| format!(" <small>± {}</small>", axis::number(half, unit)));
-            format!("<td>{}{half}{}</td>", axis::number(interval.mean, unit), self.fault_mark(*case))
+            // Copies of one run are one, which a note says.
+            let runs = self.evidence.runs(*case);
+            let is_whole = runs.identical && interval.count == 1 || interval.count == self.plan.seeds.len();
+            let count = if is_whole { String::new() } else { format!(" <small>n={}</small>", interval.count) };
+            format!("<td>{}{half}{count}{}</td>", axis::number(interval.mean, unit), self.fault_mark(*case))
         };
         let row = |(name, column): (String, &layout::Column<'_>)| {
             let cells: String = column.cases.iter().map(cell).collect();
