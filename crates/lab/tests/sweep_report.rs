@@ -111,6 +111,17 @@ fn a_mean_of_fewer_runs_than_seeds_says_of_how_many() {
     }
 }
 
+#[test]
+fn what_several_viewers_saw_is_said_to_be_a_total() {
+    for connections in [1, 10] {
+        let video = format!("kind = \"video\", rate = \"1 Mbit/s\", connections = {connections}");
+        let text = TEXT.replace("kind = \"bulk\"", &video).replace("\"reno\"", "\"newreno\"");
+        let plan = Plan::new(|overrides| load("x.toml", &text, overrides), &[], None).unwrap();
+        let text = Summary::new(&plan, &records(&plan)).to_text();
+        assert_eq!(text.contains("totals of all viewers, and the start-up delay is the last one's"), connections > 1);
+    }
+}
+
 /// Copies of one run say nothing of how sure a difference is, however many there are.
 #[test]
 fn seeds_that_all_gave_the_same_run_give_neither_intervals_nor_verdicts() {

@@ -125,12 +125,17 @@ fn told(control: &ControlResults) -> String {
 }
 
 fn watched(video: &VideoResults) -> String {
-    let VideoResults { frames, stalls, stalled_s, .. } = video;
-    match video.started_s {
-        Some(started_s) => {
+    let VideoResults { viewers, frames, stalls, stalled_s, .. } = video;
+    match (video.started_s, viewers) {
+        (Some(started_s), 0 | 1) => {
             format!("began at {started_s:.2} s, stood still {stalls} times for {stalled_s:.2} s; {frames} frames")
         }
-        None => format!("never began; {frames} frames"),
+        (None, 0 | 1) => format!("never began; {frames} frames"),
+        (Some(started_s), _) => format!(
+            "{viewers} viewers: the last one's began at {started_s:.2} s; stood still {stalls} times for {stalled_s:.2} s, {frames} frames, \
+             all viewers together"
+        ),
+        (None, _) => format!("{viewers} viewers: one's never began; {frames} frames, all viewers together"),
     }
 }
 
@@ -169,6 +174,20 @@ fn awaited(answers: &LatencyResults, unfinished: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_several_viewers_saw_is_said_to_be_of_all() {
+        let one =
+            VideoResults { viewers: 1, started_s: Some(1.5), stalls: 4, stalled_s: 3.0, frames: 70, buffered_s: 0.0 };
+        assert_eq!(watched(&one), "began at 1.50 s, stood still 4 times for 3.00 s; 70 frames");
+        let ten = VideoResults { viewers: 10, ..one };
+        assert_eq!(
+            watched(&ten),
+            "10 viewers: the last one's began at 1.50 s; stood still 4 times for 3.00 s, 70 frames, all viewers together"
+        );
+        let unseen = VideoResults { started_s: None, ..ten };
+        assert_eq!(watched(&unseen), "10 viewers: one's never began; 70 frames, all viewers together");
+    }
 
     #[test]
     fn only_what_came_came_within_a_time() {

@@ -11,6 +11,7 @@ use super::evidence::Evidence;
 use super::metric::{METRICS, Metric};
 use crate::measure::statistics::{Interval, Paired, Verdict};
 use crate::run::sweep::{Case, Manifest, Plan, Record, described, numbers, sorted};
+use crate::scenario::WorkloadKind;
 
 /// A sweep in numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -198,12 +199,16 @@ fn comparisons(plan: &Plan, evidence: &Evidence) -> Vec<Comparison> {
 
 /// Whose values the papers' metrics are, where some cases have several connections.
 fn note_on_connections(plan: &Plan) -> Option<String> {
-    let has_several = plan.cases.iter().any(|case| case.scenario.workload.connections > 1);
-    has_several.then(|| {
-        "where there are several connections, goodput, throughput, Jain's index, retransmissions and duplicates are those of all; G1, outages, \
-         subflows, delay, jitter, receive buffer and reordering are those of the first"
-            .into()
-    })
+    let mut several = plan.cases.iter().map(|case| &case.scenario.workload).filter(|workload| workload.connections > 1);
+    let first = several.next()?;
+    let watched = first.kind == WorkloadKind::Video || several.any(|workload| workload.kind == WorkloadKind::Video);
+    let viewers =
+        "; stalls, the time stalled and frames are totals of all viewers, and the start-up delay is the last one's";
+    let viewers = if watched { viewers } else { "" };
+    Some(format!(
+        "where there are several connections, goodput, throughput, Jain's index, retransmissions and duplicates are those of all; G1, \
+             outages, subflows, delay, jitter, receive buffer and reordering are those of the first{viewers}"
+    ))
 }
 
 /// A line for each case with faulty runs, and one on runs that are the same.
