@@ -61,23 +61,16 @@ fn a_killed_sweep_loses_nothing_and_ends_with_the_same_bytes() {
     let finished = &before[..=before.rfind('\n').unwrap()];
     assert!(finished.lines().count() < 1 + 2 * SEEDS, "it was killed too late to tell");
     sweep(&scenario, &killed, &seeds).args(["--jobs", "1"]).assert().success();
-    // What was finished is still there as it was, and was not run again.
+    // What was finished is still there as it was.
     let after = std::fs::read_to_string(&journal).unwrap();
-    assert!(after.starts_with(finished));
+    let lines: Vec<&str> = after.lines().collect();
+    assert!(finished.lines().all(|line| lines.contains(&line)));
     assert_eq!(after.lines().count(), 1 + 2 * SEEDS);
-    sweep(&scenario, &whole, &seeds).assert().success();
-    for name in ["summary.json", "runs.csv", "report.html"] {
+    sweep(&scenario, &whole, &seeds).args(["--jobs", "3"]).assert().success();
+    for name in ["summary.json", "runs.csv", "report.html", "runs.jsonl"] {
         let [one, other] = [&killed, &whole].map(|out| std::fs::read(out.join(name)).unwrap());
         assert!(one == other, "{name} differs");
     }
-    let mut sorted = [after, std::fs::read_to_string(whole.join("runs.jsonl")).unwrap()].map(|text| {
-        let mut lines: Vec<String> = text.lines().map(String::from).collect();
-        lines.sort();
-        lines
-    });
-    assert!(sorted[0] == sorted[1], "runs differ");
-    sorted[0].dedup();
-    assert_eq!(sorted[0].len(), 1 + 2 * SEEDS);
 }
 
 #[test]

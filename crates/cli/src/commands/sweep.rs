@@ -33,12 +33,12 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         .map_err(|error| Failure::Input(error.to_string()))?;
     builds::complain_of_others(&journal, "--restart runs all anew")?;
     run_missing(&plan, &mut journal, arguments)?;
-    let summary = Summary::new(&plan, journal.records());
-    let records = journal.records();
+    let records = journal.finish(&plan).map_err(|error| Failure::Failed(error.to_string()))?;
+    let summary = Summary::new(&plan, &records);
     let files = [
         ("summary.json", summary.to_json()),
-        ("runs.csv", csv(&plan, records)),
-        ("report.html", report::render_sweep(&plan, records)),
+        ("runs.csv", csv(&plan, &records)),
+        ("report.html", report::render_sweep(&plan, &records)),
     ];
     for (name, content) in &files {
         atomic_file::write(&out.join(name), content.as_bytes())?;

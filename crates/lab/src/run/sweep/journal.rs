@@ -10,7 +10,8 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::build::this_build;
-use super::{Manifest, Record};
+use super::workers::missing;
+use super::{Manifest, Plan, Record, numbers};
 use crate::scenario::shell::quote;
 
 /// A file that grows by a line for every run. What was finished before the program was killed is there when it begins
@@ -145,11 +146,35 @@ impl Journal {
         Ok(())
     }
 
-    fn write(&mut self, line: &impl serde::Serialize) -> Result<(), JournalError> {
-        let mut text = serde_json::to_string(line).expect("lines have text keys and finite numbers");
-        text.push('\n');
+    /// The records. If none of `plan` is missing, their lines stand in the order of the plan then, whatever order they came in, and each
+    /// once: the file of a finished sweep does not tell how many runs were made at a time.
+    ///
+    /// # Errors
+    /// If it cannot be written; what it held is there then.
+    pub fn finish(self, plan: &Plan) -> Result<Vec<Record>, JournalError> {
+        let complete = missing(plan, &self).is_empty();
+        let Self { file, path, mut records } = self;
+        if complete {
+            let numbers = numbers(plan);
+            let number = |record: &Record| numbers.get(&(record.variant.as_str(), record.point.as_slice())).copied();
+            records.sort_by_key(|record| (number(record), record.seed));
+            let text = line(&Manifest::new(plan)) + &records.iter().map(line).collect::<String>();
+            let io = |error: atomic_file::Error| JournalError::Io { path: path.clone(), source: error.source };
+            atomic_file::write(&path, text.as_bytes()).map_err(io)?;
+        }
+        // Until here no other sweep may add to it.
+        drop(file);
+        Ok(records)
+    }
+
+    fn write(&mut self, of: &impl serde::Serialize) -> Result<(), JournalError> {
+        let text = line(of);
         self.file.write_all(text.as_bytes()).map_err(|source| JournalError::Io { path: self.path.clone(), source })
     }
+}
+
+fn line(of: &impl serde::Serialize) -> String {
+    serde_json::to_string(of).expect("lines have text keys and finite numbers") + "\n"
 }
 
 /// Of a run that was done again, what it came to in the end.

@@ -98,7 +98,7 @@ fn run_jobs(
 }
 
 /// The runs of `plan` that are not in `journal`.
-fn missing(plan: &Plan, journal: &Journal) -> Vec<Job> {
+pub(super) fn missing(plan: &Plan, journal: &Journal) -> Vec<Job> {
     let numbers = numbers(plan);
     let case = |record: &Record| numbers.get(&(record.variant.as_str(), record.point.as_slice())).copied();
     let there: BTreeSet<(usize, u64)> =
