@@ -396,6 +396,19 @@ fn early_drops_begin_before_the_queue_is_full() {
     assert!(read(&["cell.early_drop_above=75 kB", "cell.queue=50 packets"]).is_err());
 }
 
+/// Below 5 % of its mean no generated rate falls, so that lively ones are faster than they say.
+#[test]
+fn a_rate_that_is_cut_is_noted() {
+    let notes = |variation: &str| {
+        let rate = format!("relays[1].cellular.rate={{ mean = \"1 Mbit/s\", variation = \"{variation}\" }}");
+        read(&[&rate]).unwrap().notes()
+    };
+    assert_eq!((notes("50 %"), notes("60 %")), (Vec::new(), Vec::new()));
+    let note =
+        "relays[1].cellular.rate.variation: of 90 % comes a mean of 106 % of `mean` and a variation of 78 % of it";
+    assert!(notes("90 %")[0].starts_with(note), "{:?}", notes("90 %"));
+}
+
 /// A run may be shorter than the scenario was made for: that is noted and not refused.
 #[test]
 fn what_comes_to_nothing_is_noted() {

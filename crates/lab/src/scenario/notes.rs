@@ -1,16 +1,19 @@
-//! What a scenario says that comes to nothing in a run of it, and is no mistake: it may be another's, or that of a longer run.
+//! What a scenario says that comes to nothing in a run of it, or to something else, and is no mistake: it may be another's, or that of a longer run.
 
 use units::Duration;
 use units::text::Text;
 
-use super::{ActsOnKind, Binding, LocalKind, LocalTraffic, Relay, Scenario};
+use super::{ActsOnKind, Binding, Link, LocalKind, LocalTraffic, Relay, Scenario, TextOr};
+
+/// Above the mean that was asked for, what is no longer noise.
+const MEAN_NOTED: f64 = 1.02;
 
 impl Scenario {
     /// What is there and comes to nothing, a sentence each that begins with the field.
     pub fn notes(&self) -> Vec<String> {
         let late = self.times().into_iter().filter(|(_, at)| *at >= self.duration);
         let never = late.map(|(field, at)| format!("{field}: {at} never comes: the run ends at {}", self.duration));
-        never.chain(self.idle()).collect()
+        never.chain(self.idle()).chain(self.cut()).collect()
     }
 
     /// When something begins or ends, and where that stands.
@@ -24,6 +27,16 @@ impl Scenario {
         let sharing = self.cooperation.bandwidth_sharing.as_ref().and_then(|sharing| sharing.start);
         times.extend(sharing.map(|Text(start)| ("cooperation.bandwidth_sharing.start".into(), start)));
         times
+    }
+
+    /// Generated rates that are another than they say, for they are cut.
+    fn cut(&self) -> Vec<String> {
+        let bottleneck = self.bottleneck.iter().map(|link| ("bottleneck".to_string(), link));
+        let of_relays = self.relays.iter().enumerate().flat_map(|(index, relay)| {
+            let links = links(relay).into_iter();
+            links.map(move |(hop, link)| (format!("relays[{index}].{hop}"), link))
+        });
+        bottleneck.chain(of_relays).filter_map(|(field, link)| cut(&field, link)).collect()
     }
 
     /// What is set and asks for nothing.
@@ -56,14 +69,35 @@ fn times_of(relay: &Relay, field: &str) -> Vec<(String, Duration)> {
         ("place.walk.start", walk.map(|Text(at)| at)),
     ];
     let one = one.into_iter().filter_map(|(name, at)| Some((format!("{field}.{name}"), at?)));
-    let links = [("cellular", &relay.cellular), ("wifi", &relay.wifi)];
-    let links = links.into_iter().filter_map(|(hop, link)| Some((hop, link.as_ref()?)));
-    let outages = links.flat_map(|(hop, link)| outages(&format!("{field}.{hop}"), link).collect::<Vec<_>>());
+    let outages =
+        links(relay).into_iter().flat_map(|(hop, link)| outages(&format!("{field}.{hop}"), link).collect::<Vec<_>>());
     let starts = relay.local.iter().enumerate().filter_map(|(number, local)| {
         let Text(start) = local.start?;
         Some((format!("{field}.local[{number}].start"), start))
     });
     one.chain(outages).chain(starts).collect()
+}
+
+/// A relay's own links.
+fn links(relay: &Relay) -> Vec<(&'static str, &Link)> {
+    let links = [("cellular", &relay.cellular), ("wifi", &relay.wifi)];
+    links.into_iter().filter_map(|(hop, link)| Some((hop, link.as_ref()?))).collect()
+}
+
+/// What the generated rate of a link comes to, if that is something else.
+fn cut(field: &str, link: &Link) -> Option<String> {
+    let TextOr::Table(model) = &link.rate else { return None };
+    let generator = model.generator()?;
+    let (mean, deviation) = generator.after_the_cut();
+    (mean >= MEAN_NOTED).then(|| {
+        format!(
+            "{field}.rate.variation: of {:.0} % comes a mean of {:.0} % of `mean` and a variation of {:.0} % of it, for the rate is cut at \
+             5 % and 300 % of `mean`",
+            generator.variation * 100.0,
+            mean * 100.0,
+            deviation * 100.0
+        )
+    })
 }
 
 fn outages<'a>(field: &'a str, link: &'a super::Link) -> impl Iterator<Item = (String, Duration)> + 'a {
