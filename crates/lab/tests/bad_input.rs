@@ -431,6 +431,11 @@ fn what_comes_to_nothing_is_noted() {
     for binding in ["early", "autotuned"] {
         assert_eq!(notes(&[waiting, &format!("connection.era.binding={binding}")]), [""; 0], "{binding}");
     }
+    let lies = notes(&["relays[0].exaggerates=10.0"]);
+    assert!(lies.len() == 1 && lies[0].starts_with("relays[0].exaggerates: does nothing"), "{lies:?}");
+    let asked =
+        ["relays[0].exaggerates=10.0", "cooperation.selection.method=ssrs", "target={ bit_rate = \"1 Mbit/s\" }"];
+    assert_eq!(notes(&asked), [""; 0]);
     let flow = |flow: &str| format!("relays[0].local=[{{ {flow}, datagram = \"500 B\" }}]");
     for idle in ["kind = \"tcp\"", "kind = \"short-flows\", sizes = \"20 kB\""] {
         let notes = notes(&[&flow(idle)]);

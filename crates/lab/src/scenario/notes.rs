@@ -50,6 +50,12 @@ impl Scenario {
                     .into(),
             );
         }
+        let steers = self.cooperation.selection.method.steers();
+        for (index, _) in self.relays.iter().enumerate().filter(|(_, relay)| relay.exaggerates.is_some() && !steers) {
+            idle.push(format!(
+                "relays[{index}].exaggerates: does nothing: nobody asks what relays have to offer; cooperation.selection.method = \"ssrs\" does"
+            ));
+        }
         for (index, relay) in self.relays.iter().enumerate() {
             let unused = relay.local.iter().enumerate().filter(|(_, local)| has_no_use_for_datagram(local));
             idle.extend(unused.map(|(number, local)| {
