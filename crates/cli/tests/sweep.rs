@@ -85,6 +85,17 @@ fn a_sweep_ends_with_where_its_report_lies_and_what_to_try_next() {
 }
 
 #[test]
+fn more_seeds_are_not_suggested_where_nothing_is_random() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, out) = (directory.path().join("sweep.toml"), directory.path().join("out"));
+    let text = "name = \"sweep\"\nduration = \"3 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\n\
+        cellular = { rate = \"8 Mbit/s\", delay = \"20 ms\" }\n";
+    std::fs::write(&path, text).unwrap();
+    let wanted = contains("nothing in this scenario is random").and(contains("narrower intervals").not());
+    sweep(&path, &out, &["--seeds", "1..3"]).assert().success().stdout(wanted.and(contains("one run as it went")));
+}
+
+#[test]
 fn variants_that_cannot_be_run_leave_the_others_their_report() {
     let directory = tempfile::tempdir().unwrap();
     let (path, out) = (directory.path().join("sweep.toml"), directory.path().join("out"));

@@ -45,7 +45,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     }
     match arguments.json {
         true => console::print(&summary.to_json())?,
-        false => console::print(&format!("{}\n{}", summary.to_text(), what_next(&plan, arguments, &out)))?,
+        false => console::print(&format!("{}\n{}", summary.to_text(), what_next(&plan, arguments, &out, &summary)))?,
     }
     judge(&plan, &summary)
 }
@@ -70,7 +70,7 @@ fn run_missing(plan: &Plan, journal: &mut Journal, arguments: &arguments::Sweep)
     ran.map_err(|error| Failure::Failed(error.to_string()))
 }
 
-fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path) -> String {
+fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path, summary: &Summary) -> String {
     let files = [
         ("report.html", "the report, for a browser"),
         ("summary.json", "means, intervals and comparisons, for programs"),
@@ -87,11 +87,15 @@ fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path) -> String {
     let overrides: Vec<String> = plan.overrides.iter().map(|change| change.text.clone()).collect();
     let again = shell::scenario(&plan.scenario.file, None, &overrides) + &arguments.world.words();
     let first = plan.command(&plan.cases[0], plan.seeds[0]);
-    let _ = write!(
-        text,
-        "\nnext:\n  anabranch sweep {again} --seeds 1..30{out}    # narrower intervals; finished runs are kept\n  \
-         {first} --out out/run    # one run as it went, with plots\n",
-    );
+    text += "\nnext:\n";
+    // More seeds of what is not random are more of the same.
+    if !summary.cases.iter().all(|case| case.identical) {
+        let _ = writeln!(
+            text,
+            "  anabranch sweep {again} --seeds 1..30{out}    # narrower intervals; finished runs are kept"
+        );
+    }
+    let _ = writeln!(text, "  {first} --out out/run    # one run as it went, with plots");
     text
 }
 
