@@ -33,6 +33,14 @@ fn names(directory: &std::path::Path) -> Vec<String> {
     names
 }
 
+/// A pipe can be read once.
+#[test]
+fn a_scenario_may_come_from_a_pipe() {
+    for arguments in [&["run", "/dev/stdin"][..], &["run", "/dev/stdin", "--set", "seed=3"], &["check", "/dev/stdin"]] {
+        command(arguments).write_stdin(SMALL).assert().success();
+    }
+}
+
 #[test]
 fn without_arguments_it_explains_itself() {
     anabranch(&[]).code(2).stderr(contains("run").and(contains("demo")));

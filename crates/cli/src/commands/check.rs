@@ -31,13 +31,13 @@ pub fn check(arguments: &arguments::Check) -> Result<(), Failure> {
 
 /// All mistakes that can be found in one file, each once.
 fn check_one(path: &Path) -> Result<Plan, Vec<String>> {
-    let plan =
-        Plan::new(|overrides| shipped::load(path, overrides), &[], None).map_err(|error| vec![error.to_string()])?;
-    let mut found: Vec<String> = Vec::new();
+    let found = shipped::find(path).map_err(|error| vec![error.to_string()])?;
+    let plan = Plan::new(|overrides| found.load(overrides), &[], None).map_err(|error| vec![error.to_string()])?;
+    let mut mistakes: Vec<String> = Vec::new();
     for mistake in plan.cases.iter().flat_map(|case| lab::run::check_inputs(&case.scenario)) {
-        if !found.contains(&mistake) {
-            found.push(mistake);
+        if !mistakes.contains(&mistake) {
+            mistakes.push(mistake);
         }
     }
-    if found.is_empty() { Ok(plan) } else { Err(found) }
+    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
 }

@@ -59,7 +59,8 @@ fn load(arguments: &arguments::Run) -> Result<Scenario, Failure> {
     if arguments.seed.is_some() && arguments.overrides.iter().any(|change| change.is_of("seed")) {
         return Err(Failure::Input("--seed and --set seed both say the seed\n  help: leave one of them out".into()));
     }
-    let load = |overrides: &[_]| shipped::load(&arguments.scenario, overrides);
+    let found = shipped::find(&arguments.scenario).map_err(|error| Failure::Input(error.to_string()))?;
+    let load = |overrides: &[_]| found.load(overrides);
     choose(load, arguments.variant.as_deref(), &arguments.overrides).map_err(|error| Failure::Input(error.to_string()))
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
-use lab::scenario::{self, Layer, LoadError, Override, Scenario};
+use lab::scenario::{self, Layer, LoadError, Override, Scenario, ScenarioFile};
 
 static SCENARIOS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
 
@@ -16,16 +16,39 @@ pub fn all() -> Vec<(&'static str, &'static str)> {
     found
 }
 
-/// Loads the file at `path`, or the shipped scenario of that name if there is no such file; a folder, such as results were
-/// written to, hides none.
+/// A scenario that was found, and may be loaded several times.
+pub enum Found {
+    /// In a file.
+    File(ScenarioFile),
+    /// Within the command: its name and its text.
+    Shipped(&'static str, &'static str),
+}
+
+impl Found {
+    /// The scenario, changed by `overrides`.
+    pub fn load(&self, overrides: &[Override]) -> Result<Scenario, LoadError> {
+        match self {
+            Self::File(file) => file.load(overrides),
+            Self::Shipped(name, text) => load_shipped(name, text, overrides),
+        }
+    }
+}
+
+/// Loads what [`find`] finds.
 pub fn load(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
+    find(path)?.load(overrides)
+}
+
+/// The file at `path`, or the shipped scenario of that name if there is no such file; a folder, such as results were
+/// written to, hides none.
+pub fn find(path: &Path) -> Result<Found, LoadError> {
     if path.exists() && !path.is_dir() {
-        return scenario::load_file(path, overrides);
+        return ScenarioFile::read(path).map(Found::File);
     }
     let name = path.to_str().and_then(|name| all().into_iter().find(|(shipped, _)| *shipped == name));
     match name {
-        Some((name, text)) => load_shipped(name, text, overrides),
-        None if is_file_name(path) => scenario::load_file(path, overrides),
+        Some((name, text)) => Ok(Found::Shipped(name, text)),
+        None if is_file_name(path) => ScenarioFile::read(path).map(Found::File),
         None => Err(LoadError::unknown(&path.to_string_lossy(), all().into_iter().map(|(shipped, _)| shipped))),
     }
 }

@@ -24,7 +24,8 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
             "--seeds and --set sweep.seeds both say the seeds\n  help: leave one of them out".into(),
         ));
     }
-    let load = |overrides: &[_]| shipped::load(&arguments.scenario, overrides);
+    let found = shipped::find(&arguments.scenario).map_err(|error| Failure::Input(error.to_string()))?;
+    let load = |overrides: &[_]| found.load(overrides);
     let mut plan =
         Plan::new(load, &arguments.overrides, arguments.seeds).map_err(|error| Failure::Input(error.to_string()))?;
     plan.world = arguments.world.words().trim().into();

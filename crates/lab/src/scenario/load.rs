@@ -23,15 +23,41 @@ const FILE_BYTES_MAX: u64 = 16_000_000;
 /// # Errors
 /// If the file cannot be read or says something wrong.
 pub fn load_file(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
-    let text = read(path).map_err(|why| LoadError::Unreadable { path: path.into(), why })?;
-    let find_base = |from: &Layer, base: &str| {
-        let path = Path::new(&from.name).with_file_name(base);
-        let text = read(&path).map_err(|why| format!("cannot read {}: {why}", path.display()))?;
-        Ok(Layer { name: path.display().to_string(), text })
-    };
-    let mut scenario = load_layers(Layer { name: path.display().to_string(), text }, &find_base, overrides)?;
-    scenario.directory = path.parent().unwrap_or(Path::new("")).into();
-    Ok(scenario)
+    ScenarioFile::read(path)?.load(overrides)
+}
+
+/// A scenario file that may be loaded several times, changed each time: a pipe can be read only once.
+#[derive(Clone, Debug)]
+pub struct ScenarioFile {
+    path: PathBuf,
+    text: String,
+}
+
+impl ScenarioFile {
+    /// The file at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(path: &Path) -> Result<Self, LoadError> {
+        let text = read(path).map_err(|why| LoadError::Unreadable { path: path.into(), why })?;
+        Ok(Self { path: path.into(), text })
+    }
+
+    /// Its scenario, changed by `overrides`. What it extends is named relative to it.
+    ///
+    /// # Errors
+    /// If it says something wrong, or what it extends cannot be read.
+    pub fn load(&self, overrides: &[Override]) -> Result<Scenario, LoadError> {
+        let find_base = |from: &Layer, base: &str| {
+            let path = Path::new(&from.name).with_file_name(base);
+            let text = read(&path).map_err(|why| format!("cannot read {}: {why}", path.display()))?;
+            Ok(Layer { name: path.display().to_string(), text })
+        };
+        let top = Layer { name: self.path.display().to_string(), text: self.text.clone() };
+        let mut scenario = load_layers(top, &find_base, overrides)?;
+        scenario.directory = self.path.parent().unwrap_or(Path::new("")).into();
+        Ok(scenario)
+    }
 }
 
 /// The text in the file at `path`, or in words why there is none. Devices and pipes may never end.

@@ -62,7 +62,7 @@ pub use impairment::{
 pub use layers::{FindBase, Layer};
 pub use lends::Lends;
 pub use link::{Burst, Link, Loss, Mtu, Narrow, QUEUE_PROFILES, Queue, RateModel, Uplink};
-pub use load::{load, load_file, load_layers};
+pub use load::{ScenarioFile, load, load_file, load_layers};
 pub use local::{Change, LocalKind, LocalTraffic, OnOff};
 pub use mistake::{LoadError, Mistake, Place};
 pub use overrides::{Override, typed};
