@@ -90,6 +90,9 @@ fn several_connections_share_the_links() {
     assert_eq!((metrics.connections.len(), results.totals.delivered_bytes), (5, 2_500_000));
     assert!(results.totals.intact && metrics.jain_index.unwrap() > 0.8, "{metrics:?}");
     assert_eq!(results.subflows.len(), 10);
+    let of_series: Vec<_> = results.series.subflows.iter().map(|subflow| (subflow.id, &subflow.path)).collect();
+    let of_results: Vec<_> = results.subflows.iter().map(|subflow| (subflow.id, &subflow.path)).collect();
+    assert_eq!(of_results, of_series);
 }
 
 #[test]

@@ -156,8 +156,12 @@ impl Recorder {
                 path_mtu_bytes: sender.path_mtu_bytes,
             }
         };
-        let subflows = destination.subflows.iter().map(results).collect();
-        (self.series, subflows)
+        let mut subflows: Vec<SubflowResults> = destination.subflows.iter().map(results).collect();
+        // Those of several connections came in other orders here and in the windows, in which they were seen.
+        subflows.sort_by_key(|subflow| subflow.id);
+        let mut series = self.series;
+        series.subflows.sort_by_key(|subflow| subflow.id);
+        (series, subflows)
     }
 }
 
