@@ -219,6 +219,7 @@ fn local_traffic_says_what_it_needs_and_nothing_else() {
     for (local, parts) in [
         ("kind = \"short-flows\"", &["local[0].sizes", "is missing", "add a line"][..]),
         ("kind = \"short-flows\", sizes = \"1 kB\", rate = \"1 Mbit/s\"", &["local[0].rate", "contradicts kind"]),
+        ("kind = \"short-flows\", sizes = \"0 B\"", &["local[0].sizes", "flows of nothing", "like \"20 kB\""]),
         ("kind = \"tcp\", sizes = \"1 kB\"", &["local[0].sizes", "contradicts kind = \"tcp\""]),
         ("kind = \"tcp\", redrawn = \"1 s\"", &["local[0].redrawn", "no rate"]),
         ("kind = \"video\"", &["local[0].rate", "is missing"]),

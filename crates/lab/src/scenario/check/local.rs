@@ -7,6 +7,7 @@ use units::{Duration, Rate};
 use super::Complaint;
 use super::link::{highest, refuse_bounds};
 use super::traffic::{Refuse, check_rate, check_video, refuse_varied};
+use crate::scenario::vary::{draw_of, most};
 use crate::scenario::{Change, Link, LocalKind, LocalTraffic, Narrow, Relay, Scenario};
 
 /// Flows of one section.
@@ -87,10 +88,10 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
         refuse_bounds(rate, "rate", refuse);
         check_rate(highest(rate), "rate", refuse);
     }
-    let most = scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES);
-    if local.datagram.0 == 0 || local.datagram.0 > most {
+    let largest = scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES);
+    if local.datagram.0 == 0 || local.datagram.0 > largest {
         let problem = format!("a datagram of {} does not fit the MTU", local.datagram);
-        refuse("datagram", problem, &format!("write a size from \"1 B\" to \"{most} B\""));
+        refuse("datagram", problem, &format!("write a size from \"1 B\" to \"{largest} B\""));
     }
     check_datagrams(local, refuse);
     if local.on_off.is_some_and(|times| times.on.is_zero()) {
@@ -109,6 +110,9 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
         refuse("stop", format!("is not after its start at {start}"), "write a later time");
     }
     refuse_varied(local.sizes.as_ref(), "sizes", refuse);
+    if local.sizes.as_ref().and_then(|sizes| draw_of(sizes).ok()).is_some_and(|draw| most(draw) <= 0.0) {
+        refuse("sizes", "flows of nothing carry nothing".into(), "write a size, like \"20 kB\"");
+    }
     refuse_varied(local.pauses.as_ref(), "pauses", refuse);
     if let Some(video) = &local.video {
         check_video(video, refuse);
