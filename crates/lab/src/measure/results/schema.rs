@@ -241,6 +241,10 @@ impl Totals {
     pub fn fault(&self, duration: Duration) -> Option<String> {
         if !self.completed {
             let (delivered, wanted) = (self.delivered_bytes, self.source_bytes);
+            if delivered == 0 {
+                let why = "no connection came about, or none of its paths carries anything in that time";
+                return Some(format!("nothing of {wanted} bytes arrived within {duration}: {why}"));
+            }
             let problem = format!("only {delivered} of {wanted} bytes arrived within {duration}");
             return Some(format!("{problem}; a longer duration or faster links would complete it"));
         }
