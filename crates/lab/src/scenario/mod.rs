@@ -198,6 +198,7 @@ pub struct Analysis {
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Which kind of data.
+    #[schemars(extend("examples" = ["bulk"]))]
     pub kind: WorkloadKind,
     /// The file to send; only with `kind = "file"`. Relative to the scenario file, on the command line to the working
     /// directory.

@@ -493,7 +493,7 @@ mod tests {
             "\"bluk\"",
             "workload.kind: unknown value \"bluk\" | did you mean \"bulk\"? Known: file, generated, bulk, video, requests, none",
         ),
-        ("/workload", "{}", "workload.kind: is missing | add `kind = \"file\"` to workload"),
+        ("/workload", "{}", "workload.kind: is missing | add `kind = \"bulk\"` to workload"),
         (
             "/source/address",
             "\"here\"",
