@@ -67,7 +67,7 @@ pub enum QuantityError {
         kind: &'static str,
     },
     /// Not a probability.
-    #[error("{text:?} is not a probability: write \"1 %\" or a number from 0 to 1, like \"0.01\"")]
+    #[error("{text:?} is not a share from 0 to 100 %: write \"1 %\", or in quotes a number from 0 to 1, like \"0.01\"")]
     Probability {
         /// What was given.
         text: String,
