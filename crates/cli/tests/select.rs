@@ -67,7 +67,7 @@ fn the_table_says_why() {
 
 #[test]
 fn bad_input_is_one_line_that_names_the_remedy() {
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["--relays", "0.5", "--target", "3M"], "--relays: \"0.5\" is not a rate"),
         (&["--relays", "", "--target", "3M"], "like 0.5M"),
         (&["--relays", "1M,-1M", "--target", "3M"], "\"-1M\" is not a rate"),
@@ -76,6 +76,7 @@ fn bad_input_is_one_line_that_names_the_remedy() {
         (&["--relays", "1M", "--target", "3M", "--theta", "1.5"], "--theta"),
         (&["--relays", "1M", "--target", "3M", "--epsilon", "0"], "--epsilon: epsilon = 0 is not between 0.001 and 1"),
         (&["--relays", "1M,1M", "--target", "3M", "--active", "2"], "from 0 to 1"),
+        (&["--relays", "1M,1M", "--target", "3M", "--active", "1, 0,1"], "relay 1 is there twice: write it once"),
         (
             &["--relays", "1M", "--target", "3M", "--method", "best"],
             "--method: unknown relay selector \"best\" (there are: ssrs, greedy-thesis",

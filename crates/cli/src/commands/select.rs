@@ -72,7 +72,10 @@ impl Question {
         }
         let goal = Goal { target, tolerance: tolerance.value() };
         let in_use = match &arguments.active {
-            Some(numbers) => numbers.split(',').map(|text| relay(text, offers.len())).collect::<Result<_, _>>()?,
+            Some(numbers) => {
+                let in_use = numbers.split(',').map(|text| relay(text, offers.len())).collect::<Result<_, _>>()?;
+                each_once(in_use)?
+            }
             None => Vec::new(),
         };
         Ok(Self { offers, goal, in_use })
@@ -177,6 +180,17 @@ fn reason(choice: &Choice, method: &str) -> String {
 
 fn rate(option: &str, text: &str) -> Result<Rate, Failure> {
     crate::rate::rate(text).map_err(|why| Failure::Input(format!("{option}: {why}")))
+}
+
+/// `relays`, if none is there twice: then another was meant.
+fn each_once(relays: Vec<RelayId>) -> Result<Vec<RelayId>, Failure> {
+    let twice = relays.iter().enumerate().find(|(index, relay)| relays[..*index].contains(relay));
+    match twice {
+        Some((_, RelayId(relay))) => {
+            Err(Failure::Input(format!("--active: relay {relay} is there twice: write it once")))
+        }
+        None => Ok(relays),
+    }
 }
 
 /// One of `count` relays.
