@@ -93,6 +93,12 @@ fn several_connections_share_the_links() {
     let of_series: Vec<_> = results.series.subflows.iter().map(|subflow| (subflow.id, &subflow.path)).collect();
     let of_results: Vec<_> = results.subflows.iter().map(|subflow| (subflow.id, &subflow.path)).collect();
     assert_eq!(of_results, of_series);
+    for connection in 0..5 {
+        let of_it = results.subflows.iter().filter(|subflow| subflow.connection == Some(connection));
+        let bytes: u64 = of_it.map(|subflow| subflow.received_bytes).sum();
+        assert!((500_000..600_000).contains(&bytes), "{bytes} of connection {connection}");
+    }
+    assert!(!run_cell(&["duration=2 s"]).results.to_json().contains("\"connection\": 0"));
 }
 
 #[test]

@@ -135,6 +135,7 @@ impl Recorder {
             let path = self.paths.of(subflow).and_then(|path| counters.get(path)).copied().unwrap_or_default();
             SubflowResults {
                 id: subflow.id.0,
+                connection: None,
                 path: self.paths.name_of(subflow),
                 source: subflow.remote.to_string(),
                 destination: subflow.local.to_string(),

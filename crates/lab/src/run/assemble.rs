@@ -1,8 +1,8 @@
 //! From what was measured to results.
 
 use simulator::Source;
-use transport::ConnectionStats;
 use transport::error::CloseReason;
+use transport::{ConnectionStats, SubflowId};
 
 use super::stage::{DESTINATION, Ending, Recorders, Stage};
 use crate::measure::integrity::Delivery;
@@ -34,8 +34,11 @@ pub(super) fn assemble(
     totals.completed &= given_up.is_none();
     let Ending { senders, counters, .. } = &stage.ending;
     let destination = with_states_of(stage.ending.destination.clone(), &seen_off);
-    let (mut series, subflows) =
+    let (mut series, mut subflows) =
         recorders.connection.finish(&destination, senders, counters, stage.ended_at.as_secs_f64());
+    for subflow in &mut subflows {
+        subflow.connection = stage.connection_of(SubflowId(subflow.id));
+    }
     let selection = stage.journal.selection();
     let chosen = chosen(drawn, selection.as_ref());
     let in_cell = |relay: &Relay| drawn.cell.as_ref().map(|_| relay.distance_m().unwrap_or(DEFAULT_DISTANCE_M));

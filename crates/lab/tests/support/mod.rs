@@ -77,6 +77,7 @@ fn subflow_series(id: u16, windows: usize) -> SubflowSeries {
 fn subflow_results(id: u16, bytes: u64, total: u64) -> SubflowResults {
     SubflowResults {
         id,
+        connection: None,
         path: name(id),
         source: "10.0.0.1:5001".into(),
         destination: format!("10.{}.0.2:49152", id + 1),

@@ -167,6 +167,9 @@ pub struct SubflowSeries {
 pub struct SubflowResults {
     /// Number of the subflow at the destination.
     pub id: u16,
+    /// Which connection it is of: its place in the metrics' `connections`, from 0. Only there where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<usize>,
     /// The path it takes: its relay's name.
     pub path: String,
     /// The source's address and port.

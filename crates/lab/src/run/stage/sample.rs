@@ -1,6 +1,6 @@
 //! What hosts, relays and paths say of themselves at one instant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cooperation::agent::relay::RelayAgent;
 use network::cell::{Cell, UeState};
@@ -101,6 +101,11 @@ impl Stage {
         numbered.reduce(merge).unwrap_or_default()
     }
 
+    /// Which of the destination's connections a subflow is of, in the order in which they were opened; `None` if there is but one.
+    pub fn connection_of(&self, subflow: SubflowId) -> Option<usize> {
+        self.numbers.borrow().connection_of(DESTINATION, subflow)
+    }
+
     /// What every path did so far.
     pub fn path_counters(&self) -> Vec<PathCounters> {
         self.relays.iter().map(|relay| relay.parts.counters(self.simulation.network())).collect()
@@ -127,6 +132,14 @@ impl SubflowNumbers {
             subflow.id = SubflowId(*number);
         }
         stats
+    }
+
+    fn connection_of(&self, host: HostId, number: SubflowId) -> Option<usize> {
+        let known = self.known.iter().filter(|((of, ..), _)| *of == host);
+        let numbered = known.map(|((_, connection, _), known)| (*connection, *known));
+        let (connection, _) = numbered.clone().find(|(_, known)| *known == number.0)?;
+        let earlier: BTreeSet<_> = numbered.map(|(other, _)| other).filter(|other| *other < connection).collect();
+        Some(earlier.len())
     }
 }
 
