@@ -11,7 +11,7 @@ pub struct RelaySeries {
     pub name: String,
     /// What it carried for the destination: payload octets that arrived, duplicates included.
     pub carried_bps: Vec<f64>,
-    /// What the cell would grant it if it always had something to receive; null without a cell.
+    /// What the cell would grant it if it always had something to receive, 0 once it has left; null without a cell.
     pub capacity_bps: Vec<Option<f64>>,
     /// Octets that wait for it before the cellular hop, at the end of the window.
     pub cellular_queue_bytes: Vec<u64>,
@@ -43,7 +43,7 @@ pub struct RelayResults {
     pub carried_bytes: u64,
     /// Its share of all payload octets that arrived.
     pub share_ratio: f64,
-    /// Mean of what the cell would grant it; null without a cell.
+    /// Mean of what the cell would grant it over the run, 0 once it has left; null without a cell.
     pub capacity_bps: Option<f64>,
     /// Payload octets that its own traffic asked for; null if a flow takes all it can get.
     pub local_demand_bytes: Option<u64>,
