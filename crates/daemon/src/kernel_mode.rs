@@ -70,8 +70,10 @@ pub struct KernelOptions {
 /// What the kernel's connections do.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct KernelStatus {
-    /// Connections that there are now.
+    /// Connections that there are now, and are managed.
     pub connections: usize,
+    /// Subflows of connections that were there when the daemon began and are not managed.
+    pub unmanaged_subflows: usize,
     /// What has been done.
     pub totals: Totals,
 }
@@ -118,8 +120,7 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
         Store::at(&options.uplinks.state).check_without_rights()?;
     }
     let state = Mutex::new(state);
-    // Connections that an earlier run has left, too.
-    lock(&state).adopt(clock.now())?;
+    lock(&state).begin(clock.now())?;
     ready(&lock(&state).status(clock.now())?);
     let over = Stop::new()?;
     let end = over.handle()?.on_drop();

@@ -18,6 +18,8 @@ use crate::proxy::choice::Tier;
 /// Pause after the first failure, and after many.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// A subflow that did not live so long was none: a server that takes no more of them answers the handshake, and resets it then.
+const BIRTH: Duration = Duration::from_secs(1);
 /// A subflow that lived so long was no failure when it ends.
 const SUCCESS: Duration = Duration::from_secs(10);
 /// How long a handshake may take, before the attempt counts as failed: two repetitions of a SYN.
@@ -166,6 +168,11 @@ impl Manager {
         self.connections.len()
     }
 
+    /// Whether it manages the connection with this name.
+    pub fn manages(&self, token: u32) -> bool {
+        self.connections.contains_key(&token)
+    }
+
     /// The uplink, by its position, of a subflow with this local address, bound to this interface if to any.
     pub fn uplink_of(&self, local: IpAddr, interface: Option<u32>) -> Option<usize> {
         uplink_of(&self.uplinks, local, interface)
@@ -208,7 +215,8 @@ impl Manager {
                 self.add(token, subflow, is_server, no_join);
             }
             Event::Closed { token } => {
-                self.connections.remove(&token);
+                let closed = self.connections.remove(&token);
+                self.totals.failed += closed.map_or(0, |connection| connection.pending());
             }
             Event::Announced { token, id, ip, port } => {
                 let Some(connection) = self.connections.get_mut(&token) else { return };
@@ -232,7 +240,6 @@ impl Manager {
                 }
                 if let Some(index) = index {
                     connection.attempt(index).pending_until = None;
-                    connection.attempt(index).had_one = true;
                 }
             }
             Event::SubflowClosed { token, ends } => self.closed(token, ends, now),
@@ -269,11 +276,15 @@ impl Manager {
         let Some(index) = uplink_of(&self.uplinks, ends.local.ip(), interface) else { return };
         match subflow {
             // Ended by us, or soon to be.
-            Some(subflow) if subflow.is_doomed => {}
+            Some(subflow) if subflow.is_doomed => connection.attempt(index).had_one = true,
             Some(subflow) => {
-                let attempt = connection.attempt(index);
-                attempt.had_one = true;
-                if now.saturating_since(subflow.since) >= SUCCESS {
+                let (attempt, lived) = (connection.attempt(index), now.saturating_since(subflow.since));
+                if lived >= BIRTH {
+                    attempt.had_one = true;
+                } else {
+                    self.totals.failed += 1;
+                }
+                if lived >= SUCCESS {
                     attempt.failures = 0;
                 }
                 attempt.fail(now);
@@ -292,8 +303,9 @@ impl Manager {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         // What is not yet fully established, or has no route for now, is refused otherwise, and may succeed later.
         if connection.is_found && why == ErrorKind::InvalidInput {
-            // It began before us, and is not ours to manage.
+            // It began before us, and is not ours to manage: nothing was asked of it.
             self.connections.remove(&token);
+            self.totals.created = self.totals.created.saturating_sub(1);
             return;
         }
         self.totals.failed += 1;
@@ -315,6 +327,8 @@ impl Manager {
             let found = Subflow { ends, interface, backup: false, since: now, is_doomed: false };
             living.entry(token).or_default().push(known.unwrap_or(found));
         }
+        let closed = self.connections.iter().filter(|(token, _)| !living.contains_key(token));
+        self.totals.failed += closed.map(|(_, connection)| connection.pending()).sum::<u64>();
         self.connections.retain(|token, _| living.contains_key(token));
         for (token, subflows) in living {
             let is_found = self.connections.get(&token).is_none_or(|known| known.is_found);
@@ -401,6 +415,11 @@ impl Connection {
             self.attempts.resize(uplink + 1, Attempt::default());
         }
         &mut self.attempts[uplink]
+    }
+
+    /// Subflows that were asked for, of which nothing was heard yet.
+    fn pending(&self) -> u64 {
+        self.attempts.iter().filter(|attempt| attempt.pending_until.is_some()).count() as u64
     }
 
     fn subflow(&self, ends: Ends) -> Option<&Subflow> {

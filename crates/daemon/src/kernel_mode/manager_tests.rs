@@ -69,6 +69,7 @@ fn what_dies_is_made_again_after_a_pause_that_doubles() {
     for pause in [1, 2, 4, 8, 16, 30, 30] {
         established(&mut manager, 2, 2000, false, now);
         assert_eq!(manager.commands(now), []);
+        now += Duration::from_secs(2);
         closed(&mut manager, 2, 2000, now);
         assert_eq!(manager.commands(now), [], "not at once");
         assert_eq!(manager.deadline(), Some(now + Duration::from_secs(pause)));
@@ -82,6 +83,20 @@ fn what_dies_is_made_again_after_a_pause_that_doubles() {
     manager.commands(now);
     assert_eq!(manager.deadline(), Some(now + Duration::from_secs(1)));
     assert_eq!(manager.totals().remade, 7);
+}
+
+/// A server that takes no more subflows resets them once they are established.
+#[test]
+fn what_ends_as_soon_as_it_is_there_did_not_come_about() {
+    let (mut manager, _) = begun(Tier::Primary);
+    established(&mut manager, 2, 2000, false, at(1));
+    closed(&mut manager, 2, 2000, at(1));
+    assert_eq!(creates(&manager.commands(at(2))), [1]);
+    let totals = manager.totals();
+    assert_eq!((totals.created, totals.remade, totals.failed), (2, 0, 1));
+    // The connection ends before the next one is answered.
+    manager.heed(Event::Closed { token: TOKEN }, at(3));
+    assert_eq!(manager.totals().failed, 2);
 }
 
 #[test]

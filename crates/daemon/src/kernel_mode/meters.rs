@@ -1,7 +1,7 @@
 //! What passed over each uplink, of all subflows that ever were.
 //!
 //! The kernel forgets a subflow when it ends, and tells then what passed over it in all; not of the first subflow of a connection that the
-//! peer was the first to end. Of such a one what was seen at the last look is counted.
+//! peer was the first to end. Of such a one what was seen at the last look is counted. What passed before the daemon began is not.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +24,8 @@ pub struct Meters {
     leaving: BTreeMap<u64, (usize, Traffic)>,
     /// Subflows that were never looked at, and in how many looks they were missing: they may end before the next one.
     expected: BTreeMap<Ends, u8>,
+    /// What had passed over subflows when the daemon began, by their cookies.
+    before: BTreeMap<u64, Traffic>,
 }
 
 /// An uplink at the last look.
@@ -53,6 +55,11 @@ pub struct Look {
 }
 
 impl Meters {
+    /// These subflows are there when the daemon begins.
+    pub fn begin(&mut self, subflows: impl IntoIterator<Item = Look>) {
+        self.before.extend(subflows.into_iter().map(|look| (look.cookie, look.traffic)));
+    }
+
     /// There is a subflow with these ends.
     pub fn expect(&mut self, ends: Ends) {
         self.expected.insert(ends, 0);
@@ -68,7 +75,7 @@ impl Meters {
         let mut now = BTreeMap::new();
         for look in subflows {
             self.expected.remove(&look.ends);
-            now.insert(look.cookie, (look.uplink, look.traffic));
+            now.insert(look.cookie, (look.uplink, self.since_begin(look.cookie, look.traffic)));
         }
         self.expected.retain(|_, missing| {
             *missing += 1;
@@ -77,7 +84,10 @@ impl Meters {
         let mut before = core::mem::replace(&mut self.living, now);
         before.retain(|cookie, _| !self.living.contains_key(cookie));
         let gone = core::mem::replace(&mut self.leaving, before);
-        gone.into_values().for_each(|(uplink, traffic)| self.add(uplink, traffic));
+        for (cookie, (uplink, traffic)) in gone {
+            self.before.remove(&cookie);
+            self.add(uplink, traffic);
+        }
     }
 
     /// A socket has ended, with its uplink if it had one: what passed over it in all, if it was a subflow.
@@ -86,11 +96,25 @@ impl Meters {
         let was_expected = self.expected.remove(&ended.ends).is_some();
         match (seen, uplink) {
             (Some((uplink, seen)), _) => {
-                let is_known = ended.traffic.down_bytes >= seen.down_bytes && ended.traffic.up_bytes >= seen.up_bytes;
-                self.add(uplink, if is_known { ended.traffic } else { seen });
+                let all = self.since_begin(ended.cookie, ended.traffic);
+                let is_known = all.down_bytes >= seen.down_bytes && all.up_bytes >= seen.up_bytes;
+                self.before.remove(&ended.cookie);
+                self.add(uplink, if is_known { all } else { seen });
             }
             (None, Some(uplink)) if was_expected => self.add(uplink, ended.traffic),
             (None, _) => {}
+        }
+    }
+
+    /// Of what has passed over a subflow in all, what did since the daemon began.
+    fn since_begin(&self, cookie: u64, all: Traffic) -> Traffic {
+        let before = self.before.get(&cookie).copied().unwrap_or_default();
+        Traffic {
+            up_bytes: all.up_bytes.saturating_sub(before.up_bytes),
+            down_bytes: all.down_bytes.saturating_sub(before.down_bytes),
+            sent_segments: all.sent_segments.saturating_sub(before.sent_segments),
+            retransmitted_segments: all.retransmitted_segments.saturating_sub(before.retransmitted_segments),
+            ..all
         }
     }
 
@@ -181,6 +205,22 @@ mod tests {
             assert_eq!(meters.read(0).meter.down_bytes, 1 + 20 + 10 + 300);
             meters.look([]);
         }
+    }
+
+    #[test]
+    fn what_passed_before_the_daemon_began_does_not_count() {
+        let mut meters = Meters::default();
+        meters.begin([look(1, 0, 1000), look(2, 0, 500), look(3, 0, 50)]);
+        meters.look([look(1, 0, 1000), look(2, 0, 510), look(3, 0, 50)]);
+        assert_eq!(meters.read(0).meter.down_bytes, 10);
+        meters.heed(&ended(1, 1200), Some(0));
+        // The kernel does not know any more what passed.
+        meters.heed(&ended(3, 0), None);
+        for _ in 0..4 {
+            assert_eq!(meters.read(0).meter.down_bytes, 210);
+            meters.look([]);
+        }
+        assert!(meters.before.is_empty());
     }
 
     #[test]

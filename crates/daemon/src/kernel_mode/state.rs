@@ -1,5 +1,6 @@
 //! The manager with what it acts through, and what passed over each uplink.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use linux::Result;
@@ -22,14 +23,27 @@ pub struct State {
     manager: Manager,
     paths: PathManager,
     meters: Meters,
+    /// Connections that were there when the daemon began.
+    earlier: BTreeSet<u32>,
+    /// Subflows at the last look, of those of them that are not managed.
+    unmanaged: usize,
 }
 
 impl State {
     /// With the uplinks of `roster`, and no connection yet.
     pub fn new(roster: Roster, paths: PathManager) -> Self {
-        let mut state = Self { roster, manager: Manager::default(), paths, meters: Meters::default() };
+        let (manager, meters, earlier) = (Manager::default(), Meters::default(), BTreeSet::new());
+        let mut state = Self { roster, manager, paths, meters, earlier, unmanaged: 0 };
         state.tell_uplinks();
         state
+    }
+
+    /// Takes what there is when the daemon begins, connections that an earlier run has left too: what passed before is not counted.
+    pub fn begin(&mut self, now: Instant) -> Result<()> {
+        let there = self.looks()?;
+        self.earlier = there.iter().map(|(token, _)| *token).collect();
+        self.meters.begin(there.into_iter().map(|(_, look)| look));
+        self.adopt(now)
     }
 
     /// Takes all connections as they are, whatever was heard of them.
@@ -92,16 +106,28 @@ impl State {
 
     /// Looks at what passed.
     pub fn measure(&mut self) -> Result<()> {
+        let there = self.looks()?;
+        if !self.earlier.is_empty() {
+            let tokens: BTreeSet<u32> = there.iter().map(|(token, _)| *token).collect();
+            self.earlier.retain(|token| tokens.contains(token));
+        }
+        let is_unmanaged = |token: &u32| self.earlier.contains(token) && !self.manager.manages(*token);
+        self.unmanaged = there.iter().filter(|(token, _)| is_unmanaged(token)).count();
+        self.meters.look(there.into_iter().map(|(_, look)| look));
+        Ok(())
+    }
+
+    /// All subflows over uplinks that there are now, and of which connections.
+    fn looks(&self) -> Result<Vec<(u32, Look)>> {
         let manager = &self.manager;
         let subflow = |socket: Socket| match socket.state {
-            mptcp::State::Subflow { cookie, traffic, .. } => {
+            mptcp::State::Subflow { token, cookie, traffic } => {
                 let uplink = manager.uplink_of(socket.ends.local.ip(), socket.interface)?;
-                Some(Look { cookie, ends: socket.ends, uplink, traffic })
+                Some((token, Look { cookie, ends: socket.ends, uplink, traffic }))
             }
             mptcp::State::Listens => None,
         };
-        self.meters.look(mptcp::sockets()?.into_iter().filter_map(subflow));
-        Ok(())
+        Ok(mptcp::sockets()?.into_iter().filter_map(subflow).collect())
     }
 
     /// An uplink is lost. Gives why, and whether that is news.
@@ -193,7 +219,11 @@ impl State {
             }
         };
         let uplinks = self.roster.entries.iter().enumerate().map(uplink).collect();
-        let kernel = KernelStatus { connections: self.manager.connections(), totals: self.manager.totals() };
+        let kernel = KernelStatus {
+            connections: self.manager.connections(),
+            unmanaged_subflows: self.unmanaged,
+            totals: self.manager.totals(),
+        };
         Ok(JoinStatus {
             version: env!("CARGO_PKG_VERSION"),
             device: self.roster.device.clone(),

@@ -182,12 +182,17 @@ fn kernel(now: &Sample) -> String {
     let number = |name: &str| now.number(&format!("/kernel/{name}"));
     let subflows: f64 = (0..now.uplinks()).map(|index| now.number(&format!("/uplinks/{index}/subflows"))).sum();
     let connections = number("connections");
+    let others = match number("unmanaged_subflows") {
+        0.0 => String::new(),
+        count => format!(", {count} of them of connections that began before and are not managed"),
+    };
     format!(
-        "the kernel's Multipath TCP: {} with {} now, {} since the start; {} asked for, {} of them instead of one that died; {} not \
-         established",
+        "the kernel's Multipath TCP: {} now, {} begun since the start; {} over the uplinks now{}; {} asked for, {} of them instead of one \
+         that died; {} not established",
         counted(connections, "connection"),
-        counted(subflows, "subflow"),
         number("totals/connections"),
+        counted(subflows, "subflow"),
+        others,
         counted(number("totals/created"), "subflow"),
         number("totals/remade"),
         number("totals/failed"),
@@ -278,7 +283,9 @@ mod tests {
         });
         let text = describe(&Sample::new(status.clone()), &Sample::new(status));
         assert!(
-            text.contains("1 connection with 2 subflows now, 5 since the start; 7 subflows asked for, 2 of"),
+            text.contains(
+                "1 connection now, 5 begun since the start; 2 subflows over the uplinks now; 7 subflows asked for, 2 of"
+            ),
             "{text}"
         );
     }
