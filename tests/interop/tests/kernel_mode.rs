@@ -185,7 +185,7 @@ fn a_subflow_that_died_is_made_again_and_no_other_is_touched() {
     let _joined = start(&net, &[Tier::Primary; 2]);
     let curl = curl(&files, &net, URL);
     let subflows = |index: usize| status(&net)["uplinks"][index]["subflows"].clone();
-    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 300_000));
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 1_000_000));
     for index in [1, 0] {
         let own = format!("192.168.{}.10", 42 + index);
         let other = output(&net.laptop, "ss", &["-tnH", "src", &format!("192.168.{}.10", 43 - index)]);

@@ -19,7 +19,7 @@ use crate::proxy::choice::Tier;
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// A subflow that did not live so long was none: a server that takes no more of them answers the handshake, and resets it then.
-const BIRTH: Duration = Duration::from_secs(1);
+const BIRTH: Duration = Duration::from_millis(250);
 /// A subflow that lived so long was no failure when it ends.
 const SUCCESS: Duration = Duration::from_secs(10);
 /// How long a handshake may take, before the attempt counts as failed: two repetitions of a SYN.
