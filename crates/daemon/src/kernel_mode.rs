@@ -242,8 +242,13 @@ fn answer(request: Request, state: &Mutex<State>, clock: Clock) -> Answer {
         Request::SetAll { changes } if changes.iter().all(|change| matches!(change, Request::SetTier { .. })) => {
             lock(state).set_all(&changes, now).map(|()| Value::Null)
         }
-        Request::SetAll { .. } | Request::SetPrice { .. } | Request::SetTarget { .. } => {
+        Request::SetTarget { bps: None } => Ok(Value::Null),
+        Request::SetTarget { bps: Some(_) } => {
             Err("with --kernel all uplinks carry: a target needs `join` without it".into())
+        }
+        Request::SetPrice { .. } | Request::SetAll { .. } => {
+            Err("with --kernel all uplinks carry, whatever they cost: only tiers can be set; a target, and prices, need `join` without it"
+                .into())
         }
     };
     done.map_or_else(Answer::Refused, Answer::Done)
