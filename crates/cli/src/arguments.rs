@@ -594,7 +594,7 @@ pub struct Get {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Keep what has arrived in FILE.part if the download breaks off, and go on with it if the file is still the same: the server must
-    /// tell its versions apart, by a strong ETag or the time of its last change
+    /// tell its versions apart, by a strong ETag or the time of its last change. A FILE.part that no download has left is not touched
     #[arg(short = 'C', long = "continue")]
     pub resume: bool,
     /// An address of the engine, routed to it; repeatable, one for each path; by default a private network

@@ -1,8 +1,8 @@
 //! Files of which a part has arrived, and may be gone on with.
 //!
 //! The part is in `FILE.part`; beside it, `FILE.part.version` says what it is a part of: the URL, and the validator that the
-//! server gave the version. Only the server can tell whether that is still the version it has (If-Range, RFC 9110 section
-//! 13.1.5); if not, it sends the whole.
+//! server gave the version, if it did. A part without it was not left by this program, and is not touched. Only the server can
+//! tell whether that is still the version it has (If-Range, RFC 9110 section 13.1.5); if not, it sends the whole.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -25,8 +25,8 @@ pub struct PartialFile {
     resume_at: u64,
     validator: Option<String>,
     url: String,
-    /// The part was made by this program, now or earlier. One that merely bears the name is somebody else's.
-    is_ours: bool,
+    /// The version of the part is one that can be asked for again, be it that of another URL.
+    is_named: bool,
 }
 
 /// Why nothing is kept of a version without a validator.
@@ -37,7 +37,7 @@ impl PartialFile {
     /// Opens what an earlier download of `url` to `path` has left, or begins.
     ///
     /// # Errors
-    /// If the folder cannot be written to, or another download does so.
+    /// If the folder cannot be written to, or another download does so; if what bears the part's name is somebody else's.
     pub fn open(path: &Path, url: &str) -> Result<Self> {
         if path.is_dir() {
             return Err(Error::File { path: path.into(), message: "is a folder: name a file in it".into() });
@@ -56,12 +56,17 @@ impl PartialFile {
             }
         };
         let len = file.metadata().map_err(Error::file(&part))?.len();
-        let is_ours = len == 0 || fs::symlink_metadata(&version).is_ok();
+        // One that ended between making the part and saying what it is of has left nothing in it.
+        if len > 0 && fs::symlink_metadata(&version).is_err() {
+            return Err(not_ours(part, &version));
+        }
         let known = fs::read_to_string(&version).unwrap_or_default();
-        let validator = known.strip_prefix(&format!("{url}\n")).map(|rest| rest.trim_end().to_owned());
-        let validator = validator.filter(|validator| !validator.is_empty() && len > 0);
+        let mut lines = known.lines();
+        let is_of_url = lines.next() == Some(url);
+        let named = lines.next().filter(|validator| !validator.is_empty() && len > 0);
+        let (is_named, validator) = (named.is_some(), named.filter(|_| is_of_url).map(str::to_owned));
         let resume_at = len.saturating_sub(1);
-        Ok(Self { file, path: path.into(), part, version, resume_at, validator, url: url.into(), is_ours })
+        Ok(Self { file, path: path.into(), part, version, resume_at, validator, url: url.into(), is_named })
     }
 
     /// Where to go on, and the validator of the version that is there.
@@ -69,14 +74,14 @@ impl PartialFile {
         Some((self.resume_at, self.validator.clone()?))
     }
 
-    /// Begins anew. The version is noted once nothing of another one is there.
+    /// Begins anew. The version is noted once nothing of another one is there; it marks the part as ours, so one without a validator is
+    /// noted too.
     pub fn restart(&mut self, validator: Option<&str>) -> Result<()> {
-        let _ = fs::remove_file(&self.version);
         self.cut(0).map_err(Error::file(&self.part))?;
-        self.is_ours = true;
-        let Some(validator) = validator else { return Ok(()) };
+        let _ = fs::remove_file(&self.version);
+        self.is_named = validator.is_some();
         let mut version = File::create_new(&self.version).map_err(Error::file(&self.version))?;
-        writeln!(version, "{}\n{validator}", self.url).map_err(Error::file(&self.version))
+        writeln!(version, "{}\n{}", self.url, validator.unwrap_or_default()).map_err(Error::file(&self.version))
     }
 
     /// Goes on.
@@ -100,19 +105,15 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Keeps what is there, if it can be gone on with, and says so, or why not. What is not ours stays, and nothing is said of it.
+    /// Keeps what is there, if it can be gone on with, and says so, or why not.
     pub fn keep(self) -> Option<String> {
         let len = self.file.metadata().map_or(0, |metadata| metadata.len());
-        let is_named = self.version.exists();
-        if len > 0 && is_named && self.file.sync_data().is_ok() {
+        if len > 0 && self.is_named && self.file.sync_data().is_ok() {
             return Some(format!("{len} bytes are kept in {}: -C goes on from there", self.part.display()));
-        }
-        if !self.is_ours {
-            return None;
         }
         let _ = fs::remove_file(&self.part);
         let _ = fs::remove_file(&self.version);
-        (len > 0 && !is_named).then(|| UNNAMED.to_owned())
+        (len > 0 && !self.is_named).then(|| UNNAMED.to_owned())
     }
 }
 
@@ -124,6 +125,15 @@ impl Write for PartialFile {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+/// Something that no download has left bears the name of the part.
+fn not_ours(part: PathBuf, version: &Path) -> Error {
+    let message = format!(
+        "was not left by a download (there is no {}), and -C would write over it: move it away, or name another file with -o",
+        version.display()
+    );
+    Error::File { path: part, message }
 }
 
 /// A link that somebody else has put there, in a folder that all may write to, is not followed.
@@ -193,14 +203,31 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_only_bears_the_name_stays_until_there_is_an_answer() {
+    fn a_file_that_only_bears_the_name_is_refused_and_stays() {
         let folder = folder("foreign");
         let (path, part) = (folder.join("out"), folder.join("out.part"));
         fs::write(&part, "foreign").unwrap();
-        assert_eq!(PartialFile::open(&path, URL).unwrap().keep(), None);
+        let why = PartialFile::open(&path, URL).unwrap_err().to_string();
+        assert!(why.starts_with(&format!("{}: was not left by a download", part.display())), "{why}");
+        assert!(why.contains("move it away") && !why.contains('\n'), "{why}");
         assert_eq!(fs::read_to_string(&part).unwrap(), "foreign");
-        assert!(interrupted(&path, None, b"hel").is_some());
-        assert!(!part.exists(), "by then it was ours");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// As after a kill, of a version that has no validator: it cannot be gone on with, but it is ours.
+    #[test]
+    fn what_a_kill_has_left_is_begun_anew() {
+        let folder = folder("killed");
+        let path = folder.join("out");
+        let mut file = PartialFile::open(&path, URL).unwrap();
+        file.restart(None).unwrap();
+        file.write_all(b"hel").unwrap();
+        drop(file);
+        let file = PartialFile::open(&path, URL).unwrap();
+        assert_eq!(file.resumption(), None);
+        assert_eq!(file.keep().as_deref(), Some(UNNAMED));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         fs::remove_dir_all(folder).unwrap();
     }
 
