@@ -65,6 +65,11 @@ impl AtomicFile {
         Self::create(path)
     }
 
+    /// Where it will stand.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn create_as(path: &Path, open: fn(&Path) -> io::Result<Backing>) -> Result<Self> {
         if path.is_dir() {
             return Err(Error::at(path)(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")));

@@ -68,6 +68,11 @@ impl From<io::Error> for Failure {
 impl From<linux::Error> for Failure {
     fn from(error: linux::Error) -> Self {
         match error {
+            linux::Error::Kept { cause, kept } => match Self::from(*cause) {
+                Self::Input(message) => Self::Input(format!("{message}; {kept}")),
+                Self::Failed(message) => Self::Failed(format!("{message}; {kept}")),
+                Self::NobodyReads => Self::NobodyReads,
+            },
             linux::Error::NobodyReads => Self::NobodyReads,
             linux::Error::File { .. } | linux::Error::Usage(_) => Self::Input(error.to_string()),
             error => Self::Failed(error.to_string()),

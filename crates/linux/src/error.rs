@@ -50,6 +50,14 @@ pub enum Error {
     /// Ctrl-C or SIGTERM.
     #[error("interrupted")]
     Interrupted,
+    /// Something failed, and what was done until then stays all the same.
+    #[error("{cause}; {kept}")]
+    Kept {
+        /// What failed.
+        cause: Box<Error>,
+        /// What stays, and what can be done with it.
+        kept: String,
+    },
     /// Whoever was to read what is written has closed the pipe.
     #[error("nobody reads what is written")]
     NobodyReads,
@@ -79,11 +87,11 @@ impl Error {
         move |source| Self::System { what: what.into(), source: source.into() }
     }
 
-    /// What was fetched cannot be written.
-    pub(crate) fn write(source: io::Error) -> Self {
+    /// What was fetched cannot be written to `place`.
+    pub(crate) fn write(place: impl std::fmt::Display, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::BrokenPipe => Self::NobodyReads,
-            _ => Self::System { what: "write the file".into(), source },
+            _ => Self::System { what: format!("write {place}"), source },
         }
     }
 

@@ -117,7 +117,8 @@ impl<'a> Download<'a> {
             Ok(()) => self.sink.commit(),
             Err(error) => Err(match (self.sink.give_up(), error) {
                 (Some(kept), Error::Peer(message)) => Error::Peer(format!("{message}; {kept}")),
-                (_, error) => error,
+                (Some(kept), cause) => Error::Kept { cause: Box::new(cause), kept },
+                (None, error) => error,
             }),
         }
     }
@@ -314,7 +315,7 @@ impl<'a> Download<'a> {
     fn note_written(&mut self, written: io::Result<u64>, left_bytes: Option<u64>) {
         match written {
             Ok(bytes) => self.bytes += bytes,
-            Err(error) => return self.end(Err(Error::write(error))),
+            Err(error) => return self.end(Err(self.sink.failure(error))),
         }
         let bytes = self.resumed_bytes + self.bytes;
         (self.observe)(Progress { bytes, total_bytes: left_bytes.map(|left| bytes.saturating_add(left)) });

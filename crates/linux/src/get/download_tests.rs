@@ -52,11 +52,22 @@ struct Outcome {
 
 /// Downloads to `output`, with `--continue` if `resume`, from an origin that answers `answer` and ends the connection.
 fn download(output: &Path, resume: bool, answer: &str) -> Outcome {
-    download_from(output, resume, answer, false)
+    download_from(output, resume, answer, End::Orderly)
 }
 
-/// As [`download`]; `breaks_off`: all of the answer arrives, and with it that the origin knows nothing of the connection any more.
-fn download_from(output: &Path, resume: bool, answer: &str, breaks_off: bool) -> Outcome {
+/// What follows an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The origin ends its stream.
+    Orderly,
+    /// The origin knows nothing of the connection any more.
+    Reset,
+    /// Ctrl-C, while the origin could send more.
+    Interrupt,
+}
+
+/// As [`download`]; all of the answer arrives, and then `ending`.
+fn download_from(output: &Path, resume: bool, answer: &str, ending: End) -> Outcome {
     let url = "http://10.0.0.1/file".parse().unwrap();
     let config = ConnectionConfig::default();
     let attempts = Attempts::new(&[CLIENT], &[(SERVER, PORT).into()], config);
@@ -70,7 +81,10 @@ fn download_from(output: &Path, resume: bool, answer: &str, breaks_off: bool) ->
     let end = Instant::ZERO + Duration::from_secs(300);
     while !download.is_finished() && pair.now < end {
         while pair.exchange() {}
-        if let Some(id) = connection.filter(|_| breaks_off && answer.is_none()) {
+        if ending == End::Interrupt && download.bytes().0 > 0 {
+            break;
+        }
+        if let Some(id) = connection.filter(|_| ending == End::Reset && answer.is_none()) {
             let _ = pair.server.abort(id, pair.now);
             while pair.exchange() {}
         }
@@ -80,7 +94,7 @@ fn download_from(output: &Path, resume: bool, answer: &str, breaks_off: bool) ->
         while let Some(event) = pair.server.poll_event() {
             connection = connection.or_else(|| pair.server.accept(listener));
             if let (Some(id), Event::Readable(_) | Event::Incoming(_)) = (connection, event) {
-                serve(&mut pair, id, &mut request, &mut answer, breaks_off);
+                serve(&mut pair, id, &mut request, &mut answer, ending);
             }
         }
         if pair.go_on(download.poll_timeout(), end) && download.poll_timeout().is_some_and(|at| at <= pair.now) {
@@ -92,14 +106,14 @@ fn download_from(output: &Path, resume: bool, answer: &str, breaks_off: bool) ->
 }
 
 /// Answers, once, when the request is whole.
-fn serve(pair: &mut Pair, id: ConnectionId, request: &mut String, answer: &mut Option<&str>, breaks_off: bool) {
+fn serve(pair: &mut Pair, id: ConnectionId, request: &mut String, answer: &mut Option<&str>, ending: End) {
     while let Ok(Received::Data(data)) = pair.server.recv(id, usize::MAX, pair.now) {
         request.push_str(std::str::from_utf8(&data.to_bytes()).unwrap());
     }
     if let Some(answer) = answer.take_if(|_| request.ends_with("\r\n\r\n")) {
         let sent = pair.server.send(id, answer.as_bytes().to_vec().into(), pair.now);
         assert_eq!(sent, Ok(answer.len()));
-        if !breaks_off {
+        if ending == End::Orderly {
             pair.server.close(id, pair.now).unwrap();
         }
     }
@@ -150,12 +164,12 @@ fn a_whole_answer_counts_however_the_connection_ends() {
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     ] {
         let folder = Folder::new("broken-off");
-        assert_eq!(download_from(&folder.output(), false, answer, true).result, Ok(5));
+        assert_eq!(download_from(&folder.output(), false, answer, End::Reset).result, Ok(5));
         assert_eq!(fs::read_to_string(folder.output()).unwrap(), "hello");
     }
     let folder = Folder::new("broken-off-early");
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello";
-    assert!(download_from(&folder.output(), false, answer, true).result.is_err());
+    assert!(download_from(&folder.output(), false, answer, End::Reset).result.is_err());
 }
 
 #[test]
@@ -171,6 +185,29 @@ fn a_download_goes_on_where_it_broke_off() {
     assert!(second.request.contains("Range: bytes=4-\r\nIf-Range: \"v1\"\r\n"), "{}", second.request);
     assert_eq!(fs::read_to_string(folder.output()).unwrap(), "0123456789");
     assert_eq!(folder.names(), ["out"]);
+}
+
+#[test]
+fn what_is_kept_of_an_interrupted_download_is_said() {
+    let folder = Folder::new("interrupted");
+    let answer = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
+    let error = download_from(&folder.output(), true, &answer, End::Interrupt).result.unwrap_err();
+    assert!(
+        error.starts_with("interrupted; 5 bytes are kept in ") && error.contains("out.part: -C goes on"),
+        "{error}"
+    );
+    assert_eq!(folder.names(), ["out.part", "out.part.version"]);
+    assert_eq!(download_from(&folder.output(), false, &answer, End::Interrupt).result, Err("interrupted".into()));
+}
+
+#[test]
+fn what_cannot_be_written_is_named() {
+    let folder = Folder::new("full");
+    for (resume, name) in [(false, "out"), (true, "out.part")] {
+        let sink = Sink::open(&Output::File(folder.output()), "http://h/x", resume, Box::new(|| {})).unwrap();
+        let error = sink.failure(std::io::ErrorKind::StorageFull.into()).to_string();
+        assert!(error.starts_with(&format!("cannot write {}: no storage", folder.0.join(name).display())), "{error}");
+    }
 }
 
 #[test]

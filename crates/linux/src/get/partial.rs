@@ -69,6 +69,11 @@ impl PartialFile {
         Ok(Self { file, path: path.into(), part, version, resume_at, validator, url: url.into(), is_named })
     }
 
+    /// Where it is until it is complete.
+    pub fn part(&self) -> &Path {
+        &self.part
+    }
+
     /// Where to go on, and the validator of the version that is there.
     pub fn resumption(&self) -> Option<(u64, String)> {
         Some((self.resume_at, self.validator.clone()?))

@@ -88,6 +88,15 @@ impl Sink {
         }
     }
 
+    /// What is to be said of a failure to write, be it of [`Self::write`].
+    pub fn failure(&self, source: io::Error) -> Error {
+        match self {
+            Self::Whole(file) => Error::write(file.path().display(), source),
+            Self::Partial(file) => Error::write(file.part().display(), source),
+            Self::Stream(stream) => Error::write(stream.place(), source),
+        }
+    }
+
     /// Whether more octets are welcome; if not, the driver is woken once they are.
     pub fn has_room(&self) -> bool {
         match self {
@@ -109,7 +118,7 @@ impl Sink {
         match self {
             Self::Whole(file) => Ok(file.commit()?),
             Self::Partial(file) => file.commit(),
-            Self::Stream(stream) => stream.outcome().map_err(Error::write),
+            Self::Stream(ref stream) => stream.outcome().map_err(|source| self.failure(source)),
         }
     }
 

@@ -16,8 +16,12 @@ pub type Wake = Box<dyn Fn() + Send>;
 /// Octets that may wait to be written; then no more are taken from the engine, and its peer stops in turn.
 const WAITING_BYTES_MAX: u64 = 1 << 20;
 
+const STDOUT: &str = "the standard output";
+
 /// A thread that writes.
 pub struct Stream {
+    /// What is written to, for people.
+    place: String,
     pieces: Sender<Vec<u8>>,
     state: Arc<Mutex<State>>,
 }
@@ -31,21 +35,26 @@ struct State {
 impl Stream {
     pub fn to_stdout(wake: Wake) -> Result<Self> {
         let fd = io::stdout().as_fd().try_clone_to_owned().map_err(Error::system("write to standard output"))?;
-        Ok(Self::new(fd.into(), wake))
+        Ok(Self::new(STDOUT, fd.into(), wake))
     }
 
     pub fn to_path(path: &Path, wake: Wake) -> Result<Self> {
         let file = File::options().write(true).open(path).map_err(Error::file(path))?;
-        Ok(Self::new(file, wake))
+        Ok(Self::new(&path.display().to_string(), file, wake))
     }
 
-    fn new(file: File, wake: Wake) -> Self {
+    fn new(place: &str, file: File, wake: Wake) -> Self {
         let (pieces, to_write) = channel();
         let state = Arc::new(Mutex::new(State::default()));
         let shared = Arc::clone(&state);
         // Nobody waits for its end: whoever reads a pipe may never do so again.
         thread::spawn(move || work(file, &to_write, &shared, &wake));
-        Self { pieces, state }
+        Self { place: place.into(), pieces, state }
+    }
+
+    /// What is written to, for people.
+    pub fn place(&self) -> &str {
+        &self.place
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
@@ -107,7 +116,7 @@ mod tests {
         let wake = Box::new(move || {
             let _ = woken.send(());
         });
-        (Stream::new(OwnedFd::from(writer).into(), wake), reader, wakes)
+        (Stream::new("a socket", OwnedFd::from(writer).into(), wake), reader, wakes)
     }
 
     #[test]
