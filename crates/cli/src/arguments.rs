@@ -590,7 +590,7 @@ pub struct Doctor {
 pub struct Get {
     /// The file's place: http://HOST[:PORT]/PATH, where HOST is an IP address or a name that this host can resolve
     pub url: String,
-    /// Where it goes, - for standard output; by default its name in the URL, in the current folder
+    /// Where it goes, - for standard output, which is to be read to its end; by default its name in the URL, in the current folder
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Keep what has arrived in FILE.part if the download breaks off, and go on with it if the file is still the same: the server must

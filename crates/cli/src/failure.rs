@@ -13,7 +13,8 @@ pub enum Failure {
     Input(String),
     /// It was tried and failed: exit code 1.
     Failed(String),
-    /// Nobody reads our output any more, as with `anabranch ... | head`: not worth a word.
+    /// Nobody reads our text any more, as with `anabranch run ... | head`: not worth a word. Whoever reads a download and goes away early
+    /// has not got it, which is a failure.
     NobodyReads,
 }
 
@@ -71,11 +72,30 @@ impl From<linux::Error> for Failure {
             linux::Error::Kept { cause, kept } => match Self::from(*cause) {
                 Self::Input(message) => Self::Input(format!("{message}; {kept}")),
                 Self::Failed(message) => Self::Failed(format!("{message}; {kept}")),
-                Self::NobodyReads => Self::NobodyReads,
+                failure @ Self::NobodyReads => failure,
             },
-            linux::Error::NobodyReads => Self::NobodyReads,
             linux::Error::File { .. } | linux::Error::Usage(_) => Self::Input(error.to_string()),
             error => Self::Failed(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_reads_a_download_and_goes_away_makes_it_fail() {
+        let gone = linux::Error::NobodyReads { place: "it".into(), written_bytes: 5, whole_bytes: None };
+        assert!(
+            matches!(Failure::from(gone), Failure::Failed(why) if why == "whoever reads it has gone away after 5 bytes")
+        );
+    }
+
+    #[test]
+    fn what_is_kept_changes_no_exit_code() {
+        let of = |cause| Failure::from(linux::Error::Kept { cause: Box::new(cause), kept: "kept".into() });
+        assert!(matches!(of(linux::Error::Interrupted), Failure::Failed(why) if why == "interrupted; kept"));
+        assert!(matches!(of(linux::Error::Usage("wrong".into())), Failure::Input(why) if why == "wrong; kept"));
     }
 }

@@ -59,8 +59,19 @@ pub enum Error {
         kept: String,
     },
     /// Whoever was to read what is written has closed the pipe.
-    #[error("nobody reads what is written")]
-    NobodyReads,
+    #[error("whoever reads {place} has gone away after {written_bytes} {}bytes", of(*.whole_bytes))]
+    NobodyReads {
+        /// Which pipe, for people.
+        place: String,
+        /// Octets that the pipe took.
+        written_bytes: u64,
+        /// Octets of the whole, if it is known.
+        whole_bytes: Option<u64>,
+    },
+}
+
+fn of(whole_bytes: Option<u64>) -> String {
+    whole_bytes.map_or(String::new(), |whole| format!("of {whole} "))
 }
 
 impl From<Lacks> for Error {
@@ -85,14 +96,6 @@ impl Error {
     /// For `map_err`: a system call that was to do `what`.
     pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         move |source| Self::System { what: what.into(), source: source.into() }
-    }
-
-    /// What was fetched cannot be written to `place`.
-    pub(crate) fn write(place: impl std::fmt::Display, source: io::Error) -> Self {
-        match source.kind() {
-            io::ErrorKind::BrokenPipe => Self::NobodyReads,
-            _ => Self::System { what: format!("write {place}"), source },
-        }
     }
 
     /// The engine's TUN device can no longer be used as `what` says.

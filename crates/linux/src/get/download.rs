@@ -47,6 +47,8 @@ pub struct Download<'a> {
     resumed_bytes: u64,
     /// Octets of the whole that a part was promised to complete.
     promised_bytes: Option<u64>,
+    /// Octets of the whole, if the answer tells.
+    whole_bytes: Option<u64>,
     /// Answers that only informed.
     informational: usize,
     /// The sink takes nothing for now.
@@ -87,6 +89,7 @@ impl<'a> Download<'a> {
             bytes: 0,
             resumed_bytes: 0,
             promised_bytes: None,
+            whole_bytes: None,
             informational: 0,
             paused: false,
             started_at: Instant::ZERO,
@@ -114,7 +117,7 @@ impl<'a> Download<'a> {
     /// Gives the file its name, or cleans up.
     pub fn finish(self, ran: Result<()>) -> Result<()> {
         match ran.and_then(|()| self.outcome.unwrap_or(Err(Error::Interrupted))) {
-            Ok(()) => self.sink.commit(),
+            Ok(()) => self.sink.commit(self.resumed_bytes + self.bytes),
             Err(error) => Err(match (self.sink.give_up(), error) {
                 (Some(kept), Error::Peer(message)) => Error::Peer(format!("{message}; {kept}")),
                 (Some(kept), cause) => Error::Kept { cause: Box::new(cause), kept },
@@ -268,6 +271,8 @@ impl<'a> Download<'a> {
             Body::Chunked => Remaining::Chunks(Chunked::default()),
             Body::UntilClose => Remaining::UntilClose,
         };
+        let len = if let Body::Length(len) = head.body { Some(len) } else { None };
+        self.whole_bytes = self.promised_bytes.or(len);
         self.phase = Phase::Body(remaining);
         self.take_body(rest);
     }
@@ -315,7 +320,7 @@ impl<'a> Download<'a> {
     fn note_written(&mut self, written: io::Result<u64>, left_bytes: Option<u64>) {
         match written {
             Ok(bytes) => self.bytes += bytes,
-            Err(error) => return self.end(Err(self.sink.failure(error))),
+            Err(error) => return self.end(Err(self.sink.failure(error, self.whole_bytes))),
         }
         let bytes = self.resumed_bytes + self.bytes;
         (self.observe)(Progress { bytes, total_bytes: left_bytes.map(|left| bytes.saturating_add(left)) });
@@ -341,12 +346,10 @@ impl<'a> Download<'a> {
     /// How far it came before `reason`, counted from the file's start: what was there before is kept too.
     fn broken_off(&self, reason: &str) -> String {
         let bytes = self.resumed_bytes + self.bytes;
-        let announced = match &self.phase {
-            Phase::Connecting => return reason.to_owned(),
-            Phase::Body(Remaining::Octets(left)) => Some(bytes.saturating_add(*left)),
-            _ => None,
-        };
-        match self.promised_bytes.or(announced) {
+        if matches!(self.phase, Phase::Connecting) {
+            return reason.to_owned();
+        }
+        match self.whole_bytes {
             Some(whole) => format!("{reason} after {bytes} of {whole} bytes"),
             None => format!("{reason} after {bytes} bytes"),
         }

@@ -205,9 +205,28 @@ fn what_cannot_be_written_is_named() {
     let folder = Folder::new("full");
     for (resume, name) in [(false, "out"), (true, "out.part")] {
         let sink = Sink::open(&Output::File(folder.output()), "http://h/x", resume, Box::new(|| {})).unwrap();
-        let error = sink.failure(std::io::ErrorKind::StorageFull.into()).to_string();
+        let error = sink.failure(std::io::ErrorKind::StorageFull.into(), Some(9)).to_string();
         assert!(error.starts_with(&format!("cannot write {}: no storage", folder.0.join(name).display())), "{error}");
     }
+}
+
+#[test]
+fn a_reader_that_goes_away_early_makes_it_fail_and_is_named() {
+    let folder = Folder::new("reader");
+    let fifo = folder.output();
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let mut reader = fs::File::options().read(true).write(true).open(&fifo).unwrap();
+    let (woken, wakes) = std::sync::mpsc::channel();
+    let wake = Box::new(move || woken.send(()).unwrap());
+    let mut sink = Sink::open(&Output::File(fifo.clone()), "http://h/x", false, wake).unwrap();
+    sink.write(b"hello").unwrap();
+    std::io::Read::read_exact(&mut reader, &mut [0; 5]).unwrap();
+    drop(reader);
+    sink.write(b"world").unwrap();
+    // A wake for each of them.
+    wakes.recv().and_then(|()| wakes.recv()).unwrap();
+    let why = sink.commit(10).unwrap_err().to_string();
+    assert_eq!(why, format!("whoever reads {} has gone away after 5 of 10 bytes", fifo.display()));
 }
 
 #[test]

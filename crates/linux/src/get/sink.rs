@@ -88,13 +88,18 @@ impl Sink {
         }
     }
 
-    /// What is to be said of a failure to write, be it of [`Self::write`].
-    pub fn failure(&self, source: io::Error) -> Error {
-        match self {
-            Self::Whole(file) => Error::write(file.path().display(), source),
-            Self::Partial(file) => Error::write(file.part().display(), source),
-            Self::Stream(stream) => Error::write(stream.place(), source),
-        }
+    /// What is to be said of a failure to write, be it of [`Self::write`], where the whole has `whole_bytes` if that is known.
+    pub fn failure(&self, source: io::Error, whole_bytes: Option<u64>) -> Error {
+        let place = match self {
+            Self::Stream(stream) if source.kind() == io::ErrorKind::BrokenPipe => {
+                let (place, written_bytes) = (stream.place().into(), stream.written_bytes());
+                return Error::NobodyReads { place, written_bytes, whole_bytes };
+            }
+            Self::Whole(file) => file.path().display().to_string(),
+            Self::Partial(file) => file.part().display().to_string(),
+            Self::Stream(stream) => stream.place().into(),
+        };
+        Error::System { what: format!("write {place}"), source }
     }
 
     /// Whether more octets are welcome; if not, the driver is woken once they are.
@@ -113,12 +118,12 @@ impl Sink {
         }
     }
 
-    /// The download is complete.
-    pub fn commit(self) -> Result<()> {
+    /// The download of `whole_bytes` is complete.
+    pub fn commit(self, whole_bytes: u64) -> Result<()> {
         match self {
             Self::Whole(file) => Ok(file.commit()?),
             Self::Partial(file) => file.commit(),
-            Self::Stream(ref stream) => stream.outcome().map_err(|source| self.failure(source)),
+            Self::Stream(ref stream) => stream.outcome().map_err(|source| self.failure(source, Some(whole_bytes))),
         }
     }
 

@@ -29,6 +29,7 @@ pub struct Stream {
 #[derive(Debug, Default)]
 struct State {
     waiting_bytes: u64,
+    written_bytes: u64,
     failure: Option<io::Error>,
 }
 
@@ -70,6 +71,11 @@ impl Stream {
         self.pieces.send(octets.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
+    /// Octets that were written.
+    pub fn written_bytes(&self) -> u64 {
+        self.with(|state| state.written_bytes)
+    }
+
     /// Whether octets are welcome; a failure is told when they come.
     pub fn has_room(&self) -> bool {
         self.with(|state| state.waiting_bytes < WAITING_BYTES_MAX || state.failure.is_some())
@@ -88,17 +94,32 @@ impl Stream {
 
 fn work(mut file: File, to_write: &Receiver<Vec<u8>>, state: &Mutex<State>, wake: &Wake) {
     for octets in to_write {
-        let written = file.write_all(&octets);
+        let (written, failure) = write_all(&mut file, &octets);
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         state.waiting_bytes -= octets.len() as u64;
-        let failed = written.is_err();
-        state.failure = written.err();
+        state.written_bytes += written as u64;
+        let failed = failure.is_some();
+        state.failure = failure;
         drop(state);
         wake();
         if failed {
             return;
         }
     }
+}
+
+/// Writes as far as possible; how far that is, and why no further.
+fn write_all(file: &mut File, octets: &[u8]) -> (usize, Option<io::Error>) {
+    let mut written = 0;
+    while written < octets.len() {
+        match file.write(&octets[written..]) {
+            Ok(0) => return (written, Some(io::ErrorKind::WriteZero.into())),
+            Ok(len) => written += len,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (written, Some(error)),
+        }
+    }
+    (written, None)
 }
 
 #[cfg(test)]
