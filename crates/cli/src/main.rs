@@ -12,6 +12,7 @@ mod outlet;
 mod qr;
 mod rate;
 mod service;
+mod stdout_at_start;
 
 use std::process::ExitCode;
 
