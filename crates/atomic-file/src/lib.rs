@@ -10,6 +10,7 @@
 //! ```
 
 mod error;
+mod standing;
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -22,9 +23,8 @@ use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 pub use error::{Error, Result};
+pub use standing::Standing;
 
-/// What a plain file gets: the process's umask applies.
-const MODE: u32 = 0o666;
 const PRIVATE_MODE: u32 = 0o600;
 const BUFFER_BYTES: usize = 1 << 16;
 /// Where a file without a name gets one. A bare chroot has none of it.
@@ -47,7 +47,8 @@ enum Backing {
 }
 
 impl AtomicFile {
-    /// Starts a file that will stand at `path`, where another one may stand until then.
+    /// Starts a file that will stand at `path`, where another one may stand until then, whose mode and, where the process may, owner it
+    /// gets from the start.
     ///
     /// # Errors
     /// If `path` is a folder, or its folder does not exist or cannot be written to.
@@ -70,11 +71,13 @@ impl AtomicFile {
         &self.path
     }
 
-    fn create_as(path: &Path, open: fn(&Path) -> io::Result<Backing>) -> Result<Self> {
+    fn create_as(path: &Path, open: fn(&Path, u32) -> io::Result<Backing>) -> Result<Self> {
         if path.is_dir() {
             return Err(Error::at(path)(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")));
         }
-        let backing = open(folder_of(path)).map_err(Error::at(path))?;
+        let standing = Standing::at(path);
+        let backing = open(folder_of(path), standing.mode_at_first()).map_err(Error::at(path))?;
+        standing.pass_to(backing.file());
         Ok(Self { writer: BufWriter::with_capacity(BUFFER_BYTES, backing), path: path.into() })
     }
 
@@ -90,27 +93,34 @@ impl AtomicFile {
 }
 
 impl Backing {
-    fn open(folder: &Path) -> io::Result<Self> {
+    fn open(folder: &Path, mode: u32) -> io::Result<Self> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        match rustix::fs::open(folder, flags, Mode::from_raw_mode(MODE)) {
+        match rustix::fs::open(folder, flags, Mode::from_raw_mode(mode)) {
             Ok(file) if Path::new(DESCRIPTORS).exists() => Ok(Self::Nameless(file.into())),
-            Ok(_) => Self::open_named(folder),
+            Ok(_) => Self::open_named(folder, mode),
             // What says that there are no files without a name here says nothing about others.
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Self::open_named(folder),
-            Err(errno) => Self::open_named(folder).map_err(|_| errno.into()),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Self::open_named(folder, mode),
+            Err(errno) => Self::open_named(folder, mode).map_err(|_| errno.into()),
         }
     }
 
-    fn open_named(folder: &Path) -> io::Result<Self> {
-        builder().tempfile_in(folder).map(Self::Named).map_err(|error| bare(&error))
+    fn open_named(folder: &Path, mode: u32) -> io::Result<Self> {
+        builder()
+            .permissions(Permissions::from_mode(mode))
+            .tempfile_in(folder)
+            .map(Self::Named)
+            .map_err(|error| bare(&error))
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Self::Nameless(file) => file,
+            Self::Named(file) => file.as_file(),
+        }
     }
 
     fn keep_private(&self) -> io::Result<()> {
-        let file = match self {
-            Self::Nameless(file) => file,
-            Self::Named(file) => file.as_file(),
-        };
-        file.set_permissions(Permissions::from_mode(PRIVATE_MODE))
+        self.file().set_permissions(Permissions::from_mode(PRIVATE_MODE))
     }
 
     fn place(self, path: &Path) -> io::Result<()> {
@@ -153,7 +163,7 @@ fn folder_of(path: &Path) -> &Path {
 
 fn builder() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".anabranch-").permissions(Permissions::from_mode(MODE));
+    builder.prefix(".anabranch-");
     builder
 }
 
@@ -213,17 +223,17 @@ pub fn rehearse(folder: &Path) -> Result<()> {
         let problem = format!("{} is no folder", there.display());
         return Err(Error::at(folder)(io::Error::new(io::ErrorKind::NotADirectory, problem)));
     }
-    Backing::open(there).map(drop).map_err(Error::at(folder))
+    Backing::open(there, PRIVATE_MODE).map(drop).map_err(Error::at(folder))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt as _, chown, symlink};
 
     use super::*;
 
     /// Both kinds of file, whatever the file system of the test knows.
-    const KINDS: [fn(&Path) -> io::Result<Backing>; 2] = [Backing::open, Backing::open_named];
+    const KINDS: [fn(&Path, u32) -> io::Result<Backing>; 2] = [Backing::open, Backing::open_named];
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
@@ -266,6 +276,26 @@ mod tests {
         for open in KINDS {
             AtomicFile::create_as(&folder.path().join("out"), open).unwrap().commit().unwrap();
             assert_eq!(mode("out"), mode("plain"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_passes_its_mode_and_owner_on_before_there_is_content() {
+        const NOBODY: u32 = 65534;
+        for (open, mode) in KINDS.into_iter().zip([0o600, 0o751]) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("out");
+            fs::write(&path, b"old").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            // Only root may.
+            let owner =
+                chown(&path, Some(NOBODY), Some(NOBODY)).map_or(fs::metadata(&path).unwrap().uid(), |()| NOBODY);
+            let is_as_before = |found: fs::Metadata| (found.mode() & 0o7777, found.uid()) == (mode, owner);
+            let file = AtomicFile::create_as(&path, open).unwrap();
+            assert!(is_as_before(file.writer.get_ref().file().metadata().unwrap()));
+            file.commit().unwrap();
+            assert!(is_as_before(fs::metadata(&path).unwrap()));
+            assert_eq!(fs::read(&path).unwrap(), b"");
         }
     }
 

@@ -10,6 +10,7 @@ use std::io::{self, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use atomic_file::Standing;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::{Error, Result};
@@ -21,6 +22,8 @@ pub struct PartialFile {
     path: PathBuf,
     part: PathBuf,
     version: PathBuf,
+    /// Of the file that is to be replaced.
+    standing: Standing,
     /// The last octet that is there comes again: then there is always something to ask for.
     resume_at: u64,
     validator: Option<String>,
@@ -45,8 +48,9 @@ impl PartialFile {
         let (part, version) = (beside(path, ".part"), beside(path, ".part.version"));
         // Of a part that is not there nobody has heard.
         let known = if fs::symlink_metadata(&part).is_ok() { part.as_path() } else { path };
+        let standing = Standing::at(path);
         let file = loop {
-            let file = open_own(&part).map_err(Error::file(known))?;
+            let file = open_own(&part, standing.writable().mode_at_first()).map_err(Error::file(known))?;
             rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| Error::File {
                 path: part.clone(),
                 message: "another download is writing it: wait for its end".into(),
@@ -60,13 +64,15 @@ impl PartialFile {
         if len > 0 && fs::symlink_metadata(&version).is_err() {
             return Err(not_ours(part, &version));
         }
+        // It is opened again when it is gone on with.
+        standing.writable().pass_to(&file);
         let known = fs::read_to_string(&version).unwrap_or_default();
         let mut lines = known.lines();
         let is_of_url = lines.next() == Some(url);
         let named = lines.next().filter(|validator| !validator.is_empty() && len > 0);
         let (is_named, validator) = (named.is_some(), named.filter(|_| is_of_url).map(str::to_owned));
         let resume_at = len.saturating_sub(1);
-        Ok(Self { file, path: path.into(), part, version, resume_at, validator, url: url.into(), is_named })
+        Ok(Self { file, path: path.into(), part, version, standing, resume_at, validator, url: url.into(), is_named })
     }
 
     /// Where it is until it is complete.
@@ -104,6 +110,7 @@ impl PartialFile {
     /// # Errors
     /// If the disk is full or the folder has changed.
     pub fn commit(self) -> Result<()> {
+        self.standing.pass_to(&self.file);
         self.file.sync_data().map_err(Error::file(&self.part))?;
         fs::rename(&self.part, &self.path).map_err(Error::file(&self.path))?;
         let _ = fs::remove_file(&self.version);
@@ -142,9 +149,9 @@ fn not_ours(part: PathBuf, version: &Path) -> Error {
 }
 
 /// A link that somebody else has put there, in a folder that all may write to, is not followed.
-fn open_own(path: &Path) -> io::Result<File> {
+fn open_own(path: &Path, mode: u32) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o666))?.into())
+    Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(mode))?.into())
 }
 
 /// Another download may have ended between the opening and the lock, and have given the file its name.
@@ -162,6 +169,8 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     const URL: &str = "http://h/x";
@@ -193,6 +202,22 @@ mod tests {
         file.commit().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "hello");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_replaced_passes_its_mode_on() {
+        let folder = folder("mode");
+        let path = folder.join("out");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o440)).unwrap();
+        let mode = |name: &str| fs::metadata(folder.join(name)).unwrap().mode() & 0o777;
+        // The owner writes it, also when it is gone on with.
+        let mut file = PartialFile::open(&path, URL).unwrap();
+        assert_eq!(mode("out.part"), 0o640);
+        file.restart(None).unwrap();
+        file.commit().unwrap();
+        assert_eq!((mode("out"), fs::read(&path).unwrap().len()), (0o440, 0));
         fs::remove_dir_all(folder).unwrap();
     }
 
