@@ -233,13 +233,16 @@ impl<'a> Download<'a> {
     }
 
     fn begin(&mut self, head: &ResponseHead, rest: &[u8]) {
-        let another = "the file there is another one by now: what was kept of the old one is dropped";
+        let len = if let Body::Length(len) = head.body { Some(len) } else { None };
         let begun = match (head.status, head.content_range, self.sink.resumption()) {
-            (200, ..) => self.sink.restart(head.validator.as_deref()),
+            (200, ..) => self.sink.restart(head.validator.as_deref(), len),
             // It looks at no If-Range, and what it sends is of another version than what is here (RFC 9110 section 15.3.7.3).
             (206, _, Some((_, ours))) if head.validator.as_ref().is_some_and(|theirs| are_of_two(theirs, &ours)) => {
-                let _ = self.sink.restart(None);
-                return self.fail(another);
+                return self.drop_kept();
+            }
+            // Whatever its validator is: a version has one length.
+            (206, Some(range), Some(_)) if is_of_another_length(range, self.sink.whole_bytes()) => {
+                return self.drop_kept();
             }
             // What was kept must not grow by octets that belong nowhere.
             (206, Some(range), Some(_)) if range.reaches_end() && is_false(range, head.body) => {
@@ -255,8 +258,7 @@ impl<'a> Download<'a> {
             (206, ..) => return self.fail("the server sends another part than it was asked for"),
             (416, _, Some(_)) => {
                 // It looks at no If-Range and has less than we: what we have is of no use.
-                let _ = self.sink.restart(None);
-                return self.fail(another);
+                return self.drop_kept();
             }
             _ => {
                 let location = head.location.as_ref().map_or(String::new(), |to| format!(", it is now at {to}"));
@@ -271,10 +273,15 @@ impl<'a> Download<'a> {
             Body::Chunked => Remaining::Chunks(Chunked::default()),
             Body::UntilClose => Remaining::UntilClose,
         };
-        let len = if let Body::Length(len) = head.body { Some(len) } else { None };
         self.whole_bytes = self.promised_bytes.or(len);
         self.phase = Phase::Body(remaining);
         self.take_body(rest);
+    }
+
+    /// What was kept is of another version than what the server has.
+    fn drop_kept(&mut self) {
+        let _ = self.sink.restart(None, None);
+        self.fail("the file there is another one by now: what was kept of the old one is dropped");
     }
 
     fn take_body(&mut self, octets: &[u8]) {
@@ -464,6 +471,11 @@ impl App for Download<'_> {
             None => false,
         }
     }
+}
+
+/// Whether a part is of a whole that has not the octets which were told before.
+fn is_of_another_length(range: ContentRange, told: Option<u64>) -> bool {
+    range.complete_len.zip(told).is_some_and(|(theirs, ours)| theirs != ours)
 }
 
 /// Whether the length of a body is not that of the part which it is said to be.

@@ -274,6 +274,12 @@ fn parts_that_do_not_fit_are_not_joined() {
             "HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 18446744073709551615\r\n\r\n456789",
             "10 bytes",
         ),
+        // The same version cannot have another length.
+        (
+            "HTTP/1.1 206 P\r\nETag: \"v1\"\r\nContent-Range: bytes 4-11/12\r\nContent-Length: 8\r\n\r\n456789ab",
+            "another one by now",
+        ),
+        ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-4/5\r\nContent-Length: 1\r\n\r\n4", "another one by now"),
         ("HTTP/1.1 416 R\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n", "dropped"),
     ] {
         let folder = Folder::new("unfit");

@@ -1,7 +1,7 @@
 //! Files of which a part has arrived, and may be gone on with.
 //!
-//! The part is in `FILE.part`; beside it, `FILE.part.version` says what it is a part of: the URL, and the validator that the
-//! server gave the version, if it did. A part without it was not left by this program, and is not touched. Only the server can
+//! The part is in `FILE.part`; beside it, `FILE.part.version` says what it is a part of: the URL, the validator that the
+//! server gave the version, if it did, and its length, if that was told. A part without it was not left by this program, and is not touched. Only the server can
 //! tell whether that is still the version it has (If-Range, RFC 9110 section 13.1.5); if not, it sends the whole.
 
 use std::ffi::OsString;
@@ -27,6 +27,8 @@ pub struct PartialFile {
     /// The last octet that is there comes again: then there is always something to ask for.
     resume_at: u64,
     validator: Option<String>,
+    /// Octets of the whole version that is there, as far as the server has told.
+    whole_bytes: Option<u64>,
     url: String,
     /// The version of the part is one that can be asked for again, be it that of another URL.
     is_named: bool,
@@ -71,8 +73,9 @@ impl PartialFile {
         let is_of_url = lines.next() == Some(url);
         let named = lines.next().filter(|validator| !validator.is_empty() && len > 0);
         let (is_named, validator) = (named.is_some(), named.filter(|_| is_of_url).map(str::to_owned));
-        let resume_at = len.saturating_sub(1);
-        Ok(Self { file, path: path.into(), part, version, standing, resume_at, validator, url: url.into(), is_named })
+        let whole_bytes = lines.next().and_then(|len| len.parse().ok());
+        let (path, url, resume_at) = (path.into(), url.into(), len.saturating_sub(1));
+        Ok(Self { file, path, part, version, standing, resume_at, validator, whole_bytes, url, is_named })
     }
 
     /// Where it is until it is complete.
@@ -85,14 +88,21 @@ impl PartialFile {
         Some((self.resume_at, self.validator.clone()?))
     }
 
+    /// Octets of the whole version that is there, as far as the server has told.
+    pub fn whole_bytes(&self) -> Option<u64> {
+        self.whole_bytes
+    }
+
     /// Begins anew. The version is noted once nothing of another one is there; it marks the part as ours, so one without a validator is
     /// noted too.
-    pub fn restart(&mut self, validator: Option<&str>) -> Result<()> {
+    pub fn restart(&mut self, validator: Option<&str>, whole_bytes: Option<u64>) -> Result<()> {
         self.cut(0).map_err(Error::file(&self.part))?;
         let _ = fs::remove_file(&self.version);
         self.is_named = validator.is_some();
         let mut version = File::create_new(&self.version).map_err(Error::file(&self.version))?;
-        writeln!(version, "{}\n{}", self.url, validator.unwrap_or_default()).map_err(Error::file(&self.version))
+        let whole = whole_bytes.map_or(String::new(), |bytes| bytes.to_string());
+        writeln!(version, "{}\n{}\n{whole}", self.url, validator.unwrap_or_default())
+            .map_err(Error::file(&self.version))
     }
 
     /// Goes on.
@@ -184,7 +194,7 @@ mod tests {
     /// A download that got `octets` of a version and no further.
     fn interrupted(path: &Path, validator: Option<&str>, octets: &[u8]) -> Option<String> {
         let mut file = PartialFile::open(path, URL).unwrap();
-        file.restart(validator).unwrap();
+        file.restart(validator, None).unwrap();
         file.write_all(octets).unwrap();
         file.keep()
     }
@@ -215,7 +225,7 @@ mod tests {
         // The owner writes it, also when it is gone on with.
         let mut file = PartialFile::open(&path, URL).unwrap();
         assert_eq!(mode("out.part"), 0o640);
-        file.restart(None).unwrap();
+        file.restart(None, None).unwrap();
         file.commit().unwrap();
         assert_eq!((mode("out"), fs::read(&path).unwrap().len()), (0o440, 0));
         fs::remove_dir_all(folder).unwrap();
@@ -251,7 +261,7 @@ mod tests {
         let folder = folder("killed");
         let path = folder.join("out");
         let mut file = PartialFile::open(&path, URL).unwrap();
-        file.restart(None).unwrap();
+        file.restart(None, None).unwrap();
         file.write_all(b"hel").unwrap();
         drop(file);
         let file = PartialFile::open(&path, URL).unwrap();
@@ -292,7 +302,7 @@ mod tests {
         drop(first);
         // The version of a part that is begun anew is not that of the one before.
         let mut again = PartialFile::open(&path, URL).unwrap();
-        again.restart(Some("\"v2\"")).unwrap();
+        again.restart(Some("\"v2\""), None).unwrap();
         drop(again);
         assert_eq!(PartialFile::open(&path, URL).unwrap().resumption(), None, "nothing is there");
         fs::remove_dir_all(folder).unwrap();

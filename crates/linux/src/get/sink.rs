@@ -63,10 +63,18 @@ impl Sink {
         }
     }
 
-    /// The whole file comes, of the version that `validator` stands for.
-    pub fn restart(&mut self, validator: Option<&str>) -> Result<()> {
+    /// Octets of the whole version that is there, as far as the server has told.
+    pub fn whole_bytes(&self) -> Option<u64> {
         match self {
-            Self::Partial(file) => file.restart(validator),
+            Self::Partial(file) => file.whole_bytes(),
+            Self::Whole(_) | Self::Stream(_) => None,
+        }
+    }
+
+    /// The whole file comes, of the version that `validator` stands for, which has `whole_bytes`, if these are known.
+    pub fn restart(&mut self, validator: Option<&str>, whole_bytes: Option<u64>) -> Result<()> {
+        match self {
+            Self::Partial(file) => file.restart(validator, whole_bytes),
             Self::Whole(_) | Self::Stream(_) => Ok(()),
         }
     }
