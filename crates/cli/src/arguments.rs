@@ -306,7 +306,9 @@ pub struct Emulate {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     anabranch serve /srv/files\n  \
-    ip netns exec server anabranch serve . --port 8080 --via 10.1.0.3 --via 10.2.0.3")]
+    ip netns exec server anabranch serve . --port 8080 --via 10.1.0.3 --via 10.2.0.3\n\n\
+    A line on standard error says of each request how it was answered, once the client has acknowledged the answer or the connection\n\
+    has ended: how many octets of the file were sent, and if these are not all, why.")]
 pub struct Serve {
     /// The folder; nothing outside of it is reachable
     pub folder: PathBuf,

@@ -6,6 +6,9 @@ mod answer_tests;
 mod files;
 #[cfg(test)]
 mod idle_tests;
+mod ledger;
+#[cfg(test)]
+mod ledger_tests;
 mod listing;
 mod session;
 #[cfg(test)]
@@ -34,6 +37,9 @@ const SWEEP_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Looks at a connection before it is idle for too long.
 const SWEEPS_PER_IDLE: u64 = 4;
 
+/// How long a line about an answer may come after the peer has got all of it.
+const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Descriptors, since every download keeps a file open; as many as there may be clients of a proxy.
 const DESCRIPTORS: u64 = 20_000;
 
@@ -57,7 +63,7 @@ pub struct ServeOptions {
     pub ended: Option<Ended>,
 }
 
-/// Serves until `stop` is triggered. Lines for people, like where to look and what was asked for, go to `say`.
+/// Serves until `stop` is triggered. Lines for people, like where to look and what became of requests, go to `say`.
 ///
 /// # Errors
 /// If the process may not make a TUN device, if the folder cannot be read, or if an address is in use.
@@ -96,6 +102,9 @@ struct Server<'a> {
     sessions: BTreeMap<ConnectionId, Session>,
     /// Sessions that go on in the next turn of the loop.
     again: BTreeSet<ConnectionId>,
+    /// Sessions whose peers have not acknowledged all that was handed over.
+    unsettled: BTreeSet<ConnectionId>,
+    settle_at: Instant,
     idle_max: Duration,
     ended: Option<Ended>,
     sweep_at: Instant,
@@ -112,11 +121,14 @@ impl App for Server<'_> {
                 }
             }
             Event::Readable(id) | Event::Writable(id) | Event::PeerFinished(id) => self.advance(id, endpoint, now),
-            Event::Closed { connection, .. } => {
+            Event::Closed { connection, reason } => {
                 if let Some((ended, stats)) = self.ended.as_ref().zip(endpoint.stats(connection)) {
                     ended(&stats);
                 }
-                self.sessions.remove(&connection);
+                if let Some(mut session) = self.sessions.remove(&connection) {
+                    let why = format!("the connection was {reason}");
+                    session.close(endpoint.acked_bytes(connection), &why, self.say);
+                }
                 endpoint.release(connection);
             }
             _ => {}
@@ -127,12 +139,17 @@ impl App for Server<'_> {
         if !self.again.is_empty() {
             return Some(Instant::ZERO);
         }
-        (!self.sessions.is_empty()).then_some(self.sweep_at)
+        let settle_at = (!self.unsettled.is_empty()).then_some(self.settle_at);
+        let sweep_at = (!self.sessions.is_empty()).then_some(self.sweep_at);
+        settle_at.into_iter().chain(sweep_at).min()
     }
 
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for id in core::mem::take(&mut self.again) {
             self.advance(id, endpoint, now);
+        }
+        if now >= self.settle_at {
+            self.settle(endpoint, now);
         }
         if now >= self.sweep_at {
             self.sweep(endpoint, now);
@@ -140,7 +157,8 @@ impl App for Server<'_> {
     }
 
     fn handle_end(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        for id in self.sessions.keys() {
+        for (id, session) in &mut self.sessions {
+            session.close(endpoint.acked_bytes(*id), "the server was ended", self.say);
             let _ = endpoint.abort(*id, now);
         }
     }
@@ -148,8 +166,18 @@ impl App for Server<'_> {
 
 impl<'a> Server<'a> {
     fn new(folder: Folder, listeners: Vec<ListenerId>, idle_max: Duration, say: &'a mut dyn FnMut(&str)) -> Self {
-        let (sessions, again) = (BTreeMap::new(), BTreeSet::new());
-        Self { folder, listeners, sessions, again, idle_max, ended: None, sweep_at: Instant::ZERO, say }
+        Self {
+            folder,
+            listeners,
+            sessions: BTreeMap::new(),
+            again: BTreeSet::new(),
+            unsettled: BTreeSet::new(),
+            settle_at: Instant::ZERO,
+            idle_max,
+            ended: None,
+            sweep_at: Instant::ZERO,
+            say,
+        }
     }
 
     /// Ends connections that are idle for too long.
@@ -161,9 +189,26 @@ impl<'a> Server<'a> {
         }
     }
 
+    /// Tells of answers that have arrived since.
+    fn settle(&mut self, endpoint: &Endpoint, now: Instant) {
+        self.settle_at = now + SETTLE_INTERVAL;
+        self.unsettled.retain(|id| {
+            let Some(session) = self.sessions.get_mut(id) else { return false };
+            session.settle(endpoint.acked_bytes(*id), self.say);
+            session.is_unsettled()
+        });
+    }
+
     fn advance(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        let progress = session.advance(id, endpoint, &mut self.folder, self.say, now);
+        session.settle(endpoint.acked_bytes(id), self.say);
+        let progress = session.advance(id, endpoint, &mut self.folder, now);
+        if session.is_unsettled() {
+            if self.unsettled.is_empty() {
+                self.settle_at = now + SETTLE_INTERVAL;
+            }
+            self.unsettled.insert(id);
+        }
         carry_out(progress, id, &mut self.again, endpoint, now);
     }
 }

@@ -12,7 +12,7 @@ use crate::http::{Judgement, Method, Refusal, Request, Validators, decode_path};
 pub struct Answer {
     /// Status code.
     pub status: u16,
-    /// Octets of the body as the head promises them; `None` for a page that is made while it is sent.
+    /// Octets of the body of an answer to GET, as the head says; `None` for a page that is made while it is sent.
     pub len: Option<u64>,
     /// The head.
     pub head: String,
@@ -32,6 +32,18 @@ pub enum Body {
     File(File, u64, u64),
     /// A page, in chunks or as it is.
     Page(Box<Listing>, Framing),
+}
+
+impl Body {
+    /// Its octets; `None` for a page, which is made while it is sent.
+    pub fn len(&self) -> Option<u64> {
+        match self {
+            Self::None => Some(0),
+            Self::Text(text) => Some(text.len() as u64),
+            Self::File(_, at, end) => Some(end - at),
+            Self::Page(..) => None,
+        }
+    }
 }
 
 /// How the end of a page is told.

@@ -11,11 +11,14 @@ use wire::Payload;
 
 use super::answer::{Answer, Body, Framing, answer, refusal};
 use super::files::Folder;
+use super::ledger::Ledger;
 use super::listing::Listing;
-use crate::http::{HEAD_BYTES_MAX, Refusal, Request, encode_path, parse_request};
+use crate::http::{HEAD_BYTES_MAX, Refusal, encode_path, parse_request};
 
 /// Octets read from a file at a time.
 const READ_BYTES: u64 = 256 * 1024;
+/// Octets that are shown of a request that is refused.
+const SHOWN_BYTES_MAX: usize = 100;
 
 /// Requests that have arrived, and the answer on its way.
 pub struct Session {
@@ -34,6 +37,10 @@ pub struct Session {
     /// When something last moved: the peer acknowledged octets of an answer, or began or ended a request. That octets
     /// fit into the send buffer says nothing, and that a request dribbles in is no reason to wait for its end.
     active_at: Instant,
+    /// What is still to be told of answers.
+    ledger: Ledger,
+    /// Why we ended the connection before its answers.
+    given_up: Option<String>,
 }
 
 enum Part {
@@ -76,7 +83,25 @@ impl Session {
             sent_bytes: 0,
             acked_bytes: 0,
             active_at: now,
+            ledger: Ledger::default(),
+            given_up: None,
         }
+    }
+
+    /// Tells of answers that the peer has, now that it has acknowledged `acked_bytes`.
+    pub fn settle(&mut self, acked_bytes: u64, say: &mut dyn FnMut(&str)) {
+        self.ledger.settle(acked_bytes, say);
+    }
+
+    /// Whether only the peer's acknowledgement of something is waited for, of which no event tells.
+    pub fn is_unsettled(&self) -> bool {
+        self.ledger.is_open() && !self.is_answering()
+    }
+
+    /// The connection is over: tells of answers that the peer has not, and why, if that is not ours to say.
+    pub fn close(&mut self, acked_bytes: u64, why: &str, say: &mut dyn FnMut(&str)) {
+        let why = self.given_up.as_deref().unwrap_or(why);
+        self.ledger.close(acked_bytes, why, say);
     }
 
     /// Looked at now and then: whether it is still worth waiting for a peer that has acknowledged `acked_bytes` so far.
@@ -90,11 +115,12 @@ impl Session {
         }
         if self.closing || self.is_answering() || self.acked_bytes < self.sent_bytes {
             // The peer takes nothing, or is gone: an orderly end would wait for it.
+            self.given_up = Some(format!("nothing moved for {idle_max}"));
             return Progress::Fails;
         }
         self.active_at = now;
         if !self.inbox.is_empty() {
-            self.enqueue(refusal(Refusal { status: 408, reason: "the request did not arrive in time" }));
+            self.refuse(Refusal { status: 408, reason: "the request did not arrive in time" });
             return Progress::Again;
         }
         self.end()
@@ -115,7 +141,6 @@ impl Session {
         id: ConnectionId,
         endpoint: &mut Endpoint,
         folder: &mut Folder,
-        say: &mut dyn FnMut(&str),
         now: Instant,
     ) -> Progress {
         loop {
@@ -133,14 +158,15 @@ impl Session {
                 Ok(Some((request, len))) => {
                     self.inbox.drain(..len);
                     self.active_at = now;
-                    self.answer(&request, folder, say);
+                    let answer = answer(&request, folder);
+                    self.enqueue(answer, &format!("{} {}", request.method.name(), shown(&request.target)));
                 }
                 Ok(None) => match self.receive(id, endpoint, now) {
                     Ok(true) => {}
                     Ok(false) => return Progress::Goes,
                     Err(()) => return Progress::Fails,
                 },
-                Err(refused) => self.enqueue(refusal(refused)),
+                Err(refused) => self.refuse(refused),
             }
         }
     }
@@ -169,7 +195,10 @@ impl Session {
         if !self.send_outbox(id, endpoint, now)? {
             return Ok(Sent::Full);
         }
-        let Some((mut listing, framing)) = self.page.take() else { return Ok(Sent::All) };
+        let Some((mut listing, framing)) = self.page.take() else {
+            self.ledger.end(self.sent_bytes);
+            return Ok(Sent::All);
+        };
         let slice = listing.slice();
         let last = listing.is_done();
         if !last {
@@ -189,7 +218,13 @@ impl Session {
     /// Sends from the outbox; true once it is empty.
     fn send_outbox(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) -> Result<bool, ()> {
         while let Some(part) = self.outbox.front_mut() {
-            let octets = part.next().map_err(|_| ())?;
+            let octets = match part.next() {
+                Ok(octets) => octets,
+                Err(error) => {
+                    self.given_up = Some(error.to_string());
+                    return Err(());
+                }
+            };
             let taken = endpoint.send(id, Payload::from(octets), now).map_err(|_| ())?;
             if taken == 0 {
                 return Ok(false);
@@ -202,14 +237,15 @@ impl Session {
         Ok(true)
     }
 
-    fn answer(&mut self, request: &Request, folder: &Folder, say: &mut dyn FnMut(&str)) {
-        let answer = answer(request, folder);
-        let len = answer.len.map_or("page".into(), |len| format!("{len} B"));
-        say(&format!("{} {} {} ({len})", answer.status, request.method.name(), shown(&request.target)));
-        self.enqueue(answer);
+    fn refuse(&mut self, refused: Refusal) {
+        let asked = first_line(&self.inbox);
+        self.enqueue(refusal(refused), &asked);
     }
 
-    fn enqueue(&mut self, answer: Answer) {
+    /// Answers what was `asked`; nothing else is on its way.
+    fn enqueue(&mut self, answer: Answer, asked: &str) {
+        let body_at = self.sent_bytes + answer.head.len() as u64;
+        self.ledger.begin(format!("{} {asked}", answer.status), body_at, answer.body.len().map(|len| body_at + len));
         self.ending |= answer.last;
         self.outbox.push_back(Part::Octets(answer.head.into()));
         match answer.body {
@@ -231,7 +267,7 @@ impl Part {
                 let len = file.read_at(&mut octets, *at)?;
                 if len == 0 {
                     // It has shrunk since its length was promised: only an abort tells the peer.
-                    return Err(std::io::ErrorKind::UnexpectedEof.into());
+                    return Err(std::io::Error::other("the file has become shorter"));
                 }
                 octets.truncate(len);
                 Ok(octets.into())
@@ -260,6 +296,15 @@ fn shown(target: &str) -> String {
         .chars()
         .map(|c| if c.is_ascii_graphic() { c.to_string() } else { encode_path(c.to_string().as_bytes()) })
         .collect()
+}
+
+/// The first line of what is no request, without the version, as far as it is of use to people.
+fn first_line(octets: &[u8]) -> String {
+    let octets = octets.trim_ascii_start();
+    let line = octets.split(|octet| matches!(octet, b'\r' | b'\n')).next().unwrap_or_default();
+    let end = line.len().min(SHOWN_BYTES_MAX);
+    let words = String::from_utf8_lossy(&line[..end]).split(' ').take(2).map(shown).collect::<Vec<_>>().join(" ");
+    if end < line.len() { format!("{words}...") } else { words }
 }
 
 /// Octets as a chunk (RFC 9112 section 7.1).

@@ -71,6 +71,18 @@ impl<'a> World<'a> {
         self.settle();
     }
 
+    /// The client goes away without a farewell to its application.
+    pub fn abort(&mut self) {
+        self.pair.client.abort(self.connection, self.pair.now).unwrap();
+        self.settle();
+    }
+
+    /// Ctrl-C at the server.
+    pub fn end(&mut self) {
+        self.application.handle_end(&mut self.pair.server, self.pair.now);
+        self.settle();
+    }
+
     /// Reads what has arrived, at most `max` octets of it.
     pub fn read(&mut self, max: usize) {
         let end = self.received.len() + max;
