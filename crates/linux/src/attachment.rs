@@ -141,7 +141,7 @@ fn check(via: &[IpAddr]) -> Result<()> {
 }
 
 /// Whether the kernel has the address: only then can a socket be bound to it.
-fn is_own(address: IpAddr) -> bool {
+pub(crate) fn is_own(address: IpAddr) -> bool {
     let family = if address.is_ipv4() { "ipv4" } else { "ipv6" };
     let binds_any = fs::read_to_string(format!("/proc/sys/net/{family}/ip_nonlocal_bind"));
     UdpSocket::bind((address, 0)).is_ok() && !binds_any.is_ok_and(|value| value.trim() == "1")

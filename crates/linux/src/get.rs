@@ -18,7 +18,7 @@ use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, ConnectionStats};
 use units::{Duration, Instant};
 
-use crate::attachment::{Attachment, MTU, forwards};
+use crate::attachment::{Attachment, MTU, forwards, is_own};
 use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
 use crate::engine_options::EngineOptions;
 use crate::http::Url;
@@ -75,7 +75,9 @@ pub struct GetReport {
 /// the connection breaks, or the file is not as long as promised; if it cannot be written. Nothing is left behind then,
 /// unless it is to be resumed.
 pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress)) -> Result<GetReport> {
-    let remotes = resolve(&options.url)?;
+    // Without uplinks the kernel is the engine's router, and answers for its own addresses.
+    let leads_back = |ip| !options.interfaces.is_empty() && is_own(ip);
+    let remotes = resolve(&options.url, &leads_back)?;
     let mut config = ConnectionConfig {
         mtu: MTU,
         offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
@@ -139,16 +141,23 @@ fn no_way(remote: IpAddr, over_uplinks: bool) -> Error {
     })
 }
 
-/// The addresses of a URL's host, by the resolver of this host.
-fn resolve(url: &Url) -> Result<Vec<SocketAddr>> {
+/// The addresses of a URL's host, by the resolver of this host. Those that `leads_back` is true of are this host's, where no uplink leads.
+fn resolve(url: &Url, leads_back: &dyn Fn(IpAddr) -> bool) -> Result<Vec<SocketAddr>> {
     let host = url.host();
     let found = (host.as_str(), url.port()).to_socket_addrs().map_err(|error| {
         Error::Peer(format!("cannot find the address of {host} ({error}): check the name, or write an IP address"))
     })?;
-    let remotes: Vec<SocketAddr> = found.collect();
-    let reachable: Vec<SocketAddr> = remotes.iter().copied().filter(|remote| why_not(remote.ip()).is_none()).collect();
+    // An IPv4 address that is written as one of IPv6 (::ffff:10.1.0.1) is one of IPv4 on the network.
+    let remotes: Vec<SocketAddr> = found.map(|remote| (remote.ip().to_canonical(), remote.port()).into()).collect();
+    let why_not = |remote: &SocketAddr| match why_not(remote.ip()) {
+        None if leads_back(remote.ip()) => {
+            Some("is an address of this host itself, where no uplink leads: leave out --interface")
+        }
+        why => why,
+    };
+    let reachable: Vec<SocketAddr> = remotes.iter().copied().filter(|remote| why_not(remote).is_none()).collect();
     match remotes.first().filter(|_| reachable.is_empty()) {
-        Some(first) => Err(Error::Usage(format!("{} {}", first.ip(), why_not(first.ip()).unwrap_or_default()))),
+        Some(first) => Err(Error::Usage(format!("{} {}", first.ip(), why_not(first).unwrap_or_default()))),
         None if reachable.is_empty() => Err(Error::Peer(format!("{host} has no address"))),
         None => Ok(reachable),
     }
@@ -178,5 +187,28 @@ fn explain(error: Error, remotes: &[SocketAddr]) -> Error {
             ))
         }
         error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(url: &str) -> std::result::Result<Vec<SocketAddr>, String> {
+        let own: IpAddr = "10.1.0.2".parse().unwrap();
+        resolve(&url.parse().unwrap(), &|ip| ip == own).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_ipv4_address_in_the_look_of_ipv6_is_one_of_ipv4() {
+        assert_eq!(resolved("http://[::ffff:10.1.0.1]:8000/x"), Ok(vec!["10.1.0.1:8000".parse().unwrap()]));
+        assert!(resolved("http://[::ffff:127.0.0.1]/x").unwrap_err().contains("127.0.0.1 is a loopback address"));
+    }
+
+    #[test]
+    fn where_no_uplink_leads_is_said_at_once() {
+        for url in ["http://10.1.0.2/x", "http://[::ffff:10.1.0.2]/x"] {
+            assert!(resolved(url).unwrap_err().starts_with("10.1.0.2 is an address of this host itself"));
+        }
     }
 }
