@@ -97,7 +97,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
         return Err(no_way(remotes[0].ip(), uplinks.is_some()));
     }
     if let Some(own) = remotes.iter().find(|remote| addresses.contains(&remote.ip())) {
-        return Err(Error::Usage(format!("{} is an address of our own: name another one with --via", own.ip())));
+        return Err(engines_own(own.ip(), !options.via.is_empty()));
     }
     let mut driver = Driver::new(tun, MTU)?;
     driver.set_tap(options.engine.tap.clone());
@@ -129,6 +129,15 @@ fn attach(options: &GetOptions, stop: &Stop) -> Result<(Attachment, Option<Uplin
     }
     let (attachment, uplinks) = Uplinks::open(&options.interfaces, stop)?;
     Ok((attachment, Some(uplinks)))
+}
+
+/// The URL's address is the engine's.
+fn engines_own(remote: IpAddr, is_via: bool) -> Error {
+    Error::Usage(if is_via {
+        format!("{remote} is an address of our own: name another one with --via")
+    } else {
+        format!("{remote} is an address of this download's own engine, where nobody serves: write that of the server")
+    })
 }
 
 /// The engine has no address of the family of `remote`.
@@ -203,6 +212,13 @@ mod tests {
     fn an_ipv4_address_in_the_look_of_ipv6_is_one_of_ipv4() {
         assert_eq!(resolved("http://[::ffff:10.1.0.1]:8000/x"), Ok(vec!["10.1.0.1:8000".parse().unwrap()]));
         assert!(resolved("http://[::ffff:127.0.0.1]/x").unwrap_err().contains("127.0.0.1 is a loopback address"));
+    }
+
+    #[test]
+    fn the_remedy_for_an_address_of_the_engine_is_one_that_can_be_had() {
+        let own = "10.99.0.2".parse().unwrap();
+        assert!(engines_own(own, true).to_string().ends_with("name another one with --via"));
+        assert!(!engines_own(own, false).to_string().contains("--via"));
     }
 
     #[test]
