@@ -4,6 +4,8 @@ use core::fmt;
 
 /// Names further apart than this are no slip of the keyboard.
 const SIMILARITY_MIN: f64 = 0.6;
+/// A name that is part of another one is that in short, unless it has fewer characters than this.
+const SHORT_MIN: usize = 3;
 
 /// A name that no policy has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,11 +19,18 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    /// The known name that was probably meant.
+    /// The known name that was probably meant: one that the name is part of, else one that is written much like it.
     pub fn nearest(&self) -> Option<&'static str> {
-        let similarity = |known: &str| strsim::normalized_damerau_levenshtein(&self.name.to_lowercase(), known);
-        let nearest = self.known.iter().copied().max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
-        (similarity(nearest) >= SIMILARITY_MIN).then_some(nearest)
+        let name = self.name.to_lowercase();
+        let similarity = |known: &str| strsim::normalized_damerau_levenshtein(&name, known);
+        let is_in = |known: &str| name.len() >= SHORT_MIN && known.contains(&name);
+        let is_like = |known: &str| is_in(known) || similarity(known) >= SIMILARITY_MIN;
+        let rank = |known: &str| (is_in(known), similarity(known));
+        let by_rank = |a: &&str, b: &&str| {
+            let ((a_has, a_alike), (b_has, b_alike)) = (rank(a), rank(b));
+            a_has.cmp(&b_has).then(a_alike.total_cmp(&b_alike))
+        };
+        self.known.iter().copied().filter(|known| is_like(known)).max_by(by_rank)
     }
 }
 
@@ -50,5 +59,16 @@ mod tests {
         );
         assert_eq!(unknown("Round-Robin").nearest(), Some("round-robin"));
         assert_eq!(unknown("blest").nearest(), None);
+    }
+
+    #[test]
+    fn a_name_in_short_is_nearer_than_one_that_looks_like_it() {
+        let unknown =
+            |name: &str| UnknownName { kind: "controller", name: name.into(), known: vec!["newreno", "veno", "mveno"] };
+        assert_eq!(
+            ["reno", "Reno", "vego"].map(|name| unknown(name).nearest()),
+            [Some("newreno"), Some("newreno"), Some("veno")]
+        );
+        assert_eq!(unknown("n").nearest(), None);
     }
 }
