@@ -346,6 +346,10 @@ impl<'a> Download<'a> {
         match self.phase {
             Phase::Body(Remaining::UntilClose) => self.complete(),
             Phase::Closing => {}
+            Phase::Head(ref head) => {
+                let what = if head.is_empty() { "without an answer" } else { "within the head of its answer" };
+                self.fail(format!("the server ended the connection {what}"));
+            }
             _ => self.fail(self.broken_off("the server ended the connection")),
         }
     }

@@ -142,7 +142,8 @@ fn answers_that_only_inform_are_skipped() {
 fn what_is_no_answer_fails_in_a_line() {
     for (answer, why) in [
         ("SSH-2.0-OpenSSH_9\r\n".into(), "not HTTP"),
-        (String::new(), "ended the connection"),
+        (String::new(), "ended the connection without an answer"),
+        ("HTTP/1.1 200 OK\r\nContent-Le".into(), "ended the connection within the head of its answer"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello".into(), "5 of 9 bytes"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n".into(), "after 5 bytes"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n\r\n".into(), "malformed"),
