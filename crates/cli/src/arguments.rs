@@ -405,7 +405,7 @@ pub struct Join {
     #[arg(long, value_name = "GROUP")]
     pub control_group: Option<String>,
     /// Print what would be changed on this host, each step with its undo, and change nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub dry_run: bool,
     /// What a running one is told.
     #[command(subcommand)]
@@ -606,7 +606,7 @@ pub struct Get {
     #[arg(long = "interface", value_name = "NAME", conflicts_with = "via", value_parser = uplink)]
     pub interfaces: Vec<String>,
     /// With --interface: print what would be changed on this host, each step with its undo, and change nothing
-    #[arg(long, requires = "interfaces")]
+    #[arg(long, requires = "interfaces", conflicts_with = "json")]
     pub dry_run: bool,
     /// Print one JSON object with the statistics of the connection and its subflows instead of a line; times are in nanoseconds
     #[arg(long)]

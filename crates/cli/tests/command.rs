@@ -214,6 +214,11 @@ fn numbers_out_of_range_are_bad_input_by_name() {
 fn what_is_refused_is_said_in_words_that_help() {
     let tiny = contains("hardly a packet").and(contains("write 1kB at least"));
     anabranch(&["relay", "--share", "lo", "--volume", "0.5B/day", "--dry-run"]).code(2).stderr(tiny);
+    // Steps are for people.
+    for command in [&["get", "10.1.0.1/file", "--interface", "lo"][..], &["join", "--kernel"], &["join"]] {
+        let text = contains("'--dry-run' cannot be used with '--json'");
+        anabranch(&[command, &["--dry-run", "--json"]].concat()).code(2).stderr(text);
+    }
     // The usage of what excludes something else has that alone, as if no other option were left.
     let excluded = contains("'--kernel' cannot be used with '--target <RATE>'").and(contains("Usage").not());
     anabranch(&["join", "--kernel", "--target", "4M"]).code(2).stderr(excluded);
