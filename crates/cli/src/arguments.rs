@@ -608,7 +608,8 @@ pub struct Get {
     /// With --interface: print what would be changed on this host, each step with its undo, and change nothing
     #[arg(long, requires = "interfaces", conflicts_with = "json")]
     pub dry_run: bool,
-    /// Print one JSON object with the statistics of the connection and its subflows instead of a line; times are in nanoseconds
+    /// Print one JSON object with the statistics of the connection and its subflows instead of a line, on standard error if the file is on
+    /// standard output; times are in nanoseconds. If the download fails its one field is error, which says why
     #[arg(long)]
     pub json: bool,
     /// How the engine works.

@@ -13,19 +13,28 @@ pub enum Failure {
     Input(String),
     /// It was tried and failed: exit code 1.
     Failed(String),
+    /// It is said already, in another form, on standard error: this exit code alone.
+    Said(u8),
     /// Nobody reads our text any more, as with `anabranch run ... | head`: not worth a word. Whoever reads a download and goes away early
     /// has not got it, which is a failure.
     NobodyReads,
 }
 
 impl Failure {
+    /// The exit code, and what is to be said.
+    pub fn parts(&self) -> (u8, Option<&str>) {
+        match self {
+            Self::Input(message) => (2, Some(message)),
+            Self::Failed(message) => (1, Some(message)),
+            Self::Said(code) => (*code, None),
+            Self::NobodyReads => (0, None),
+        }
+    }
+
     /// Says why on standard error; gives the exit code.
     pub fn report(self) -> ExitCode {
-        let (code, message) = match self {
-            Self::Input(message) => (2, message),
-            Self::Failed(message) => (1, message),
-            Self::NobodyReads => return ExitCode::SUCCESS,
-        };
+        let (code, message) = self.parts();
+        let Some(message) = message else { return ExitCode::from(code) };
         // If standard error is closed as well there is nobody left to tell.
         let _ = crate::console::complain(&format!("error: {message}\n"));
         ExitCode::from(code)
@@ -72,7 +81,7 @@ impl From<linux::Error> for Failure {
             linux::Error::Kept { cause, kept } => match Self::from(*cause) {
                 Self::Input(message) => Self::Input(format!("{message}; {kept}")),
                 Self::Failed(message) => Self::Failed(format!("{message}; {kept}")),
-                failure @ Self::NobodyReads => failure,
+                failure => failure,
             },
             linux::Error::File { .. } | linux::Error::Usage(_) => Self::Input(error.to_string()),
             error => Self::Failed(error.to_string()),

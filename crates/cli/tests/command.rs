@@ -309,6 +309,29 @@ fn get_says_what_a_url_looks_like() {
 }
 
 #[test]
+fn get_says_in_json_why_it_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let get = |place: &str| {
+        let output = command(&["get", "http://127.0.0.1/file", "--json", "-o", place]).current_dir(&folder).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        output
+    };
+    let assert_is_one = |json: &[u8]| {
+        let object: serde_json::Value = serde_json::from_slice(json).unwrap();
+        assert!(object["error"].as_str().unwrap().starts_with("127.0.0.1 is a loopback address"), "{object}");
+    };
+    let to_file = get("file");
+    assert_is_one(&to_file.stdout);
+    assert!(to_file.stderr.starts_with(b"error: 127.0.0.1 is a loopback address"), "{to_file:?}");
+    for place in ["-", "/dev/stdout"] {
+        let to_stdout = get(place);
+        assert_is_one(&to_stdout.stderr);
+        assert!(to_stdout.stdout.is_empty(), "{to_stdout:?}");
+    }
+}
+
+#[test]
 fn get_writes_to_no_standard_output_that_is_closed() {
     let program = assert_cmd::cargo::cargo_bin!("anabranch");
     let mut shell = Command::new("sh");

@@ -7,6 +7,7 @@ use linux::get::{GetOptions, GetReport, Output, get as get_file};
 use linux::http::Url;
 use linux::stop::Stop;
 use linux::uplink::{self, Families};
+use serde::Serialize;
 
 use crate::arguments;
 use crate::commands::engine;
@@ -42,28 +43,43 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
     let output = options.output.clone();
     drop(options);
     let captured = tape.finish();
-    let report = report?;
+    let report = match report {
+        Err(error) if arguments.json => return Err(fail_json(error.into(), &output)),
+        report => report?,
+    };
     captured?;
     if arguments.json {
         return tell_json(&report, &output);
     }
-    match &output {
-        Output::File(path) if path.is_file() => console::print(&describe(&report, &path.display().to_string()))?,
-        // Standard output may hold the file.
-        Output::File(path) => console::complain(&describe(&report, &path.display().to_string()))?,
-        Output::Stdout => console::complain(&describe(&report, "standard output"))?,
-    }
-    Ok(())
+    let place = match &output {
+        Output::File(path) => path.display().to_string(),
+        Output::Stdout => "standard output".into(),
+    };
+    tell(&describe(&report, &place), &output)
 }
 
-fn tell_json(report: &GetReport, output: &Output) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(report).map_err(|error| Failure::Failed(error.to_string()))?;
-    // Standard output may hold the file.
-    match output {
-        Output::File(path) if path.is_file() => console::print(&format!("{text}\n"))?,
-        _ => console::complain(&format!("{text}\n"))?,
+/// Whoever reads JSON hears of a failure in it. Where that is on standard error, other text beside it would make it none.
+fn fail_json(failure: Failure, output: &Output) -> Failure {
+    let (code, why) = failure.parts();
+    match tell_json(&serde_json::json!({ "error": why }), output) {
+        Ok(()) if !leaves_stdout(output) => Failure::Said(code),
+        _ => failure,
     }
-    Ok(())
+}
+
+fn tell_json(report: &impl Serialize, output: &Output) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(report).map_err(|error| Failure::Failed(error.to_string()))?;
+    tell(&format!("{text}\n"), output)
+}
+
+fn tell(text: &str, output: &Output) -> Result<(), Failure> {
+    let told = if leaves_stdout(output) { console::print(text) } else { console::complain(text) };
+    Ok(told?)
+}
+
+/// Whether standard output cannot hold the file, as it does at /dev/stdout.
+fn leaves_stdout(output: &Output) -> bool {
+    matches!(output, Output::File(path) if path.is_file() || !path.exists())
 }
 
 /// The last part of the URL's path.
