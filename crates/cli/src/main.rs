@@ -12,7 +12,6 @@ mod outlet;
 mod qr;
 mod rate;
 mod service;
-mod stdout_at_start;
 
 use std::process::ExitCode;
 

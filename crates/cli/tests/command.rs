@@ -332,17 +332,6 @@ fn get_says_in_json_why_it_failed() {
 }
 
 #[test]
-fn get_writes_to_no_standard_output_that_is_closed() {
-    let program = assert_cmd::cargo::cargo_bin!("anabranch");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "exec \"$0\" get http://10.1.0.1/file -o - >&-"]).arg(program);
-    shell.assert().code(1).stderr(contains("error: the standard output is closed").and(contains("\n").count(1)));
-    // Somebody who wants nothing of it is somebody else.
-    let refused = anabranch(&["get", "http://127.0.0.1/file", "-o", "-"]).code(2);
-    refused.stderr(contains("is a loopback address"));
-}
-
-#[test]
 fn the_doctor_says_what_a_server_looks_like_and_what_an_interface_lacks() {
     anabranch(&["doctor", "http://10.1.0.1/"]).code(2).stderr(contains("write it like example.org"));
     anabranch(&["doctor", "--measure", "ftp://10.1.0.1/file"]).code(2).stderr(contains("http://"));

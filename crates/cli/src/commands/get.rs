@@ -13,7 +13,6 @@ use crate::arguments;
 use crate::commands::engine;
 use crate::console::{self, DownloadBar};
 use crate::failure::Failure;
-use crate::stdout_at_start;
 
 /// Downloads a file, whole or not at all.
 pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
@@ -24,12 +23,7 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
         )?);
     }
     let output = match arguments.output.as_deref() {
-        Some(path) if path == Path::new("-") => {
-            if stdout_at_start::was_closed() {
-                return Err(Failure::Failed("the standard output is closed: nobody would get the file".into()));
-            }
-            Output::Stdout
-        }
+        Some(path) if path == Path::new("-") => Output::Stdout,
         Some(path) => Output::File(path.to_owned()),
         None => Output::File(name_of(&url)?),
     };
