@@ -43,13 +43,17 @@ impl Proxy {
         let own = if stats.is_none() { endpoint.stats(connection) } else { None };
         let Some(stats) = stats.or(own.as_ref()).filter(|stats| stats.mptcp) else { return };
         let open = || stats.subflows.iter().filter(|subflow| subflow.closed_at.is_none());
-        let is_any_regular = open().any(|subflow| !subflow.backup && self.may_carry(subflow.local.ip()));
+        let carries = |ip| self.may_carry(ip) && !self.is_late(key, ip);
+        let is_any_regular = open().any(|subflow| !subflow.backup && carries(subflow.local.ip()));
         for subflow in open() {
-            if is_any_regular && subflow.received_bytes > 0 && self.is_late(key, subflow.local.ip()) {
-                self.vacate(connection, subflow.local.ip(), endpoint, now);
+            let backup = self.is_to_wait(key, subflow, is_any_regular, now);
+            if backup && !subflow.backup && subflow.received_bytes > 0 && self.is_late(key, subflow.local.ip()) {
+                // It stays what it is while nobody else carries.
+                if is_any_regular {
+                    self.vacate(connection, subflow.local.ip(), endpoint, now);
+                }
                 continue;
             }
-            let backup = self.is_to_wait(key, subflow, is_any_regular, now);
             let Some(server) = &mut self.sessions[key].server else { return };
             let is_news = backup != subflow.backup && server.told.note(subflow, backup, now);
             if is_news || server.bulk.is_heavy() && server.told.again(subflow, now) {
@@ -59,7 +63,7 @@ impl Proxy {
         }
     }
 
-    /// What is under way to a connection on an address's subflow is sent again at once on others. One that has brought nothing follows it.
+    /// What is under way to a connection on an address's subflow is sent again at once on others. A backup follows it.
     pub(super) fn vacate(&mut self, connection: ConnectionId, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
         // It fails only if the connection is over.
         let _ = endpoint.withdraw_address(connection, ip, now);
