@@ -13,8 +13,8 @@ const BACKUP_PERCENT: u64 = 80;
 /// How much is taken down in advance, or 1 % of the volume if that is less: a program that is killed has then counted too much rather
 /// than too little.
 const STEP_BYTES: u64 = 4_000_000;
-/// Periods that are remembered beside the one of now.
-const OTHERS_MAX: usize = 4;
+/// Days that are remembered, on which something was lent: more than the longest period has.
+const DAYS_MAX: usize = 64;
 /// Of the file.
 const VERSION: u32 = 1;
 
@@ -64,9 +64,21 @@ struct Entry {
     /// The same of all periods together, counted on whatever the date. A file from before this was told has none, nor have its periods.
     #[serde(default)]
     total: u64,
-    /// Other periods that this device has been in: a clock that was set may lead back there.
+    /// Days that this device has been in; a file from before they were told has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    days: Vec<Day>,
+    /// What such a file has instead: other periods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     others: Vec<Other>,
+}
+
+/// A day, and what had gone before it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Day {
+    date: Date,
+    /// Octets of all periods when it began: what lies above them has gone on this day or under a date that was set later.
+    before: u64,
 }
 
 /// What was used of another period's volume.
@@ -75,9 +87,21 @@ struct Entry {
 struct Other {
     since: Date,
     bytes: u64,
-    /// The sum of all periods when this one was left: what was used since then is what lies above it.
+    /// The sum of all periods when this one was left.
     #[serde(default)]
     total: u64,
+}
+
+impl Entry {
+    /// Its days; those of a file that has none are the first ones of its periods.
+    fn days(&self) -> Vec<Day> {
+        if !self.days.is_empty() {
+            return self.days.clone();
+        }
+        let day = |since: Date, bytes: u64, total: u64| Day { date: since, before: total.saturating_sub(bytes) };
+        let others = self.others.iter().map(|other| day(other.since, other.bytes, other.total));
+        others.chain([day(self.since, self.bytes, self.total.max(self.bytes))]).collect()
+    }
 }
 
 /// What was used of a limit.
@@ -89,8 +113,8 @@ pub struct Volume {
     bytes: u64,
     /// Octets of all periods.
     total: u64,
-    /// The latest comes last.
-    others: Vec<Other>,
+    /// The one of now comes last.
+    days: Vec<Day>,
     /// As the file says.
     written: Entry,
 }
@@ -102,7 +126,7 @@ impl Volume {
     /// If the file cannot be read or written, or is broken.
     pub fn open(limit: Limit, path: PathBuf, today: Date) -> Result<Self> {
         let since = limit.period.start(today);
-        let empty = Entry { version: VERSION, since, bytes: 0, total: 0, others: Vec::new() };
+        let empty = Entry { version: VERSION, since, bytes: 0, total: 0, days: Vec::new(), others: Vec::new() };
         let entry = match file::read(&path).map_err(Error::system(format!("read {}", path.display())))? {
             Some(octets) => serde_json::from_slice::<Entry>(&octets)
                 .ok()
@@ -110,8 +134,8 @@ impl Volume {
                 .ok_or_else(|| broken(&path))?,
             None => empty,
         };
-        let (since, bytes, total, others) = (entry.since, entry.bytes, entry.total, entry.others.clone());
-        let mut volume = Self { limit, path, since, bytes, total, others, written: entry };
+        let (since, bytes, total, days) = (entry.since, entry.bytes, entry.total.max(entry.bytes), entry.days());
+        let mut volume = Self { limit, path, since, bytes, total, days, written: entry };
         volume.roll(today);
         volume.write(0)?;
         Ok(volume)
@@ -124,31 +148,34 @@ impl Volume {
     pub fn count(&mut self, bytes: u64) -> Result<()> {
         self.bytes = self.bytes.saturating_add(bytes);
         self.total = self.total.saturating_add(bytes);
-        if self.bytes > self.written.bytes || self.written.since != self.since {
+        if self.total > self.written.total || self.written.days.last() != self.days.last() {
             self.write(STEP_BYTES.min(self.limit.bytes / 100))?;
         }
         Ok(())
     }
 
-    /// It is `today`: perhaps the volume begins anew.
+    /// It is `today`: perhaps the volume begins anew. What was used of it is what has gone since the first of its days that is known,
+    /// whatever limits there were meanwhile: one of a month goes on where it was after a while with one of a day.
     pub fn roll(&mut self, today: Date) {
-        let start = self.limit.period.start(today);
-        // A limit that begins on another day than before begins anew with the next period only.
-        if start == self.since || (start < self.since && self.since <= today) {
-            return;
-        }
+        let before = self.before(today);
+        self.days.retain(|day| day.date != today);
+        self.days.push(Day { date: today, before });
+        self.days.drain(..self.days.len().saturating_sub(DAYS_MAX));
+        self.since = self.limit.period.start(today);
+        let within = self.days.iter().filter(|day| (self.since..=today).contains(&day.date));
+        self.bytes = within.map(|day| self.total.saturating_sub(day.before)).max().unwrap_or(0);
+    }
+
+    /// What had gone before `today`.
+    fn before(&self, today: Date) -> u64 {
         // A clock that was wrong for a while, on a device without a battery for it or until the network has told the time, must not give
-        // the volume away twice, whichever way it was wrong: a period that it comes back to has used what it had when it was left, and what
-        // has gone since then under other dates. Those may be another period's, but none counts twice in one.
-        let known = self.others.iter().position(|other| other.since == start).map(|index| self.others.remove(index));
-        self.others.push(Other { since: self.since, bytes: self.bytes, total: self.total });
-        self.others.drain(..self.others.len().saturating_sub(OTHERS_MAX));
-        self.bytes = match known {
-            Some(known) => known.bytes.saturating_add(self.total.saturating_sub(known.total)),
-            None if start > self.since => 0,
-            None => self.bytes,
-        };
-        self.since = start;
+        // the volume away twice, whichever way it was wrong: a day that it comes back to began when it did the first time, and has used
+        // also what has gone since then under other dates. An earlier one that is new has used what the one has that it comes from.
+        if let Some(known) = self.days.iter().find(|day| day.date == today) {
+            return known.before;
+        }
+        let is_back = self.days.last().is_some_and(|last| today < last.date);
+        if is_back { self.total.saturating_sub(self.bytes) } else { self.total }
     }
 
     /// Writes down what is true, without any advance.
@@ -162,7 +189,8 @@ impl Volume {
     /// Writes down what is true, as if `ahead_bytes` more had gone.
     fn write(&mut self, ahead_bytes: u64) -> Result<()> {
         let (bytes, total) = (self.bytes.saturating_add(ahead_bytes), self.total.saturating_add(ahead_bytes));
-        let entry = Entry { version: VERSION, since: self.since, bytes, total, others: self.others.clone() };
+        let (since, days) = (self.since, self.days.clone());
+        let entry = Entry { version: VERSION, since, bytes, total, days, others: Vec::new() };
         let text = serde_json::to_string(&entry).expect("it has no keys but names of fields") + "\n";
         atomic_file::write_private(&self.path, text.as_bytes())?;
         self.written = entry;
@@ -305,6 +333,58 @@ mod tests {
         volume.count(10).unwrap();
         volume.roll(date(2026, 6, 1));
         assert_eq!(volume.used_bytes(), 110, "what has gone since may be its own");
+    }
+
+    #[test]
+    fn a_month_goes_on_after_a_while_with_another_period() {
+        let folder = tempfile::tempdir().unwrap();
+        let start = |period: Period, day: i8| {
+            let limit = Limit { bytes: 10_000, period };
+            Volume::open(limit, folder.path().join("volume.json"), date(2026, 11, day)).unwrap()
+        };
+        let from = |reset_day: i8| Period::Month { reset_day };
+        let lend = |mut volume: Volume, bytes: u64| {
+            volume.count(bytes).unwrap();
+            volume.settle().unwrap();
+        };
+        lend(start(from(1), 3), 5_000);
+        // More days than anybody remembers by their periods alone.
+        (17..=26).for_each(|day| lend(start(Period::Day, day), 100));
+        let today = start(Period::Day, 27);
+        assert_eq!(today.used_bytes(), 0);
+        lend(today, 70);
+        for (reset_day, used) in [(1, 6_070), (15, 1_070), (20, 770), (15, 1_070), (28, 6_070), (1, 6_070)] {
+            assert_eq!(start(from(reset_day), 27).used_bytes(), used, "from the {reset_day}th on");
+        }
+        assert_eq!(start(Period::Day, 27).used_bytes(), 70);
+    }
+
+    #[test]
+    fn a_file_with_periods_in_place_of_days_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"{"version":1,"since":"2026-11-27","bytes":0,"total":5281002,"others":[{"since":"2026-11-01","bytes":5281002,"total":5281002}]}"#;
+        std::fs::write(folder.path().join("volume.json"), text).unwrap();
+        assert_eq!(volume(&folder, date(2026, 11, 27)).used_bytes(), 5_281_002);
+        let text = std::fs::read_to_string(folder.path().join("volume.json")).unwrap();
+        assert!(!text.contains("others"), "{text}");
+        assert_eq!(volume(&folder, date(2026, 12, 1)).used_bytes(), 0);
+    }
+
+    #[test]
+    fn the_days_of_a_month_are_remembered_among_those_of_a_wrong_clock() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut volume = volume(&folder, date(2026, 5, 1));
+        for day in 1..=31 {
+            volume.roll(date(1970, 1, day));
+            volume.count(10).unwrap();
+            volume.roll(date(2026, 5, day));
+            volume.count(10).unwrap();
+        }
+        assert_eq!((volume.used_bytes(), volume.days.len()), (620, 62));
+        for year in 1971..2026 {
+            volume.roll(date(year, 1, 1));
+        }
+        assert_eq!(volume.days.len(), DAYS_MAX);
     }
 
     #[test]
