@@ -211,7 +211,9 @@ fn vpn(routes: &Value, links: &Value) -> Option<Vpn> {
     let interface = text(route, "dev")?;
     let link = list(links).find(|link| text(link, "ifname") == Some(interface))?;
     let kind = text(link.get("linkinfo")?, "info_kind")?;
-    TUNNELS.contains(&kind).then(|| Vpn { interface: interface.into(), kind: kind.into() })
+    // A link to a relay is an uplink like others, and the default route of a host that has no other.
+    let is_vpn = TUNNELS.contains(&kind) && !lent::is_device(link);
+    is_vpn.then(|| Vpn { interface: interface.into(), kind: kind.into() })
 }
 
 /// Who sets up an interface, by what it leaves in the folder of running programs.
@@ -282,7 +284,8 @@ mod tests {
     #[test]
     fn a_tunnel_counts_if_it_has_the_best_default_route() {
         let links = json!([{"ifname": "usb0"}, {"ifname": "wg0", "linkinfo": {"info_kind": "wireguard"}},
-            {"ifname": "veth", "linkinfo": {"info_kind": "veth"}}]);
+            {"ifname": "veth", "linkinfo": {"info_kind": "veth"}}, {"ifname": "via-zoe", "linkinfo": {"info_kind": "tun"}},
+            {"ifname": "via-x", "linkinfo": {"info_kind": "wireguard"}}]);
         let route = |dst: &str, dev: &str, metric: u64| json!({"dst": dst, "dev": dev, "metric": metric});
         let of = |routes: Value| vpn(&routes, &links).map(|vpn| vpn.interface);
         let wg0 = Some("wg0".to_owned());
@@ -290,6 +293,8 @@ mod tests {
         assert_eq!(of(json!([route("default", "usb0", 100), route("0.0.0.0/1", "wg0", 0)])), wg0);
         assert_eq!(of(json!([route("default", "usb0", 100), route("default", "wg0", 500)])), None);
         assert_eq!(of(json!([route("default", "veth", 0)])), None);
+        assert_eq!(of(json!([route("default", "via-zoe", 0)])), None, "a relay's");
+        assert_eq!(of(json!([route("default", "via-x", 0)])).as_deref(), Some("via-x"), "only called like a relay's");
         assert_eq!(of(json!({"dst": "default"})), None);
     }
 
