@@ -123,6 +123,9 @@ pub enum PairingError {
     /// The codes differ, or somebody in between has tried one.
     #[error("the code is wrong: each is good for one try, so take the new one that the relay shows")]
     WrongCode,
+    /// The peer has this end's own key.
+    #[error("that is this device: `anabranch relay --pair` and `anabranch join --pair` run on two of them")]
+    Itself,
     /// The peer does not keep to this.
     #[error("the other device breaks off or sends nonsense: start anew on both")]
     Broken,
@@ -242,6 +245,13 @@ impl<End> Pairing<End> {
         Ok(introduction(self.initiates, &self.identity, &key, PROLOGUE, self.seed))
     }
 
+    /// The key that the peer has shown.
+    fn remote(&self, handshake: &HandshakeState) -> Result<PublicKey, PairingError> {
+        let key = handshake.get_remote_static().and_then(|key| <[u8; KEY_BYTES]>::try_from(key).ok());
+        let key = key.map(PublicKey::new).ok_or(PairingError::Broken)?;
+        if key == self.identity.public() { Err(PairingError::Itself) } else { Ok(key) }
+    }
+
     fn write(&mut self, handshake: &mut HandshakeState, payload: &[u8]) -> Result<(), PairingError> {
         let mut message = [0; MESSAGE_BYTES_MAX];
         let len = handshake.write_message(payload, &mut message).map_err(|_| PairingError::Broken)?;
@@ -291,7 +301,7 @@ impl Pairing<Lender> {
             }
             Stage::Keys(mut handshake) => {
                 let len = handshake.read_message(message, &mut payload).map_err(|_| PairingError::Broken)?;
-                let key = remote(&handshake)?;
+                let key = self.remote(&handshake)?;
                 self.stage = Stage::Confirmation(Box::new(transport(*handshake)?));
                 Ok(Some(Destination { key, name: name(&payload[..len])? }))
             }
@@ -344,7 +354,7 @@ impl Pairing<Borrower> {
             Stage::Keys(mut handshake) => {
                 let mut payload = [0; MESSAGE_BYTES_MAX];
                 let len = handshake.read_message(message, &mut payload).map_err(|_| PairingError::WrongCode)?;
-                let key = remote(&handshake)?;
+                let key = self.remote(&handshake)?;
                 self.end.relay = Some((key, name(&payload[..len])?));
                 let own = self.end.name.as_str().as_bytes().to_vec();
                 self.write(&mut handshake, &own)?;
@@ -363,11 +373,6 @@ impl Pairing<Borrower> {
             Stage::Proof(_) | Stage::Over => Err(PairingError::Broken),
         }
     }
-}
-
-fn remote(handshake: &HandshakeState) -> Result<PublicKey, PairingError> {
-    let key = handshake.get_remote_static().and_then(|key| <[u8; KEY_BYTES]>::try_from(key).ok());
-    key.map(PublicKey::new).ok_or(PairingError::Broken)
 }
 
 fn transport(handshake: HandshakeState) -> Result<TransportState, PairingError> {

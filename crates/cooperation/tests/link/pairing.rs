@@ -70,6 +70,14 @@ fn a_wrong_code_is_one_try_and_shows_nothing() {
 }
 
 #[test]
+fn nobody_is_paired_with_itself() {
+    let (mut lends, _) = ends("042 117", "042 117");
+    let mut borrows = Pairing::destination(relay(), "laptop".parse().unwrap(), code("042 117"), [2; 32]);
+    let (at_relay, at_destination) = exchange(&mut lends, &mut borrows, 1000);
+    assert_eq!((at_relay, at_destination), (Ok(None), Err(PairingError::Itself)), "the code is still good");
+}
+
+#[test]
 fn who_only_listens_cannot_try_codes_afterwards() {
     // The octets of two runs with the same code have nothing in common but their heads.
     let octets = |seed: u8| Pairing::relay(relay(), lender(), code("042 117"), [seed; 32]).take_octets();
