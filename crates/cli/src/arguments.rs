@@ -329,6 +329,9 @@ pub struct Serve {
     pub engine: Engine,
 }
 
+/// What `join --pair` cannot be used with; nor can what it needs, for clap does not miss an option that another one excludes.
+const BESIDE_PAIR: [&str; 4] = ["interfaces", "relays", "kernel", "dry_run"];
+
 /// Arguments of `anabranch join`.
 #[derive(Args, Debug)]
 #[command(
@@ -359,13 +362,13 @@ pub struct Join {
     pub relays: Vec<RelayChoice>,
     /// Pair with a device on which `anabranch relay --pair` shows a code, and end; it is looked for on all networks of this one, unless
     /// its address is given, or the URI that its QR code holds: 192.168.43.1, fe80::1%wlan0, 'anabranch:pair?...'
-    #[arg(long, value_name = "ADDR|URI", value_parser = pair_target, num_args = 0..=1, conflicts_with_all = ["interfaces", "relays", "kernel", "dry_run"])]
+    #[arg(long, value_name = "ADDR|URI", value_parser = pair_target, num_args = 0..=1, conflicts_with_all = BESIDE_PAIR)]
     pub pair: Option<Option<PairTarget>>,
     /// With --pair: the code, with or without the space in it, instead of asking for it
-    #[arg(long, value_name = "CODE", requires = "pair", num_args = 1..=2)]
+    #[arg(long, value_name = "CODE", requires = "pair", conflicts_with_all = BESIDE_PAIR, num_args = 1..=2)]
     pub code: Vec<String>,
     /// With --pair: what the relay calls this device; by default its host name
-    #[arg(long, value_name = "NAME", requires = "pair", value_parser = device_name)]
+    #[arg(long, value_name = "NAME", requires = "pair", conflicts_with_all = BESIDE_PAIR, value_parser = device_name)]
     pub name: Option<Name>,
     /// Where this device's key is kept, and the keys of those that it is paired with
     #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
@@ -465,7 +468,7 @@ pub struct Relay {
     #[arg(long, conflicts_with = "dry_run")]
     pub pair: bool,
     /// With --pair: show a QR code beside the digits also where standard output is no terminal
-    #[arg(long, requires = "pair")]
+    #[arg(long, requires = "pair", conflicts_with = "dry_run")]
     pub qr: bool,
     /// What the others call this device; by default its host name
     #[arg(long, value_name = "NAME", value_parser = device_name)]
@@ -606,7 +609,7 @@ pub struct Get {
     #[arg(long = "interface", value_name = "NAME", conflicts_with = "via", value_parser = uplink)]
     pub interfaces: Vec<String>,
     /// With --interface: print what would be changed on this host, each step with its undo, and change nothing
-    #[arg(long, requires = "interfaces", conflicts_with = "json")]
+    #[arg(long, requires = "interfaces", conflicts_with_all = ["json", "via"])]
     pub dry_run: bool,
     /// Print one JSON object with the statistics of the connection and its subflows instead of a line, on standard error if the file is on
     /// standard output; times are in nanoseconds. If the download fails its one field is error, which says why

@@ -219,6 +219,17 @@ fn what_is_refused_is_said_in_words_that_help() {
         let text = contains("'--dry-run' cannot be used with '--json'");
         anabranch(&[command, &["--dry-run", "--json"]].concat()).code(2).stderr(text);
     }
+    // What is for pairing does nothing without it.
+    for (option, value) in [("--name", "x"), ("--code", "042117")] {
+        for other in [&["--dry-run"][..], &["--kernel"], &["--interface", "no-such-usb"], &["--relay", "anna"]] {
+            let text = contains(option).and(contains(format!("cannot be used with '{}", other[0])));
+            anabranch(&[&["join", option, value][..], other].concat()).code(2).stderr(text);
+        }
+    }
+    let via = contains("'--via <ADDR>' cannot be used with '--dry-run'");
+    anabranch(&["get", "10.1.0.1/file", "--via", "10.1.0.3", "--dry-run"]).code(2).stderr(via);
+    let squares = contains("'--qr' cannot be used with '--dry-run'");
+    anabranch(&["relay", "--share", "lo", "--qr", "--dry-run"]).code(2).stderr(squares);
     // The usage of what excludes something else has that alone, as if no other option were left.
     let excluded = contains("'--kernel' cannot be used with '--target <RATE>'").and(contains("Usage").not());
     anabranch(&["join", "--kernel", "--target", "4M"]).code(2).stderr(excluded);
