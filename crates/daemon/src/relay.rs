@@ -42,6 +42,7 @@ pub mod status;
 mod terms;
 mod volume;
 
+use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -51,6 +52,7 @@ use cooperation::link::{Answerer, Families, INNER_MTU, Name, PORT};
 use linux::clock::{Clock, Jumps, Times};
 use linux::driver::random_seed;
 use linux::stop::Stop;
+use linux::tun::Tun;
 use linux::uplink::{self, Change, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch};
 use linux::{Error, Result};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -134,7 +136,7 @@ pub fn relay(
     store.peers()?;
     let open_volume = |limit| Volume::open(limit, store.path("volume.json"), today());
     let volume = options.volume.map(open_volume).transpose()?;
-    let tun = uplink::open_lender(INNER_MTU)?;
+    let tun = open_device()?;
     let surroundings = Surroundings::look(core::slice::from_ref(&shared_uplink))?;
     let plan = uplink::lending_plan(&shared_uplink, INNER_MTU, PORT, &surroundings)?;
     plan.notes.iter().for_each(|note| warn!("{note}"));
@@ -200,10 +202,19 @@ fn runs_here() -> Result<bool> {
 /// # Errors
 /// If an interface is shared already.
 fn check_alone() -> Result<()> {
-    match runs_here()? {
-        true => Err(Error::Unready("a relay runs here already, and lends one interface: end it first".into())),
-        false => Ok(()),
-    }
+    if runs_here()? { Err(not_alone()) } else { Ok(()) }
+}
+
+fn not_alone() -> Error {
+    Error::Unready("a relay runs here already, and lends one interface: end it first".into())
+}
+
+/// Of two relays that begin in the same instant neither finds the other running, but only one gets the device.
+fn open_device() -> Result<Tun> {
+    uplink::open_lender(INNER_MTU).map_err(|error| match error {
+        Error::System { source, .. } if source.kind() == ErrorKind::ResourceBusy => not_alone(),
+        error => error,
+    })
 }
 
 /// The interface to share.
@@ -344,5 +355,29 @@ fn answer(request: Request, shared: &Mutex<Shared>) -> Answer {
         Request::SetTier { .. } | Request::SetPrice { .. } | Request::SetTarget { .. } | Request::SetAll { .. } => {
             Answer::Refused(format!("a relay has no uplinks to set: `anabranch join set` with --device, not {LENDER}"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linux::ability::{Needs, rehearse};
+    use linux::netns::Keeper as Namespaces;
+
+    use super::*;
+
+    #[test]
+    fn of_two_relays_at_once_one_is_told_of_the_other() {
+        if let Err(lacking) = rehearse(Needs { kernel_mptcp: false, programs: &[] }) {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "left out: {lacking} (CI leaves nothing out)");
+            eprintln!("left out: two relays at once: {lacking}");
+            return;
+        }
+        let mut namespaces = Namespaces::start().unwrap();
+        let host = namespaces.create(&format!("relay-{}-twice", std::process::id())).unwrap();
+        let said = host.run(|| {
+            let _first = open_device().unwrap();
+            open_device().map(drop).unwrap_err()
+        });
+        assert_eq!(said.unwrap().to_string(), not_alone().to_string());
     }
 }
