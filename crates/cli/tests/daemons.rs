@@ -9,6 +9,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use cooperation::channel::PublicKey;
+use cooperation::link::pairing::SLOTS_MAX;
+use daemon::store::Store;
 use linux::ability::{Needs, rehearse};
 use linux::netns::{Keeper, Namespace};
 use rustix::process::{Pid, Signal, kill_process};
@@ -190,6 +193,33 @@ fn what_programs_are_told_is_json_and_holds_no_secrets() {
         "{}",
         logs[0].1
     );
+}
+
+#[test]
+fn a_relay_with_as_many_devices_as_it_serves_pairs_one_of_them_again() {
+    let Some(bed) = Bed::new("full") else { return };
+    let store = |name: &str| Store::at(&bed.path(name));
+    let keys = (1..SLOTS_MAX).map(|number| PublicKey::new([number; 32]));
+    for key in keys.chain([store("laptop").identity().unwrap().public()]) {
+        store("anna").identity().unwrap();
+        store("anna").change_peers(|peers| peers.add_destination("old".parse().unwrap(), key)).unwrap();
+    }
+    let mut relay = bed.start(&bed.phone, "anna", &["relay", "--share", "wwan0", "--name", "anna", "--pair"]);
+    let code = code(&mut relay);
+    let pair = |name: &str, code: &str| {
+        bed.command(&bed.laptop, name, &["join", "--name", name, "--pair", PHONE, "--code", code]).output().unwrap()
+    };
+    let paired = pair("laptop", &code);
+    assert!(paired.status.success(), "{paired:?}");
+    let mut again = bed.start(&bed.phone, "anna", &["relay", "--pair"]);
+    let code = self::code(&mut again);
+    let refused = pair("new", &code);
+    assert!(!refused.status.success(), "{refused:?}");
+    assert_eq!(again.child.wait().unwrap().code(), Some(2));
+    relay.end();
+    assert!(bed.log("anna").contains("remove one (anabranch peers remove NAME)"), "{}", bed.log("anna"));
+    let names: Vec<_> = store("anna").peers().unwrap().destinations.into_iter().map(|device| device.name).collect();
+    assert!(names.len() == usize::from(SLOTS_MAX) && names.last().unwrap().as_str() == "laptop", "{names:?}");
 }
 
 #[test]

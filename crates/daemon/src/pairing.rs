@@ -55,10 +55,12 @@ const SEARCH_STEP: StdDuration = StdDuration::from_millis(250);
 /// what the device is called here; none: it was stopped.
 ///
 /// # Errors
-/// If nobody may listen, all slots are taken, nobody came while the code was good, or somebody guesses.
+/// If nobody may listen, all slots are taken and a device that is new has the code, nobody came while the code was good, or somebody guesses.
 pub fn offer(store: &Store, own: &Name, shared: &str, stop: &Stop, show: &dyn Fn(&Invitation)) -> Result<Option<Name>> {
     // Better now than when somebody has typed the code.
-    store.peers()?.free_slot()?;
+    if let Err(error) = store.peers()?.free_slot() {
+        warn!("{error}, or pair one of them again");
+    }
     let listener = listen()?;
     let _announcement = Announcement::of_pairing(own, Some(shared)).map_err(|error| warn!("{error}"));
     let addresses = uplink::reachable_addresses(shared)?.into_iter().map(ScopedAddress::from).collect();
