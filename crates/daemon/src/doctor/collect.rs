@@ -152,16 +152,21 @@ fn gateway_state(neighbours: &Value, gateway: IpAddr) -> GatewayState {
     }
 }
 
-/// Interfaces that could be uplinks: not the loopback, no ports of bridges, none of ours, nor links to relays.
+/// Interfaces that could be uplinks.
 fn interfaces() -> Vec<String> {
-    let links = json(program("ip").args(["-j", "-d", "link", "show"])).unwrap_or_default();
+    could_be_uplinks(&json(program("ip").args(["-j", "-d", "link", "show"])).unwrap_or_default())
+}
+
+/// Not the loopback, no ports of bridges, none of ours, nor links to relays.
+fn could_be_uplinks(links: &Value) -> Vec<String> {
+    let is_own = |name: &str| name == uplink::LENDER || uplink::plan::device_number(name).is_ok();
     let fit = |link: &&Value| {
         let flags = link.get("flags").and_then(Value::as_array);
         let is_loopback = flags.is_some_and(|flags| flags.iter().any(|flag| flag.as_str() == Some("LOOPBACK")));
-        let is_own = text(link, "ifname").is_some_and(|name| uplink::plan::device_number(name).is_ok());
+        let is_own = text(link, "ifname").is_some_and(is_own);
         !is_loopback && !is_own && !lent::is_device(link) && link.get("master").is_none()
     };
-    list(&links).filter(fit).filter_map(|link| text(link, "ifname")).map(str::to_owned).collect()
+    list(links).filter(fit).filter_map(|link| text(link, "ifname")).map(str::to_owned).collect()
 }
 
 fn kernel_mptcp() -> KernelMptcp {
@@ -279,6 +284,14 @@ mod tests {
         let names: Vec<_> = chains.iter().map(|chain| (chain.name.as_str(), chain.hook.as_str())).collect();
         assert_eq!(names, [("ip filter X", "forward"), ("inet filter X", "output")]);
         assert!(dropping_chains(&json!(7)).is_empty() && dropping_chains(&json!({"nftables": 3})).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_uplink_of_its_own_is_not_looked_at() {
+        let links = json!([{"ifname": "lo", "flags": ["LOOPBACK"]}, {"ifname": "usb0", "flags": []}, {"ifname": "eth0", "master": "br0"},
+            {"ifname": "anabranch0"}, {"ifname": "anabranch98"}, {"ifname": "via-zoe", "linkinfo": {"info_kind": "tun"}},
+            {"ifname": "anabranch-wifi"}]);
+        assert_eq!(could_be_uplinks(&links), ["usb0", "anabranch-wifi"]);
     }
 
     #[test]
