@@ -487,7 +487,7 @@ pub struct Relay {
     #[arg(long, value_name = "DAY", requires = "volume", value_parser = clap::value_parser!(i8).range(1..=31), allow_hyphen_values = true)]
     pub reset_day: Option<i8>,
     /// Lend nothing below so much charge, in percent, while no charger is plugged in; 0: never mind
-    #[arg(long, value_name = "PERCENT", default_value_t = 20, requires = "share", value_parser = clap::value_parser!(u8).range(0..=100), allow_hyphen_values = true)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, requires = "share", value_parser = percent, allow_hyphen_values = true)]
     pub battery: u8,
     /// Where this device's key is kept, the keys of those that it is paired with, and how much was lent
     #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
@@ -727,6 +727,11 @@ fn volume(text: &str) -> Result<Limit, String> {
         return Err(format!("{text} is hardly a packet: write 1kB at least, like 5GB/month"));
     }
     Ok(Limit { bytes, period })
+}
+
+fn percent(text: &str) -> Result<u8, String> {
+    let percent = text.parse().ok().filter(|percent| *percent <= 100);
+    percent.ok_or_else(|| "write a whole number from 0 to 100, of percent, like 20".into())
 }
 
 fn relay(text: &str) -> Result<RelayChoice, String> {

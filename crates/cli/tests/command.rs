@@ -214,6 +214,10 @@ fn numbers_out_of_range_are_bad_input_by_name() {
 fn what_is_refused_is_said_in_words_that_help() {
     let tiny = contains("hardly a packet").and(contains("write 1kB at least"));
     anabranch(&["relay", "--share", "lo", "--volume", "0.5B/day", "--dry-run"]).code(2).stderr(tiny);
+    for charge in ["50%", "20.5", "101", "-1"] {
+        let text = contains("--battery").and(contains("write a whole number from 0 to 100, of percent, like 20"));
+        anabranch(&["relay", "--share", "lo", "--battery", charge, "--dry-run"]).code(2).stderr(text);
+    }
     // Steps are for people.
     for command in [&["get", "10.1.0.1/file", "--interface", "lo"][..], &["join", "--kernel"], &["join"]] {
         let text = contains("'--dry-run' cannot be used with '--json'");
