@@ -376,8 +376,8 @@ pub struct Join {
     /// A bit rate that is enough: as few uplinks carry data as deliver it, the others wait as backups; by default all carry
     #[arg(long, value_name = "RATE", value_parser = target, allow_hyphen_values = true)]
     pub target: Option<Rate>,
-    /// What an octet over an uplink costs, in any unit, as a whole number: with --target the cheapest that deliver it carry; repeatable; by
-    /// default 0
+    /// What an octet over an uplink costs, in any unit, as a whole number: with --target the cheapest that deliver it carry; usb1=3, or
+    /// via-anna=3 for the relay that is called anna; repeatable; by default 0
     #[arg(long = "price", value_name = "NAME=PRICE", value_parser = priced, allow_hyphen_values = true)]
     pub prices: Vec<(String, u32)>,
     /// Leave data to the kernel's own Multipath TCP, and manage its paths: for programs under `mptcpize run` or with sockets of
@@ -442,7 +442,8 @@ pub enum JoinOrder {
 /// Arguments of `anabranch join set`.
 #[derive(Args, Debug)]
 pub struct Set {
-    /// Interfaces with the tiers that they get, prices of them, and target with a bit rate or all: usb1=backup price.usb1=3 target=4M
+    /// Interfaces with the tiers that they get, prices of them, and target with a bit rate or all: usb1=backup price.usb1=3 target=4M. The
+    /// interface of a relay that is called anna is via-anna, as `anabranch status` shows it
     #[arg(required = true, value_name = "NAME=VALUE", value_parser = change)]
     pub changes: Vec<Change>,
     /// Its device, if several run on this host: anabranch0

@@ -218,6 +218,10 @@ fn what_is_refused_is_said_in_words_that_help() {
         let text = contains("--battery").and(contains("write a whole number from 0 to 100, of percent, like 20"));
         anabranch(&["relay", "--share", "lo", "--battery", charge, "--dry-run"]).code(2).stderr(text);
     }
+    // A relay's name alone is none of an uplink.
+    for command in [&["join", "--help"][..], &["join", "set", "--help"]] {
+        anabranch(command).success().stdout(contains("via-anna"));
+    }
     // Steps are for people.
     for command in [&["get", "10.1.0.1/file", "--interface", "lo"][..], &["join", "--kernel"], &["join"]] {
         let text = contains("'--dry-run' cannot be used with '--json'");
