@@ -19,18 +19,17 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    /// The known name that was probably meant: one that the name is part of, else one that is written much like it.
+    /// The known name that was probably meant: the only one that the name is part of, else one that is written much like it.
     pub fn nearest(&self) -> Option<&'static str> {
         let name = self.name.to_lowercase();
+        let known = || self.known.iter().copied();
+        let mut longer = known().filter(|known| name.len() >= SHORT_MIN && known.contains(&name));
+        if let (Some(only), None) = (longer.next(), longer.next()) {
+            return Some(only);
+        }
         let similarity = |known: &str| strsim::normalized_damerau_levenshtein(&name, known);
-        let is_in = |known: &str| name.len() >= SHORT_MIN && known.contains(&name);
-        let is_like = |known: &str| is_in(known) || similarity(known) >= SIMILARITY_MIN;
-        let rank = |known: &str| (is_in(known), similarity(known));
-        let by_rank = |a: &&str, b: &&str| {
-            let ((a_has, a_alike), (b_has, b_alike)) = (rank(a), rank(b));
-            a_has.cmp(&b_has).then(a_alike.total_cmp(&b_alike))
-        };
-        self.known.iter().copied().filter(|known| is_like(known)).max_by(by_rank)
+        let nearest = known().max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
+        (similarity(nearest) >= SIMILARITY_MIN).then_some(nearest)
     }
 }
 
@@ -70,5 +69,9 @@ mod tests {
             [Some("newreno"), Some("newreno"), Some("veno")]
         );
         assert_eq!(unknown("n").nearest(), None);
+        // It may be either.
+        let unknown =
+            UnknownName { kind: "selector", name: "greedy".into(), known: vec!["greedy-thesis", "greedy-paper"] };
+        assert_eq!(unknown.nearest(), None);
     }
 }
