@@ -36,8 +36,9 @@ pub(super) fn assemble(
     let destination = with_states_of(stage.ending.destination.clone(), &seen_off);
     let (mut series, mut subflows) =
         recorders.connection.finish(&destination, senders, counters, stage.ended_at.as_secs_f64());
+    let connections = stage.connections_of_subflows();
     for subflow in &mut subflows {
-        subflow.connection = stage.connection_of(SubflowId(subflow.id));
+        subflow.connection = connections.get(&SubflowId(subflow.id)).copied();
     }
     let selection = stage.journal.selection();
     let chosen = chosen(drawn, selection.as_ref());

@@ -125,7 +125,7 @@ impl Connection {
     /// RFC 8684 section 3.7: an answer to our data that has no DSS shows that the path strips them, or that the peer
     /// has fallen back. So does a first segment with data, a FIN, or an answer to our FIN, that has none. After a first DSS an answer without
     /// one shows less: a relay that acknowledges what it does not pass on looks like that, and who falls back has no other way left
-    /// ([`Self::falls_back_in_doubt`]).
+    /// ([`Self::is_in_doubt`]).
     fn lacks_expected_option(
         &mut self,
         id: SubflowId,

@@ -11,6 +11,9 @@ use crate::error::{CloseReason, Violation};
 use crate::event::Event;
 use crate::host::Host;
 
+/// Data-level time-outs in a row after which a peer in doubt has fallen back: 1 + 2 + 4 s at least, time to join by another relay.
+pub(super) const DOUBT_TIMEOUTS: u32 = 3;
+
 impl Connection {
     /// There has never been but one subflow, and with it both streams coincide.
     pub(super) fn can_fall_back(&self) -> bool {
@@ -72,7 +75,7 @@ impl Connection {
 
     /// Falls back and says so: an infinite mapping goes with the next data, retroactive from the last octet known to
     /// have arrived intact.
-    fn fall_back_aloud(&mut self, host: &mut Host, now: Instant) {
+    pub(super) fn fall_back_aloud(&mut self, host: &mut Host, now: Instant) {
         self.sender.infinite_mapping_due = Some(self.sender.buffer.start());
         self.fall_back(host, now);
     }
@@ -88,17 +91,11 @@ impl Connection {
         false
     }
 
-    /// The data level has timed out. True if the connection goes on as plain TCP: its only subflow acknowledges data without any DATA_ACK, as
-    /// it does where the peer has fallen back and its word of it was lost, or where the path strips options since it has changed. A relay
-    /// that swallows data looks the same: the peer is given time to join by another way, which who has fallen back does not.
-    pub(super) fn falls_back_in_doubt(&mut self, host: &mut Host, now: Instant) -> bool {
-        /// Data-level time-outs in a row.
-        const TRIES: u32 = 3;
-        let falls_back = self.sender.is_doubtful && self.sender.backoff >= TRIES && self.can_fall_back();
-        if falls_back {
-            self.fall_back_aloud(host, now);
-        }
-        falls_back
+    /// The only subflow acknowledges data without any DATA_ACK, as it does where the peer has fallen back and its word of it was lost, or
+    /// where the path strips options since it has changed. A relay that swallows data looks the same: the peer is given time to join by
+    /// another way, which who has fallen back does not ([`DOUBT_TIMEOUTS`]).
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.sender.is_doubtful && self.can_fall_back()
     }
 
     fn reset_for_interference(&mut self, id: SubflowId) {

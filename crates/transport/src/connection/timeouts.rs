@@ -3,6 +3,7 @@
 use units::{Duration, Instant};
 use wire::mptcp::ResetReason;
 
+use super::fallback::DOUBT_TIMEOUTS;
 use super::{Connection, Subflow};
 use crate::SubflowId;
 use crate::control_loop;
@@ -138,11 +139,11 @@ impl Connection {
             return self.abort(CloseReason::TimedOut, host, now);
         }
         self.sender.backoff += 1;
-        if self.falls_back_in_doubt(host, now) {
-            return;
-        }
-        if self.sender.is_doubtful && self.can_fall_back() {
-            // What went out again as other octets of the subflow would be in the stream twice, if the peer has fallen back.
+        if self.is_in_doubt() {
+            // Nothing goes out again: as other octets of the subflow it would be in the stream twice, if the peer has fallen back.
+            if self.sender.backoff >= DOUBT_TIMEOUTS {
+                return self.fall_back_aloud(host, now);
+            }
         } else if self.sender.buffer.start() != self.sender.next {
             self.suspend_who_swallowed();
             self.reinject_uncarried_head();

@@ -1,6 +1,6 @@
 //! What hosts, relays and paths say of themselves at one instant.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use cooperation::agent::relay::RelayAgent;
 use network::cell::{Cell, UeState};
@@ -101,9 +101,9 @@ impl Stage {
         numbered.reduce(merge).unwrap_or_default()
     }
 
-    /// Which of the destination's connections a subflow is of, in the order in which they were opened; `None` if there is but one.
-    pub fn connection_of(&self, subflow: SubflowId) -> Option<usize> {
-        self.numbers.borrow().connection_of(DESTINATION, subflow)
+    /// Of which of the destination's connections its subflows are, in the order in which they were opened; empty if there is but one.
+    pub fn connections_of_subflows(&self) -> BTreeMap<SubflowId, usize> {
+        self.numbers.borrow().connections(DESTINATION)
     }
 
     /// What every path did so far.
@@ -134,12 +134,14 @@ impl SubflowNumbers {
         stats
     }
 
-    fn connection_of(&self, host: HostId, number: SubflowId) -> Option<usize> {
+    fn connections(&self, host: HostId) -> BTreeMap<SubflowId, usize> {
+        let mut places = BTreeMap::new();
         let known = self.known.iter().filter(|((of, ..), _)| *of == host);
-        let numbered = known.map(|((_, connection, _), known)| (*connection, *known));
-        let (connection, _) = numbered.clone().find(|(_, known)| *known == number.0)?;
-        let earlier: BTreeSet<_> = numbered.map(|(other, _)| other).filter(|other| *other < connection).collect();
-        Some(earlier.len())
+        let placed = known.map(|((_, connection, _), number)| {
+            let next = places.len();
+            (SubflowId(*number), *places.entry(*connection).or_insert(next))
+        });
+        placed.collect()
     }
 }
 
