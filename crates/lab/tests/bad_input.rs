@@ -320,6 +320,8 @@ fn what_the_engine_would_bend_into_shape_is_refused() {
     }
     refused("connection.receiver_centric.clear_rounds=0", &["write 1 or more"]);
     assert!(read(&["connection.receiver_centric.lossy_weight=1.0"]).is_ok());
+    refused("connection.subflows_max=33", &["has 32 subflows at most", "write 1 to 32"]);
+    assert!(read(&["connection.subflows_max=32"]).is_ok());
 }
 
 #[test]
@@ -436,6 +438,11 @@ fn what_comes_to_nothing_is_noted() {
     let asked =
         ["relays[0].exaggerates=10.0", "cooperation.selection.method=ssrs", "target={ bit_rate = \"1 Mbit/s\" }"];
     assert_eq!(notes(&asked), [""; 0]);
+    let weighed = [&asked[1..], &["cooperation.selection.energy_weight=0.5"]].concat();
+    assert!(notes(&weighed)[0].starts_with("cooperation.selection.energy_weight: does nothing"));
+    assert_eq!(notes(&[&weighed[..], &["relays[0].energy_nj_per_bit=5.0"]].concat()), [""; 0]);
+    let wide = notes(&["cooperation.selection.epsilon=20 %", "cooperation.selection.headroom=10 %"]);
+    assert!(wide.len() == 1 && wide[0].starts_with("cooperation.selection: headroom, epsilon do nothing"), "{wide:?}");
     let flow = |flow: &str| format!("relays[0].local=[{{ {flow}, datagram = \"500 B\" }}]");
     for idle in ["kind = \"tcp\"", "kind = \"short-flows\", sizes = \"20 kB\""] {
         let notes = notes(&[&flow(idle)]);

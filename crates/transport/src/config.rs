@@ -74,7 +74,7 @@ pub struct ConnectionConfig {
     /// Give up when data stay unacknowledged this long (RFC 9293 section 3.8.3). The retransmission time-out is doubled up to a
     /// quarter of it at most, so that there are three retransmissions before that.
     pub user_timeout: Duration,
-    /// Subflows at most, the first included.
+    /// Subflows at most, the first included; no more than [`crate::SUBFLOWS_CAP`] whatever it says.
     pub subflows_max: usize,
     /// Addresses of the peer remembered at most.
     pub remote_addresses_max: usize,

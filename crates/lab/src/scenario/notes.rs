@@ -3,7 +3,7 @@
 use units::Duration;
 use units::text::Text;
 
-use super::{ActsOnKind, Binding, Link, LocalKind, LocalTraffic, Relay, Scenario, TextOr};
+use super::{ActsOnKind, Binding, Link, LocalKind, LocalTraffic, Relay, Scenario, Selection, TextOr};
 
 /// Above the mean that was asked for, what is no longer noise.
 const MEAN_NOTED: f64 = 1.02;
@@ -56,6 +56,11 @@ impl Scenario {
                 "relays[{index}].exaggerates: does nothing: nobody asks what relays have to offer; cooperation.selection.method = \"ssrs\" does"
             ));
         }
+        idle.extend(self.unasked());
+        let is_priced = self.relays.iter().any(|relay| relay.energy_nj_per_bit.is_some());
+        if steers && self.cooperation.selection.energy_weight.is_some() && !is_priced {
+            idle.push("cooperation.selection.energy_weight: does nothing: no relay has an energy_nj_per_bit".into());
+        }
         for (index, relay) in self.relays.iter().enumerate() {
             let unused = relay.local.iter().enumerate().filter(|(_, local)| has_no_use_for_datagram(local));
             idle.extend(unused.map(|(number, local)| {
@@ -65,6 +70,40 @@ impl Scenario {
         }
         idle
     }
+
+    /// Settings of relay selection, where none of the file's cases has any.
+    fn unasked(&self) -> Option<String> {
+        let selection = &self.cooperation.selection;
+        let others = self.variants.iter().flat_map(|variant| variant.set.keys());
+        let gridded = self.sweep.iter().flat_map(|sweep| sweep.grid.keys());
+        let is_chosen_elsewhere =
+            others.chain(gridded).any(|field| field == "cooperation" || field.starts_with("cooperation.selection"));
+        let changed = if selection.method.steers() || is_chosen_elsewhere { Vec::new() } else { changed(selection) };
+        let (verb, them) = if changed.len() == 1 { ("does", "it") } else { ("do", "them") };
+        (!changed.is_empty()).then(|| {
+            format!(
+                "cooperation.selection: {} {verb} nothing with method = \"{}\"; method = \"ssrs\" chooses relays by {them}",
+                changed.join(", "),
+                selection.method.name()
+            )
+        })
+    }
+}
+
+/// What of it a choice of relays would go by, and is set.
+fn changed(selection: &Selection) -> Vec<&'static str> {
+    let default = Selection::default();
+    let fields = [
+        ("trigger", selection.trigger != default.trigger),
+        ("hold_down_periods", selection.hold_down_periods.is_some()),
+        ("headroom", selection.headroom.is_some()),
+        ("discount", selection.discount),
+        ("energy_weight", selection.energy_weight.is_some()),
+        ("buffered_tolerance", selection.buffered_tolerance.is_some()),
+        ("epsilon", selection.epsilon != default.epsilon),
+        ("mode", selection.mode != default.mode),
+    ];
+    fields.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect()
 }
 
 fn times_of(relay: &Relay, field: &str) -> Vec<(String, Duration)> {

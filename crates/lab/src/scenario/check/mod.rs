@@ -14,7 +14,7 @@ mod workload;
 use core::net::IpAddr;
 use std::collections::BTreeSet;
 
-use transport::{congestion, path_manager, scheduler};
+use transport::{SUBFLOWS_CAP, congestion, path_manager, scheduler};
 use units::text::Text;
 use units::{ByteCount, Duration};
 
@@ -124,15 +124,22 @@ fn check_connection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     for (field, refusal) in refusals {
         found.extend(refusal.map(|problem| Complaint::new(format!("connection.{field}"), problem, "")));
     }
-    if connection.subflows_max == Some(0) {
-        found.push(Complaint::new("connection.subflows_max", "no subflow may carry data", "write 1 or more"));
-    }
+    check_subflows_max(connection, found);
     if connection.initial_window_segments == 0 {
         let field = "connection.initial_window_segments";
         found.push(Complaint::new(field, "no segment may be sent", "write 1 or more; 10 is usual (RFC 6928)"));
     }
     check_timers(connection, found);
     check_receiver_centric(connection, found);
+}
+
+fn check_subflows_max(connection: &Connection, found: &mut Vec<Complaint>) {
+    let problem = match connection.subflows_max {
+        Some(0) => "no subflow may carry data".into(),
+        Some(most) if most > SUBFLOWS_CAP => format!("a connection has {SUBFLOWS_CAP} subflows at most"),
+        _ => return,
+    };
+    found.push(Complaint::new("connection.subflows_max", problem, format!("write 1 to {SUBFLOWS_CAP}")));
 }
 
 /// What the engine would bend into shape without a word.
