@@ -118,3 +118,12 @@ fn a_live_view_without_a_terminal_is_ten_lines() {
     assert_eq!(lines.len(), 10, "{text}");
     assert!(lines[0].starts_with("10 %, 2.0 s simulated: throughput ") && lines[9].starts_with("100 %"), "{text}");
 }
+
+#[test]
+fn what_comes_to_nothing_in_every_run_is_noted() {
+    let directory = tempfile::tempdir().unwrap();
+    let scenario = scenario(directory.path());
+    let late = ["--seeds", "1", "--set", "duration=2 s", "--set", "relays[0].leaves=3 s"];
+    let note = "note: relays[0].leaves: 3 s never comes: the run ends at 2 s";
+    sweep(&scenario, &directory.path().join("out"), &late).assert().success().stderr(contains(note));
+}

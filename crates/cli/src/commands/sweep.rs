@@ -10,6 +10,7 @@ use lab::run::sweep::{Journal, Manifest, Plan};
 use lab::scenario::shell::{self, quote};
 
 use crate::arguments::{self, Backend};
+use crate::commands::notes::notes_on;
 use crate::commands::{builds, real_time, shipped};
 use crate::console::{self, RunsBar};
 use crate::failure::Failure;
@@ -28,6 +29,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     let load = |overrides: &[_]| found.load(overrides);
     let mut plan =
         Plan::new(load, &arguments.overrides, arguments.seeds).map_err(|error| Failure::Input(error.to_string()))?;
+    console::complain(&notes_on("", plan.cases.iter().map(|case| &case.scenario)))?;
     plan.world = arguments.world.words().trim().into();
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(folder(&plan)));
     let mut journal = Journal::open(&out.join("runs.jsonl"), &Manifest::new(&plan), arguments.restart)
