@@ -81,3 +81,22 @@ fn a_run_is_a_function_of_its_seed() {
     assert_eq!(text("seed=5"), text("seed=5"));
     assert_ne!(text("seed=5"), text("seed=6"));
 }
+
+/// Where losses limit windows, and the Wi-Fi loses nothing, relays that acknowledge bring no less than those that forward: the
+/// first subflow, which waits as a backup with the window of its beginning, counts for no controller.
+#[test]
+fn a_subflow_that_waits_takes_no_share_of_coupled_windows() {
+    let loses = |relay: &str, rate: &str| {
+        format!("relays[{relay}].cellular={{ rate = \"{rate}\", delay = \"20 ms\", loss = \"0.2 %\" }}")
+    };
+    let (a, b) = (loses("0", "4 Mbit/s"), loses("1", "2 Mbit/s"));
+    for controller in ["lia", "balia", "coupled", "ewtcp"] {
+        let goodput = |relays: &str| {
+            let congestion = format!("connection.congestion={controller}");
+            let results = run_with(&[&a, &b, &congestion, "workload={ kind = \"bulk\" }", "duration=30 s", relays]);
+            results.totals.goodput_in_order_bps
+        };
+        let (acknowledging, forwarding) = (goodput("cooperation.relays=fast-ack"), goodput("cooperation.relays=ip"));
+        assert!(acknowledging > 0.85 * forwarding, "{controller}: {acknowledging} and {forwarding} bit/s");
+    }
+}

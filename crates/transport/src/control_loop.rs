@@ -37,8 +37,9 @@ pub(crate) trait ControlledPaths {
     /// The controller alone, for what needs no view.
     fn controller(&mut self) -> &mut dyn CongestionController;
 
-    /// The controller and what it may see: every path that it knows.
-    fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T;
+    /// The controller and what it may see: of the paths that it knows the one that it is asked about, and those that carry or may.
+    fn with_paths<T>(&mut self, asked: SubflowId, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T)
+    -> T;
 
     /// Whether the controller knows the path. Before the end of the handshake it does not.
     fn is_admitted(&self, id: SubflowId) -> bool;
@@ -83,7 +84,7 @@ pub(crate) fn on_ack(paths: &mut impl ControlledPaths, id: SubflowId, ack: &AckO
         }
     }
     if ack.round_ended && paths.rule(id) != Rule::Peer {
-        let set = paths.with_paths(|controller, view| controller.on_round(id, now, view));
+        let set = paths.with_paths(id, |controller, view| controller.on_round(id, now, view));
         if let Some(set) = set {
             paths.tcb(id).window_mut().set(set.cwnd, set.ssthresh);
         }
@@ -132,7 +133,7 @@ fn on_congestion(
         Rule::Peer => paths.tcb(id).window().ssthresh(),
         Rule::Controller | Rule::PeerPaces => {
             let sample = LossSample { subflow: id, now, signal, lost_bytes: ack.lost_bytes };
-            paths.with_paths(|controller, view| controller.ssthresh_after_loss(&sample, view))
+            paths.with_paths(id, |controller, view| controller.ssthresh_after_loss(&sample, view))
         }
     };
     paths.tcb(id).begin_recovery(ssthresh, ack);
@@ -142,7 +143,7 @@ fn ssthresh_after_timeout(paths: &mut impl ControlledPaths, id: SubflowId, now: 
     match paths.rule(id) {
         Rule::Peer => paths.tcb(id).window().ssthresh(),
         Rule::Controller | Rule::PeerPaces => {
-            paths.with_paths(|controller, view| controller.ssthresh_after_timeout(id, now, view))
+            paths.with_paths(id, |controller, view| controller.ssthresh_after_timeout(id, now, view))
         }
     }
 }
@@ -159,7 +160,7 @@ fn grow_window(paths: &mut impl ControlledPaths, id: SubflowId, ack: &AckOutcome
         return;
     }
     let sample = AckSample { subflow: id, now, acked_bytes, rtt: ack.rtt, cwnd_limited: ack.cwnd_limited };
-    let step = paths.with_paths(|controller, view| controller.on_ack(&sample, view));
+    let step = paths.with_paths(id, |controller, view| controller.on_ack(&sample, view));
     paths.tcb(id).window_mut().apply(step);
 }
 
@@ -243,7 +244,11 @@ mod tests {
             &mut self.controller
         }
 
-        fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
+        fn with_paths<T>(
+            &mut self,
+            _: SubflowId,
+            ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T,
+        ) -> T {
             let view = [path_view(ID, &self.tcb, None)];
             ask(&mut self.controller, Paths(&view))
         }

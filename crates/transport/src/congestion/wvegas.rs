@@ -139,7 +139,7 @@ impl CongestionController for WVegas {
         if path.in_slow_start() {
             return (queue.segments(path) > GAMMA).then(|| window_of(leaving_slow_start(path, queue), path));
         }
-        let adjusted = self.adjusted(path, queue, may_grow);
+        let adjusted = self.adjusted(path, queue, may_grow, paths);
         let drained = self.subflows.get_mut(subflow).target.drained(adjusted, queue);
         (drained != path.cwnd).then(|| window_of(drained, path))
     }
@@ -147,10 +147,10 @@ impl CongestionController for WVegas {
 
 impl WVegas {
     /// The window after one step towards alpha, octets.
-    fn adjusted(&mut self, path: &PathView, queue: Queue, may_grow: bool) -> u64 {
+    fn adjusted(&mut self, path: &PathView, queue: Queue, may_grow: bool, paths: Paths<'_>) -> u64 {
         let diff = queue.segments(path);
         if diff >= self.subflows.get_mut(path.id).target.alpha {
-            self.share_out(path, queue);
+            self.share_out(path, queue, paths);
         }
         let alpha = self.subflows.get_mut(path.id).target.alpha;
         if diff > alpha {
@@ -162,11 +162,13 @@ impl WVegas {
         }
     }
 
-    /// Gives `path` its share in total_alpha.
-    fn share_out(&mut self, path: &PathView, queue: Queue) {
+    /// Gives `path` its share in total_alpha, beside those that carry or may: a path that is left out takes none.
+    fn share_out(&mut self, path: &PathView, queue: Queue, paths: Paths<'_>) {
         let rate_q16 = mul_div(path.cwnd, ONE_Q16, whole_us(queue.rtt));
         self.subflows.get_mut(path.id).target.rate_q16 = rate_q16;
-        let all = self.subflows.iter().fold(0, |sum: u64, (_, state)| sum.saturating_add(state.target.rate_q16));
+        let is_there = |id: SubflowId| paths.iter().any(|path| path.id == id);
+        let rates = self.subflows.iter().filter(|(id, _)| is_there(*id)).map(|(_, state)| state.target.rate_q16);
+        let all = rates.fold(0, u64::saturating_add);
         self.subflows.get_mut(path.id).target.alpha = mul_div(TOTAL_ALPHA, rate_q16, all).max(ALPHA_MIN);
     }
 }
@@ -257,6 +259,15 @@ mod tests {
         assert_eq!(round(&mut wvegas, second, &[first]), Some(19_000));
         // Now alpha of path 0 is 7.5, whole 7, and N = 10 is too much.
         assert_eq!(round(&mut wvegas, first, &[second]), Some(59_000));
+    }
+
+    #[test]
+    fn a_path_that_is_left_out_takes_no_share_in_the_queue() {
+        let mut wvegas = WVegas::default();
+        let (first, second) = (queued_path(0, 60, 120, 100), queued_path(1, 20, 120, 100));
+        assert_eq!(round(&mut wvegas, first, &[second]), None);
+        assert_eq!(round(&mut wvegas, second, &[first]), Some(19_000));
+        assert_eq!(round(&mut wvegas, first, &[]), None, "all ten are its own");
     }
 
     #[test]

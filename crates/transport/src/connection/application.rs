@@ -3,18 +3,16 @@
 use core::net::SocketAddr;
 use std::sync::Arc;
 
-use arrayvec::ArrayVec;
 use units::Instant;
 use wire::Payload;
 
+use super::Connection;
 use super::transmit::Candidates;
-use super::{Connection, SUBFLOWS_CAP};
 use crate::change::SettingsChange;
-use crate::congestion::{self, CongestionController};
-use crate::control_loop::{self, ControlledPaths};
+use crate::congestion;
 use crate::error::{ChangeError, ConnectionError};
 use crate::host::Host;
-use crate::{ConnectionConfig, SubflowId, scheduler};
+use crate::{ConnectionConfig, scheduler};
 
 /// Whether data that do not fill a segment wait for more.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,21 +72,6 @@ impl Connection {
         self.config = config;
         self.tell_writable(host);
         self.announce_window_if_worthwhile();
-    }
-
-    /// Introduces the subflows to another controller, which takes their windows as they are.
-    fn replace_controller(&mut self, controller: Box<dyn CongestionController>) {
-        self.policies.congestion = controller;
-        self.with_paths(|congestion, paths| congestion.take_over(paths));
-        let ids: ArrayVec<SubflowId, SUBFLOWS_CAP> = self
-            .subflows
-            .iter()
-            .filter(|subflow| subflow.admitted && !subflow.retired)
-            .map(|subflow| subflow.id)
-            .collect();
-        for id in ids {
-            control_loop::follow_pace(self, id);
-        }
     }
 
     /// Hands over data that more will follow; gives the number of octets taken.

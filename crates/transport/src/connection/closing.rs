@@ -223,7 +223,7 @@ impl Connection {
         let is_peers = matches!(subflow.handshake, Handshake::InitialAccepted | Handshake::JoinAccepted { .. });
         self.govern_no_more(id);
         if admitted {
-            self.with_paths(|congestion, paths| congestion.subflow_removed(id, paths));
+            self.with_paths(id, |congestion, paths| congestion.subflow_removed(id, paths));
         }
         if admitted || !is_peers {
             host.events.push_back(Event::SubflowClosed { connection: self.id, subflow: id, reason });

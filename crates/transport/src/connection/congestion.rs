@@ -3,10 +3,11 @@
 
 use arrayvec::ArrayVec;
 
+use super::subflow::Subflow;
 use super::{Connection, SUBFLOWS_CAP};
 use crate::SubflowId;
 use crate::congestion::{Competition, CongestionController, PathView, Paths, WindowSet};
-use crate::control_loop::{ControlledPaths, Rule, path_view};
+use crate::control_loop::{self, ControlledPaths, Rule, path_view};
 use crate::error::ConnectionError;
 use crate::tcp::Tcb;
 
@@ -19,13 +20,13 @@ impl ControlledPaths for Connection {
         self.policies.congestion.as_mut()
     }
 
-    fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
-        // Filled in its place: `collect` would make it elsewhere and copy it, and this is done with every ACK.
-        let mut views = ArrayVec::<PathView, SUBFLOWS_CAP>::new();
-        for subflow in self.subflows.iter().filter(|subflow| subflow.admitted && !subflow.retired) {
-            views.push(path_view(subflow.id, &subflow.tcb, subflow.competition));
-        }
-        ask(self.policies.congestion.as_mut(), Paths(&views))
+    fn with_paths<T>(
+        &mut self,
+        asked: SubflowId,
+        ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T,
+    ) -> T {
+        let una = self.sender.buffer.start();
+        self.with_those(|subflow| subflow.id == asked || !subflow.is_left_out(una), ask)
     }
 
     fn is_admitted(&self, id: SubflowId) -> bool {
@@ -39,6 +40,31 @@ impl ControlledPaths for Connection {
 }
 
 impl Connection {
+    /// The controller, and those of the paths that it knows which `are_seen`.
+    fn with_those<T>(
+        &mut self,
+        are_seen: impl Fn(&Subflow) -> bool,
+        ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T,
+    ) -> T {
+        // Filled in its place: `collect` would make it elsewhere and copy it, and this is done with every ACK.
+        let mut views = ArrayVec::<PathView, SUBFLOWS_CAP>::new();
+        for subflow in self.subflows.iter().filter(|subflow| subflow.is_controlled() && are_seen(subflow)) {
+            views.push(path_view(subflow.id, &subflow.tcb, subflow.competition));
+        }
+        ask(self.policies.congestion.as_mut(), Paths(&views))
+    }
+
+    /// Introduces the subflows to another controller, which takes their windows as they are.
+    pub(super) fn replace_controller(&mut self, controller: Box<dyn CongestionController>) {
+        self.policies.congestion = controller;
+        self.with_those(|_| true, |congestion, paths| congestion.take_over(paths));
+        let controlled = self.subflows.iter().filter(|subflow| subflow.is_controlled());
+        let ids: ArrayVec<SubflowId, SUBFLOWS_CAP> = controlled.map(|subflow| subflow.id).collect();
+        for id in ids {
+            control_loop::follow_pace(self, id);
+        }
+    }
+
     /// What a subflow competes with, for the controller to see from now on.
     pub(crate) fn set_competition(
         &mut self,

@@ -468,7 +468,7 @@ impl Connection {
         let (local, remote) = (subflow.local(), subflow.remote());
         self.orphan_timer = Instant::FAR_FUTURE;
         self.reinject_from_stale();
-        self.with_paths(|congestion, paths| congestion.subflow_added(id, paths));
+        self.with_paths(id, |congestion, paths| congestion.subflow_added(id, paths));
         host.events.push_back(Event::SubflowEstablished { connection: self.id, subflow: id, local, remote });
         if self.is_fully_established() {
             self.tell_path_manager(&PathEvent::SubflowEstablished { id, local, remote }, host, now);

@@ -167,6 +167,17 @@ impl Subflow {
         self.suspension.is_some_and(|suspension| suspension.is_on(una))
     }
 
+    /// The controller knows it, and has not been told that it is gone.
+    pub(crate) fn is_controlled(&self) -> bool {
+        self.admitted && !self.retired
+    }
+
+    /// It has nothing outstanding and is not to carry while others can: its window is what it was when it last did, and says
+    /// nothing of what the connection takes of the network.
+    pub(crate) fn is_left_out(&self, una: Dsn) -> bool {
+        (self.is_backup() || self.is_suspended(una)) && !self.tcb.has_outstanding()
+    }
+
     /// What it last heard of the peer's window leaves no room. The window is the connection's, so others may know better.
     pub(crate) fn is_shut(&self) -> bool {
         self.tcb.usable_window() == 0 && !self.tcb.has_outstanding()

@@ -99,7 +99,7 @@ impl Leg {
         self.proof = None;
         self.tcb.reserve_options(reserved_bytes);
         self.admitted = true;
-        self.with_paths(|congestion, paths| congestion.subflow_added(PATH, paths));
+        self.with_paths(PATH, |congestion, paths| congestion.subflow_added(PATH, paths));
     }
 
     /// The other host has proved itself: its HMAC goes out, again and again until answered.
@@ -180,7 +180,7 @@ impl ControlledPaths for Leg {
         self.congestion.as_mut()
     }
 
-    fn with_paths<T>(&mut self, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
+    fn with_paths<T>(&mut self, _: SubflowId, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T) -> T {
         let view = [path_view(PATH, &self.tcb, None)];
         ask(self.congestion.as_mut(), Paths(&view))
     }
