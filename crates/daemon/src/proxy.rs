@@ -17,6 +17,7 @@
 //! choice    which uplink a connection starts from
 //! priority  which subflows are backups until a connection brings enough for several paths
 //! guard     acts on subflows that cost more than they bring, or are dead
+//! silent    gives up subflows that owe an answer for long
 //! resolver  names to addresses
 //! target    where nobody is taken
 //! ```
@@ -43,6 +44,7 @@ mod progress;
 pub mod resolver;
 mod run;
 mod session;
+mod silent;
 mod socks;
 pub mod status;
 pub mod target;

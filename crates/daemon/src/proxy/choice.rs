@@ -7,7 +7,9 @@
 //! nothing known            all of the best tier at once, the one with the fewest connections first
 //! known                    in the order of base RTT + queue, the next after twice that, within [50 ms, 1 s]; but first the one with
 //!                          the fewest connections for what it delivers, among those that are near and free
-//! near                     base RTT at most 1.2 times the best
+//! near                     base RTT at most 1.2 times the best, with the time that octets take on an uplink that is slow
+//! slow                     brings less than a quarter of what the fastest does; for downloads, or of 32 Mbit/s while another one that is not three
+//!                          times as far has never been tried
 //! free                     no queue, and no more than its share of busy downloads that stay where they are
 //! none is near and free    the lowest base RTT + queue of those that have their share of downloads still to get; of all, if none has
 //! downloads, plain TCP     near, until these have their share of connections; then all
@@ -50,6 +52,16 @@ const SERVERS_MAX: usize = 1024;
 const SERVER_FOR: Duration = Duration::from_secs(3600);
 /// Connections in a row of which a server is known to serve downloads, or small answers.
 const HABIT_MAX: i8 = 3;
+/// An uplink is slow that brings less than this part of what the fastest does. What comes in between is a matter of shares.
+const SLOW_PARTS: u64 = 4;
+/// What one that nobody has filled for so long may bring, octets in a second: downloads find out. One that is further away than so many times
+/// the best is not tried for it.
+const UNTRIED_FOR: Duration = Duration::from_secs(1800);
+const UNTRIED_BYTES: u64 = 4_000_000;
+const UNTRIED_REACH: u64 = 3;
+/// What a connection brings at least, as far as anybody knows: the time for so many octets makes a slow uplink a far one.
+const LIGHT_BYTES: u64 = 16 << 10;
+const HEAVY_BYTES: u64 = 1 << 20;
 /// Rates of uplinks are compared as if none delivered less than this part of the best: who is not used delivers nothing.
 const RATE_FLOOR_PARTS: u64 = 10;
 
@@ -247,6 +259,11 @@ impl State {
         self.filled_at.filter(|at| now.saturating_since(*at) < KNOWN_FOR).map(|_| self.rate_bytes)
     }
 
+    /// Whether nobody has found out for long what it can bring.
+    fn is_untried(&self, now: Instant) -> bool {
+        self.filled_at.is_none_or(|at| now.saturating_since(at) >= UNTRIED_FOR)
+    }
+
     /// Connections that share it.
     fn load(&self) -> u32 {
         self.light.saturating_add(self.heavy)
@@ -336,8 +353,10 @@ impl Choice {
                 state.uplink.tier == tier && state.uplink.ip.is_ipv4() == remote.is_ipv4() && !state.is_failing(now)
             });
             let (mut known, unknown): (Vec<_>, Vec<_>) = healthy.partition(|state| state.base(now).is_some());
-            known.sort_by_key(|state| state.round_trip(now));
-            spread(&mut known, self.is_plain(remote, now).then(|| self.weight(remote, now)), now);
+            let plain = self.is_plain(remote, now).then(|| self.weight(remote, now));
+            let shares = Shares::of(&known, now);
+            known.sort_by_key(|state| Some(state.round_trip(now)? + shares.slowness(state, plain)));
+            spread(&mut known, &shares, plain);
             let mut waits = after;
             // Those that nothing is known of race whoever is first, so that something is. Of those that are as near as one another,
             // the first to be asked wins.
@@ -517,12 +536,12 @@ fn head_start(round_trip: Option<Duration>) -> Duration {
 }
 
 /// Moves to the front who is to carry one more connection, of which `plain` says what it will be if it stays where it starts.
-/// `known` is in the order of round-trip times.
-fn spread(known: &mut [&State], plain: Option<Weight>, now: Instant) {
-    let base = |state: &State| state.base(now).unwrap_or(Duration::MAX);
-    let Some(best) = known.iter().map(|state| base(state)).min() else { return };
-    let shares = Shares::of(known, now);
-    let is_near = |state: &State| base(state).saturating_mul(5) <= best.saturating_mul(6);
+/// `known` is in the order of round-trip times, with what slow ones take besides.
+fn spread(known: &mut [&State], shares: &Shares, plain: Option<Weight>) {
+    let now = shares.now;
+    let reach = |state: &State| state.base(now).map_or(Duration::MAX, |base| base + shares.slowness(state, plain));
+    let Some(best) = known.iter().map(|state| reach(state)).min() else { return };
+    let is_near = |state: &State| reach(state).saturating_mul(5) <= best.saturating_mul(6);
     let all = || 0..known.len();
     let pick = |among: &dyn Fn(&State) -> bool, added: u32, count: fn(&State) -> u32| {
         all().filter(|index| among(known[*index])).min_by(|a, b| shares.compare(known[*a], known[*b], added, count))
@@ -546,13 +565,37 @@ fn spread(known: &mut [&State], plain: Option<Weight>, now: Instant) {
 
 /// How connections are shared out: by what uplinks can bring.
 struct Shares {
+    /// Of those whose capacity is known, octets in a second.
     fastest: u64,
+    /// The most that any has brought, and what a download may find.
+    most: u64,
+    hoped: u64,
     now: Instant,
 }
 
 impl Shares {
     fn of(known: &[&State], now: Instant) -> Self {
-        Self { fastest: known.iter().filter_map(|state| state.capacity_bytes(now)).max().unwrap_or(0), now }
+        let fastest = known.iter().filter_map(|state| state.capacity_bytes(now)).max().unwrap_or(0);
+        let most = known.iter().map(|state| state.rate_bytes).max().unwrap_or(0);
+        let bases = || known.iter().filter_map(|state| state.base(now));
+        let reach = bases().min().map_or(Duration::ZERO, |least| least.saturating_mul(UNTRIED_REACH));
+        let is_to_try = |state: &&State| state.is_untried(now) && state.base(now).is_some_and(|base| base <= reach);
+        let hoped = if known.iter().any(is_to_try) { most.max(UNTRIED_BYTES) } else { most };
+        Self { fastest, most, hoped, now }
+    }
+
+    /// How much longer than on a fast uplink the octets of a connection take on one that is slow, of which there are more if it is
+    /// known to be a download.
+    fn slowness(&self, state: &State, plain: Option<Weight>) -> Duration {
+        let (bytes, most) = match plain {
+            Some(Weight::Heavy) => (HEAVY_BYTES, self.hoped),
+            _ => (LIGHT_BYTES, self.most),
+        };
+        let capacity = state.capacity_bytes(self.now).map(|capacity| capacity.max(1));
+        match capacity.filter(|capacity| capacity.saturating_mul(SLOW_PARTS) < most) {
+            Some(capacity) => Duration::from_secs(1).mul_div(bytes, capacity),
+            None => Duration::ZERO,
+        }
     }
 
     /// One that nobody has tried counts as the best: it will show.

@@ -17,7 +17,7 @@ use super::session::{End, Server, Session, Stage};
 const PERIOD: Duration = Duration::from_millis(500);
 /// How often while the proxy ends.
 const ENDING_PERIOD: Duration = Duration::from_millis(20);
-/// For how long a connection is looked at after something has moved.
+/// For how long a connection is looked at after something has moved, and after the server has acknowledged all.
 const WATCHED_FOR: Duration = Duration::from_secs(2);
 /// While the proxy ends, a connection on which nothing has moved for so long has nothing under way.
 const QUIET_FOR: Duration = Duration::from_millis(100);
@@ -100,7 +100,7 @@ impl Proxy {
         for token in tokens {
             let Some(key) = self.key_of(token) else { continue };
             let session = &mut self.sessions[key];
-            let is_busy = session.is_busy(now);
+            let (is_busy, mut owes) = (session.is_busy(now), false);
             if let Some(server) = &mut session.server {
                 if let Some(stats) = endpoint.stats(server.connection) {
                     measure(server, &stats, (&mut self.choice, &mut self.meters), &mut delivered, now);
@@ -109,14 +109,16 @@ impl Proxy {
                         downloads += 1;
                         note_filled(&stats, &mut filled);
                     }
+                    owes = stats.written_bytes > stats.acked_bytes;
                     self.settle(key, Some(&stats), endpoint, now);
+                    self.leave_silent(key, &stats, endpoint, now);
                     if is_busy {
                         self.join_again(key, &stats, endpoint, now);
                     }
                 }
             }
             let session = &mut self.sessions[key];
-            session.watched = now.saturating_since(session.moved_at) < WATCHED_FOR;
+            session.watched = owes || now.saturating_since(session.moved_at) < WATCHED_FOR;
             if session.watched {
                 self.watched.push(token);
             }

@@ -327,3 +327,47 @@ fn who_is_gone_is_not_chosen() {
     assert_eq!(choice.view(at(1)).len(), 1);
     assert!(choice.has(ip(2)) && !choice.has(ip(1)));
 }
+
+#[test]
+fn an_uplink_that_is_slow_is_a_far_one() {
+    let first = |near_rate: u64, far_rate: u64, is_plain: bool, habit: Weight| {
+        let mut choice = known(&[40, 60]);
+        if is_plain {
+            plain(&mut choice);
+            choice.turned_out(server(), habit);
+        }
+        choice.delivered(ip(1), near_rate, ms(1000), true, at(0));
+        choice.delivered(ip(2), far_rate, ms(1000), false, at(0));
+        plan(&choice, at(1))[0].0
+    };
+    for (is_plain, habit) in [(false, Weight::Light), (true, Weight::Light), (true, Weight::Heavy)] {
+        assert_eq!(first(250_000, 2_500_000, is_plain, habit), 2, "a tenth, {is_plain} {habit:?}");
+        assert_eq!(first(1_250_000, 2_500_000, is_plain, habit), 1, "half, {is_plain} {habit:?}");
+    }
+    // 16 kB take 33 ms, a megabyte 2 s.
+    assert_eq!(first(500_000, 2_500_000, true, Weight::Light), 2);
+    let mut choice = known(&[20, 200]);
+    plain(&mut choice);
+    choice.delivered(ip(1), 500_000, ms(1000), true, at(0));
+    choice.delivered(ip(2), 2_500_000, ms(1000), true, at(0));
+    assert_eq!(plan(&choice, at(1))[0].0, 1, "small answers come sooner over the slow one");
+    choice.turned_out(server(), Weight::Heavy);
+    assert_eq!(on_each(&mut choice, 6, Weight::Heavy), [1, 5]);
+}
+
+#[test]
+fn a_download_tries_an_uplink_that_nobody_has_tried_if_the_near_one_is_slow() {
+    let first = |far_ms: u64, near_rate: u64, habit: Weight, far_tried: Option<u64>| {
+        let mut choice = known(&[40, far_ms]);
+        plain(&mut choice);
+        choice.turned_out(server(), habit);
+        choice.delivered(ip(1), near_rate, ms(1000), true, at(0));
+        far_tried.inspect(|rate| choice.delivered(ip(2), *rate, ms(1000), true, at(0)));
+        plan(&choice, at(1))[0].0
+    };
+    assert_eq!(first(100, 250_000, Weight::Heavy, None), 2);
+    assert_eq!(first(100, 250_000, Weight::Heavy, Some(125_000)), 1, "it was tried, and is slower");
+    assert_eq!(first(100, 1_250_000, Weight::Heavy, None), 1, "fast enough");
+    assert_eq!(first(130, 250_000, Weight::Heavy, None), 1, "too far");
+    assert_eq!(first(100, 250_000, Weight::Light, None), 1, "small answers try nothing");
+}
