@@ -26,3 +26,4 @@ pub mod serve;
 mod shipped;
 pub mod status;
 pub mod sweep;
+mod tape;

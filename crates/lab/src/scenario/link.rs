@@ -298,6 +298,16 @@ pub enum Queue {
     Bytes(ByteCount),
 }
 
+impl Queue {
+    /// Whether there is room for one packet of this size.
+    pub fn holds(self, packet: ByteCount) -> bool {
+        match self {
+            Self::Packets(packets) => packets > 0,
+            Self::Bytes(bytes) => bytes >= packet,
+        }
+    }
+}
+
 impl Default for Queue {
     fn default() -> Self {
         Self::Packets(100)

@@ -88,9 +88,10 @@ impl Url {
     pub fn file_name(&self) -> Option<OsString> {
         let encoded = self.0.path_segments()?.next_back().filter(|name| !name.is_empty())?;
         let name: Vec<u8> = percent_decode_str(encoded).collect();
-        // A name that would lead elsewhere stays as it is.
-        let leads_elsewhere = name.contains(&b'/') || name.contains(&0) || name == b"." || name == b"..";
-        Some(if leads_elsewhere { encoded.into() } else { OsString::from_vec(name) })
+        // A name that would lead elsewhere stays as it is, and so does one that would command a terminal where it is shown.
+        let leads_elsewhere = name.contains(&b'/') || name == b"." || name == b"..";
+        let commands = String::from_utf8_lossy(&name).chars().any(char::is_control);
+        Some(if leads_elsewhere || commands { encoded.into() } else { OsString::from_vec(name) })
     }
 }
 
@@ -127,6 +128,8 @@ mod tests {
         assert_eq!(name("http://h/caf%E9"), Some(OsString::from_vec(b"caf\xe9".to_vec())));
         assert_eq!(name("http://h/a/..%2f..%2fpasswd"), Some("..%2f..%2fpasswd".into()));
         assert_eq!(name("http://h/a/%2e%2e"), None);
+        assert_eq!(name("http://h/%1b%5b31mx"), Some("%1b%5b31mx".into()));
+        assert_eq!(name("http://h/%00"), Some("%00".into()));
     }
 
     #[test]

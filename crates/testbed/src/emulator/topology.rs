@@ -25,7 +25,7 @@ use std::path::Path;
 use lab::scenario::{Burst, Deed, Loss, Middlebox, Outage, Queue, RateModel, Reorder, value_of};
 use serde::Deserialize;
 use units::text::{Text, TextOr};
-use units::{Duration, Probability, Rate};
+use units::{ByteCount, Duration, Probability, Rate};
 
 use linux::{Error, Result};
 
@@ -217,13 +217,25 @@ impl Topology {
         if let Some((problem, remedy)) = link.middleboxes.iter().filter_map(Middlebox::problem).chain(outages).next() {
             return Err(format!("{problem}: {remedy}"));
         }
-        [link.way_up(), link.way_down()].iter().try_for_each(Way::check)
+        let packet = ByteCount(link.mtu.into());
+        [link.way_up(), link.way_down()].iter().try_for_each(|way| way.check(packet))
     }
 }
 
 /// Both addresses are in one network, and the second is not the one that the first host has behind a NAT.
 fn check_network(given: [IpAddr; 2], middleboxes: &[Middlebox]) -> Result<(), String> {
     let [first, second] = given.map(super::plan::v4_of);
+    for ip in [first, second] {
+        let is_special = ip.is_loopback() || ip.is_multicast() || ip.octets()[0] == 0 || ip.octets()[0] >= 240;
+        let of_host = ip.to_bits() & (u32::MAX >> super::plan::V4_LINK_BITS);
+        let is_all = of_host == 0 || of_host == u32::MAX >> super::plan::V4_LINK_BITS;
+        if is_special || is_all {
+            let bits = super::plan::V4_LINK_BITS;
+            return Err(format!(
+                "{ip} is no host's address, or the first or last one of its network of {bits} bits: take addresses like 10.9.0.1 and 10.9.0.9"
+            ));
+        }
+    }
     if (first.to_bits() ^ second.to_bits()) >> (32 - super::plan::V4_LINK_BITS) != 0 {
         let bits = super::plan::V4_LINK_BITS;
         return Err(format!("{first} and {second} are not in one network of {bits} bits: take addresses that are"));
@@ -260,7 +272,13 @@ impl LinkSpec {
 }
 
 impl Way {
-    fn check(&self) -> Result<(), String> {
+    /// `packet` is the largest that there is.
+    fn check(&self, packet: ByteCount) -> Result<(), String> {
+        if let Some(queue) = self.queue.filter(|queue| !queue.holds(packet)) {
+            return Err(format!(
+                "a queue of {queue} holds no packet of {packet}: write \"1 packet\" or more, or the octets of one"
+            ));
+        }
         if self.rate == Some(TextOr::Text(Rate::ZERO)) {
             return Err("at a rate of zero nothing gets through: use `outages` for a link that is down".into());
         }
@@ -325,6 +343,10 @@ mod tests {
             ("mtu = 1000", ["link 1", "1280"]),
             ("loss = { mean = '60 %', burst_packets = 1.0 }", ["link 1", "burst_packets"]),
             ("addresses = ['10.9.0.1', '10.9.0.1']", ["link 1", "same address"]),
+            ("addresses = ['127.0.0.1', '127.0.0.2']", ["link 1", "127.0.0.1 is no host's address"]),
+            ("addresses = ['192.168.0.1', '192.168.1.255']", ["link 1", "192.168.1.255 is no host's address"]),
+            ("queue = '0 packets'", ["link 1", "holds no packet"]),
+            ("down = { queue = '1 kB' }", ["link 1", "holds no packet of 1.5 kB"]),
             ("addresses = ['10.9.0.1', '10.9.2.1']", ["link 1", "23 bits"]),
             (
                 "addresses = ['10.9.0.1', '10.9.0.254']\nmiddleboxes = [{ nat = { idle_timeout = '60 s' } }]",

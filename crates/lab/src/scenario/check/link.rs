@@ -47,7 +47,7 @@ pub(super) fn check_link(link: &Link, field: &str, scenario: &Scenario, found: &
     }
     check_rate(link.uplink.rate, &format!("{field}.uplink.rate"), found);
     for (name, queue) in [("queue", link.queue), ("uplink.queue", link.uplink.queue)] {
-        if !holds_a_packet(queue, scenario.connection.mtu) {
+        if !queue.holds(scenario.connection.mtu) {
             let problem = format!("a queue of {queue} holds no packet");
             found.push(Complaint::new(format!("{field}.{name}"), problem, "write at least \"1 packet\" or one MTU"));
         }
@@ -121,13 +121,6 @@ fn check_narrow(mtu: Mtu, field: &str, scenario: &Scenario, found: &mut Vec<Comp
         );
         let remedy = "remove `silent`, write a larger connection.mtu, or a size from \"1280 B\" on";
         found.push(Complaint::new(field, problem, remedy));
-    }
-}
-
-pub(super) fn holds_a_packet(queue: Queue, mtu: ByteCount) -> bool {
-    match queue {
-        Queue::Packets(packets) => packets > 0,
-        Queue::Bytes(bytes) => bytes >= mtu,
     }
 }
 

@@ -5,7 +5,7 @@ use units::text::Text;
 use units::{ByteCount, Duration};
 
 use super::Complaint;
-use super::link::{check_link, holds_a_packet};
+use super::link::check_link;
 use super::local::VBR_DATAGRAM_BYTES;
 use crate::scenario::{Cell, Distance, Fading, Hop, Link, Placement, Queue, Relay, RelayMode, Scenario, Walk, Wlan};
 
@@ -110,7 +110,7 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
         let remedy = "write 0.3 to 500, or fading = \"none\"";
         refuse("speed_kmh", format!("{} km/h is no speed of a UE that fades", cell.speed_kmh), remedy);
     }
-    if !holds_a_packet(cell.queue, mtu) {
+    if !cell.queue.holds(mtu) {
         refuse("queue", format!("a queue of {} holds no packet", cell.queue), "write at least \"1 packet\" or one MTU");
     }
     for (field, rate) in [("core_rate", cell.core_rate), ("uplink_rate", cell.uplink_rate)] {
@@ -205,7 +205,7 @@ fn check_wlan(wlan: &Wlan, mtu: ByteCount, found: &mut Vec<Complaint>) {
             "write 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s, like \"54 Mbit/s\"",
         ));
     }
-    if !holds_a_packet(wlan.queue, mtu) {
+    if !wlan.queue.holds(mtu) {
         let problem = format!("a queue of {} holds no packet", wlan.queue);
         found.push(Complaint::new("wlan.queue", problem, "write at least \"1 packet\" or one MTU"));
     }
