@@ -1,10 +1,12 @@
 //! What can be set on an endpoint and on a connection.
 
+use core::ops::RangeInclusive;
+
 use units::Duration;
 
 use crate::congestion::ControllerSpec;
 use crate::era::{Binding, Era, autotuned_bytes};
-use crate::error::UnusableSetting;
+use crate::error::{SettingValue, UnusableSetting};
 use crate::path_manager::LocalAddress;
 use crate::receiver_centric::ReceiverCentric;
 
@@ -69,10 +71,10 @@ pub struct ConnectionConfig {
     pub delayed_ack: Duration,
     /// Lower bound of the retransmission time-out (RFC 6298 section 2.4 says 1 s; Linux uses 200 ms).
     pub rto_min: Duration,
-    /// Idle time before keep-alive probes (RFC 9293 section 3.8.4); `None` sends none.
+    /// Idle time before keep-alive probes (RFC 9293 section 3.8.4), 100 ms or more; `None` sends none.
     pub keep_alive: Option<Duration>,
     /// Give up when data stay unacknowledged this long (RFC 9293 section 3.8.3). The retransmission time-out is doubled up to a
-    /// quarter of it at most, so that there are three retransmissions before that.
+    /// quarter of it at most, so that there are three retransmissions before that. 100 ms or more.
     pub user_timeout: Duration,
     /// Subflows at most, the first included; no more than [`crate::SUBFLOWS_CAP`] whatever it says.
     pub subflows_max: usize,
@@ -88,6 +90,9 @@ pub struct ConnectionConfig {
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
 /// Headers of IPv4 and TCP, and the least MSS, below which options leave no room.
 const MTU_MIN: u64 = 40 + 88;
+/// Least time after which a silent peer is probed or given up, as in scenarios: with none a keep-alive would be due again in the
+/// instant in which it is sent, and data would be given up before they leave.
+const SILENCE_MIN: Duration = Duration::from_millis(100);
 
 impl ConnectionConfig {
     /// Payload of a super-segment at most: with its headers it is one IP packet, and its mapping has a length of 16 bits.
@@ -105,29 +110,39 @@ impl ConnectionConfig {
         }
     }
 
-    /// Refuses what no connection could run with.
+    /// Refuses what no connection could run with. Other settings make it slow at most: no time-out is shorter than the
+    /// granularity of RFC 6298, and an ACK that is delayed for long is sent with the second segment anyway.
     pub(crate) fn check(&self) -> Result<(), UnusableSetting> {
-        let buffers = 1..=BUFFER_BYTES_MAX;
+        let buffer_bytes = 1..=BUFFER_BYTES_MAX;
         let queue_bytes = match self.era.binding {
             Binding::Late | Binding::Autotuned => 1,
             Binding::Early { buffer_bytes } => buffer_bytes,
         };
-        let settings = [
-            ("send_buffer_bytes", self.send_buffer_bytes, buffers.clone()),
-            ("receive_buffer_bytes", self.receive_buffer_bytes, buffers),
-            ("mtu", self.mtu.into(), MTU_MIN..=u16::MAX.into()),
-            ("initial_window_segments", self.initial_window_segments.into(), 1..=u32::MAX.into()),
-            ("era.subflow_window_bytes", self.era.subflow_window_bytes.into(), 1..=u32::MAX.into()),
-            ("era.reinjection_timeouts", self.era.reinjection_timeouts.into(), 1..=u32::MAX.into()),
-            ("era.binding.buffer_bytes", queue_bytes, 1..=BUFFER_BYTES_MAX),
-        ];
-        match settings.into_iter().find(|(_, value, usable)| !usable.contains(value)) {
-            Some((field, value, usable)) => {
-                Err(UnusableSetting { field, value, least: *usable.start(), most: *usable.end() })
-            }
-            None => Ok(()),
-        }
+        let count = |field, value: u32| check_within(field, u64::from(value), &(1..=u32::MAX.into()));
+        check_within("send_buffer_bytes", self.send_buffer_bytes, &buffer_bytes)?;
+        check_within("receive_buffer_bytes", self.receive_buffer_bytes, &buffer_bytes)?;
+        check_within("mtu", u64::from(self.mtu), &(MTU_MIN..=u16::MAX.into()))?;
+        count("initial_window_segments", self.initial_window_segments)?;
+        let silence = SILENCE_MIN..=Duration::MAX;
+        check_within("keep_alive", self.keep_alive.unwrap_or(Duration::MAX), &silence)?;
+        check_within("user_timeout", self.user_timeout, &silence)?;
+        count("era.subflow_window_bytes", self.era.subflow_window_bytes)?;
+        count("era.reinjection_timeouts", self.era.reinjection_timeouts)?;
+        check_within("era.binding.buffer_bytes", queue_bytes, &buffer_bytes)
     }
+}
+
+/// Refuses a value that is not `usable`.
+fn check_within<T: Copy + PartialOrd + Into<SettingValue>>(
+    field: &'static str,
+    value: T,
+    usable: &RangeInclusive<T>,
+) -> Result<(), UnusableSetting> {
+    if usable.contains(&value) {
+        return Ok(());
+    }
+    let (least, most) = ((*usable.start()).into(), (*usable.end()).into());
+    Err(UnusableSetting { field, value: value.into(), least, most })
 }
 
 impl Default for EndpointConfig {
@@ -204,11 +219,26 @@ mod tests {
         assert_eq!(refusal(|config| config.era.binding = Binding::Early { buffer_bytes: 0 }).as_deref(), Some(said));
     }
 
+    /// A keep-alive of no time was due again in the instant in which it was sent, without end.
+    #[test]
+    fn a_peer_is_not_given_up_or_probed_at_once() {
+        let silence = |ms| Duration::from_millis(ms);
+        let said = "keep_alive cannot be 0 ns: set 100 ms or more";
+        assert_eq!(refusal(|config| config.keep_alive = Some(Duration::ZERO)).as_deref(), Some(said));
+        let said = "user_timeout cannot be 99 ms: set 100 ms or more";
+        assert_eq!(refusal(|config| config.user_timeout = silence(99)).as_deref(), Some(said));
+        for span in [silence(100), Duration::MAX] {
+            assert_eq!(refusal(|config| config.keep_alive = Some(span)), None);
+            assert_eq!(refusal(|config| config.user_timeout = span), None);
+        }
+    }
+
     #[test]
     fn an_endpoint_neither_connects_nor_listens_with_it() {
         let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
         let config = ConnectionConfig { receive_buffer_bytes: 0, ..ConnectionConfig::default() };
-        let unusable = UnusableSetting { field: "receive_buffer_bytes", value: 0, least: 1, most: 1 << 30 };
+        let unusable =
+            UnusableSetting { field: "receive_buffer_bytes", value: 0.into(), least: 1.into(), most: (1 << 30).into() };
         let [local, remote] = ["10.0.0.1:80", "10.0.0.2:80"].map(|address| address.parse().unwrap());
         let listener = endpoint.listen(local, config.clone());
         assert_eq!(listener.map(|_| ()), Err(ListenError::UnusableSetting(unusable)));

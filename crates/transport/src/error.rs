@@ -1,5 +1,9 @@
 //! Errors of commands, and why connections and subflows end.
 
+use core::fmt;
+
+use units::Duration;
+
 /// Why a connection or subflow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CloseReason {
@@ -71,16 +75,61 @@ pub enum ListenError {
 
 /// A field of [`crate::ConnectionConfig`] whose value no connection could run with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} cannot be {value}: set {least} to {most}")]
+#[error("{field} cannot be {value}: set {}", Usable { least, most })]
 pub struct UnusableSetting {
     /// Its name.
     pub field: &'static str,
     /// What it is set to.
-    pub value: u64,
+    pub value: SettingValue,
     /// The least it can be.
-    pub least: u64,
+    pub least: SettingValue,
     /// The most it can be.
-    pub most: u64,
+    pub most: SettingValue,
+}
+
+/// What a setting is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingValue {
+    /// A number, in the unit of the field.
+    Number(u64),
+    /// A time.
+    Time(Duration),
+}
+
+impl From<u64> for SettingValue {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<Duration> for SettingValue {
+    fn from(time: Duration) -> Self {
+        Self::Time(time)
+    }
+}
+
+impl fmt::Display for SettingValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Time(time) => time.fmt(f),
+        }
+    }
+}
+
+/// What a setting can be, in words. The longest time there is does not read as one.
+struct Usable<'a> {
+    least: &'a SettingValue,
+    most: &'a SettingValue,
+}
+
+impl fmt::Display for Usable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.most {
+            SettingValue::Time(Duration::MAX) => write!(f, "{} or more", self.least),
+            most => write!(f, "{} to {most}", self.least),
+        }
+    }
 }
 
 /// Why `connect` or `add_subflow` was refused.

@@ -185,8 +185,12 @@ fn the_window_scale_of_a_syn_does_not_change() {
 fn what_no_connection_can_run_with_changes_nothing() {
     let mut script = Script::ready();
     let unusable = SettingsChange { nagle: Some(false), send_buffer_bytes: Some(0), ..SettingsChange::default() };
-    let expected = UnusableSetting { field: "send_buffer_bytes", value: 0, least: 1, most: 1 << 30 };
+    let expected =
+        UnusableSetting { field: "send_buffer_bytes", value: 0.into(), least: 1.into(), most: (1 << 30).into() };
     assert_eq!(change(&mut script, &unusable), Err(ChangeError::UnusableSetting(expected)));
+    let at_once = SettingsChange { keep_alive: Some(Some(Duration::ZERO)), ..SettingsChange::default() };
+    let refusal = change(&mut script, &at_once).unwrap_err().to_string();
+    assert_eq!(refusal, "keep_alive cannot be 0 ns: set 100 ms or more");
     let unknown = SettingsChange { nagle: Some(false), scheduler: Some("best".into()), ..SettingsChange::default() };
     assert_eq!(change(&mut script, &unknown), Err(ChangeError::UnknownPolicy { kind: "scheduler" }));
     let unknown = SettingsChange { congestion: Some("lia(7)".parse().unwrap()), ..unknown };
