@@ -1,6 +1,8 @@
 //! One host: demultiplexes segments to connections, and tokens to the connections they join.
 
 mod application;
+#[cfg(test)]
+mod bad_policies;
 mod expectation;
 mod lingering;
 mod passive_open;

@@ -491,6 +491,12 @@ impl Connection {
         if self.receiver.finished || self.receiver.shut {
             return Ok(Received::Finished);
         }
+    /// For tests with policies that no registry has.
+    #[cfg(test)]
+    pub(crate) fn policies_mut(&mut self) -> &mut Policies {
+        &mut self.policies
+    }
+
         match self.close_reason.filter(|_| self.is_closed()) {
             Some(reason) => Err(ConnectionError::Closed(reason)),
             None => Ok(Received::Pending),

@@ -110,14 +110,19 @@ impl Marks {
     /// No subflow: wait.
     pub const NONE: Self = Self(0);
 
-    /// Only the subflow at `position`.
+    /// Only the subflow at `position`; none if that is [`SUBFLOWS_MAX`] or more.
     pub const fn one(position: usize) -> Self {
-        Self(1 << position)
+        if position < SUBFLOWS_MAX { Self(1 << position) } else { Self::NONE }
     }
 
-    /// Adds the subflow at `position`.
+    /// Adds the subflow at `position`; nothing if that is [`SUBFLOWS_MAX`] or more.
     pub fn mark(&mut self, position: usize) {
-        self.0 |= 1 << position;
+        self.0 |= Self::one(position).0;
+    }
+
+    /// Without the positions from `count` on.
+    pub(crate) const fn below(self, count: usize) -> Self {
+        if count < SUBFLOWS_MAX { Self(self.0 & ((1 << count) - 1)) } else { self }
     }
 
     /// Whether no subflow is marked.
@@ -141,7 +146,8 @@ pub trait Scheduler: Send {
     /// The name under which it is registered.
     fn name(&self) -> &'static str;
 
-    /// Marks the subflows that carry the next segment. Marking a subflow without room queues the segment there.
+    /// Marks the subflows that carry the next segment. Marking a subflow without room queues the segment there. Positions at
+    /// which there is no subflow count for nothing: marks of these alone wait.
     fn schedule(&mut self, context: &ScheduleContext<'_>, prng: &mut Prng) -> Marks;
 
     /// Whether it looks at subflows without room, too. If not, [`ScheduleContext::subflows`] leaves them out, which spares
@@ -171,4 +177,27 @@ pub enum Remedy {
     Retransmit,
     /// The same, and halve the slow subflow's window.
     RetransmitAndPenalize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_beyond_the_last_position_are_nothing() {
+        assert_eq!(Marks::one(SUBFLOWS_MAX), Marks::NONE);
+        let mut marks = Marks::one(63);
+        marks.mark(64);
+        marks.mark(usize::MAX);
+        assert_eq!(marks.iter().collect::<Vec<_>>(), [63]);
+    }
+
+    #[test]
+    fn marks_below_a_count_are_kept() {
+        let mut marks = Marks::one(1);
+        marks.mark(63);
+        let kept = |count| marks.below(count).iter().collect::<Vec<_>>();
+        assert_eq!([kept(0), kept(1), kept(2), kept(63)], [vec![], vec![], vec![1], vec![1]]);
+        assert_eq!([kept(64), kept(65)], [[1, 63], [1, 63]]);
+    }
 }

@@ -1,0 +1,134 @@
+//! Policies that nobody would write on purpose: a bad policy is slow but never breaks the protocol (`ARCHITECTURE.md`).
+
+use core::net::SocketAddr;
+
+use units::{Duration, Instant, Prng};
+use wire::{Pattern, Payload, Segment};
+
+use super::Endpoint;
+use crate::connection::Policies;
+use crate::scheduler::{Marks, ScheduleContext, Scheduler};
+use crate::{ConnectionConfig, ConnectionId, EndpointConfig, Event, ListenerId};
+
+/// One way.
+const DELAY: Duration = Duration::from_millis(10);
+/// Segments and time-outs of one instant at most: what goes beyond makes no progress.
+const TURNS_MAX: usize = 1000;
+
+/// Two endpoints, and the path between them.
+struct World {
+    client: Endpoint,
+    server: Endpoint,
+    connection: ConnectionId,
+    listener: ListenerId,
+    now: Instant,
+    under_way: Vec<(Instant, bool, Segment)>,
+}
+
+impl World {
+    /// An established connection, whose client then has some of its policies replaced.
+    fn new(replace: impl FnOnce(&mut Policies)) -> Self {
+        let [local, remote] = ["10.0.0.1:4000", "10.0.0.2:80"].map(|text| text.parse::<SocketAddr>().unwrap());
+        let [mut client, mut server] = [1, 2].map(|seed| Endpoint::with_seed(EndpointConfig::default(), seed));
+        let listener = server.listen(remote, ConnectionConfig::default()).unwrap();
+        let connection = client.connect(local, remote, ConnectionConfig::default(), Instant::ZERO).unwrap();
+        let under_way = Vec::new();
+        let mut world = Self { client, server, connection, listener, now: Instant::ZERO, under_way };
+        world.run_for(Duration::from_secs(1));
+        let slot = &mut world.client.slots[connection.slot as usize];
+        replace(slot.connection.as_mut().unwrap().policies_mut());
+        world
+    }
+
+    fn run_for(&mut self, span: Duration) {
+        let end = self.now + span;
+        let mut turns = 0;
+        loop {
+            self.transmit();
+            let arrival = self.under_way.iter().map(|(at, ..)| *at).min();
+            let timeouts = [self.client.poll_timeout(), self.server.poll_timeout()];
+            let next = timeouts.into_iter().flatten().chain(arrival).min().unwrap_or(end).max(self.now);
+            turns = if next > self.now { 0 } else { turns + 1 };
+            assert!(turns < TURNS_MAX, "time stands still at {:?}", self.now);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = next;
+            self.arrive();
+            self.client.handle_timeout(self.now);
+            self.server.handle_timeout(self.now);
+            if next == end && arrival.is_none() {
+                return;
+            }
+        }
+    }
+
+    fn transmit(&mut self) {
+        for (is_client, endpoint) in [(true, &mut self.client), (false, &mut self.server)] {
+            let at = self.now + DELAY;
+            let sent = core::iter::from_fn(|| endpoint.poll_transmit(self.now)).take(TURNS_MAX);
+            self.under_way.extend(sent.map(|segment| (at, is_client, segment)));
+        }
+    }
+
+    fn arrive(&mut self) {
+        for (at, is_clients, segment) in core::mem::take(&mut self.under_way) {
+            match (at <= self.now, is_clients) {
+                (false, _) => self.under_way.push((at, is_clients, segment)),
+                (true, true) => self.server.handle_segment(segment, self.now),
+                (true, false) => self.client.handle_segment(segment, self.now),
+            }
+        }
+    }
+
+    fn send(&mut self, len: u32) {
+        let data = Payload::Pattern(Pattern { stream: 1, offset: 0, len });
+        assert_eq!(self.client.send(self.connection, data, self.now), Ok(len as usize));
+    }
+
+    /// Octets that the server's application could read.
+    fn arrived_bytes(&mut self) -> u64 {
+        let accepted = self.server.accept(self.listener).expect("the connection is established");
+        self.server.readable_bytes(accepted)
+    }
+
+    fn is_over(&mut self) -> bool {
+        core::iter::from_fn(|| self.client.poll_event()).any(|event| matches!(event, Event::Closed { .. }))
+    }
+}
+
+/// Marks these positions, whatever there is.
+struct Marker(fn() -> Marks);
+
+impl Scheduler for Marker {
+    fn name(&self) -> &'static str {
+        "marker"
+    }
+
+    fn schedule(&mut self, _: &ScheduleContext<'_>, _: &mut Prng) -> Marks {
+        (self.0)()
+    }
+}
+
+#[test]
+fn marks_of_no_subflow_are_none() {
+    let mut world = World::new(|policies| policies.scheduler = Box::new(Marker(|| Marks::one(63))));
+    world.send(100_000);
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(world.arrived_bytes(), 0);
+    assert!(!world.is_over());
+}
+
+#[test]
+fn of_marks_beyond_the_subflows_those_of_subflows_count() {
+    let all = || {
+        let mut marks = Marks::NONE;
+        (0..64).for_each(|position| marks.mark(position));
+        marks
+    };
+    let mut world = World::new(|policies| policies.scheduler = Box::new(Marker(all)));
+    world.send(100_000);
+    world.run_for(Duration::from_secs(5));
+    assert_eq!(world.arrived_bytes(), 100_000);
+}
