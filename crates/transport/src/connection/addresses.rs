@@ -17,7 +17,7 @@ use crate::SubflowId;
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::{Event, EventQueue, Ticket};
 use crate::host::Host;
-use crate::path_manager::{PathCommand, PathEvent, PathManagerView};
+use crate::path_manager::{PathCommand, PathEvent, PathManagerView, WAKE_AFTER_MIN};
 
 /// First repetition of an ADD_ADDR that was not echoed; each further one waits twice as long.
 const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(1);
@@ -455,7 +455,9 @@ impl Connection {
             PathCommand::SetPriority { id, backup } => {
                 let _ = self.set_priority(id, backup);
             }
-            PathCommand::WakeAfter(span) => self.addresses.wake_at = self.addresses.wake_at.min(now + span),
+            PathCommand::WakeAfter(span) => {
+                self.addresses.wake_at = self.addresses.wake_at.min(now + span.max(WAKE_AFTER_MIN));
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use wire::{Pattern, Payload, Segment};
 
 use super::Endpoint;
 use crate::connection::Policies;
+use crate::path_manager::{PathCommand, PathEvent, PathManager, PathManagerView};
 use crate::scheduler::{Marks, ScheduleContext, Scheduler};
 use crate::{ConnectionConfig, ConnectionId, EndpointConfig, Event, ListenerId};
 
@@ -130,5 +131,28 @@ fn of_marks_beyond_the_subflows_those_of_subflows_count() {
     let mut world = World::new(|policies| policies.scheduler = Box::new(Marker(all)));
     world.send(100_000);
     world.run_for(Duration::from_secs(5));
+    assert_eq!(world.arrived_bytes(), 100_000);
+}
+
+/// Wants to be called again at once, whatever happens.
+struct Restless;
+
+impl PathManager for Restless {
+    fn name(&self) -> &'static str {
+        "restless"
+    }
+
+    fn handle_event(&mut self, _: &PathEvent, _: &PathManagerView<'_>, commands: &mut Vec<PathCommand>) {
+        commands.push(PathCommand::WakeAfter(Duration::ZERO));
+    }
+}
+
+#[test]
+fn time_goes_on_under_a_path_manager_that_never_rests() {
+    let mut world = World::new(|policies| policies.path_manager = Box::new(Restless));
+    let local = crate::path_manager::LocalAddress { ip: "10.0.0.3".parse().unwrap(), backup: false };
+    world.client.add_local_address(local, world.now);
+    world.send(100_000);
+    world.run_for(Duration::from_secs(1));
     assert_eq!(world.arrived_bytes(), 100_000);
 }

@@ -77,6 +77,9 @@ pub enum PathEvent {
     Woken,
 }
 
+/// Shortest time until [`PathEvent::Woken`]: who asks for it again whenever it comes would stop the time with none.
+pub const WAKE_AFTER_MIN: units::Duration = units::Duration::from_millis(1);
+
 /// An address of this host that connections may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalAddress {
@@ -116,7 +119,7 @@ pub enum PathCommand {
         /// Backup or regular.
         backup: bool,
     },
-    /// Send [`PathEvent::Woken`] after this time.
+    /// Send [`PathEvent::Woken`] after this time, or after [`WAKE_AFTER_MIN`] if that is longer.
     WakeAfter(units::Duration),
 }
 
