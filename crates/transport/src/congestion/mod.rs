@@ -300,7 +300,7 @@ impl dyn CongestionController + '_ {
     }
 
     fn ssthresh_min_bytes(&self, subflow: SubflowId, paths: Paths<'_>) -> u64 {
-        self.ssthresh_min_segments(paths).max(1) * u64::from(paths.get(subflow).mss)
+        self.ssthresh_min_segments(paths).max(1).saturating_mul(u64::from(paths.get(subflow).mss))
     }
 }
 
@@ -323,6 +323,34 @@ mod tests {
     }
 
     #[test]
+    /// Wants windows without end.
+    struct Boundless;
+
+    impl CongestionController for Boundless {
+        fn name(&self) -> &'static str {
+            "boundless"
+        }
+
+        fn on_ack(&mut self, _: &AckSample, _: Paths<'_>) -> WindowStep {
+            WindowStep::default()
+        }
+
+        fn on_loss(&mut self, _: &LossSample, _: Paths<'_>) -> u64 {
+            0
+        }
+
+        fn ssthresh_min_segments(&self, _: Paths<'_>) -> u64 {
+            u64::MAX
+        }
+    }
+
+    #[test]
+    fn a_least_threshold_beyond_all_numbers_is_the_largest() {
+        let paths = [path(0, 10)];
+        let controller: &mut dyn CongestionController = &mut Boundless;
+        assert_eq!(controller.ssthresh_after_loss(&loss(0), Paths(&paths)), u64::MAX);
+    }
+
     fn thresholds_stay_above_two_segments_or_above_one_where_drafts_say_so() {
         // Half of 3 segments, and of 1.
         for name in ["newreno", "uncoupled", "lia", "cubic", "ewtcp", "veno", "mpveno"] {
