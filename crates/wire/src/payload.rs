@@ -17,7 +17,10 @@ pub enum Payload {
     Bytes(Bytes),
 }
 
-/// `len` octets of the endless stream `stream`, from position `offset` on.
+/// Positions in words of eight octets.
+const INDEX_MASK: u64 = u64::MAX / 8;
+
+/// `len` octets of the endless stream `stream`, from position `offset` on. Behind its last position, 2^64 - 1, it begins anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Which stream; different streams have different octets.
@@ -67,7 +70,7 @@ impl Payload {
             Self::Pattern(pattern) => Self::Pattern(Pattern {
                 stream: pattern.stream,
                 len: u32_from((range.end - range.start) as u64),
-                offset: pattern.offset + range.start as u64,
+                offset: pattern.offset.wrapping_add(range.start as u64),
             }),
             Self::Bytes(bytes) => Self::Bytes(bytes.slice(range)),
         }
@@ -202,18 +205,22 @@ impl Pattern {
     #[inline]
     fn part(&self, start: usize, len: usize) -> Option<Self> {
         let is_within = len > 0 && start + len <= self.len as usize;
-        is_within.then(|| Self { stream: self.stream, len: u32_from(len as u64), offset: self.offset + start as u64 })
+        is_within.then(|| Self {
+            stream: self.stream,
+            len: u32_from(len as u64),
+            offset: self.offset.wrapping_add(start as u64),
+        })
     }
 
     fn advance(&mut self, count: usize) {
         self.len -= u32_from(count as u64);
-        self.offset += count as u64;
+        self.offset = self.offset.wrapping_add(count as u64);
     }
 
     /// Whether `next` continues this piece of the same stream.
     fn joins(&self, next: &Self) -> bool {
         self.stream == next.stream
-            && self.offset + u64::from(self.len) == next.offset
+            && self.offset.wrapping_add(self.len.into()) == next.offset
             && self.len.checked_add(next.len).is_some()
     }
 
@@ -237,7 +244,8 @@ impl Pattern {
 
     /// SplitMix64's finaliser: every octet depends on stream and position.
     fn word(&self, index: u64) -> u64 {
-        let mut z = index.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(self.stream) << 32 | 0x5eed);
+        // Words behind the last position are those of the beginning.
+        let mut z = (index & INDEX_MASK).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(self.stream) << 32 | 0x5eed);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
@@ -268,6 +276,21 @@ mod tests {
         let mut joined = front;
         joined.try_append(rest).unwrap();
         assert_eq!(joined, pattern(5, 100));
+    }
+
+    #[test]
+    fn behind_its_last_position_a_stream_begins_anew() {
+        let across = pattern(u64::MAX - 10, 100);
+        let whole = across.to_bytes();
+        assert_eq!(whole.slice(..11), pattern(u64::MAX - 10, 11).to_bytes());
+        assert_eq!(whole.slice(11..), pattern(0, 89).to_bytes());
+        assert_eq!(across.slice(13..50).to_bytes(), whole.slice(13..50));
+        assert_eq!(across.get(13, 37), Some(pattern(2, 37)));
+        let mut rest = across.clone();
+        let mut front = rest.split_to(41);
+        assert_eq!(rest, pattern(30, 59));
+        front.try_append(rest).unwrap();
+        assert_eq!(front, across);
     }
 
     #[test]
