@@ -268,7 +268,8 @@ pub trait CongestionController: Send {
     }
 
     /// How fast segments of `subflow` may leave, octets of payload per second; none leaves it to ACKs. Asked after every
-    /// [`Self::on_round`].
+    /// [`Self::on_round`]. However low it is, a segment leaves every minute, or every quarter of the user time-out if that is less:
+    /// as often as retransmissions do at least.
     fn pacing_rate_bytes_per_s(&self, subflow: SubflowId) -> Option<u64> {
         let _ = subflow;
         None
@@ -322,7 +323,6 @@ mod tests {
         ]
     }
 
-    #[test]
     /// Wants windows without end.
     struct Boundless;
 
@@ -351,6 +351,7 @@ mod tests {
         assert_eq!(controller.ssthresh_after_loss(&loss(0), Paths(&paths)), u64::MAX);
     }
 
+    #[test]
     fn thresholds_stay_above_two_segments_or_above_one_where_drafts_say_so() {
         // Half of 3 segments, and of 1.
         for name in ["newreno", "uncoupled", "lia", "cubic", "ewtcp", "veno", "mpveno"] {

@@ -6,10 +6,11 @@ use units::{Duration, Instant, Prng};
 use wire::{Pattern, Payload, Segment};
 
 use super::Endpoint;
+use crate::congestion::{AckSample, CongestionController, LossSample, Paths, WindowStep};
 use crate::connection::Policies;
 use crate::path_manager::{PathCommand, PathEvent, PathManager, PathManagerView};
 use crate::scheduler::{Marks, ScheduleContext, Scheduler};
-use crate::{ConnectionConfig, ConnectionId, EndpointConfig, Event, ListenerId};
+use crate::{ConnectionConfig, ConnectionId, EndpointConfig, Event, ListenerId, SubflowId};
 
 /// One way.
 const DELAY: Duration = Duration::from_millis(10);
@@ -155,4 +156,34 @@ fn time_goes_on_under_a_path_manager_that_never_rests() {
     world.send(100_000);
     world.run_for(Duration::from_secs(1));
     assert_eq!(world.arrived_bytes(), 100_000);
+}
+
+/// Has nothing leave.
+struct Standstill;
+
+impl CongestionController for Standstill {
+    fn name(&self) -> &'static str {
+        "standstill"
+    }
+
+    fn on_ack(&mut self, _: &AckSample, _: Paths<'_>) -> WindowStep {
+        WindowStep::ZERO
+    }
+
+    fn on_loss(&mut self, _: &LossSample, _: Paths<'_>) -> u64 {
+        0
+    }
+
+    fn pacing_rate_bytes_per_s(&self, _: SubflowId) -> Option<u64> {
+        Some(0)
+    }
+}
+
+#[test]
+fn a_connection_outlives_a_controller_that_lets_nothing_leave() {
+    let mut world = World::new(|policies| policies.congestion = Box::new(Standstill));
+    world.send(20_000);
+    world.run_for(Duration::from_secs(3600));
+    assert!(!world.is_over());
+    assert_eq!(world.arrived_bytes(), 20_000);
 }

@@ -31,15 +31,17 @@ impl Pacer {
         Some(self.next_at).filter(|at| self.rate_bytes_per_s > 0 && *at > now)
     }
 
-    /// A segment left.
-    pub(crate) fn on_sent(&mut self, bytes: u32, now: Instant) {
+    /// A segment left; the next one waits for `longest` at most, whatever the rate is.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, bytes: u32, longest: Duration, now: Instant) {
         if self.rate_bytes_per_s == 0 {
             return;
         }
         let nanos = u64::from(bytes) * NANOS_PER_S / self.rate_bytes_per_s;
         let late_by = now.saturating_since(self.next_at);
         let since = if late_by <= LATENESS_MAX { self.next_at } else { now };
-        self.next_at = since.max(self.next_at) + Duration::from_nanos(nanos);
+        let next_at = since.max(self.next_at) + Duration::from_nanos(nanos);
+        self.next_at = next_at.min(now + longest);
     }
 }
 
@@ -49,8 +51,16 @@ mod tests {
 
     fn sent_at(pacer: &mut Pacer, at_us: u64) -> Option<u64> {
         let now = Instant::from_nanos(at_us * 1000);
-        pacer.on_sent(1000, now);
+        pacer.on_sent(1000, Duration::from_secs(60), now);
         pacer.wait_until(now).map(|at| at.as_nanos() / 1000)
+    }
+
+    #[test]
+    fn no_rate_is_too_slow_to_go_on() {
+        let mut pacer = Pacer::default();
+        pacer.set_rate(Some(0));
+        assert_eq!(sent_at(&mut pacer, 100_000), Some(60_100_000));
+        assert_eq!(sent_at(&mut pacer, 100_000), Some(60_100_000), "what left unpaced is not added up");
     }
 
     #[test]

@@ -134,6 +134,11 @@ impl RttEstimator {
         base.saturating_mul(1 << doublings.min(16)).min(self.rto_max.max(base))
     }
 
+    /// Where doubling ends: as rarely as this a segment leaves that is sent again and again.
+    pub(crate) fn rto_max(&self) -> Duration {
+        self.rto_max
+    }
+
     pub(crate) fn backoff(&self) -> u32 {
         self.backoff
     }
