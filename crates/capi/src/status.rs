@@ -76,7 +76,7 @@ impl From<ListenError> for Failure {
     fn from(error: ListenError) -> Self {
         let status = match error {
             ListenError::InUse => AnabranchStatus::InUse,
-            ListenError::UnknownPolicy { .. } | ListenError::UnusableSetting(_) => AnabranchStatus::InvalidArgument,
+            ListenError::UnusablePolicy(_) | ListenError::UnusableSetting(_) => AnabranchStatus::InvalidArgument,
         };
         Self::new(status, error)
     }
@@ -89,7 +89,7 @@ impl From<ConnectError> for Failure {
             ConnectError::InUse => AnabranchStatus::InUse,
             ConnectError::Limit => AnabranchStatus::Limit,
             ConnectError::NotMptcp => AnabranchStatus::NotMptcp,
-            ConnectError::FamilyMismatch | ConnectError::UnknownPolicy { .. } | ConnectError::UnusableSetting(_) => {
+            ConnectError::FamilyMismatch | ConnectError::UnusablePolicy(_) | ConnectError::UnusableSetting(_) => {
                 AnabranchStatus::InvalidArgument
             }
         };
@@ -102,7 +102,7 @@ impl From<ChangeError> for Failure {
         let status = match error {
             ChangeError::UnknownConnection => AnabranchStatus::Unknown,
             ChangeError::Closed(_) => AnabranchStatus::Closed,
-            ChangeError::UnknownPolicy { .. } | ChangeError::UnusableSetting(_) => AnabranchStatus::InvalidArgument,
+            ChangeError::UnusablePolicy(_) | ChangeError::UnusableSetting(_) => AnabranchStatus::InvalidArgument,
         };
         Self::new(status, error)
     }
@@ -153,6 +153,9 @@ pub(crate) fn guard(body: impl FnOnce() -> Outcome) -> AnabranchStatus {
 mod tests {
     use std::ffi::CStr;
 
+    use transport::{ConnectionConfig, Endpoint, EndpointConfig};
+    use units::Instant;
+
     use super::*;
 
     fn last_error() -> String {
@@ -165,6 +168,25 @@ mod tests {
         let status = guard(|| panic!("said {}", 7));
         assert_eq!(status, AnabranchStatus::Internal);
         assert!(last_error().contains("said 7"), "{}", last_error());
+    }
+
+    #[test]
+    fn a_policy_that_cannot_be_had_is_told_from_those_that_can() {
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+        let [local, remote] = ["10.0.0.1:0", "10.0.0.2:80"].map(|text| text.parse().unwrap());
+        let mut refusal = |congestion: &str, scheduler: &str| {
+            let (congestion, scheduler) = (congestion.parse().unwrap(), scheduler.into());
+            let config = ConnectionConfig { congestion, scheduler, ..ConnectionConfig::default() };
+            let listened = Failure::from(endpoint.listen(remote, config.clone()).unwrap_err());
+            let connected = Failure::from(endpoint.connect(local, remote, config, Instant::ZERO).unwrap_err());
+            assert_eq!(listened.message, connected.message);
+            assert_eq!([listened.status, connected.status], [AnabranchStatus::InvalidArgument; 2]);
+            connected.message
+        };
+        let bounds = refusal("aimd(1,2)", "linux");
+        assert!(bounds.starts_with("congestion controller aimd: beta = 2 must be above 0"), "{bounds}");
+        assert!(refusal("scalable(0)", "linux").starts_with("unknown congestion controller \"scalable\" (there are: "));
+        assert!(refusal("lia", "linx").starts_with("unknown scheduler \"linx\"; did you mean linux? (there are: "));
     }
 
     #[test]

@@ -26,10 +26,7 @@ use crate::host::{Host, Route, Tuple};
 use crate::inspection::Sight;
 use crate::path_manager::{LocalAddress, PathEvent};
 use crate::received::Received;
-use crate::{
-    ConnectionConfig, ConnectionId, ConnectionStats, EndpointConfig, ListenerId, SubflowId, congestion, path_manager,
-    scheduler,
-};
+use crate::{ConnectionConfig, ConnectionId, ConnectionStats, EndpointConfig, ListenerId, SubflowId};
 
 /// What an endpoint holds. All is zero once every connection was released and has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +207,7 @@ impl Endpoint {
         initiator: bool,
         key: Option<Key>,
     ) -> Result<u32, ConnectError> {
-        let policies = build_policies(&config)?;
+        let policies = Policies::build(&config)?;
         if !self.make_room() {
             return Err(ConnectError::Limit);
         }
@@ -371,9 +368,7 @@ impl Endpoint {
             return Err(ListenError::InUse);
         }
         config.check()?;
-        if let Err(ConnectError::UnknownPolicy { kind }) = build_policies(&config) {
-            return Err(ListenError::UnknownPolicy { kind });
-        }
+        Policies::build(&config)?;
         let id = ListenerId(self.next_listener);
         self.next_listener += 1;
         self.listeners.insert(id, Listener::new(local, config));
@@ -773,14 +768,4 @@ fn arm(timers: &mut Deadlines, connection: &mut Connection) {
     if let Some(next) = connection.next_timeout_before(armed) {
         timers.set(slot, Some(next));
     }
-}
-
-fn build_policies(config: &ConnectionConfig) -> Result<Policies, ConnectError> {
-    let unknown = |kind| move |_| ConnectError::UnknownPolicy { kind };
-    Ok(Policies {
-        congestion: congestion::build(&config.congestion)
-            .map_err(|_| ConnectError::UnknownPolicy { kind: "congestion controller" })?,
-        scheduler: scheduler::build(&config.scheduler).map_err(unknown("scheduler"))?,
-        path_manager: path_manager::build(&config.path_manager).map_err(unknown("path manager"))?,
-    })
 }

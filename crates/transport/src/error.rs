@@ -2,7 +2,10 @@
 
 use core::fmt;
 
+pub use policy::UnknownName;
 use units::Duration;
+
+use crate::congestion::BuildError;
 
 /// Why a connection or subflow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,20 +60,28 @@ pub enum Violation {
 }
 
 /// Why `listen` was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListenError {
     /// Another listener has this address and port.
     #[error("address and port are in use")]
     InUse,
-    /// The configuration names an unknown controller, scheduler or path manager.
-    #[error("unknown {kind} in the configuration")]
-    UnknownPolicy {
-        /// Which kind.
-        kind: &'static str,
-    },
+    /// The configuration asks for a policy that there is not.
+    #[error(transparent)]
+    UnusablePolicy(#[from] UnusablePolicy),
     /// No connection could run with the configuration.
     #[error("{0}")]
     UnusableSetting(#[from] UnusableSetting),
+}
+
+/// A policy that cannot be had; the message names those that can, or says what is wrong with which parameter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnusablePolicy {
+    /// No controller has the name, or it does not take the parameters.
+    #[error(transparent)]
+    Congestion(#[from] BuildError),
+    /// No scheduler or path manager has the name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
 }
 
 /// A field of [`crate::ConnectionConfig`] whose value no connection could run with.
@@ -133,7 +144,7 @@ impl fmt::Display for Usable<'_> {
 }
 
 /// Why `connect` or `add_subflow` was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// No such connection.
     #[error("no such connection")]
@@ -150,19 +161,16 @@ pub enum ConnectError {
     /// The connection is plain TCP, or not fully established yet: [`crate::Event::FullyEstablished`] tells.
     #[error("not a fully established MPTCP connection")]
     NotMptcp,
-    /// The configuration names an unknown controller, scheduler or path manager.
-    #[error("unknown {kind} in the configuration")]
-    UnknownPolicy {
-        /// Which kind.
-        kind: &'static str,
-    },
+    /// The configuration asks for a policy that there is not.
+    #[error(transparent)]
+    UnusablePolicy(#[from] UnusablePolicy),
     /// No connection could run with the configuration.
     #[error("{0}")]
     UnusableSetting(#[from] UnusableSetting),
 }
 
 /// Why `change` was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// No such connection, or it was released.
     #[error("no such connection")]
@@ -170,12 +178,9 @@ pub enum ChangeError {
     /// The connection is over.
     #[error("{0}")]
     Closed(CloseReason),
-    /// The change names an unknown controller or scheduler, or parameters that it does not take.
-    #[error("unknown {kind} in the configuration")]
-    UnknownPolicy {
-        /// Which kind.
-        kind: &'static str,
-    },
+    /// The change asks for a policy that there is not.
+    #[error(transparent)]
+    UnusablePolicy(#[from] UnusablePolicy),
     /// No connection could run with the change.
     #[error("{0}")]
     UnusableSetting(#[from] UnusableSetting),

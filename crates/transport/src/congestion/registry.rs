@@ -155,7 +155,7 @@ pub const CONTROLLERS: &[Registration] = &[
 ];
 
 /// Why a [`ControllerSpec`] gives no controller.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// No controller has this name.
     #[error(transparent)]

@@ -10,7 +10,7 @@ use super::Connection;
 use super::transmit::Candidates;
 use crate::change::SettingsChange;
 use crate::congestion;
-use crate::error::{ChangeError, ConnectionError};
+use crate::error::{ChangeError, ConnectionError, UnusablePolicy};
 use crate::host::Host;
 use crate::{ConnectionConfig, scheduler};
 
@@ -51,11 +51,10 @@ impl Connection {
         }
         let config = change.applied_to(&self.config);
         config.check()?;
-        let unknown = |kind| ChangeError::UnknownPolicy { kind };
         let controller = change.congestion.as_ref().map(congestion::build).transpose();
-        let controller = controller.map_err(|_| unknown("congestion controller"))?;
+        let controller = controller.map_err(UnusablePolicy::from)?;
         let scheduler = change.scheduler.as_deref().map(scheduler::build).transpose();
-        if let Some(scheduler) = scheduler.map_err(|_| unknown("scheduler"))? {
+        if let Some(scheduler) = scheduler.map_err(UnusablePolicy::from)? {
             self.policies.scheduler = scheduler;
         }
         if let Some(controller) = controller {

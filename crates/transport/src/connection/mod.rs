@@ -66,7 +66,7 @@ use wire::{Payload, Segment, TooBig};
 
 use crate::congestion::CongestionController;
 use crate::era::Binding;
-use crate::error::{CloseReason, ConnectionError};
+use crate::error::{CloseReason, ConnectionError, UnusablePolicy};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
 use crate::path_manager::PathManager;
@@ -123,6 +123,17 @@ pub(crate) struct Policies {
     pub(crate) congestion: Box<dyn CongestionController>,
     pub(crate) scheduler: Box<dyn Scheduler>,
     pub(crate) path_manager: Box<dyn PathManager>,
+}
+
+impl Policies {
+    /// Those that `config` asks for.
+    pub(crate) fn build(config: &ConnectionConfig) -> Result<Self, UnusablePolicy> {
+        Ok(Self {
+            congestion: crate::congestion::build(&config.congestion)?,
+            scheduler: crate::scheduler::build(&config.scheduler)?,
+            path_manager: crate::path_manager::build(&config.path_manager)?,
+        })
+    }
 }
 
 /// The sending half.
@@ -480,6 +491,12 @@ impl Connection {
     /// Takes at most `max` octets in order. Whoever takes some looks whether that opens the window
     /// ([`Self::announce_window_if_worthwhile`]); where there are none, [`Self::nothing_to_read`] says why.
     #[inline]
+    /// For tests with policies that no registry has.
+    #[cfg(test)]
+    pub(crate) fn policies_mut(&mut self) -> &mut Policies {
+        &mut self.policies
+    }
+
     pub(crate) fn take(&mut self, max: usize) -> Option<Payload> {
         self.receiver.readable_told = false;
         let payload = self.receiver.stream.take(max)?;
@@ -491,12 +508,6 @@ impl Connection {
         if self.receiver.finished || self.receiver.shut {
             return Ok(Received::Finished);
         }
-    /// For tests with policies that no registry has.
-    #[cfg(test)]
-    pub(crate) fn policies_mut(&mut self) -> &mut Policies {
-        &mut self.policies
-    }
-
         match self.close_reason.filter(|_| self.is_closed()) {
             Some(reason) => Err(ConnectionError::Closed(reason)),
             None => Ok(Received::Pending),

@@ -129,7 +129,7 @@ impl World {
         };
         self.on_app(source, |world, id| {
             let changed = world.endpoint.change(id, &change, world.now);
-            assert!(!matches!(changed, Err(ChangeError::UnknownPolicy { .. } | ChangeError::UnusableSetting(_))));
+            assert!(!matches!(changed, Err(ChangeError::UnusablePolicy(_) | ChangeError::UnusableSetting(_))));
         });
     }
 
