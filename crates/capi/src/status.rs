@@ -89,9 +89,10 @@ impl From<ConnectError> for Failure {
             ConnectError::InUse => AnabranchStatus::InUse,
             ConnectError::Limit => AnabranchStatus::Limit,
             ConnectError::NotMptcp => AnabranchStatus::NotMptcp,
-            ConnectError::FamilyMismatch | ConnectError::UnusablePolicy(_) | ConnectError::UnusableSetting(_) => {
-                AnabranchStatus::InvalidArgument
-            }
+            ConnectError::FamilyMismatch
+            | ConnectError::NoLocalAddress
+            | ConnectError::UnusablePolicy(_)
+            | ConnectError::UnusableSetting(_) => AnabranchStatus::InvalidArgument,
         };
         Self::new(status, error)
     }

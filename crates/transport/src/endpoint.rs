@@ -5,6 +5,7 @@ mod application;
 mod bad_policies;
 mod expectation;
 mod lingering;
+mod local_address;
 mod passive_open;
 
 use core::borrow::BorrowMut;
@@ -393,11 +394,6 @@ impl Endpoint {
         self.listeners.get_mut(&listener)?.queue.pop_front()
     }
 
-    /// Connections from an unspecified address begin at `ip` from now on.
-    pub fn prefer_address(&mut self, ip: IpAddr) {
-        self.preferred_address = Some(ip);
-    }
-
     /// The connection that this side's `token` names (RFC 8684 section 3.2).
     pub fn by_token(&self, token: Token) -> Option<ConnectionId> {
         let slot = self.host.by_token(token)?;
@@ -405,8 +401,9 @@ impl Endpoint {
         place.connection.is_some().then_some(ConnectionId { slot, generation: place.generation })
     }
 
-    /// Opens a connection. A `local` port of zero lets the endpoint choose one, an unspecified `local` address stands for the
-    /// one of [`Self::prefer_address`].
+    /// Opens a connection. A `local` port of zero lets the endpoint choose one. An unspecified `local` address stands for the
+    /// one of [`Self::prefer_address`] or, if that is of the other family or there is none, for the first of
+    /// [`EndpointConfig::local_addresses`] that is of the family and no backup, or else a backup.
     ///
     /// # Errors
     /// [`ConnectError`], nothing being opened.
@@ -418,13 +415,10 @@ impl Endpoint {
         now: Instant,
     ) -> Result<ConnectionId, ConnectError> {
         self.advance(now);
-        let local = match self.preferred_address {
-            Some(ip) if local.ip().is_unspecified() => SocketAddr::new(ip, local.port()),
-            _ => local,
-        };
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(ConnectError::FamilyMismatch);
         }
+        let local = self.specified(local)?;
         config.check()?;
         let local = match local.port() {
             0 => self.host.pick_port(local.ip(), remote).ok_or(ConnectError::InUse)?,

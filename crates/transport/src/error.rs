@@ -155,6 +155,9 @@ pub enum ConnectError {
     /// Local and remote address are of different families.
     #[error("addresses of different families")]
     FamilyMismatch,
+    /// The local address is unspecified, and none of its family is known.
+    #[error("no local address of this family is known: name one")]
+    NoLocalAddress,
     /// The limit on connections or subflows is reached.
     #[error("limit reached")]
     Limit,
