@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use cooperation::link::Name;
+use cooperation::relay_selection::{Registration, SELECTORS, SHORT_NAMES};
 use daemon::links::RelayChoice;
 use daemon::pairing::{Invitation, SCHEME};
 use daemon::proxy::choice::Tier;
@@ -228,8 +229,7 @@ pub struct Select {
     /// The relays in use, by number: 0,2
     #[arg(long, value_name = "NUMBER,...", allow_hyphen_values = true)]
     pub active: Option<String>,
-    /// ssrs, greedy (the thesis' baseline), greedy-paper or exact
-    #[arg(long, value_name = "NAME", default_value = "ssrs")]
+    #[arg(long, value_name = "NAME", default_value = "ssrs", help = methods())]
     pub method: String,
     /// How literally the papers are taken: build, paper or paper-ssrs
     #[arg(long, value_name = "NAME", default_value = "build")]
@@ -237,6 +237,15 @@ pub struct Select {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// Every way to select relays, by name.
+fn methods() -> String {
+    let name = |known: &Registration| {
+        let short = SHORT_NAMES.iter().find(|(_, full)| *full == known.name);
+        short.map_or(known.name.into(), |(short, full)| format!("{full} (or {short})"))
+    };
+    format!("How they are chosen: {}", SELECTORS.iter().map(name).collect::<Vec<_>>().join(", "))
 }
 
 /// Arguments of `anabranch fading`.

@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
 use cooperation::relay_selection::{
-    self, Choice, EXACT_RELAYS_MAX, Exact, Goal, Offer, RelayId, RelaySet, SelectorError, SelectorSettings,
+    self, Choice, EXACT_RELAYS_MAX, Exact, Goal, Offer, Reasons, RelayId, RelaySet, SelectorError, SelectorSettings,
 };
 use serde_json::json;
 use units::{Probability, Rate};
@@ -17,19 +17,23 @@ const COLUMNS: [&str; 6] = ["set", "relays", "sum", "off the target", "changes",
 /// Chooses, and prints a table or JSON.
 pub fn select(arguments: &Select) -> Result<(), Failure> {
     let question = Question::parse(arguments)?;
-    let name = if arguments.method == "greedy" { "greedy-thesis" } else { arguments.method.as_str() };
-    let mut selector = relay_selection::build(name, settings(arguments)?).map_err(|error| match error {
-        SelectorError::UnknownSelector(_) => input(format!("--method: {error}")),
-        SelectorError::Epsilon { .. } => input(format!("--epsilon: {error}")),
-    })?;
-    if name == "exact" && !Exact::is_exact_for(&question.offers) {
+    let mut selector =
+        relay_selection::build(&arguments.method, settings(arguments)?).map_err(|error| match error {
+            SelectorError::UnknownSelector(_) => input(format!("--method: {error}")),
+            SelectorError::Epsilon { .. } => input(format!("--epsilon: {error}")),
+        })?;
+    if selector.name() == "exact" && !Exact::is_exact_for(&question.offers) {
         let given = question.offers.len();
         return Err(Failure::Input(format!(
             "--method exact tries every subset of at most {EXACT_RELAYS_MAX} relays, not {given}: use --method ssrs"
         )));
     }
     let choice = selector.select(&question.offers, &question.goal, &question.in_use);
-    let text = if arguments.json { question.json(&choice) } else { question.table(&choice, name) };
+    let text = if arguments.json {
+        question.json(&choice)
+    } else {
+        question.table(&choice, selector.reasons(choice.feasible))
+    };
     Ok(console::print(&text)?)
 }
 
@@ -105,7 +109,7 @@ impl Question {
         format!("{object}\n")
     }
 
-    fn table(&self, choice: &Choice, method: &str) -> String {
+    fn table(&self, choice: &Choice, reasons: Reasons) -> String {
         let mut table = Table::new();
         table.load_preset(NOTHING).set_header(COLUMNS);
         for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
@@ -123,7 +127,7 @@ impl Question {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        format!("{}\n\n{table}\n\n{}\n", self.heading(), reason(choice, method))
+        format!("{}\n\n{table}\n\n{}\n", self.heading(), reason(choice, reasons))
     }
 
     fn heading(&self) -> String {
@@ -155,27 +159,11 @@ impl Question {
     }
 }
 
-/// Why these sets.
-fn reason(choice: &Choice, method: &str) -> String {
-    let active = match (method, choice.feasible) {
-        ("ssrs" | "exact", true) => {
-            "active: least cost of the sets in range; cost adds distance from the target and number of relays,\n        \
-             each scaled from 0 (best) to 1 (worst); it is what one would begin with"
-        }
-        ("ssrs" | "exact", false) => {
-            "active: no set is in range; this is the nearest miss, or all relays if they are too few"
-        }
-        ("greedy-thesis", _) => "active: relays added from the smallest offer on until the range is reached",
-        _ => "active: relays added in the order of their numbers until the range is reached",
-    };
-    let backup = match (method, &choice.backup) {
-        (_, None) => "backup: there is no other set to change to",
-        ("ssrs" | "exact", Some(_)) if choice.feasible => {
-            "backup: least cost of the others, the number of changes counted as well"
-        }
-        _ => "backup: what the same rule makes of the set in use",
-    };
-    format!("{active}\n{backup}")
+/// Why these sets, as the selector says; more than a line is indented.
+fn reason(choice: &Choice, reasons: Reasons) -> String {
+    let active = reasons.active.replace('\n', "\n        ");
+    let backup = choice.backup.as_ref().map_or("there is no other set to change to", |_| reasons.backup);
+    format!("active: {active}\nbackup: {backup}")
 }
 
 fn rate(option: &str, text: &str) -> Result<Rate, Failure> {

@@ -13,7 +13,10 @@ use core::cmp::Ordering;
 
 use super::field::Field;
 use super::search::{Chain, Extent, Found, Pool};
-use super::{Choice, Range, RelayId, RelaySet};
+use super::{Choice, Range, Reasons, RelayId, RelaySet};
+
+/// Why a backup is what it is where the set in use is merely treated as the active one was.
+pub(super) const SAME_RULE: &str = "what the same rule makes of the set in use";
 
 /// Where the sets come from.
 pub(super) trait Search {
@@ -42,6 +45,22 @@ pub(super) fn choose(
     let backup = backup(pool, range, &InUse::new(field, in_use), counts_operations);
     let backup = backup.map(|found| pool.relay_set(found, field));
     Choice { active, backup, feasible: true }
+}
+
+/// Why sets are chosen by these costs.
+pub(super) const fn reasons(feasible: bool) -> Reasons {
+    if feasible {
+        Reasons {
+            active: "least cost of the sets in range; cost adds distance from the target and number of relays,\n\
+                     each scaled from 0 (best) to 1 (worst); it is what one would begin with",
+            backup: "least cost of the others, the number of changes counted as well",
+        }
+    } else {
+        Reasons {
+            active: "no set is in range; this is the nearest miss, or all relays if they are too few",
+            backup: SAME_RULE,
+        }
+    }
 }
 
 fn nothing_feasible(pool: &Pool, field: &Field, range: Range, in_use: &[RelayId]) -> Choice {

@@ -13,7 +13,7 @@ use core::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::field::Field;
-use super::{Choice, Goal, Offer, RelayId, RelaySelector, RelaySet};
+use super::{Choice, Goal, Offer, Reasons, RelayId, RelaySelector, RelaySet};
 
 /// Beyond so many relays another selector's choice stands: every subset is tried here.
 const RELAYS_MAX: usize = 16;
@@ -157,6 +157,16 @@ impl RelaySelector for EnergyAware {
         let others: Vec<Rated> = sets.into_iter().filter(|set| operations(set) > 0.0).collect();
         let backup = cheapest(&others, self.weight, operations).map(|set| set.relay_set(&field));
         Choice { active, backup, feasible: true }
+    }
+
+    fn reasons(&self, feasible: bool) -> Reasons {
+        if !feasible {
+            return self.otherwise.reasons(feasible);
+        }
+        Reasons {
+            active: "least cost of the sets in range, what relays pay counted as well",
+            backup: "least cost of the others, what relays pay and the number of changes counted as well",
+        }
     }
 }
 

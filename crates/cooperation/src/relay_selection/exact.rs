@@ -3,7 +3,7 @@
 use super::choice::{self, Search};
 use super::field::Field;
 use super::search::{Pool, every_subset};
-use super::{Choice, Goal, Offer, Range, RelayId, RelaySelector};
+use super::{Choice, Goal, Offer, Range, Reasons, RelayId, RelaySelector};
 
 /// Most relays among which every subset is tried.
 pub const EXACT_RELAYS_MAX: usize = every_subset::RELAYS_MAX;
@@ -34,6 +34,10 @@ impl RelaySelector for Exact {
         field.0.truncate(EXACT_RELAYS_MAX);
         field.0.sort_by_key(|candidate| candidate.id);
         choice::choose(&field, range, in_use, true, &mut EverySubset { field: &field, range, pool: Pool::default() })
+    }
+
+    fn reasons(&self, feasible: bool) -> Reasons {
+        choice::reasons(feasible)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Greedy, the baseline of the SSRS paper (section III): relays one by one as they are numbered.
 
+use super::choice::SAME_RULE;
 use super::field::{Candidate, Field};
-use super::{Choice, Goal, Mode, Offer, Range, RelayId, RelaySelector, RelaySet};
+use super::{Choice, Goal, Mode, Offer, Range, Reasons, RelayId, RelaySelector, RelaySet};
 
 /// Adds relays in the order of their numbers until the sum reaches the range; above it, deletes those added last. If that
 /// jumps over the range, it deletes from the smallest offer on instead until the sum is not above the lower bound, and adds
@@ -28,6 +29,10 @@ impl RelaySelector for GreedyPaper {
         let (field, range) = (Field::new(offers), goal.range());
         let adjusted = |used: &[RelayId]| Selection::new(&field, range, used).adjusted(self.adds_again);
         Choice::greedy(adjusted(&[]), in_use, || adjusted(in_use), range)
+    }
+
+    fn reasons(&self, _: bool) -> Reasons {
+        Reasons { active: "relays added in the order of their numbers until the range is reached", backup: SAME_RULE }
     }
 }
 

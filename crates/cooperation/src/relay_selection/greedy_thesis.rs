@@ -5,8 +5,9 @@
 
 use core::cmp::Reverse;
 
+use super::choice::SAME_RULE;
 use super::field::{Candidate, Field};
-use super::{Choice, Goal, Offer, Range, RelayId, RelaySelector, RelaySet};
+use super::{Choice, Goal, Offer, Range, Reasons, RelayId, RelaySelector, RelaySet};
 
 /// Adds the relay that offers least until the sum reaches the range; above the range, deletes the one that offers least.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +23,10 @@ impl RelaySelector for GreedyThesis {
         let (field, range) = (Field::new(offers), goal.range());
         let adjusted = |used: &[RelayId]| Selection::new(&field, range, used).adjusted();
         Choice::greedy(adjusted(&[]), in_use, || adjusted(in_use), range)
+    }
+
+    fn reasons(&self, _: bool) -> Reasons {
+        Reasons { active: "relays added from the smallest offer on until the range is reached", backup: SAME_RULE }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Relay selection: from the relays' offers and the target bit rate to the relays that carry data.
 //!
-//! A new selector is one file here and one line in the registry.
+//! A new selector is one file here and one line in the registry: scenarios and `anabranch select` know it from there.
 
 mod choice;
 pub mod credit;
@@ -21,13 +21,14 @@ mod ssrs;
 pub mod steady_mean;
 pub mod trigger;
 
+pub use policy::UnknownName;
 use units::Rate;
 
 pub use exact::{EXACT_RELAYS_MAX, Exact};
 pub use greedy_paper::GreedyPaper;
 pub use greedy_thesis::GreedyThesis;
 pub use range::Range;
-pub use registry::{Registration, SELECTORS, SelectorError, build};
+pub use registry::{Registration, SELECTORS, SHORT_NAMES, SelectorError, build, find};
 pub use settings::{Mode, SelectorSettings, UnknownMode};
 pub use ssrs::Ssrs;
 
@@ -73,6 +74,15 @@ pub struct Choice {
     pub feasible: bool,
 }
 
+/// Why a selector's sets are what they are, for people: what follows a colon, without a full stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reasons {
+    /// Of the active set.
+    pub active: &'static str,
+    /// Of the backup, if there is one.
+    pub backup: &'static str,
+}
+
 /// A way to select relays.
 pub trait RelaySelector: Send {
     /// The name under which it is registered.
@@ -83,4 +93,7 @@ pub trait RelaySelector: Send {
 
     /// Chooses among `offers` for `goal`, when `in_use` are the relays that carry data now (none at the start).
     fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice;
+
+    /// Why what it chooses is as it is, where the active set is in range or, if not `feasible`, is not.
+    fn reasons(&self, feasible: bool) -> Reasons;
 }

@@ -35,6 +35,18 @@ pub const SELECTORS: &[Registration] = &[
     },
 ];
 
+/// Names in short, and what they stand for.
+pub const SHORT_NAMES: &[(&str, &str)] = &[("greedy", "greedy-thesis")];
+
+/// The relay selector called `name`, in full or in short.
+///
+/// # Errors
+/// If there is none, with the names that there are.
+pub fn find(name: &str) -> Result<&'static Registration, UnknownName> {
+    let full = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, full)| *full);
+    policy::find("relay selector", SELECTORS, full)
+}
+
 /// Smallest epsilon: the work grows with its inverse.
 const EPSILON_MIN: f64 = 0.001;
 
@@ -52,9 +64,9 @@ pub enum SelectorError {
     },
 }
 
-/// Makes the relay selector called `name`.
+/// Makes the relay selector called `name`, in full or in short.
 pub fn build(name: &str, settings: SelectorSettings) -> Result<Box<dyn RelaySelector>, SelectorError> {
-    let registration = policy::find("relay selector", SELECTORS, name)?;
+    let registration = find(name)?;
     if !(EPSILON_MIN..=1.0).contains(&settings.epsilon) {
         return Err(SelectorError::Epsilon { value: settings.epsilon });
     }
@@ -78,11 +90,28 @@ mod tests {
     }
 
     #[test]
+    fn a_name_in_short_stands_for_one_that_is_registered() {
+        for (short, full) in SHORT_NAMES {
+            assert_eq!(find(short).unwrap().name, *full);
+            assert!(SELECTORS.iter().all(|known| known.name != *short));
+        }
+    }
+
+    #[test]
+    fn every_selector_says_why() {
+        for known in SELECTORS {
+            let selector = build(known.name, SelectorSettings::default()).unwrap();
+            for reasons in [true, false].map(|feasible| selector.reasons(feasible)) {
+                assert!(!reasons.active.is_empty() && !reasons.backup.is_empty(), "{}", known.name);
+            }
+        }
+    }
+
+    #[test]
     fn errors_name_the_remedy() {
-        assert_eq!(
-            error("greedy", 0.1),
-            "unknown relay selector \"greedy\" (there are: ssrs, greedy-thesis, greedy-paper, exact)"
-        );
+        let names: Vec<_> = SELECTORS.iter().map(|known| known.name).collect();
+        let said = format!("unknown relay selector \"best\" (there are: {})", names.join(", "));
+        assert_eq!(error("best", 0.1), said);
         for epsilon in [0.0, -0.1, 1.5, f64::NAN] {
             assert!(error("ssrs", epsilon).ends_with("is not between 0.001 and 1"));
         }

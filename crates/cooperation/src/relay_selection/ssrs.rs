@@ -4,7 +4,7 @@ use super::choice::{self, Search};
 use super::field::{Field, Position};
 use super::search::trimmed_lists::{self, Classes, Lists};
 use super::search::{Found, Pool, every_subset, few_changes, many_relays};
-use super::{Choice, Goal, Mode, Offer, Range, RelayId, RelaySelector, SelectorSettings};
+use super::{Choice, Goal, Mode, Offer, Range, Reasons, RelayId, RelaySelector, SelectorSettings};
 
 /// Up to so many relays lists are trimmed as printed, and if they hold no feasible set every subset is tried.
 const FEW_RELAYS: usize = 16;
@@ -58,6 +58,10 @@ impl RelaySelector for Ssrs {
             }
         }
         self.choose(&field, range, in_use)
+    }
+
+    fn reasons(&self, feasible: bool) -> Reasons {
+        choice::reasons(feasible)
     }
 }
 

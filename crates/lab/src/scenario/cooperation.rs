@@ -6,6 +6,7 @@ use units::text::Text;
 use units::{ByteCount, Duration, Probability, Rate};
 
 use super::schema::Written;
+use super::selection_method::SelectionMethod;
 use super::{Scenario, WorkloadKind};
 
 /// The bit rate that the application asks for.
@@ -184,24 +185,6 @@ pub struct BufferedTolerance {
     pub widest: Probability,
 }
 
-/// Methods of relay selection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SelectionMethod {
-    /// Every relay, all the time.
-    All,
-    /// The relays that `fixed` lists, all the time.
-    Fixed,
-    /// Subset sum (SSRS, thesis chapter 4).
-    Ssrs,
-    /// The thesis's greedy baseline.
-    GreedyThesis,
-    /// The paper's greedy baseline.
-    GreedyPaper,
-    /// Exhaustive search.
-    Exact,
-}
-
 /// What makes relay selection look for other relays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -226,25 +209,6 @@ pub enum Estimator {
     SchedulerShare,
     /// What the link was seen to deliver; until it was full as configured.
     MeasuredDelivery,
-}
-
-impl SelectionMethod {
-    /// Whether it chooses relays for a target.
-    pub const fn steers(self) -> bool {
-        !matches!(self, Self::All | Self::Fixed)
-    }
-
-    /// Its name in scenario files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Fixed => "fixed",
-            Self::Ssrs => "ssrs",
-            Self::GreedyThesis => "greedy-thesis",
-            Self::GreedyPaper => "greedy-paper",
-            Self::Exact => "exact",
-        }
-    }
 }
 
 /// The printed text of a paper, or its correction.

@@ -27,6 +27,7 @@ mod packets;
 mod radio;
 mod receiver_centric;
 mod schema;
+mod selection_method;
 mod shape;
 pub mod shell;
 mod source_map;
@@ -48,8 +49,8 @@ pub use attack::{Attack, Swallows};
 pub use connection::Connection;
 pub use cooperation::{
     ActsOnKind, AdaptiveCongestion, BandwidthSharing, BeyondKind, BufferedTolerance, Cooperation, CountKind,
-    DemandKind, Estimator, Forwarding, Mode, NewsKind, RangeShareKind, RelayMode, RhoDefinition, Selection,
-    SelectionMethod, Target, TriggerKind, Watch,
+    DemandKind, Estimator, Forwarding, Mode, NewsKind, RangeShareKind, RelayMode, RhoDefinition, Selection, Target,
+    TriggerKind, Watch,
 };
 pub use draw::{Draw, Drawn, Uniform, value_of};
 pub use energy::EnergyPrice;
@@ -69,6 +70,7 @@ pub use overrides::{Override, typed};
 pub use radio::{Cell, Fading, Handover, PathLoss, Walk, Wlan};
 pub use receiver_centric::{Mode as ReceiverCentricMode, ReceiverCentric, Window as ReceiverCentricWindow};
 pub use schema::schema;
+pub use selection_method::SelectionMethod;
 pub use sweep::{Seeds, Sweep, Variant};
 pub use vary::{Quantity, Spread, Varied, drawing};
 pub use video::Video;
