@@ -10,6 +10,16 @@ const TRAITS: [(&str, &str, &str); 5] = [
     ("ResourceScheduler", "RESOURCE_SCHEDULERS", "crates/network/src/cell/scheduler/"),
 ];
 
+/// Tables that have a row or a word for every name of a registry, kept by hand.
+const TABLES: [(&str, &str, &str); 6] = [
+    ("CONTROLLERS", "crates/transport/src/congestion/", "docs/algorithms/congestion.md"),
+    ("SCHEDULERS", "crates/transport/src/scheduler/", "docs/algorithms/schedulers.md"),
+    ("SELECTORS", "crates/cooperation/src/relay_selection/", "docs/algorithms/relay-selection.md"),
+    ("SELECTORS", "crates/cooperation/src/relay_selection/", "scenarios/README.md"),
+    ("RESOURCE_SCHEDULERS", "crates/network/src/cell/scheduler/", "docs/algorithms/cell.md"),
+    ("RESOURCE_SCHEDULERS", "crates/network/src/cell/scheduler/", "scenarios/README.md"),
+];
+
 /// The types for which a file implements `policy`, tests apart.
 fn implementors(file: &syn::File, policy: &str) -> Vec<String> {
     let impls = file.items.iter().filter_map(|item| match item {
@@ -32,6 +42,18 @@ fn list_of(registry: &str, name: &str) -> String {
     let start = registry.find(&format!("const {name}:")).unwrap_or_else(|| panic!("{name} is not in its registry"));
     let end = registry[start..].find("\n];").map_or(registry.len(), |len| start + len);
     registry[start..end].to_owned()
+}
+
+/// The names that a list registers.
+fn names(list: &str) -> Vec<String> {
+    let named = list.split("name: \"").skip(1);
+    named.filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.into()).collect()
+}
+
+/// Whether a table of a document has `name`, as a value of a scenario or with parameters if need be.
+fn has_in_table(document: &str, name: &str) -> bool {
+    let written = [format!("`{name}`"), format!("`{name}("), format!("\"{name}\"")];
+    document.lines().filter(|line| line.starts_with('|')).any(|row| written.iter().any(|text| row.contains(text)))
 }
 
 /// The texts of the files whose functions the list names as builders: `build: With(mpaimd::PARAMETERS, mpaimd::mpaimd)`.
@@ -68,6 +90,25 @@ fn every_policy_is_registered() {
         }
     }
     require_none("a policy is in the registry of its folder", breaches);
+}
+
+#[test]
+fn every_registered_name_is_in_its_tables() {
+    let mut breaches = Vec::new();
+    for (list, folder, document) in TABLES {
+        let names = names(&list_of(&read(&format!("{folder}registry.rs")), list));
+        assert!(!names.is_empty(), "{list} has no names");
+        let text = read(document);
+        let missing = names.iter().filter(|name| !has_in_table(&text, name));
+        breaches.extend(missing.map(|name| format!("{document}: {name} of {list}")));
+    }
+    require_none("the documents' tables have every registered name", breaches);
+}
+
+#[test]
+fn names_in_tables_are_whole() {
+    let document = "`ecf` is in no table.\n| `linux-like` | a rule |\n| `aimd(alpha)`, `\"exact\"` | another |\n";
+    assert_eq!(["aimd", "exact", "linux", "ecf"].map(|name| has_in_table(document, name)), [true, true, false, false]);
 }
 
 #[test]
