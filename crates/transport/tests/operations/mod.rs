@@ -36,6 +36,9 @@ const FLOWS_MAX: usize = 10;
 const BURST_MAX: usize = 4096;
 /// Time-outs at one instant at most.
 const ROUNDS_MAX: usize = 64;
+/// Longer than the longest user time-out (1000 s, of a change), any handshake is tried, any subflow waited for, and TIME-WAIT. How
+/// many steps that takes is up to the policies.
+const WIND_DOWN: Duration = Duration::from_secs(2000);
 /// What the endpoint may hold whatever happens: its connections are limited, and so are their buffers.
 const LIVE_BYTES_MAX: isize = 48 << 20;
 
@@ -429,8 +432,8 @@ impl World {
         if let Some(listener) = self.listener.take() {
             self.endpoint.close_listener(listener, self.now);
         }
-        // Longer than any handshake is tried, any subflow waited for, and TIME-WAIT.
-        for _ in 0..2000 {
+        let end = self.now + WIND_DOWN;
+        while self.now <= end {
             self.settle();
             let Some(next) = self.endpoint.poll_timeout() else { break };
             self.now = self.now.max(next);
