@@ -1,4 +1,15 @@
-/* Anabranch: a sans-IO Multipath TCP engine. Generated from crates/capi; how to renew it: docs/testing.md. */
+/* Anabranch: a sans-IO Multipath TCP engine. Generated from crates/capi; how to renew it: docs/testing.md.
+ *
+ * - A function returns an AnabranchStatus: zero when done, positive when there is nothing now, negative on error;
+ *   anabranch_last_error() then says what and why, per thread.
+ * - A null pointer is ANABRANCH_STATUS_INVALID_ARGUMENT, never a crash. Any other pointer must be valid, as always in C.
+ * - Time only moves forward: a now_ns before an earlier one of the same endpoint is ANABRANCH_STATUS_INVALID_ARGUMENT,
+ *   and nothing happens.
+ * - A bug of the library is ANABRANCH_STATUS_INTERNAL, and the endpoint refuses further work: free it.
+ * - One endpoint is used by one thread at a time; different endpoints are independent.
+ * - After feeding it or giving a command: anabranch_poll_transmit() and anabranch_poll_event() until they have nothing,
+ *   then anabranch_poll_timeout().
+ */
 
 #ifndef ANABRANCH_H
 #define ANABRANCH_H
@@ -146,7 +157,8 @@ extern "C" {
 // The version of the interface that the library was built with: compare it with `ANABRANCH_ABI_VERSION`.
 uint32_t anabranch_abi_version(void);
 
-// Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`.
+// Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`. One with a scope
+// (`[fe80::1%3]:80`) is refused: it would be lost.
 //
 // # Safety
 // `text` is null or a string; `address` is null or valid for writes.
@@ -255,7 +267,8 @@ enum AnabranchStatus anabranch_close_listener(struct AnabranchEndpoint *endpoint
 // Pointers are null or valid.
 enum AnabranchStatus anabranch_accept(struct AnabranchEndpoint *endpoint, uint64_t listener, uint64_t *connection);
 
-// Opens a connection. Port zero in `local` lets the endpoint choose one. `config_json` is null for the defaults, or
+// Opens a connection. Port zero in `local` lets the endpoint choose one; an unspecified address there stands for the
+// first of its family among `local_addresses` of `anabranch_endpoint_new`. `config_json` is null for the defaults, or
 // an object with any of these, durations written as text ("40 ms"):
 // `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `receive_buffer_bytes`, `mtu`,
 // `offload_max_bytes`, `initial_window_segments`, `timestamps`, `sack`, `ecn`, `nagle`, `suspension`, `hystart`,

@@ -51,7 +51,8 @@ pub(crate) unsafe fn read_address(address: *const AnabranchAddress, name: &str) 
     Ok(SocketAddr::new(ip, address.port))
 }
 
-/// Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`.
+/// Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`. One with a scope
+/// (`[fe80::1%3]:80`) is refused: it would be lost.
 ///
 /// # Safety
 /// `text` is null or a string; `address` is null or valid for writes.
@@ -67,6 +68,9 @@ pub unsafe extern "C" fn anabranch_address_parse(
         let unreadable =
             |_| Failure::argument(format_args!("{text:?} is no address like 10.0.0.1:80 or [2001:db8::1]:80"));
         let parsed = parsed.map_err(unreadable)?;
+        if matches!(parsed, SocketAddr::V6(v6) if v6.scope_id() != 0) {
+            return Err(Failure::argument(format_args!("{text:?}: an address has no scope here: leave %... out")));
+        }
         // SAFETY: null, or room for an address by the contract of this function.
         unsafe { write_out(address, "address", parsed.into()) }?;
         Ok(AnabranchStatus::Ok)
@@ -107,6 +111,7 @@ mod tests {
         let read = unsafe { read_address(&v6, "v6") }.unwrap();
         assert_eq!(read, "[2001:db8::1]:443".parse().unwrap());
         assert_eq!(parse(c"10.0.0"), None);
+        assert_eq!((parse(c"[fe80::1%3]:80"), parse(c"[fe80::1]:80").is_some()), (None, true));
     }
 
     #[test]

@@ -65,6 +65,10 @@ unsafe fn read_json<T: DeserializeOwned>(json: *const c_char) -> Result<Option<T
     }
     // SAFETY: null, or a string by the contract of this function.
     let text = unsafe { read_text(json, "config_json") }?;
+    // Serde takes a list for a struct, too: its fields in order, or none of them.
+    if !text.trim_start().starts_with('{') {
+        return Err(Failure::argument("config_json is no object: write one like {\"mtu\": 1400}, or give null"));
+    }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer)
         .map_err(|error| Failure::argument(format_args!("config_json: {}: {}", error.path(), error.inner())))?;
@@ -234,6 +238,9 @@ mod tests {
         assert!(said(r#"{"cwnd": 3}"#).contains("cwnd"));
         assert!(said("{").contains("EOF"));
         assert!(said("{} {}").contains("trailing"));
+        for no_object in ["[]", "", "null", "[true, false]"] {
+            assert!(said(no_object).contains("is no object"), "{no_object}");
+        }
     }
 
     fn read_change(json: &str) -> Result<SettingsChange, Failure> {

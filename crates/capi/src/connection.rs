@@ -80,7 +80,8 @@ pub unsafe extern "C" fn anabranch_accept(
     }
 }
 
-/// Opens a connection. Port zero in `local` lets the endpoint choose one. `config_json` is null for the defaults, or
+/// Opens a connection. Port zero in `local` lets the endpoint choose one; an unspecified address there stands for the
+/// first of its family among `local_addresses` of `anabranch_endpoint_new`. `config_json` is null for the defaults, or
 /// an object with any of these, durations written as text ("40 ms"):
 /// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `receive_buffer_bytes`, `mtu`,
 /// `offload_max_bytes`, `initial_window_segments`, `timestamps`, `sack`, `ecn`, `nagle`, `suspension`, `hystart`,

@@ -9,6 +9,7 @@
 //!   [`anabranch_last_error`] then says what and why, per thread.
 //! - A null pointer is an error, never a crash. Any other pointer must be valid, as always in C.
 //! - No panic crosses the boundary: it becomes [`AnabranchStatus::Internal`], and the endpoint refuses further work.
+//! - Time only moves forward: a `now_ns` before an earlier one is refused, and nothing happens.
 //! - One endpoint is used by one thread at a time; different endpoints are independent.
 //! - After feeding it or giving a command: [`anabranch_poll_transmit`] and [`anabranch_poll_event`] until they have
 //!   nothing, then [`anabranch_poll_timeout`].

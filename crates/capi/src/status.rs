@@ -76,7 +76,9 @@ impl From<ListenError> for Failure {
     fn from(error: ListenError) -> Self {
         let status = match error {
             ListenError::InUse => AnabranchStatus::InUse,
-            ListenError::UnusablePolicy(_) | ListenError::UnusableSetting(_) => AnabranchStatus::InvalidArgument,
+            ListenError::PortZero | ListenError::UnusablePolicy(_) | ListenError::UnusableSetting(_) => {
+                AnabranchStatus::InvalidArgument
+            }
         };
         Self::new(status, error)
     }
@@ -90,6 +92,7 @@ impl From<ConnectError> for Failure {
             ConnectError::Limit => AnabranchStatus::Limit,
             ConnectError::NotMptcp => AnabranchStatus::NotMptcp,
             ConnectError::FamilyMismatch
+            | ConnectError::NoPeer(_)
             | ConnectError::NoLocalAddress
             | ConnectError::UnusablePolicy(_)
             | ConnectError::UnusableSetting(_) => AnabranchStatus::InvalidArgument,
@@ -114,6 +117,7 @@ impl From<ConnectionError> for Failure {
         let status = match error {
             ConnectionError::UnknownConnection | ConnectionError::UnknownSubflow => AnabranchStatus::Unknown,
             ConnectionError::WrongState => AnabranchStatus::WrongState,
+            ConnectionError::UnusableAddress(_) => AnabranchStatus::InvalidArgument,
             ConnectionError::Limit => AnabranchStatus::Limit,
             ConnectionError::Closed(_) => AnabranchStatus::Closed,
         };

@@ -20,7 +20,7 @@ use wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason, Token};
 use wire::{Flags, Payload, Segment, TooBig};
 
 use crate::congestion::{Competition, WindowSet};
-use crate::connection::{Connection, JoinAnswer, JoinRequest, Policies, Polled, keys};
+use crate::connection::{Connection, JoinAnswer, JoinRequest, Policies, Polled, is_unicast, keys};
 use crate::error::{CloseReason, ConnectError, ConnectionError, ListenError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
@@ -363,8 +363,11 @@ impl Endpoint {
     /// Waits for connections to `local`; an unspecified address takes any.
     ///
     /// # Errors
-    /// If the address is taken, the configuration names an unknown policy, or no connection could run with it.
+    /// If the port is 0 or taken, the configuration names an unknown policy, or no connection could run with it.
     pub fn listen(&mut self, local: SocketAddr, config: ConnectionConfig) -> Result<ListenerId, ListenError> {
+        if local.port() == 0 {
+            return Err(ListenError::PortZero);
+        }
         if self.listeners.values().any(|listener| listener.local == local) {
             return Err(ListenError::InUse);
         }
@@ -417,6 +420,9 @@ impl Endpoint {
         self.advance(now);
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(ConnectError::FamilyMismatch);
+        }
+        if !is_unicast(remote) {
+            return Err(ConnectError::NoPeer(remote));
         }
         let local = self.specified(local)?;
         config.check()?;
@@ -480,7 +486,8 @@ impl Endpoint {
         self.with(connection, now, |connection, _| connection.send(data))
     }
 
-    /// Takes at most `max` octets of received data. One call gives one contiguous piece.
+    /// Takes at most `max` octets of received data. One call gives one contiguous piece, an empty one if `max` is 0 and there is
+    /// something to read.
     ///
     /// # Errors
     /// When the connection ended before the peer's stream did.
@@ -643,7 +650,7 @@ impl Endpoint {
     /// Announces an address to the peer of one connection (ADD_ADDR).
     ///
     /// # Errors
-    /// If it is not an established MPTCP connection, or has no identifier left for another address.
+    /// If it is not an established MPTCP connection, the address is not of one host, or no identifier is left for another.
     pub fn announce_address(
         &mut self,
         connection: ConnectionId,

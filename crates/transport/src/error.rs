@@ -1,6 +1,7 @@
 //! Errors of commands, and why connections and subflows end.
 
 use core::fmt;
+use core::net::{IpAddr, SocketAddr};
 
 pub use policy::UnknownName;
 use units::Duration;
@@ -62,6 +63,9 @@ pub enum Violation {
 /// Why `listen` was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListenError {
+    /// Nobody can send to port 0.
+    #[error("nobody can send to port 0: listen on another")]
+    PortZero,
     /// Another listener has this address and port.
     #[error("address and port are in use")]
     InUse,
@@ -155,6 +159,9 @@ pub enum ConnectError {
     /// Local and remote address are of different families.
     #[error("addresses of different families")]
     FamilyMismatch,
+    /// Nobody is there: port 0, or an address that is unspecified or not of one host.
+    #[error("{0} is no peer's: name the address of one host, and a port above 0")]
+    NoPeer(SocketAddr),
     /// The local address is unspecified, and none of its family is known.
     #[error("no local address of this family is known: name one")]
     NoLocalAddress,
@@ -201,6 +208,9 @@ pub enum ConnectionError {
     /// Not possible in this state: sending after `shutdown`, say.
     #[error("not possible in this state")]
     WrongState,
+    /// An address that is unspecified or not of one host, or one with port 0.
+    #[error("{0} cannot be announced: name the address of one host, and a port above 0 if any")]
+    UnusableAddress(IpAddr),
     /// All 255 address identifiers are taken: withdraw an address first.
     #[error("no address identifier is left: withdraw an address first")]
     Limit,

@@ -48,6 +48,19 @@ fn addresses_with_wrong_hmacs_are_not_heard() {
 }
 
 #[test]
+fn addresses_of_nobody_are_not_remembered() {
+    let (mut victim, mut forger, id) = attack();
+    let nobodies =
+        ["0.0.0.0:80", "224.0.0.1:80", "255.255.255.255:80", "[::]:80", "[ff02::1]:80", "192.0.2.1:0"].into_iter();
+    for (n, nobody) in (1..).zip(nobodies) {
+        let option = forger.add_addr(n, nobody.parse().unwrap());
+        assert_eq!(syns(&victim.inject(forger.signal(0, option, victim.now))), 0);
+    }
+    assert!(!victim.events.iter().any(|event| matches!(event, Event::AddressAnnounced { .. })));
+    assert_alive(&mut victim, &mut forger, id);
+}
+
+#[test]
 fn a_flood_of_right_addresses_is_bounded() {
     let (mut victim, mut forger, id) = attack();
     let (before, mut opened) = (live_bytes(), 0);

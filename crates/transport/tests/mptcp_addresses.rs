@@ -108,8 +108,7 @@ fn announcements_with_a_wrong_hmac_are_ignored() {
     assert!(pair.logged(|side, segment| side == Side::Client && add_addr(segment).is_some()).is_empty());
 }
 
-/// An identifier names one address until it is withdrawn, useless addresses name nothing, and no more are remembered
-/// than the limit allows.
+/// An identifier names one address until it is withdrawn, and no more are remembered than the limit allows.
 #[test]
 fn what_is_remembered_of_announcements() {
     let (mut pair, _, server) = established();
@@ -118,13 +117,6 @@ fn what_is_remembered_of_announcements() {
         pair.run_for(Duration::from_millis(100));
     }
     assert_eq!(announced(&pair.client_events).len(), ConnectionConfig::default().remote_addresses_max);
-    let (mut pair, _, server) = established();
-    for useless in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1"] {
-        pair.server.announce_address(server, useless.parse().unwrap(), None, pair.now).unwrap();
-    }
-    pair.server.announce_address(server, "192.0.2.1".parse().unwrap(), Some(0), pair.now).unwrap();
-    pair.run_for(Duration::from_secs(1));
-    assert_eq!(announced(&pair.client_events), []);
 }
 
 /// Section 3.4.2: a withdrawal ends the subflows of the address on both sides, and the data go on. Identifier 0 is that of
@@ -210,6 +202,10 @@ fn identifiers_are_unique() {
         assert_eq!(announce(&mut pair, n), Ok(()));
     }
     assert_eq!(announce(&mut pair, 255), Err(ConnectionError::Limit));
+    for nobody in ["0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1"].map(|text| text.parse().unwrap()) {
+        let refused = pair.server.announce_address(server, nobody, None, pair.now);
+        assert_eq!(refused, Err(ConnectionError::UnusableAddress(nobody)));
+    }
     assert_eq!(announce(&mut pair, 7), Ok(()));
     let sent = pair.logged(|_, segment| is_announcement(segment));
     let ids: Vec<_> =
@@ -217,7 +213,8 @@ fn identifiers_are_unique() {
     let (last, all) = ids.split_last().unwrap();
     assert_eq!(all.iter().map(|(id, _)| *id).collect::<Vec<_>>(), (1..=255).collect::<Vec<_>>());
     assert_eq!(*last, all[7]);
-    let joined = pair.server.add_subflow(server, server_address(1), client_address(1), false, pair.now);
+    let remote = SocketAddr::new(client_address(1).ip(), 4000);
+    let joined = pair.server.add_subflow(server, server_address(1), remote, false, pair.now);
     assert_eq!(joined, Err(ConnectError::Limit));
     pair.server.withdraw_address(server, all[3].1, pair.now).unwrap();
     assert_eq!(announce(&mut pair, 255), Ok(()));

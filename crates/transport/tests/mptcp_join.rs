@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use transport::error::{CloseReason, ConnectError, Violation};
+use transport::error::{CloseReason, ConnectError, ListenError, Violation};
 use transport::{ConnectionConfig, ConnectionId, Event, SubflowId};
 use units::{Dsn, Duration};
 use wire::mptcp::{AddressId, DataSeq, Dss, Mapping, MpJoin, MpTcpRst, MptcpOption, ResetReason, Token};
@@ -276,6 +276,16 @@ fn impossible_joins_are_refused_on_the_spot() {
     assert_eq!(again, Err(ConnectError::InUse));
     let mixed = pair.client.add_subflow(client, client_address6(1), server_address(0), false, now);
     assert_eq!(mixed, Err(ConnectError::FamilyMismatch));
+    for nobody in ["10.0.1.1:0", "0.0.0.0:80", "224.0.0.1:80", "255.255.255.255:80"].map(|text| text.parse().unwrap()) {
+        let joined = pair.client.add_subflow(client, client_address(1), nobody, false, now);
+        assert_eq!(joined, Err(ConnectError::NoPeer(nobody)));
+        let opened = pair.client.connect(client_address(1), nobody, config(), now);
+        assert_eq!(opened, Err(ConnectError::NoPeer(nobody)));
+    }
+    let from_nowhere = pair.client.add_subflow(client, "0.0.0.0:0".parse().unwrap(), server_address(0), false, now);
+    assert_eq!(from_nowhere, Err(ConnectError::NoLocalAddress));
+    let listener = pair.server.listen("0.0.0.0:0".parse().unwrap(), config());
+    assert_eq!(listener, Err(ListenError::PortZero));
     let tcp = ConnectionConfig { mptcp: false, ..config() };
     let plain = pair.connect(tcp);
     pair.run_for(Duration::from_secs(1));

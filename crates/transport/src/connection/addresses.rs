@@ -233,6 +233,9 @@ impl Connection {
         if !self.is_fully_established() || self.is_closed() {
             return Err(ConnectionError::WrongState);
         }
+        if !is_unicast(SocketAddr::new(ip, port.unwrap_or(u16::MAX))) {
+            return Err(ConnectionError::UnusableAddress(ip));
+        }
         let address_id = self.addresses.announced_id(ip, port).ok_or(ConnectionError::Limit)?;
         self.addresses.on_echo(address_id);
         let next_at = now + ANNOUNCE_INTERVAL;
@@ -462,8 +465,8 @@ impl Connection {
     }
 }
 
-/// An address that somebody could have.
-fn is_unicast(address: SocketAddr) -> bool {
+/// An address and a port that somebody could have.
+pub(crate) fn is_unicast(address: SocketAddr) -> bool {
     let ip = address.ip();
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
     address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast

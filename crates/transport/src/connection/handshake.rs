@@ -7,6 +7,7 @@ use units::{Dsn, Duration, Instant};
 use wire::mptcp::{AddressId, CapableFlags, DataLen, Key, MpCapable, MpJoin, MptcpOption, ResetReason};
 use wire::{Flags, Segment};
 
+use super::addresses::is_unicast;
 use super::join_proof::JoinProof;
 use super::keys::{Nonces, VerifiedJoin};
 use super::subflow::{Handshake, Subflow};
@@ -106,6 +107,12 @@ impl Connection {
         }
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(ConnectError::FamilyMismatch);
+        }
+        if !is_unicast(remote) {
+            return Err(ConnectError::NoPeer(remote));
+        }
+        if local.ip().is_unspecified() {
+            return Err(ConnectError::NoLocalAddress);
         }
         let local = match local.port() {
             0 => host.pick_port(local.ip(), remote).ok_or(ConnectError::InUse)?,

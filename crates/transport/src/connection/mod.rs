@@ -76,6 +76,7 @@ use crate::state::State;
 use crate::stats::{ConnectionStats, Hearing, SubflowStats};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 use addresses::Addresses;
+pub(crate) use addresses::is_unicast;
 use blocked_window::BlockedWindow;
 use burst::Burst;
 use carriers::Carriers;
