@@ -277,6 +277,18 @@ fn an_owner_s_flow_may_begin_at_nothing() {
     }
 }
 
+/// Four megabytes fit into its send buffer, and the link carries one in the five seconds it has.
+#[test]
+fn a_flow_that_takes_all_it_can_get_ends_at_its_stop() {
+    let (owner, results) = owner("kind = \"tcp\", stop = \"5 s\"");
+    assert!((1.0e6..1.35e6).contains(&(owner.local_received_bytes as f64)), "{}", owner.local_received_bytes);
+    let series = &results.series;
+    // The queue holds 0.6 s of the link.
+    let late =
+        series.time_s.iter().zip(&series.relays[0].local_goodput_bps).filter(|(at, rate)| **at > 5.8 && **rate > 0.0);
+    assert_eq!(late.count(), 0, "{:?}", series.relays[0].local_goodput_bps);
+}
+
 #[test]
 fn what_is_lost_beside_one_relay_does_not_hang_on_what_another_one_has() {
     let owner = "relays[1].local=[{ kind = \"udp\", rate = \"1 Mbit/s\" }]";

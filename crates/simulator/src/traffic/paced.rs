@@ -34,7 +34,8 @@ pub struct TcpFlow {
     pub backlog_bytes: u64,
     /// When it connects.
     pub start: Instant,
-    /// When it stops writing; never by default.
+    /// When it stops; never by default. With a demand it writes no more, and what waits is still sent. Without one the application is
+    /// killed: of a connection that took all it could, what waits would go on for as long as its send buffer lasts.
     pub stop: Instant,
 }
 
@@ -98,6 +99,11 @@ impl PacedSource {
         self.now >= self.flow.stop
     }
 
+    /// It has nothing but the connection to tell when it stops.
+    fn is_greedy(&self) -> bool {
+        self.flow.demand.is_none()
+    }
+
     fn advance(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if now >= self.flow.start {
             let TcpFlow { local, remote, config, .. } = &self.flow;
@@ -106,6 +112,9 @@ impl PacedSource {
         if !self.stopped() {
             self.now = now.min(self.flow.stop);
             self.count_demand(endpoint);
+            if self.stopped() && self.is_greedy() {
+                self.writer.abort(endpoint, now);
+            }
         }
         self.write(endpoint, now);
     }
@@ -164,7 +173,12 @@ impl App for PacedSource {
         if self.writer.is_idle() {
             return Some(self.flow.start);
         }
-        let demand = self.flow.demand.as_ref().filter(|_| !self.stopped())?;
+        if self.stopped() {
+            return None;
+        }
+        let Some(demand) = &self.flow.demand else {
+            return (self.flow.stop < Instant::FAR_FUTURE).then_some(self.flow.stop);
+        };
         let next_write = self.mix.as_ref().map_or(self.writer.written_bytes() + WRITE_BYTES, |mix| mix.end_bytes);
         let next = demand.next_event(next_write.saturating_add(self.given_up_bytes))?;
         // Nothing is written, but what is demanded goes on.

@@ -103,6 +103,14 @@ impl Writer {
         }
     }
 
+    /// Ends the connection at once, with all that it has not sent. One that is over already stays so.
+    pub fn abort(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        self.connected = false;
+        if let Some(connection) = self.connection {
+            let _ = endpoint.abort(connection, now);
+        }
+    }
+
     /// The connection, if it was opened.
     pub fn connection(&self) -> Option<ConnectionId> {
         self.connection
