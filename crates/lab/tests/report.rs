@@ -37,6 +37,13 @@ fn a_report_depends_on_everything_but_the_wall_clock() {
     assert_eq!(report::render(&results), html);
 }
 
+/// A subflow's own holes are not drawn, and one subflow has no others to wait for: the figure is not called all that waits.
+#[test]
+fn what_waits_is_said_to_wait_for_other_subflows() {
+    let html = report::render(&support::results(1, 10));
+    assert!(html.contains("Waiting for other subflows") && html.contains("behind a hole of its own"), "{html}");
+}
+
 #[test]
 fn a_day_of_windows_stays_a_small_report() {
     assert!(report::render(&support::results(4, 100_000)).len() < 1_000_000);

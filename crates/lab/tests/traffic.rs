@@ -277,6 +277,17 @@ fn an_owner_s_flow_may_begin_at_nothing() {
     }
 }
 
+/// What one subflow keeps behind its own holes waits for no other; the receive buffer size has it.
+#[test]
+fn a_subflow_s_own_holes_are_in_the_receive_buffer_alone() {
+    let lossy = results(&["connection.mptcp=false", "relays[0].cellular.loss.mean=2 %"]);
+    assert_eq!(lossy.totals.out_of_order_peak_bytes, 0);
+    assert!(lossy.series.out_of_order_bytes.iter().all(|bytes| *bytes == 0));
+    let smooth = results(&["connection.mptcp=false"]);
+    let stored = |results: &Results| results.metrics.as_ref().unwrap().totals.receive_buffer_bytes;
+    assert!(stored(&lossy) > stored(&smooth), "{} {}", stored(&lossy), stored(&smooth));
+}
+
 /// Four megabytes fit into its send buffer, and the link carries one in the five seconds it has.
 #[test]
 fn a_flow_that_takes_all_it_can_get_ends_at_its_stop() {

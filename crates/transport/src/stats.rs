@@ -34,7 +34,7 @@ pub struct ConnectionStats {
     pub reinjected_bytes: u64,
     /// Octets received more than once at the data level.
     pub duplicate_bytes: u64,
-    /// Octets now waiting for a hole before them to fill.
+    /// Octets now waiting for a hole before them to fill, at the data level: what a subflow holds behind a hole of its own is not in it.
     pub out_of_order_bytes: u64,
     /// Largest value of `out_of_order_bytes`.
     pub out_of_order_peak_bytes: u64,

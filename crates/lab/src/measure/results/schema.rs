@@ -82,7 +82,8 @@ pub struct Totals {
     pub reinjected_bytes: Option<u64>,
     /// Octets that arrived more than once at the data level: not what one subflow brought twice.
     pub duplicate_bytes: u64,
-    /// Most octets that ever waited for a hole before them to fill.
+    /// Most octets that ever waited for data of other subflows: they had come in order on their own. What a subflow keeps to itself behind a
+    /// hole of its own is not in it, so that it is 0 with one subflow; the metrics' `receive_buffer_bytes` count that, too.
     pub out_of_order_peak_bytes: u64,
     /// What viewers saw; null without a video.
     #[serde(default)]
@@ -135,7 +136,7 @@ pub struct Series {
     pub aggregate_throughput_bps: Vec<f64>,
     /// Octets delivered in order to the application (G3).
     pub goodput_in_order_bps: Vec<f64>,
-    /// Octets that wait for a hole before them to fill, at the end of the window.
+    /// Octets that wait for data of other subflows, as in [`Totals::out_of_order_peak_bytes`], at the end of the window.
     pub out_of_order_bytes: Vec<u64>,
     /// Measurements per subflow, in order of creation.
     pub subflows: Vec<SubflowSeries>,

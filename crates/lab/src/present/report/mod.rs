@@ -30,6 +30,9 @@ const SCRIPT: &str = include_str!("crosshair.js");
 
 /// Colours there are; paths beyond share them.
 const COLOURS: usize = 8;
+/// What the plot of `out_of_order_bytes` shows.
+const OTHERS_AWAITED: &str = "Data at the destination that came in order on their subflow and wait for those of others. What a subflow \
+    keeps behind a hole of its own is not in it.";
 const WIDE: (f64, f64) = (920.0, 330.0);
 const HALF: (f64, f64) = (460.0, 230.0);
 /// Time over which the goodput curve averages: in-order delivery comes in jumps.
@@ -293,7 +296,7 @@ impl<'a> View<'a> {
                 "",
                 &self.losses(),
             ),
-            figure("Waiting for order", "Data at the destination with a hole before them.", "", &waiting),
+            figure("Waiting for other subflows", OTHERS_AWAITED, "", &waiting),
         ];
         format!("<div class=\"pairs\">{}</div>", figures.join(""))
     }
