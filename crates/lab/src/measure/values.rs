@@ -94,6 +94,10 @@ fn add_owners(values: &mut Values, relays: &[RelayResults], duration_s: f64) {
 
 fn add_metrics(values: &mut Values, metrics: &PaperMetrics) {
     add(values, "analysis.", &serde_json::to_value(&metrics.summary).expect("metrics are finite"));
+    if metrics.summary.points == 0 {
+        // Counts and peaks over no monitor point are none, as means are: not nothing.
+        values.retain(|name, _| !name.starts_with("analysis.") || name == "analysis.points");
+    }
     add(values, "whole.", &serde_json::to_value(&metrics.totals).expect("metrics are finite"));
     add(values, "clocks.", &serde_json::to_value(metrics.unit_clocks).expect("metrics are finite"));
     add(values, "blocks.", &serde_json::to_value(metrics.blocks).expect("metrics are finite"));
@@ -154,6 +158,7 @@ fn add(values: &mut Values, prefix: &str, object: &serde_json::Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::metrics::Summary;
     use crate::measure::results::{LatencyResults, Migration, RelaySeries, SelectionPoint};
 
     /// Sets of 2.75 and 3.5 Mbit/s were used, one of 3.25 Mbit/s was kept as the next: 0.25, 0.5 and 0.25 off the target.
@@ -190,6 +195,20 @@ mod tests {
         let mut values = Values::new();
         add_owners(&mut values, &[RelayResults::default()], 30.0);
         assert_eq!(values, Values::new());
+    }
+
+    /// A mean has no value without a point, and the number of outages and the peaks have none either.
+    #[test]
+    fn a_run_without_a_monitor_point_has_nothing_to_analyse() {
+        let values = |points| {
+            let mut values = Values::new();
+            let summary = Summary { points, receive_buffer_bytes: 7, ..Summary::default() };
+            add_metrics(&mut values, &PaperMetrics { summary, ..PaperMetrics::default() });
+            values.into_iter().filter(|(name, _)| name.starts_with("analysis.")).collect::<Values>()
+        };
+        assert_eq!(values(0), Values::from([("analysis.points".into(), 0.0)]));
+        let one = values(1);
+        assert_eq!((one["analysis.receive_buffer_bytes"], one["analysis.outages"]), (7.0, 0.0));
     }
 
     /// From 1 s on the first relay got 3 of 4, the second, which takes all it can get, 5.
