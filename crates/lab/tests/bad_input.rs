@@ -443,10 +443,87 @@ fn what_comes_to_nothing_is_noted() {
     assert_eq!(notes(&[&weighed[..], &["relays[0].energy_nj_per_bit=5.0"]].concat()), [""; 0]);
     let wide = notes(&["cooperation.selection.epsilon=20 %", "cooperation.selection.headroom=10 %"]);
     assert!(wide.len() == 1 && wide[0].starts_with("cooperation.selection: headroom, epsilon do nothing"), "{wide:?}");
+    let changed = |at: &str| {
+        format!(
+            "relays[0].local[0].changes=[{{ at = \"1 s\", to = \"2 Mbit/s\" }}, {{ at = \"{at}\", to = \"1 Mbit/s\" }}]"
+        )
+    };
+    assert_eq!(notes(&[&changed("4 s")]), [""; 0]);
+    assert_eq!(notes(&[&changed("5 s")]), ["relays[0].local[0].changes[1].at: 5 s never comes: the run ends at 5 s"]);
     let flow = |flow: &str| format!("relays[0].local=[{{ {flow}, datagram = \"500 B\" }}]");
     for idle in ["kind = \"tcp\"", "kind = \"short-flows\", sizes = \"20 kB\""] {
         let notes = notes(&[&flow(idle)]);
         assert!(notes.len() == 1 && notes[0].starts_with("relays[0].local[0].datagram: does nothing"), "{notes:?}");
     }
     assert_eq!(notes(&[&flow("kind = \"tcp\", rate = \"1 Mbit/s\"")]), [""; 0], "its first packet waits for one");
+}
+
+/// Settings of what is not there: there is one path, no hop or no connection.
+#[test]
+fn what_is_about_nothing_is_noted() {
+    let notes = |changes: &[&str]| read(changes).unwrap().notes();
+    let plain = "connection.mptcp=false";
+    // Every relay has an owner with traffic.
+    assert_eq!(notes(&[plain]), [""; 0]);
+    let nothing = "with plain TCP, which takes one path";
+    for (change, told) in [
+        ("connection.scheduler=redundant", "connection.scheduler does"),
+        ("connection.path_manager=manual", "connection.path_manager does"),
+        ("connection.checksum=true", "connection.checksum does"),
+        ("connection.subflows_max=1", "connection.subflows_max does"),
+        ("connection.suspension=false", "connection.suspension does"),
+        ("connection.receiver_centric={}", "connection.receiver_centric does"),
+        ("connection.era.reinjection=false", "connection.era.reinjection does"),
+        (
+            "connection.era={ reinjection_timeouts = 5, idle_reinjection = true }",
+            "connection.era.reinjection_timeouts and connection.era.idle_reinjection do",
+        ),
+        ("cooperation.relays=fast-ack", "cooperation.relays = \"fast-ack\" does"),
+        (
+            "cooperation={ watch = {}, adaptive_congestion = {} }",
+            "cooperation.adaptive_congestion and cooperation.watch do",
+        ),
+        ("relays[1].local=[]", "relays[1] does"),
+    ] {
+        assert_eq!(notes(&[plain, change]), [format!("connection.mptcp: {told} nothing {nothing}")], "{change}");
+        assert_eq!(notes(&[change]), [""; 0], "{change}");
+        let varied = "variants=[{ name = \"one\", set = { \"connection.mptcp\" = true } }]";
+        assert_eq!(notes(&[plain, change, varied]), [""; 0], "{change}");
+    }
+    let none = notes(&["workload={ kind = \"none\", connections = 3 }"]);
+    assert_eq!(none, ["workload.connections: 3 does nothing with kind = \"none\": there is none"]);
+    assert_eq!(notes(&["wlan={}"]), [""; 0]);
+    let hop = notes(&["wlan={}", "cooperation.relays=multi-homed"]);
+    assert!(hop.len() == 1 && hop[0].starts_with("wlan: does nothing"), "{hop:?}");
+}
+
+/// It serves the first of equals, so that what many get is no measure of the cell.
+#[test]
+fn a_scheduler_that_serves_the_first_is_noted_where_there_are_several() {
+    let notes = |scheduler: &str, relays: u32| {
+        let text = format!(
+            "name = \"x\"\nduration = \"5 s\"\nworkload = {{ kind = \"bulk\" }}\ncell = {{ scheduler = \"{scheduler}\" }}\n\
+             [[relays]]\ncount = {relays}\n"
+        );
+        load("x.toml", &text, &[]).unwrap().notes()
+    };
+    let first = notes("maximum-throughput", 2);
+    assert!(first.len() == 1 && first[0].starts_with("cell.scheduler: "), "{first:?}");
+    assert_eq!([notes("maximum-throughput", 1), notes("proportional-fair", 2)], [const { Vec::<String>::new() }; 2]);
+}
+
+/// What could never happen in a run, and a video that shows nothing.
+#[test]
+fn what_never_comes_to_pass_is_refused() {
+    refused("relays[0].cellular.loss={ mean = \"1 %\", burst_packets = 1e30 }", &["does not come to pass", "outages"]);
+    refused("relays[0].cellular.loss={ mean = \"1 %\", burst_packets = inf }", &["does not come to pass"]);
+    let none = "relays[0].cellular.rate={ mean = \"3 Mbit/s\", outage_interval = \"0 s\" }";
+    refused(none, &["outage_interval", "nothing between them"]);
+    for (field, change) in [
+        ("workload.rate", "workload={ kind = \"video\", rate = \"0 bit/s\" }"),
+        ("relays[0].local[0].rate", "relays[0].local=[{ kind = \"video\", rate = \"0 bit/s\" }]"),
+    ] {
+        let mistake = read(&[change]).unwrap_err();
+        assert!(mistake.contains(&format!("{field}: a video without a rate has no picture")), "{mistake}");
+    }
 }

@@ -1,10 +1,17 @@
 //! What a scenario says that comes to nothing in a run of it, or to something else, and is no mistake: it may be another's, or that of a longer run.
 
+mod plain_tcp;
+
 use units::Duration;
 use units::text::Text;
 
-use super::{ActsOnKind, Binding, Link, LocalKind, LocalTraffic, Relay, Scenario, Selection, TextOr};
+use super::{
+    ActsOnKind, Binding, Change, Link, LocalKind, LocalTraffic, Relay, RelayMode, Scenario, Selection, TextOr,
+    WorkloadKind,
+};
 
+/// The scheduler that asks neither how much waits nor who was served last.
+const MAXIMUM_THROUGHPUT: &str = "maximum-throughput";
 /// Above the mean that was asked for, what is no longer noise.
 const MEAN_NOTED: f64 = 1.02;
 
@@ -57,6 +64,9 @@ impl Scenario {
             ));
         }
         idle.extend(self.unasked());
+        idle.extend(plain_tcp::note(self));
+        idle.extend(self.absent());
+        idle.extend(self.first_served());
         let is_priced = self.relays.iter().any(|relay| relay.energy_nj_per_bit.is_some());
         if steers && self.cooperation.selection.energy_weight.is_some() && !is_priced {
             idle.push("cooperation.selection.energy_weight: does nothing: no relay has an energy_nj_per_bit".into());
@@ -71,13 +81,50 @@ impl Scenario {
         idle
     }
 
+    /// What is about something that is not there.
+    fn absent(&self) -> Vec<String> {
+        let mut absent = Vec::new();
+        let connections = self.workload.connections;
+        if self.workload.kind == WorkloadKind::None && connections > 1 && !self.varies("workload.kind") {
+            absent
+                .push(format!("workload.connections: {connections} does nothing with kind = \"none\": there is none"));
+        }
+        let has_no_hop = self.cooperation.relays == RelayMode::MultiHomed && !self.varies("cooperation.relays");
+        if self.wlan.is_some() && has_no_hop {
+            absent.push(
+                "wlan: does nothing with cooperation.relays = \"multi-homed\": the destination has the cellular interfaces itself".into(),
+            );
+        }
+        absent
+    }
+
+    /// A scheduler of the cell under which what many get says little of what it could carry.
+    fn first_served(&self) -> Option<String> {
+        let cell = self.cell.as_ref()?;
+        let is_meant = self.relays.len() > 1 && cell.scheduler == MAXIMUM_THROUGHPUT;
+        (is_meant && !self.varies("cell.scheduler")).then(|| {
+            "cell.scheduler: \"maximum-throughput\" gives groups to the first of the best, however little waits for it: where many \
+             receive packet by packet, the cell carries far less than it could, and those behind get nothing"
+                .into()
+        })
+    }
+
+    /// The fields that variants and the grid set.
+    fn varied(&self) -> impl Iterator<Item = &str> {
+        let others = self.variants.iter().flat_map(|variant| variant.set.keys());
+        others.chain(self.sweep.iter().flat_map(|sweep| sweep.grid.keys())).map(String::as_str)
+    }
+
+    /// Whether a variant or the grid sets `field`, or what it lies in.
+    fn varies(&self, field: &str) -> bool {
+        self.varied().any(|key| field.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+    }
+
     /// Settings of relay selection, where none of the file's cases has any.
     fn unasked(&self) -> Option<String> {
         let selection = &self.cooperation.selection;
-        let others = self.variants.iter().flat_map(|variant| variant.set.keys());
-        let gridded = self.sweep.iter().flat_map(|sweep| sweep.grid.keys());
         let is_chosen_elsewhere =
-            others.chain(gridded).any(|field| field == "cooperation" || field.starts_with("cooperation.selection"));
+            self.varied().any(|field| field == "cooperation" || field.starts_with("cooperation.selection"));
         let changed = if selection.method.steers() || is_chosen_elsewhere { Vec::new() } else { changed(selection) };
         let (verb, them) = if changed.len() == 1 { ("does", "it") } else { ("do", "them") };
         (!changed.is_empty()).then(|| {
@@ -120,7 +167,11 @@ fn times_of(relay: &Relay, field: &str) -> Vec<(String, Duration)> {
         let Text(start) = local.start?;
         Some((format!("{field}.local[{number}].start"), start))
     });
-    one.chain(outages).chain(starts).collect()
+    let changes = relay.local.iter().enumerate().flat_map(|(number, local)| {
+        let changes = local.changes.iter().enumerate();
+        changes.map(move |(change, Change { at, .. })| (format!("{field}.local[{number}].changes[{change}].at"), *at))
+    });
+    one.chain(outages).chain(starts).chain(changes).collect()
 }
 
 /// A relay's own links.

@@ -16,6 +16,8 @@ const SILENT_MTU_MIN: ByteCount = ByteCount(1280);
 const TRACE_RATE_MAX: Rate = Rate::from_mbps(1000);
 /// Lowest rate of a trace: below it even one packet takes longer than a second.
 const TRACE_RATE_MIN: Rate = Rate::from_bps(12_000);
+/// Longest mean of bursts, packets: a link of some Mbit/s carries as many in an hour.
+const BURST_MAX: f64 = 1e6;
 /// Longest period of a trace, whose length in memory grows with it.
 const TRACE_PERIOD_MAX: Duration = Duration::from_secs(600);
 
@@ -71,6 +73,11 @@ pub(super) fn check_link(link: &Link, field: &str, scenario: &Scenario, found: &
         if !(packets >= 1.0 && mean.value() <= most) {
             let problem = format!("no process loses {mean} in bursts of {packets} packets");
             let remedy = "write burst_packets of at least 1, and a mean of at most burst_packets / (burst_packets + 1)";
+            found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
+        } else if burst.burst_packets.is_some_and(|packets| packets > BURST_MAX) {
+            let problem = format!("a burst of {packets} packets does not come to pass: nothing would be lost");
+            let remedy =
+                format!("write burst_packets of at most {BURST_MAX}, or `outages` for a link that is away for long");
             found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
         }
     }
@@ -151,6 +158,10 @@ fn check_rate_model(model: &RateModel, field: &str, found: &mut Vec<Complaint>) 
         let problem = format!("{} is no rate for a generated trace", generator.mean_rate);
         let remedy = format!("write a rate from \"{TRACE_RATE_MIN}\" to \"{TRACE_RATE_MAX}\"");
         found.push(Complaint::new(format!("{field}.mean"), problem, remedy));
+    }
+    if generator.outage_interval == Some(Duration::ZERO) {
+        let remedy = "remove it, which is no outages, or write a time above zero";
+        found.push(Complaint::new(format!("{field}.outage_interval"), "outages have nothing between them", remedy));
     }
     if generator.duration < Duration::from_secs(1) || generator.duration > TRACE_PERIOD_MAX {
         let problem = format!("{} is no duration for a trace", generator.duration);

@@ -6,7 +6,7 @@ use units::{Duration, Rate};
 
 use super::Complaint;
 use super::link::{highest, refuse_bounds};
-use super::traffic::{Refuse, check_rate, check_video, refuse_varied};
+use super::traffic::{NO_PICTURE, NO_PICTURE_REMEDY, Refuse, check_rate, check_video, refuse_varied};
 use crate::scenario::vary::{draw_of, most};
 use crate::scenario::{Change, Link, LocalKind, LocalTraffic, Narrow, Relay, Scenario};
 
@@ -87,6 +87,9 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
     if let Some(rate) = &local.rate {
         refuse_bounds(rate, "rate", refuse);
         check_rate(highest(rate), "rate", refuse);
+        if local.kind == LocalKind::Video && highest(rate) == Rate::ZERO {
+            refuse("rate", NO_PICTURE.into(), NO_PICTURE_REMEDY);
+        }
     }
     let largest = scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES);
     if local.datagram.0 == 0 || local.datagram.0 > largest {

@@ -14,6 +14,11 @@ const PAUSE_MAX: Duration = Duration::from_secs(86_400);
 /// Most frames per second, and frames in a group.
 const FRAMES_MAX: u32 = 1000;
 
+/// A video of nothing.
+pub(super) const NO_PICTURE: &str = "a video without a rate has no picture";
+/// What to do about that.
+pub(super) const NO_PICTURE_REMEDY: &str = "write a rate above zero, like \"2 Mbit/s\"";
+
 /// What takes a field, a problem and a remedy.
 pub(super) trait Refuse: FnMut(&str, String, &str) {}
 

@@ -1,10 +1,10 @@
 //! What the connection carries.
 
-use units::ByteCount;
 use units::text::Text;
+use units::{ByteCount, Rate};
 
 use super::Complaint;
-use super::traffic::{check_rate, check_video, refuse_varied};
+use super::traffic::{NO_PICTURE, NO_PICTURE_REMEDY, check_rate, check_video, refuse_varied};
 use crate::scenario::vary::{draw_of, most};
 use crate::scenario::{Workload, WorkloadKind};
 
@@ -46,6 +46,9 @@ pub(super) fn check_workload(workload: &Workload, found: &mut Vec<Complaint>) {
     };
     if let Some(Text(rate)) = workload.rate {
         check_rate(rate, "rate", &mut refuse);
+        if workload.kind == WorkloadKind::Video && rate == Rate::ZERO {
+            refuse("rate", NO_PICTURE.into(), NO_PICTURE_REMEDY);
+        }
     }
     if let Some(video) = &workload.video {
         check_video(video, &mut refuse);
