@@ -24,6 +24,7 @@ mod selection;
 pub mod status;
 mod wanted;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex};
@@ -31,7 +32,7 @@ use std::thread;
 
 use host::{Alone, EndpointHost};
 use linux::attachment::{Attachment, MTU};
-use linux::clock::{Jumps, Times};
+use linux::clock::{Clock, Jumps, Times};
 use linux::driver::{Driver, Remote};
 use linux::stop::Stop;
 use linux::uplink::{self, Families, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch};
@@ -129,7 +130,10 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     proxy.end_at(stop.as_fd()).map_err(Error::system("watch a socket"))?;
     let source = proxy.source().map_err(Error::system("duplicate an epoll descriptor"))?;
     let server = server::Server::open(&Place::here()?, &device, options.control_group)?;
-    let watch = Watch::new(&uplinks)?;
+    let mut watch = Watch::new(&uplinks)?;
+    if options.uplinks.is_everything() {
+        watch.take_newcomers();
+    }
     for entry in &lock(&shared).entries {
         let (uplink, addresses) = (&entry.uplink.interface, &entry.addresses);
         debug!(device, uplink, ?addresses, tier = entry.tier.name(), "an uplink is laid");
@@ -146,6 +150,8 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         jumps: Jumps::since(Times::now()),
         sums: Vec::new(),
         looked_at: Instant::ZERO,
+        clock: Clock::start(),
+        gone: BTreeMap::new(),
     };
     let mut host = EndpointHost::with_app(endpoint, Alone, proxy);
     let over = Stop::new()?;

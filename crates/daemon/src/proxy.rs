@@ -255,6 +255,12 @@ impl Proxy {
         self.poller.add(stop, STOP)
     }
 
+    /// An address of the engine is another uplink's than before, which is called so.
+    pub fn hand_over(&mut self, ip: IpAddr, name: &str) {
+        self.meters.forget(ip);
+        self.set_name(ip, name);
+    }
+
     /// What people call the uplink of an address of the engine.
     pub fn set_name(&mut self, ip: IpAddr, name: &str) {
         self.names.insert(ip, name.to_owned());

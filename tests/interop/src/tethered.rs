@@ -147,7 +147,15 @@ impl Tethered {
     /// # Panics
     /// As [`Self::plug_in`].
     pub fn plug_in_as(&self, number: usize, host: u8) {
-        let (usb, phone, net) = (USB[number], self.phone(number), self.subnets[number]);
+        self.plug_in_called(number, host, USB[number]);
+    }
+
+    /// As [`Self::plug_in_as`], and the laptop has another name for it.
+    ///
+    /// # Panics
+    /// As [`Self::plug_in`].
+    pub fn plug_in_called(&self, number: usize, host: u8, usb: &str) {
+        let (phone, net) = (self.phone(number), self.subnets[number]);
         self.laptop.ip([format!("link add {usb} type veth peer name lan netns {}", phone.name())]).unwrap();
         self.laptop.ip([format!("link set {usb} addrgenmode none up")]).unwrap();
         phone

@@ -383,6 +383,35 @@ fn without_names_all_uplinks_are_used() {
 }
 
 #[test]
+fn a_phone_that_comes_back_under_another_name_is_used() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let (files, before) = (Files::new(8 * BYTES), net.state());
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let mut all = options(&[]);
+    all.uplinks.interfaces.clear();
+    all.uplinks.state = "/nonexistent".into();
+    let joined = start(&net, all);
+    let curl = curl(&files, &net, &joined.ready);
+    wait_until("it carries", || carried(&status(&net), 1) > 500_000);
+    net.unplug(1);
+    wait_until("it is told", || status(&net)["uplinks"][1]["lost"].is_string());
+    assert_eq!(status(&net)["uplinks"][1]["lost"], "does not exist", "what else there is changes");
+    net.plug_in_called(1, 10, "enx0a5e");
+    wait_until("the new one carries", || {
+        let status = status(&net);
+        status["uplinks"][2]["interface"] == "enx0a5e" && carried(&status, 2) > 500_000
+    });
+    let tier = Request::SetTier { uplink: "enx0a5e".into(), tier: Tier::Backup };
+    ask(&net, DEVICE, &tier).unwrap();
+    wait_for(curl);
+    assert!(files.arrived());
+    joined.end().unwrap();
+    net.laptop.ip(["link delete enx0a5e".into()]).unwrap();
+    net.plug_in(1);
+    assert_eq!(net.state().lines().count(), before.lines().count());
+}
+
+#[test]
 fn a_backup_carries_when_no_other_can_and_tiers_change_meanwhile() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let files = Files::new(4 * BYTES);

@@ -1,5 +1,6 @@
 //! Follows uplinks that are lost and come back.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 
@@ -7,6 +8,7 @@ use linux::Result;
 use linux::clock::{Clock, Jump, Jumps, Times};
 use linux::driver::Remote;
 use linux::stop::Stop;
+use linux::uplink::plan::UPLINKS_MAX;
 use linux::uplink::{Change, GuardLoss, JanitorLoss, Plumbing, Uplink, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -21,6 +23,8 @@ use crate::proxy::choice;
 /// How often it is looked who is to carry, and at the clocks.
 pub const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 const SECOND: Duration = Duration::from_secs(1);
+/// One that nobody has named and that is gone for so long leaves its place to the next newcomer: a phone may have another name each time.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 /// Why the keeper looks up.
 enum Woken {
@@ -64,12 +68,16 @@ pub struct Keeper {
     /// Octets that uplinks had carried when they were last looked at, and when that was.
     pub sums: Vec<u64>,
     pub looked_at: Instant,
+    /// Tells for how long uplinks are gone.
+    pub clock: Clock,
+    /// Uplinks that are gone, and since when.
+    pub gone: BTreeMap<String, Instant>,
 }
 
 impl Keeper {
     /// Until `over`, or until the driver has ended.
     pub fn keep(mut self, over: &Stop) {
-        let clock = Clock::start();
+        let clock = self.clock;
         let mut every_second = EverySecond::from(clock.now());
         loop {
             let woken = self.wait(over, every_second.left(clock.now()));
@@ -138,7 +146,8 @@ impl Keeper {
         }
     }
 
-    fn lost(&self, interface: &str, why: String) -> Result<()> {
+    fn lost(&mut self, interface: &str, why: String) -> Result<()> {
+        self.gone.entry(interface.to_owned()).or_insert_with(|| self.clock.now());
         let (why, is_news) = lock(&self.roster).lose(interface, why);
         if is_news {
             warn!(uplink = interface, "going on without {interface}: it {why}");
@@ -152,11 +161,15 @@ impl Keeper {
 
     fn usable(&mut self, uplink: Uplink) -> Result<()> {
         let name = uplink.interface.clone();
+        if lock(&self.roster).position(&name).is_none() {
+            return self.admit(&uplink);
+        }
         if let Err(error) = self.plumbing.replace(&uplink) {
             // If it is gone again, that is told next.
             let _ = self.watch.retry(&name);
             return self.lost(&name, format!("cannot be connected ({error})"));
         }
+        self.gone.remove(&name);
         let mut roster = lock(&self.roster);
         let Some(index) = roster.position(&name) else { return Ok(()) };
         let entry = &mut roster.entries[index];
@@ -168,6 +181,49 @@ impl Keeper {
         let what = if was_lost { "is there and in use" } else { "has changed, and is used as it is now" };
         info!(uplink = name, "{name} {what}");
         self.change(differ, used)
+    }
+
+    /// An interface that nobody has named has come.
+    fn admit(&mut self, uplink: &Uplink) -> Result<()> {
+        let (name, predecessor) = (uplink.interface.as_str(), self.predecessor());
+        let index = match self.plumbing.admit(uplink, predecessor.as_deref()) {
+            Ok(index) => index,
+            Err(error) => {
+                // There may be room for it later, and what has kept it out may have passed.
+                let _ = self.watch.retry(name);
+                if self.gone.insert(name.to_owned(), self.clock.now()).is_none() {
+                    warn!(uplink = name, "{name} has come, and cannot be used ({error})");
+                }
+                return Ok(());
+            }
+        };
+        self.gone.remove(name);
+        if let Some(gone) = &predecessor {
+            self.watch.forget(gone);
+            self.gone.remove(gone);
+            debug!(uplink = gone, "it is gone for long, and has left its place to {name}");
+        }
+        let mut roster = lock(&self.roster);
+        roster.admit(index, &self.plumbing.paths()[index]);
+        let (entry, used) = (roster.entries[index].clone(), roster.used_of(index));
+        drop(roster);
+        info!(uplink = name, "{name} has come, and is used as primary (anabranch join set {name}=TIER changes that)");
+        let (addresses, called) = (entry.addresses.clone(), name.to_owned());
+        self.remote.call(move |host, _| {
+            host.with_app_mut(|proxy, _| addresses.iter().for_each(|ip| proxy.hand_over(*ip, &called)));
+        })?;
+        self.change(entry.addresses, used)
+    }
+
+    /// Whose place a newcomer takes: of those that nobody misses, the one that is gone longest.
+    fn predecessor(&self) -> Option<String> {
+        let (roster, now) = (lock(&self.roster), self.clock.now());
+        let patience = if roster.entries.len() < UPLINKS_MAX { FORGOTTEN_AFTER } else { Duration::ZERO };
+        let gone = roster.entries.iter().filter(|entry| entry.may_be_forgotten()).filter_map(|entry| {
+            let since = self.gone.get(&entry.uplink.interface)?;
+            (now.saturating_since(*since) >= patience).then_some((*since, &entry.uplink.interface))
+        });
+        gone.min().map(|(_, name)| name.clone())
     }
 
     /// A second has passed: who is to carry for the target bit rate, if there is one.

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use linux::uplink::{EnginePath, Uplink};
-
 use units::Rate;
 
 use super::offer::Offer;
@@ -12,6 +11,9 @@ use super::selection::Selection;
 use crate::control::message::Request;
 use crate::links::LinkStatus;
 use crate::proxy::choice::{self, Tier};
+
+/// What is said of an uplink whose interface is gone; what other interfaces there are may follow.
+const NO_MORE: &str = "does not exist";
 
 /// All uplinks of a daemon.
 pub struct Roster {
@@ -45,6 +47,23 @@ pub struct Entry {
 }
 
 impl Entry {
+    fn new(path: &EnginePath, tier: Tier) -> Self {
+        Self {
+            uplink: path.uplink.clone(),
+            addresses: path.addresses.clone(),
+            tier,
+            price: 0,
+            lost: path.uplink.ways().next().is_none().then(|| "is not there yet".into()),
+            link: None,
+            offer: Offer::default(),
+        }
+    }
+
+    /// Whether nothing is lost with it: it is gone, no relay, and nobody has said how it is to be used.
+    pub fn may_be_forgotten(&self) -> bool {
+        self.lost.is_some() && self.link.is_none() && (self.tier, self.price) == (Tier::Primary, 0)
+    }
+
     /// Those of the engine's addresses whose packets find a way out while the uplink is there.
     pub fn usable(&self) -> impl Iterator<Item = IpAddr> {
         self.addresses.iter().copied().filter(|ip| self.uplink.way(*ip).is_some())
@@ -63,17 +82,21 @@ impl Entry {
 impl Roster {
     /// The uplinks of a plan that is in force, with their tiers.
     pub fn new(device: &str, state: &Path, paths: &[EnginePath], tiers: &[Tier]) -> Self {
-        let entry = |(path, tier): (&EnginePath, &Tier)| Entry {
-            uplink: path.uplink.clone(),
-            addresses: path.addresses.clone(),
-            tier: *tier,
-            price: 0,
-            lost: path.uplink.ways().next().is_none().then(|| "is not there yet".into()),
-            link: None,
-            offer: Offer::default(),
-        };
+        let entry = |(path, tier): (&EnginePath, &Tier)| Entry::new(path, *tier);
         let state = std::path::absolute(state).unwrap_or_else(|_| state.into());
         Self { device: device.into(), state, entries: paths.iter().zip(tiers).map(entry).collect(), selection: None }
+    }
+
+    /// An uplink that nobody knew is at this position now, the next one or that of one that is gone.
+    pub fn admit(&mut self, index: usize, path: &EnginePath) {
+        let entry = Entry::new(path, Tier::Primary);
+        match self.entries.get_mut(index) {
+            Some(place) => *place = entry,
+            None => self.entries.push(entry),
+        }
+        if let Some(selection) = &mut self.selection {
+            selection.renew(index);
+        }
     }
 
     /// The engine's addresses that connections may use now.
@@ -160,8 +183,10 @@ impl Roster {
     pub fn lose(&mut self, interface: &str, why: String) -> (String, bool) {
         let Some(entry) = self.entry(interface) else { return (why, true) };
         let why = entry.link.as_ref().and_then(LinkStatus::why_not).unwrap_or(why);
-        let before = entry.lost.replace(why.clone());
-        let is_news = before.as_ref() != Some(&why);
+        // Whatever else there is now, there may be something else when somebody looks.
+        let lasting = if why.starts_with(NO_MORE) { NO_MORE } else { &why };
+        let is_news = entry.lost.as_deref() != Some(lasting);
+        entry.lost = Some(lasting.into());
         (why, is_news)
     }
 
@@ -297,6 +322,29 @@ mod tests {
         roster.entry("usb0").unwrap().lost = Some("is down".into());
         assert!(roster.used().is_empty());
         assert!(roster.set_tier("usb0", Tier::Secondary).is_ok(), "for when it is back");
+    }
+
+    #[test]
+    fn a_newcomer_takes_the_place_of_one_that_nobody_misses() {
+        let mut roster = roster();
+        roster.set_target(Some(Rate::from_mbps(8))).unwrap();
+        let path = |name, ip: &str| EnginePath { addresses: vec![ip.parse().unwrap()], uplink: uplink(name) };
+        roster.admit(2, &path("enx0a", "10.99.0.4"));
+        assert_eq!((roster.used().len(), roster.tier_of(2)), (3, Tier::Primary));
+        assert!(roster.set_tier("enx0a", Tier::Secondary).is_ok() && roster.set_tier("enx0a", Tier::Primary).is_ok());
+        for name in ["usb0", "usb1", "enx0a"] {
+            assert!(!roster.entry(name).unwrap().may_be_forgotten(), "it is there");
+            let (why, is_news) = roster.lose(name, "does not exist: there are usb7, usb8".into());
+            assert_eq!((why.as_str(), is_news), ("does not exist: there are usb7, usb8", true));
+            assert!(!roster.lose(name, "does not exist: there is usb7".into()).1);
+            assert_eq!(roster.entry(name).unwrap().lost.as_deref(), Some("does not exist"));
+        }
+        let may = |roster: &Roster| roster.entries.iter().map(Entry::may_be_forgotten).collect::<Vec<_>>();
+        assert_eq!(may(&roster), [true, false, true], "usb1 is to be a backup when it is back");
+        roster.set_price("usb0", 3).unwrap();
+        assert_eq!(may(&roster), [false, false, true]);
+        roster.admit(2, &path("enx4f", "10.99.0.4"));
+        assert_eq!((roster.entries.len(), roster.used().len(), roster.position("enx0a")), (3, 1, None));
     }
 
     #[test]

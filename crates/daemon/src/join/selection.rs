@@ -86,6 +86,14 @@ impl Selection {
         self.changed_at = None;
     }
 
+    /// Another uplink than before is at this position, the next one or one of those that there are. Nothing is known of it: it carries.
+    pub fn renew(&mut self, index: usize) {
+        let len = self.known.len().max(index + 1);
+        self.known.resize(len, Known::default());
+        self.carries.resize(len, true);
+        (self.known[index], self.carries[index]) = (Known::default(), true);
+    }
+
     /// Whether an uplink is to carry, by its position.
     pub fn carries(&self, index: usize) -> bool {
         self.carries.get(index).copied().unwrap_or(true)

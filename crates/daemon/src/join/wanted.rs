@@ -16,7 +16,7 @@ use crate::store::{self, Store};
 /// How long relays may take to answer before it begins without them.
 const PATIENCE: Duration = Duration::from_millis(2500);
 
-/// What somebody has named. Nothing: every interface that has a way out now, and every relay that this device is paired with.
+/// What somebody has named. Nothing: every interface that has a way out, and every relay that this device is paired with.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Interfaces, and when each is used.
@@ -46,7 +46,7 @@ impl Wanted {
     }
 
     /// Whether nothing was named, so that everything is wanted.
-    fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.interfaces.is_empty() && self.relays.is_empty()
     }
 

@@ -88,6 +88,11 @@ impl Meters {
         added
     }
 
+    /// Another uplink has the address: its meter begins anew.
+    pub fn forget(&mut self, ip: IpAddr) {
+        self.0.remove(&ip);
+    }
+
     /// The meter of an address.
     pub fn of(&self, ip: IpAddr) -> UplinkMeter {
         self.0.get(&ip).copied().unwrap_or_default()

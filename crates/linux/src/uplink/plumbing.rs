@@ -6,9 +6,12 @@ use super::firewalls;
 use super::janitor::Janitor;
 use super::kernel_plan::{self, kernel_plan};
 use super::lending_plan::lending_plan;
-use super::plan::{EnginePath, Plan, Purpose, Step, plan, routes, settings, table_of};
+use super::plan::{
+    EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, device_number, plan, routes, settings, table_of,
+};
 use super::state::{self, Claim, Turn};
-use super::{Setting, Surroundings, Uplink};
+use super::{Setting, Surroundings, Uplink, engine_paths};
+use crate::attachment::has_ipv6;
 use crate::ip_command::explain;
 use crate::stop::Stop;
 use crate::{Error, Result};
@@ -95,6 +98,46 @@ impl Plumbing {
         let Some(index) = index else {
             return Err(Error::Usage(format!("{} is none of the uplinks of {}", uplink.interface, self.device)));
         };
+        self.lay_anew(index, uplink)
+    }
+
+    /// Lays the part of an uplink that nobody knew when the plan was made: behind the others, or in the place and with the engine's addresses
+    /// of `predecessor`, which is gone. Gives its position. To be called in the network namespace of [`Self::lay`].
+    ///
+    /// # Errors
+    /// As [`Self::replace`]; [`Error::Usage`] if there are too many uplinks. What was there stays.
+    pub fn admit(&mut self, uplink: &Uplink, predecessor: Option<&str>) -> Result<usize> {
+        let place = |name| self.paths.iter().position(|path| path.uplink.interface == name);
+        let before = predecessor.and_then(place).map(|index| (index, self.paths[index].clone()));
+        let index = before.as_ref().map_or(self.paths.len(), |(index, _)| *index);
+        if index >= UPLINKS_MAX {
+            return Err(Error::Usage(format!("{UPLINKS_MAX} uplinks are the most")));
+        }
+        if before.is_none() {
+            self.paths.push(self.path_of_next(uplink)?);
+        }
+        let laid = self.lay_anew(index, uplink);
+        if laid.is_err() {
+            // Positions are those of the caller's uplinks, of which this is none.
+            match before {
+                Some((_, path)) => self.paths[index] = path,
+                None => self.paths.truncate(index),
+            }
+        }
+        laid.map(|()| index)
+    }
+
+    /// The engine's addresses for an uplink behind all others.
+    fn path_of_next(&self, uplink: &Uplink) -> Result<EnginePath> {
+        let mut uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
+        uplinks.push(uplink.clone());
+        let paths = engine_paths(device_number(&self.device)?, &uplinks, Families::Both);
+        let mut path = paths.into_iter().last().expect("one for each uplink");
+        path.addresses.retain(|address| address.is_ipv4() || has_ipv6());
+        Ok(path)
+    }
+
+    fn lay_anew(&mut self, index: usize, uplink: &Uplink) -> Result<()> {
         self.paths[index].uplink = uplink.clone();
         let _turn = Turn::take()?;
         if self.purpose == Purpose::Kernel {

@@ -43,7 +43,7 @@ pub enum Change {
         renamed: Option<String>,
     },
     /// It has come back, or has another number, address or gateway: its part is to be laid again
-    /// ([`super::Plumbing::replace`]).
+    /// ([`super::Plumbing::replace`]). Where newcomers are taken, also one that nobody knew ([`super::Plumbing::admit`]).
     Usable(Uplink),
 }
 
@@ -59,6 +59,8 @@ pub struct Watch {
     /// For what the timer is set, if it is.
     armed: Option<Timespec>,
     known: Vec<Known>,
+    /// Whether interfaces that nobody has named are uplinks as soon as they reach the Internet.
+    takes_newcomers: bool,
     changes: VecDeque<Change>,
 }
 
@@ -79,6 +81,13 @@ struct Known {
 }
 
 impl Known {
+    /// As it was discovered, or is to be kept in mind.
+    fn new(uplink: &Uplink) -> Self {
+        let there = uplink.ways().next().is_some().then(|| uplink.clone());
+        let index = there.as_ref().map(|uplink| uplink.index);
+        Self { interface: uplink.interface.clone(), there, index, told: None, differs: false, was_down: false }
+    }
+
     /// Whether it was lost before, for this reason or for one that nobody was told. What follows the colon is the remedy, which names what else
     /// there is.
     fn was_told(&self, why: &str) -> bool {
@@ -103,20 +112,22 @@ impl Watch {
         for (number, source) in [(0, &messages), (1, &timer)] {
             epoll::add(&any, source, epoll::EventData::new_u64(number), epoll::EventFlags::IN).map_err(what())?;
         }
-        let there = |uplink: &Uplink| uplink.ways().next().is_some().then(|| uplink.clone());
-        let known = uplinks.iter().map(|uplink| Known {
-            interface: uplink.interface.clone(),
-            there: there(uplink),
-            index: there(uplink).map(|uplink| uplink.index),
-            told: None,
-            differs: false,
-            was_down: false,
-        });
-        let known = known.collect();
-        let mut watch = Self { messages, timer, any, armed: None, known, changes: VecDeque::new() };
+        let known = uplinks.iter().map(Known::new).collect();
+        let (takes_newcomers, changes) = (false, VecDeque::new());
+        let mut watch = Self { messages, timer, any, armed: None, known, takes_newcomers, changes };
         // What has changed since the uplinks were discovered was told to nobody.
         watch.arm(DEBOUNCE)?;
         Ok(watch)
+    }
+
+    /// From now on every interface that comes to reach the Internet by itself is told as usable, as [`super::discover_all`] would find it.
+    pub fn take_newcomers(&mut self) {
+        self.takes_newcomers = true;
+    }
+
+    /// An uplink is one no more. If newcomers are taken and it comes again, it is one of them.
+    pub fn forget(&mut self, interface: &str) {
+        self.known.retain(|known| known.interface != interface);
     }
 
     /// The next change. `None`: there is none for now. It does not wait.
@@ -183,14 +194,21 @@ impl Watch {
                     }
                     (known.told, known.differs) = (Some(why.clone()), false);
                     known.index = known.index.filter(|_| renamed.is_none());
-                    let why = renamed.as_ref().map_or(why, |name| {
-                        format!(
-                            "is called {name} now, and uplinks are known by their names: give it back its name (ip link set {name} name \
-                             {interface}), or begin again with {name}"
-                        )
-                    });
+                    let why = renamed.as_ref().map_or(why, |name| why_renamed(&interface, name, self.takes_newcomers));
                     self.changes.push_back(Change::Lost { interface, why, renamed });
                 }
+            }
+        }
+        if self.takes_newcomers {
+            self.find_newcomers(listing);
+        }
+    }
+
+    fn find_newcomers(&mut self, listing: &Listing) {
+        for uplink in listing.uplinks() {
+            if self.known.iter().all(|known| known.interface != uplink.interface) {
+                self.known.push(Known::new(&uplink));
+                self.changes.push_back(Change::Usable(uplink));
             }
         }
     }
@@ -238,6 +256,17 @@ impl AsFd for Watch {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.any.as_fd()
     }
+}
+
+/// Why an uplink is lost that has another name by now.
+fn why_renamed(interface: &str, name: &str, takes_newcomers: bool) -> String {
+    if takes_newcomers {
+        return format!("is called {name} now");
+    }
+    format!(
+        "is called {name} now, and uplinks are known by their names: give it back its name (ip link set {name} name {interface}), or begin \
+         again with {name}"
+    )
 }
 
 /// The numbers of the interfaces that messages tell are down (`rtnetlink(7)`).
