@@ -41,7 +41,7 @@ use units::{Duration, Instant};
 
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
-use crate::join::keeper::{check_janitor, heed_clocks, note_renamed};
+use crate::join::keeper::{EverySecond, check_janitor, check_ways, heed_clocks, note_renamed};
 use crate::join::roster::Roster;
 use crate::join::status::JoinStatus;
 use crate::join::{Found, Wanted, follow, rights};
@@ -155,12 +155,16 @@ struct Keeper<'a> {
 impl Keeper<'_> {
     fn keep(mut self, stop: &Stop) -> Result<()> {
         let mut look_at = Instant::ZERO;
+        let mut every_second = EverySecond::from(self.clock.now());
         loop {
             self.wait(stop, look_at)?;
             if stop.is_triggered() {
                 return Ok(());
             }
             check_janitor(&mut self.plumbing);
+            if every_second.is_due(self.clock.now()) {
+                check_ways(&mut self.plumbing);
+            }
             heed_clocks(&mut self.jumps, &mut self.watch);
             // In this order: a socket that has ended may be a subflow that was told of a moment ago.
             let (events, ended) = (self.monitor.events()?, self.ended_sockets.ended()?);

@@ -64,7 +64,7 @@ use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::discovery::Announcement;
 use crate::doctor::pointed;
-use crate::join::keeper::{PERIOD, check_guard, check_janitor, heed_clocks, note_renamed};
+use crate::join::keeper::{EverySecond, PERIOD, check_guard, check_janitor, check_ways, heed_clocks, note_renamed};
 use crate::join::rights;
 use crate::join::status::describe;
 use crate::lock;
@@ -274,6 +274,8 @@ struct Keeper<'a> {
 
 impl Keeper<'_> {
     fn keep(mut self, over: &Stop) {
+        let clock = Clock::start();
+        let mut every_second = EverySecond::from(clock.now());
         loop {
             let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
             match poll(&mut fds, Some(&PERIOD)) {
@@ -285,6 +287,9 @@ impl Keeper<'_> {
             }
             check_janitor(&mut self.plumbing);
             self.heed_guard();
+            if every_second.is_due(clock.now()) {
+                check_ways(&mut self.plumbing);
+            }
             heed_clocks(&mut self.jumps, &mut self.watch);
             loop {
                 match self.watch.next() {

@@ -292,6 +292,39 @@ fn a_transfer_outlasts_a_firewall_that_is_reloaded() {
     assert_eq!(net.state(), before);
 }
 
+/// As systemd-networkd does, which deletes what it does not know.
+#[test]
+fn a_transfer_outlasts_rules_and_routes_that_are_deleted() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(6 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let before = net.state();
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    let transfer = curl(&files, &net, &joined.ready);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 200_000));
+    let own = || {
+        let shown = output(
+            &net.laptop,
+            "sh",
+            &["-c", "ip rule; ip -6 rule; ip route show table all; ip -6 route show table all"],
+        );
+        let mut own: Vec<String> = shown.lines().filter(|line| line.contains(" 99000")).map(str::to_owned).collect();
+        own.sort();
+        own
+    };
+    let whole = own();
+    assert!(whole.len() >= 16, "{whole:#?}");
+    let deletions = "ip rule del priority 100; ip rule del priority 100; ip -6 rule del priority 100; \
+        ip route flush table 990000; ip -6 route flush table 990001";
+    output(&net.laptop, "sh", &["-c", deletions]);
+    assert!(own().len() < whole.len() - 5);
+    wait_until("all are there again", || own() == whole);
+    wait_for(transfer);
+    assert!(files.arrived());
+    joined.end().unwrap();
+    assert_eq!(net.state(), before);
+}
+
 #[test]
 fn rules_of_others_do_not_lead_packets_astray() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };

@@ -9,7 +9,7 @@ use linux::clock::{Clock, Jump, Jumps, Times};
 use linux::driver::Remote;
 use linux::stop::Stop;
 use linux::uplink::plan::UPLINKS_MAX;
-use linux::uplink::{Change, GuardLoss, JanitorLoss, Plumbing, Uplink, Watch};
+use linux::uplink::{Change, GuardLoss, JanitorLoss, Plumbing, Uplink, Watch, WaysLoss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tracing::{debug, error, info, warn};
@@ -34,12 +34,12 @@ enum Woken {
 }
 
 /// What is done once a second, also while the kernel has something to tell all the time.
-struct EverySecond {
+pub struct EverySecond {
     due: Instant,
 }
 
 impl EverySecond {
-    fn from(now: Instant) -> Self {
+    pub fn from(now: Instant) -> Self {
         Self { due: now + SECOND }
     }
 
@@ -49,7 +49,7 @@ impl EverySecond {
     }
 
     /// Whether it is time. What was missed is not made up for.
-    fn is_due(&mut self, now: Instant) -> bool {
+    pub fn is_due(&mut self, now: Instant) -> bool {
         let is_due = self.due <= now;
         if is_due {
             self.due = now + SECOND;
@@ -95,6 +95,7 @@ impl Keeper {
             }
             if every_second.is_due(clock.now()) {
                 heed_clocks(&mut self.jumps, &mut self.watch);
+                check_ways(&mut self.plumbing);
                 if self.select().is_err() {
                     return;
                 }
@@ -330,6 +331,22 @@ pub fn check_guard(plumbing: &mut Plumbing) -> Option<bool> {
             );
             Some(false)
         }
+    }
+}
+
+/// What leads the packets of an uplink there; somebody may have removed it.
+pub fn check_ways(plumbing: &mut Plumbing) {
+    match plumbing.check_ways() {
+        Some(WaysLoss::Replaced) => warn!(
+            "rules or routes of this program were removed by somebody, and are there again (if it was systemd-networkd: \
+             ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no)"
+        ),
+        Some(WaysLoss::Lasting(why)) => {
+            error!(
+                "rules or routes of this program were removed by somebody, and cannot be made again for now ({why})"
+            );
+        }
+        None => {}
     }
 }
 

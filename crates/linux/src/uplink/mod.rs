@@ -9,6 +9,7 @@
 //! lent          the other end of that: a device whose packets a relay takes, which is an uplink like others
 //! plumbing      lays a plan, lays an uplink's part again, and takes everything back
 //! firewalls     hears that rules of a firewall have changed: ours may be gone
+//! deletions     hears the same of rules and routes of the kernel
 //! janitor       the small process that does and undoes the steps, and outlives a killed one
 //! state         what is written down before anything is touched
 //! namespaces    which network namespaces there are: what was changed in others is gone with them
@@ -34,6 +35,7 @@
 //!
 //! Ours are recognised by [`plan::TABLES`], [`plan::PROTOCOL`] and the prefix `anabranch` of nftables' tables.
 
+mod deletions;
 mod discover;
 #[cfg(test)]
 mod discover_tests;
@@ -62,7 +64,7 @@ pub use discover::{
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
 pub use plan::{EnginePath, Families, Plan, Purpose, Step, engine_paths, plan};
-pub use plumbing::{GuardLoss, JanitorLoss, Plumbing, clean, forget};
+pub use plumbing::{GuardLoss, JanitorLoss, Plumbing, WaysLoss, clean, forget};
 pub use surroundings::{Setting, Surroundings};
 pub use watch::{Change, Watch};
 

@@ -2,7 +2,6 @@
 
 use std::os::fd::OwnedFd;
 
-use super::firewalls;
 use super::janitor::Janitor;
 use super::kernel_plan::{self, kernel_plan};
 use super::lending_plan::lending_plan;
@@ -11,6 +10,7 @@ use super::plan::{
 };
 use super::state::{self, Claim, Turn};
 use super::{Setting, Surroundings, Uplink, engine_paths};
+use super::{deletions, firewalls};
 use crate::attachment::has_ipv6;
 use crate::ip_command::explain;
 use crate::stop::Stop;
@@ -36,6 +36,24 @@ pub struct Plumbing {
     firewalls: Option<OwnedFd>,
     /// Somebody has removed the guard, and it could not be laid again.
     lacks_guard: bool,
+    /// What the kernel tells of rules and routes that were deleted; `None`: it does not.
+    deletions: Option<OwnedFd>,
+    /// Some were, and what is missing is to be laid again.
+    may_lack_ways: bool,
+    /// At so many looks nothing is told of that.
+    quiet_looks: u32,
+}
+
+/// For so many looks, a second apart, it is not told again that rules or routes were removed: somebody may do so all the time.
+const QUIET_LOOKS: u32 = 60;
+
+/// What became of rules and routes that somebody has removed, as systemd-networkd does with those that it does not know.
+#[derive(Debug)]
+pub enum WaysLoss {
+    /// They were laid again.
+    Replaced,
+    /// They cannot be laid again; it is tried with each look.
+    Lasting(Error),
 }
 
 /// What became of a guard that somebody has removed, as whoever reloads the rules of a firewall does.
@@ -80,6 +98,9 @@ impl Plumbing {
             lacks_janitor: false,
             firewalls: firewalls::listen(),
             lacks_guard: false,
+            deletions: deletions::listen(),
+            may_lack_ways: false,
+            quiet_looks: 0,
         };
         let done = plumbing.change(&plan.steps, Standing::IsForeign);
         // The janitor needs its turn when it undoes what a failure has left.
@@ -210,6 +231,47 @@ impl Plumbing {
         }
     }
 
+    /// Looks after the rules and routes: what somebody has removed is laid again. To be called once a second or two, in the network namespace
+    /// of [`Self::lay`]; what has happened is told once a minute at most.
+    pub fn check_ways(&mut self) -> Option<WaysLoss> {
+        self.quiet_looks = self.quiet_looks.saturating_sub(1);
+        // From one look to the next there is time to hear that an interface has taken its routes with it, and is back.
+        let is_due = core::mem::take(&mut self.may_lack_ways);
+        self.may_lack_ways = self.deletions.as_ref().is_some_and(deletions::have_happened);
+        if !is_due {
+            return None;
+        }
+        let loss = match Turn::take().and_then(|_turn| self.lay_missing_ways()) {
+            Ok(0) => return None,
+            Ok(_) => WaysLoss::Replaced,
+            Err(why) => {
+                self.may_lack_ways = true;
+                WaysLoss::Lasting(why)
+            }
+        };
+        let is_told = self.quiet_looks == 0;
+        if is_told {
+            self.quiet_looks = QUIET_LOOKS;
+        }
+        is_told.then_some(loss)
+    }
+
+    /// Lays the rules and routes that are not there; gives how many these were.
+    fn lay_missing_ways(&mut self) -> Result<usize> {
+        let (plan, _) = self.plan_anew()?;
+        let mut count = 0;
+        for step in plan.steps.iter().filter(|step| !matches!(step, Step::Filter { .. } | Step::Set { .. })) {
+            match self.janitor.request(&step.request())? {
+                Ok(()) => count += 1,
+                Err(why) if why.contains("File exists") => {}
+                // Its interface may be gone, and takes its routes along when it is back.
+                Err(_) if matches!(step, Step::Route { .. }) => {}
+                Err(why) => return Err(failed(step, &why)),
+            }
+        }
+        Ok(count)
+    }
+
     /// As things are now.
     fn plan_anew(&self) -> Result<(Plan, Surroundings)> {
         let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
@@ -217,7 +279,8 @@ impl Plumbing {
         let surroundings = Surroundings::look_without_firewalls(&uplinks)?;
         let plan = match self.purpose {
             Purpose::Lending { mtu, port } => lending_plan(&uplinks[0], mtu, port, &surroundings)?,
-            _ => plan(&self.device, &self.paths, &surroundings)?,
+            Purpose::Kernel => kernel_plan(&uplinks, &surroundings)?,
+            Purpose::Engine => plan(&self.device, &self.paths, &surroundings)?,
         };
         Ok((plan, surroundings))
     }
