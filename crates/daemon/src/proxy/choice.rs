@@ -224,6 +224,11 @@ impl State {
         }
     }
 
+    /// The base RTT as it was measured. That another uplink was faster says where one comes in a plan, and not how far it is.
+    fn measured_base(&self, now: Instant) -> Option<Duration> {
+        self.base(now).filter(|_| matches!(self.base, Base::Known { .. }))
+    }
+
     /// What a round trip takes now.
     fn round_trip(&self, now: Instant) -> Option<Duration> {
         Some(self.base(now)? + self.queue(now))
@@ -334,7 +339,7 @@ impl Choice {
     pub fn view(&self, now: Instant) -> Vec<UplinkView> {
         let view = |state: &State| UplinkView {
             uplink: state.uplink,
-            base_rtt: state.base(now),
+            base_rtt: state.measured_base(now),
             queue: state.queue(now),
             rate_bytes: state.rate_bytes,
             busy: state.load(),

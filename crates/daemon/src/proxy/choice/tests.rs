@@ -329,6 +329,19 @@ fn who_is_gone_is_not_chosen() {
 }
 
 #[test]
+fn an_uplink_that_was_only_outpaced_has_no_round_trip_time_to_show() {
+    let mut choice = choice(&[Tier::Primary; 2]);
+    choice.succeeded(ip(1), server(), ms(80), true, at(80));
+    // It was waited for three times as long as the winner took.
+    choice.outpaced(ip(2), ms(244), at(244));
+    let shown = |choice: &Choice, now| choice.view(now).iter().map(|view| view.base_rtt).collect::<Vec<_>>();
+    assert_eq!(shown(&choice, at(300)), [Some(ms(80)), None]);
+    assert_eq!(choice.round_trip(ip(2), at(300)), Some(ms(488)), "it comes behind the other one");
+    choice.answered(ip(2), ms(4003), at(4100));
+    assert_eq!(shown(&choice, at(4200)), [Some(ms(80)), Some(ms(4003))]);
+}
+
+#[test]
 fn an_uplink_that_is_slow_is_a_far_one() {
     let first = |near_rate: u64, far_rate: u64, is_plain: bool, habit: Weight| {
         let mut choice = known(&[40, 60]);
