@@ -525,7 +525,6 @@ pub enum RelayMode {
 
 /// Arguments of `anabranch peers`.
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct Peers {
     /// Print one JSON object with keys
     #[arg(long)]

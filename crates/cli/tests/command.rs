@@ -211,6 +211,16 @@ fn numbers_out_of_range_are_bad_input_by_name() {
 }
 
 #[test]
+fn a_device_is_forgotten_in_either_order_of_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().to_str().unwrap();
+    for words in [["peers", "--state", state, "remove", "anna"], ["peers", "remove", "anna", "--state", state]] {
+        anabranch(&words).failure().stderr(contains("anna").and(contains("cannot be used").not()));
+    }
+    anabranch(&["peers", "--json", "remove", "anna"]).code(2).stderr(contains("leave it out beside `remove`"));
+}
+
+#[test]
 fn what_is_refused_is_said_in_words_that_help() {
     let tiny = contains("hardly a packet").and(contains("write 1kB at least"));
     anabranch(&["relay", "--share", "lo", "--volume", "0.5B/day", "--dry-run"]).code(2).stderr(tiny);

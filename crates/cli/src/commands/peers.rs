@@ -22,6 +22,9 @@ pub fn peers(arguments: &arguments::Peers) -> Result<(), Failure> {
 fn list_or_remove(arguments: &arguments::Peers) -> Result<(), Failure> {
     let store = Store::at(&arguments.state);
     if let Some(PeersOrder::Remove(remove)) = &arguments.order {
+        if arguments.json {
+            return Err(Failure::Input("--json is for the list of devices: leave it out beside `remove`".into()));
+        }
         store.change_peers(|peers| peers.remove(&remove.name))?;
         return Ok(console::print(&format!("{} is forgotten\n", remove.name))?);
     }

@@ -82,12 +82,7 @@ impl Door {
 
     /// Whether to answer a first datagram, all of it; it comes from where a destination was heard last, or does not.
     pub fn admits(&mut self, datagram: &[u8], is_known: bool, now: Instant) -> bool {
-        let Some((admitted, proof)) = datagram.split_at_checked(ADMITTED_BYTES) else { return false };
-        let mut mac = keyed(&self.own);
-        mac.update(admitted);
-        if mac.verify_truncated_left(proof).is_err() || self.seen.iter().any(|seen| seen == proof) {
-            return false;
-        }
+        let Some(proof) = self.proof_of(datagram).filter(|proof| !self.has_seen(proof)) else { return false };
         let allowance = if is_known { &mut self.known } else { &mut self.others };
         if !allowance.take(now) {
             return false;
@@ -97,5 +92,22 @@ impl Door {
         }
         self.seen.extend(<[u8; ADMISSION_BYTES]>::try_from(proof));
         true
+    }
+
+    /// Whether a first message was admitted not long ago.
+    pub fn has_admitted(&self, datagram: &[u8]) -> bool {
+        self.proof_of(datagram).is_some_and(|proof| self.has_seen(proof))
+    }
+
+    /// The proof of a first message, if it is one.
+    fn proof_of<'a>(&self, datagram: &'a [u8]) -> Option<&'a [u8]> {
+        let (admitted, proof) = datagram.split_at_checked(ADMITTED_BYTES)?;
+        let mut mac = keyed(&self.own);
+        mac.update(admitted);
+        mac.verify_truncated_left(proof).ok().map(|()| proof)
+    }
+
+    fn has_seen(&self, proof: &[u8]) -> bool {
+        self.seen.iter().any(|seen| seen == proof)
     }
 }

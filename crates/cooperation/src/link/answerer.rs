@@ -49,6 +49,9 @@ pub enum Caught<'a> {
     Nothing,
     /// A destination's call, which is answered; perhaps an old one, played again.
     Call,
+    /// A call that came before: destinations call wherever this relay may be, and several of these places may be its own. Or somebody plays it
+    /// again.
+    Again,
     /// Somebody calls who knows this relay, and whom it does not know: perhaps it was paired a moment ago.
     Unknown(PublicKey),
     /// A destination's, and no packet.
@@ -114,6 +117,9 @@ impl Answerer {
     ) -> Caught<'a> {
         match Datagram::read(octets) {
             Some(Datagram::First { caller, message, .. }) => {
+                if self.door.has_admitted(octets) {
+                    return Caught::Again;
+                }
                 let is_known = self.peers.values().any(|peer| peer.place.is_some_and(|at| at.ip() == place.ip()));
                 let admitted = self.door.admits(octets, is_known, now);
                 admitted.then(|| self.called(place, caller, message, now)).flatten().unwrap_or(Caught::Nothing)

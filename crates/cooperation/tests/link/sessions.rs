@@ -1,4 +1,4 @@
-use cooperation::link::{DATAGRAM_BYTES_MAX, HEARTBEAT, Heard, INNER_MTU, Lends, SILENCE_MAX, Terms};
+use cooperation::link::{Caught, DATAGRAM_BYTES_MAX, HEARTBEAT, Heard, INNER_MTU, Lends, SILENCE_MAX, Terms};
 use units::{Duration, Instant};
 
 use super::{Pair, TERMS, new_relay};
@@ -12,6 +12,23 @@ fn a_link_comes_up_at_once_and_tells_terms() {
     assert_eq!(pair.caller.terms(), Some(Terms { echo: Instant::from_secs(1), ..TERMS }));
     assert_eq!(pair.caller.round_trip(), Some(Duration::ZERO));
     assert_eq!(pair.answerer.place(3), Some(pair.place));
+    assert!(pair.carries());
+}
+
+/// A destination calls wherever the relay may be, and both addresses of one network may be the relay's.
+#[test]
+fn a_call_that_arrives_twice_is_no_strangers() {
+    let mut pair = Pair::new();
+    let mut room = [0; DATAGRAM_BYTES_MAX];
+    pair.caller.handle_timeout(pair.now);
+    let call = pair.caller.poll_transmit().unwrap();
+    for expected in [Caught::Call, Caught::Again] {
+        assert_eq!(pair.answerer.handle_datagram(pair.place, &call, &mut room, pair.now), expected);
+    }
+    let answer = pair.answerer.poll_transmit().unwrap().1;
+    assert!(pair.answerer.poll_transmit().is_none());
+    assert_eq!(pair.caller.handle_datagram(&answer, &mut room, pair.now), Heard::Word);
+    pair.run_for_millis(1);
     assert!(pair.carries());
 }
 

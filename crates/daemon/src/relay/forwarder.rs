@@ -189,7 +189,7 @@ impl Forwarder {
                     self.refresh_allowed();
                 }
                 Caught::Nothing | Caught::Unknown(_) => self.refused_datagrams += 1,
-                Caught::Call | Caught::Word(_) => {}
+                Caught::Call | Caught::Again | Caught::Word(_) => {}
             }
         }
     }
