@@ -152,6 +152,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         looked_at: Instant::ZERO,
         clock: Clock::start(),
         gone: BTreeMap::new(),
+        silent: BTreeMap::new(),
     };
     let mut host = EndpointHost::with_app(endpoint, Alone, proxy);
     let over = Stop::new()?;

@@ -17,7 +17,8 @@
 //! choice    which uplink a connection starts from
 //! priority  which subflows are backups until a connection brings enough for several paths
 //! guard     acts on subflows that cost more than they bring, or are dead
-//! silent    gives up subflows that owe an answer for long
+//! forgotten gives up subflows that owe an answer for long
+//! silence   uplinks on which something was asked and nothing is heard
 //! resolver  names to addresses
 //! target    where nobody is taken
 //! ```
@@ -31,6 +32,7 @@ mod client;
 mod dial;
 mod exchange;
 pub mod failure;
+mod forgotten;
 mod framing;
 mod guard;
 mod head;
@@ -44,7 +46,7 @@ mod progress;
 pub mod resolver;
 mod run;
 mod session;
-mod silent;
+mod silence;
 mod socks;
 pub mod status;
 pub mod target;
@@ -71,6 +73,7 @@ use meter::{Meters, UplinkMeter};
 use poller::Poller;
 use resolver::{Lookup, Resolver, is_silence, system_lookup};
 use session::{Session, Stage};
+use silence::Silences;
 use status::{AddressStatus, ClientStatus, ProxyStatus, Totals};
 
 pub use run::{RunOptions, run};
@@ -153,6 +156,7 @@ pub struct Proxy {
     shares: Shares,
     /// When anybody was last heard on an uplink.
     heard: BTreeMap<IpAddr, Instant>,
+    silences: Silences,
     /// When several clients last downloaded at once.
     crowded_at: Option<Instant>,
     /// The last name that was looked up found no name server.
@@ -222,6 +226,7 @@ impl Proxy {
             held_back: HeldBack::default(),
             shares: Shares::default(),
             heard: BTreeMap::new(),
+            silences: Silences::default(),
             crowded_at: None,
             names_are_silent: false,
             guard_at: None,
@@ -289,6 +294,7 @@ impl Proxy {
         self.choice.remove(ip);
         self.held_back.forget(ip);
         self.heard.remove(&ip);
+        self.silences.forget(ip);
         endpoint.remove_local_address(ip, now);
     }
 
@@ -400,6 +406,9 @@ impl App for Proxy {
             Event::Closed { connection, .. } if self.take_late_answer(*connection, false, endpoint, now) => {}
             Event::Connected { connection, mptcp } => self.connected(*connection, *mptcp, endpoint, now),
             Event::Closed { connection, reason } => self.closed(*connection, *reason, endpoint, now),
+            Event::SubflowClosed { connection, subflow, reason } => {
+                self.note_refusal((*connection, *subflow), *reason, endpoint, now);
+            }
             Event::FellBack(connection) => self.fell_back(*connection, endpoint, now),
             Event::Readable(connection) | Event::Writable(connection) | Event::PeerFinished(connection) => {
                 if let Some(key) = self.by_connection.get(connection).copied() {

@@ -326,6 +326,24 @@ fn a_transfer_outlasts_rules_and_routes_that_are_deleted() {
 }
 
 #[test]
+fn a_phone_that_dies_without_a_word_is_told_of() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(20 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    let _transfer = curl(&files, &net, &joined.ready);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 200_000));
+    let unheard = |index: usize| status(&net)["uplinks"][index]["unheard"].as_u64();
+    assert_eq!((unheard(0), unheard(1)), (None, None));
+    net.set_link(1, false);
+    wait_until("it is told", || unheard(1).is_some_and(|nanos| nanos >= 5_000_000_000));
+    assert_eq!(unheard(0), None, "the other one is heard all the time");
+    assert!(status(&net)["uplinks"][1]["lost"].is_null());
+    net.set_link(1, true);
+    wait_until("it is heard again", || unheard(1).is_none());
+}
+
+#[test]
 fn rules_of_others_do_not_lead_packets_astray() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let files = Files::new(BYTES);

@@ -72,6 +72,8 @@ pub struct Keeper {
     pub clock: Clock,
     /// Uplinks that are gone, and since when.
     pub gone: BTreeMap<String, Instant>,
+    /// Uplinks of which it was told that nothing is heard there, and since when.
+    pub silent: BTreeMap<String, Instant>,
 }
 
 impl Keeper {
@@ -96,7 +98,7 @@ impl Keeper {
             if every_second.is_due(clock.now()) {
                 heed_clocks(&mut self.jumps, &mut self.watch);
                 check_ways(&mut self.plumbing);
-                if self.select().is_err() {
+                if self.listen().and_then(|()| self.select()).is_err() {
                     return;
                 }
             }
@@ -225,6 +227,44 @@ impl Keeper {
             (now.saturating_since(*since) >= patience).then_some((*since, &entry.uplink.interface))
         });
         gone.min().map(|(_, name)| name.clone())
+    }
+
+    /// A second has passed: on which uplinks is nothing heard, although something was asked?
+    ///
+    /// # Errors
+    /// If the driver has ended.
+    fn listen(&mut self) -> Result<()> {
+        let there: Vec<(String, Vec<IpAddr>)> = {
+            let roster = lock(&self.roster);
+            let there = roster.entries.iter().filter(|entry| entry.lost.is_none());
+            there.map(|entry| (entry.uplink.interface.clone(), entry.addresses.clone())).collect()
+        };
+        let (names, addresses): (Vec<String>, Vec<Vec<IpAddr>>) = there.into_iter().unzip();
+        let silences = self
+            .remote
+            .call(move |host, now| host.with_app_mut(|proxy, endpoint| proxy.silences(&addresses, endpoint, now)))?;
+        let now = self.clock.now();
+        // Of one that is lost something else was told.
+        self.silent.retain(|name, _| names.contains(name));
+        for (name, silence) in names.into_iter().zip(silences) {
+            match (silence, self.silent.get(&name).copied()) {
+                (Some(span), None) => {
+                    let seconds = span.as_secs_f64();
+                    warn!(
+                        uplink = name,
+                        "nothing is heard over {name} for {seconds:.0} s, although something was asked there"
+                    );
+                    self.silent.insert(name, now.saturating_sub(span));
+                }
+                (None, Some(since)) => {
+                    let seconds = now.saturating_since(since).as_secs_f64();
+                    info!(uplink = name, "{name} is heard again, after {seconds:.0} s");
+                    self.silent.remove(&name);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// A second has passed: who is to carry for the target bit rate, if there is one.

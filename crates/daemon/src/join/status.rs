@@ -54,6 +54,8 @@ pub struct UplinkStatus {
     pub estimate_bps: Option<u64>,
     /// Why it cannot be used now, to follow its name in a sentence.
     pub lost: Option<String>,
+    /// For how long nothing is heard there, although something was asked, if that is longer than answers take.
+    pub unheard: Option<Duration>,
     /// Its own addresses and gateways, as `192.168.42.10 via 192.168.42.129`.
     pub ways: Vec<String>,
     /// Least round-trip time of the last minutes, if it carried anything.
@@ -74,6 +76,8 @@ impl JoinStatus {
     /// What `roster` and `proxy` know together.
     pub fn new(roster: &Roster, proxy: &mut Proxy, endpoint: &Endpoint, now: Instant) -> Self {
         proxy.measure(endpoint);
+        let addresses: Vec<_> = roster.entries.iter().map(|entry| entry.addresses.clone()).collect();
+        let silences = proxy.silences(&addresses, endpoint, now);
         let proxy_status = proxy.status(endpoint, now);
         let views = |entry: &Entry| {
             let all = proxy_status.addresses.iter().map(|address| address.view);
@@ -95,6 +99,7 @@ impl JoinStatus {
             tier: entry.tier,
             price: entry.price,
             lost: entry.lost.clone(),
+            unheard: silences[index].filter(|_| entry.lost.is_none()),
             ways: entry.uplink.ways().map(describe).collect(),
             base_rtt: views(entry).iter().filter_map(|view| view.base_rtt).min(),
             queue: views(entry).iter().map(|view| view.queue).max().unwrap_or(Duration::ZERO),

@@ -210,6 +210,7 @@ impl State {
                 held_back: false,
                 estimate_bps: None,
                 lost: entry.lost.clone(),
+                unheard: None,
                 ways: entry.uplink.ways().map(describe).collect(),
                 base_rtt: reading.base_rtt,
                 queue: reading.queue,

@@ -1,6 +1,8 @@
 //! Attempts that have lost a race. Their answers are waited for a little, since they tell how far the server is by that uplink: without
 //! them the one that is asked first would look the best, and be it for all that follow.
 
+use std::net::IpAddr;
+
 use units::{Duration, Instant};
 
 use transport::{ConnectionId, Endpoint};
@@ -20,6 +22,13 @@ const WAIT_MAX: Duration = Duration::from_secs(3);
 pub struct Loser {
     attempt: Attempt,
     until: Instant,
+}
+
+impl Loser {
+    /// From where it was made.
+    pub fn local(&self) -> IpAddr {
+        self.attempt.local
+    }
 }
 
 impl Proxy {
@@ -48,6 +57,7 @@ impl Proxy {
         };
         let Loser { attempt, .. } = self.losers.swap_remove(place);
         if answered {
+            self.silences.heard(attempt.local, now);
             self.choice.answered(attempt.local, now.saturating_since(attempt.since), now);
         }
         self.give_up(connection, endpoint, now);

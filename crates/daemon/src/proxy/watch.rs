@@ -111,7 +111,7 @@ impl Proxy {
                     }
                     owes = stats.written_bytes > stats.acked_bytes;
                     self.settle(key, Some(&stats), endpoint, now);
-                    self.leave_silent(key, &stats, endpoint, now);
+                    self.leave_forgotten(key, &stats, endpoint, now);
                     if is_busy {
                         self.join_again(key, &stats, endpoint, now);
                     }

@@ -101,6 +101,11 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
         let (sent, again) = (now.number(&at("meter/sent_segments")), now.number(&at("meter/retransmitted_segments")));
         let carried = now.number(&at("meter/down_bytes")) + now.number(&at("meter/up_bytes"));
         let lost = now.0.pointer(&at("lost")).and_then(Value::as_str).map(str::to_owned);
+        let unheard = now.0.pointer(&at("unheard")).and_then(Value::as_f64);
+        // What a round trip took before it fell silent holds no longer.
+        let rtt = rtt.filter(|_| unheard.is_none());
+        let silent =
+            |nanos: f64| format!("is silent: nothing heard for {:.0} s, although something was asked", nanos / 1e9);
         Row {
             cells: vec![
                 now.word(&at("interface")),
@@ -112,7 +117,7 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
                 if sent > 0.0 { format!("{:.1} %", again / sent * 100.0) } else { "–".into() },
                 quantity(carried, "B"),
             ],
-            lost,
+            lost: lost.or_else(|| unheard.map(silent)),
             down_rate,
         }
     };
@@ -126,6 +131,7 @@ fn use_of(now: &Sample, at: &impl Fn(&str) -> String, is_lost: bool) -> String {
     let price = price.map(|price| format!("price {price}"));
     let state = match () {
         () if is_lost => Some("lost"),
+        () if now.0.pointer(&at("unheard")).is_some_and(Value::is_number) => Some("silent"),
         () if is("carries", false) => Some("waits"),
         () if is("held_back", true) => Some("held back"),
         () => None,
@@ -238,6 +244,7 @@ mod tests {
                 { "interface": "usb0", "tier": "primary", "price": 3, "carries": false, "lost": null, "base_rtt": 21_000_000, "queue": 3_000_000,
                   "meter": { "down_bytes": down_bytes, "up_bytes": 0, "sent_segments": 200, "retransmitted_segments": 3 } },
                 { "interface": "usb1", "tier": "backup", "lost": "does not exist", "base_rtt": null, "queue": 0, "meter": {} },
+                { "interface": "usb2", "tier": "primary", "lost": null, "unheard": 34_000_000_000_u64, "base_rtt": 77_000_000, "queue": 0, "meter": {} },
             ],
             "proxy": { "listen": "127.0.0.1:1080", "clients": [{}], "totals": { "accepted": 3, "connected": 2, "mptcp": 1 } },
         }))
@@ -256,6 +263,8 @@ mod tests {
             "1.5 %",
             "2.00 MB",
             "usb1 does not exist",
+            "usb2 is silent: nothing heard for 34 s",
+            "primary, silent",
             "1 client now",
         ] {
             assert!(text.contains(wanted), "{wanted:?} in\n{text}");

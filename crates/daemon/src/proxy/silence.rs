@@ -1,0 +1,150 @@
+//! Uplinks on which something was asked, and nothing is heard since.
+//!
+//! An uplink may die without a word: its interface is up, its route is there, and the phone drops what comes. What tells is that servers
+//! which were asked there do not answer. Only those count that have answered before, or over another uplink: one that answers nobody says
+//! nothing of the uplink.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use transport::error::CloseReason;
+use transport::{ConnectionId, Endpoint, SubflowId};
+use units::{Duration, Instant};
+
+use super::Proxy;
+
+/// Answers take up to this without meaning anything.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked, and how much later for each client.
+const PERIOD: Duration = Duration::from_millis(900);
+const PERIOD_OF_CLIENT: Duration = Duration::from_millis(1);
+
+/// What was heard and asked, by the engine's addresses.
+#[derive(Debug, Default)]
+pub struct Silences {
+    known: BTreeMap<IpAddr, Known>,
+    look_at: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    heard_at: Option<Instant>,
+    /// When the first question was seen that is not answered.
+    asked_at: Option<Instant>,
+}
+
+impl Silences {
+    /// Somebody was heard there.
+    pub fn heard(&mut self, ip: IpAddr, at: Instant) {
+        let known = self.known.entry(ip).or_default();
+        if known.heard_at.is_none_or(|before| before < at) {
+            known.heard_at = Some(at);
+            known.asked_at = known.asked_at.filter(|asked| *asked > at);
+        }
+    }
+
+    /// Something waits for an answer there.
+    pub fn asked(&mut self, ip: IpAddr, now: Instant) {
+        self.known.entry(ip).or_default().asked_at.get_or_insert(now);
+    }
+
+    /// The uplink of an address is gone.
+    pub fn forget(&mut self, ip: IpAddr) {
+        self.known.remove(&ip);
+    }
+
+    /// For how long something has waited in vain for an answer on the uplink of these addresses, if for longer than answers take. What is heard
+    /// at one of them is heard on the uplink.
+    pub fn of(&self, ips: &[IpAddr], now: Instant) -> Option<Duration> {
+        let known = || ips.iter().filter_map(|ip| self.known.get(ip));
+        let heard_at = known().filter_map(|known| known.heard_at).max();
+        let unanswered = known().filter_map(|known| known.asked_at).filter(|asked| Some(*asked) > heard_at);
+        unanswered.min().map(|asked| now.saturating_since(asked)).filter(|span| *span >= PATIENCE)
+    }
+}
+
+impl Proxy {
+    /// For how long nothing was heard on the uplink of each of these lists of addresses, where something was asked.
+    pub fn silences(&mut self, uplinks: &[Vec<IpAddr>], endpoint: &Endpoint, now: Instant) -> Vec<Option<Duration>> {
+        self.look_for_answers(endpoint, now);
+        uplinks.iter().map(|ips| self.silences.of(ips, now)).collect()
+    }
+
+    /// Looks at all connections, but not again and again.
+    fn look_for_answers(&mut self, endpoint: &Endpoint, now: Instant) {
+        if now < self.silences.look_at {
+            return;
+        }
+        self.silences.look_at = now + PERIOD + PERIOD_OF_CLIENT.saturating_mul(self.sessions.len() as u64);
+        let mut asked = Vec::new();
+        for server in self.sessions.iter().filter_map(|(_, session)| session.server.as_ref()) {
+            let Some(stats) = endpoint.stats(server.connection) else { continue };
+            for subflow in stats.subflows.iter().filter(|subflow| subflow.closed_at.is_none()) {
+                let (ip, is_there) = (subflow.local.ip(), subflow.established_at.is_some());
+                if let Some(hearing) = endpoint.hearing(server.connection, subflow.id).filter(|_| is_there) {
+                    self.silences.heard(ip, hearing.heard_at);
+                }
+                if !is_there || subflow.in_flight_bytes > 0 {
+                    asked.push(ip);
+                }
+            }
+        }
+        // Another server there has answered too.
+        asked.extend(self.losers.iter().map(|loser| loser.local()));
+        asked.into_iter().filter(|ip| self.choice.has(*ip)).for_each(|ip| self.silences.asked(ip, now));
+    }
+
+    /// A subflow is gone: who refuses it was heard.
+    pub(super) fn note_refusal(
+        &mut self,
+        (connection, id): (ConnectionId, SubflowId),
+        reason: CloseReason,
+        endpoint: &Endpoint,
+        now: Instant,
+    ) {
+        if !matches!(reason, CloseReason::Refused | CloseReason::Reset | CloseReason::Violation(_)) {
+            return;
+        }
+        let stats = endpoint.stats(connection);
+        let subflow = stats.iter().flat_map(|stats| &stats.subflows).find(|subflow| subflow.id == id);
+        if let Some(subflow) = subflow {
+            self.silences.heard(subflow.local.ip(), now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    #[test]
+    fn an_uplink_is_silent_from_the_first_question_that_is_not_answered() {
+        let [v4, v6] = [IpAddr::from([10, 99, 0, 2]), "fd99::2".parse().unwrap()];
+        let mut silences = Silences::default();
+        let of = |silences: &Silences, now| silences.of(&[v4, v6], at(now)).map(|span| span.as_millis() / 1000);
+        assert_eq!(of(&silences, 100), None, "nobody has asked");
+        silences.heard(v4, at(10));
+        silences.asked(v4, at(40));
+        assert_eq!((of(&silences, 44), of(&silences, 45)), (None, Some(5)), "it was quiet before, and not asked");
+        silences.asked(v4, at(50));
+        assert_eq!(of(&silences, 74), Some(34));
+        // What is heard of one subflow answers for all, but not what was heard before the question.
+        silences.heard(v4, at(39));
+        assert_eq!(of(&silences, 74), Some(34));
+        silences.heard(v6, at(60));
+        assert_eq!(of(&silences, 74), None, "the same uplink");
+        silences.asked(v6, at(70));
+        assert_eq!(of(&silences, 80), Some(10));
+        silences.heard(v4, at(80));
+        assert_eq!(of(&silences, 90), None);
+        silences.asked(v6, at(90));
+        silences.asked(v4, at(95));
+        silences.forget(v4);
+        silences.forget(v6);
+        assert_eq!(of(&silences, 200), None);
+    }
+}
