@@ -38,6 +38,7 @@ use transport::{Endpoint, Event};
 use units::Instant;
 
 use crate::store;
+pub(crate) use collect::vpn_now;
 use facts::{Facts, GatewayState, Reached, ServerFacts};
 use inquiry::{Inquirer, Order};
 use report::Report;

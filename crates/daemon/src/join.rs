@@ -24,7 +24,6 @@ mod selection;
 pub mod status;
 mod wanted;
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex};
@@ -32,17 +31,18 @@ use std::thread;
 
 use host::{Alone, EndpointHost};
 use linux::attachment::{Attachment, MTU};
-use linux::clock::{Clock, Jumps, Times};
 use linux::driver::{Driver, Remote};
 use linux::stop::Stop;
-use linux::uplink::{self, Families, LENDER, Plan, Plumbing, Surroundings, Uplink, Watch};
+use linux::uplink::{self, Families, LENDER, Plan, Plumbing, Surroundings, Uplink};
 use linux::{EngineOptions, Error, Result};
 use serde_json::Value;
 use tracing::{debug, error, info, trace, warn};
-use units::{Instant, Rate};
+use units::Rate;
 
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
+use crate::doctor::facts::Vpn;
+use crate::doctor::vpn_now;
 use crate::links::{LinkStatus, Links};
 use crate::lock;
 use crate::names;
@@ -103,7 +103,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     options.engine.apply(&mut proxy_config.connection)?;
     let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop)?;
     check_prices(&options.prices, &uplinks)?;
-    tell_what_there_is(&wrong)?;
+    tell_what_there_is(&wrong, &uplinks)?;
     let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks, Families::Both)?;
     let device = tun.name().to_owned();
     let plan = uplink::plan(&device, &paths, &Surroundings::look(&uplinks)?)?;
@@ -130,10 +130,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     proxy.end_at(stop.as_fd()).map_err(Error::system("watch a socket"))?;
     let source = proxy.source().map_err(Error::system("duplicate an epoll descriptor"))?;
     let server = server::Server::open(&Place::here()?, &device, options.control_group)?;
-    let mut watch = Watch::new(&uplinks)?;
-    if options.uplinks.is_everything() {
-        watch.take_newcomers();
-    }
+    let watch = options.uplinks.watch(&uplinks)?;
     for entry in &lock(&shared).entries {
         let (uplink, addresses) = (&entry.uplink.interface, &entry.addresses);
         debug!(device, uplink, ?addresses, tier = entry.tier.name(), "an uplink is laid");
@@ -142,18 +139,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     let status = JoinStatus::new(&lock(&shared), &mut proxy, &endpoint, driver.now());
     ready(&status);
     let remote = driver.remote()?;
-    let keeper = Keeper {
-        plumbing,
-        watch,
-        roster: Arc::clone(&shared),
-        remote: remote.clone(),
-        jumps: Jumps::since(Times::now()),
-        sums: Vec::new(),
-        looked_at: Instant::ZERO,
-        clock: Clock::start(),
-        gone: BTreeMap::new(),
-        silent: BTreeMap::new(),
-    };
+    let keeper = Keeper::new(plumbing, watch, Arc::clone(&shared), remote.clone());
     let mut host = EndpointHost::with_app(endpoint, Alone, proxy);
     let over = Stop::new()?;
     let end = over.handle()?.on_drop();
@@ -194,11 +180,20 @@ fn look_up_over_uplinks(proxy: &mut ProxyConfig, roster: &Shared) {
 }
 
 /// What is `wrong` with uplinks, and what else runs here.
-fn tell_what_there_is(wrong: &[String]) -> Result<()> {
+fn tell_what_there_is(wrong: &[String], uplinks: &[Uplink]) -> Result<()> {
     for line in wrong {
         // It begins with the name.
         let uplink = line.split(' ').next();
         warn!(uplink, "going on without an uplink until it is there: {line}");
+    }
+    // Who keeps a VPN up may rely on it that everything goes there.
+    if let Some(Vpn { interface, kind }) =
+        vpn_now().filter(|vpn| uplinks.iter().any(|it| it.interface != vpn.interface))
+    {
+        warn!(
+            "the tunnel {interface} ({kind}) takes this host's default route: what uses this proxy leaves by the uplinks, not through the \
+             tunnel (`anabranch doctor` says more)"
+        );
     }
     if control::running()?.iter().any(|device| device == LENDER) {
         info!(

@@ -48,9 +48,7 @@ pub fn machine() -> Machine {
         forwards_ipv6: forwards_ipv6(),
         clock_unix_s: u64::try_from(clock_gettime(ClockId::Realtime).tv_sec).unwrap_or(0),
         dropping_chains: json(program("nft").args(["-j", "list", "chains"])).map(|answer| dropping_chains(&answer)),
-        vpn: json(program("ip").args(["-j", "route", "show", "table", "main"]))
-            .zip(json(program("ip").args(["-j", "-d", "link", "show"])))
-            .and_then(|(routes, links)| vpn(&routes, &links)),
+        vpn: vpn_now(),
         ..Machine::default()
     }
 }
@@ -205,6 +203,12 @@ fn dropping_chains(answer: &Value) -> Vec<Chain> {
         drops.then(|| Chain { name, hook: hook.into() })
     };
     answer.get("nftables").map(|objects| list(objects).filter_map(chain).collect()).unwrap_or_default()
+}
+
+/// The tunnel that takes this host's default route now, if one does.
+pub fn vpn_now() -> Option<Vpn> {
+    let routes = json(program("ip").args(["-j", "route", "show", "table", "main"]))?;
+    vpn(&routes, &json(program("ip").args(["-j", "-d", "link", "show"]))?)
 }
 
 /// The tunnel of the best default route, or of the two halves that VPNs use instead of one.

@@ -60,23 +60,39 @@ impl EverySecond {
 
 /// Owns the plumbing: with it, everything is taken back.
 pub struct Keeper {
-    pub plumbing: Plumbing,
-    pub watch: Watch,
-    pub roster: Shared,
-    pub remote: Remote<ProxyHost>,
-    pub jumps: Jumps,
+    plumbing: Plumbing,
+    watch: Watch,
+    roster: Shared,
+    remote: Remote<ProxyHost>,
+    jumps: Jumps,
     /// Octets that uplinks had carried when they were last looked at, and when that was.
-    pub sums: Vec<u64>,
-    pub looked_at: Instant,
+    sums: Vec<u64>,
+    looked_at: Instant,
     /// Tells for how long uplinks are gone.
-    pub clock: Clock,
+    clock: Clock,
     /// Uplinks that are gone, and since when.
-    pub gone: BTreeMap<String, Instant>,
+    gone: BTreeMap<String, Instant>,
     /// Uplinks of which it was told that nothing is heard there, and since when.
-    pub silent: BTreeMap<String, Instant>,
+    silent: BTreeMap<String, Instant>,
 }
 
 impl Keeper {
+    /// One that follows what `watch` tells, with the uplinks of `roster` laid by `plumbing`.
+    pub fn new(plumbing: Plumbing, watch: Watch, roster: Shared, remote: Remote<ProxyHost>) -> Self {
+        Self {
+            plumbing,
+            watch,
+            roster,
+            remote,
+            jumps: Jumps::since(Times::now()),
+            sums: Vec::new(),
+            looked_at: Instant::ZERO,
+            clock: Clock::start(),
+            gone: BTreeMap::new(),
+            silent: BTreeMap::new(),
+        }
+    }
+
     /// Until `over`, or until the driver has ended.
     pub fn keep(mut self, over: &Stop) {
         let clock = self.clock;

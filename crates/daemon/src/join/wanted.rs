@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use linux::stop::Stop;
-use linux::uplink::{self, Uplink, lent};
+use linux::uplink::{self, Uplink, Watch, lent};
 use linux::{Error, Result};
 use tracing::warn;
 use units::Duration;
@@ -46,7 +46,7 @@ impl Wanted {
     }
 
     /// Whether nothing was named, so that everything is wanted.
-    pub(crate) fn is_everything(&self) -> bool {
+    fn is_everything(&self) -> bool {
         self.interfaces.is_empty() && self.relays.is_empty()
     }
 
@@ -69,6 +69,18 @@ impl Wanted {
         misnamed.iter().for_each(|line| warn!("{line}"));
         wrong.iter_mut().for_each(|line| *line = explain(line, &statuses));
         Ok(Found { uplinks, tiers, wrong, links })
+    }
+
+    /// Watches what was found, and what comes later if everything is wanted.
+    ///
+    /// # Errors
+    /// As [`Watch::new`].
+    pub(crate) fn watch(&self, uplinks: &[Uplink]) -> Result<Watch> {
+        let mut watch = Watch::new(uplinks)?;
+        if self.is_everything() {
+            watch.take_newcomers();
+        }
+        Ok(watch)
     }
 
     /// What [`Self::find`] would find, without calling anybody; and what else it would do, a line each.

@@ -4,8 +4,15 @@
 //! compared with the others: a server that answers with MPTCP over another uplink speaks it, and an uplink over which another
 //! server answers with MPTCP lets it pass.
 
+use units::Duration;
+
 use super::super::facts::{Facts, Inquiry, Reached, Spoken};
 use super::{Finding, list, unique, without_uplink};
+
+/// What answers sooner is this network's own device, where servers are as far as this.
+const NEAR_RTT_MAX: Duration = Duration::from_millis(2);
+const FAR_RTT_MIN: Duration = Duration::from_millis(10);
+const PORTAL_REMEDY: &str = "open a page over that network alone in a browser, and log in if it asks for that";
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -80,7 +87,15 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
         let proof: Vec<String> =
             of.iter().map(|server| format!("{server} answers with it over {}", list(&speaks(server)))).collect();
         let text = format!("{} ({})", symptom.deed(), proof.join("; "));
-        findings.push(Finding::warning(symptom.code(), *uplink, text).remedy(without_uplink(facts, uplink)));
+        let too_soon =
+            by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink).find_map(|it| too_soon(inquiries, it));
+        let (text, remedy) = match too_soon.filter(|_| symptom == Symptom::Plain) {
+            Some(proof) => {
+                (format!("{text}; {proof}"), format!("{PORTAL_REMEDY}; else: {}", without_uplink(facts, uplink)))
+            }
+            None => (text, without_uplink(facts, uplink)),
+        };
+        findings.push(Finding::warning(symptom.code(), *uplink, text).remedy(remedy));
     }
     for server in &servers {
         let via =
@@ -93,6 +108,25 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
         ill.iter().filter(|p| !uplinks.contains(&p.uplink.as_str()) && !servers.contains(&p.server.as_str())).collect();
     findings.extend(undecided(&open, symptom));
     findings
+}
+
+/// What suggests that somebody near answers in the place of a server: an answer far sooner than the server itself can give one, by what it takes
+/// over other uplinks and others take over this one.
+fn too_soon(inquiries: &[Inquiry], suspect: &Inquiry) -> Option<String> {
+    let least = |inquiry: &Inquiry| inquiry.rtts.iter().min().copied();
+    let soon = least(suspect).filter(|rtt| *rtt < NEAR_RTT_MAX)?;
+    let others = inquiries.iter().filter(|it| (it.server == suspect.server) != (it.uplink == suspect.uplink));
+    let far = others.filter(|it| it.mptcp.is_good()).find(|it| least(it).is_some_and(|rtt| rtt >= FAR_RTT_MIN))?;
+    let ms = |rtt: Duration| rtt.as_secs_f64() * 1e3;
+    Some(format!(
+        "{} answers within {:.1} ms there, and {} over {} within {:.0} ms: likely something near answers in its place, as a network does \
+         that wants you to log in (a captive portal)",
+        suspect.server,
+        ms(soon),
+        far.server,
+        far.uplink,
+        ms(least(far).unwrap_or_default())
+    ))
 }
 
 /// The uplinks over which a server answers with MPTCP.

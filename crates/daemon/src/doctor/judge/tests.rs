@@ -455,3 +455,22 @@ fn private_addresses_are_those_that_are_translated() {
         assert!(!is_private(ip.parse().unwrap()), "{ip}");
     }
 }
+
+#[test]
+fn who_answers_too_soon_is_likely_a_captive_portal() {
+    let portal = |rtt_micros: u64, far_millis: u64| {
+        let facts = with(|facts| {
+            let rtts = vec![Duration::from_micros(rtt_micros); 5];
+            facts.inquiries[0] = Inquiry { rtts, ..inquiry("a", S, Spoken::Plain) };
+            facts.inquiries[1].rtts = vec![Duration::from_millis(far_millis); 5];
+        });
+        let found = judge(&facts).into_iter().find(|finding| finding.code == "mptcp-stripped").unwrap();
+        (found.text.contains("captive portal"), found.remedy.unwrap())
+    };
+    let (is_named, remedy) = portal(100, 40);
+    assert!(is_named && remedy.contains("log in") && remedy.contains("a=secondary"), "{remedy}");
+    for (near, far) in [(20_000, 40), (1_500, 4)] {
+        let (is_named, remedy) = portal(near, far);
+        assert!(!is_named && !remedy.contains("log in"), "{near} us, {far} ms");
+    }
+}
