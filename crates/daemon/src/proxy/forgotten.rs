@@ -24,7 +24,13 @@ struct Heard {
 
 impl Proxy {
     /// Gives up the subflows of a connection that are silent; one stays, so that there is one.
-    pub(super) fn leave_forgotten(&mut self, key: usize, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
+    pub(super) fn leave_forgotten(
+        &mut self,
+        key: usize,
+        stats: &ConnectionStats,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) {
         let Some(connection) = self.sessions[key].server.as_ref().map(|server| server.connection) else { return };
         let open = stats.subflows.iter().filter(|it| it.established_at.is_some() && it.closed_at.is_none());
         let heard: Vec<Heard> = open

@@ -4,7 +4,7 @@ use units::text::Text;
 use units::{ByteCount, Duration, Rate};
 
 use super::{Complaint, check_mtu};
-use crate::scenario::{Deed, Drawn, Link, Loss, Mtu, Narrow, Queue, RateModel, Scenario, TextOr};
+use crate::scenario::{Deed, Drawn, Link, Loss, Mtu, Narrow, RateModel, Scenario, TextOr};
 
 /// Highest rate of a link: beyond it, packets take less than a nanosecond's worth of octets each.
 const RATE_MAX: Rate = Rate::from_mbps(1_000_000);
