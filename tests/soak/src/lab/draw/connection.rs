@@ -18,7 +18,7 @@ use super::{odd, pick, rarely, text_ms};
 pub fn connection() -> BoxedStrategy<Connection> {
     let protocol = (odd(true, 0.08), odd(false, 0.3), proptest::option::weighted(0.12, receiver_centric()));
     let options = (odd(true, 0.3), odd(true, 0.2), odd(false, 0.3), odd(true, 0.4), odd(true, 0.3));
-    let last = (rarely(0.15, &[1_usize, 2, 64]), era());
+    let last = (rarely(0.15, &[1_usize, 2, 32]), era());
     (protocol, policies(), sizes(), options, times(), last)
         .prop_map(|(protocol, policies, sizes, (timestamps, sack, ecn, nagle, hystart), times, (subflows_max, era))| {
             Connection {
