@@ -12,6 +12,7 @@ use units::{Duration, Instant};
 use super::Proxy;
 
 /// Data that nobody has acknowledged for so long, and four round-trip times, are not under way any more.
+/// At the least retransmission time-out (200 ms, doubled each time) they have been sent again four times by then.
 const SILENT_FOR: Duration = Duration::from_secs(3);
 
 /// A subflow, as far as it may be silent.
