@@ -96,6 +96,8 @@ impl Proxy {
         let mut delivered = core::mem::take(&mut self.unwatched);
         let mut round_trips = BTreeMap::new();
         let (mut filled, mut downloads) = (BTreeSet::new(), 0);
+        // After a pause of ours answers may wait to be read.
+        let is_punctual = now.saturating_since(self.watched_at) < PERIOD.saturating_mul(2);
         let tokens = core::mem::take(&mut self.watched);
         for token in tokens {
             let Some(key) = self.key_of(token) else { continue };
@@ -111,7 +113,9 @@ impl Proxy {
                     }
                     owes = stats.written_bytes > stats.acked_bytes;
                     self.settle(key, Some(&stats), endpoint, now);
-                    self.leave_forgotten(key, &stats, endpoint, now);
+                    if is_punctual {
+                        self.leave_forgotten(key, &stats, endpoint, now);
+                    }
                     if is_busy {
                         self.join_again(key, &stats, endpoint, now);
                     }
