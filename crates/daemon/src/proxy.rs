@@ -59,7 +59,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use host::App;
-use host::uplinks::{HeldBack, Shares};
+use host::uplinks::{HeldBack, Pauses, Shares};
 use linux::attachment::MTU;
 use linux::driver::OFFLOAD_PAYLOAD_MAX;
 use slab::Slab;
@@ -153,6 +153,8 @@ pub struct Proxy {
     watch_at: Option<Instant>,
     watched_at: Instant,
     held_back: HeldBack,
+    /// How long uplinks pause.
+    pauses: Pauses,
     shares: Shares,
     /// When anybody was last heard on an uplink.
     heard: BTreeMap<IpAddr, Instant>,
@@ -224,6 +226,7 @@ impl Proxy {
             watch_at: None,
             watched_at: Instant::ZERO,
             held_back: HeldBack::default(),
+            pauses: Pauses::default(),
             shares: Shares::default(),
             heard: BTreeMap::new(),
             silences: Silences::default(),

@@ -7,6 +7,7 @@ mod expectation;
 mod lingering;
 mod local_address;
 mod passive_open;
+mod strays;
 
 use core::borrow::BorrowMut;
 use core::net::{IpAddr, SocketAddr};
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use passive_open::Listener;
+pub use strays::Stray;
 use units::narrow::u32_from;
 use units::{Deadlines, Dsn, Instant};
 use wire::mptcp::{Key, MpJoin, MptcpOption, ResetReason, Token};
@@ -83,6 +85,8 @@ pub struct Endpoint {
     expected_due: [Option<usize>; 2],
     /// The settings of the connection that was opened last.
     latest_config: Option<Arc<ConnectionConfig>>,
+    /// Data that came for subflows that are no more.
+    strays: Vec<Stray>,
 }
 
 #[derive(Default)]
@@ -110,6 +114,7 @@ impl Endpoint {
             expected: [None; 2],
             expected_due: [None; 2],
             latest_config: None,
+            strays: Vec::new(),
         }
     }
 
@@ -153,6 +158,9 @@ impl Endpoint {
         let is_opening = segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST);
         // Data on a SYN are not taken: they stay unacknowledged and come again.
         let taken = is_opening && self.handle_syn(segment, now);
+        if !is_opening {
+            self.note_stray(segment, now);
+        }
         if !taken && self.host.config.reset_unknown {
             self.host.reply_reset(segment);
         }

@@ -41,7 +41,7 @@ mod tcp;
 pub use change::SettingsChange;
 pub use config::{ConnectionConfig, EndpointConfig};
 pub use connection::SUBFLOWS_CAP;
-pub use endpoint::{Endpoint, Footprint};
+pub use endpoint::{Endpoint, Footprint, Stray};
 pub use event::Event;
 pub use received::Received;
 pub use stats::{ConnectionStats, Hearing, SubflowStats};

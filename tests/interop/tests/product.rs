@@ -6,6 +6,7 @@ mod bed;
 mod programs;
 mod table;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bed::{Bed, MPTCP, PLAIN, Way, numbers, plug_in_again};
@@ -531,6 +532,38 @@ fn a_stream_hardly_stalls_when_its_uplink_dies_without_a_word() {
         let stalled = stall(&bed, Way::Join, Death::Silent);
         // Nearly 800 ms when nothing was done about it, and about 200 now.
         (stalled < 500.0).then_some(()).ok_or_else(|| format!("{stalled} ms"))
+    })
+    .unwrap();
+}
+
+/// A trace in the mahimahi format: 4 Mbit/s for two seconds, and then nothing for 0.6 s, again and again.
+fn pausing_link(directory: &Path) -> String {
+    let trace = directory.join("pausing");
+    let times_ms = (0..2000).step_by(3).chain([2600]).map(|at| format!("{at}\n"));
+    std::fs::write(&trace, times_ms.collect::<String>()).unwrap();
+    format!("rate = {{ trace = '{}' }}\ndelay = '20 ms'\nqueue = '100 kB'\n", trace.display())
+}
+
+#[test]
+fn an_uplink_that_pauses_is_given_up_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let links = [link(8, 40, ""), pausing_link(directory.path())];
+    in_three_tries(|| {
+        let Some(bed) = Bed::new([&links[0], &links[1]]) else { return Ok(()) };
+        let curl = bed.curl(Way::Join, MPTCP, "/bytes/2000000000", &["--max-time", "14"]);
+        let mut joined = 0;
+        for _ in 0..26 {
+            sleep(Duration::from_millis(500));
+            let status = bed.status();
+            let subflows = status.pointer("/proxy/clients/0/connection/subflows").and_then(serde_json::Value::as_array);
+            let is_of_usb1 = |it: &&serde_json::Value| {
+                it["local"].as_str().unwrap().starts_with("10.99.0.3:") && !it["established_at"].is_null()
+            };
+            joined = joined.max(subflows.map_or(0, |subflows| subflows.iter().filter(is_of_usb1).count()));
+        }
+        drop(curl);
+        // It pauses five times. The first time it is taken for dead, and then given more time.
+        (2..=3).contains(&joined).then_some(()).ok_or_else(|| format!("{joined} subflows"))
     })
     .unwrap();
 }

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 
 use host::uplinks::harm::{self, LAG_MIN, PERIOD};
 use host::uplinks::{Carrier, Finding, HEAVY_BYTES};
+use tracing::debug;
 use transport::{ConnectionStats, Endpoint};
 use units::{Duration, Instant};
 
@@ -45,6 +46,9 @@ impl Proxy {
     pub(super) fn guard(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for ip in self.held_back.due(now) {
             self.renew(ip, endpoint, now);
+        }
+        for stray in endpoint.take_strays() {
+            self.pauses.arrived(stray.local, stray.at, stray.bytes);
         }
         self.leave_losers(endpoint, now);
         let (mut looks, mut next_at) = (0, now + PERIOD);
@@ -99,9 +103,9 @@ impl Proxy {
         let round_trip = |ip| choice.round_trip(ip, now);
         let carriers = Carrier::all(server.connection, stats, endpoint, round_trip, |ip| heard.get(&ip).copied());
         for carrier in &carriers {
-            self.heard.insert(carrier.ip, carrier.uplink_heard_at);
+            self.heard.insert(carrier.ip(), carrier.uplink_heard_at);
         }
-        let findings = server.harm.look(&carriers, now);
+        let findings = server.harm.look(&carriers, &mut self.pauses, now);
         for finding in findings {
             self.act(finding, key, &carriers, endpoint, now);
         }
@@ -141,7 +145,7 @@ impl Proxy {
 
     fn act(&mut self, finding: Finding, key: usize, carriers: &[Carrier], endpoint: &mut Endpoint, now: Instant) {
         let (Finding::Doubtful(id) | Finding::Silent(id) | Finding::Late(id)) = finding;
-        let Some(Carrier { ip, .. }) = carriers.iter().find(|carrier| carrier.id == id).copied() else { return };
+        let Some(ip) = carriers.iter().find(|carrier| carrier.id == id).map(Carrier::ip) else { return };
         let Some(connection) = self.sessions[key].server.as_ref().map(|server| server.connection) else { return };
         match finding {
             Finding::Doubtful(id) => {
@@ -149,8 +153,14 @@ impl Proxy {
                 let _ = endpoint.probe_subflow(connection, id, now);
                 return;
             }
-            Finding::Silent(_) => self.choice.failed(ip, now),
-            Finding::Late(_) => self.hold_back(ip, key, now),
+            Finding::Silent(_) => {
+                debug!(%ip, "silent: the subflow is given up, and joins anew");
+                self.choice.failed(ip, now);
+            }
+            Finding::Late(_) => {
+                debug!(%ip, "late: the uplink is held back");
+                self.hold_back(ip, key, now);
+            }
         }
         self.vacate(connection, ip, endpoint, now);
         if matches!(finding, Finding::Late(_)) {

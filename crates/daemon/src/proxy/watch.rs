@@ -135,6 +135,9 @@ impl Proxy {
         for ip in self.choice.ips() {
             self.choice.delivered(ip, delivered.get(&ip).copied().unwrap_or(0), span, filled.contains(&ip), now);
         }
+        for ip in filled {
+            self.held_back.carried(ip, span);
+        }
         self.shares.note(&delivered);
         self.note_downloads(downloads, now);
         self.watched_at = now;

@@ -8,21 +8,26 @@
 //! ```text
 //! lag      what waits / greatest rate of late: how far the stream is behind what has come
 //! rate     over 300 ms, since what was held up comes all at once
-//! late     lag > 100 ms, twice in a row, on account of a subflow that brings less than an eighth,
-//!          or that brings less than half of what the others did not bring meanwhile
+//! late     lag > 100 ms, twice in a row, on account of a subflow that brings less than an eighth of late and usually,
+//!          or that brings less than half of what the others did not bring meanwhile, though they could, if that is more than what waits
+//! could    who has brought nothing since it was asked for a sign of life, and gave one, is idle: it could have brought what it usually does.
+//!          A radio that fades still brings something, and one that pauses gives no sign
 //! fair     octets are counted from when a subflow was last new, or made regular. Nobody is late before that one has had 2 RTT + 100 ms,
 //!          and before what waited then has gone on, for a second at most: a withdrawn one leaves a hole that is not the next one's
 //! silent   nothing heard of a subflow that did bring something, for twice its longest pause of the last second or two, within [30, 60] ms;
 //!          no answer to a probe for 1.5 RTT + 10 ms, in which other connections do not hear its uplink either; and another one was heard
-//!          since, or could not have answered yet
+//!          since, or could not have answered yet. Of an uplink that has paused, nothing for twice as long ([`Pauses`])
+//! dear     a silent one of an uplink that is known to pause, and that brought less than what waits, which is what the peer sends again
+//!          when it is withdrawn: it counts as late
 //! ```
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use smallvec::SmallVec;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId};
 use units::{Duration, Instant};
 
+use super::Pauses;
 use super::bulk::HEAVY_BYTES;
 
 /// A round-trip time that most paths do not exceed.
@@ -42,6 +47,8 @@ pub const LAG_MIN: Duration = Duration::from_millis(100);
 const HELD_MIN_BYTES: u64 = 32 << 10;
 /// What brings less than this part of all is not worth any waiting.
 pub(super) const WORTHLESS_PARTS: u64 = 8;
+/// Looks over which it is counted what a subflow usually brings: the rate of a radio link may be low for some seconds.
+const USUAL_LOOKS: u64 = 40;
 /// Looks in a row at which a subflow was to blame.
 const STRIKES: u32 = 2;
 /// Looks over which rates are taken.
@@ -72,8 +79,8 @@ const MISSED_MIN_BYTES: u64 = 16 << 10;
 pub struct Carrier {
     /// Which.
     pub id: SubflowId,
-    /// Our address.
-    pub ip: IpAddr,
+    /// Our address and port.
+    pub local: SocketAddr,
     /// Octets that it ever brought.
     pub received_bytes: u64,
     /// Of these, octets that wait for others.
@@ -100,10 +107,11 @@ impl Carrier {
     ) -> SmallVec<[Self; 4]> {
         let established = stats.subflows.iter().filter(|it| it.established_at.is_some() && it.closed_at.is_none());
         let carriers = established.filter_map(|subflow| {
-            let (hearing, ip) = (endpoint.hearing(connection, subflow.id)?, subflow.local.ip());
+            let (hearing, local) = (endpoint.hearing(connection, subflow.id)?, subflow.local);
+            let ip = local.ip();
             Some(Self {
                 id: subflow.id,
-                ip,
+                local,
                 received_bytes: subflow.received_bytes,
                 held_bytes: hearing.held_bytes,
                 heard_at: hearing.heard_at,
@@ -113,6 +121,16 @@ impl Carrier {
             })
         });
         carriers.collect()
+    }
+
+    /// The address of its uplink.
+    pub fn ip(&self) -> IpAddr {
+        self.local.ip()
+    }
+
+    /// How late the answer to a question may be.
+    fn answer_in(&self) -> Duration {
+        self.rtt + self.rtt / 2 + SLACK
     }
 }
 
@@ -142,11 +160,20 @@ struct Seen {
     received_bytes: u64,
     /// Octets brought of late: what was brought counts half after a second or so.
     recent_bytes: u64,
-    /// The same, since who carries has changed.
+    /// Octets that it brought in so many looks, at most [`USUAL_LOOKS`]; those at which it was idle do not count.
+    usual_bytes: u64,
+    usual_looks: u64,
+    /// The same as the former, since who carries has changed.
     fair_bytes: u64,
     /// It may carry data.
     regular: bool,
+    /// When octets were last seen to have come, and how many there were then.
+    brought_at: (Instant, u64),
+    /// Until when its idleness is counted.
+    idle_until: Instant,
     probed_at: Option<Instant>,
+    /// When it was last heard before it was asked, until it is heard again.
+    silent_since: Option<(Instant, Instant)>,
     /// The longest pauses, of this span and of the one before.
     pauses: [Duration; 2],
     pauses_since: Instant,
@@ -159,9 +186,14 @@ impl Seen {
             id: carrier.id,
             received_bytes: carrier.received_bytes,
             recent_bytes: 0,
+            usual_bytes: 0,
+            usual_looks: 0,
             fair_bytes: 0,
             regular: false,
+            brought_at: (now, carrier.received_bytes),
+            idle_until: now,
             probed_at: None,
+            silent_since: None,
             pauses: [SILENCE_MAX / 2; 2],
             pauses_since: now,
             strikes: 0,
@@ -179,6 +211,25 @@ impl Seen {
             let apart = if heard_at > at { PROBES_APART } else { UNANSWERED_APART };
             now.saturating_since(at) >= apart
         })
+    }
+
+    /// Nothing has come since it was asked for a sign of life, and gave one.
+    fn is_idle(&self, heard_at: Instant) -> bool {
+        self.probed_at.is_some_and(|at| heard_at > at && self.brought_at.0 <= at)
+    }
+
+    fn note_usual(&mut self, added_bytes: u64) {
+        if self.usual_looks == USUAL_LOOKS {
+            self.usual_bytes -= self.usual_bytes / USUAL_LOOKS;
+        } else {
+            self.usual_looks += 1;
+        }
+        self.usual_bytes += added_bytes;
+    }
+
+    /// What it usually brings between two looks about lateness.
+    fn usual(&self) -> u64 {
+        self.usual_bytes / self.usual_looks.max(1)
     }
 
     /// Nothing was heard of it for so long now.
@@ -205,7 +256,7 @@ pub struct Harm {
     unfair_until: Option<[Instant; 2]>,
     /// Octets in a second that all brought at best; it falls slowly.
     peak_rate_bytes: u64,
-    /// Octets that were not brought, compared with the peak, while the stream was late.
+    /// Octets that others could have brought while the stream was late; what was lost counts half after a second or so.
     lost_bytes: u64,
     /// Addresses whose subflows were silent, and since when they are gone.
     dismissed: SmallVec<[(IpAddr, Instant); 2]>,
@@ -215,17 +266,18 @@ pub struct Harm {
 
 impl Harm {
     /// Looks at all subflows that are established; to be called when [`Self::next_at`] says so, while octets move.
-    pub fn look(&mut self, carriers: &[Carrier], now: Instant) -> Findings {
+    pub fn look(&mut self, carriers: &[Carrier], pauses: &mut Pauses, now: Instant) -> Findings {
         self.enter(carriers, now);
+        self.end_silences(carriers, pauses, now);
         let mut findings = Findings::new();
         let is_late = self.next_at.is_some_and(|at| now.saturating_since(at) >= UNPUNCTUAL);
         self.was_late = is_late && !self.was_late;
         self.next_at = Some(now + if self.was_late { DOUBT_PERIOD } else { PERIOD });
         if carriers.len() >= 2 && !self.was_late {
-            self.find_silent(carriers, &mut findings, now);
+            self.find_silent(carriers, pauses, &mut findings, now);
         }
         if self.looked_at.is_none_or(|at| now.saturating_since(at) >= LATE_PERIOD) {
-            self.find_late(carriers, &mut findings, now);
+            self.find_late(carriers, pauses, &mut findings, now);
         }
         findings
     }
@@ -241,11 +293,29 @@ impl Harm {
         for carrier in carriers {
             if self.seen.iter().all(|seen| seen.id != carrier.id) {
                 self.seen.push(Seen::new(carrier, now));
-                self.welcome(carrier.ip, now);
+                self.welcome(carrier.ip(), now);
+            }
+            let seen = self.seen_mut(carrier.id);
+            if carrier.received_bytes > seen.brought_at.1 {
+                seen.brought_at = (now, carrier.received_bytes);
             }
             let regular = !carrier.backup;
             if regular && !core::mem::replace(&mut self.seen_mut(carrier.id).regular, regular) {
                 self.begin_anew(carrier.rtt, now);
+            }
+        }
+    }
+
+    /// Who is heard again, later than an answer takes, has paused.
+    fn end_silences(&mut self, carriers: &[Carrier], pauses: &mut Pauses, now: Instant) {
+        for carrier in carriers {
+            let seen = self.seen_mut(carrier.id);
+            let Some((since, asked_at)) = seen.silent_since.filter(|(since, _)| carrier.heard_at > *since) else {
+                continue;
+            };
+            seen.silent_since = None;
+            if carrier.heard_at > asked_at + carrier.answer_in() {
+                pauses.note(carrier.ip(), carrier.heard_at.saturating_since(since), now);
             }
         }
     }
@@ -279,14 +349,14 @@ impl Harm {
         is_unfair
     }
 
-    fn find_silent(&mut self, carriers: &[Carrier], findings: &mut Findings, now: Instant) {
+    fn find_silent(&mut self, carriers: &[Carrier], pauses: &mut Pauses, findings: &mut Findings, now: Instant) {
         let doublings = 1 << self.false_alarms.min(SILENCE_DOUBLINGS_MAX);
         let quiet = |carrier: &Carrier| now.saturating_since(carrier.heard_at);
         let mut missed = SmallVec::<[Carrier; 2]>::new();
         for carrier in carriers {
             let seen = self.seen_mut(carrier.id);
             let brought_bytes = seen.recent_bytes + (carrier.received_bytes - seen.received_bytes);
-            let ask_at = carrier.heard_at + seen.patience().saturating_mul(doublings);
+            let ask_at = carrier.heard_at + seen.patience();
             if brought_bytes >= MISSED_MIN_BYTES && now >= ask_at {
                 missed.push(*carrier);
             } else {
@@ -301,26 +371,47 @@ impl Harm {
             let seen = self.seen_mut(carrier.id);
             if quiet(carrier) >= SILENCE_MIN && seen.may_be_asked(carrier.heard_at, now) {
                 seen.probed_at = Some(now);
+                seen.silent_since.get_or_insert((carrier.heard_at, now));
                 findings.push(Finding::Doubtful(carrier.id));
             }
         }
         for lost in &missed {
-            let Some(probed_at) = self.seen_of(lost.id).probed_at else { continue };
+            let seen = self.seen_of(lost.id);
+            let Some(probed_at) = seen.probed_at else { continue };
+            let patience = seen.patience().saturating_mul(doublings) + lost.answer_in();
             if lost.heard_at > probed_at {
                 continue;
             }
             // While others are heard on the uplink the answer may wait in its queue, which they fill.
-            let answer_due = probed_at.max(lost.uplink_heard_at) + lost.rtt + lost.rtt / 2 + SLACK;
+            let answer_due = probed_at.max(lost.uplink_heard_at) + lost.answer_in();
+            let patience_ends = lost.heard_at + patience.max(pauses.patience(lost.ip(), now));
             self.want_look(now + DOUBT_PERIOD, now);
             // Of one that brought something too, silence says that it is not the path.
             let is_missed = |other: &Carrier| missed.iter().any(|one| one.id == other.id);
             let could_not_answer = |other: &Carrier| now < probed_at + other.rtt && !is_missed(other);
             let mut others = carriers.iter().filter(|other| other.id != lost.id);
-            if now >= answer_due && others.any(|other| other.heard_at > probed_at || could_not_answer(other)) {
-                self.dismissed.push((lost.ip, now));
-                findings.push(Finding::Silent(lost.id));
+            let is_other_there = others.any(|other| other.heard_at > probed_at || could_not_answer(other));
+            if now >= answer_due.max(patience_ends) && is_other_there {
+                self.dismiss(lost, carriers, pauses, findings, now);
             }
         }
+    }
+
+    /// A subflow is dead. Is it dear, its uplink is not worth another try soon.
+    fn dismiss(
+        &mut self,
+        lost: &Carrier,
+        carriers: &[Carrier],
+        pauses: &mut Pauses,
+        findings: &mut Findings,
+        now: Instant,
+    ) {
+        self.dismissed.push((lost.ip(), now));
+        pauses.gave_up(lost.local, lost.heard_at, now);
+        let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
+        let has_paused = pauses.patience(lost.ip(), now) > Duration::ZERO;
+        let is_dear = has_paused && lost.received_bytes < held_bytes;
+        findings.push(if is_dear { Finding::Late(lost.id) } else { Finding::Silent(lost.id) });
     }
 
     /// Another look is wanted then, if that is to come and sooner than the next.
@@ -328,7 +419,7 @@ impl Harm {
         self.next_at = self.next_at.map(|next| if at > now { next.min(at) } else { next });
     }
 
-    fn find_late(&mut self, carriers: &[Carrier], findings: &mut Findings, now: Instant) {
+    fn find_late(&mut self, carriers: &[Carrier], pauses: &mut Pauses, findings: &mut Findings, now: Instant) {
         let span = self.looked_at.map(|at| now.saturating_since(at));
         self.looked_at = Some(now);
         let mut brought_bytes = 0;
@@ -337,32 +428,57 @@ impl Harm {
             let added = carrier.received_bytes - seen.received_bytes;
             seen.received_bytes = carrier.received_bytes;
             seen.recent_bytes = seen.recent_bytes - seen.recent_bytes / 16 + added;
+            if added > 0 || !seen.is_idle(carrier.heard_at) {
+                seen.note_usual(added);
+            }
             seen.fair_bytes = seen.fair_bytes - seen.fair_bytes / 16 + added;
             seen.regular = !carrier.backup;
             brought_bytes += added;
         }
         let Some(span) = span.filter(|span| !span.is_zero()) else { return };
         self.note_rate(brought_bytes, span);
+        self.lost_bytes -= self.lost_bytes / 16;
         let blamed = self.blame(carriers);
         let is_unfair = self.is_unfair(blamed.is_some(), now);
         let Some(blamed) = blamed.filter(|_| !is_unfair) else {
             self.seen.iter_mut().for_each(|seen| seen.strikes = 0);
-            self.lost_bytes -= self.lost_bytes / 16;
             return;
         };
-        let possible_bytes = self.peak_rate_bytes / 1000 * span.as_millis();
-        self.lost_bytes += possible_bytes.saturating_sub(brought_bytes);
+        self.lost_bytes += self.lost_by_others(&blamed, carriers, now);
         let all_bytes: u64 = self.seen.iter().map(|seen| seen.fair_bytes).sum();
+        let all_usual_bytes: u64 = self.seen.iter().map(Seen::usual).sum();
         let lost_bytes = self.lost_bytes;
+        let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
         let seen = self.seen_mut(blamed.id);
-        let is_worthless = seen.fair_bytes < all_bytes / WORTHLESS_PARTS;
-        let is_harmful = seen.fair_bytes < lost_bytes / 2;
+        let is_worthless =
+            seen.fair_bytes < all_bytes / WORTHLESS_PARTS && seen.usual() < all_usual_bytes / WORTHLESS_PARTS;
+        // To do without it has its price as well: what waits is sent again.
+        let is_harmful = seen.fair_bytes < lost_bytes / 2 && held_bytes < lost_bytes;
         seen.strikes = if is_worthless || is_harmful { seen.strikes + 1 } else { 0 };
         if seen.strikes >= STRIKES {
             seen.strikes = 0;
             self.lost_bytes = 0;
-            let is_heard = now.saturating_since(blamed.heard_at) < LATE_UNHEARD + blamed.rtt.saturating_mul(2);
-            findings.push(if is_heard { Finding::Late(blamed.id) } else { Finding::Silent(blamed.id) });
+            self.act_on_late(&blamed, is_worthless, carriers, pauses, findings, now);
+        }
+    }
+
+    /// One of which nothing was heard for long is dead, not late. One that is known to pause is given its time, unless it brings too little for that.
+    fn act_on_late(
+        &mut self,
+        blamed: &Carrier,
+        is_worthless: bool,
+        carriers: &[Carrier],
+        pauses: &mut Pauses,
+        findings: &mut Findings,
+        now: Instant,
+    ) {
+        let unheard = now.saturating_since(blamed.heard_at);
+        let patience = pauses.patience(blamed.ip(), now);
+        let is_heard = unheard < LATE_UNHEARD + blamed.rtt.saturating_mul(2);
+        if is_heard || is_worthless && !patience.is_zero() {
+            findings.push(Finding::Late(blamed.id));
+        } else if unheard >= patience {
+            self.dismiss(blamed, carriers, pauses, findings, now);
         }
     }
 
@@ -371,6 +487,20 @@ impl Harm {
         self.brought[0] = (brought_bytes, span);
         let (bytes, time) = self.brought.iter().fold((0, Duration::ZERO), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         self.peak_rate_bytes = per_second(bytes, time).max(self.peak_rate_bytes - self.peak_rate_bytes / 64);
+    }
+
+    /// Octets that others than the blamed one would have brought since the last look, had the peer been allowed to send.
+    fn lost_by_others(&mut self, blamed: &Carrier, carriers: &[Carrier], now: Instant) -> u64 {
+        let mut lost_bytes = 0;
+        for other in carriers.iter().filter(|other| other.id != blamed.id && !other.backup) {
+            let seen = self.seen_mut(other.id);
+            if seen.is_idle(other.heard_at) {
+                let idle = now.saturating_since(seen.brought_at.0.max(seen.idle_until));
+                seen.idle_until = now;
+                lost_bytes += seen.usual() * idle.as_millis() / LATE_PERIOD.as_millis();
+            }
+        }
+        lost_bytes
     }
 
     /// Whom the stream waits for, if it is late and that can be told.

@@ -1,6 +1,7 @@
 //! Uplinks that were late, by their addresses here. Pure.
 //!
-//! Late for one connection, late for all: such an uplink is a backup for 30 s, and if it is late again 60 s, ... 8 min.
+//! Late for one connection, late for all: such an uplink is a backup for 15 s, and if it is late again 30 s, ... 480 s. Once it has carried for four
+//! times as long without being late, one of these is forgiven: the rate of a radio link changes, and what is late now need not be bad.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,8 +9,10 @@ use std::net::IpAddr;
 use units::{Duration, Instant};
 
 /// For how long an uplink that was late is a backup, at first and at most.
-const HELD_BACK_MIN: Duration = Duration::from_secs(30);
-const DOUBLINGS_MAX: u32 = 4;
+const HELD_BACK_MIN: Duration = Duration::from_secs(15);
+const DOUBLINGS_MAX: u32 = 5;
+/// One time of being late is forgiven who carries for so many times as long as it was held back.
+const FORGIVEN_AFTER: u64 = 4;
 
 /// Uplinks that were late.
 #[derive(Debug, Default)]
@@ -21,6 +24,13 @@ struct Late {
     times: u32,
     /// It is a backup now.
     holds: bool,
+    /// How long it has carried since it was late, or since a time was forgiven.
+    carried: Duration,
+}
+
+/// For how long an uplink is held back that was late for the nth time, counted from 0.
+fn term(times: u32) -> Duration {
+    HELD_BACK_MIN.saturating_mul(1 << times.min(DOUBLINGS_MAX))
 }
 
 impl HeldBack {
@@ -31,12 +41,22 @@ impl HeldBack {
 
     /// It was late. Of one that is held back already that is no news.
     pub fn note(&mut self, ip: IpAddr, now: Instant) {
-        let late = self.0.entry(ip).or_insert(Late { until: now, times: 0, holds: false });
+        let late = self.0.entry(ip).or_insert(Late { until: now, times: 0, holds: false, carried: Duration::ZERO });
         if late.holds {
             return;
         }
-        late.until = now + HELD_BACK_MIN.saturating_mul(1 << late.times.min(DOUBLINGS_MAX));
-        (late.times, late.holds) = (late.times + 1, true);
+        late.until = now + term(late.times);
+        (late.times, late.holds, late.carried) = (late.times + 1, true, Duration::ZERO);
+    }
+
+    /// It has carried for so long, and was not late.
+    pub fn carried(&mut self, ip: IpAddr, span: Duration) {
+        let Some(late) = self.0.get_mut(&ip).filter(|late| !late.holds && late.times > 0) else { return };
+        late.carried += span;
+        let forgiven = late.times.min(DOUBLINGS_MAX + 1) - 1;
+        if late.carried >= term(forgiven).saturating_mul(FORGIVEN_AFTER) {
+            (late.times, late.carried) = (forgiven, Duration::ZERO);
+        }
     }
 
     /// Those that get another chance.
@@ -79,7 +99,33 @@ mod tests {
             }
             waits_secs.push(now.saturating_since(since).as_millis() / 1000);
         }
-        assert_eq!(waits_secs, [30, 60, 120, 240, 480, 480, 480]);
+        assert_eq!(waits_secs, [15, 30, 60, 120, 240, 480, 480]);
+    }
+
+    #[test]
+    fn who_carries_long_is_forgiven() {
+        let (mut held_back, ip) = (HeldBack::default(), IpAddr::from([10, 0, 0, 1]));
+        let mut now = Instant::ZERO;
+        let mut wait_secs = |held_back: &mut HeldBack| {
+            held_back.note(ip, now);
+            let since = now;
+            while held_back.holds(ip) {
+                now += Duration::from_secs(1);
+                held_back.due(now);
+            }
+            now.saturating_since(since).as_millis() / 1000
+        };
+        assert_eq!([wait_secs(&mut held_back), wait_secs(&mut held_back)], [15, 30]);
+        held_back.carried(ip, Duration::from_secs(119));
+        assert_eq!(wait_secs(&mut held_back), 60, "not long enough");
+        for _ in 0..240 {
+            held_back.carried(ip, Duration::from_secs(1));
+        }
+        assert_eq!(wait_secs(&mut held_back), 60);
+        for _ in 0..1000 {
+            held_back.carried(ip, Duration::from_secs(10));
+        }
+        assert_eq!(wait_secs(&mut held_back), 15);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! bulk        whether a connection brings enough for several paths
 //! told        what its peer was told of subflows that are backups, and when that is to be said again
 //! harm        which subflows cost more than they bring, or are dead
+//! pauses      how long uplinks are silent that are alive
 //! held_back   uplinks that were late, and until when they are backups
 //! shares      what uplinks bring of late, all connections together
 //! ```
@@ -13,11 +14,13 @@
 mod bulk;
 pub mod harm;
 mod held_back;
+mod pauses;
 mod shares;
 mod told;
 
 pub use bulk::{Bulk, HEAVY_BYTES};
 pub use harm::{Carrier, Finding, Harm, RTT_UNKNOWN};
 pub use held_back::HeldBack;
+pub use pauses::Pauses;
 pub use shares::Shares;
 pub use told::Told;

@@ -5,7 +5,7 @@
 //! backup, and stays so if its uplink was late.
 
 use host::uplinks::harm::{self, PERIOD};
-use host::uplinks::{Bulk, Carrier, Finding, Harm, HeldBack, RTT_UNKNOWN, Told};
+use host::uplinks::{Bulk, Carrier, Finding, Harm, HeldBack, Pauses, RTT_UNKNOWN, Told};
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
@@ -17,8 +17,11 @@ pub struct Guard {
     bulk: Bulk,
     told: Told,
     harm: Harm,
+    pauses: Pauses,
     held_back: HeldBack,
     next_at: Option<Instant>,
+    /// When it last looked, unless there was nothing to look at since.
+    settled_at: Option<Instant>,
 }
 
 impl Guard {
@@ -29,8 +32,10 @@ impl Guard {
             bulk: Bulk::new(rtt, now),
             told: Told::default(),
             harm: Harm::default(),
+            pauses: Pauses::default(),
             held_back: HeldBack::default(),
             next_at: Some(now),
+            settled_at: None,
         }
     }
 
@@ -42,7 +47,7 @@ impl Guard {
 
     /// Octets wait for us, or all are here: nothing that a subflow does is late.
     pub fn rest(&mut self) {
-        self.next_at = None;
+        (self.next_at, self.settled_at) = (None, None);
     }
 
     /// When [`Self::look`] is to be called next.
@@ -66,9 +71,13 @@ impl Guard {
 
     /// Makes subflows regular, or backups.
     fn settle(&mut self, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
+        let span = self.settled_at.replace(now).map_or(Duration::ZERO, |at| now.saturating_since(at));
         let open = || stats.subflows.iter().filter(|it| it.closed_at.is_none());
         let first = open().find(|it| !it.backup && !self.held_back.holds(it.local.ip()));
         for subflow in open() {
+            if !subflow.backup && subflow.established_at.is_some() {
+                self.held_back.carried(subflow.local.ip(), span);
+            }
             let backup = self.is_to_wait(subflow, first);
             let is_news = backup != subflow.backup && self.told.note(subflow, backup, now);
             if is_news || self.bulk.is_heavy() && self.told.again(subflow, now) {
@@ -94,8 +103,11 @@ impl Guard {
     }
 
     fn look_for_harm(&mut self, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
+        for stray in endpoint.take_strays() {
+            self.pauses.arrived(stray.local, stray.at, stray.bytes);
+        }
         let carriers = Carrier::all(self.connection, stats, endpoint, |_| None, |_| None);
-        for finding in self.harm.look(&carriers, now) {
+        for finding in self.harm.look(&carriers, &mut self.pauses, now) {
             self.act(finding, &carriers, endpoint, now);
         }
         self.next_at = self.harm.next_at().filter(|at| *at > now).or(self.next_at);
@@ -103,7 +115,7 @@ impl Guard {
 
     fn act(&mut self, finding: Finding, carriers: &[Carrier], endpoint: &mut Endpoint, now: Instant) {
         let (Finding::Doubtful(id) | Finding::Silent(id) | Finding::Late(id)) = finding;
-        let Some(Carrier { ip, .. }) = carriers.iter().find(|carrier| carrier.id == id).copied() else { return };
+        let Some(ip) = carriers.iter().find(|carrier| carrier.id == id).map(Carrier::ip) else { return };
         match finding {
             Finding::Doubtful(id) => {
                 // One that is gone needs no probe.

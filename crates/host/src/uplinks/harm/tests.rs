@@ -3,6 +3,7 @@ use super::*;
 /// A download over two subflows, looked at when that is wanted.
 struct Download {
     harm: Harm,
+    pauses: Pauses,
     now: Instant,
     carriers: [Carrier; 2],
     /// When an answer to a probe arrives.
@@ -16,7 +17,7 @@ impl Download {
     fn new(rtts_ms: [u64; 2]) -> Self {
         let carrier = |id: u16| Carrier {
             id: SubflowId(id),
-            ip: IpAddr::from([10, 0, 0, id as u8]),
+            local: SocketAddr::from(([10, 0, 0, id as u8], 1000)),
             received_bytes: 0,
             held_bytes: 0,
             heard_at: Instant::ZERO,
@@ -26,6 +27,7 @@ impl Download {
         };
         Self {
             harm: Harm::default(),
+            pauses: Pauses::default(),
             now: Instant::ZERO,
             carriers: [carrier(0), carrier(1)],
             answers: [None; 2],
@@ -48,7 +50,7 @@ impl Download {
             carrier.uplink_heard_at =
                 if self.filled[index] { self.now } else { carrier.uplink_heard_at.max(carrier.heard_at) };
         }
-        let findings = self.harm.look(&self.carriers, self.now);
+        let findings = self.harm.look(&self.carriers, &mut self.pauses, self.now);
         for finding in &findings {
             if let Finding::Doubtful(id) = finding {
                 let index = self.carriers.iter().position(|carrier| carrier.id == *id).unwrap();
@@ -132,6 +134,7 @@ fn one_that_is_dead_is_not_held_back_for_being_late() {
     assert_eq!(download.until_found(100, [FAST, FAST / 4], [0, 0]), None);
     // So many alarms were false that silence alone tells nothing yet.
     download.harm.false_alarms = 9;
+    download.alive[1] = false;
     assert_eq!(download.until_found(15, [FAST, 0], [0, 0]), None);
     let (found, _) = download.until_found(100, [0, 0], [1_500_000, 0]).unwrap();
     assert_eq!(found, Finding::Silent(SubflowId(1)));
@@ -207,9 +210,9 @@ fn a_look_that_comes_late_judges_nobody() {
     assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
     // This device was busy: what came meanwhile waits to be read.
     let late = download.now + Duration::from_millis(500);
-    assert!(download.harm.look(&download.carriers, late).is_empty());
+    assert!(download.harm.look(&download.carriers, &mut download.pauses, late).is_empty());
     let again = download.harm.next_at().unwrap();
-    assert!(again < late + PERIOD && !download.harm.look(&download.carriers, again).is_empty());
+    assert!(again < late + PERIOD && !download.harm.look(&download.carriers, &mut download.pauses, again).is_empty());
 }
 
 #[test]
@@ -226,7 +229,7 @@ fn only_false_alarms_make_it_more_patient() {
         while download.now < until {
             download.now += PERIOD;
             download.carriers[0].heard_at = download.now;
-            download.harm.look(&[download.carriers[0]], download.now);
+            download.harm.look(&[download.carriers[0]], &mut download.pauses, download.now);
         }
         let heard_at = download.now;
         download.carriers = [
@@ -251,4 +254,82 @@ fn one_that_has_answered_is_asked_again_soon() {
     let (found, took) = download.until_found(60, [10_000, 0], [0, 0]).unwrap();
     assert_eq!(found, Finding::Silent(SubflowId(1)));
     assert!(took <= Duration::from_millis(250), "{took:?}");
+}
+
+#[test]
+fn one_whose_rate_falls_is_given_some_seconds() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(200, [FAST, FAST], [0, 0]), None);
+    // It fades for some seconds, as radio links do.
+    assert_eq!(download.until_found(200, [FAST / 50, FAST], [0, 1_500_000]), None);
+    // What is left of it is worth no waiting.
+    let (found, _) = download.until_found(1000, [FAST / 50, FAST], [0, 1_500_000]).unwrap();
+    assert_eq!(found, Finding::Late(SubflowId(0)));
+}
+
+#[test]
+fn nobody_is_to_blame_for_what_fades_by_itself() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(200, [FAST, FAST], [0, 0]), None);
+    assert_eq!(download.until_found(200, [FAST / 10, FAST / 10], [0, 1_500_000]), None);
+}
+
+#[test]
+fn one_is_not_to_blame_while_the_other_one_pauses() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(200, [FAST, FAST], [0, 0]), None);
+    download.pauses.note(download.carriers[1].ip(), Duration::from_secs(2), download.now);
+    download.alive[1] = false;
+    assert_eq!(download.until_found(150, [FAST / 10, 0], [0, 1_500_000]), None);
+}
+
+#[test]
+fn one_that_pauses_is_given_twice_as_long_the_next_time() {
+    let mut download = Download::new([40, 40]);
+    let second = download.carriers[1];
+    assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+    download.alive[1] = false;
+    let (found, took) = download.until_found(60, [10_000, 0], [0, 0]).unwrap();
+    assert_eq!(found, Finding::Silent(SubflowId(1)));
+    assert!(took < Duration::from_millis(200), "{took:?}");
+    // What waited comes half a second later, for the one that is no more; another one has joined meanwhile.
+    download.pauses.arrived(second.local, download.now + Duration::from_millis(500), 10_000);
+    (download.carriers[1].id, download.carriers[1].received_bytes) = (SubflowId(2), 0);
+    download.alive[1] = true;
+    assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+    // It pauses as long again, and is not given up; then it dies.
+    download.alive[1] = false;
+    assert_eq!(download.until_found(50, [10_000, 0], [0, 0]), None);
+    download.alive[1] = true;
+    assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+    let patience = download.pauses.patience(second.ip(), download.now);
+    assert!(patience >= Duration::from_millis(1800), "the second pause counts as well: {patience:?}");
+    download.alive[1] = false;
+    let (found, took) = download.until_found(300, [10_000, 0], [0, 0]).unwrap();
+    assert_eq!(found, Finding::Silent(SubflowId(2)));
+    assert!(took >= patience - SILENCE_MAX, "{took:?} of {patience:?}");
+}
+
+#[test]
+fn an_answer_in_time_is_no_pause() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+    assert_eq!(download.until_found(20, [10_000, 0], [0, 0]), None);
+    assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+    assert_eq!(download.pauses.patience(download.carriers[1].ip(), download.now), Duration::ZERO);
+}
+
+/// The peer sends again all that waits when it is told to do without a subflow.
+#[test]
+fn one_that_pauses_and_brings_less_than_its_end_costs_is_held_back() {
+    let finding = |pause_ms: u64| {
+        let mut download = Download::new([40, 40]);
+        assert_eq!(download.until_found(100, [10_000, 3000], [0, 0]), None);
+        let pause = Duration::from_millis(pause_ms);
+        download.pauses.note(download.carriers[1].ip(), pause, download.now);
+        download.alive[1] = false;
+        download.until_found(60, [10_000, 0], [400_000, 0]).unwrap().0
+    };
+    assert_eq!(finding(200), Finding::Late(SubflowId(1)));
+    assert_eq!(finding(0), Finding::Silent(SubflowId(1)));
 }
