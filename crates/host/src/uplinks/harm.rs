@@ -160,11 +160,11 @@ struct Seen {
     received_bytes: u64,
     /// Octets brought of late: what was brought counts half after a second or so.
     recent_bytes: u64,
+    /// The same, since who carries has changed.
+    fair_bytes: u64,
     /// Octets that it brought in so many looks, at most [`USUAL_LOOKS`]; those at which it was idle do not count.
     usual_bytes: u64,
     usual_looks: u64,
-    /// The same as the former, since who carries has changed.
-    fair_bytes: u64,
     /// It may carry data.
     regular: bool,
     /// When octets were last seen to have come, and how many there were then.
@@ -172,12 +172,22 @@ struct Seen {
     /// Until when its idleness is counted.
     idle_until: Instant,
     probed_at: Option<Instant>,
-    /// When it was last heard before it was asked, until it is heard again.
-    silent_since: Option<(Instant, Instant)>,
+    /// It was asked, and is not heard again yet.
+    silence: Option<Silence>,
     /// The longest pauses, of this span and of the one before.
     pauses: [Duration; 2],
     pauses_since: Instant,
     strikes: u32,
+}
+
+/// A subflow that was asked for a sign of life.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    /// When it was last heard before.
+    heard_at: Instant,
+    /// When it was asked, and when its uplink was last heard by anybody.
+    asked_at: Instant,
+    uplink_heard_at: Instant,
 }
 
 impl Seen {
@@ -186,14 +196,14 @@ impl Seen {
             id: carrier.id,
             received_bytes: carrier.received_bytes,
             recent_bytes: 0,
+            fair_bytes: 0,
             usual_bytes: 0,
             usual_looks: 0,
-            fair_bytes: 0,
             regular: false,
             brought_at: (now, carrier.received_bytes),
             idle_until: now,
             probed_at: None,
-            silent_since: None,
+            silence: None,
             pauses: [SILENCE_MAX / 2; 2],
             pauses_since: now,
             strikes: 0,
@@ -268,9 +278,9 @@ impl Harm {
     /// Looks at all subflows that are established; to be called when [`Self::next_at`] says so, while octets move.
     pub fn look(&mut self, carriers: &[Carrier], pauses: &mut Pauses, now: Instant) -> Findings {
         self.enter(carriers, now);
-        self.end_silences(carriers, pauses, now);
         let mut findings = Findings::new();
         let is_late = self.next_at.is_some_and(|at| now.saturating_since(at) >= UNPUNCTUAL);
+        self.end_silences(carriers, is_late, pauses, now);
         self.was_late = is_late && !self.was_late;
         self.next_at = Some(now + if self.was_late { DOUBT_PERIOD } else { PERIOD });
         if carriers.len() >= 2 && !self.was_late {
@@ -306,16 +316,22 @@ impl Harm {
         }
     }
 
-    /// Who is heard again, later than an answer takes, has paused.
-    fn end_silences(&mut self, carriers: &[Carrier], pauses: &mut Pauses, now: Instant) {
+    /// Who is heard again, later than an answer takes, has paused. After a look that came late that cannot be told.
+    fn end_silences(&mut self, carriers: &[Carrier], is_late: bool, pauses: &mut Pauses, now: Instant) {
         for carrier in carriers {
             let seen = self.seen_mut(carrier.id);
-            let Some((since, asked_at)) = seen.silent_since.filter(|(since, _)| carrier.heard_at > *since) else {
-                continue;
-            };
-            seen.silent_since = None;
-            if carrier.heard_at > asked_at + carrier.answer_in() {
-                pauses.note(carrier.ip(), carrier.heard_at.saturating_since(since), now);
+            let Some(silence) = &mut seen.silence else { continue };
+            if carrier.heard_at > silence.heard_at {
+                let uplink_heard_at = silence.uplink_heard_at;
+                let due_at = silence.asked_at.max(uplink_heard_at) + carrier.answer_in();
+                if carrier.heard_at > due_at && !is_late {
+                    pauses.note(carrier.ip(), carrier.heard_at.saturating_since(uplink_heard_at), now);
+                }
+                seen.silence = None;
+            } else if is_late {
+                seen.silence = None;
+            } else {
+                silence.uplink_heard_at = carrier.uplink_heard_at;
             }
         }
     }
@@ -371,7 +387,8 @@ impl Harm {
             let seen = self.seen_mut(carrier.id);
             if quiet(carrier) >= SILENCE_MIN && seen.may_be_asked(carrier.heard_at, now) {
                 seen.probed_at = Some(now);
-                seen.silent_since.get_or_insert((carrier.heard_at, now));
+                let Carrier { heard_at, uplink_heard_at, .. } = *carrier;
+                seen.silence.get_or_insert(Silence { heard_at, asked_at: now, uplink_heard_at });
                 findings.push(Finding::Doubtful(carrier.id));
             }
         }
@@ -407,7 +424,7 @@ impl Harm {
         now: Instant,
     ) {
         self.dismissed.push((lost.ip(), now));
-        pauses.gave_up(lost.local, lost.heard_at, now);
+        pauses.gave_up(lost.local, lost.uplink_heard_at, now);
         let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
         let has_paused = pauses.patience(lost.ip(), now) > Duration::ZERO;
         let is_dear = has_paused && lost.received_bytes < held_bytes;

@@ -73,7 +73,7 @@ impl Pauses {
         longest.pauses[0] = longest.pauses[0].max(pause);
     }
 
-    /// A subflow that began at this address, and was last heard then, is given up.
+    /// A subflow that began at this address, whose uplink was last heard then, is given up.
     pub fn gave_up(&mut self, local: SocketAddr, heard_at: Instant, now: Instant) {
         self.given_up.retain(|one| now.saturating_since(one.at) < REMEMBERED_FOR);
         if self.given_up.len() < GIVEN_UP_MAX {

@@ -319,6 +319,37 @@ fn an_answer_in_time_is_no_pause() {
     assert_eq!(download.pauses.patience(download.carriers[1].ip(), download.now), Duration::ZERO);
 }
 
+#[test]
+fn a_pause_of_this_device_is_none_of_an_uplink() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+    // Both are asked, and what they answer is read late.
+    assert_eq!(download.until_found(4, [0, 0], [0, 0]), None);
+    assert!(download.answers[1].is_some());
+    download.now += Duration::from_secs(1);
+    download.carriers.iter_mut().for_each(|carrier| carrier.heard_at = download.now);
+    assert!(download.harm.look(&download.carriers, &mut download.pauses, download.now).is_empty());
+    assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+    assert_eq!(download.pauses.patience(download.carriers[1].ip(), download.now), Duration::ZERO);
+}
+
+#[test]
+fn an_answer_behind_what_others_are_sent_is_no_pause() {
+    let patience = |filled: bool| {
+        let mut download = Download::new([40, 40]);
+        assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
+        let second = download.carriers[1].ip();
+        download.pauses.note(second, Duration::from_secs(1), download.now);
+        (download.filled[1], download.alive[1]) = (filled, false);
+        assert_eq!(download.until_found(63, [10_000, 0], [0, 0]), None);
+        (download.filled[1], download.alive[1]) = (false, true);
+        assert_eq!(download.until_found(10, [10_000, 10_000], [0, 0]), None);
+        download.pauses.patience(second, download.now)
+    };
+    assert_eq!(patience(true), Duration::from_secs(2));
+    assert!(patience(false) > Duration::from_secs(2));
+}
+
 /// The peer sends again all that waits when it is told to do without a subflow.
 #[test]
 fn one_that_pauses_and_brings_less_than_its_end_costs_is_held_back() {
