@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use interop::{Protocol, wait_until};
+use interop::{Protocol, in_three_tries, wait_until};
 use libbpf_rs::{MapCore as _, Object, ObjectBuilder};
 use tempfile::TempDir;
 
@@ -32,7 +32,12 @@ fn is_nearly_always_sound(seen: &[u64]) -> bool {
 
 #[test]
 fn a_threshold_that_is_not_ours_is_mended_by_the_next_ack() {
-    let Some(rig) = rig(&[LOSSY], 2) else { return };
+    in_three_tries(is_mended_by_the_next_ack).unwrap();
+}
+
+/// What was seen, if a threshold or a window was not mended: on a busy machine a retransmission time-out may last for many looks.
+fn is_mended_by_the_next_ack() -> Result<(), String> {
+    let Some(rig) = rig(&[LOSSY], 2) else { return Ok(()) };
     let folder = TempDir::new().unwrap();
     let mut object = object(folder.path());
     let connections = object.maps().find(|map| map.name() == "connections").unwrap().info().unwrap().info.id;
@@ -47,10 +52,11 @@ fn a_threshold_that_is_not_ours_is_mended_by_the_next_ack() {
         thresholds.extend(segments(&rig, "ssthresh:"));
     }
     // `ss` says nothing of a threshold beyond 65,535.
-    assert!(thresholds.len() >= LOOKS * 2 * 9 / 10, "{thresholds:?}");
-    assert!(is_nearly_always_sound(&thresholds) && is_nearly_always_sound(&windows), "{thresholds:?} {windows:?}");
+    let is_mended = thresholds.len() >= LOOKS * 2 * 9 / 10;
+    let is_sound = is_nearly_always_sound(&thresholds) && is_nearly_always_sound(&windows);
     assert_eq!(connections.keys().count(), 1, "it is told of the connection although nobody has told of its beginning");
     assert!(flow.end() > 2_000_000);
     wait_until("the connection is forgotten", || connections.keys().count() == 0);
     drop(link);
+    (is_mended && is_sound).then_some(()).ok_or_else(|| format!("{thresholds:?} {windows:?}"))
 }
