@@ -47,9 +47,7 @@ impl Proxy {
         for ip in self.held_back.due(now) {
             self.renew(ip, endpoint, now);
         }
-        for stray in endpoint.take_strays() {
-            self.pauses.arrived(stray.local, stray.at, stray.bytes);
-        }
+        self.pauses.note_strays(endpoint);
         self.leave_losers(endpoint, now);
         let (mut looks, mut next_at) = (0, now + PERIOD);
         for token in self.watched.clone() {

@@ -17,7 +17,7 @@
 //! silent   nothing heard of a subflow that did bring something, for twice its longest pause of the last second or two, within [30, 60] ms;
 //!          no answer to a probe for 1.5 RTT + 10 ms, in which other connections do not hear its uplink either; and another one was heard
 //!          since, or could not have answered yet. Of an uplink that has paused, nothing for twice as long ([`Pauses`])
-//! dear     a silent one of an uplink that is known to pause, and that brought less than what waits, which is what the peer sends again
+//! costly   a silent one of an uplink that is known to pause, and that brought less than what waits, which is what the peer sends again
 //!          when it is withdrawn: it counts as late
 //! ```
 
@@ -414,7 +414,7 @@ impl Harm {
         }
     }
 
-    /// A subflow is dead. Is it dear, its uplink is not worth another try soon.
+    /// A subflow is dead. If its end is costly, its uplink is not tried again soon.
     fn dismiss(
         &mut self,
         lost: &Carrier,
@@ -427,8 +427,8 @@ impl Harm {
         pauses.gave_up(lost.local, lost.uplink_heard_at, now);
         let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
         let has_paused = pauses.patience(lost.ip(), now) > Duration::ZERO;
-        let is_dear = has_paused && lost.received_bytes < held_bytes;
-        findings.push(if is_dear { Finding::Late(lost.id) } else { Finding::Silent(lost.id) });
+        let is_costly = has_paused && lost.received_bytes < held_bytes;
+        findings.push(if is_costly { Finding::Late(lost.id) } else { Finding::Silent(lost.id) });
     }
 
     /// Another look is wanted then, if that is to come and sooner than the next.

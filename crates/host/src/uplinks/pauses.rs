@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use transport::Endpoint;
 use units::{Duration, Instant};
 
 /// Patience with an uplink is twice its longest pause of this span and the one before, and no longer than that.
@@ -18,7 +19,7 @@ const SPAN: Duration = Duration::from_secs(60);
 const PATIENCE_MAX: Duration = Duration::from_secs(4);
 /// What comes so much later for a subflow that was given up is no pause.
 const REMEMBERED_FOR: Duration = Duration::from_secs(30);
-/// So many octets are more than what is sent again after a time-out.
+/// So many octets, four segments, are more than what is sent again after a time-out (chosen, not fitted).
 const WAITED_MIN_BYTES: u64 = 6000;
 /// Subflows that were given up, at most.
 const GIVEN_UP_MAX: usize = 64;
@@ -81,8 +82,15 @@ impl Pauses {
         }
     }
 
+    /// Takes note of what has come for subflows that are no more.
+    pub fn note_strays(&mut self, endpoint: &mut Endpoint) {
+        for stray in endpoint.take_strays() {
+            self.arrived(stray.local, stray.at, stray.bytes);
+        }
+    }
+
     /// So many octets have come to this address since then, for a subflow that is no more.
-    pub fn arrived(&mut self, local: SocketAddr, at: Instant, bytes: u64) {
+    pub(super) fn arrived(&mut self, local: SocketAddr, at: Instant, bytes: u64) {
         let Some(place) = self.given_up.iter().position(|one| one.local == local) else { return };
         let one = &mut self.given_up[place];
         let (first_at, arrived_bytes) = one.arrived.get_or_insert((at, 0));

@@ -103,9 +103,7 @@ impl Guard {
     }
 
     fn look_for_harm(&mut self, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
-        for stray in endpoint.take_strays() {
-            self.pauses.arrived(stray.local, stray.at, stray.bytes);
-        }
+        self.pauses.note_strays(endpoint);
         let carriers = Carrier::all(self.connection, stats, endpoint, |_| None, |_| None);
         for finding in self.harm.look(&carriers, &mut self.pauses, now) {
             self.act(finding, &carriers, endpoint, now);

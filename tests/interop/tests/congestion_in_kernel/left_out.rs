@@ -35,7 +35,8 @@ fn a_threshold_that_is_not_ours_is_mended_by_the_next_ack() {
     in_three_tries(is_mended_by_the_next_ack).unwrap();
 }
 
-/// What was seen, if a threshold or a window was not mended: on a busy machine a retransmission time-out may last for many looks.
+/// What was seen, if a threshold or a window was not mended. Once, while other tests ran, 62 thresholds were seen of at least 72, the last of one
+/// subflow only; why was not traced.
 fn is_mended_by_the_next_ack() -> Result<(), String> {
     let Some(rig) = rig(&[LOSSY], 2) else { return Ok(()) };
     let folder = TempDir::new().unwrap();

@@ -117,7 +117,7 @@ fn the_owner_goes_first_and_what_is_left_is_used(mode: Mode) {
     let joined = bed.join();
     let _transfer = bed.curl(&files, &joined.ready);
     let is_lent = |number| lent_bytes(&bed, number) > 2_000_000;
-    // An uplink that a busy machine made late is done without for half a minute, which is as long as one wait.
+    // An uplink that a busy machine made late is done without for 15 s at first, and one wait is longer.
     wait_until("one of both is lent", || (0..2).any(is_lent));
     wait_until("all of both is lent", || (0..2).all(is_lent));
     let shared = if mode == Mode::FastAck { where_one_ends(&bed) } else { 1 };
