@@ -47,7 +47,7 @@ const CAUSES: &[(&str, &str)] = &[
     ),
     (
         "C25",
-        "ACC adds 1 % to G1 while bandwidth rises, as shipped: all three are above DPF + SSRS at 38 to 64 % of the points then, and at \
+        "ACC adds 1 % to G1 while bandwidth rises, as shipped: all three are above DPF + SSRS at 38 to 66 % of the points then, and at \
          26 to 52 % while it falls",
     ),
     (
