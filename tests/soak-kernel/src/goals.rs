@@ -37,6 +37,15 @@ pub fn must_arrive(case: &Case, talk: usize, side: Side) -> bool {
     }
 }
 
+/// Whether a kernel that has all octets of a connection that fell back may meet a reset in the place of their end.
+///
+/// If it had sent its DATA_FIN before it fell back, its application is told of the peer's FIN only when its own one is
+/// acknowledged (measured with Linux 6.18: up to 1.4 s after it acknowledged the peer's). If that ACK is lost, what it sends
+/// again may find an engine whose TIME-WAIT, short in all cases, is over.
+pub fn end_may_be_a_reset(case: &Case) -> bool {
+    case.kernel.mptcp && case.paths.first().is_some_and(|path| !is_clean(path, case))
+}
+
 /// Whether every connection of a talk ends in good order at both sides.
 pub fn ends_well(case: &Case, talk: usize) -> bool {
     let talk = &case.talks[talk];

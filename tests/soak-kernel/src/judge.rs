@@ -52,8 +52,9 @@ pub fn of_streams(case: &Case, seen: &Seen) -> Result<(), Fault> {
             kind.or_else(|| engine_ending(case, one)).or_else(|| protocol(case, one)).or_else(|| joins(case, one));
         kind.map_or(Ok(()), |kind| Err(fault(kind, describe(seen))))?;
     }
+    let resets_may_end = goals::end_may_be_a_reset(case) && seen.engine.conversations.iter().any(fell_back);
     for one in &seen.kernel {
-        let kind = kernel_content(one).or_else(|| kernel_completeness(case, one));
+        let kind = kernel_content(one).or_else(|| kernel_completeness(case, one, resets_may_end));
         kind.map_or(Ok(()), |kind| Err(fault(kind, describe(seen))))?;
     }
     of_counts(case, seen)
@@ -88,13 +89,17 @@ fn engine_completeness(case: &Case, one: &EngineConversation) -> Option<String> 
     Some(format!("stream to the engine: not all arrived: {end}"))
 }
 
-fn kernel_completeness(case: &Case, one: &KernelConversation) -> Option<String> {
+fn fell_back(one: &EngineConversation) -> bool {
+    one.stats.as_ref().is_some_and(|stats| stats.fell_back)
+}
+
+fn kernel_completeness(case: &Case, one: &KernelConversation, resets_may_end: bool) -> Option<String> {
     if !goals::must_arrive(case, one.talk, case.engine_is()) {
         return None;
     }
     let has_all = one.received_bytes == goals::bytes_to_send(case, one.talk, case.engine_is());
     let end = match (&one.error, has_all) {
-        (_, true) if one.peer_finished => return None,
+        (_, true) if one.peer_finished || (resets_may_end && one.was_reset) => return None,
         (Some(error), _) => error.clone(),
         (None, true) => "its end is missing, and nothing gets on".into(),
         (None, false) => "nothing gets on".into(),
@@ -186,6 +191,7 @@ fn describe(seen: &Seen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::{PathCase, Way};
     use crate::draw::draw;
 
     /// A case in which the kernel's applications must get everything, and what they get.
@@ -213,6 +219,26 @@ mod tests {
         assert_eq!(kind(&case, reset), "stream to the kernel: not all arrived: reset");
         let differs = KernelConversation { differs_at: Some(0), ..one };
         assert_eq!(kind(&case, differs), "stream: what the kernel got is not what the engine sent");
+    }
+
+    #[test]
+    fn a_reset_is_an_end_where_the_last_ack_may_be_lost_and_all_octets_are_there() {
+        let (mut case, one) = complete();
+        case.kernel.mptcp = true;
+        let ended = |case: &Case, lacking_bytes: u64, resets_may_end: bool| {
+            let received_bytes = one.received_bytes - lacking_bytes;
+            let mut one = KernelConversation { peer_finished: false, received_bytes, ..one.clone() };
+            one.fail(&std::io::ErrorKind::ConnectionReset.into());
+            kernel_completeness(case, &one, resets_may_end && goals::end_may_be_a_reset(case)).is_none()
+        };
+        let flawless =
+            Way { rate_kbps: 10_000, delay_ms: 10, queue_packets: 100, burst_packets: 1.0, ..Way::default() };
+        let lossy = Way { loss_percent: 1.0, ..flawless };
+        let path = PathCase { up: flawless, down: flawless, mtu: 1500, outages_ms: Vec::new(), boxes: Vec::new() };
+        case.paths[0] = PathCase { up: lossy, ..path.clone() };
+        assert!(ended(&case, 0, true) && !ended(&case, 1, true) && !ended(&case, 0, false));
+        case.paths[0] = path;
+        assert!(!ended(&case, 0, true), "no ACK is lost on a clean path");
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Conversation {
     pub differs_at: Option<u64>,
     /// What went wrong on the socket.
     pub error: Option<String>,
+    /// Whether that was a reset by the peer.
+    pub was_reset: bool,
     /// Nothing more will come.
     pub over: bool,
     /// The kernel's view of it, when it stood and when it was over.
@@ -52,6 +54,7 @@ impl Conversation {
     /// It ends with an error.
     pub fn fail(&mut self, error: &io::Error) {
         self.error.get_or_insert_with(|| error.to_string());
+        self.was_reset |= error.kind() == io::ErrorKind::ConnectionReset;
         self.over = true;
     }
 }
