@@ -34,13 +34,13 @@ fn least_local_ratio(results: &Results) -> f64 {
 
 #[test]
 fn a_source_that_hears_of_the_owners_flows_leaves_them_more() {
-    // A mean over seeds: what is estimated is worth 0.02 to 0.19 with one.
+    // A mean over seeds: what is estimated is worth -0.02 to 0.26 with one.
     let least = |sharing: &[&str]| {
         let of_seed = |seed: u32| {
             let seed = format!("seed={seed}");
             least_local_ratio(&results(KEEN, &[&["connection.congestion=mcc-coop", &seed], sharing].concat()))
         };
-        (1..=5).map(of_seed).sum::<f64>() / 5.0
+        (1..=20).map(of_seed).sum::<f64>() / 20.0
     };
     let alone = least(&[]);
     for sharing in ["demands=known", "demands=estimated", "fixed=[5.0, 5.0]"] {

@@ -299,15 +299,17 @@ fn redundant_sends_everything_everywhere_but_nothing_in_vain() {
     assert_pattern(&stream.received, stream.received_bytes());
 }
 
-/// Round robin: equal paths carry equal shares.
+/// Round robin: equal paths carry equally many segments. Octets may differ, since a short segment can fall to the same subflow
+/// turn after turn.
 #[test]
 fn round_robin_shares_evenly() {
     let (mut pair, client, server) = established(&[20, 20, 20], scheduled_by("round-robin"));
     let mut stream = Stream { written: 0, received: Vec::new() };
     stream.run(&mut pair, (client, server), Duration::from_secs(2));
-    let shares = sent(&pair, server);
+    let subflows = pair.server.stats(server).unwrap().subflows;
+    let shares: Vec<u64> = subflows.iter().map(|subflow| subflow.sent_segments).collect();
     let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
-    assert!(most - least < 20_000, "{shares:?}");
+    assert!(*least > 900 && most - least < 10, "{shares:?}");
 }
 
 /// Lowest round-trip time: a fast path that can carry everything does.

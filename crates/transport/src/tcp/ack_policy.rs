@@ -27,8 +27,9 @@ impl AckPolicy {
         Self { unacknowledged: 0, due: false, quick_left: QUICK_SEGMENTS, largest: 0, adaptive }
     }
 
-    /// Data arrived in order. An ACK is due for every second full segment; offload may hand over many as one, so none
-    /// counts as larger than `full_segment`.
+    /// Data arrived in order. An ACK is due once they exceed one full segment, as in Linux: two full segments do, and so
+    /// does a full one with a part of another, for whose ACK a sender with a short round trip would otherwise probe (tail loss
+    /// probe, RFC 8985 section 7). Offload may hand over many as one, so none counts as larger than `full_segment`.
     pub(crate) fn on_data(&mut self, bytes: u32, full_segment: u32) {
         self.unacknowledged += bytes;
         self.largest = self.largest.max(bytes.min(full_segment));
@@ -36,7 +37,7 @@ impl AckPolicy {
             self.quick_left -= 1;
             self.due = true;
         }
-        self.due |= self.unacknowledged >= 2 * self.largest;
+        self.due |= self.unacknowledged > self.largest;
     }
 
     /// The next data have come. `rto` is the least time after which the peer may have timed out.
@@ -99,19 +100,36 @@ impl AckPolicy {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_second_segment_after_the_quick_start() {
+    /// A policy that has seen full segments of 1000 octets, and owes nothing.
+    fn after_the_quick_start() -> AckPolicy {
         let mut policy = AckPolicy::new(Duration::from_millis(40), AckDelay::Fixed);
         for _ in 0..QUICK_SEGMENTS {
             policy.on_data(1000, 1000);
             assert!(policy.is_due());
             policy.on_sent();
         }
+        policy
+    }
+
+    #[test]
+    fn every_second_segment_after_the_quick_start() {
+        let mut policy = after_the_quick_start();
         policy.on_data(1000, 1000);
         assert!(!policy.is_due() && policy.is_owed());
         policy.on_data(1000, 1000);
         assert!(policy.is_due());
         policy.on_sent();
         assert!(!policy.is_due() && !policy.is_owed());
+    }
+
+    #[test]
+    fn what_exceeds_one_full_segment_is_acknowledged_at_once() {
+        for (first, second, due) in [(1000, 1, true), (1, 1000, true), (600, 401, true), (600, 400, false)] {
+            let mut policy = after_the_quick_start();
+            policy.on_data(first, 1000);
+            assert!(!policy.is_due(), "{first}");
+            policy.on_data(second, 1000);
+            assert_eq!(policy.is_due(), due, "{first} and {second}");
+        }
     }
 }
