@@ -162,7 +162,7 @@ bench_smoke() { cargo test "${LOCKED[@]}" "${FEATURES[@]}" --workspace --bench '
 
 # The fuzz targets are a workspace of their own. Checking them needs neither nightly nor libFuzzer.
 fuzz_check() {
-    CUSTOM_LIBFUZZER_PATH=none/libfuzzer.a cargo check --manifest-path fuzz/Cargo.toml --target-dir "$TARGET/fuzz"
+    CUSTOM_LIBFUZZER_PATH=none/libfuzzer.a cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir "$TARGET/fuzz"
 }
 
 if [ ${#FEATURES[@]} = 0 ]; then leave_out "the tests of controllers in the kernel: libelf-dev or zlib1g-dev is missing"; fi
