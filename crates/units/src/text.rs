@@ -30,7 +30,41 @@ impl<T: Display> Serialize for Text<T> {
 
 impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Self).map_err(serde::de::Error::custom)
+        struct Quoted<T>(PhantomData<T>);
+
+        impl<T: FromStr<Err: Display>> Visitor<'_> for Quoted<T> {
+            type Value = Text<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text in quotes")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                text.parse().map(Text).map_err(E::custom)
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+                Err(unquoted::<T, E>(&number))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+                Err(unquoted::<T, E>(&number))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
+                Err(unquoted::<T, E>(&number))
+            }
+        }
+
+        deserializer.deserialize_str(Quoted(PhantomData))
+    }
+}
+
+/// A number without quotes has no unit: what is wrong with it as a text says what to write.
+fn unquoted<T: FromStr<Err: Display>, E: de::Error>(number: &impl Display) -> E {
+    match number.to_string().parse::<T>() {
+        Ok(_) => E::custom(format!("{number} is to be written in quotes: \"{number}\"")),
+        Err(problem) => E::custom(problem),
     }
 }
 
@@ -53,11 +87,23 @@ impl<'de, T: FromStr<Err: Display>, U: Deserialize<'de>> Deserialize<'de> for Te
             type Value = TextOr<T, U>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a table")
+                f.write_str("a text in quotes or a table")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
                 text.parse().map(TextOr::Text).map_err(E::custom)
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+                Err(unquoted::<T, E>(&number))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+                Err(unquoted::<T, E>(&number))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
+                Err(unquoted::<T, E>(&number))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
@@ -103,9 +149,11 @@ text_module!(probability, crate::Probability, "1 %");
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize as _;
     use serde::de::IntoDeserializer;
-    use serde::de::value::{Error, StrDeserializer};
+    use serde::de::value::{Error, I64Deserializer, StrDeserializer};
 
+    use super::TextOr;
     use crate::{Duration, Rate};
 
     fn text(value: &str) -> StrDeserializer<'_, Error> {
@@ -118,5 +166,14 @@ mod tests {
         assert_eq!(super::duration::deserialize(text("100 ms")), Ok(Duration::from_millis(100)));
         let error = super::duration::deserialize(text("100")).unwrap_err().to_string();
         assert!(error.contains("20 ms"), "{error}");
+    }
+
+    #[test]
+    fn a_number_without_quotes_is_told_what_to_write() {
+        let number = |value: i64| -> I64Deserializer<Error> { value.into_deserializer() };
+        let error = super::duration::deserialize(number(100)).unwrap_err().to_string();
+        assert!(error.starts_with("\"100\" is not a duration") && error.contains("20 ms"), "{error}");
+        let error = TextOr::<Duration, ()>::deserialize(number(5)).unwrap_err().to_string();
+        assert!(error.starts_with("\"5\" is not a duration"), "{error}");
     }
 }

@@ -193,7 +193,8 @@ impl Topology {
 
     fn check_link(&self, link: &LinkSpec) -> Result<(), String> {
         if link.between.len() != 2 {
-            return Err(format!("{} hosts are in `between`: a link has two", link.between.len()));
+            let (count, noun) = (link.between.len(), if link.between.len() == 1 { "host" } else { "hosts" });
+            return Err(format!("`between` names {count} {noun}: a link has two"));
         }
         for name in &link.between {
             if self.host(name).is_none() {
@@ -304,10 +305,22 @@ impl Way {
     }
 }
 
-/// "line 3: ..." instead of several lines with a picture.
+/// What serde calls kinds of values, and people.
+const KINDS: [(&str, &str); 5] = [
+    ("expected path string", "expected a text in quotes"),
+    ("expected a string", "expected a text in quotes"),
+    ("expected a sequence", "expected a list"),
+    ("expected a map", "expected a table"),
+    ("expected struct", "expected a table, that of"),
+];
+
+/// "line 3 (delay = 5): ..." instead of several lines with a picture.
 fn located(text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-    format!("line {line}: {}", error.message())
+    let at = error.span().map_or(0, |span| span.start);
+    let line = text[..at].matches('\n').count();
+    let shown = text.lines().nth(line).map_or("", str::trim);
+    let message = KINDS.iter().fold(error.message().to_owned(), |told, (kind, plain)| told.replace(kind, plain));
+    format!("line {} ({shown}): {message}", line + 1)
 }
 
 #[cfg(test)]
@@ -337,7 +350,12 @@ mod tests {
     #[test]
     fn mistakes_name_place_and_remedy() {
         let mistakes = [
-            ("rate = '10'", ["line 7", "10 Mbit/s"]),
+            ("rate = '10'", ["line 7 (rate = '10'): ", "10 Mbit/s"]),
+            ("rate = 10", ["line 7", "10 Mbit/s"]),
+            ("delay = 5", ["line 7 (delay = 5): \"5\" is not a duration", "20 ms"]),
+            ("rate = { trace = 3 }", ["line 7", "expected a text in quotes"]),
+            ("outages = 3", ["line 7", "expected a list"]),
+            ("up = 3", ["line 7", "expected a table"]),
             ("speed = '10 Mbit/s'", ["line 7", "unknown field"]),
             ("rate = '0 bit/s'", ["link 1 (a - b)", "outages"]),
             ("mtu = 1000", ["link 1", "1280"]),
