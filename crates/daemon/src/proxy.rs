@@ -15,6 +15,7 @@
 //! parting   clients that have ended their stream, and servers that do not answer
 //! dial      connecting, the addresses of the server and our uplinks racing; losers of such races
 //! choice    which uplink a connection starts from
+//! portal    uplinks that answer in the place of servers
 //! priority  which subflows are backups until a connection brings enough for several paths
 //! guard     acts on subflows that cost more than they bring, or are dead
 //! forgotten gives up subflows that owe an answer for long
@@ -41,6 +42,7 @@ mod meter;
 mod opening;
 mod parting;
 mod poller;
+mod portal;
 mod priority;
 mod progress;
 pub mod resolver;

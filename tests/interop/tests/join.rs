@@ -343,6 +343,45 @@ fn a_phone_that_dies_without_a_word_is_told_of() {
     wait_until("it is heard again", || unheard(1).is_none());
 }
 
+/// Answers on a phone for every server of plain HTTP, and sends to where one is to log in, until the test ends.
+fn portal(net: &Tethered, number: usize) {
+    let listener = net.phone(number).run(|| TcpListener::bind("0.0.0.0:8080")).unwrap().unwrap();
+    let rules = "add table inet portal; add chain inet portal pre { type nat hook prerouting priority dstnat; }; \
+        add rule inet portal pre iifname lan tcp dport 8000 redirect to :8080";
+    output(net.phone(number), "nft", &[rules]);
+    let answer =
+        b"HTTP/1.1 302 Found\r\nLocation: http://login.test/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let Ok(mut client) = client else { return };
+            thread::spawn(move || {
+                let _ = client.read(&mut [0; 4096]);
+                let _ = client.write_all(answer);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_phone_that_wants_a_login_does_not_answer_for_servers() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES / 4);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    portal(&net, 0);
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    for proxy in ["socks5h", "http", "http"] {
+        let mut command = net.laptop.command("curl").unwrap();
+        command.args(["--silent", "--show-error", "--max-time", "20", "--write-out", "%{http_code}", "--output"]);
+        command.arg(files.copy()).args(["--proxy", &format!("{proxy}://{}", joined.ready), URL]);
+        let said = command.output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "200", "{}", String::from_utf8_lossy(&said.stderr));
+        assert!(files.arrived());
+    }
+    let status = status(&net);
+    assert_eq!((&status["uplinks"][0]["portal"], &status["uplinks"][1]["portal"]), (&true.into(), &false.into()));
+    joined.end().unwrap();
+}
+
 #[test]
 fn rules_of_others_do_not_lead_packets_astray() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };

@@ -50,6 +50,8 @@ pub struct UplinkStatus {
     pub carries: bool,
     /// Whether it is a backup for some time, because connections waited for it more than it brought.
     pub held_back: bool,
+    /// Whether it answers in the place of servers, as a network does that wants a login, and is used last.
+    pub portal: bool,
     /// What it is believed to deliver, bit/s, where there is a target and it has carried.
     pub estimate_bps: Option<u64>,
     /// Why it cannot be used now, to follow its name in a sentence.
@@ -94,6 +96,7 @@ impl JoinStatus {
                 .addresses
                 .iter()
                 .any(|it| it.held_back && entry.addresses.contains(&it.view.uplink.ip)),
+            portal: views(entry).iter().any(|view| view.portal),
             estimate_bps: selection.and_then(|selection| selection.estimate(index)).map(Rate::as_bps),
             interface: entry.uplink.interface.clone(),
             tier: entry.tier,

@@ -208,6 +208,7 @@ impl State {
                 price: entry.price,
                 carries: true,
                 held_back: false,
+                portal: false,
                 estimate_bps: None,
                 lost: entry.lost.clone(),
                 unheard: None,

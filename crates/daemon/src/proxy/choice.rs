@@ -14,6 +14,7 @@
 //! none is near and free    the lowest base RTT + queue of those that have their share of downloads still to get; of all, if none has
 //! downloads, plain TCP     near, until these have their share of connections; then all
 //! failing                  after all others, for 1, 2, 4 ... 64 s
+//! portal, or in doubt      after all others, until it is told otherwise (see `portal.rs`)
 //! ```
 
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ const QUEUE_FOR: Duration = Duration::from_secs(2);
 const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// Samples within one look from which on they are those of an upload, whose acknowledgements nobody keeps back.
 const UPLOAD_SAMPLES: u64 = 20;
+/// For how long an uplink over which a server was reached beyond doubt is trusted to lead there.
+const TRUSTED_FOR: Duration = Duration::from_secs(300);
 /// Servers whose protocol is remembered, and for how long: a middlebox may go away.
 const SERVERS_MAX: usize = 1024;
 const SERVER_FOR: Duration = Duration::from_secs(3600);
@@ -138,6 +141,8 @@ pub struct UplinkView {
     pub busy: u32,
     /// Failures in a row.
     pub failures: u32,
+    /// It answers in the place of servers, as a captive portal does, and is used last.
+    pub portal: bool,
 }
 
 /// What a connection brings at a time.
@@ -179,6 +184,13 @@ struct State {
     /// Attempts in a row that were met with silence.
     silences: u32,
     failing_until: Instant,
+    /// Until when it comes last, since it may answer in the place of servers, and since it does.
+    doubted_until: Instant,
+    portal_until: Instant,
+    /// People were told of its portal.
+    portal_told: bool,
+    /// When a server was last reached over it beyond doubt.
+    proven_at: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -211,6 +223,10 @@ impl State {
             failures: 0,
             silences: 0,
             failing_until: at,
+            doubted_until: at,
+            portal_until: at,
+            portal_told: false,
+            proven_at: None,
         }
     }
 
@@ -283,7 +299,11 @@ impl State {
     }
 
     fn is_failing(&self, now: Instant) -> bool {
-        self.failing_until > now
+        self.failing_until > now || self.is_suspect(now)
+    }
+
+    fn is_suspect(&self, now: Instant) -> bool {
+        self.doubted_until.max(self.portal_until) > now
     }
 
     fn fail(&mut self, now: Instant) {
@@ -345,6 +365,7 @@ impl Choice {
             rate_bytes: state.rate_bytes,
             busy: state.load(),
             failures: state.failures,
+            portal: state.portal_until > now,
         };
         self.uplinks.iter().map(view).collect()
     }
@@ -387,7 +408,7 @@ impl Choice {
     fn plan_failing(&self, remote: SocketAddr, after: Duration, now: Instant, plan: &mut Vec<Start>) {
         let of_family = |state: &&State| state.uplink.ip.is_ipv4() == remote.is_ipv4();
         let mut failing: Vec<_> = self.uplinks.iter().filter(of_family).filter(|state| state.is_failing(now)).collect();
-        failing.sort_by_key(|state| (state.uplink.tier, state.failing_until));
+        failing.sort_by_key(|state| (state.is_suspect(now), state.uplink.tier, state.failing_until));
         let after = if plan.is_empty() { Duration::ZERO } else { after };
         plan.extend(failing.iter().enumerate().map(|(position, state)| Start {
             ip: state.uplink.ip,
@@ -428,7 +449,44 @@ impl Choice {
             state.note_rtt(took, now);
             state.note_queue(took, Duration::ZERO, now);
         }
+        if mptcp {
+            // What answers in the place of servers does not speak it.
+            self.trust(ip, now);
+        }
         self.note_server(remote, mptcp, now);
+    }
+
+    /// A server was reached over an uplink beyond doubt.
+    pub fn trust(&mut self, ip: IpAddr, now: Instant) {
+        if let Some(state) = self.get_mut(ip) {
+            (state.proven_at, state.portal_told) = (Some(now), false);
+            (state.doubted_until, state.portal_until) = (Instant::ZERO, Instant::ZERO);
+        }
+    }
+
+    /// Whether that was so of late.
+    pub fn is_trusted(&self, ip: IpAddr, now: Instant) -> bool {
+        let proven_at = self.uplinks.iter().find(|state| state.uplink.ip == ip).and_then(|state| state.proven_at);
+        proven_at.is_some_and(|at| now.saturating_since(at) < TRUSTED_FOR)
+    }
+
+    /// Whether there is another uplink of the same family.
+    pub fn has_other(&self, ip: IpAddr) -> bool {
+        self.uplinks.iter().any(|state| state.uplink.ip != ip && state.uplink.ip.is_ipv4() == ip.is_ipv4())
+    }
+
+    /// An uplink comes after all others until then, since it may answer in the place of servers.
+    pub fn doubt(&mut self, ip: IpAddr, until: Instant) {
+        if let Some(state) = self.get_mut(ip) {
+            state.doubted_until = until;
+        }
+    }
+
+    /// The same, since it does; whether that is news.
+    pub fn found_portal(&mut self, ip: IpAddr, until: Instant) -> bool {
+        let Some(state) = self.get_mut(ip) else { return false };
+        state.portal_until = until;
+        !core::mem::replace(&mut state.portal_told, true)
     }
 
     /// An attempt from `ip` was answered after `took`, too late to be used.

@@ -14,6 +14,11 @@ pub enum Purpose {
     Connect,
     /// One request of plain HTTP.
     Forward(Box<Forward>),
+    /// What it has asked already is asked again, over another uplink.
+    Again {
+        /// Its octets pass as they are: it has been told that it is connected.
+        in_tunnel: bool,
+    },
 }
 
 /// What stands at the start of what the client has sent.
@@ -74,7 +79,8 @@ impl Purpose {
     pub fn refusal(&self, failure: &Failure) -> Vec<u8> {
         match self {
             Self::Socks => socks::reply(failure.socks_reply(), None),
-            Self::Connect | Self::Forward(_) => head::own_answer(failure.http_status(), failure),
+            Self::Again { in_tunnel: true } => Vec::new(),
+            Self::Connect | Self::Forward(_) | Self::Again { .. } => head::own_answer(failure.http_status(), failure),
         }
     }
 
@@ -84,6 +90,7 @@ impl Purpose {
             Self::Socks => "socks5",
             Self::Connect => "connect",
             Self::Forward(_) => "http",
+            Self::Again { .. } => "again",
         }
     }
 }

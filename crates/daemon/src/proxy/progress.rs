@@ -93,6 +93,15 @@ impl Proxy {
                 self.resolve(key, target, Purpose::Forward(forward), endpoint, now);
             }
             Progress::Fault(why) => self.fault(key, (502, "Bad Gateway"), why, endpoint, now),
+            Progress::Judge(answered) => {
+                if !self.judge(key, &answered, endpoint, now) {
+                    return false;
+                }
+                return match self.sessions[key].pass(answered.octets) {
+                    Ok(()) => true,
+                    Err(progress) => self.follow(key, progress, endpoint, now),
+                };
+            }
         }
         match self.sessions.contains(key) {
             true if moved => self.note_moved(key, now),
@@ -312,7 +321,7 @@ impl Proxy {
     }
 
     /// Begins the attempts that are due.
-    fn dial(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
+    pub(super) fn dial(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
         let Stage::Dialing(dial, ..) = &mut self.sessions[key].stage else { return };
         if !dial.is_over(now) {
             let begun = dial.go_on(endpoint, &self.config.connection, now);
@@ -530,6 +539,7 @@ impl Session {
                 self.stage = Stage::Tunnel;
             }
             Purpose::Forward(forward) => self.forward(*forward),
+            Purpose::Again { .. } => self.begin_again(),
         }
     }
 

@@ -18,6 +18,7 @@ use super::guard::Lack;
 use super::head::Forward;
 use super::meter::Seen;
 use super::opening::Purpose;
+use super::portal::{self, Again, Answered};
 use super::target::Target;
 
 /// Octets that move in one direction before others have their turn.
@@ -67,6 +68,8 @@ pub struct Session {
     pub counted: Option<(IpAddr, Weight)>,
     /// The protocol, once it is known.
     pub protocol: &'static str,
+    /// What it has asked is being asked again, over another uplink.
+    pub again: Option<Box<Again>>,
     /// Octets kept at most for a client that does not read them.
     room_max_bytes: u64,
 }
@@ -99,6 +102,10 @@ pub struct Server {
     pub held_back: HeldBack,
     /// Uplinks from which it has no subflow.
     pub lacks: SmallVec<[Lack; 1]>,
+    /// Of a server without MPTCP, the first octets that it got, if they may be sent again, until it has answered.
+    pub question: Option<Bytes>,
+    /// Octets of the client that the engine took for it.
+    asked_bytes: usize,
     /// What was acknowledged when it was looked last whether a client that sends no more still gets anything.
     pub acked_at_parting: Option<u64>,
     finished: bool,
@@ -136,6 +143,8 @@ pub enum Progress {
     Answered,
     /// A request must be sent again on another connection.
     Retry(Box<Forward>),
+    /// The first answer of a server without MPTCP is to be judged.
+    Judge(Answered),
     /// The answer is none.
     Fault(&'static str),
 }
@@ -169,11 +178,27 @@ impl Server {
             harm: Harm::default(),
             held_back: HeldBack::default(),
             lacks: SmallVec::new(),
+            question: None,
+            asked_bytes: 0,
             acked_at_parting: None,
             finished: false,
             shut: false,
             room_bytes: ROOM_FIRST_BYTES,
         }
+    }
+
+    /// Octets of the client are about to be sent: the first ones may be a question.
+    fn note_offered(&mut self, octets: &Bytes) {
+        if self.asked_bytes == 0 && portal::is_repeatable(octets) {
+            self.question = Some(octets.clone());
+        }
+    }
+
+    /// So many were: what asks for more has another answer.
+    fn note_taken(&mut self, bytes: usize) {
+        self.asked_bytes = self.asked_bytes.saturating_add(bytes);
+        let asked_bytes = self.asked_bytes;
+        self.question = self.question.take().filter(|question| question.len() >= asked_bytes);
     }
 
     /// Keeps more for a client that has read `down_bytes`: a sender in slow start has as many in flight as were acknowledged.
@@ -218,6 +243,7 @@ impl Session {
             watched: false,
             counted: None,
             protocol: "none",
+            again: None,
             room_max_bytes,
         }
     }
@@ -311,8 +337,12 @@ impl Session {
                 return Ok(0);
             }
             let offered = Payload::Bytes(self.to_server.clone());
+            if server.plain || self.again.is_some() {
+                server.note_offered(&self.to_server);
+            }
             return match endpoint.send(server.connection, offered, now) {
                 Ok(taken) => {
+                    server.note_taken(taken);
                     self.to_server.advance(taken);
                     Ok(taken)
                 }
@@ -392,10 +422,10 @@ impl Session {
         match endpoint.recv(server.connection, PIECE_BYTES, now) {
             Ok(Received::Data(data)) => {
                 let octets = data.to_bytes();
-                self.to_client = match &mut self.stage {
-                    Stage::Exchange(exchange) => exchange.pass_answer(octets).map_err(Progress::Fault)?,
-                    _ => octets,
-                };
+                if let Some(question) = server.question.take() {
+                    return Err(Progress::Judge(Answered { question, octets }));
+                }
+                self.pass(octets)?;
                 // A head that is not whole is nothing to be written: more may have arrived behind it.
                 if self.to_client.is_empty() { self.read_server(endpoint, now) } else { Ok(()) }
             }
@@ -406,6 +436,15 @@ impl Session {
             }
             Err(_) => self.server_broke_off(),
         }
+    }
+
+    /// Octets of the server for the client.
+    pub(super) fn pass(&mut self, octets: Bytes) -> Result<(), Progress> {
+        self.to_client = match &mut self.stage {
+            Stage::Exchange(exchange) => exchange.pass_answer(octets).map_err(Progress::Fault)?,
+            _ => octets,
+        };
+        Ok(())
     }
 
     fn server_broke_off(&mut self) -> Result<(), Progress> {

@@ -17,6 +17,7 @@ mod crowded;
 mod keeping;
 mod old;
 mod parting;
+mod portal;
 mod served;
 
 struct World {

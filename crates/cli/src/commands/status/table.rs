@@ -133,6 +133,7 @@ fn use_of(now: &Sample, at: &impl Fn(&str) -> String, is_lost: bool) -> String {
         () if is_lost => Some("lost"),
         () if now.0.pointer(&at("unheard")).is_some_and(Value::is_number) => Some("silent"),
         () if is("carries", false) => Some("waits"),
+        () if is("portal", true) => Some("wants a login"),
         () if is("held_back", true) => Some("held back"),
         () => None,
     };

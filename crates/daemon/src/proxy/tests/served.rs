@@ -23,6 +23,11 @@ impl Server {
         Self { endpoint, listener, connection: None }
     }
 
+    /// Takes the next connection, if there is one.
+    pub fn accept(&mut self) {
+        self.connection = self.endpoint.accept(self.listener).or(self.connection);
+    }
+
     pub fn say(&mut self, octets: &'static [u8], now: Instant) {
         self.endpoint.send(self.connection.unwrap(), Payload::Bytes(octets.into()), now).unwrap();
     }

@@ -1,0 +1,260 @@
+//! Uplinks behind a portal: a network that answers in the place of every server until somebody has logged in, or has paid. It is near, so it
+//! would win every race.
+//!
+//! ```text
+//! question  the first octets for a server that answers without MPTCP: a whole GET or HEAD without a body and without a query, which
+//!           may be sent twice (RFC 9110 section 9.2.2)
+//! doubtful  an answer that sends to another host (301, 302, 303, 307, 308 with Location), or says that the network wants a login (511, RFC 6585
+//!           section 6), if nothing has shown of late that the uplink leads to the Internet and another uplink is there
+//! then      the client does not get it: the same is asked at the same address from another uplink
+//! verdict   the answer from there sends to the same place: the first uplink is trusted. Otherwise it is one with a portal, and comes after
+//!           all others for some time
+//! ```
+//!
+//! What a portal answers itself, without sending elsewhere, passes for the server's answer; so does what it says in TLS, which it cannot say
+//! truly.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use transport::Endpoint;
+use units::{Duration, Instant};
+
+use super::Proxy;
+use super::dial::Dial;
+use super::opening::Purpose;
+use super::session::{Session, Stage};
+
+/// For how long an uplink that is in doubt comes after all others: as long as asking another one may take.
+const DOUBTED_FOR: Duration = Duration::from_secs(10);
+/// For how long one with a portal does. Then somebody may have logged in.
+const PORTAL_FOR: Duration = Duration::from_secs(60);
+/// Fields of a head that are looked at.
+const FIELDS_MAX: usize = 64;
+
+/// Where an answer sends: the authority of its Location, or nothing where the network itself says that it wants a login.
+pub type Place = String;
+
+/// A client's first octets, and what it got for them: not passed on yet.
+#[derive(Debug)]
+pub struct Answered {
+    /// What was asked.
+    pub question: Bytes,
+    /// What came.
+    pub octets: Bytes,
+}
+
+/// A question that is asked a second time, over another uplink.
+pub struct Again {
+    /// The uplink that is in doubt, and where it sends.
+    doubted: IpAddr,
+    place: Place,
+    question: Bytes,
+    /// What the client's octets pass through, once there is a connection again.
+    stage: Stage,
+}
+
+/// Whether octets are a request that may be sent twice.
+pub fn is_repeatable(octets: &[u8]) -> bool {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut request = httparse::Request::new(&mut fields);
+    let is_whole = request.parse(octets).is_ok_and(|it| it == httparse::Status::Complete(octets.len()));
+    let is_safe = matches!(request.method, Some("GET" | "HEAD"));
+    let is_plain = request.path.is_some_and(|path| !path.contains('?'));
+    let is_of_body =
+        |name: &str| ["content-length", "transfer-encoding"].iter().any(|it| name.eq_ignore_ascii_case(it));
+    is_whole && is_safe && is_plain && !request.headers.iter().any(|field| is_of_body(field.name))
+}
+
+/// What an answer says.
+#[derive(Debug, PartialEq, Eq)]
+enum Says {
+    /// To go to another host.
+    Elsewhere(Place),
+    /// Something else.
+    Here,
+    /// Its head is no HTTP, or not whole.
+    Unclear,
+}
+
+fn read(question: &[u8], answer: &[u8]) -> Says {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut head = httparse::Response::new(&mut fields);
+    if !head.parse(answer).is_ok_and(|it| it.is_complete()) {
+        return Says::Unclear;
+    }
+    let place = match head.code {
+        Some(511) => Some(Place::new()),
+        Some(301 | 302 | 303 | 307 | 308) => {
+            field(head.headers, "location").and_then(authority).map(str::to_ascii_lowercase)
+        }
+        _ => None,
+    };
+    let asked = host_of(question).unwrap_or_default();
+    let is_away = |place: &Place| place.is_empty() || !is_akin(without_port(place), without_port(&asked));
+    place.filter(is_away).map_or(Says::Here, Says::Elsewhere)
+}
+
+fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
+    let found = fields.iter().find(|field| field.name.eq_ignore_ascii_case(name))?;
+    core::str::from_utf8(found.value).ok().map(str::trim)
+}
+
+fn host_of(question: &[u8]) -> Option<String> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut request = httparse::Request::new(&mut fields);
+    request.parse(question).ok()?;
+    field(request.headers, "host").map(str::to_ascii_lowercase)
+}
+
+/// Of an absolute URL.
+fn authority(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("//")?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    Some(rest[..end].rsplit('@').next().unwrap_or_default())
+}
+
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|octet| octet.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}
+
+/// The same name, or one within the other: www.example.org is no other place than example.org.
+fn is_akin(a: &str, b: &str) -> bool {
+    let within = |inner: &str, outer: &str| inner.strip_suffix(outer).is_some_and(|rest| rest.ends_with('.'));
+    a == b || within(a, b) || within(b, a)
+}
+
+impl Proxy {
+    /// Judges the first answer of a server without MPTCP; whether its client is to get it.
+    pub(super) fn judge(&mut self, key: usize, answered: &Answered, endpoint: &mut Endpoint, now: Instant) -> bool {
+        let says = read(&answered.question, &answered.octets);
+        let session = &mut self.sessions[key];
+        let Some(home) = session.server.as_ref().map(|server| server.home) else { return true };
+        if let Some(again) = session.again.take() {
+            self.conclude(&again, &says, home, now);
+            return true;
+        }
+        match says {
+            Says::Unclear => true,
+            Says::Here => {
+                self.choice.trust(home, now);
+                true
+            }
+            Says::Elsewhere(_) if self.choice.is_trusted(home, now) || !self.choice.has_other(home) => true,
+            Says::Elsewhere(place) => !self.ask_again(key, home, place, answered.question.clone(), endpoint, now),
+        }
+    }
+
+    /// The same was asked over another uplink, or over the same one, if no other was answered.
+    fn conclude(&mut self, again: &Again, says: &Says, home: IpAddr, now: Instant) {
+        let Again { doubted, place, .. } = again;
+        match says {
+            _ if home == *doubted => {}
+            Says::Elsewhere(other) if other == place => {
+                [*doubted, home].into_iter().for_each(|ip| self.choice.trust(ip, now))
+            }
+            Says::Elsewhere(_) | Says::Here => self.found_portal(*doubted, place, now),
+            Says::Unclear => {}
+        }
+    }
+
+    fn found_portal(&mut self, doubted: IpAddr, place: &Place, now: Instant) {
+        if !self.choice.found_portal(doubted, now + PORTAL_FOR) {
+            return;
+        }
+        let name = self.names.get(&doubted).cloned().unwrap_or_else(|| doubted.to_string());
+        let to = if place.is_empty() { String::new() } else { format!(", at {place}") };
+        (self.say)(&format!(
+            "{name} answers in the place of servers, as a network does that wants a login (a captive portal{to}): it is used last. Log in \
+             with a browser that does not use the proxy, or leave it out: anabranch join set {name}=never"
+        ));
+    }
+
+    /// Asks the same over another uplink; whether that could be begun.
+    fn ask_again(
+        &mut self,
+        key: usize,
+        doubted: IpAddr,
+        place: Place,
+        question: Bytes,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) -> bool {
+        self.choice.doubt(doubted, now + DOUBTED_FOR);
+        let session = &mut self.sessions[key];
+        let Some((target, remote)) = session.server.as_ref().map(|server| (server.target.clone(), server.remote))
+        else {
+            return false;
+        };
+        let Ok(dial) = Dial::new(target.clone(), &[remote.ip()], &self.choice, now) else { return false };
+        let in_tunnel = matches!(session.stage, Stage::Tunnel);
+        let dialing = Stage::Dialing(Box::new(dial), target, Purpose::Again { in_tunnel });
+        let stage = core::mem::replace(&mut session.stage, dialing);
+        session.again = Some(Box::new(Again { doubted, place, question, stage }));
+        self.drop_server(key, true, endpoint, now);
+        self.note_busy(key, now);
+        self.dial(key, endpoint, now);
+        true
+    }
+}
+
+impl Session {
+    /// The question goes on its way again.
+    pub(super) fn begin_again(&mut self) {
+        let Some(again) = &mut self.again else { return };
+        self.stage = core::mem::replace(&mut again.stage, Stage::Opening);
+        self.to_server = again.question.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: Example.test:80\r\n\r\n";
+
+    #[test]
+    fn what_may_be_sent_twice_is_told_apart() {
+        assert!(is_repeatable(GET));
+        assert!(is_repeatable(b"HEAD / HTTP/1.0\r\n\r\n"));
+        let others: [&[u8]; 7] = [
+            b"POST / HTTP/1.1\r\nHost: a\r\n\r\n",
+            b"GET /login?code=1 HTTP/1.1\r\nHost: a\r\n\r\n",
+            b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n",
+            b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n",
+            b"GET / HTTP/1.1\r\nHost: a\r\n",
+            b"\x16\x03\x01\x02\x00\x01",
+            b"",
+        ];
+        others.iter().for_each(|octets| assert!(!is_repeatable(octets), "{}", String::from_utf8_lossy(octets)));
+    }
+
+    #[test]
+    fn an_answer_sends_elsewhere_or_not() {
+        let place = |question: &[u8], answer: &[u8]| match read(question, answer) {
+            Says::Elsewhere(place) => Some(place),
+            Says::Here => None,
+            Says::Unclear => Some("unclear".into()),
+        };
+        let of = |code: u16, location: &str| {
+            place(GET, format!("HTTP/1.1 {code} X\r\nLocation: {location}\r\n\r\n").as_bytes())
+        };
+        assert_eq!(of(302, "http://Login.test:8080/?a=b").as_deref(), Some("login.test:8080"));
+        assert_eq!(of(307, "//login.test").as_deref(), Some("login.test"));
+        assert_eq!(of(303, "http://user@10.0.0.1/x").as_deref(), Some("10.0.0.1"));
+        assert_eq!(of(302, "http://badexample.test/").as_deref(), Some("badexample.test"));
+        let akin = ["https://example.test/a", "/b", "https://www.example.test/", "b", "http://test/"];
+        akin.iter().for_each(|location| assert_eq!(of(302, location), None, "{location}"));
+        assert_eq!(of(200, "http://login.test/"), None);
+        assert_eq!(of(304, "http://login.test/"), None);
+        assert_eq!(of(511, "").as_deref(), Some(""));
+        assert_eq!(place(GET, b"HTTP/1.1 302 X\r\n\r\n"), None);
+        assert_eq!(place(GET, b"SSH-2.0-x\r\n").as_deref(), Some("unclear"));
+        assert_eq!(place(GET, b"HTTP/1.1 302 X\r\nLocation: http://a/").as_deref(), Some("unclear"));
+        assert_eq!(place(GET, b"HTTP/1.1 302 X\r\nLocation: http://\xff/\r\n\r\n"), None);
+        assert_eq!(place(b"", b"HTTP/1.1 302 X\r\nLocation: http://a/\r\n\r\n").as_deref(), Some("a"));
+    }
+}
