@@ -128,6 +128,48 @@ fn a_source_does_without_relays_that_swallow() {
     }
 }
 
+/// Two fast-ACK relays whose Wi-Fi is slower than their cellular links: what they have acknowledged waits there for longer than
+/// the data-level time-out, as if it had been swallowed.
+const SLOW_WIFI: &str = "
+    name = 'slow-wifi'
+    duration = '120 s'
+    [workload]
+    kind = 'generated'
+    size = '5 MB'
+    [connection]
+    congestion = 'lia'
+    [cooperation]
+    relays = 'fast-ack'
+    [[relays]]
+    cellular = { rate = '3 Mbit/s', delay = '20 ms', queue = '60 packets' }
+    wifi = { rate = '54 Mbit/s', delay = '30 ms', loss = '2 %' }
+    [[relays]]
+    cellular = { rate = '3 Mbit/s', delay = '40 ms', queue = '60 packets' }
+    wifi = { rate = '54 Mbit/s', delay = '30 ms', loss = '2 %' }
+";
+
+#[test]
+fn a_slow_relay_does_not_hide_one_that_swallows() {
+    for seed in 1..=3 {
+        for bad in 0..2 {
+            let swallows = format!("relays[{bad}].swallows={{ from = \"2 s\" }}");
+            survives(SLOW_WIFI, &[&swallows, &format!("seed={seed}")]);
+        }
+    }
+}
+
+/// What a slow relay has acknowledged is on its way: it is not sent again because of what another one has lost.
+#[test]
+fn what_waits_at_a_slow_relay_is_not_sent_again_when_another_leaves() {
+    for seed in 1..=3 {
+        let alone = survives(SLOW_WIFI, &["cooperation.selection={method='fixed',fixed=[1]}", &format!("seed={seed}")]);
+        let run = survives(SLOW_WIFI, &["relays[0].leaves=3 s", &format!("seed={seed}")]);
+        let [with, without] = [run, alone].map(|run| run.results.totals);
+        assert!(with.duration_s < without.duration_s, "{seed}: {} and {} s", with.duration_s, without.duration_s);
+        assert!(with.duplicate_bytes < 500_000, "{seed}: {}", with.duplicate_bytes);
+    }
+}
+
 /// The only relay that was ever used: to a source its ACKs without DATA_ACKs look like those of a destination that has fallen back to plain
 /// TCP, which nobody joins.
 #[test]

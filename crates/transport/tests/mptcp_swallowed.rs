@@ -75,6 +75,64 @@ fn tries_become_rare_as_they_fail() {
     assert_eq!(on_the_first, [0, 2, 5, 10, 19, 36]);
 }
 
+/// What is sent again shows whether the rest is missing too: a relay may only be slow. What the other delivered waits at the peer
+/// for what is missing, and is not sent again.
+#[test]
+fn only_what_was_swallowed_is_sent_again() {
+    let mut script = two_subflows();
+    script.send(12 * 980);
+    assert_eq!(script.drain().iter().filter(|line| line.starts_with("2: ")).count(), 2);
+    script.run_for(10);
+    script.inject("A 1 ack 9801 dack 1");
+    script.run_for(40);
+    script.inject("2: A 1 ack 1961 dack 1");
+    script.run_for(950);
+    script.expect("2: A 1961+980 ack 1 dack 1 map 1");
+    script.run_for(50);
+    script.inject("2: A 1 ack 2941 dack 981");
+    script.run_for(990);
+    script.expect_nothing();
+    script.run_for(10);
+    let (mut acked, mut again) = (2941, Vec::new());
+    loop {
+        let sent = script.drain();
+        if sent.is_empty() {
+            break;
+        }
+        again.extend(sent.iter().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()));
+        assert!(sent.iter().all(|line| line.starts_with("2: ")), "{sent:?}");
+        acked += 980 * sent.len() as u64;
+        script.run_for(50);
+        script.inject(&format!("2: A 1 ack {acked} dack {}", 981 + 980 * again.len()));
+    }
+    assert_eq!(again, (1..10).map(|k| 1 + 980 * k).collect::<Vec<u64>>());
+}
+
+/// Where all have delivered in vain, whoever fails comes after those that have failed less.
+#[test]
+fn who_swallowed_less_is_tried_first() {
+    let mut script = two_subflows();
+    let mut carriers = Vec::new();
+    let (mut first, mut second) = (1, 1);
+    script.send(980);
+    for _ in 0..8 {
+        let mut sent = script.drain();
+        while sent.is_empty() {
+            script.run_for(10);
+            sent = script.drain();
+        }
+        assert!(sent.len() == 1 && sent[0].ends_with("map 1"), "{sent:?}");
+        let on_the_second = sent[0].starts_with("2: ");
+        carriers.push(on_the_second);
+        let acked = if on_the_second { &mut second } else { &mut first };
+        *acked += 980;
+        let (flow, acked) = (if on_the_second { "2: " } else { "" }, *acked);
+        script.inject(&format!("{flow}A 1 ack {acked} dack 1"));
+    }
+    let on_the_second = carriers.iter().filter(|second| **second).count();
+    assert!((3..=5).contains(&on_the_second), "{carriers:?}");
+}
+
 /// The only one with signs of life is better than one without.
 #[test]
 fn who_swallows_is_better_than_nobody() {

@@ -91,6 +91,28 @@ impl Carriers {
         }
     }
 
+    /// The octets from `una` to before `end` that this subflow carried last, in ascending ranges.
+    pub(super) fn carried_by(&self, carrier: SubflowId, una: Dsn, end: Dsn) -> Vec<(Dsn, Dsn)> {
+        let mut found = Vec::new();
+        let mut again = self.again.iter().skip_while(|again| again.end.before_or_at(una)).peekable();
+        for (position, run) in self.runs.iter().enumerate() {
+            let run_end = self.runs.get(position + 1).map_or(end, |next| next.start);
+            let mut at = run.start.max(una);
+            while let Some(repeated) = again.peek().filter(|it| it.start.before(run_end)) {
+                extend(&mut found, at, repeated.start, run.carrier == Some(carrier));
+                let repeated_to = repeated.end.min(run_end);
+                extend(&mut found, at.max(repeated.start), repeated_to, repeated.carrier == carrier);
+                at = at.max(repeated_to);
+                if repeated.end.after(run_end) {
+                    break;
+                }
+                again.next();
+            }
+            extend(&mut found, at, run_end, run.carrier == Some(carrier));
+        }
+        found
+    }
+
     /// Who carried the octet at `una`, the first that is not acknowledged, last.
     pub(super) fn of_first(&self, una: Dsn) -> Option<SubflowId> {
         // What lies before `una` may still be there: it was cut to an end here since the last acknowledgement.
@@ -99,6 +121,17 @@ impl Carriers {
             Some(again) => Some(again.carrier),
             None => self.runs.iter().take_while(|run| run.start.before_or_at(una)).last().and_then(|run| run.carrier),
         }
+    }
+}
+
+/// Adds a range, if there is something in it that counts.
+fn extend(found: &mut Vec<(Dsn, Dsn)>, start: Dsn, end: Dsn, counts: bool) {
+    if !counts || start.at_or_after(end) {
+        return;
+    }
+    match found.last_mut() {
+        Some(last) if last.1 == start => last.1 = end,
+        _ => found.push((start, end)),
     }
 }
 
@@ -156,6 +189,61 @@ mod tests {
         carriers.acknowledge(Dsn(100));
         carriers.note_again(Dsn(100), Dsn(150), SubflowId(3));
         assert_eq!(carriers.of_first(Dsn(100)), Some(SubflowId(3)));
+    }
+
+    #[test]
+    fn what_one_carried_last_is_found() {
+        let mut carriers = Carriers::default();
+        for (start, carrier) in [(0, 1), (100, 2), (300, 1), (400, 2)] {
+            carriers.note(Dsn(start), Some(SubflowId(carrier)));
+        }
+        let of = |carriers: &Carriers, id, una| {
+            let found = carriers.carried_by(SubflowId(id), Dsn(una), Dsn(500));
+            found.into_iter().map(|(start, end)| (start.0, end.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&carriers, 1, 0), [(0, 100), (300, 400)]);
+        assert_eq!(of(&carriers, 2, 150), [(150, 300), (400, 500)]);
+        carriers.note_again(Dsn(50), Dsn(150), SubflowId(3));
+        carriers.note_again(Dsn(250), Dsn(420), SubflowId(1));
+        assert_eq!(of(&carriers, 1, 0), [(0, 50), (250, 420)]);
+        assert_eq!(of(&carriers, 2, 0), [(150, 250), (420, 500)]);
+        assert_eq!(of(&carriers, 3, 60), [(60, 150)]);
+        assert_eq!(of(&carriers, 4, 0), [(0, 0); 0]);
+        assert_eq!(of(&Carriers::default(), 1, 0), [(0, 0); 0]);
+    }
+
+    proptest::proptest! {
+        /// As if it had been written down for each octet.
+        #[test]
+        fn ranges_are_those_of_single_octets(
+            runs in proptest::collection::vec((1_u64..20, 0_u16..3), 1..30),
+            repeated in proptest::collection::vec((0_u64..20, 1_u64..30, 0_u16..3), 0..20),
+            una in 0_u64..100,
+        ) {
+            let (mut carriers, mut octets) = (Carriers::default(), Vec::new());
+            for (len, carrier) in runs {
+                carriers.note(Dsn(octets.len() as u64), Some(SubflowId(carrier)));
+                octets.extend(vec![carrier; len as usize]);
+            }
+            let (end, mut start) = (octets.len() as u64, 0);
+            for (gap, len, carrier) in repeated {
+                start += gap;
+                let stop = (start + len).min(end);
+                if start < stop {
+                    carriers.note_again(Dsn(start), Dsn(stop), SubflowId(carrier));
+                    octets[start as usize..stop as usize].fill(carrier);
+                }
+                start = stop;
+            }
+            for id in 0..4 {
+                let found = carriers.carried_by(SubflowId(id), Dsn(una), Dsn(end));
+                let within = |octet: u64| found.iter().any(|(start, end)| (start.0..end.0).contains(&octet));
+                for octet in 0..end {
+                    let expected = octet >= una && octets[octet as usize] == id;
+                    proptest::prop_assert_eq!(within(octet), expected, "{} of {}", octet, id);
+                }
+            }
+        }
     }
 
     #[test]

@@ -214,7 +214,11 @@ impl Connection {
         self.subflows[id].retired = true;
         if self.is_mptcp() && !self.is_closed() {
             self.reinject_from(id);
-            self.reinject_uncarried_head();
+            if self.config.suspension {
+                self.reinject_delivered_by(id, None);
+            } else {
+                self.reinject_uncarried_head();
+            }
         }
         let subflow = &self.subflows[id];
         let (local, remote) = (subflow.local(), subflow.remote());

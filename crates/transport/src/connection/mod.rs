@@ -161,6 +161,8 @@ struct Sender {
     backoff: u32,
     /// The first of them.
     stalled_since: Instant,
+    /// The subflow that delivered what was missing at the last of them, and the next data sequence number then.
+    accused: Option<(SubflowId, Dsn)>,
     /// The only subflow acknowledges data without a DATA_ACK, since the last DATA_ACK that was news.
     is_doubtful: bool,
     /// Whether a revival has put off the data-level time-out that runs.
@@ -314,6 +316,7 @@ impl Connection {
                 data_fin_due: false,
                 backoff: 0,
                 stalled_since: Instant::ZERO,
+                accused: None,
                 is_doubtful: false,
                 is_put_off: false,
                 writable_wanted: false,

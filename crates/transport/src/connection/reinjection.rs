@@ -34,6 +34,12 @@ impl Reinjection {
         }
     }
 
+    /// Adds ranges, which ascend, but for what is scheduled already.
+    fn push_new(&mut self, ranges: Vec<(Dsn, Dsn)>) {
+        let scheduled = self.ranges.iter().map(|range| (range.start, range.end)).collect();
+        without(ranges, scheduled).into_iter().for_each(|(start, end)| self.push(start, end, None));
+    }
+
     /// The peer has everything before `una`.
     pub(super) fn acknowledge(&mut self, una: Dsn) {
         if self.ranges.is_empty() {
@@ -64,6 +70,29 @@ impl Reinjection {
             }
         }
     }
+}
+
+/// `ranges`, which ascend, without the octets of `others`.
+fn without(ranges: Vec<(Dsn, Dsn)>, mut others: Vec<(Dsn, Dsn)>) -> Vec<(Dsn, Dsn)> {
+    let Some(first) = ranges.first().map(|range| range.0) else { return ranges };
+    others.retain(|other| other.1.after(first));
+    others.sort_unstable_by_key(|other| other.0.max(first).since(first));
+    let (mut left, mut from) = (Vec::new(), 0);
+    for (mut start, end) in ranges {
+        while others.get(from).is_some_and(|other| other.1.before_or_at(start)) {
+            from += 1;
+        }
+        for other in others[from..].iter().take_while(|other| other.0.before(end)) {
+            if other.0.after(start) {
+                left.push((start, other.0));
+            }
+            start = start.max(other.1);
+        }
+        if start.before(end) {
+            left.push((start, end));
+        }
+    }
+    left
 }
 
 impl Connection {
@@ -124,6 +153,21 @@ impl Connection {
         self.reinjection.push(start, end, None);
     }
 
+    /// Schedules what subflow `id` was the last to carry and delivered, for all that it knows, and what the peer does not have as data
+    /// nevertheless; of that `most` octets at its start, or all. What others delivered may only wait there for what is missing: it is not sent again.
+    pub(super) fn reinject_delivered_by(&mut self, id: SubflowId, most: Option<u32>) {
+        let ranges = self.carriers.carried_by(id, self.sender.buffer.start(), self.sender.next);
+        let at_work = self.subflows.get(id).filter(|subflow| !subflow.is_finished());
+        let held = at_work.into_iter().flat_map(|subflow| subflow.tcb.unacknowledged());
+        let held = held.map(|(label, payload)| (label.dsn(), label.dsn() + payload.len() as u64)).collect();
+        let mut ranges = without(ranges, held);
+        if let Some(most) = most {
+            ranges.truncate(1);
+            ranges.iter_mut().for_each(|(start, end)| *end = *start + end.since(*start).min(most.into()));
+        }
+        self.reinjection.push_new(ranges);
+    }
+
     /// No new data on subflow `id`: what it has not sent goes elsewhere, what it has sent it may finish.
     pub(super) fn retreat_from(&mut self, id: SubflowId) {
         self.withdraw_unsent(id);
@@ -151,6 +195,25 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_scheduled_is_not_scheduled_again() {
+        let ranges = |list: &[(u64, u64)]| list.iter().map(|(start, end)| (Dsn(*start), Dsn(*end))).collect::<Vec<_>>();
+        let left = |all: &[(u64, u64)], others: &[(u64, u64)]| without(ranges(all), ranges(others));
+        assert_eq!(left(&[(10, 20), (30, 40)], &[]), ranges(&[(10, 20), (30, 40)]));
+        assert_eq!(
+            left(&[(10, 20), (30, 40)], &[(35, 50), (0, 12), (14, 15)]),
+            ranges(&[(12, 14), (15, 20), (30, 35)])
+        );
+        assert_eq!(left(&[(10, 20), (30, 40)], &[(5, 45)]), []);
+        assert_eq!(left(&[(10, 20), (30, 40)], &[(15, 35), (16, 17)]), ranges(&[(10, 15), (35, 40)]));
+        assert_eq!(left(&[], &[(15, 35)]), []);
+        let mut reinjection = Reinjection::default();
+        reinjection.push(Dsn(15), Dsn(35), Some(SubflowId(1)));
+        reinjection.push_new(ranges(&[(10, 20), (30, 40)]));
+        let all: Vec<_> = reinjection.ranges.iter().map(|range| (range.start, range.end)).collect();
+        assert_eq!(all, ranges(&[(15, 35), (10, 15), (35, 40)]));
+    }
 
     #[test]
     fn ranges_join_shrink_and_end() {

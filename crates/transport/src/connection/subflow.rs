@@ -167,6 +167,11 @@ impl Subflow {
         self.suspension.is_some_and(|suspension| suspension.is_on(una))
     }
 
+    /// How little it is trusted to deliver: zero if it is not suspended.
+    pub(crate) fn suspension_rank(&self, una: Dsn) -> u64 {
+        self.suspension.map_or(0, |suspension| suspension.rank(una))
+    }
+
     /// The controller knows it, and has not been told that it is gone.
     pub(crate) fn is_controlled(&self) -> bool {
         self.admitted && !self.retired

@@ -9,11 +9,14 @@
 //! forgotten                                              snd_una >= from + 2 span
 //! ```
 //!
+//! Where all are suspended, that with the shortest span is used: whoever fails has a longer one then, so that all take their turns.
+//!
 //! In octets rather than in time: what a failing try costs is paid by so many octets that others carried.
 
 use units::Dsn;
 
 use super::Connection;
+use crate::SubflowId;
 
 /// The longest span, octets: enough for "never", and far from where sequence numbers wrap.
 const SPAN_MAX: u64 = 1 << 48;
@@ -37,29 +40,49 @@ impl Suspension {
         una.before(self.from + self.span_bytes)
     }
 
+    /// Of several that are left out, the one with the lowest rank is the first to be tried: it has failed less often, or less long ago.
+    pub(super) fn rank(&self, una: Dsn) -> u64 {
+        if self.is_on(una) { self.span_bytes.max(1) } else { 0 }
+    }
+
     fn is_forgotten(&self, una: Dsn) -> bool {
         una.at_or_after(self.from + 2 * self.span_bytes)
     }
 }
 
 impl Connection {
-    /// The data level timed out: suspends the subflow that delivered what is missing.
-    pub(super) fn suspend_who_swallowed(&mut self) {
+    /// The data level timed out: the subflow that delivered what is missing, if one did and that counts. It is suspended.
+    pub(super) fn suspend_who_swallowed(&mut self) -> Option<SubflowId> {
         if !self.config.suspension {
-            return;
+            return None;
         }
-        let una = self.sender.buffer.start();
-        let next = self.sender.next;
-        let carrier = self.carriers.of_first(una).and_then(|id| self.subflows.get_mut(id));
-        let Some(subflow) = carrier else { return };
+        let (una, next) = (self.sender.buffer.start(), self.sender.next);
+        let carrier = self.carriers.of_first(una)?;
+        // One that is gone has delivered what it could.
+        let Some(subflow) = self.subflows.get_mut(carrier) else { return Some(carrier) };
         let mut held = subflow.tcb.unacknowledged();
         let works_on_it = held.any(|(label, payload)| {
             let dsn = label.dsn();
             dsn.before_or_at(una) && (dsn + payload.len() as u64).after(una)
         });
-        if !works_on_it && subflow.is_usable() {
+        if works_on_it {
+            return None;
+        }
+        if subflow.is_usable() {
             subflow.suspension = Some(Suspension::new(subflow.suspension, next, next.since(una)));
         }
+        Some(carrier)
+    }
+
+    /// Has sent again what subflow `id` delivered in vain. One that lives may only be slow, as a relay is that has answered for more than
+    /// it could pass on by now: of that the first segment goes out again, and the rest if that was not all that was missing.
+    pub(super) fn repair_after(&mut self, id: SubflowId) {
+        let una = self.sender.buffer.start();
+        let was_accused = self.sender.accused.replace((id, self.sender.next));
+        let is_sure = was_accused.is_some_and(|(before, next)| before == id && una.before(next));
+        let living = self.subflows.get(id).filter(|subflow| subflow.is_usable() && !subflow.is_stale());
+        let most = living.filter(|_| !is_sure).map(|subflow| subflow.tcb.payload_max());
+        self.reinject_delivered_by(id, most);
     }
 
     /// The peer has everything before `una`.

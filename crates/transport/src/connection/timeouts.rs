@@ -145,8 +145,10 @@ impl Connection {
                 return self.fall_back_aloud(host, now);
             }
         } else if self.sender.buffer.start() != self.sender.next {
-            self.suspend_who_swallowed();
-            self.reinject_uncarried_head();
+            match self.suspend_who_swallowed() {
+                Some(id) => self.repair_after(id),
+                None => self.reinject_uncarried_head(),
+            }
         } else if self.is_data_fin_outstanding() {
             self.end_subflow_in_silence();
             self.capable_due = true;

@@ -331,16 +331,16 @@ impl Connection {
         if self.sender.edge.after(self.sender.next) { self.sender.edge.since(self.sender.next) } else { 0 }
     }
 
-    /// The best class of usable subflows: regular before backup, any that deliver before those that swallow, and any with
-    /// signs of life before all without. None has room before the subflow at position `first_with_room`, which has.
+    /// The best class of usable subflows: regular before backup, any that deliver before those that swallow, of these those that have
+    /// done so least, and any with signs of life before all without. None has room before the subflow at position `first_with_room`, which has.
     fn find_candidates(&self, candidates: &mut Candidates, first_with_room: usize, again: bool) {
-        let mut best = (true, true, true);
+        let mut best = (true, u64::MAX, true);
         let (una, binding) = (self.sender.buffer.start(), self.config.era.binding);
         let is_better = |subflow: &Subflow| subflow.is_usable() && !subflow.is_stale();
         let avoid = self.reinjection.avoid().filter(|_| again);
         let avoid = avoid.filter(|id| self.subflows.others(*id).any(is_better));
         for (position, subflow) in self.subflows.iter().enumerate().filter(|(_, subflow)| subflow.is_usable()) {
-            let class = (subflow.is_stale(), subflow.is_suspended(una), subflow.is_backup());
+            let class = (subflow.is_stale(), subflow.suspension_rank(una), subflow.is_backup());
             if class > best || Some(subflow.id) == avoid {
                 continue;
             }
