@@ -32,7 +32,9 @@ pub struct ConnectionStats {
     pub read_bytes: u64,
     /// Octets sent again on another subflow.
     pub reinjected_bytes: u64,
-    /// Octets received more than once at the data level.
+    /// Octets that came in order on their subflow when the connection had them already: up to its first hole, whichever subflow had brought
+    /// them, the same one under other sequence numbers included; or waiting beyond that hole, brought by the same subflow. Not in it is what a
+    /// subflow drops by its own sequence numbers or still holds behind a hole of its own, nor what waits twice, of two subflows. 0 in plain TCP.
     pub duplicate_bytes: u64,
     /// Octets now waiting for a hole before them to fill, at the data level: what a subflow holds behind a hole of its own is not in it.
     pub out_of_order_bytes: u64,

@@ -158,7 +158,8 @@ pub(crate) const METRICS: [Metric; 31] = [
     Metric::new("retransmitted_packets", "Retransmissions", Kind::Number, Better::Less,
         "Packets that a subflow sent again."),
     Metric::new("duplicate_bytes", "Duplicates", Kind::Amount, Better::Less,
-        "Octets that arrived on more than one subflow; what one subflow brought twice counts as throughput only."),
+        "Octets that came in order on their subflow when the connection had them already, over whichever subflow; what a subflow drops \
+         or still holds by its own sequence numbers, and what waits twice, counts as throughput only."),
 ];
 
 /// One of [`METRICS`].

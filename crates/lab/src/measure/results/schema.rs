@@ -80,7 +80,9 @@ pub struct Totals {
     pub retransmitted_packets: u64,
     /// Octets the source sent again on another subflow; null if the backend does not tell.
     pub reinjected_bytes: Option<u64>,
-    /// Octets that arrived more than once at the data level: not what one subflow brought twice.
+    /// Octets that came in order on their subflow when the destination had them already: up to the first hole of the connection, over whichever
+    /// subflow, the same one under other subflow sequence numbers included; or waiting beyond that hole, from the same subflow. Not in it is what
+    /// a subflow drops by its own sequence numbers or still holds behind a hole of its own, nor what waits twice, of two subflows.
     pub duplicate_bytes: u64,
     /// Most octets that ever waited for data of other subflows: they had come in order on their own. What a subflow keeps to itself behind a
     /// hole of its own is not in it, so that it is 0 with one subflow; the metrics' `receive_buffer_bytes` count that, too.
