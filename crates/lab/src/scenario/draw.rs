@@ -155,4 +155,11 @@ mod tests {
         let two = format!("{TEXT}[[relays]]\ncellular = {{ rate = \"1 Mbit/s\", delay = \"1 ms\" }}\n");
         assert_eq!(delay_and_loss(TEXT, 7), delay_and_loss(&two, 7));
     }
+
+    #[test]
+    fn draws_go_by_the_name_and_not_by_the_place() {
+        let called = |name: &str| TEXT.replace("[[relays]]\n", &format!("[[relays]]\nname = \"{name}\"\n"));
+        assert_eq!(delay_and_loss(&called("relay-1"), 7), delay_and_loss(TEXT, 7));
+        assert_ne!(delay_and_loss(&called("amber"), 7), delay_and_loss(TEXT, 7));
+    }
 }

@@ -302,7 +302,8 @@ pub struct Host {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
-    /// What tables and plots call it; by default `relay-1`, `relay-2`, ...
+    /// What tables and plots call it; by default `relay-1`, `relay-2`, ... Its random draws go by it: another name is another draw of the same
+    /// seed, and runs that are to be compared seed by seed keep the names.
     #[serde(default)]
     pub name: String,
     /// The destination's address on this path; by default 10.1.0.2 for the first relay, 10.2.0.2 for the second, ...
