@@ -304,6 +304,31 @@ fn what_is_neither_a_file_nor_a_pipe_is_not_read() {
 }
 
 #[test]
+fn addresses_are_of_one_host() {
+    for field in ["source.address", "relays[0].address"] {
+        for (address, why) in [
+            ("0.0.0.0", "stands for all addresses"),
+            ("::", "stands for all addresses"),
+            ("224.0.0.1", "multicast"),
+            ("239.0.0.1", "multicast"),
+            ("ff02::1", "multicast"),
+            ("255.255.255.255", "broadcast"),
+            ("127.0.0.1", "never leaves its host"),
+            ("::1", "never leaves its host"),
+            ("::ffff:127.0.0.1", "never leaves its host"),
+            ("fe80::1", "beyond its link"),
+        ] {
+            let mistake = read(&[&format!("{field}={address}")]).unwrap_err();
+            let told = format!("{field}: {address} ");
+            assert!(mistake.contains(&told) && mistake.contains(why), "{mistake}");
+            assert!(mistake.contains("write that of a host"), "{mistake}");
+        }
+    }
+    read(&["source.address=192.168.7.1", "relays[0].address=203.0.113.9"]).unwrap();
+    read(&["source.address=2001:db8::1", "relays[0].address=fd09::2"]).unwrap();
+}
+
+#[test]
 fn metrics_without_a_monitor_point_are_refused() {
     refused("metrics={ period = \"1 h\" }", &["is longer than the run"]);
     let analysis = "metrics.analysis={ from = \"500 ms\", to = \"1500 ms\" }";

@@ -1,5 +1,6 @@
 //! What a scenario may not say although every field by itself is well-formed.
 
+mod addresses;
 mod cooperation;
 mod era;
 mod idle;
@@ -11,7 +12,6 @@ mod sweep;
 mod traffic;
 mod workload;
 
-use core::net::IpAddr;
 use std::collections::BTreeSet;
 
 use transport::{SUBFLOWS_CAP, congestion, path_manager, scheduler};
@@ -77,7 +77,7 @@ pub(super) fn complaints(scenario: &Scenario) -> Vec<Complaint> {
     local::check_local(scenario, &mut found);
     cooperation::check_cooperation(scenario, &mut found);
     idle::check_idle(scenario, &mut found);
-    check_addresses(scenario, &mut found);
+    addresses::check_addresses(scenario, &mut found);
     found
 }
 
@@ -195,21 +195,6 @@ fn check_relays(scenario: &Scenario, found: &mut Vec<Complaint>) {
         if !names.insert(&relay.name) {
             let problem = format!("\"{}\" is the name of an earlier relay", relay.name);
             found.push(Complaint::new(format!("relays[{index}].name"), problem, "choose another"));
-        }
-    }
-}
-
-fn check_addresses(scenario: &Scenario, found: &mut Vec<Complaint>) {
-    let addresses = scenario.addresses();
-    let mut seen: BTreeSet<IpAddr> = BTreeSet::from([addresses.source]);
-    for (index, address) in addresses.paths.iter().enumerate() {
-        let field = format!("relays[{index}].address");
-        if address.is_ipv6() != addresses.source.is_ipv6() {
-            let problem = format!("{address} and the source's {} are of different families", addresses.source);
-            found.push(Complaint::new(&field, problem, "give all hosts IPv4 or all hosts IPv6 addresses"));
-        }
-        if !seen.insert(*address) {
-            found.push(Complaint::new(&field, format!("{address} is in use already"), "give every path its own"));
         }
     }
 }

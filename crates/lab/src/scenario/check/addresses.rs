@@ -1,0 +1,45 @@
+//! Addresses of hosts.
+
+use core::net::IpAddr;
+use std::collections::BTreeSet;
+
+use super::Complaint;
+use crate::scenario::Scenario;
+
+pub(super) fn check_addresses(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    let addresses = scenario.addresses();
+    let mut seen: BTreeSet<IpAddr> = BTreeSet::from([addresses.source]);
+    let remedy = |address: IpAddr| match address {
+        IpAddr::V4(_) => "write that of a host, like \"10.9.0.2\"",
+        IpAddr::V6(_) => "write that of a host, like \"fd09::2\"",
+    };
+    if let Some(problem) = of_no_host(addresses.source) {
+        found.push(Complaint::new("source.address", problem, remedy(addresses.source)));
+    }
+    for (index, address) in addresses.paths.iter().enumerate() {
+        let field = format!("relays[{index}].address");
+        if let Some(problem) = of_no_host(*address) {
+            found.push(Complaint::new(&field, problem, remedy(*address)));
+        }
+        if address.is_ipv6() != addresses.source.is_ipv6() {
+            let problem = format!("{address} and the source's {} are of different families", addresses.source);
+            found.push(Complaint::new(&field, problem, "give all hosts IPv4 or all hosts IPv6 addresses"));
+        }
+        if !seen.insert(*address) {
+            found.push(Complaint::new(&field, format!("{address} is in use already"), "give every path its own"));
+        }
+    }
+}
+
+/// Why no host of a scenario can be reached by `address` from another one.
+fn of_no_host(address: IpAddr) -> Option<String> {
+    let why = match address.to_canonical() {
+        ip if ip.is_unspecified() => "stands for all addresses of a host",
+        ip if ip.is_multicast() => "is a multicast address",
+        ip if ip.is_loopback() => "never leaves its host",
+        IpAddr::V4(ip) if ip.is_broadcast() => "is the broadcast address",
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => "means nothing beyond its link",
+        _ => return None,
+    };
+    Some(format!("{address} {why}"))
+}
