@@ -511,7 +511,8 @@ fn what_is_about_nothing_is_noted() {
         ("relays[1].local=[]", "relays[1] does"),
     ] {
         assert_eq!(notes(&[plain, change]), [format!("connection.mptcp: {told} nothing {nothing}")], "{change}");
-        assert_eq!(notes(&[change]), [""; 0], "{change}");
+        let is_about_paths = change.contains("path_manager") || change.contains("subflows_max");
+        assert_eq!(notes(&[change]).len(), usize::from(is_about_paths), "{change}");
         let varied = "variants=[{ name = \"one\", set = { \"connection.mptcp\" = true } }]";
         assert_eq!(notes(&[plain, change, varied]), [""; 0], "{change}");
     }
@@ -520,6 +521,76 @@ fn what_is_about_nothing_is_noted() {
     assert_eq!(notes(&["wlan={}"]), [""; 0]);
     let hop = notes(&["wlan={}", "cooperation.relays=multi-homed"]);
     assert!(hop.len() == 1 && hop[0].starts_with("wlan: does nothing"), "{hop:?}");
+}
+
+/// Settings with which the first of several relays has all the data.
+#[test]
+fn what_leaves_relays_without_data_is_noted() {
+    let notes = |changes: &[&str]| read(changes).unwrap().notes();
+    for manager in ["manual", "signal-only"] {
+        let change = format!("connection.path_manager={manager}");
+        let told = format!(
+            "connection.path_manager: \"{manager}\" opens no subflow beside the first, so that only relay-1 of 2"
+        );
+        assert!(notes(&[&change])[0].starts_with(&told), "{:?}", notes(&[&change]));
+        let one = "cooperation.selection={ method = \"fixed\", fixed = [1] }";
+        assert_eq!(notes(&[&change, one]), [""; 0], "there is one");
+        let ssrs = ["cooperation.selection.method=ssrs", "target={ bit_rate = \"1 Mbit/s\" }"];
+        assert_eq!(notes(&[&[&*change], &ssrs[..]].concat()), [""; 0], "the choice opens them");
+        let varied = "sweep.grid.connection.path_manager=[\"manual\", \"full-mesh\"]";
+        assert_eq!(notes(&[&change, varied]), [""; 0]);
+    }
+    let first = notes(&["connection.subflows_max=1", "cooperation.selection={ method = \"fixed\", fixed = [1, 0] }"]);
+    assert_eq!(first, ["connection.subflows_max: with 1, only relay-2 of 2 relays carries data"]);
+    assert_eq!(notes(&["connection.subflows_max=2"]), [""; 0]);
+}
+
+/// What links say and do not do, and marks that no queue makes.
+#[test]
+fn what_does_nothing_to_packets_is_noted() {
+    let notes = |changes: &[&str]| read(changes).unwrap().notes();
+    let rate =
+        |more: &str| format!("relays[1].cellular.rate={{ mean = \"2 Mbit/s\", outage_duration = \"1 s\"{more} }}");
+    let told = "relays[1].cellular.rate.outage_duration: does nothing without outage_interval: there are no outages";
+    assert_eq!(notes(&[&rate("")]), [told]);
+    assert_eq!(notes(&[&rate(", outage_interval = \"20 s\"")]), [""; 0]);
+    for field in ["relays[0].cellular.reorder", "relays[0].wifi.uplink.reorder"] {
+        for (probability, delay, told) in [
+            ("0 %", "5 ms", vec!["a probability of 0 %"]),
+            ("1 %", "0 s", vec!["a delay of 0 s"]),
+            ("1 %", "5 ms", Vec::new()),
+        ] {
+            let change = format!("{field}={{ probability = \"{probability}\", delay = \"{delay}\" }}");
+            let wanted: Vec<String> = told.iter().map(|why| format!("{field}: does nothing with {why}")).collect();
+            assert_eq!(notes(&[&change]), wanted);
+        }
+    }
+    let marks = notes(&["connection.ecn=true"]);
+    assert!(marks.len() == 1 && marks[0].starts_with("connection.ecn: does nothing: no queue marks"), "{marks:?}");
+    let text = "name = \"x\"\nduration = \"5 s\"\nworkload = { kind = \"bulk\" }\nconnection.ecn = true\n\
+        cell = { early_drop_above = \"20 kB\" }\n[[relays]]\n";
+    assert_eq!(load("x.toml", text, &[]).unwrap().notes(), [""; 0]);
+}
+
+/// Modules that act at the end of periods, of which there is none.
+#[test]
+fn periods_that_never_end_are_noted() {
+    let notes = |changes: &[&str]| read(changes).unwrap().notes();
+    let ssrs = ["cooperation.selection.method=ssrs", "target={ bit_rate = \"1 Mbit/s\" }"];
+    let of_selection = |changes: &[&str]| notes(&[&ssrs[..], changes].concat());
+    let long = "cooperation.selection.period=6 s";
+    let told = of_selection(&[long]);
+    let beginning = "cooperation.selection.period: 6 s is longer than the run of 5 s: relays are chosen at the start";
+    assert!(told.len() == 1 && told[0].starts_with(beginning), "{told:?}");
+    assert_eq!(of_selection(&["cooperation.selection.period=5 s"]), [""; 0]);
+    assert_eq!(of_selection(&[long, "cooperation.selection.advert_period=250 ms"]), [""; 0], "adverts are acted on");
+    assert_eq!(notes(&[long]), [""; 0], "nothing is chosen");
+    assert_eq!(notes(&["cooperation.adaptive_congestion.period=2 s"]), [""; 0]);
+    let told = notes(&["cooperation.adaptive_congestion.period=6 s"]);
+    assert!(
+        told.len() == 1 && told[0].ends_with("period: 6 s is longer than the run of 5 s: it never acts"),
+        "{told:?}"
+    );
 }
 
 /// It serves the first of equals, so that what many get is no measure of the cell.
@@ -544,6 +615,20 @@ fn what_never_comes_to_pass_is_refused() {
     refused("relays[0].cellular.loss={ mean = \"1 %\", burst_packets = inf }", &["does not come to pass"]);
     let none = "relays[0].cellular.rate={ mean = \"3 Mbit/s\", outage_interval = \"0 s\" }";
     refused(none, &["outage_interval", "nothing between them"]);
+    for idle in ["{ shift_dsn = { by = 0 } }", "{ overwrite = { at = 5, text = \"\" } }"] {
+        let change = format!("relays[0].cellular.middleboxes=[{idle}]");
+        let mistake = read(&[&change]).unwrap_err();
+        let told = "relays[0].cellular.middleboxes[0]: a middlebox that ";
+        assert!(mistake.contains(told) && mistake.contains("does nothing"), "{mistake}");
+    }
+    for speed in ["-3.0", "nan", "inf"] {
+        let text = format!(
+            "name = \"x\"\nduration = \"5 s\"\nworkload = {{ kind = \"bulk\" }}\n\
+             cell = {{ fading = \"none\", speed_kmh = {speed} }}\n[[relays]]\n"
+        );
+        let mistake = load("x.toml", &text, &[]).unwrap_err().to_string();
+        assert!(mistake.contains("cell.speed_kmh: ") && mistake.contains("is no speed"), "{mistake}");
+    }
     for (field, change) in [
         ("workload.rate", "workload={ kind = \"video\", rate = \"0 bit/s\" }"),
         ("relays[0].local[0].rate", "relays[0].local=[{ kind = \"video\", rate = \"0 bit/s\" }]"),

@@ -133,6 +133,12 @@ impl Middlebox {
             Some(Deed::Strip(strip)) if strip.options.is_empty() => {
                 Some(("a middlebox that strips no `options` does nothing".into(), "name one, like \"mptcp\""))
             }
+            Some(Deed::ShiftDsn(ShiftDsn { by: 0, .. })) => {
+                Some(("a middlebox that shifts numbers by 0 does nothing".into(), "write `by = 1`, or remove it"))
+            }
+            Some(Deed::Overwrite(overwrite)) if overwrite.text.is_empty() => {
+                Some(("a middlebox that overwrites with no text does nothing".into(), "write a `text`, or remove it"))
+            }
             Some(Deed::Split(Split { payload }) | Deed::Merge(Merge { payload, .. })) if payload.0 == 0 => {
                 Some(("a segment without payload carries nothing".into(), "write a larger `payload`"))
             }
@@ -300,6 +306,9 @@ mod tests {
     fn what_would_do_nothing_or_too_much_is_found() {
         for text in [
             "strip = { options = [] }",
+            "shift_dsn = { by = 0 }",
+            "shift_dsn = { by = 0, after = 3 }",
+            "overwrite = { at = 1000, text = '' }",
             "split = { payload = '0 B' }",
             "merge = { payload = '0 B', hold = '1 ms' }",
             "narrow = { size = '67 B' }",

@@ -1,26 +1,25 @@
 //! What a scenario says that comes to nothing in a run of it, or to something else, and is no mistake: it may be another's, or that of a longer run.
 
+mod links;
+mod one_path;
 mod plain_tcp;
 
 use units::Duration;
 use units::text::Text;
 
 use super::{
-    ActsOnKind, Binding, Change, Link, LocalKind, LocalTraffic, Relay, RelayMode, Scenario, Selection, TextOr,
-    WorkloadKind,
+    ActsOnKind, Binding, Change, Link, LocalKind, LocalTraffic, Relay, RelayMode, Scenario, Selection, WorkloadKind,
 };
 
 /// The scheduler that asks neither how much waits nor who was served last.
 const MAXIMUM_THROUGHPUT: &str = "maximum-throughput";
-/// Above the mean that was asked for, what is no longer noise.
-const MEAN_NOTED: f64 = 1.02;
 
 impl Scenario {
     /// What is there and comes to nothing, a sentence each that begins with the field.
     pub fn notes(&self) -> Vec<String> {
         let late = self.times().into_iter().filter(|(_, at)| *at >= self.duration);
         let never = late.map(|(field, at)| format!("{field}: {at} never comes: the run ends at {}", self.duration));
-        never.chain(self.idle()).chain(self.cut()).collect()
+        never.chain(self.endless()).chain(self.idle()).chain(self.of_links()).collect()
     }
 
     /// When something begins or ends, and where that stands.
@@ -36,14 +35,34 @@ impl Scenario {
         times
     }
 
-    /// Generated rates that are another than they say, for they are cut.
-    fn cut(&self) -> Vec<String> {
+    /// Periods of modules of which none ends within the run.
+    fn endless(&self) -> Vec<String> {
+        let mut endless = Vec::new();
+        let mut note = |field: &str, period: Duration, what: &str| {
+            if period > self.duration {
+                endless.push(format!("{field}: {period} is longer than the run of {}: {what}", self.duration));
+            }
+        };
+        let selection = &self.cooperation.selection;
+        // Adverts between the ends of periods are acted on at once.
+        if selection.method.steers() && selection.advert_period.is_none() {
+            let what = "relays are chosen at the start, and later only for those that are lost";
+            note("cooperation.selection.period", selection.period, what);
+        }
+        if let Some(acc) = &self.cooperation.adaptive_congestion {
+            note("cooperation.adaptive_congestion.period", acc.period, "it never acts");
+        }
+        endless
+    }
+
+    /// What links say that does nothing, or something else.
+    fn of_links(&self) -> Vec<String> {
         let bottleneck = self.bottleneck.iter().map(|link| ("bottleneck".to_string(), link));
         let of_relays = self.relays.iter().enumerate().flat_map(|(index, relay)| {
             let links = links(relay).into_iter();
             links.map(move |(hop, link)| (format!("relays[{index}].{hop}"), link))
         });
-        bottleneck.chain(of_relays).filter_map(|(field, link)| cut(&field, link)).collect()
+        bottleneck.chain(of_relays).flat_map(|(field, link)| links::notes(&field, link)).collect()
     }
 
     /// What is set and asks for nothing.
@@ -65,6 +84,7 @@ impl Scenario {
         }
         idle.extend(self.unasked());
         idle.extend(plain_tcp::note(self));
+        idle.extend(one_path::note(self));
         idle.extend(self.absent());
         idle.extend(self.first_served());
         let is_priced = self.relays.iter().any(|relay| relay.energy_nj_per_bit.is_some());
@@ -88,6 +108,13 @@ impl Scenario {
         if self.workload.kind == WorkloadKind::None && connections > 1 && !self.varies("workload.kind") {
             absent
                 .push(format!("workload.connections: {connections} does nothing with kind = \"none\": there is none"));
+        }
+        let marks = self.cell.as_ref().is_some_and(|cell| cell.early_drop_above.is_some());
+        if self.connection.ecn && !marks && !self.varies("connection.ecn") && !self.varies("cell.early_drop_above") {
+            absent.push(
+                "connection.ecn: does nothing: no queue marks packets; that of a cell with early_drop_above does"
+                    .into(),
+            );
         }
         let has_no_hop = self.cooperation.relays == RelayMode::MultiHomed && !self.varies("cooperation.relays");
         if self.wlan.is_some() && has_no_hop {
@@ -178,22 +205,6 @@ fn times_of(relay: &Relay, field: &str) -> Vec<(String, Duration)> {
 fn links(relay: &Relay) -> Vec<(&'static str, &Link)> {
     let links = [("cellular", &relay.cellular), ("wifi", &relay.wifi)];
     links.into_iter().filter_map(|(hop, link)| Some((hop, link.as_ref()?))).collect()
-}
-
-/// What the generated rate of a link comes to, if that is something else.
-fn cut(field: &str, link: &Link) -> Option<String> {
-    let TextOr::Table(model) = &link.rate else { return None };
-    let generator = model.generator()?;
-    let (mean, deviation) = generator.after_the_cut();
-    (mean >= MEAN_NOTED).then(|| {
-        format!(
-            "{field}.rate.variation: of {:.0} % comes a mean of {:.0} % of `mean` and a variation of {:.0} % of it, for the rate is cut at \
-             5 % and 300 % of `mean`",
-            generator.variation * 100.0,
-            mean * 100.0,
-            deviation * 100.0
-        )
-    })
 }
 
 fn outages<'a>(field: &'a str, link: &'a super::Link) -> impl Iterator<Item = (String, Duration)> + 'a {

@@ -109,6 +109,8 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
     if cell.fading != Fading::None && !(SPEED_MIN_KMH..=SPEED_MAX_KMH).contains(&cell.speed_kmh) {
         let remedy = "write 0.3 to 500, or fading = \"none\"";
         refuse("speed_kmh", format!("{} km/h is no speed of a UE that fades", cell.speed_kmh), remedy);
+    } else if !(0.0..=SPEED_MAX_KMH).contains(&cell.speed_kmh) {
+        refuse("speed_kmh", format!("{} km/h is no speed", cell.speed_kmh), "write 0 to 500; 3 is usual");
     }
     if !cell.queue.holds(mtu) {
         refuse("queue", format!("a queue of {} holds no packet", cell.queue), "write at least \"1 packet\" or one MTU");

@@ -1,0 +1,29 @@
+//! Settings with which one of several relays carries all there is.
+
+use crate::scenario::{Scenario, WorkloadKind};
+
+/// The path manager that joins over every relay by itself.
+const FULL_MESH: &str = "full-mesh";
+
+/// Why only the first relay carries data, although there are others; nothing of plain TCP, of which that is told elsewhere.
+pub(super) fn note(scenario: &Scenario) -> Option<String> {
+    let connection = &scenario.connection;
+    let active = scenario.active_relays();
+    let first = &scenario.relays.get(*active.first()?)?.name;
+    if !connection.mptcp || active.len() < 2 || scenario.workload.kind == WorkloadKind::None {
+        return None;
+    }
+    let relays = active.len();
+    if connection.subflows_max == Some(1) && !scenario.varies("connection.subflows_max") {
+        return Some(format!("connection.subflows_max: with 1, only {first} of {relays} relays carries data"));
+    }
+    // Where relays are chosen, their choice opens subflows, whatever the path manager is.
+    let opens_no_other = connection.path_manager != FULL_MESH && !scenario.cooperation.selection.method.steers();
+    (opens_no_other && !scenario.varies("connection.path_manager")).then(|| {
+        format!(
+            "connection.path_manager: \"{}\" opens no subflow beside the first, so that only {first} of {relays} relays carries data; \
+             \"{FULL_MESH}\" uses all",
+            connection.path_manager
+        )
+    })
+}
