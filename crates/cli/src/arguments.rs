@@ -17,7 +17,7 @@ use daemon::proxy::choice::Tier;
 use daemon::relay::{Limit, Period};
 use daemon::scoped::ScopedAddress;
 use daemon::store;
-use lab::scenario::{Override, Seeds};
+use lab::scenario::{Override, SEED_MAX, Seeds};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use transport::congestion::ControllerSpec;
 use units::{ByteCount, Duration, Rate};
@@ -210,9 +210,11 @@ pub struct Scenarios {
 
 /// Arguments of `anabranch select`.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    after_help = "If no set in range is found, the nearest one is printed, and the exit code is 1.\n\nExamples:\n  \
     anabranch select --relays 0.5M,0.6M,0.7M,0.8M --target 1.5M\n  \
-    anabranch select --relays '0.5 Mbit/s,800 kbit/s,1.1 Mbit/s' --target 1.5M --active 0,2 --json")]
+    anabranch select --relays '0.5 Mbit/s,800 kbit/s,1.1 Mbit/s' --target 1.5M --active 0,2 --json"
+)]
 pub struct Select {
     /// What the relays offer, in the order of their numbers, which begin with 0: 0.5M,600k
     #[arg(long, value_name = "RATE,...", allow_hyphen_values = true)]
@@ -640,7 +642,8 @@ fn filter(text: &str) -> Result<Targets, String> {
 }
 
 fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
+    let known = text.parse().ok().filter(|seed| *seed <= SEED_MAX);
+    known.ok_or_else(|| format!("write a whole number from 0 to {SEED_MAX}"))
 }
 
 fn jobs(text: &str) -> Result<usize, String> {

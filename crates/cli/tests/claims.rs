@@ -53,8 +53,20 @@ fn the_end_says_how_to_go_on_with_these_runs() {
 
 #[test]
 fn what_it_cannot_judge_is_an_error_with_what_it_can() {
-    claims(&["--ids", "C99"]).code(2).stderr(contains("C99").and(contains("known: C01")));
+    for id in ["C1", "C99", "all"] {
+        let wanted = contains(format!("--ids {id}: there is no such claim")).and(contains("from C01 to C66, like C05"));
+        claims(&["--ids", id]).code(2).stderr(wanted);
+    }
     claims(&["--seeds", "0"]).code(2).stderr(contains("--seeds"));
+}
+
+/// Also of claims that need no run.
+#[test]
+fn where_runs_would_be_kept_is_a_folder() {
+    for id in ["C38", "C65"] {
+        let one = ["--ids", id, "--seeds", "1", "--out", "/dev/null"];
+        claims(&one).code(1).stdout("").stderr(contains("/dev/null is no folder"));
+    }
 }
 
 #[test]

@@ -189,10 +189,14 @@ fn a_place_that_cannot_be_written_fails() {
 
 #[test]
 fn numbers_out_of_range_are_bad_input_by_name() {
-    for seed in ["-1", "18446744073709551616", "x"] {
-        let wanted = contains("--seed").and(contains("write a whole number from 0 to 18446744073709551615"));
+    for seed in ["-1", "9223372036854775808", "18446744073709551616", "x"] {
+        let wanted = contains("--seed").and(contains("write a whole number from 0 to 9223372036854775807"));
         anabranch(&["run", "demo", "--seed", seed]).code(2).stderr(wanted);
     }
+    let too_large = contains("seed").and(contains("write at most 9223372036854775807"));
+    anabranch(&["run", "demo", "--set", "seed=9223372036854775808"]).code(2).stderr(too_large);
+    let too_large = contains("are no seeds: the last one is 9223372036854775807");
+    anabranch(&["sweep", "demo", "--seeds", "9223372036854775808"]).code(2).stderr(too_large);
     for command in [&["sweep", "demo"][..], &["claims"]] {
         for jobs in ["0", "-1"] {
             let wanted = contains("--jobs").and(contains("write a whole number above 0"));

@@ -15,9 +15,8 @@ fn select(arguments: &[&str]) -> Command {
 }
 
 fn answer(arguments: &[&str]) -> Value {
-    let output = select(&[arguments, &["--json"]].concat()).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    let output = select(&[arguments, &["--json"]].concat()).assert().success();
+    serde_json::from_slice(&output.get_output().stdout).unwrap()
 }
 
 fn of_ten(arguments: &[&str]) -> Value {
@@ -51,10 +50,26 @@ fn rates_are_read_as_people_write_them() {
 }
 
 #[test]
-fn nothing_in_range_is_an_answer_too() {
-    let answer = answer(&["--relays", "1M,1M", "--target", "3M"]);
+fn nothing_in_range_is_an_answer_and_a_failure() {
+    let told = "error: no set in range was found: accepted is 2.7 Mbit/s to 3.3 Mbit/s\n";
+    let asked = ["--relays", "1M,1M", "--target", "3M"];
+    let output = select(&[&asked[..], &["--json"]].concat()).assert().code(1).stderr(told);
+    let answer: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
     let active = json!({ "relays": [0, 1], "sum_bps": 2_000_000 });
     assert_eq!(answer, json!({ "active": active, "backup": null, "feasible": false }));
+    select(&asked).assert().code(1).stderr(told).stdout(contains("2 relays offer 2 Mbit/s together"));
+    select(&["--relays", "1M", "--target", "3M"]).assert().code(1).stdout(contains("; 1 relay offers 1 Mbit/s\n"));
+}
+
+#[test]
+fn relays_that_offer_nothing_are_in_no_set() {
+    for (relays, active) in [("0M,0M", json!([])), ("0M,1M,0M,1M", json!([1, 3]))] {
+        let output = select(&["--relays", relays, "--target", "3M", "--json"]).assert().code(1);
+        let answer: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+        assert_eq!(answer["active"]["relays"], active, "{relays}");
+    }
+    let said = contains("all relays that offer anything if they are too few");
+    select(&["--relays", "0M,0M", "--target", "1M"]).assert().code(1).stdout(said.and(contains("none")));
 }
 
 #[test]

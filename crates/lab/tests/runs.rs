@@ -154,6 +154,54 @@ fn a_source_that_gives_up_is_a_fault_though_the_destination_never_hears_of_it() 
     assert_eq!(run_quietly(&demo(&left)).faults, [""; 0]);
 }
 
+/// The destination hears of it by a RST or MP_FASTCLOSE, which alone does not say why.
+#[test]
+fn a_user_timeout_of_the_source_is_named_where_the_destination_hears_of_the_end() {
+    let link = "name = \"x\"\nduration = \"20 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\n\
+        cellular = { rate = \"10 Mbit/s\", delay = \"20 ms\" }\n";
+    // Shorter than a round trip through a full queue; and a relay that acknowledges what the destination never gets.
+    for (changes, heard) in [
+        (&["connection.user_timeout=100 ms", "connection.mptcp=false"][..], "reset by the peer"),
+        (
+            &[
+                "connection.user_timeout=3 s",
+                "cooperation.relays=fast-ack",
+                "relays[0].count=3",
+                "relays[*].swallows={ from = \"2 s\" }",
+            ],
+            "closed at once by the peer (MP_FASTCLOSE)",
+        ),
+    ] {
+        let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
+        let Run { results, faults, .. } = run_quietly(&load("x.toml", link, &changes).unwrap());
+        let [why, told] = &faults[..] else { panic!("{faults:?}") };
+        assert!(why.starts_with("the source gave up at ") && why.ends_with(" s (user timeout)"), "{faults:?}");
+        assert_eq!(*told, format!("the connection ended early: {heard}"));
+        assert!(!results.totals.completed);
+    }
+}
+
+/// Its own SYN is answered too late.
+#[test]
+fn a_user_timeout_of_the_destination_is_named() {
+    let hasty = ["connection.user_timeout=100 ms", "relays[*].cellular.delay=60 ms", "duration=5 s"];
+    assert_eq!(
+        run_quietly(&demo(&hasty)).faults,
+        ["the connection ended early: the destination gave up (user timeout)"]
+    );
+}
+
+#[test]
+fn a_first_relay_that_left_before_the_connection_stood_is_named() {
+    let told = "nothing arrived: a connection begins over the first relay, amber, which had left (relays[0].leaves)";
+    for workload in ["workload={ kind = \"bulk\" }", "workload.size=1 MB"] {
+        assert_eq!(run_quietly(&demo(&["relays[0].leaves=0 s", "duration=5 s", workload])).faults, [told]);
+    }
+    assert_eq!(run_quietly(&demo(&["relays[1].leaves=0 s", "workload.size=1 MB"])).faults, [""; 0]);
+    let chosen = ["relays[0].leaves=0 s", "cooperation.selection={ method = \"fixed\", fixed = [1, 0] }"];
+    assert_eq!(run_quietly(&demo(&[&chosen[..], &["workload.size=1 MB"]].concat())).faults, [""; 0]);
+}
+
 #[test]
 fn recorded_traces_are_read_and_their_mistakes_named() {
     let directory = tempfile::tempdir().unwrap();

@@ -34,7 +34,11 @@ pub fn select(arguments: &Select) -> Result<(), Failure> {
     } else {
         question.table(&choice, selector.reasons(choice.feasible))
     };
-    Ok(console::print(&text)?)
+    console::print(&text)?;
+    match choice.feasible {
+        true => Ok(()),
+        false => Err(Failure::Failed(format!("no set in range was found: accepted is {}", question.accepted()))),
+    }
 }
 
 fn settings(arguments: &Select) -> Result<SelectorSettings, Failure> {
@@ -130,16 +134,20 @@ impl Question {
         format!("{}\n\n{table}\n\n{}\n", self.heading(), reason(choice, reasons))
     }
 
-    fn heading(&self) -> String {
+    fn accepted(&self) -> String {
         let range = self.goal.range();
         let [low, high] = [range.low_bps, range.high_bps].map(Rate::from_bps);
+        format!("{low} to {high}")
+    }
+
+    fn heading(&self) -> String {
         let sum_bps = self.offers.iter().fold(0_u64, |sum, offer| sum.saturating_add(offer.available.as_bps()));
-        format!(
-            "target {}, accepted {low} to {high}; {} relays offer {} together",
-            self.goal.target,
-            self.offers.len(),
-            Rate::from_bps(sum_bps)
-        )
+        let sum = Rate::from_bps(sum_bps);
+        let offered = match self.offers.len() {
+            1 => format!("1 relay offers {sum}"),
+            relays => format!("{relays} relays offer {sum} together"),
+        };
+        format!("target {}, accepted {}; {offered}", self.goal.target, self.accepted())
     }
 
     /// One set; changes are paths to add or delete, coming from `from`.

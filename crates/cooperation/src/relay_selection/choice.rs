@@ -29,7 +29,7 @@ pub(super) trait Search {
 
 /// Chooses an active set as if none were in use, and a backup for `in_use`, or for the active set if that is empty.
 ///
-/// Without a feasible set the answer is all relays if they do not reach the range together, else the nearest miss. It is the active set, and the backup if another one is in use.
+/// Without a feasible set the answer is all relays that offer anything if they do not reach the range together, else the nearest miss. It is the active set, and the backup if another one is in use.
 pub(super) fn choose(
     field: &Field,
     range: Range,
@@ -57,7 +57,7 @@ pub(super) const fn reasons(feasible: bool) -> Reasons {
         }
     } else {
         Reasons {
-            active: "no set is in range; this is the nearest miss, or all relays if they are too few",
+            active: "no set is in range; this is the nearest miss, or all relays that offer anything if they are too few",
             backup: SAME_RULE,
         }
     }

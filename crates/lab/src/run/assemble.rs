@@ -3,6 +3,7 @@
 use simulator::Source;
 use transport::error::CloseReason;
 use transport::{ConnectionStats, SubflowId};
+use units::text::Text;
 
 use super::stage::{DESTINATION, Ending, Recorders, Stage};
 use crate::measure::integrity::Delivery;
@@ -118,13 +119,30 @@ fn nothing_arrived(scenario: &Scenario, totals: &Totals) -> Option<String> {
     })
 }
 
-/// That the source ended a connection in the middle of its stream, which the destination did not hear: else that is the fault. Who sends
-/// to relays that have left has nobody to send to, and no data are missing after the last stream.
+/// Nothing arrived, for the relay that a connection begins over had gone before it stood.
+fn never_began(scenario: &Scenario, totals: &Totals, at_destination: &ConnectionStats) -> Option<String> {
+    let index = *scenario.active_relays().first()?;
+    let relay = &scenario.relays[index];
+    let has_left = relay.leaves.is_some_and(|Text(leaves)| leaves.as_secs_f64() <= totals.duration_s);
+    let wants_any = scenario.workload.kind != WorkloadKind::None;
+    let is_so = has_left && wants_any && totals.delivered_bytes == 0 && at_destination.established_at.is_none();
+    is_so.then(|| {
+        let name = &relay.name;
+        format!(
+            "nothing arrived: a connection begins over the first relay, {name}, which had left (relays[{index}].leaves)"
+        )
+    })
+}
+
+/// That the source ended a connection in the middle of its stream. What the destination heard of that is a fault as well; where it is not the
+/// source that gave up, it is the only one. Who sends to relays that have left has nobody to send to, and no data are missing after the last
+/// stream.
 fn given_up(scenario: &Scenario, stage: &Stage, at_destination: &ConnectionStats) -> Option<String> {
     let (at, reason) = stage.source_failure()?;
     let delivered = stage.delivered.borrow();
     let is_meant = stage.all_left(&at_destination.subflows, scenario, at);
-    if is_meant || at > stage.ended_at || delivered.finished() || delivered.failure.is_some() {
+    let is_told = delivered.failure.is_some() && reason != CloseReason::TimedOut;
+    if is_meant || at > stage.ended_at || delivered.finished() || is_told {
         return None;
     }
     let at_s = at.as_secs_f64();
@@ -150,7 +168,10 @@ fn faults(
     let broken = stage.simulation.broken_rules().into_iter().chain(damage.clone()).collect();
     all.extend(damage);
     if all.is_empty() {
-        all.extend(totals.fault(scenario.duration).or_else(|| nothing_arrived(scenario, totals)));
+        let never_began = never_began(scenario, totals, &stage.ending.destination);
+        all.extend(
+            never_began.or_else(|| totals.fault(scenario.duration)).or_else(|| nothing_arrived(scenario, totals)),
+        );
     }
     Faults { all, broken }
 }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use simulator::traffic::video::{Screen, Viewer};
 use simulator::traffic::{Latencies, REQUEST_BYTES, Reader};
 use simulator::{App, Report};
+use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Endpoint, Event, Received};
 use units::Instant;
 use wire::{Pattern, Payload};
@@ -260,7 +261,11 @@ impl App for Sink {
                 self.connected[stream] = false;
                 let mut delivered = self.delivered.borrow_mut();
                 if !delivered.streams[stream].finished {
-                    delivered.failure.get_or_insert(format!("the connection ended early: {reason}"));
+                    let why = match reason {
+                        CloseReason::TimedOut => "the destination gave up (user timeout)".into(),
+                        other => other.to_string(),
+                    };
+                    delivered.failure.get_or_insert(format!("the connection ended early: {why}"));
                 }
             }
             _ => {}

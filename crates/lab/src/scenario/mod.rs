@@ -71,7 +71,7 @@ pub use radio::{Cell, Fading, Handover, PathLoss, Walk, Wlan};
 pub use receiver_centric::{Mode as ReceiverCentricMode, ReceiverCentric, Window as ReceiverCentricWindow};
 pub use schema::schema;
 pub use selection_method::SelectionMethod;
-pub use sweep::{Seeds, Sweep, Variant};
+pub use sweep::{SEED_MAX, Seeds, Sweep, Variant};
 pub use vary::{Quantity, Spread, Varied, drawing};
 pub use video::Video;
 
@@ -87,7 +87,7 @@ pub struct Scenario {
     /// What it shows, in a sentence.
     #[serde(default)]
     pub description: String,
-    /// Seed of everything random.
+    /// Seed of everything random, from 0 to 9223372036854775807.
     #[serde(default = "default_seed")]
     pub seed: u64,
     /// Simulated time after which the run ends, complete or not.

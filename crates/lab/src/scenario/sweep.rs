@@ -11,6 +11,8 @@ use units::text::Text;
 
 use super::schema::Written;
 
+/// The last seed: TOML has no larger whole number, and results name the seed in what can be read again.
+pub const SEED_MAX: u64 = i64::MAX as u64;
 /// Seeds of one sweep at most.
 const SEEDS_MAX: u64 = 100_000;
 
@@ -73,6 +75,10 @@ impl FromStr for Seeds {
         let wanted = "write them like \"1..30\", first and last included, or \"7\"";
         let (first, last) = text.split_once("..").unwrap_or((text, text));
         let number = |part: &str| part.trim().trim_start_matches('=').parse::<u64>().ok();
+        let is_too_large = |seed: Option<u64>| seed.is_some_and(|seed| seed > SEED_MAX);
+        if is_too_large(number(first)) || is_too_large(number(last)) {
+            return Err(format!("{text:?} are no seeds: the last one is {SEED_MAX}"));
+        }
         let (Some(first), Some(last)) = (number(first), number(last)) else {
             return Err(format!("{text:?} are no seeds: {wanted}"));
         };
@@ -103,6 +109,8 @@ mod tests {
         assert_eq!("1..3".parse::<Seeds>().unwrap().to_string(), "1..3");
         assert!("30..1".parse::<Seeds>().unwrap_err().contains("begins after its end"));
         assert!("1..1000000000".parse::<Seeds>().unwrap_err().contains("more than"));
+        assert!("1..9223372036854775808".parse::<Seeds>().unwrap_err().contains("the last one is 9223372036854775807"));
+        assert!("9223372036854775807".parse::<Seeds>().is_ok());
         assert!("a..b".parse::<Seeds>().unwrap_err().contains("are no seeds"));
         assert!("".parse::<Seeds>().is_err());
     }

@@ -20,6 +20,8 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
         return Err(Failure::Input("--ids users: what people notice is looked at with --map".into()));
     }
     let chosen = choose(&arguments.ids)?;
+    // Also where nothing is run: the answer says where runs are kept.
+    atomic_file::rehearse(&arguments.out)?;
     let mode = match arguments.mode {
         ClaimMode::Build => Mode::Build,
         ClaimMode::Paper => Mode::Paper,
@@ -65,8 +67,12 @@ fn choose(ids: &[String]) -> Result<Vec<&'static Claim>, Failure> {
     }
     let find = |id: &String| {
         lab::present::claims::claims().find(|claim| claim.id.eq_ignore_ascii_case(id.trim())).ok_or_else(|| {
-            let known: Vec<_> = lab::present::claims::claims().map(|claim| claim.id).collect();
-            Failure::Input(format!("--ids {id}: this version cannot judge that\n  help: known: {}", known.join(", ")))
+            let all: Vec<_> = lab::present::claims::claims().map(|claim| claim.id).collect();
+            let known = match &all[..] {
+                [first, .., last] => format!("{first} to {last}"),
+                _ => all.join(", "),
+            };
+            Failure::Input(format!("--ids {id}: there is no such claim\n  help: write numbers from {known}, like C05"))
         })
     };
     let mut chosen: Vec<&'static Claim> = Vec::new();
