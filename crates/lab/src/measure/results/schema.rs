@@ -202,7 +202,7 @@ pub struct SubflowResults {
     pub queue_drop_packets: u64,
     /// Lost packets over all packets that entered these hops.
     pub loss_ratio: f64,
-    /// Mean of the smoothed round-trip time over all windows.
+    /// Mean of the smoothed round-trip time at the end of each window, over the windows from its first sample on.
     pub mean_rtt_s: Option<f64>,
     /// Smallest round-trip time of all its life.
     pub min_rtt_s: Option<f64>,
