@@ -471,6 +471,7 @@ impl Proxy {
         session.to_server = Bytes::new();
         if let Some(stats) = endpoint.stats(server.connection) {
             self.meters.look(&stats, &mut server.seen);
+            self.note_last_words(server.connection, &stats, endpoint);
             if let Some(ended) = &self.config.ended {
                 ended(&stats);
             }

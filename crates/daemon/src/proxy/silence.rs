@@ -2,19 +2,21 @@
 //!
 //! An uplink may die without a word: its interface is up, its route is there, and the phone drops what comes. What tells is that servers
 //! which were asked there do not answer. Only those count that have answered before, or over another uplink: one that answers nobody says
-//! nothing of the uplink.
+//! nothing of the uplink. And only the time counts in which somebody waits: what a client no longer wants is not answered either.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use transport::error::CloseReason;
-use transport::{ConnectionId, Endpoint, SubflowId};
+use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId};
 use units::{Duration, Instant};
 
 use super::Proxy;
 
 /// Answers take up to this without meaning anything.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Questions that nobody waits for any more tell something together with those that follow within this: clients try again.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 /// How often it is looked, and how much later for each client.
 const PERIOD: Duration = Duration::from_millis(900);
 const PERIOD_OF_CLIENT: Duration = Duration::from_millis(1);
@@ -31,6 +33,11 @@ struct Known {
     heard_at: Option<Instant>,
     /// When the first question was seen that is not answered.
     asked_at: Option<Instant>,
+    /// For how long somebody was seen waiting since then.
+    waited: Duration,
+    /// When somebody was last seen waiting, and whether that was at the latest look.
+    waited_at: Instant,
+    waits: bool,
 }
 
 impl Silences {
@@ -43,9 +50,34 @@ impl Silences {
         }
     }
 
+    /// What was heard on a connection's subflows.
+    fn heard_on(&mut self, connection: ConnectionId, stats: &ConnectionStats, endpoint: &Endpoint) {
+        for subflow in stats.subflows.iter().filter(|subflow| subflow.established_at.is_some()) {
+            if let Some(hearing) = endpoint.hearing(connection, subflow.id) {
+                self.heard(subflow.local.ip(), hearing.heard_at);
+            }
+        }
+    }
+
     /// Something waits for an answer there.
     pub fn asked(&mut self, ip: IpAddr, now: Instant) {
-        self.known.entry(ip).or_default().asked_at.get_or_insert(now);
+        let known = self.known.entry(ip).or_default();
+        match known.asked_at {
+            None => (known.asked_at, known.waited) = (Some(now), Duration::ZERO),
+            Some(_) if known.waits => known.waited += now.saturating_since(known.waited_at),
+            Some(_) => {}
+        }
+        (known.waits, known.waited_at) = (true, now);
+    }
+
+    /// Nothing waits for an answer but there. What nobody has waited for long enough says nothing of the uplink, and is forgotten.
+    fn asked_only(&mut self, asked: &BTreeSet<IpAddr>, now: Instant) {
+        for known in self.known.iter_mut().filter(|(ip, _)| !asked.contains(ip)).map(|(_, known)| known) {
+            known.waits = false;
+            if known.waited < PATIENCE && now.saturating_since(known.waited_at) >= FORGOTTEN_AFTER {
+                known.asked_at = None;
+            }
+        }
     }
 
     /// The uplink of an address is gone.
@@ -58,8 +90,8 @@ impl Silences {
     pub fn of(&self, ips: &[IpAddr], now: Instant) -> Option<Duration> {
         let known = || ips.iter().filter_map(|ip| self.known.get(ip));
         let heard_at = known().filter_map(|known| known.heard_at).max();
-        let unanswered = known().filter_map(|known| known.asked_at).filter(|asked| Some(*asked) > heard_at);
-        unanswered.min().map(|asked| now.saturating_since(asked)).filter(|span| *span >= PATIENCE)
+        let in_vain = known().filter(|known| known.waited >= PATIENCE).filter_map(|known| known.asked_at);
+        in_vain.filter(|asked| Some(*asked) > heard_at).min().map(|asked| now.saturating_since(asked))
     }
 }
 
@@ -76,22 +108,24 @@ impl Proxy {
             return;
         }
         self.silences.look_at = now + PERIOD + PERIOD_OF_CLIENT.saturating_mul(self.sessions.len() as u64);
-        let mut asked = Vec::new();
+        let mut asked = BTreeSet::new();
         for server in self.sessions.iter().filter_map(|(_, session)| session.server.as_ref()) {
             let Some(stats) = endpoint.stats(server.connection) else { continue };
-            for subflow in stats.subflows.iter().filter(|subflow| subflow.closed_at.is_none()) {
-                let (ip, is_there) = (subflow.local.ip(), subflow.established_at.is_some());
-                if let Some(hearing) = endpoint.hearing(server.connection, subflow.id).filter(|_| is_there) {
-                    self.silences.heard(ip, hearing.heard_at);
-                }
-                if !is_there || subflow.in_flight_bytes > 0 {
-                    asked.push(ip);
-                }
-            }
+            self.silences.heard_on(server.connection, &stats, endpoint);
+            let open = stats.subflows.iter().filter(|subflow| subflow.closed_at.is_none());
+            let waiting = open.filter(|subflow| subflow.established_at.is_none() || subflow.in_flight_bytes > 0);
+            asked.extend(waiting.map(|subflow| subflow.local.ip()));
         }
         // Another server there has answered too.
         asked.extend(self.losers.iter().map(|loser| loser.local()));
-        asked.into_iter().filter(|ip| self.choice.has(*ip)).for_each(|ip| self.silences.asked(ip, now));
+        asked.retain(|ip| self.choice.has(*ip));
+        asked.iter().for_each(|ip| self.silences.asked(*ip, now));
+        self.silences.asked_only(&asked, now);
+    }
+
+    /// A connection is about to be forgotten: what was heard on it is not, since nobody looks at it any more.
+    pub(super) fn note_last_words(&mut self, connection: ConnectionId, stats: &ConnectionStats, endpoint: &Endpoint) {
+        self.silences.heard_on(connection, stats, endpoint);
     }
 
     /// A subflow is gone: who refuses it was heard.
@@ -129,7 +163,10 @@ mod tests {
         assert_eq!(of(&silences, 100), None, "nobody has asked");
         silences.heard(v4, at(10));
         silences.asked(v4, at(40));
-        assert_eq!((of(&silences, 44), of(&silences, 45)), (None, Some(5)), "it was quiet before, and not asked");
+        silences.asked(v4, at(44));
+        assert_eq!(of(&silences, 44), None, "it was quiet before, and not asked");
+        silences.asked(v4, at(45));
+        assert_eq!(of(&silences, 45), Some(5));
         silences.asked(v4, at(50));
         assert_eq!(of(&silences, 74), Some(34));
         // What is heard of one subflow answers for all, but not what was heard before the question.
@@ -138,6 +175,7 @@ mod tests {
         silences.heard(v6, at(60));
         assert_eq!(of(&silences, 74), None, "the same uplink");
         silences.asked(v6, at(70));
+        silences.asked(v6, at(80));
         assert_eq!(of(&silences, 80), Some(10));
         silences.heard(v4, at(80));
         assert_eq!(of(&silences, 90), None);
@@ -146,5 +184,38 @@ mod tests {
         silences.forget(v4);
         silences.forget(v6);
         assert_eq!(of(&silences, 200), None);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_any_more_says_nothing() {
+        let ip = IpAddr::from([10, 99, 0, 2]);
+        let mut silences = Silences::default();
+        let mut look = |is_asked: bool, secs: u64| {
+            let asked: BTreeSet<IpAddr> = is_asked.then_some(ip).into_iter().collect();
+            asked.iter().for_each(|ip| silences.asked(*ip, at(secs)));
+            silences.asked_only(&asked, at(secs));
+            silences.of(&[ip], at(secs)).map(|span| span.as_millis() / 1000)
+        };
+        // Somebody has left after two seconds, and long after that somebody comes.
+        for (is_asked, secs) in
+            [(true, 10), (true, 12), (false, 13), (false, 19), (false, 22), (true, 100), (true, 104)]
+        {
+            assert_eq!(look(is_asked, secs), None, "{secs}");
+        }
+        assert_eq!(look(true, 105), Some(5));
+        assert_eq!(look(false, 200), Some(100), "it was silent, and nothing has shown that it is not any more");
+    }
+
+    #[test]
+    fn whoever_tries_again_waits_on() {
+        let ip = IpAddr::from([10, 99, 0, 2]);
+        let mut silences = Silences::default();
+        for (from, to) in [(10, 12), (15, 17), (19, 20)] {
+            assert_eq!(silences.of(&[ip], at(from)), None);
+            silences.asked(ip, at(from));
+            silences.asked(ip, at(to));
+            silences.asked_only(&BTreeSet::new(), at(to + 1));
+        }
+        assert_eq!(silences.of(&[ip], at(21)), Some(Duration::from_secs(11)));
     }
 }

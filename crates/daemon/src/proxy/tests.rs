@@ -19,6 +19,7 @@ mod old;
 mod parting;
 mod portal;
 mod served;
+mod silence;
 
 struct World {
     proxy: Proxy,

@@ -1,0 +1,87 @@
+//! Uplinks that are believed to be silent, or not, by what becomes of the connections that asked there.
+
+use wire::Segment;
+
+use super::served::{Server, connected_in, heard};
+use super::*;
+
+const UPLOAD: &[u8] = b"POST http://192.0.2.1/ HTTP/1.1\r\nContent-Length: 100000\r\n\r\n";
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// A client whose upload to a server without MPTCP is under way: the server has not got what the segments hold.
+fn upload(world: World) -> (World, Server, TcpStream, Vec<Segment>) {
+    let config = ConnectionConfig { mptcp: false, ..ConnectionConfig::default() };
+    let (mut world, server, mut client) = connected_in(world, UPLOAD, config);
+    client.write_all(&[7; 100_000]).unwrap();
+    let sent = world.until(|world| {
+        let now = world.now();
+        let sent: Vec<Segment> = core::iter::from_fn(|| world.endpoint.poll_transmit(now)).collect();
+        (!sent.is_empty()).then_some(sent)
+    });
+    (world, server, client, sent)
+}
+
+impl World {
+    fn silence(&mut self) -> Option<Duration> {
+        let now = self.now();
+        self.proxy.silences(&[vec![UPLINK]], &self.endpoint, now)[0]
+    }
+
+    /// Seconds pass, and each time it is looked whether anybody is heard: the last answer.
+    fn listen(&mut self, seconds: u64) -> Option<Duration> {
+        let mut silence = None;
+        for _ in 0..seconds {
+            self.ahead += Duration::from_secs(1);
+            silence = self.silence();
+        }
+        silence
+    }
+}
+
+#[test]
+fn what_was_heard_last_on_a_connection_is_not_forgotten_with_it() {
+    let mut world = World::with_uplink();
+    for _ in 0..8 {
+        let (uploading, mut server, mut client, sent) = upload(world);
+        world = uploading;
+        let now = world.now();
+        sent.into_iter().for_each(|segment| server.endpoint.handle_segment(segment, now));
+        world.carry(&mut server);
+        while server.read(1 << 16, world.now()) > 0 {
+            world.carry(&mut server);
+        }
+        server.say(OK, world.now());
+        world.carry(&mut server);
+        assert!(heard(&mut client).ends_with(b"ok"));
+        drop(client);
+        world.carry(&mut server);
+        assert_eq!(world.clients(), 0);
+        // Another connection waits there all the time, for whatever reason.
+        world.ahead += Duration::from_secs(1);
+        let now = world.now();
+        world.proxy.silences.asked(UPLINK, now);
+        assert_eq!(world.proxy.silences.of(&[UPLINK], now), None, "others were answered");
+    }
+}
+
+#[test]
+fn a_client_that_leaves_before_the_answer_makes_no_uplink_silent() {
+    let (mut world, _server, client, _) = upload(World::with_uplink());
+    assert_eq!(world.silence(), None);
+    drop(client);
+    let now = world.now();
+    world.proxy.finish(0, session::End::ClientGone, &mut world.endpoint, now);
+    assert_eq!(world.clients(), 0);
+    assert_eq!(world.listen(20), None, "nobody waits");
+}
+
+#[test]
+fn an_uplink_that_is_silent_is_told_of_also_when_the_client_has_left() {
+    let (mut world, _server, _client, _) = upload(World::with_uplink());
+    assert_eq!(world.silence(), None);
+    assert_eq!(world.listen(4), None);
+    assert!(world.listen(3).is_some_and(|span| span >= Duration::from_secs(6)));
+    let now = world.now();
+    world.proxy.finish(0, session::End::ClientGone, &mut world.endpoint, now);
+    assert!(world.listen(20).is_some_and(|span| span >= Duration::from_secs(26)));
+}
