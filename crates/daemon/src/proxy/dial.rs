@@ -18,6 +18,11 @@ use super::target::Target;
 const NEXT_ADDRESS: Duration = Duration::from_millis(250);
 /// How long all attempts together may take.
 pub const DIAL_MAX: Duration = Duration::from_secs(30);
+/// The server has refused over one uplink: over the others its answer to the same address is waited for so many round trips, within this. One who
+/// refuses in the server's place may be near, and the server far.
+const REFUSED_ROUNDS: u64 = 3;
+const REFUSED_MIN: Duration = Duration::from_secs(1);
+const REFUSED_MAX: Duration = Duration::from_secs(3);
 /// Attempts at most.
 const STEPS_MAX: usize = 16;
 
@@ -42,6 +47,10 @@ pub struct Dial {
     waiting: Vec<(Instant, IpAddr, SocketAddr)>,
     open: SmallVec<[Attempt; 2]>,
     failures: Vec<(IpAddr, SocketAddr, CloseReason)>,
+    /// Addresses at which the server has refused, and when it first did.
+    refused: SmallVec<[(SocketAddr, Instant); 1]>,
+    /// How long an answer is waited for over each uplink then.
+    patience: SmallVec<[(IpAddr, Duration); 2]>,
     first: (IpAddr, SocketAddr),
     give_up_at: Instant,
 }
@@ -71,8 +80,14 @@ impl Dial {
         };
         waiting.truncate(STEPS_MAX);
         waiting.reverse();
-        let (open, failures, first) = (SmallVec::new(), Vec::new(), (local, remote));
-        Ok(Self { target, waiting, open, failures, first, give_up_at: now + DIAL_MAX })
+        let mut patience: SmallVec<[(IpAddr, Duration); 2]> = SmallVec::new();
+        for (_, ip, _) in &waiting {
+            if patience.iter().all(|(known, _)| known != ip) {
+                patience.push((*ip, patience_after_refusal(choice.round_trip(*ip, now))));
+            }
+        }
+        let (open, failures, refused, first) = (SmallVec::new(), Vec::new(), SmallVec::new(), (local, remote));
+        Ok(Self { target, waiting, open, failures, refused, patience, first, give_up_at: now + DIAL_MAX })
     }
 
     /// From where to whom the first attempt was, or is.
@@ -108,9 +123,28 @@ impl Dial {
         begun
     }
 
-    /// When [`Self::go_on`] is to be called next, or all are to be given up.
+    /// When [`Self::go_on`] is to be called next, or [`Self::take_late`], or all are to be given up.
     pub fn next_at(&self) -> Instant {
-        self.waiting.last().map_or(self.give_up_at, |(at, ..)| (*at).min(self.give_up_at))
+        let late = self.open.iter().filter_map(|attempt| self.until(attempt)).min();
+        let next = self.waiting.last().map(|(at, ..)| *at);
+        [late, next].into_iter().flatten().fold(self.give_up_at, Instant::min)
+    }
+
+    /// Until when an attempt is waited for whose server has refused over another uplink.
+    fn until(&self, attempt: &Attempt) -> Option<Instant> {
+        let (_, refused_at) = self.refused.iter().find(|(remote, _)| *remote == attempt.remote)?;
+        let patience = self.patience.iter().find(|(ip, _)| *ip == attempt.local);
+        Some(attempt.since.max(*refused_at) + patience.map_or(REFUSED_MAX, |(_, span)| *span))
+    }
+
+    /// Takes the attempts that nobody waits for any more, since the server has refused over another uplink.
+    pub fn take_late(&mut self, now: Instant) -> SmallVec<[Attempt; 2]> {
+        let (late, open): (SmallVec<_>, SmallVec<_>) =
+            core::mem::take(&mut self.open).into_iter().partition(|it| self.until(it).is_some_and(|at| at <= now));
+        self.open = open;
+        self.failures
+            .extend(late.iter().map(|attempt: &Attempt| (attempt.local, attempt.remote, CloseReason::TimedOut)));
+        late
     }
 
     /// One of the attempts failed; which.
@@ -118,6 +152,9 @@ impl Dial {
         let position = self.open.iter().position(|attempt| attempt.connection == connection)?;
         let attempt = self.open.swap_remove(position);
         self.failures.push((attempt.local, attempt.remote, reason));
+        if reason == CloseReason::Refused && self.refused.iter().all(|(remote, _)| *remote != attempt.remote) {
+            self.refused.push((attempt.remote, now));
+        }
         // Nobody waits for a head start that is lost.
         if let Some((at, ..)) = self.waiting.last_mut() {
             *at = now;
@@ -157,6 +194,11 @@ impl Dial {
         });
         Failure::Unreachable { target: self.target.clone(), reason, attempts: texts.collect::<Vec<_>>().join("; ") }
     }
+}
+
+/// For how long an answer is waited for after a refusal over another uplink.
+fn patience_after_refusal(round_trip: Option<Duration>) -> Duration {
+    round_trip.map_or(REFUSED_MAX, |rtt| rtt.saturating_mul(REFUSED_ROUNDS).clamp(REFUSED_MIN, REFUSED_MAX))
 }
 
 /// The addresses that an uplink has the family of, the families taking turns, that of the first one first.
@@ -235,5 +277,53 @@ mod tests {
         assert_eq!((failure.socks_reply(), failure.http_status().0), (5, 502));
         let (winner, losers) = dial.succeeded(second[0]).unwrap();
         assert_eq!((winner.remote.ip(), losers.len()), (ips(&["192.0.2.2"])[0], 1));
+    }
+
+    /// Attempts that have all begun by now.
+    fn begun(addresses: &[&str], choice: &Choice) -> (Dial, Endpoint) {
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+        let target = Target::parse("server.example:80", None).unwrap();
+        let mut dial = Dial::new(target, &ips(addresses), choice, Instant::ZERO).unwrap();
+        dial.go_on(&mut endpoint, &ConnectionConfig::default(), Instant::from_secs(3));
+        (dial, endpoint)
+    }
+
+    fn attempt(dial: &Dial, local: &str, remote: &str) -> ConnectionId {
+        let is = |attempt: &&Attempt| attempt.local == ips(&[local])[0] && attempt.remote.ip() == ips(&[remote])[0];
+        dial.open().iter().find(is).unwrap().connection
+    }
+
+    #[test]
+    fn a_refusal_over_one_uplink_leaves_the_others_little_time() {
+        let (near, far) = ("10.0.0.1", "10.0.0.2");
+        // Nothing is known of the other uplink; it is near; it is far.
+        for (rtt_ms, patience_ms) in [(None, 3_000), (Some(40), 1_000), (Some(600), 1_800), (Some(1_500), 3_000)] {
+            let mut choice = choice(&[near, far]);
+            rtt_ms.into_iter().for_each(|ms| choice.measured(ips(&[far])[0], Duration::from_millis(ms), Instant::ZERO));
+            let (mut dial, _endpoint) = begun(&["192.0.2.1"], &choice);
+            let at = |ms: u64| Instant::from_millis(3_020 + ms);
+            assert!(dial.take_late(at(0)).is_empty() && dial.next_at() == Instant::from_secs(30));
+            dial.failed(attempt(&dial, near, "192.0.2.1"), CloseReason::Refused, at(0));
+            assert_eq!(dial.next_at(), at(patience_ms), "{rtt_ms:?}");
+            assert!(dial.take_late(at(patience_ms - 1)).is_empty() && !dial.is_over(at(patience_ms - 1)));
+            let late = dial.take_late(at(patience_ms));
+            assert_eq!((late.len(), dial.is_over(at(patience_ms))), (1, true), "{rtt_ms:?}");
+            let failure = dial.verdict(&BTreeMap::new());
+            assert_eq!(failure.socks_reply(), 5, "refused");
+            assert!(failure.to_string().contains("no answer from 192.0.2.1:80 over 10.0.0.2"), "{failure}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_have_not_refused_keep_their_time() {
+        let (mut dial, _endpoint) = begun(&["192.0.2.1", "192.0.2.2"], &choice(&["10.0.0.1", "10.0.0.2"]));
+        let refused_at = Instant::from_millis(3_020);
+        dial.failed(attempt(&dial, "10.0.0.1", "192.0.2.1"), CloseReason::Refused, refused_at);
+        dial.failed(attempt(&dial, "10.0.0.1", "192.0.2.2"), CloseReason::TimedOut, refused_at);
+        let late = dial.take_late(Instant::from_secs(10));
+        assert_eq!((late.len(), late[0].remote.ip()), (1, ips(&["192.0.2.1"])[0]));
+        assert_eq!((dial.open().len(), dial.next_at()), (1, Instant::from_secs(30)));
+        assert!(!dial.is_over(Instant::from_secs(29)) && dial.is_over(Instant::from_secs(30)));
+        assert_eq!(dial.verdict(&BTreeMap::new()).socks_reply(), 5);
     }
 }

@@ -323,6 +323,11 @@ impl Proxy {
     /// Begins the attempts that are due.
     pub(super) fn dial(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
         let Stage::Dialing(dial, ..) = &mut self.sessions[key].stage else { return };
+        for attempt in dial.take_late(now) {
+            self.choice.outpaced(attempt.local, now.saturating_since(attempt.since), now);
+            self.give_up(attempt.connection, endpoint, now);
+        }
+        let Stage::Dialing(dial, ..) = &mut self.sessions[key].stage else { return };
         if !dial.is_over(now) {
             let begun = dial.go_on(endpoint, &self.config.connection, now);
             self.by_connection.extend(begun.into_iter().map(|connection| (connection, key)));

@@ -18,6 +18,7 @@ mod keeping;
 mod old;
 mod parting;
 mod portal;
+mod refused;
 mod served;
 mod silence;
 
