@@ -7,8 +7,8 @@ use super::target::Target;
 
 /// Octets of a head at most: cookies may be long.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Fields at most.
-const FIELDS_MAX: usize = 128;
+/// Fields at most. They lie on the stack, 32 octets each, until a head is read.
+const FIELDS_MAX: usize = 256;
 /// Fields that concern one connection only, whether or not Connection names them (RFC 9110 section 7.6.1). Transfer-Encoding stays:
 /// bodies are passed on in the chunks they came in, except for clients that understand none.
 const HOP_BY_HOP: [&str; 7] =
@@ -81,6 +81,10 @@ fn refuse(code: u16, phrase: &'static str, why: impl Into<String>) -> Refusal {
     Refusal { status: (code, phrase), why: why.into() }
 }
 
+fn too_large(why: impl Into<String>) -> Refusal {
+    refuse(431, "Request Header Fields Too Large", why)
+}
+
 fn bad(why: impl Into<String>) -> Refusal {
     refuse(400, "Bad Request", why)
 }
@@ -95,8 +99,9 @@ pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal>
     let len = match parsed.parse(octets) {
         Ok(httparse::Status::Complete(len)) => len,
         Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => return Ok(None),
-        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
-            return Err(refuse(431, "Request Header Fields Too Large", "the request's head is too long"));
+        Ok(httparse::Status::Partial) => return Err(too_large("the request's head is too long")),
+        Err(httparse::Error::TooManyHeaders) => {
+            return Err(too_large(format!("the request's head has more than {FIELDS_MAX} fields")));
         }
         Err(httparse::Error::Version) => {
             return Err(refuse(505, "HTTP Version Not Supported", "only HTTP/1.1 and HTTP/1.0 are spoken here"));
@@ -180,7 +185,8 @@ pub fn parse_answer(octets: &[u8], asked: Asked) -> Result<Option<(Answer, usize
     let len = match parsed.parse(octets) {
         Ok(httparse::Status::Complete(len)) => len,
         Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => return Ok(None),
-        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => return Err("its head is too long"),
+        Ok(httparse::Status::Partial) => return Err("its head is too long"),
+        Err(httparse::Error::TooManyHeaders) => return Err("its head has more than 256 fields"),
         Err(_) => return Err("it is not HTTP"),
     };
     let (code, version) = (parsed.code.unwrap_or(0), parsed.version.unwrap_or(0));

@@ -78,6 +78,18 @@ fn what_is_ambiguous_or_no_proxy_request_is_refused() {
 }
 
 #[test]
+fn as_many_fields_are_taken_as_servers_take() {
+    let with_fields = |line: &str, count: usize| format!("{line}\r\n{}\r\n", "X: 1\r\n".repeat(count));
+    let to_server = |count| request(&with_fields("GET http://h/ HTTP/1.1", count));
+    assert!(to_server(FIELDS_MAX).is_ok());
+    let refusal = to_server(FIELDS_MAX + 1).unwrap_err();
+    assert_eq!((refusal.status.0, refusal.why.as_str()), (431, "the request's head has more than 256 fields"));
+    let to_client = |count| answer(&with_fields("HTTP/1.1 200 OK", count));
+    assert!(to_client(FIELDS_MAX).is_ok());
+    assert_eq!(to_client(FIELDS_MAX + 1).unwrap_err(), format!("its head has more than {FIELDS_MAX} fields"));
+}
+
+#[test]
 fn requests_arrive_in_pieces() {
     let text = b"CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n";
     for cut in 0..text.len() {
