@@ -685,7 +685,21 @@ fn change(text: &str) -> Result<Change, String> {
         None if text.starts_with("price.") => {
             priced(text.trim_start_matches("price.")).map(|(name, price)| Change::Price(name, price))
         }
-        None => with_tier(text).map(|(name, tier)| Change::Tier(name, tier)),
+        None => match with_tier(text) {
+            Ok((name, tier)) => Ok(Change::Tier(name, tier)),
+            Err(why) => Err(in_lower_case(text).map_or(why, |meant| format!("write it in lower case: {meant}"))),
+        },
+    }
+}
+
+/// What is no uplink's tier, as it is written if a setting is meant by it.
+fn in_lower_case(text: &str) -> Option<String> {
+    let (name, value) = text.split_once('=')?;
+    let lower = name.to_ascii_lowercase();
+    match lower.strip_prefix("price.") {
+        Some(_) => Some(format!("price.{}={value}", &name["price.".len()..])),
+        None if lower == "target" => Some(format!("target={value}")),
+        None => None,
     }
 }
 

@@ -284,6 +284,17 @@ fn names_of_uplinks_that_are_empty_are_said_to_be() {
 }
 
 #[test]
+fn settings_in_upper_case_are_told_from_uplinks() {
+    for (text, said) in [
+        ("TARGET=4M", "write it in lower case: target=4M"),
+        ("Price.USB1=3", "price.USB1=3"),
+        ("USB1=4M", "is no tier"),
+    ] {
+        anabranch(&["join", "set", text]).code(2).stderr(contains(said));
+    }
+}
+
+#[test]
 fn a_variant_that_is_not_there_is_bad_input() {
     anabranch(&["run", "demo", "--variant", "x"]).code(2).stderr(contains("no variants: leave --variant out"));
     anabranch(&["run", "video", "--variant", "x"]).code(2).stderr(contains("known: three relays, one relay"));

@@ -33,7 +33,7 @@ use host::{Alone, EndpointHost};
 use linux::attachment::{Attachment, MTU};
 use linux::driver::{Driver, Remote};
 use linux::stop::Stop;
-use linux::uplink::{self, Families, LENDER, Plan, Plumbing, Surroundings, Uplink};
+use linux::uplink::{self, Families, LENDER, Network, Plan, Plumbing, Surroundings, Uplink};
 use linux::{EngineOptions, Error, Result};
 use serde_json::Value;
 use tracing::{debug, error, info, trace, warn};
@@ -117,7 +117,9 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     driver.set_tap(options.engine.tap.clone());
     let waker = driver.waker()?;
     let used = roster.used();
-    proxy_config.forbidden.extend(uplink::own_addresses()?);
+    let own = uplink::own_networks()?;
+    proxy_config.forbidden.extend(own.iter().map(|network| network.address));
+    proxy_config.broadcasts.extend(own.iter().filter_map(Network::broadcast));
     let shared: Shared = Arc::new(Mutex::new(roster));
     if options.names_over_uplinks {
         look_up_over_uplinks(&mut proxy_config, &shared);

@@ -101,6 +101,8 @@ pub struct ProxyConfig {
     pub open: bool,
     /// Addresses where nobody is taken, besides those of [`target::why_not`] and the uplinks: this device's own.
     pub forbidden: Vec<IpAddr>,
+    /// Addresses of all hosts of a network that this device is in: nobody is taken there either.
+    pub broadcasts: Vec<IpAddr>,
     /// How connections to servers are opened.
     pub connection: ConnectionConfig,
     /// How names are resolved.
@@ -126,7 +128,8 @@ impl ProxyConfig {
             ..ConnectionConfig::default()
         };
         let (lookup, clients_max) = (system_lookup(), CLIENTS_MAX);
-        Self { listen, open: false, forbidden: Vec::new(), connection, lookup, clients_max, ended: None }
+        let (forbidden, broadcasts) = (Vec::new(), Vec::new());
+        Self { listen, open: false, forbidden, broadcasts, connection, lookup, clients_max, ended: None }
     }
 }
 

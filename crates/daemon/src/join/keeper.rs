@@ -17,6 +17,7 @@ use units::{Duration, Instant, Rate};
 
 use super::selection::Measured;
 use super::{ProxyHost, Shared};
+use crate::doctor::POINTER;
 use crate::lock;
 use crate::proxy::choice;
 
@@ -260,6 +261,10 @@ impl Keeper {
             .remote
             .call(move |host, now| host.with_app_mut(|proxy, endpoint| proxy.silences(&addresses, endpoint, now)))?;
         let now = self.clock.now();
+        let elsewhere = match names.len() {
+            1 => "",
+            _ => ": new connections, and those with MPTCP, go on over the others",
+        };
         // Of one that is lost something else was told.
         self.silent.retain(|name, _| names.contains(name));
         for (name, silence) in names.into_iter().zip(silences) {
@@ -268,7 +273,7 @@ impl Keeper {
                     let seconds = span.as_secs_f64();
                     warn!(
                         uplink = name,
-                        "nothing is heard over {name} for {seconds:.0} s, although something was asked there"
+                        "nothing is heard over {name} for {seconds:.0} s, although something was asked there{elsewhere}{POINTER}"
                     );
                     self.silent.insert(name, now.saturating_sub(span));
                 }

@@ -18,6 +18,8 @@ const NEVER_NOMINATED: [&str; 3] = ["host", "content-length", "transfer-encoding
 /// What speaks of chunks, and is no more where they are taken off.
 const OF_CHUNKS: [&str; 2] = ["transfer-encoding", "trailer"];
 const PORT: u16 = 80;
+const NO_WEBSOCKET: &str =
+    "a WebSocket goes through CONNECT: have the program use this proxy for ws:// as for wss://, or as a SOCKS5 proxy";
 
 /// A request that is not carried out, with the reason for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +123,10 @@ fn forward(method: &str, path: &str, version: u8, fields: &[httparse::Header<'_>
     let (authority, origin_form) = split_url(method, path)?;
     let target = Target::parse(authority, Some(PORT)).map_err(|why| bad(format!("{path}: {why}")))?;
     let body = request_body(version, fields)?;
+    if asks_for_websocket(fields) {
+        // Without the field, which is of one connection only, the server would answer something else than was asked for.
+        return Err(refuse(501, "Not Implemented", NO_WEBSOCKET));
+    }
     let options = Options::of(fields);
     // A client that speaks HTTP/1.0 understands no chunks, so its server must not use them. Some do all the same.
     let asked = Asked { for_head: method == "HEAD", by_old: version == 0 };
@@ -136,6 +142,13 @@ fn forward(method: &str, path: &str, version: u8, fields: &[httparse::Header<'_>
     let idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
     let repeatable = idempotent && body.is_done();
     Ok(Forward { target, head, body, asked, keep_alive, repeatable })
+}
+
+/// Whether the connection is to become one of WebSocket (RFC 6455 section 4.1).
+fn asks_for_websocket(fields: &[httparse::Header<'_>]) -> bool {
+    let lines = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("upgrade"));
+    let mut protocols = lines.flat_map(|field| field.value.split(|octet| *octet == b','));
+    protocols.any(|protocol| protocol.trim_ascii().eq_ignore_ascii_case(b"websocket"))
 }
 
 /// Authority and the target in origin-form (RFC 9112 sections 3.2.1 and 3.2.2).

@@ -316,6 +316,7 @@ impl Proxy {
             ip if self.config.forbidden.contains(&ip) => {
                 Some("is an address of this device: have the program leave it out of the proxy")
             }
+            ip if self.config.broadcasts.contains(&ip) => Some("is the broadcast address of a network of this device"),
             ip => why_not(ip),
         }
     }

@@ -170,6 +170,15 @@ fn name_servers_that_are_silent_are_told_of_once() {
 }
 
 #[test]
+fn nobody_is_taken_to_all_hosts_of_a_network() {
+    let mut world = World::new(|config| config.broadcasts = vec!["192.168.41.255".parse().unwrap()]).and_uplink();
+    let mut client = world.client();
+    client.write_all(b"CONNECT 192.168.41.255:80 HTTP/1.1\r\n\r\n").unwrap();
+    let answer = String::from_utf8_lossy(&world.answer(&mut client)).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("broadcast address of a network"), "{answer}");
+}
+
+#[test]
 fn whoever_connects_when_the_last_uplink_goes_does_not_wait() {
     let mut world = World::with_uplink();
     let mut client = world.client();

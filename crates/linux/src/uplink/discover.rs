@@ -63,6 +63,16 @@ impl Network {
         if self.prefix_len <= other.prefix_len { self.contains(other.address) } else { other.contains(self.address) }
     }
 
+    /// The address of all hosts in it (RFC 919), of an IPv4 network that has one (RFC 3021).
+    pub fn broadcast(&self) -> Option<IpAddr> {
+        match self.address {
+            IpAddr::V4(ip) if self.prefix_len <= 30 => {
+                Some(IpAddr::V4((u32::from(ip) | u32::MAX >> self.prefix_len).into()))
+            }
+            _ => None,
+        }
+    }
+
     /// Its first address.
     pub fn first(&self) -> IpAddr {
         match self.address {
@@ -159,14 +169,19 @@ pub fn discover_some(names: &[String]) -> Result<(Vec<Uplink>, Vec<String>)> {
     Ok((uplinks, wrong))
 }
 
-/// The addresses that interfaces of this host have now.
+/// The addresses that interfaces of this host have now, with their networks.
 ///
 /// # Errors
 /// If `ip` is missing or fails.
-pub fn own_addresses() -> Result<Vec<IpAddr>> {
+pub fn own_networks() -> Result<Vec<Network>> {
     let interfaces = ip_json(&["address", "show"])?;
     let entries = interfaces.iter().filter_map(|interface| interface.get("addr_info")?.as_array()).flatten();
-    Ok(entries.filter_map(|entry| text(entry, "local")?.parse().ok()).collect())
+    let network = |entry: &Value| {
+        let address = text(entry, "local")?.parse().ok()?;
+        let prefix_len = entry.get("prefixlen").and_then(Value::as_u64).and_then(|len| u8::try_from(len).ok());
+        Some(Network { address, prefix_len: prefix_len.unwrap_or(u8::MAX) })
+    };
+    Ok(entries.filter_map(network).collect())
 }
 
 /// The addresses by which devices on the networks around reach this one: of all interfaces but `except` and our own, IPv4 first.

@@ -204,6 +204,14 @@ fn networks_overlap_where_one_holds_the_other() {
     assert!(wide.overlaps(&network("10.99.0.2", 24)) && network("10.99.0.2", 24).overlaps(&wide));
     assert!(!network("192.168.42.10", 24).overlaps(&network("192.168.43.10", 24)));
     assert!(!wide.overlaps(&network("fd99::1", 0)) && network("fd99::1", 0).contains("::".parse().unwrap()));
+    let broadcast = |address: &str, prefix_len| network(address, prefix_len).broadcast().map(|ip| ip.to_string());
+    assert_eq!(broadcast("192.168.42.10", 24).as_deref(), Some("192.168.42.255"));
+    assert_eq!(broadcast("10.1.2.3", 30).as_deref(), Some("10.1.2.3"));
+    assert_eq!(broadcast("10.1.2.3", 0).as_deref(), Some("255.255.255.255"));
+    assert_eq!(
+        [broadcast("10.1.2.3", 31), broadcast("10.1.2.3", 32), broadcast("2001:db8::1", 24)],
+        [None, None, None]
+    );
     assert_eq!(network("192.168.42.10", 24).first(), "192.168.42.0".parse::<IpAddr>().unwrap());
     assert_eq!(network("192.168.42.10", 32).first(), "192.168.42.10".parse::<IpAddr>().unwrap());
     assert_eq!(network("2001:db8::ff", 64).first(), "2001:db8::".parse::<IpAddr>().unwrap());

@@ -58,7 +58,7 @@ mod surroundings;
 mod watch;
 
 pub use discover::{
-    Network, Uplink, Way, discover, discover_all, discover_some, header_bytes, is_running, own_addresses,
+    Network, Uplink, Way, discover, discover_all, discover_some, header_bytes, is_running, own_networks,
     reachable_addresses,
 };
 pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};

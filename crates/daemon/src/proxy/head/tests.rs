@@ -90,6 +90,14 @@ fn as_many_fields_are_taken_as_servers_take() {
 }
 
 #[test]
+fn a_websocket_is_told_how_it_gets_through() {
+    let refusal =
+        request("GET http://h/chat HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c, WebSocket\r\n\r\n")
+            .unwrap_err();
+    assert!(refusal.status.0 == 501 && refusal.why.contains("CONNECT"), "{refusal:?}");
+}
+
+#[test]
 fn requests_arrive_in_pieces() {
     let text = b"CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n";
     for cut in 0..text.len() {
