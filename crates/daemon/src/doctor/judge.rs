@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! machine  rights, programs, firewalls, tunnels, the clock
+//! near     names that lead into an uplink's own network
 //! uplinks  what is wrong with each, and how they get along
 //! paths    servers over uplinks: reached or not, path MTU
 //! mptcp    whether MPTCP gets through, and who removes it
@@ -11,6 +12,7 @@
 mod joins;
 mod machine;
 mod mptcp;
+mod near;
 mod paths;
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,9 @@ pub struct Finding {
     pub text: String,
     /// What to do about it.
     pub remedy: Option<String>,
+    /// Others may follow from it: of its level it comes first.
+    #[serde(skip)]
+    pub is_likely_cause: bool,
 }
 
 /// How much a finding matters, what matters most first.
@@ -52,7 +57,7 @@ pub const MACHINE: &str = "machine";
 
 impl Finding {
     fn new(level: Level, code: &'static str, place: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { level, code, place: place.into(), text: text.into(), remedy: None }
+        Self { level, code, place: place.into(), text: text.into(), remedy: None, is_likely_cause: false }
     }
 
     fn problem(code: &'static str, place: impl Into<String>, text: impl Into<String>) -> Self {
@@ -72,20 +77,28 @@ impl Finding {
         self
     }
 
+    fn likely_cause(mut self) -> Self {
+        self.is_likely_cause = true;
+        self
+    }
+
     /// Whether something is to be changed.
     pub fn asks_for_change(&self) -> bool {
         self.level < Level::Note
     }
 }
 
-/// All findings, what matters most first.
+/// All findings, what matters most first, and of that what others may follow from.
 pub fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = machine::judge(facts);
+    findings.extend(near::judge(facts));
     findings.extend(uplinks::judge(facts));
-    findings.extend(paths::judge(facts));
+    let blocked = machine::firewall_blocks(facts);
+    let facts = &near::without(facts);
+    findings.extend(paths::judge(facts, blocked));
     findings.extend(mptcp::judge(facts));
     findings.extend(joins::judge(facts));
-    findings.sort_by_key(|finding| finding.level);
+    findings.sort_by_key(|finding| (finding.level, !finding.is_likely_cause));
     findings
 }
 

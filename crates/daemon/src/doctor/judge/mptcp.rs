@@ -89,13 +89,13 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
         let text = format!("{} ({})", symptom.deed(), proof.join("; "));
         let too_soon =
             by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink).find_map(|it| too_soon(inquiries, it));
-        let (text, remedy) = match too_soon.filter(|_| symptom == Symptom::Plain) {
-            Some(proof) => {
-                (format!("{text}; {proof}"), format!("{PORTAL_REMEDY}; else: {}", without_uplink(facts, uplink)))
-            }
-            None => (text, without_uplink(facts, uplink)),
-        };
-        findings.push(Finding::warning(symptom.code(), *uplink, text).remedy(remedy));
+        let remedy = without_uplink(facts, uplink);
+        findings.push(match too_soon.filter(|_| symptom == Symptom::Plain) {
+            Some(proof) => Finding::warning(symptom.code(), *uplink, format!("{text}; {proof}"))
+                .remedy(format!("{PORTAL_REMEDY}; else: {remedy}"))
+                .likely_cause(),
+            None => Finding::warning(symptom.code(), *uplink, text).remedy(remedy),
+        });
     }
     for server in &servers {
         let via =

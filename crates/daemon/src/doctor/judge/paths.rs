@@ -3,17 +3,17 @@
 use std::net::IpAddr;
 
 use super::super::facts::{Facts, GatewayState, Inquiry, Reached, ServerFacts, WayFacts};
-use super::{Finding, MACHINE, answered, has_reached, list, machine, unique};
+use super::{Finding, MACHINE, answered, has_reached, list, unique};
 
 /// Octets that every link of IPv6 carries (RFC 8200 section 5).
 const IPV6_MTU_MIN: u16 = 1280;
 /// Part of unanswered packets above which a path is called lossy, as 1 in so many; one may be chance.
 const LOSSY_ONE_IN: usize = 5;
 
-pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+pub(super) fn judge(facts: &Facts, blocked: bool) -> Vec<Finding> {
     let mut findings = names(facts);
     findings.extend(facts.servers.iter().filter_map(|server| without_family(server, facts)));
-    findings.extend(reached(facts));
+    findings.extend(reached(facts, blocked));
     findings.extend(black_holes(facts));
     findings.extend(facts.inquiries.iter().filter_map(lossy));
     findings.extend(facts.rates.iter().filter_map(|rate| {
@@ -58,11 +58,11 @@ fn without_family(server: &ServerFacts, facts: &Facts) -> Option<Finding> {
 }
 
 /// Servers that nobody reaches, uplinks that reach nobody, and pairs of them.
-fn reached(facts: &Facts) -> Vec<Finding> {
+fn reached(facts: &Facts, blocked: bool) -> Vec<Finding> {
     let inquiries = &facts.inquiries;
     let mut findings = refused(facts);
     // Then the firewall is what is wrong, and said to be.
-    if machine::firewall_blocks(facts) {
+    if blocked {
         return findings;
     }
     let servers = unique(inquiries.iter().map(|inquiry| inquiry.server.as_str()));

@@ -474,3 +474,52 @@ fn who_answers_too_soon_is_likely_a_captive_portal() {
         assert!(!is_named && !remedy.contains("log in"), "{near} us, {far} ms");
     }
 }
+
+#[test]
+fn names_that_lead_into_an_uplinks_own_network_say_nothing_of_the_uplinks() {
+    let gateway: IpAddr = "192.0.2.1".parse().unwrap();
+    let facts = |names: [&str; 2]| {
+        with(|facts| {
+            facts.servers = names.map(|name| ServerFacts { addresses: vec![gateway], ..server(name) }).into();
+            facts.inquiries = Vec::new();
+            for name in names {
+                let remote = (gateway, 443).into();
+                facts.inquiries.push(Inquiry { remote, ..inquiry("a", name, Spoken::Plain) });
+                facts.inquiries.push(Inquiry { remote, ..silent("b", name) });
+            }
+            facts.joins.clear();
+        })
+    };
+    let named = facts([S, T]);
+    assert_eq!(asked(&named), ["name-in-own-network a"]);
+    let text = &judge(&named)[0].text;
+    assert!(
+        text.starts_with("the address of s.example:443 and t.example:443 is 192.0.2.1, in this network itself"),
+        "{text}"
+    );
+    // Whoever names the gateway by its address means it.
+    let meant = facts(["192.0.2.1:443", "192.0.2.1:80"]);
+    assert!(
+        asked(&meant).contains(&"uplink-dead b".into()) && !asked(&meant).contains(&"name-in-own-network a".into())
+    );
+    // Another server tells of the uplink what there is to tell, and comes behind.
+    let mut dead = facts([S, T]);
+    dead.servers.push(server("u.example:443"));
+    dead.inquiries.extend([silent("b", "u.example:443"), inquiry("a", "u.example:443", Spoken::Confirmed)]);
+    assert_eq!(asked(&dead), ["name-in-own-network a", "uplink-dead b"]);
+}
+
+#[test]
+fn a_likely_captive_portal_comes_before_what_follows_from_it() {
+    let facts = with(|facts| {
+        let rtts = vec![Duration::from_micros(100); 5];
+        facts.inquiries = vec![
+            Inquiry { rtts, ..inquiry("a", S, Spoken::Plain) },
+            Inquiry { rtts: vec![Duration::from_millis(40); 5], ..inquiry("b", S, Spoken::Confirmed) },
+            silent("a", T),
+            inquiry("b", T, Spoken::Confirmed),
+        ];
+        facts.joins.clear();
+    });
+    assert_eq!(asked(&facts), ["mptcp-stripped a", "server-silent t.example:443"]);
+}
