@@ -43,6 +43,7 @@ mod terms;
 mod volume;
 
 use std::io::ErrorKind;
+use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -149,6 +150,7 @@ pub fn relay(
     lending.instance = u32::from_be_bytes([first, second, third, fourth]);
     let lent_uplink = lent_by(&plumbing);
     lending.families = families(lent_uplink);
+    let addresses = addresses(lent_uplink);
     let shared = Arc::new(Mutex::new(Shared {
         lending,
         status: begun(&options, lent_uplink),
@@ -170,7 +172,7 @@ pub fn relay(
     let end = over.handle()?.on_drop();
     thread::scope(|scope| {
         let jumps = Jumps::since(Times::now());
-        let keeper = Keeper { plumbing, watch, shared: &shared, jumps, is_unguarded: false };
+        let keeper = Keeper { plumbing, watch, shared: &shared, jumps, is_unguarded: false, addresses };
         scope.spawn(|| keeper.keep(&over));
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared)));
         if options.pair {
@@ -237,6 +239,16 @@ fn families(uplink: &Uplink) -> Families {
     Families { v4: uplink.v4.is_some(), v6: uplink.v6.is_some() }
 }
 
+/// Its own, of IPv4 and IPv6: to these, what destinations send is translated.
+fn addresses(uplink: &Uplink) -> [Option<IpAddr>; 2] {
+    [&uplink.v4, &uplink.v6].map(|way| way.as_ref().map(|way| way.address))
+}
+
+/// Whether one of the addresses `before` has become another. One that is gone has not: that its family is gone is told by itself.
+fn has_moved(before: [Option<IpAddr>; 2], now: [Option<IpAddr>; 2]) -> bool {
+    before.into_iter().zip(now).any(|(before, now)| before.is_some() && now.is_some() && before != now)
+}
+
 /// As it is before anybody uses it.
 fn begun(options: &RelayOptions, uplink: &Uplink) -> RelayStatus {
     RelayStatus {
@@ -270,6 +282,8 @@ struct Keeper<'a> {
     jumps: Jumps,
     /// Nothing is lent for want of a guard.
     is_unguarded: bool,
+    /// The shared interface's own, as it had them last.
+    addresses: [Option<IpAddr>; 2],
 }
 
 impl Keeper<'_> {
@@ -336,10 +350,17 @@ impl Keeper<'_> {
             return self.lost(format!("cannot be connected ({error})"));
         }
         let uplink = lent_by(&self.plumbing);
+        let now = addresses(uplink);
+        let has_moved = has_moved(self.addresses, now);
+        (0..now.len()).filter(|family| now[*family].is_some()).for_each(|family| self.addresses[family] = now[family]);
         // A program is run for it, and what is lent must not wait for that.
         let header_bytes = uplink::header_bytes(&uplink.interface);
         let mut shared = lock(self.shared);
         let was_lost = shared.lending.lost.take().is_some();
+        if has_moved {
+            // The kernel has forgotten what it translated to the old one, and downloads over it would wait for a minute until they know.
+            shared.lending.forget_connections();
+        }
         shared.lending.families = families(uplink);
         let Lent { ways, ipv6, .. } = shown(uplink);
         (shared.status.relay.ways, shared.status.relay.ipv6) = (ways, ipv6);

@@ -1,6 +1,7 @@
 //! `anabranch relay` on two phones that are on a laptop's network, and `anabranch join` on the laptop: paired with a code, over sealed
 //! links.
 
+mod another_address;
 mod devices;
 mod fast_ack;
 mod forgotten;

@@ -21,7 +21,8 @@ pub struct Alive {
 pub struct Terms {
     /// The destination's time in the word that this answers.
     pub echo: Instant,
-    /// A number that the relay draws when it starts: with another one, it has forgotten the connections that it translated.
+    /// A number that the relay draws when it starts, and that grows when its own address changes: with another one, it has forgotten the
+    /// connections that it translated.
     pub instance: u32,
     /// Whether it lends.
     pub lends: Lends,

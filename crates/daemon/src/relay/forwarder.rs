@@ -59,6 +59,20 @@ struct Meter {
     lost_packets: u64,
 }
 
+/// What destinations hear of at once when it changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Told {
+    lends: Lends,
+    families: Families,
+    instance: u32,
+}
+
+impl Told {
+    const fn of(terms: &Terms) -> Self {
+        Self { lends: terms.lends, families: terms.families, instance: terms.instance }
+    }
+}
+
 /// The loop with all that it owns.
 pub struct Forwarder {
     socket: UdpSocket,
@@ -73,7 +87,7 @@ pub struct Forwarder {
     refused_datagrams: u64,
     looked_at: Instant,
     refresh_at: Instant,
-    told: (Lends, Families),
+    told: Told,
 }
 
 impl Forwarder {
@@ -104,7 +118,7 @@ impl Forwarder {
             refused_datagrams: 0,
             looked_at: Instant::ZERO,
             refresh_at: Instant::ZERO,
-            told: (Lends::Fully, Families::default()),
+            told: Told::default(),
         }
     }
 
@@ -286,7 +300,7 @@ impl Forwarder {
         let found = self.courtesy.scavenger();
         (shared.lending.owner, shared.lending.spare) = (found.owner(), found.spare());
         shared.lending.heed_rate(found.lent());
-        if (shared.lending.lends(), shared.lending.families) != self.told {
+        if Told::of(&shared.lending.terms()) != self.told {
             self.tell_terms(&shared.lending);
             drop(shared);
             self.answer();
@@ -337,14 +351,14 @@ impl Forwarder {
     /// Destinations hear of new terms with the next word, and at once if it is otherwise lent than before, or something else.
     fn tell_terms(&mut self, lending: &Lending) {
         let terms = lending.terms();
-        let before = core::mem::replace(&mut self.told, (terms.lends, terms.families));
+        let before = core::mem::replace(&mut self.told, Told::of(&terms));
         for destination in self.allowed.destinations() {
             self.answerer.set_terms(destination.slot, terms);
             if before != self.told {
                 self.answerer.say_terms(destination.slot);
             }
         }
-        if before.0 != terms.lends {
+        if before.lends != terms.lends {
             info!(lends = terms.lends.name(), "this relay {}", terms.lends.describe());
         }
     }

@@ -21,7 +21,7 @@ const NOTICE_PARTS: u64 = 50;
 /// What the owner allows, and what was found.
 #[derive(Debug)]
 pub struct Lending {
-    /// What tells this run of the relay from the one before.
+    /// What tells this run of the relay from the one before, and the time after its own address has changed from that before.
     pub instance: u32,
     /// The highest rate of each direction.
     pub rate: Option<Rate>,
@@ -70,6 +70,11 @@ impl Lending {
             charged_looks: 0,
             was_spent: false,
         }
+    }
+
+    /// What was translated is forgotten, as after a restart: destinations take it for one, and make their connections anew.
+    pub const fn forget_connections(&mut self) {
+        self.instance = self.instance.wrapping_add(1);
     }
 
     /// The battery was looked at, a second after the time before.
