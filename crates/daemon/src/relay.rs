@@ -162,7 +162,7 @@ pub fn relay(
     lock(&shared).lending.expected = modem::expected(&options.share);
     let splices = Splices::new(options.mode, random_seed()?);
     let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), splices, Clock::start());
-    forwarder.look_first()?;
+    forwarder.look_first();
     rights::give_up_beside(Some(&store))?;
     // Its thread reads what strangers say, and has no more rights than this one.
     let announcement = Announcement::of_lending(&options.name, public_key, &options.share);

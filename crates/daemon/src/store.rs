@@ -199,12 +199,13 @@ fn dangling(folder: &Path) -> Option<String> {
 }
 
 /// What to do about it, in parentheses, where that is known.
-fn remedy(error: &io::Error) -> &'static str {
+pub(crate) fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::PermissionDenied if !rustix::process::geteuid().is_root() => " (try sudo)",
         ErrorKind::AlreadyExists | ErrorKind::NotADirectory => " (name a folder with --state: this is a file)",
         ErrorKind::IsADirectory => " (a folder is in its place: move that away)",
         ErrorKind::ReadOnlyFilesystem => " (name a folder that can be written to with --state)",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => " (make room on that disk)",
         _ => "",
     }
 }

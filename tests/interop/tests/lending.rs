@@ -7,6 +7,7 @@ mod fast_ack;
 mod forgotten;
 mod killed;
 mod owners_end;
+mod uncounted;
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};

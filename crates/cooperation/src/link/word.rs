@@ -53,7 +53,7 @@ pub enum Lends {
     NoVolume,
     /// The battery is low.
     NoBattery,
-    /// Its own link is gone.
+    /// Its own link is gone, or nothing may go there for now.
     NoUplink,
     /// Its owner has ended it.
     Ended,
@@ -86,7 +86,7 @@ impl Lends {
             Self::AsBackup => "has little volume left",
             Self::NoVolume => "has no volume left",
             Self::NoBattery => "has little battery left",
-            Self::NoUplink => "has no connection itself",
+            Self::NoUplink => "has no connection to lend now",
             Self::Ended => "has ended",
         }
     }

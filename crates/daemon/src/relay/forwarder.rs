@@ -123,19 +123,16 @@ impl Forwarder {
     }
 
     /// Finds out what there is, before anybody is served.
-    ///
-    /// # Errors
-    /// If what was lent cannot be written down.
-    pub fn look_first(&mut self) -> Result<()> {
+    pub fn look_first(&mut self) {
         let now = self.clock.now();
         self.give_way(now);
-        self.look(now)
+        self.look(now);
     }
 
     /// Until `stop`.
     ///
     /// # Errors
-    /// If the device is gone, or what was lent cannot be written down.
+    /// If the device is gone, or what was lent cannot be written down in the end.
     pub fn run(&mut self, stop: &Stop) -> Result<()> {
         let mut ready = Vec::new();
         loop {
@@ -151,14 +148,14 @@ impl Forwarder {
             self.splices.handle_timeout(now);
             self.release_down(now);
             self.release_made(now);
-            self.release_up(now)?;
+            self.release_up(now);
             self.answer();
             if self.courtesy.tick_at() <= now {
                 self.catch_up(now)?;
                 self.give_way(now);
             }
             if now.saturating_since(self.looked_at) >= LOOK {
-                self.look(now)?;
+                self.look(now);
             }
         }
     }
@@ -227,7 +224,7 @@ impl Forwarder {
             let Some(packet) = read else { return Ok(taken) };
             let Some(slot) = wire::destination(packet.octets()).and_then(slot_of) else { continue };
             let packet = packet.take();
-            shared.lending.count(packet.len())?;
+            shared.lending.count(packet.len());
             self.courtesy.enter_down((slot, packet.clone()), &packet, shared.header_bytes, now);
             note_what_is_lost(&mut self.courtesy, &mut self.meters);
         }
@@ -254,19 +251,18 @@ impl Forwarder {
     }
 
     /// What the limits let go by now, towards the shared link.
-    fn release_up(&mut self, now: Instant) -> Result<()> {
+    fn release_up(&mut self, now: Instant) {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
         while let Some((slot, packet)) = self.courtesy.leave_up(now) {
             if shared.lending.admits() && self.tun.write(&[IoSlice::new(&packet)]).is_ok() {
                 self.meters[usize::from(slot)].up_bytes += packet.len() as u64;
                 self.courtesy.sent_up(&packet, shared.header_bytes, now);
-                shared.lending.count(packet.len())?;
+                shared.lending.count(packet.len());
             } else {
                 self.note_lost(slot);
             }
         }
-        Ok(())
     }
 
     fn enter_up(&mut self, slot: u8, packet: Vec<u8>) {
@@ -331,21 +327,17 @@ impl Forwarder {
     }
 
     /// A second has passed.
-    fn look(&mut self, now: Instant) -> Result<()> {
+    fn look(&mut self, now: Instant) {
         self.refresh_allowed();
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
-        if let Some(volume) = &mut shared.lending.volume {
-            volume.roll(today());
-            volume.count(0)?;
-        }
+        shared.lending.heed_date(today());
         self.looked_at = now;
         shared.lending.heed_battery(battery::charge(Path::new(battery::FOLDER)));
         self.tell_terms(&shared.lending);
         self.describe(&mut shared, now);
         drop(shared);
         self.answer();
-        Ok(())
     }
 
     /// Destinations hear of new terms with the next word, and at once if it is otherwise lent than before, or something else.
@@ -369,7 +361,7 @@ impl Forwarder {
         let relay = &mut status.relay;
         let lends = lending.lends();
         (relay.lends, relay.lends_in_words) = (lends.name(), lends.describe());
-        relay.lost.clone_from(&lending.lost);
+        relay.lost = lending.why_not().map(str::to_owned);
         relay.rate_bps = lending.rate.map(Rate::as_bps);
         relay.owner_bps = lending.owner.as_bps();
         relay.spare_bps = lending.spare.map(Rate::as_bps);

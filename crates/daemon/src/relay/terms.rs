@@ -1,7 +1,9 @@
 //! Whether this relay lends now, and how much: from its limits and what it knows of itself.
 
 use cooperation::link::{Families, Lends, Terms};
+use jiff::civil::Date;
 use linux::Result;
+use tracing::{info, warn};
 use units::{Duration, Instant, Rate};
 
 use super::battery::Charge;
@@ -13,6 +15,8 @@ const BATTERY_GAIN: u8 = 3;
 const CHARGED_LOOKS: u8 = 5;
 /// So many looks after it was said that the battery is too empty, nothing is carried any more, whether destinations have heeded that or not.
 const GRACE_LOOKS: u8 = 10;
+/// So many looks after what was lent could not be written down, it is tried again.
+const RETRY_LOOKS: u8 = 3;
 /// Before the volume is spent the relay says so, so that connections can leave it in good order: so long before, at the rate of now, and with one
 /// part in so many of the volume left at most, which is what may stay unused.
 const NOTICE: Duration = Duration::from_secs(2);
@@ -33,6 +37,9 @@ pub struct Lending {
     pub families: Families,
     /// Why the shared interface cannot be used now, to follow its name in a sentence.
     pub lost: Option<String>,
+    /// Why what is lent cannot be written down now, if there is a volume. A power failure would make it forgotten, so nothing is lent.
+    uncounted: Option<String>,
+    uncounted_looks: u8,
     /// Charge, if a battery is being emptied.
     pub battery_percent: Option<u8>,
     /// What the owner's own traffic takes, both ways.
@@ -60,6 +67,8 @@ impl Lending {
             battery_min,
             families: Families { v4: false, v6: false },
             lost: None,
+            uncounted: None,
+            uncounted_looks: 0,
             battery_percent: None,
             owner: Rate::ZERO,
             spare: None,
@@ -106,7 +115,7 @@ impl Lending {
     pub fn lends(&self) -> Lends {
         match &self.volume {
             _ if self.ended => Lends::Ended,
-            _ if self.lost.is_some() => Lends::NoUplink,
+            _ if self.lost.is_some() || self.uncounted.is_some() => Lends::NoUplink,
             _ if self.was_empty => Lends::NoBattery,
             Some(_) if self.was_spent => Lends::NoVolume,
             Some(volume) if volume.is_low() => Lends::AsBackup,
@@ -118,15 +127,48 @@ impl Lending {
     pub fn admits(&self) -> bool {
         let has_charge = self.empty_looks <= GRACE_LOOKS;
         let has_volume = self.volume.as_ref().is_none_or(|volume| volume.left_bytes() > 0);
-        self.lost.is_none() && !self.ended && has_charge && has_volume
+        self.lost.is_none() && self.uncounted.is_none() && !self.ended && has_charge && has_volume
     }
 
     /// Octets have gone.
-    ///
-    /// # Errors
-    /// If that cannot be written down.
-    pub fn count(&mut self, bytes: usize) -> Result<()> {
-        self.volume.as_mut().map_or(Ok(()), |volume| volume.count(bytes as u64))
+    pub fn count(&mut self, bytes: usize) {
+        let Some(volume) = &mut self.volume else { return };
+        if self.uncounted.is_some() {
+            return volume.add(bytes as u64);
+        }
+        let counted = volume.count(bytes as u64);
+        self.heed_counted(counted);
+    }
+
+    /// A second has passed since the look before, and it is `today`: perhaps the volume begins anew, or can be written down again.
+    pub fn heed_date(&mut self, today: Date) {
+        let Some(volume) = &mut self.volume else { return };
+        volume.roll(today);
+        self.uncounted_looks = self.uncounted_looks.saturating_sub(1);
+        if self.uncounted_looks == 0 {
+            let counted = volume.count(0);
+            self.heed_counted(counted);
+        }
+    }
+
+    fn heed_counted(&mut self, counted: Result<()>) {
+        match counted {
+            Ok(()) if self.uncounted.take().is_some() => info!("what is lent can be written down again"),
+            Ok(()) => {}
+            Err(error) => {
+                let why = format!("is lent to nobody while what is lent cannot be written down ({error})");
+                let before = self.uncounted.replace(why);
+                self.uncounted_looks = RETRY_LOOKS;
+                if before.is_none() {
+                    warn!("nothing is lent for now: what is lent cannot be written down ({error})");
+                }
+            }
+        }
+    }
+
+    /// Why the shared interface is not lent now, to follow its name in a sentence, if that is neither its volume nor its battery.
+    pub fn why_not(&self) -> Option<&str> {
+        self.lost.as_deref().or(self.uncounted.as_deref())
     }
 
     /// What destinations are told.
@@ -142,10 +184,13 @@ impl Lending {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use jiff::civil::date;
 
     use super::super::volume::{Limit, Period};
     use super::*;
+    use crate::heard::Heard;
 
     #[test]
     fn the_volume_ends_in_good_order() {
@@ -154,11 +199,11 @@ mod tests {
         let volume = Volume::open(limit, folder.path().join("volume.json"), date(2026, 5, 9)).unwrap();
         let mut lending = Lending::new(None, Some(volume), None);
         assert_eq!(lending.lends(), Lends::Fully);
-        lending.count(800_000).unwrap();
+        lending.count(800_000);
         assert_eq!((lending.lends(), lending.terms().left_bytes), (Lends::AsBackup, 200_000));
         lending.heed_rate(Rate::from_bps(8_000_000));
         assert_eq!(lending.lends(), Lends::AsBackup, "2 % at most stay unused");
-        lending.count(180_000).unwrap();
+        lending.count(180_000);
         lending.heed_rate(Rate::from_bps(79_000));
         assert_eq!(lending.lends(), Lends::AsBackup, "20 kB are two seconds of 80 kbit/s");
         lending.heed_rate(Rate::from_bps(80_000));
@@ -166,13 +211,40 @@ mod tests {
         lending.heed_rate(Rate::ZERO);
         assert_eq!(lending.lends(), Lends::NoVolume, "it does not flutter");
         assert!(lending.admits(), "what is under way still goes");
-        lending.count(19_999).unwrap();
+        lending.count(19_999);
         assert!(lending.admits());
-        lending.count(1).unwrap();
+        lending.count(1);
         assert!(!lending.admits());
         lending.volume.as_mut().unwrap().roll(date(2026, 5, 10));
         lending.heed_rate(Rate::ZERO);
         assert_eq!(lending.lends(), Lends::Fully);
+    }
+
+    #[test]
+    fn what_cannot_be_written_down_is_not_lent() {
+        let folder = tempfile::tempdir().unwrap();
+        let (limit, path) = (Limit { bytes: 1_000_000, period: Period::Day }, folder.path().join("volume.json"));
+        let today = date(2026, 5, 9);
+        let mut lending = Lending::new(None, Some(Volume::open(limit, path.clone(), today).unwrap()), None);
+        let heard = Heard::default();
+        let _listening = heard.listen();
+        // Nobody can write there, not even root.
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        lending.count(1_000);
+        assert_eq!((lending.lends(), lending.admits()), (Lends::NoUplink, false));
+        assert!(lending.why_not().unwrap().contains("volume.json (a folder is in its place: move that away)"));
+        // What was under way is not forgotten, and it is said once.
+        lending.count(500);
+        lending.heed_date(today);
+        assert_eq!(lending.volume.as_ref().unwrap().used_bytes(), 1_500);
+        assert_eq!(heard.take().matches("nothing is lent for now").count(), 1);
+        fs::remove_dir(&path).unwrap();
+        (0..RETRY_LOOKS).for_each(|_| lending.heed_date(today));
+        assert_eq!((lending.lends(), lending.admits(), lending.why_not()), (Lends::Fully, true, None));
+        assert!(heard.take().contains("can be written down again"));
+        drop(lending);
+        assert!(Volume::open(limit, path, today).unwrap().used_bytes() >= 1_500);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use linux::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::store::file;
+use crate::store::{file, remedy};
 
 /// From so much of the volume on the relay is a backup, in percent.
 const BACKUP_PERCENT: u64 = 80;
@@ -141,13 +141,18 @@ impl Volume {
         Ok(volume)
     }
 
+    /// Octets that have gone, and nothing is written down.
+    pub const fn add(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.total = self.total.saturating_add(bytes);
+    }
+
     /// Octets that have gone.
     ///
     /// # Errors
-    /// If that cannot be written down.
+    /// If that cannot be written down. It is tried again with the next ones, also with none.
     pub fn count(&mut self, bytes: u64) -> Result<()> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.total = self.total.saturating_add(bytes);
+        self.add(bytes);
         if self.total > self.written.total || self.written.days.last() != self.days.last() {
             self.write(STEP_BYTES.min(self.limit.bytes / 100))?;
         }
@@ -192,7 +197,10 @@ impl Volume {
         let (since, days) = (self.since, self.days.clone());
         let entry = Entry { version: VERSION, since, bytes, total, days, others: Vec::new() };
         let text = serde_json::to_string(&entry).expect("it has no keys but names of fields") + "\n";
-        atomic_file::write_private(&self.path, text.as_bytes())?;
+        atomic_file::write_private(&self.path, text.as_bytes()).map_err(|error| {
+            let what = format!("write {}{}", self.path.display(), remedy(&error.source));
+            Error::system(what)(error.source)
+        })?;
         self.written = entry;
         Ok(())
     }
