@@ -22,6 +22,7 @@
 //! one_way      which way they do, by the server's clock
 //! modem        what the link can be expected to carry, before anything was sent
 //! counters     what passes over the shared interface, whoever sends it
+//! unheard      whether anything comes back over the shared link
 //! status       what all of it does, for people and programs
 //! ```
 
@@ -40,6 +41,7 @@ mod shaper;
 mod splices;
 pub mod status;
 mod terms;
+mod unheard;
 mod volume;
 
 use std::io::ErrorKind;

@@ -7,6 +7,7 @@ mod fast_ack;
 mod forgotten;
 mod killed;
 mod owners_end;
+mod silent;
 mod uncounted;
 
 use std::fs;

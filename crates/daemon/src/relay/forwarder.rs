@@ -26,6 +26,7 @@ use super::courtesy::Courtesy;
 use super::splices::{Made, Splices};
 use super::status::{LentTo, RelayStatus};
 use super::terms::Lending;
+use super::unheard::Unheard;
 use super::{battery, today};
 use crate::{lock, sockets};
 
@@ -84,6 +85,9 @@ pub struct Forwarder {
     courtesy: Courtesy<(u8, Bytes), (u8, Vec<u8>)>,
     splices: Splices,
     meters: [Meter; SLOTS_MAX as usize + 1],
+    unheard: Unheard,
+    /// Octets of all destinations, of those that have gone too, that went to the shared link.
+    up_bytes: u64,
     refused_datagrams: u64,
     looked_at: Instant,
     refresh_at: Instant,
@@ -115,6 +119,8 @@ impl Forwarder {
             courtesy: Courtesy::new(rate, expected, counters),
             splices,
             meters: [Meter::default(); SLOTS_MAX as usize + 1],
+            unheard: Unheard::default(),
+            up_bytes: 0,
             refused_datagrams: 0,
             looked_at: Instant::ZERO,
             refresh_at: Instant::ZERO,
@@ -257,6 +263,7 @@ impl Forwarder {
         while let Some((slot, packet)) = self.courtesy.leave_up(now) {
             if shared.lending.admits() && self.tun.write(&[IoSlice::new(&packet)]).is_ok() {
                 self.meters[usize::from(slot)].up_bytes += packet.len() as u64;
+                self.up_bytes += packet.len() as u64;
                 self.courtesy.sent_up(&packet, shared.header_bytes, now);
                 shared.lending.count(packet.len());
             } else {
@@ -335,6 +342,9 @@ impl Forwarder {
         self.looked_at = now;
         shared.lending.heed_battery(battery::charge(Path::new(battery::FOLDER)));
         self.tell_terms(&shared.lending);
+        let share = &shared.status.relay.interface;
+        let counters = Counters::read(share).filter(|_| shared.lending.lost.is_none());
+        self.unheard.look(share, counters, self.up_bytes, now);
         self.describe(&mut shared, now);
         drop(shared);
         self.answer();
@@ -362,6 +372,7 @@ impl Forwarder {
         let lends = lending.lends();
         (relay.lends, relay.lends_in_words) = (lends.name(), lends.describe());
         relay.lost = lending.why_not().map(str::to_owned);
+        relay.unheard = self.unheard.span(now);
         relay.rate_bps = lending.rate.map(Rate::as_bps);
         relay.owner_bps = lending.owner.as_bps();
         relay.spare_bps = lending.spare.map(Rate::as_bps);

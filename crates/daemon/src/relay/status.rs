@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use units::Instant;
+use units::{Duration, Instant};
 
 use super::splices::Mode;
 
@@ -32,6 +32,8 @@ pub struct Lent {
     pub interface: String,
     /// Why it cannot be used now, to follow its name in a sentence.
     pub lost: Option<String>,
+    /// For how long nothing has come back over it, although destinations have sent something there, if that is longer than answers take.
+    pub unheard: Option<Duration>,
     /// Its addresses and gateways, as `10.64.3.2 via 10.64.3.1`.
     pub ways: Vec<String>,
     /// Whether destinations reach IPv6 through it.

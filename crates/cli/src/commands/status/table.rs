@@ -334,6 +334,19 @@ mod tests {
     }
 
     #[test]
+    fn a_relay_over_whose_link_nothing_comes_back_offers_nothing() {
+        let status = |unheard: Option<u64>| {
+            let relay = json!({ "name": "anna", "interface": "wwan0", "lends_in_words": "lends its link", "rate_bps": 10_000_000,
+                "spare_bps": 8_580_000, "unheard": unheard });
+            Sample::new(json!({ "relay": relay }))
+        };
+        let text = |unheard: Option<u64>| describe(&status(unheard), &status(unheard));
+        assert!(text(None).contains("8.58 Mbit/s can be lent beside it") && !text(None).contains("come back"));
+        let silent = text(Some(12_000_000_000));
+        assert!(silent.contains("nothing has come back over wwan0 for 12 s") && !silent.contains("8.58"), "{silent}");
+    }
+
+    #[test]
     fn a_destination_is_compared_with_itself() {
         let status = |at: u64, destinations: &[(u64, &str, u64)]| {
             let destination =

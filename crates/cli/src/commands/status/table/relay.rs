@@ -62,10 +62,15 @@ pub fn lent(now: &Sample) -> String {
         if acknowledges { format!(", acknowledges {} at once", counted(splices(), "subflow")) } else { String::new() };
     let battery = known("battery_percent").map_or(String::new(), |percent| format!("; battery {percent} %"));
     let cap = known("rate_bps").unwrap_or(f64::MAX);
-    let spare = known("spare_bps").filter(|spare| lost.is_none() && *spare < cap);
+    let unheard = known("unheard").filter(|_| lost.is_none());
+    // What can be lent over a link that seems dead is anybody's guess.
+    let spare = known("spare_bps").filter(|spare| lost.is_none() && unheard.is_none() && *spare < cap);
     let spare = spare.map_or(String::new(), |bps| format!(", {} can be lent beside it", quantity(bps, "bit/s")));
+    let unheard = unheard.map_or(String::new(), |nanos| {
+        format!("; nothing has come back over {} for {:.0} s", now.word(&at("interface")), nanos / 1e9)
+    });
     format!(
-        "{} {state}{rate}{mode}; its owner's own traffic takes {}{spare}{volume}{battery}; {} refused, of strangers or with keys from before",
+        "{} {state}{rate}{mode}{unheard}; its owner's own traffic takes {}{spare}{volume}{battery}; {} refused, of strangers or with keys from before",
         now.word(&at("name")),
         quantity(now.number(&at("owner_bps")), "bit/s"),
         counted(now.number(&at("refused_datagrams")), "datagram"),

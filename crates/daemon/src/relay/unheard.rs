@@ -1,0 +1,115 @@
+//! A shared link that is dead without a word: what destinations send leaves by it, and nothing comes back. Sans-IO.
+
+use tracing::{info, warn};
+use units::{Duration, Instant};
+
+use super::counters::Counters;
+
+/// After so long without an answer it is said.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What was sent last must be so much later than what was sent first: of the last ACK of a connection nothing comes back.
+const INSISTENCE: Duration = Duration::from_secs(2);
+
+/// What has come back since something was sent.
+#[derive(Debug, Default)]
+pub struct Unheard {
+    /// At the last look.
+    counters: Option<Counters>,
+    lent_bytes: u64,
+    /// When destinations sent something first and last since anything came.
+    asked: Option<(Instant, Instant)>,
+    /// It was told.
+    is_told: bool,
+}
+
+impl Unheard {
+    /// A second has passed. What `share` has counted until now, if it is there, and how many octets of destinations have left by it.
+    pub fn look(&mut self, share: &str, counters: Option<Counters>, lent_bytes: u64, now: Instant) {
+        let (before, lent_before) = (self.counters, core::mem::replace(&mut self.lent_bytes, lent_bytes));
+        self.counters = counters;
+        let Some((counters, before)) = counters.zip(before) else {
+            // One that is gone is told of elsewhere.
+            (self.asked, self.is_told) = (None, false);
+            return;
+        };
+        if counters.down_bytes != before.down_bytes {
+            let asked = self.asked.take();
+            if let Some((first, _)) = asked.filter(|_| core::mem::take(&mut self.is_told)) {
+                let seconds = now.saturating_since(first).as_secs_f64();
+                info!(share, "{share} is heard again, after {seconds:.0} s");
+            }
+        } else if lent_bytes > lent_before && counters.up_bytes > before.up_bytes {
+            let first = self.asked.map_or(now, |(first, _)| first);
+            self.asked = Some((first, now));
+        }
+        if let Some(span) = self.span(now).filter(|_| !self.is_told) {
+            self.is_told = true;
+            let seconds = span.as_secs_f64();
+            warn!(
+                share,
+                "nothing has come back over {share} for {seconds:.0} s, although others have sent something there"
+            );
+        }
+    }
+
+    /// For how long nothing has come back, if that is longer than answers take.
+    pub fn span(&self, now: Instant) -> Option<Duration> {
+        let (first, last) = self.asked?;
+        let insists = last.saturating_since(first) >= INSISTENCE;
+        Some(now.saturating_since(first)).filter(|span| insists && *span >= PATIENCE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heard::Heard;
+
+    /// What it says at the looks, a second apart, of octets that came in, went out and were lent at each.
+    fn spans(looks: &[[u64; 3]]) -> Vec<Option<u64>> {
+        let mut unheard = Unheard::default();
+        let look = |(second, [down_bytes, up_bytes, lent_bytes]): (u64, &[u64; 3])| {
+            let now = Instant::from_secs(second);
+            let counters = Counters { down_bytes: *down_bytes, up_bytes: *up_bytes };
+            unheard.look("wwan0", Some(counters), *lent_bytes, now);
+            unheard.span(now).map(|span| span.as_nanos() / 1_000_000_000)
+        };
+        (0..).zip(looks).map(look).collect()
+    }
+
+    #[test]
+    fn a_link_from_which_nothing_comes_is_noticed_and_heard_again() {
+        let heard = Heard::default();
+        let _listening = heard.listen();
+        // Asked at 1, 2 and 4 s; something comes at 9 s.
+        let looks = [
+            [7, 0, 0],
+            [7, 1, 1],
+            [7, 2, 2],
+            [7, 2, 2],
+            [7, 4, 3],
+            [7, 4, 3],
+            [7, 4, 3],
+            [7, 4, 3],
+            [7, 4, 3],
+            [8, 4, 3],
+        ];
+        let none = None;
+        assert_eq!(spans(&looks), [none, none, none, none, none, none, Some(5), Some(6), Some(7), none]);
+        let said = heard.take();
+        assert_eq!(said.matches("nothing has come back over wwan0 for 5 s").count(), 1, "{said}");
+        assert!(said.contains("wwan0 is heard again, after 8 s"), "{said}");
+    }
+
+    #[test]
+    fn what_needs_no_answer_or_gets_one_is_no_silence() {
+        let seconds = 0..60_u64;
+        let answered: Vec<_> = seconds.clone().map(|second| [second, second, second]).collect();
+        let owners: Vec<_> = seconds.clone().map(|second| [7, second, 0]).collect();
+        let last_ack: Vec<_> = seconds.clone().map(|second| [7, second.min(1), second.min(1)]).collect();
+        let kept_back: Vec<_> = seconds.map(|second| [7, 0, second]).collect();
+        for looks in [answered, owners, last_ack, kept_back] {
+            assert!(spans(&looks).iter().all(Option::is_none), "{looks:?}");
+        }
+    }
+}
