@@ -488,7 +488,7 @@ pub struct Relay {
     /// What becomes of subflows on their way
     #[arg(long, value_enum, default_value_t, requires = "share")]
     pub mode: RelayMode,
-    /// The highest rate that is lent, each way; all: no limit
+    /// The highest rate that is lent, each way: 16k at least; all: no limit
     #[arg(long, value_name = "RATE", default_value = "10M", requires = "share", value_parser = cap, allow_hyphen_values = true)]
     pub rate: Cap,
     /// How much is lent, both ways together, in a day or month: 500MB/day, 5GB/month. From 80 % on this is a backup for the others, and
@@ -729,11 +729,18 @@ fn pair_target(text: &str) -> Result<PairTarget, String> {
 #[derive(Clone, Copy, Debug)]
 pub struct Cap(pub Option<Rate>);
 
+/// The lowest limit of a rate: a packet of 1500 octets a second is 12 kbit/s.
+const RATE_MIN: Rate = Rate::from_bps(16_000);
+
 fn cap(text: &str) -> Result<Cap, String> {
-    match text {
-        "all" => Ok(Cap(None)),
-        text => target(text).map(|rate| Cap(Some(rate))),
+    if text == "all" {
+        return Ok(Cap(None));
     }
+    let rate = target(text)?;
+    if rate < RATE_MIN {
+        return Err(format!("{text} is hardly a packet a second: write 16k at least, like 4M, or all"));
+    }
+    Ok(Cap(Some(rate)))
 }
 
 /// The least that may be lent.

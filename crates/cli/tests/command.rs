@@ -228,6 +228,14 @@ fn a_device_is_forgotten_in_either_order_of_words() {
 fn what_is_refused_is_said_in_words_that_help() {
     let tiny = contains("hardly a packet").and(contains("write 1kB at least"));
     anabranch(&["relay", "--share", "lo", "--volume", "0.5B/day", "--dry-run"]).code(2).stderr(tiny);
+    for rate in ["1bit/s", "1k", "0.000001M", "15.9k"] {
+        let slow = contains("--rate").and(contains("hardly a packet a second: write 16k at least"));
+        anabranch(&["relay", "--share", "lo", "--rate", rate, "--dry-run"]).code(2).stderr(slow);
+    }
+    for rate in ["16k", "all"] {
+        let text = contains("hardly a packet").not();
+        anabranch(&["relay", "--share", "no-such-link", "--rate", rate, "--dry-run"]).failure().stderr(text);
+    }
     for charge in ["50%", "20.5", "101", "-1"] {
         let text = contains("--battery").and(contains("write a whole number from 0 to 100, of percent, like 20"));
         anabranch(&["relay", "--share", "lo", "--battery", charge, "--dry-run"]).code(2).stderr(text);
