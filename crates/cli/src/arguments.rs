@@ -470,7 +470,7 @@ pub struct Set {
     anabranch relay --share wwan0 --dry-run               # what that would change on this host\n  \
     anabranch relay --pair                                # while it runs, from another terminal: a code for one more device\n\n\
     Only paired devices can use it, over UDP port 8684, from every network but that of the shared interface. They reach the Internet through\n\
-    it, and neither programs of this device nor its other networks. All that is changed is taken back at the end, also if the program\n\
+    it and its own network (the page of a modem or router), and neither programs of this device nor its other networks. All that is changed is taken back at the end, also if the program\n\
     is killed; docs/relay.md says more.")]
 pub struct Relay {
     /// The interface that reaches the Internet: wwan0
@@ -485,27 +485,27 @@ pub struct Relay {
     /// What the others call this device; by default its host name
     #[arg(long, value_name = "NAME", value_parser = device_name)]
     pub name: Option<Name>,
-    /// What becomes of subflows on their way
-    #[arg(long, value_enum, default_value_t, requires = "share")]
-    pub mode: RelayMode,
-    /// The highest rate that is lent, each way: 16k at least; all: no limit
-    #[arg(long, value_name = "RATE", default_value = "10M", requires = "share", value_parser = cap, allow_hyphen_values = true)]
-    pub rate: Cap,
+    /// What becomes of subflows on their way; by default route
+    #[arg(long, value_enum)]
+    pub mode: Option<RelayMode>,
+    /// The highest rate that is lent, each way: 16k at least, by default 10M; all: no limit
+    #[arg(long, value_name = "RATE", value_parser = cap, allow_hyphen_values = true)]
+    pub rate: Option<Cap>,
     /// How much is lent, both ways together, in a day or month: 500MB/day, 5GB/month. From 80 % on this is a backup for the others, and
     /// at 100 % it lends nothing. By default there is no limit
-    #[arg(long, value_name = "SIZE/PERIOD", requires = "share", value_parser = volume, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE/PERIOD", value_parser = volume, allow_hyphen_values = true)]
     pub volume: Option<Limit>,
     /// The day on which a month begins
     #[arg(long, value_name = "DAY", requires = "volume", value_parser = clap::value_parser!(i8).range(1..=31), allow_hyphen_values = true)]
     pub reset_day: Option<i8>,
-    /// Lend nothing below so much charge, in percent, while no charger is plugged in; 0: never mind
-    #[arg(long, value_name = "PERCENT", default_value_t = 20, requires = "share", value_parser = percent, allow_hyphen_values = true)]
-    pub battery: u8,
+    /// Lend nothing below so much charge, in percent, while no charger is plugged in; by default 20; 0: never mind
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
+    pub battery: Option<u8>,
     /// Where this device's key is kept, the keys of those that it is paired with, and how much was lent
     #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
     pub state: PathBuf,
     /// A group whose members may ask for the status without being root
-    #[arg(long, value_name = "GROUP", requires = "share")]
+    #[arg(long, value_name = "GROUP")]
     pub control_group: Option<String>,
     /// What is told.
     #[command(flatten)]

@@ -221,6 +221,7 @@ fn a_device_is_forgotten_in_either_order_of_words() {
     for words in [["peers", "--state", state, "remove", "anna"], ["peers", "remove", "anna", "--state", state]] {
         anabranch(&words).failure().stderr(contains("anna").and(contains("cannot be used").not()));
     }
+    anabranch(&["peers", "--state", state, "remove", ""]).failure().stderr(contains("is called \"\""));
     anabranch(&["peers", "--json", "remove", "anna"]).code(2).stderr(contains("leave it out beside `remove`"));
 }
 
@@ -228,6 +229,8 @@ fn a_device_is_forgotten_in_either_order_of_words() {
 fn what_is_refused_is_said_in_words_that_help() {
     let tiny = contains("hardly a packet").and(contains("write 1kB at least"));
     anabranch(&["relay", "--share", "lo", "--volume", "0.5B/day", "--dry-run"]).code(2).stderr(tiny);
+    let missing = contains("no-such-link");
+    anabranch(&["relay", "--share", "no-such-link", "--volume", "1TB/month", "--dry-run"]).failure().stderr(missing);
     for rate in ["1bit/s", "1k", "0.000001M", "15.9k"] {
         let slow = contains("--rate").and(contains("hardly a packet a second: write 16k at least"));
         anabranch(&["relay", "--share", "lo", "--rate", rate, "--dry-run"]).code(2).stderr(slow);
@@ -272,6 +275,11 @@ fn what_is_refused_is_said_in_words_that_help() {
     let pair = ["join", "--pair", "127.0.0.1", "--name", "laptop", "--state", state, "--code"];
     anabranch(&[&pair, &["042", "117"][..]].concat()).code(1).stderr(contains("cannot reach 127.0.0.1"));
     anabranch(&[&pair, &["042", "11x"][..]].concat()).code(2).stderr(contains("code"));
+    // Nobody is looked for with a code that is none.
+    for code in ["12345", "abc"] {
+        let text = contains("six digits").and(contains("looking").not());
+        anabranch(&["join", "--pair", "--name", "laptop", "--state", state, "--code", code]).code(2).stderr(text);
+    }
 }
 
 #[test]
@@ -402,6 +410,10 @@ fn the_doctor_says_what_a_server_looks_like_and_what_an_interface_lacks() {
 fn a_relay_is_told_what_it_lends() {
     anabranch(&["relay"]).code(2).stderr(contains("--share"));
     anabranch(&["relay", "--dry-run"]).code(2).stderr(contains("--share"));
+    for limit in [["--rate", "5M"], ["--volume", "5GB/day"], ["--battery", "0"], ["--mode", "route"]] {
+        let text = contains(format!("{} is of the interface", limit[0])).and(contains("--share"));
+        anabranch(&[&["relay", "--pair"], &limit[..]].concat()).code(2).stderr(text);
+    }
 }
 
 #[test]

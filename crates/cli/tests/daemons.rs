@@ -216,6 +216,16 @@ fn a_relay_with_as_many_devices_as_it_serves_pairs_one_of_them_again() {
     let refused = pair("new", &code);
     assert!(!refused.status.success(), "{refused:?}");
     assert_eq!(again.child.wait().unwrap().code(), Some(2));
+    // What a relay that runs is told in vain.
+    for (words, wanted) in [
+        (&["relay", "--pair", "--rate", "5M"][..], "--rate cannot be changed while a relay runs"),
+        (&["join", "set", "usb0=backup"], "is a relay, which has no uplinks to set"),
+    ] {
+        let mut command = bed.phone.command(env!("CARGO_BIN_EXE_anabranch")).unwrap();
+        let output = command.args(words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(wanted), "{words:?}: {said}");
+    }
     relay.end();
     assert!(bed.log("anna").contains("remove one (anabranch peers remove NAME)"), "{}", bed.log("anna"));
     let names: Vec<_> = store("anna").peers().unwrap().destinations.into_iter().map(|device| device.name).collect();

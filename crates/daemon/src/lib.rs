@@ -1,6 +1,7 @@
 //! What runs beside other programs on a device with several uplinks.
 //!
 //! ```text
+//! calendar     days, as relays tell of them
 //! join         several uplinks of this device used as one, by whoever uses the proxy
 //! kernel_mode  the same for programs that use the kernel's own Multipath TCP
 //! links        the destination's ends of links to relays, which are uplinks as others
@@ -16,6 +17,7 @@
 //! store        what a device remembers: who it is, and with which devices it is paired
 //! ```
 
+mod calendar;
 pub mod control;
 pub mod discovery;
 pub mod doctor;

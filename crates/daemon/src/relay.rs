@@ -381,7 +381,10 @@ fn answer(request: Request, shared: &Mutex<Shared>) -> Answer {
             Err(error) => Answer::Refused(format!("the status cannot be written: {error}")),
         },
         Request::SetTier { .. } | Request::SetPrice { .. } | Request::SetTarget { .. } | Request::SetAll { .. } => {
-            Answer::Refused(format!("a relay has no uplinks to set: `anabranch join set` with --device, not {LENDER}"))
+            Answer::Refused(format!(
+                "{LENDER} is a relay, which has no uplinks to set: `anabranch join set` is for an `anabranch join` that runs here (where \
+                 both do, --device names it)"
+            ))
         }
     }
 }

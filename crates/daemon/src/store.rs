@@ -15,7 +15,7 @@ mod text;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -138,11 +138,25 @@ impl Store {
     pub fn check_without_rights(&self) -> Result<()> {
         self.change_peers(|_| Ok(())).map_err(|error| {
             let user = rustix::process::geteuid().as_raw();
+            if let Some(closed) = self.closed_to_its_owner(user) {
+                return Error::Usage(format!("{error}: its mode keeps its owner out (chmod {closed})"));
+            }
             Error::Usage(format!(
                 "{error}: as a daemon runs without root's special rights, {0} and the folders above it have to be open to user {user} without \
                  them: name another folder with --state, or sudo chown -R {user} {0}",
                 self.folder.display()
             ))
+        })
+    }
+
+    /// What of it is `user`'s, and has a mode that keeps its owner out: how that is changed.
+    fn closed_to_its_owner(&self, user: u32) -> Option<String> {
+        let files = ["identity", "peers.json", "lock"].map(|name| (self.path(name), "u+rw", 0o600));
+        let mut all = core::iter::once((self.folder.clone(), "u+rwx", 0o700)).chain(files);
+        all.find_map(|(path, open, bits)| {
+            let metadata = fs::metadata(&path).ok()?;
+            let is_closed = metadata.uid() == user && metadata.permissions().mode() & bits != bits;
+            is_closed.then(|| format!("{open} {}", path.display()))
         })
     }
 
@@ -322,6 +336,25 @@ mod tests {
             std::os::unix::fs::chown(path, Some(0), None).unwrap();
         }
         std::thread::scope(|scope| scope.spawn(checked).join()).unwrap().unwrap();
+    }
+
+    /// Root without capabilities heeds modes, though it did not before.
+    #[test]
+    fn a_mode_that_keeps_its_owner_out_is_told_of() {
+        let (_folder, store) = store();
+        store.identity().unwrap();
+        store.change_peers(|_| Ok(())).unwrap();
+        let checked = || {
+            crate::join::rights::give_up().unwrap();
+            store.check_without_rights().unwrap_err().to_string()
+        };
+        for (path, open, mode) in [(store.path("peers.json"), "u+rw", 0o600), (store.folder().into(), "u+rwx", 0o700)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+            let why = std::thread::scope(|scope| scope.spawn(checked).join()).unwrap();
+            let remedy = format!("chmod {open} {}", path.display());
+            assert!(why.contains(&remedy) && !why.contains("chown"), "{why}");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        }
     }
 
     #[test]

@@ -33,6 +33,8 @@ const DURATION_UNITS: Units = &[
 ];
 
 const BYTE_UNITS: Units = &[
+    ("TiB", 1 << 40),
+    ("TB", 1_000_000_000_000),
     ("GiB", 1 << 30),
     ("GB", 1_000_000_000),
     ("MiB", 1 << 20),
@@ -127,7 +129,7 @@ impl fmt::Display for ByteCount {
             BYTE_UNITS.iter().find(|(name, size)| name.ends_with("iB") && self.0 >= *size && self.0 % size == 0);
         match binary {
             Some((name, size)) if self.0 % 1000 != 0 => write!(f, "{} {name}", self.0 / size),
-            _ => write_quantity(f, self.0, &[BYTE_UNITS[1], BYTE_UNITS[3], BYTE_UNITS[5], BYTE_UNITS[7]]),
+            _ => write_quantity(f, self.0, &[1, 3, 5, 7, 9].map(|decimal| BYTE_UNITS[decimal])),
         }
     }
 }
@@ -200,6 +202,7 @@ mod tests {
         assert_eq!("1.5 min".parse(), Ok(Duration::from_secs(90)));
         assert_eq!("1_400 B".parse(), Ok(ByteCount(1400)));
         assert_eq!("64 KiB".parse(), Ok(ByteCount(65536)));
+        assert_eq!("1.5TB".parse(), Ok(ByteCount(1_500_000_000_000)));
         assert_eq!("1 %".parse(), Ok(Probability::new(0.01).unwrap()));
         assert_eq!("0.25".parse(), Ok(Probability::new(0.25).unwrap()));
     }

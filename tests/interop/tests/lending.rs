@@ -532,6 +532,9 @@ fn a_volume_that_is_spent_ends_the_lending_in_good_order() {
     // It is said with a fiftieth of it left, which may stay unused; what was under way then has come through the phone's link.
     assert!((bytes - bytes / 50..bytes + 1_000_000).contains(&used), "{relay:#}");
     assert!(uplink["lost"].is_string() || uplink["carries"] == false, "{uplink:#}");
+    // Both sides say when it begins anew.
+    let renews = relay["volume_renews"].as_str().unwrap();
+    assert!(renews.ends_with("-15") && uplink["link"]["volume_renews"] == renews, "{relay:#}, {uplink:#}");
     first.end().unwrap();
     // It is remembered, with the last packets.
     let written = fs::read_to_string(bed.state("anna").join("volume.json")).unwrap();

@@ -106,16 +106,18 @@ fn wanted(arguments: &arguments::Join) -> Wanted {
 /// Gets to know a relay.
 fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), Failure> {
     let name = device::name(arguments.name.as_ref())?;
+    // Before anybody is looked for.
+    let told = (!arguments.code.is_empty()).then(|| code(&arguments.code.concat())).transpose()?;
     let store = Store::at(&arguments.state);
     // Who may not write down what comes of it hears so before a code is asked for, and used up.
     store.identity()?;
     let invitation = match target {
-        Some(PairTarget::Invited(_)) if !arguments.code.is_empty() => {
+        Some(PairTarget::Invited(_)) if told.is_some() => {
             return Err(Failure::Input("the URI has the code in it: leave --code out".into()));
         }
         Some(PairTarget::Invited(invitation)) => invitation.clone(),
-        Some(PairTarget::At(address)) => invitation_at(address.clone(), arguments)?,
-        None => invitation_at(find_pairing()?, arguments)?,
+        Some(PairTarget::At(address)) => invitation_at(address.clone(), told)?,
+        None => invitation_at(find_pairing()?, told)?,
     };
     let relay = pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?;
     let is_it = |known: &&Relay| known.name == relay;
@@ -133,8 +135,8 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
     Ok(console::print(&text)?)
 }
 
-fn invitation_at(address: ScopedAddress, arguments: &arguments::Join) -> Result<Invitation, Failure> {
-    let code = if arguments.code.is_empty() { ask_for_code()? } else { code(&arguments.code.concat())? };
+fn invitation_at(address: ScopedAddress, told: Option<Code>) -> Result<Invitation, Failure> {
+    let code = told.map_or_else(ask_for_code, Ok)?;
     Ok(Invitation::new(vec![address], code))
 }
 

@@ -10,6 +10,7 @@ use daemon::store::Store;
 use lab::present::quantity;
 use linux::stop::Stop;
 use linux::uplink::{self, LENDER};
+use units::Rate;
 
 use crate::arguments::{self, RelayMode};
 use crate::commands::device;
@@ -17,20 +18,25 @@ use crate::console;
 use crate::failure::Failure;
 use crate::{log, qr, service};
 
+/// What is lent where nobody says.
+const RATE_DEFAULT: Rate = Rate::from_mbps(10);
+const BATTERY_DEFAULT: u8 = 20;
+
 /// Lends an interface until Ctrl-C, or pairs one more device with the relay that runs here.
 pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
     let _log = log::begin(&arguments.log);
     let Some(share) = &arguments.share else {
+        refuse_limits(arguments)?;
         return if arguments.pair { pair(arguments) } else { Err(unnamed()) };
     };
     let options = RelayOptions {
         share: share.clone(),
         name: device::name(arguments.name.as_ref())?,
         state: arguments.state.clone(),
-        mode: mode(arguments.mode),
-        rate: arguments.rate.0,
+        mode: mode(arguments.mode.unwrap_or_default()),
+        rate: arguments.rate.map_or(Some(RATE_DEFAULT), |cap| cap.0),
         volume: volume(arguments)?,
-        battery_min: (arguments.battery > 0).then_some(arguments.battery),
+        battery_min: Some(arguments.battery.unwrap_or(BATTERY_DEFAULT)).filter(|percent| *percent > 0),
         control_group: arguments.control_group.as_deref().map(device::group).transpose()?,
         pair: arguments.pair,
     };
@@ -45,6 +51,27 @@ pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
     };
     let qr = arguments.qr;
     Ok(lend(options, &stop, ready, move |invitation| show(invitation, qr))?)
+}
+
+/// What is lent is settled when a relay begins.
+fn refuse_limits(arguments: &arguments::Relay) -> Result<(), Failure> {
+    let given = [
+        ("--mode", arguments.mode.is_some()),
+        ("--rate", arguments.rate.is_some()),
+        ("--volume", arguments.volume.is_some()),
+        ("--battery", arguments.battery.is_some()),
+        ("--control-group", arguments.control_group.is_some()),
+    ];
+    let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+    // Where that cannot be seen, none runs.
+    let runs = control::running().is_ok_and(|devices| devices.iter().any(|device| device == LENDER));
+    Err(Failure::Input(if runs {
+        format!("{option} cannot be changed while a relay runs: end it, and start it anew with --share and {option}")
+    } else {
+        format!(
+            "{option} is of the interface that is to lend its link: name that as well (anabranch relay --share wwan0 {option} ...)"
+        )
+    }))
 }
 
 /// What to name, of what there is.
@@ -139,9 +166,14 @@ fn describe(status: &RelayStatus, pairs: bool) -> String {
     });
     let volume = match (relay.volume_bytes, relay.volume_used_bytes) {
         (Some(bytes), Some(used)) => {
-            format!(", {} of {} used (--volume)", quantity(used as f64, "B"), quantity(bytes as f64, "B"))
+            let renews = relay.volume_renews.as_ref().map_or(String::new(), |date| format!(", anew on {date}"));
+            format!(", {} of {} used{renews} (--volume)", quantity(used as f64, "B"), quantity(bytes as f64, "B"))
         }
         _ => String::new(),
+    };
+    let lends = match relay.lends {
+        "fully" | "as-backup" => "lends".into(),
+        _ => format!("lends nothing for now ({}); it is to lend", relay.lends_in_words),
     };
     let mode = match relay.mode {
         Mode::Route => "",
@@ -159,7 +191,7 @@ fn describe(status: &RelayStatus, pairs: bool) -> String {
         names.join(", ")
     };
     format!(
-        "{} lends {} ({})\n  to {to}\n  {rate}{volume}{mode}\n  heard on UDP port {}, from every network but that of {}\nCtrl-C ends it and takes \
+        "{} {lends} {} ({})\n  to {to}\n  {rate}{volume}{mode}\n  heard on UDP port {}, from every network but that of {}\nCtrl-C ends it and takes \
          everything back; `anabranch status --watch` in another terminal shows what it does\n",
         relay.name,
         relay.interface,
@@ -167,4 +199,27 @@ fn describe(status: &RelayStatus, pairs: bool) -> String {
         relay.port,
         relay.interface,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use daemon::relay::status::Lent;
+
+    use super::*;
+
+    #[test]
+    fn a_relay_that_lends_nothing_does_not_say_that_it_lends() {
+        let text = |lends: &'static str, lends_in_words: &'static str| {
+            let (name, interface) = ("anna".into(), "wwan0".into());
+            let (volume_bytes, volume_used_bytes) = (Some(5_000_000), Some(5_000_000));
+            let volume_renews = Some("2026-12-01".into());
+            let volume = Lent { volume_bytes, volume_used_bytes, volume_renews, ..Lent::default() };
+            let relay = Lent { name, interface, lends, lends_in_words, ..volume };
+            describe(&RelayStatus { relay, ..RelayStatus::default() }, false)
+        };
+        assert!(text("fully", "lends its link").starts_with("anna lends wwan0 ("));
+        let spent = text("no-volume", "has no volume left");
+        assert!(spent.starts_with("anna lends nothing for now (has no volume left); it is to lend wwan0 ("), "{spent}");
+        assert!(spent.contains("5.00 MB of 5.00 MB used, anew on 2026-12-01"), "{spent}");
+    }
 }

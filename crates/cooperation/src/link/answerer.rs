@@ -11,7 +11,7 @@ use super::admission::Door;
 use super::caller::PROLOGUE;
 use super::datagram::{Datagram, SessionId, second};
 use super::session::Session;
-use super::word::{Alive, Content, Terms, Word as _, read};
+use super::word::{Alive, Content, Lends, Renewal, Terms, Word as _, read};
 use super::{DATAGRAM_BYTES_MAX, SILENCE_MAX};
 use crate::channel::noise::{FIRST_MESSAGE_BYTES, SECOND_MESSAGE_BYTES, responder};
 use crate::channel::{Identity, KEY_BYTES, PublicKey};
@@ -40,6 +40,7 @@ struct Peer {
     place: Option<SocketAddr>,
     heard_at: Option<Instant>,
     terms: Option<Terms>,
+    renewal: Option<Renewal>,
 }
 
 /// What a datagram was.
@@ -94,16 +95,27 @@ impl Answerer {
         }
     }
 
+    /// When the volume begins anew of which a destination is lent; it hears of it beside the terms that say that there is none left.
+    pub fn set_renewal(&mut self, peer: u8, renewal: Option<Renewal>) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            peer.renewal = renewal;
+        }
+    }
+
     /// Says the terms now: something that matters has changed.
     pub fn say_terms(&mut self, peer: u8) {
         let Some((peer, terms)) = self.peers.get_mut(&peer).and_then(|peer| peer.terms.map(|terms| (peer, terms)))
         else {
             return;
         };
-        let mut room = [0; DATAGRAM_BYTES_MAX];
-        let sealed = peer.session.as_mut().and_then(|session| session.seal(&terms.octets(), &mut room));
-        if let (Some(place), Some(len)) = (peer.place, sealed) {
-            self.out.push_back((place, room[..len].to_vec()));
+        let renewal = peer.renewal.filter(|_| terms.lends == Lends::NoVolume);
+        // First, so that who hears that there is none left knows for how long.
+        for word in [renewal.map(|renewal| renewal.octets()), Some(terms.octets())].into_iter().flatten() {
+            let mut room = [0; DATAGRAM_BYTES_MAX];
+            let sealed = peer.session.as_mut().and_then(|session| session.seal(&word, &mut room));
+            if let (Some(place), Some(len)) = (peer.place, sealed) {
+                self.out.push_back((place, room[..len].to_vec()));
+            }
         }
     }
 
@@ -202,7 +214,7 @@ impl Answerer {
 impl Peer {
     const fn new(key: PublicKey) -> Self {
         let (unconfirmed, session, previous) = (None, None, None);
-        Self { key, unconfirmed, session, previous, place: None, heard_at: None, terms: None }
+        Self { key, unconfirmed, session, previous, place: None, heard_at: None, terms: None, renewal: None }
     }
 
     fn is_up(&self, now: Instant) -> bool {

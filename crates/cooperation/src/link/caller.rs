@@ -10,7 +10,7 @@ use units::{Duration, Instant};
 use super::admission;
 use super::datagram::{Datagram, SessionId, first};
 use super::session::Session;
-use super::word::{Alive, Content, Terms, Word as _, read};
+use super::word::{Alive, Content, Renewal, Terms, Word as _, read};
 use super::{DATAGRAM_BYTES_MAX, HEARTBEAT, LINK_VERSION, SILENCE_MAX};
 use crate::channel::noise::{FIRST_MESSAGE_BYTES, initiator};
 use crate::channel::{Identity, PublicKey};
@@ -52,6 +52,7 @@ pub struct Caller {
     terms: Option<Terms>,
     /// In which session that was said, and its number there.
     terms_number: Option<(SessionId, u64)>,
+    renewal: Option<Renewal>,
     round_trip: Option<Duration>,
     out: VecDeque<Vec<u8>>,
 }
@@ -85,6 +86,7 @@ impl Caller {
             heard_at: None,
             terms: None,
             terms_number: None,
+            renewal: None,
             round_trip: None,
             out: VecDeque::new(),
         }
@@ -108,6 +110,11 @@ impl Caller {
     /// What the relay said last, if it has said anything.
     pub const fn terms(&self) -> Option<Terms> {
         self.terms
+    }
+
+    /// When its volume begins anew, if it has ever said so.
+    pub const fn renewal(&self) -> Option<Renewal> {
+        self.renewal
     }
 
     /// From a word to its answer, the last time.
@@ -169,8 +176,13 @@ impl Caller {
                 }
                 Heard::Word
             }
-            // The relay's, but of no use.
-            None => Heard::Word,
+            None => {
+                // Anything else is the relay's, but of no use.
+                if let Some(Content::Word(renewal)) = read(content) {
+                    self.renewal = Some(renewal);
+                }
+                Heard::Word
+            }
         };
         self.heard_at = Some(now);
         heard

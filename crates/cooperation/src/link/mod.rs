@@ -30,7 +30,7 @@ pub use answerer::{Answerer, Caught};
 pub use caller::{Caller, Heard};
 pub use datagram::OVERHEAD_BYTES;
 pub use name::{Name, NoName};
-pub use word::{Alive, Families, Lends, Terms};
+pub use word::{Alive, Families, Lends, Renewal, Terms};
 
 use units::Duration;
 

@@ -8,6 +8,7 @@ use crate::channel::field::{Field, Octets, RATE_MAX, Unread, fields};
 
 const ALIVE: u8 = 0x01;
 const TERMS: u8 = 0x02;
+const RENEWAL: u8 = 0x03;
 
 /// The destination is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,13 @@ pub struct Terms {
     pub owner: Rate,
     /// Octets that are left of its volume; [`u64::MAX`] without a limit.
     pub left_bytes: u64,
+}
+
+/// When the volume begins anew that a relay has none left of. A destination of an earlier release passes over it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Renewal {
+    /// The first day of the next volume by the relay's calendar, in days since 1970-01-01.
+    pub day: u32,
 }
 
 impl Terms {
@@ -132,6 +140,8 @@ impl Field for Lends {
 fields!(Alive { at });
 fields!(Terms { echo, instance, lends, families, spare, owner, left_bytes });
 
+fields!(Renewal { day });
+
 /// What a datagram carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<W> {
@@ -160,6 +170,10 @@ impl Word for Alive {
 
 impl Word for Terms {
     const KIND: u8 = TERMS;
+}
+
+impl Word for Renewal {
+    const KIND: u8 = RENEWAL;
 }
 
 /// What `content` is; none if it is nothing of this version.
@@ -198,6 +212,10 @@ mod tests {
             assert_eq!(read::<Terms>(&unknown), None, "no such family");
             assert_eq!(read::<Alive>(&octets), None, "a word of the other direction");
         }
+        let octets = Renewal { day: 20_788 }.octets();
+        assert_eq!((octets[0], octets.len()), (3, 5));
+        assert_eq!(read(&octets), Some(Content::Word(Renewal { day: 20_788 })));
+        assert_eq!(read::<Terms>(&octets), None, "nothing else is made of it");
         let octets = Alive { at: Instant::from_millis(5) }.octets();
         assert_eq!(read(&octets), Some(Content::Word(Alive { at: Instant::from_millis(5) })));
         assert_eq!(read::<Alive>(&[0x45, 0]), Some(Content::Packet));

@@ -1,4 +1,4 @@
-use cooperation::link::{Caught, DATAGRAM_BYTES_MAX, HEARTBEAT, Heard, INNER_MTU, Lends, SILENCE_MAX, Terms};
+use cooperation::link::{Caught, DATAGRAM_BYTES_MAX, HEARTBEAT, Heard, INNER_MTU, Lends, Renewal, SILENCE_MAX, Terms};
 use units::{Duration, Instant};
 
 use super::{Pair, TERMS, new_relay};
@@ -51,7 +51,10 @@ fn new_terms_are_told_at_once_or_with_the_next_word() {
     pair.answerer.set_terms(3, Terms { lends: Lends::NoVolume, ..TERMS });
     pair.answerer.say_terms(3);
     pair.run_for_millis(1);
-    assert_eq!(pair.caller.terms().unwrap().lends, Lends::NoVolume);
+    assert_eq!((pair.caller.terms().unwrap().lends, pair.caller.renewal()), (Lends::NoVolume, None));
+    pair.answerer.set_renewal(3, Some(Renewal { day: 20_788 }));
+    pair.run_for_millis(HEARTBEAT.as_millis());
+    assert_eq!(pair.caller.renewal(), Some(Renewal { day: 20_788 }));
     pair.answerer.set_terms(3, TERMS);
     pair.run_for_millis(HEARTBEAT.as_millis());
     assert_eq!(pair.caller.terms().unwrap().lends, Lends::Fully);

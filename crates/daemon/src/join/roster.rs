@@ -388,6 +388,7 @@ mod tests {
             spare_bps: None,
             owner_bps: None,
             left_bytes: None,
+            volume_renews: None,
         };
         assert_eq!(roster.heed_link(&status(Some("fully"), false)), None, "as expected");
         assert_eq!(roster.tier_of(0), Tier::Primary);

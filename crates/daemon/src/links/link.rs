@@ -14,6 +14,7 @@ use serde::Serialize;
 use tracing::{info, warn};
 use units::{Duration, Instant, Rate};
 
+use crate::calendar;
 use crate::discovery::{Found, mark};
 use crate::scoped::ScopedAddress;
 use crate::sockets::Datagrams;
@@ -69,6 +70,8 @@ pub struct LinkStatus {
     pub owner_bps: Option<u64>,
     /// Octets that are left of its volume; `None`: it has not said, or has no limit.
     pub left_bytes: Option<u64>,
+    /// The date on which its volume begins anew, as `2026-12-01`, if there is none left and it has said so.
+    pub volume_renews: Option<String>,
 }
 
 impl LinkStatus {
@@ -87,7 +90,8 @@ impl LinkStatus {
             return self.no_device.clone();
         }
         let words = self.lends_in_words.filter(|_| self.is_up && self.lends.is_some_and(|lends| !carries(lends)))?;
-        Some(format!("is not lent now: the relay {} {words}", self.relay))
+        let until = self.volume_renews.as_ref().map_or(String::new(), |date| format!(" until {date}"));
+        Some(format!("is not lent now: the relay {} {words}{until}", self.relay))
     }
 }
 
@@ -399,6 +403,10 @@ impl Link {
             spare_bps: terms.map(|terms| terms.spare).filter(|spare| *spare < Terms::UNLIMITED).map(Rate::as_bps),
             owner_bps: terms.map(|terms| terms.owner.as_bps()),
             left_bytes: terms.map(|terms| terms.left_bytes).filter(|left| *left < u64::MAX),
+            volume_renews: terms
+                .filter(|terms| terms.lends == Lends::NoVolume)
+                .and_then(|_| self.caller.renewal())
+                .and_then(calendar::date),
         }
     }
 }

@@ -28,7 +28,7 @@ use super::status::{LentTo, RelayStatus};
 use super::terms::Lending;
 use super::unheard::Unheard;
 use super::{battery, today};
-use crate::{lock, sockets};
+use crate::{calendar, lock, sockets};
 
 /// Datagrams or packets taken at a time before the others have their turn.
 const BATCH: usize = 64;
@@ -352,10 +352,11 @@ impl Forwarder {
 
     /// Destinations hear of new terms with the next word, and at once if it is otherwise lent than before, or something else.
     fn tell_terms(&mut self, lending: &Lending) {
-        let terms = lending.terms();
+        let (terms, renewal) = (lending.terms(), lending.renewal());
         let before = core::mem::replace(&mut self.told, Told::of(&terms));
         for destination in self.allowed.destinations() {
             self.answerer.set_terms(destination.slot, terms);
+            self.answerer.set_renewal(destination.slot, renewal);
             if before != self.told {
                 self.answerer.say_terms(destination.slot);
             }
@@ -378,6 +379,7 @@ impl Forwarder {
         relay.spare_bps = lending.spare.map(Rate::as_bps);
         relay.volume_bytes = lending.volume.as_ref().map(|volume| volume.limit().bytes);
         relay.volume_used_bytes = lending.volume.as_ref().map(super::volume::Volume::used_bytes);
+        relay.volume_renews = lending.renewal().and_then(calendar::date);
         relay.battery_percent = lending.battery_percent;
         relay.refused_datagrams = self.refused_datagrams;
         relay.destinations = self

@@ -57,6 +57,8 @@ pub struct Lent {
     pub volume_bytes: Option<u64>,
     /// Octets of it that were used.
     pub volume_used_bytes: Option<u64>,
+    /// The date on which it begins anew, as `2026-06-01`.
+    pub volume_renews: Option<String>,
     /// Charge of the battery in percent, if it is being emptied.
     pub battery_percent: Option<u8>,
     /// Datagrams that were nobody's: strangers, or old keys.

@@ -1,6 +1,6 @@
 //! Whether this relay lends now, and how much: from its limits and what it knows of itself.
 
-use cooperation::link::{Families, Lends, Terms};
+use cooperation::link::{Families, Lends, Renewal, Terms};
 use jiff::civil::Date;
 use linux::Result;
 use tracing::{info, warn};
@@ -8,6 +8,7 @@ use units::{Duration, Instant, Rate};
 
 use super::battery::Charge;
 use super::volume::Volume;
+use crate::calendar;
 
 /// A battery that was too empty has to gain so much before the relay lends again, in percent.
 const BATTERY_GAIN: u8 = 3;
@@ -169,6 +170,11 @@ impl Lending {
     /// Why the shared interface is not lent now, to follow its name in a sentence, if that is neither its volume nor its battery.
     pub fn why_not(&self) -> Option<&str> {
         self.lost.as_deref().or(self.uncounted.as_deref())
+    }
+
+    /// When the volume begins anew, if there is one.
+    pub fn renewal(&self) -> Option<Renewal> {
+        self.volume.as_ref().and_then(Volume::renews).and_then(calendar::renewal)
     }
 
     /// What destinations are told.

@@ -1,5 +1,6 @@
 //! How much of a data plan may be lent, and how much was: it survives the end of the program and of the power.
 
+use std::io;
 use std::path::PathBuf;
 
 use jiff::civil::Date;
@@ -49,6 +50,14 @@ impl Period {
         };
         let this = in_month(today);
         if this <= today { this } else { today.first_of_month().yesterday().map_or(this, in_month) }
+    }
+
+    /// The first day of the period after the one that `today` is in; none at the end of time.
+    fn next_start(self, today: Date) -> Option<Date> {
+        let since = self.start(today);
+        // The next period begins 31 days later at most, and no day before is in it.
+        let mut days = core::iter::successors(since.tomorrow().ok(), |day| day.tomorrow().ok());
+        days.find(|day| self.start(*day) != since)
     }
 }
 
@@ -127,7 +136,8 @@ impl Volume {
     pub fn open(limit: Limit, path: PathBuf, today: Date) -> Result<Self> {
         let since = limit.period.start(today);
         let empty = Entry { version: VERSION, since, bytes: 0, total: 0, days: Vec::new(), others: Vec::new() };
-        let entry = match file::read(&path).map_err(Error::system(format!("read {}", path.display())))? {
+        let cannot = |error: io::Error| Error::system(format!("read {}{}", path.display(), remedy(&error)))(error);
+        let entry = match file::read(&path).map_err(cannot)? {
             Some(octets) => serde_json::from_slice::<Entry>(&octets)
                 .ok()
                 .filter(|entry| entry.version == VERSION)
@@ -210,6 +220,11 @@ impl Volume {
         self.limit
     }
 
+    /// When it begins anew.
+    pub fn renews(&self) -> Option<Date> {
+        self.limit.period.next_start(self.days.last().map_or(self.since, |day| day.date))
+    }
+
     /// Octets that were used.
     pub const fn used_bytes(&self) -> u64 {
         self.bytes
@@ -256,6 +271,17 @@ mod tests {
         }
         assert_eq!(Period::Month { reset_day: 1 }.start(date(2026, 5, 9)), date(2026, 5, 1));
         assert_eq!(Period::Day.start(date(2026, 5, 9)), date(2026, 5, 9));
+        for (today, next) in [
+            (date(2026, 1, 30), date(2026, 1, 31)),
+            (date(2026, 1, 31), date(2026, 2, 28)),
+            (date(2026, 2, 28), date(2026, 3, 31)),
+            (date(2026, 12, 31), date(2027, 1, 31)),
+        ] {
+            assert_eq!(MONTH.next_start(today), Some(next), "{today}");
+        }
+        assert_eq!(Period::Month { reset_day: 1 }.next_start(date(2026, 12, 9)), Some(date(2027, 1, 1)));
+        assert_eq!(Period::Day.next_start(date(2026, 5, 31)), Some(date(2026, 6, 1)));
+        assert_eq!(Period::Day.next_start(Date::MAX), None);
     }
 
     #[test]
@@ -421,6 +447,14 @@ mod tests {
         assert_eq!(volume.used_bytes(), 4_100);
         volume.roll(date(2026, 6, 1));
         assert_eq!(volume.used_bytes(), 0);
+    }
+
+    #[test]
+    fn a_folder_in_its_place_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let limit = Limit { bytes: 1, period: Period::Day };
+        let why = Volume::open(limit, folder.path().into(), date(2026, 5, 9)).unwrap_err().to_string();
+        assert!(why.contains("a folder is in its place: move that away"), "{why}");
     }
 
     #[test]

@@ -190,7 +190,7 @@ impl Peers {
         }
         let names: Vec<String> = self.names().iter().map(ToString::to_string).collect();
         let there = if names.is_empty() { "none is paired".into() } else { format!("paired: {}", names.join(", ")) };
-        Err(Error::Usage(format!("no paired device is called {name} ({there})")))
+        Err(Error::Usage(format!("no paired device is called {name:?} ({there})")))
     }
 }
 

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::state::Claim;
-use crate::program::program;
+use crate::program::shell;
 use crate::{Error, Result};
 
 const SCRIPT: &str = include_str!("janitor.sh");
@@ -114,7 +114,7 @@ pub(super) fn undo(claim: &Claim) -> Result<()> {
 fn command(claim: &Claim) -> Result<Command> {
     let alive: File = claim.alive()?;
     let [folder, namespace, device] = claim.names();
-    let mut command = program("/bin/sh");
+    let mut command = shell();
     command.args(["-c", SCRIPT, "anabranch-janitor"]).arg(folder).arg(namespace).arg(device).stderr(Stdio::null());
     let prepare = move || {
         rustix::process::setsid()?;
@@ -139,6 +139,20 @@ mod tests {
         command.args(["-c", SCRIPT, "anabranch-janitor"]).arg(folder.path()).args(["1", "dev"]).env("PATH", path);
         let status = command.stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap();
         (status.code(), file.exists())
+    }
+
+    #[test]
+    fn a_program_that_is_not_found_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        for (program, change) in [("nft", "nft add table inet x"), ("ip", "ip link")] {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", SCRIPT, "anabranch-janitor"]).arg(folder.path()).args(["1", "dev"]);
+            command.env("PATH", "/no-such-folder").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut child = command.spawn().unwrap();
+            writeln!(child.stdin.take().unwrap(), "{change}").unwrap();
+            let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+            assert!(said.contains(&format!("{program}: not found")) && said.lines().count() == 1, "{said:?}");
+        }
     }
 
     #[test]

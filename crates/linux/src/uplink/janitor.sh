@@ -20,8 +20,9 @@ apply() {
 while read -r line; do
     # shellcheck disable=SC2086
     if message=$(apply $line 2>&1); then message=ok; fi
-    printf '%s\n' "${message:-it failed without a word}" | tr '\n' ' '
-    echo
+    # In one line, and without another program: it may be that there is none.
+    # shellcheck disable=SC2086
+    echo ${message:-it failed without a word}
 done 2>/dev/null
 
 # Another of our programs still needs the variable: the last one restores it.

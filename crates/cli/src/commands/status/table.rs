@@ -347,6 +347,20 @@ mod tests {
     }
 
     #[test]
+    fn a_relay_without_volume_offers_nothing_and_says_until_when() {
+        let relay = json!({ "name": "anna", "interface": "wwan0", "lends": "no-volume", "lends_in_words": "has no volume left",
+            "rate_bps": 10_000_000, "spare_bps": 7_810_000, "volume_bytes": 2_000_000, "volume_used_bytes": 1_990_000,
+            "volume_renews": "2026-12-01" });
+        let status = json!({ "relay": relay });
+        let text = describe(&Sample::new(status.clone()), &Sample::new(status));
+        assert!(
+            text.contains("has no volume left") && text.contains("1.99 MB of 2.00 MB used, anew on 2026-12-01"),
+            "{text}"
+        );
+        assert!(!text.contains("can be lent") && !text.contains("at most"), "{text}");
+    }
+
+    #[test]
     fn a_destination_is_compared_with_itself() {
         let status = |at: u64, destinations: &[(u64, &str, u64)]| {
             let destination =
@@ -371,6 +385,15 @@ mod tests {
         let text = describe(&Sample::new(status.clone()), &Sample::new(status));
         let wanted = "via-anna: the relay anna at 192.168.43.1, 4.0 ms away, has little volume left, 4.00 Mbit/s towards this device, 2.00 MB left";
         assert!(text.contains(wanted), "{text}");
+    }
+
+    #[test]
+    fn a_relay_without_volume_says_when_it_begins_anew() {
+        let link = json!({ "relay": "anna", "place": "192.168.43.1", "lends": "no-volume", "lends_in_words": "has no volume left",
+            "left_bytes": 9, "volume_renews": "2026-12-01" });
+        let status = json!({ "uplinks": [{ "interface": "via-anna", "meter": {}, "link": link }] });
+        let text = describe(&Sample::new(status.clone()), &Sample::new(status));
+        assert!(text.contains("the relay anna at 192.168.43.1, has no volume left until 2026-12-01\n"), "{text}");
     }
 
     #[test]

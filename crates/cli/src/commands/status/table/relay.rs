@@ -47,11 +47,15 @@ pub fn lent(now: &Sample) -> String {
         Some(why) => format!("lends nothing for now: {} {why}", now.word(&at("interface"))),
         None => format!("{} ({})", now.word(&at("lends_in_words")), now.word(&at("interface"))),
     };
+    let lends = now.0.pointer(&at("lends")).and_then(Value::as_str);
+    let carries = lost.is_none() && lends.is_none_or(|lends| ["fully", "as-backup"].contains(&lends));
     // A limit of what is not lent would read as part of the reason.
-    let rate = known("rate_bps").filter(|_| lost.is_none());
+    let rate = known("rate_bps").filter(|_| carries);
     let rate = rate.map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
     let volume = known("volume_bytes").map_or(String::new(), |bytes| {
-        format!("; {} of {} used", quantity(now.number(&at("volume_used_bytes")), "B"), quantity(bytes, "B"))
+        let renews = now.0.pointer(&at("volume_renews")).and_then(Value::as_str);
+        let renews = renews.map_or(String::new(), |date| format!(", anew on {date}"));
+        format!("; {} of {} used{renews}", quantity(now.number(&at("volume_used_bytes")), "B"), quantity(bytes, "B"))
     });
     let splices = || {
         let count = now.0.pointer(&at("destinations")).and_then(Value::as_array).map_or(0, Vec::len);
@@ -64,7 +68,7 @@ pub fn lent(now: &Sample) -> String {
     let cap = known("rate_bps").unwrap_or(f64::MAX);
     let unheard = known("unheard").filter(|_| lost.is_none());
     // What can be lent over a link that seems dead is anybody's guess.
-    let spare = known("spare_bps").filter(|spare| lost.is_none() && unheard.is_none() && *spare < cap);
+    let spare = known("spare_bps").filter(|spare| carries && unheard.is_none() && *spare < cap);
     let spare = spare.map_or(String::new(), |bps| format!(", {} can be lent beside it", quantity(bps, "bit/s")));
     let unheard = unheard.map_or(String::new(), |nanos| {
         format!("; nothing has come back over {} for {:.0} s", now.word(&at("interface")), nanos / 1e9)
@@ -98,7 +102,9 @@ pub fn links(now: &Sample) -> Vec<String> {
         let is_over = now.0.pointer(&at("lends")).is_some_and(|lends| lends == "no-volume");
         let left = known("left_bytes").filter(|_| !is_over);
         let left = left.map_or(String::new(), |bytes| format!(", {} left", quantity(bytes, "B")));
-        Some(format!("{relay}{far}, {lends}{rate}{left}"))
+        let renews = now.0.pointer(&at("volume_renews")).and_then(Value::as_str);
+        let renews = renews.map_or(String::new(), |date| format!(" until {date}"));
+        Some(format!("{relay}{far}, {lends}{renews}{rate}{left}"))
     };
     (0..now.uplinks()).filter_map(line).collect()
 }
