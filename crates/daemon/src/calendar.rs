@@ -1,7 +1,7 @@
 //! Days, as relays tell of them.
 
 use cooperation::link::Renewal;
-use jiff::ToSpan as _;
+use jiff::Span;
 use jiff::civil::{Date, date as day};
 
 const FIRST: Date = day(1970, 1, 1);
@@ -14,7 +14,8 @@ pub fn renewal(date: Date) -> Option<Renewal> {
 
 /// For people: `2026-12-01`; none if there is no such day.
 pub fn date(renewal: Renewal) -> Option<String> {
-    let days = i32::try_from(renewal.day).ok()?.days();
+    // Whatever a peer says must not panic here, as a span that is too long would.
+    let days = Span::new().try_days(i64::from(renewal.day)).ok()?;
     FIRST.checked_add(days).ok().map(|date| date.to_string())
 }
 
