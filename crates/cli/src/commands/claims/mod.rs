@@ -21,7 +21,13 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
     }
     let chosen = choose(&arguments.ids)?;
     // Also where nothing is run: the answer says where runs are kept.
-    atomic_file::rehearse(&arguments.out)?;
+    atomic_file::rehearse(&arguments.out).map_err(|error| {
+        Failure::Input(format!(
+            "cannot use {}: {}\n  help: choose another --out, a directory that you may write to",
+            arguments.out.display(),
+            error.source
+        ))
+    })?;
     let mode = match arguments.mode {
         ClaimMode::Build => Mode::Build,
         ClaimMode::Paper => Mode::Paper,
