@@ -96,7 +96,7 @@ impl Carriers {
         let mut found = Vec::new();
         let mut again = self.again.iter().skip_while(|again| again.end.before_or_at(una)).peekable();
         for (position, run) in self.runs.iter().enumerate() {
-            let run_end = self.runs.get(position + 1).map_or(end, |next| next.start);
+            let run_end = self.runs.get(position + 1).map_or(end, |next| next.start.min(end));
             let mut at = run.start.max(una);
             while let Some(repeated) = again.peek().filter(|it| it.start.before(run_end)) {
                 extend(&mut found, at, repeated.start, run.carrier == Some(carrier));
@@ -209,6 +209,8 @@ mod tests {
         assert_eq!(of(&carriers, 2, 0), [(150, 250), (420, 500)]);
         assert_eq!(of(&carriers, 3, 60), [(60, 150)]);
         assert_eq!(of(&carriers, 4, 0), [(0, 0); 0]);
+        assert_eq!(carriers.carried_by(SubflowId(1), Dsn(0), Dsn(300)), [(Dsn(0), Dsn(50)), (Dsn(250), Dsn(300))]);
+        assert_eq!(carriers.carried_by(SubflowId(1), Dsn(0), Dsn(20)), [(Dsn(0), Dsn(20))]);
         assert_eq!(of(&Carriers::default(), 1, 0), [(0, 0); 0]);
     }
 

@@ -215,7 +215,7 @@ impl Connection {
         if self.is_mptcp() && !self.is_closed() {
             self.reinject_from(id);
             if self.config.suspension {
-                self.reinject_delivered_by(id, None);
+                self.reinject_uncarried_head_of(id);
             } else {
                 self.reinject_uncarried_head();
             }

@@ -136,6 +136,19 @@ impl Connection {
     /// Schedules the first octets missing at the peer, up to those that some subflow still works on. They are octets
     /// that a subflow delivered and the peer nevertheless does not have: it discarded them, or reset the subflow.
     pub(super) fn reinject_uncarried_head(&mut self) {
+        let (start, end) = self.uncarried_head();
+        self.reinjection.push(start, end, None);
+    }
+
+    /// Subflow `id` is gone: of these octets, schedules what it was the last to carry. What it delivered behind them may only wait at the
+    /// peer for what is missing; if not, the data-level time-out shows it.
+    pub(super) fn reinject_uncarried_head_of(&mut self, id: SubflowId) {
+        let (start, end) = self.uncarried_head();
+        let ranges = self.carriers.carried_by(id, start, end);
+        self.reinjection.push_new(ranges);
+    }
+
+    fn uncarried_head(&self) -> (Dsn, Dsn) {
         let start = self.sender.buffer.start();
         let mut end = self.sender.next;
         // Who takes over from none is still at work on it.
@@ -150,7 +163,7 @@ impl Connection {
                 }
             }
         }
-        self.reinjection.push(start, end, None);
+        (start, end)
     }
 
     /// Schedules what subflow `id` was the last to carry and delivered, for all that it knows, and what the peer does not have as data
