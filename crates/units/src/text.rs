@@ -18,6 +18,18 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The methods of a visitor that wants a text: a number is refused with what to write instead.
+macro_rules! refuse_numbers {
+    ($type:ident) => {
+        refuse_numbers!($type: visit_i64(i64), visit_u64(u64), visit_f64(f64));
+    };
+    ($type:ident: $($visit:ident($number:ty)),*) => {
+        $(fn $visit<E: de::Error>(self, number: $number) -> Result<Self::Value, E> {
+            Err(unquoted::<$type, E>(&number))
+        })*
+    };
+}
+
 /// A value written as text: for optional fields and lists, where `#[serde(with = ...)]` does not reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Text<T>(pub T);
@@ -43,17 +55,7 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
                 text.parse().map(Text).map_err(E::custom)
             }
 
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-                Err(unquoted::<T, E>(&number))
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-                Err(unquoted::<T, E>(&number))
-            }
-
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
-                Err(unquoted::<T, E>(&number))
-            }
+            refuse_numbers!(T);
         }
 
         deserializer.deserialize_str(Quoted(PhantomData))
@@ -94,17 +96,7 @@ impl<'de, T: FromStr<Err: Display>, U: Deserialize<'de>> Deserialize<'de> for Te
                 text.parse().map(TextOr::Text).map_err(E::custom)
             }
 
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-                Err(unquoted::<T, E>(&number))
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-                Err(unquoted::<T, E>(&number))
-            }
-
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
-                Err(unquoted::<T, E>(&number))
-            }
+            refuse_numbers!(T);
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 U::deserialize(MapAccessDeserializer::new(map)).map(TextOr::Table)

@@ -24,6 +24,7 @@ use super::Proxy;
 use super::dial::Dial;
 use super::opening::Purpose;
 use super::session::{Session, Stage};
+use super::target::{Host, Target};
 
 /// For how long an uplink that is in doubt comes after all others: as long as asking another one may take.
 const DOUBTED_FOR: Duration = Duration::from_secs(10);
@@ -32,8 +33,8 @@ const PORTAL_FOR: Duration = Duration::from_secs(60);
 /// Fields of a head that are looked at.
 const FIELDS_MAX: usize = 64;
 
-/// Where an answer sends: the authority of its Location, or nothing where the network itself says that it wants a login.
-pub type Place = String;
+/// Where an answer sends: the host of its Location, or nothing where the network itself says that it wants a login.
+type Place = Option<Host>;
 
 /// A client's first octets, and what it got for them: not passed on yet.
 #[derive(Debug)]
@@ -83,16 +84,16 @@ fn read(question: &[u8], answer: &[u8]) -> Says {
     if !head.parse(answer).is_ok_and(|it| it.is_complete()) {
         return Says::Unclear;
     }
-    let place = match head.code {
-        Some(511) => Some(Place::new()),
-        Some(301 | 302 | 303 | 307 | 308) => {
-            field(head.headers, "location").and_then(authority).map(str::to_ascii_lowercase)
-        }
+    let to = match head.code {
+        Some(511) => return Says::Elsewhere(None),
+        Some(301 | 302 | 303 | 307 | 308) => field(head.headers, "location").and_then(authority).and_then(host),
         _ => None,
     };
-    let asked = host_of(question).unwrap_or_default();
-    let is_away = |place: &Place| place.is_empty() || !is_akin(without_port(place), without_port(&asked));
-    place.filter(is_away).map_or(Says::Here, Says::Elsewhere)
+    let asked = host_of(question);
+    match to {
+        Some(to) if !asked.is_some_and(|asked| is_akin(&to, &asked)) => Says::Elsewhere(Some(to)),
+        _ => Says::Here,
+    }
 }
 
 fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
@@ -100,31 +101,34 @@ fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
     core::str::from_utf8(found.value).ok().map(str::trim)
 }
 
-fn host_of(question: &[u8]) -> Option<String> {
+fn host_of(question: &[u8]) -> Option<Host> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut request = httparse::Request::new(&mut fields);
     request.parse(question).ok()?;
-    field(request.headers, "host").map(str::to_ascii_lowercase)
+    field(request.headers, "host").and_then(host)
 }
 
 /// Of an absolute URL.
 fn authority(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("//")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    Some(rest[..end].rsplit('@').next().unwrap_or_default())
+    rest[..end].rsplit('@').next()
 }
 
-fn without_port(authority: &str) -> &str {
-    match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|octet| octet.is_ascii_digit()) => host,
-        _ => authority,
-    }
+/// What is no name and no address is no host: people are shown it.
+fn host(authority: &str) -> Option<Host> {
+    /// It is not looked at.
+    const ANY_PORT: u16 = 80;
+    Target::parse(authority, Some(ANY_PORT)).ok().map(|target| target.host)
 }
 
-/// The same name, or one within the other: www.example.org is no other place than example.org.
-fn is_akin(a: &str, b: &str) -> bool {
+/// The same host, or a name within the other: www.example.org is no other place than example.org.
+fn is_akin(a: &Host, b: &Host) -> bool {
     let within = |inner: &str, outer: &str| inner.strip_suffix(outer).is_some_and(|rest| rest.ends_with('.'));
-    a == b || within(a, b) || within(b, a)
+    match (a, b) {
+        (Host::Name(a), Host::Name(b)) => a == b || within(a, b) || within(b, a),
+        _ => a == b,
+    }
 }
 
 impl Proxy {
@@ -166,7 +170,7 @@ impl Proxy {
             return;
         }
         let name = self.names.get(&doubted).cloned().unwrap_or_else(|| doubted.to_string());
-        let to = if place.is_empty() { String::new() } else { format!(", at {place}") };
+        let to = place.as_ref().map(|host| format!(", at {host}")).unwrap_or_default();
         (self.say)(&format!(
             "{name} answers in the place of servers, as a network does that wants a login (a captive portal{to}): it is used last. Log in \
              with a browser that does not use the proxy, or leave it out: anabranch join set {name}=never"
@@ -235,14 +239,14 @@ mod tests {
     #[test]
     fn an_answer_sends_elsewhere_or_not() {
         let place = |question: &[u8], answer: &[u8]| match read(question, answer) {
-            Says::Elsewhere(place) => Some(place),
+            Says::Elsewhere(place) => Some(place.map_or("login".into(), |host| host.to_string())),
             Says::Here => None,
             Says::Unclear => Some("unclear".into()),
         };
         let of = |code: u16, location: &str| {
             place(GET, format!("HTTP/1.1 {code} X\r\nLocation: {location}\r\n\r\n").as_bytes())
         };
-        assert_eq!(of(302, "http://Login.test:8080/?a=b").as_deref(), Some("login.test:8080"));
+        assert_eq!(of(302, "http://Login.test:8080/?a=b").as_deref(), Some("login.test"));
         assert_eq!(of(307, "//login.test").as_deref(), Some("login.test"));
         assert_eq!(of(303, "http://user@10.0.0.1/x").as_deref(), Some("10.0.0.1"));
         assert_eq!(of(302, "http://badexample.test/").as_deref(), Some("badexample.test"));
@@ -250,7 +254,8 @@ mod tests {
         akin.iter().for_each(|location| assert_eq!(of(302, location), None, "{location}"));
         assert_eq!(of(200, "http://login.test/"), None);
         assert_eq!(of(304, "http://login.test/"), None);
-        assert_eq!(of(511, "").as_deref(), Some(""));
+        assert_eq!(of(511, "").as_deref(), Some("login"));
+        assert_eq!(of(302, "http://\u{9b}31m.test/"), None, "no host, and nothing to be shown");
         assert_eq!(place(GET, b"HTTP/1.1 302 X\r\n\r\n"), None);
         assert_eq!(place(GET, b"SSH-2.0-x\r\n").as_deref(), Some("unclear"));
         assert_eq!(place(GET, b"HTTP/1.1 302 X\r\nLocation: http://a/").as_deref(), Some("unclear"));
