@@ -305,8 +305,12 @@ impl Way {
     }
 }
 
-/// What serde calls kinds of values, and people.
-const KINDS: [(&str, &str); 5] = [
+/// What serde says, and what people understand.
+const PLAIN: [(&str, &str); 9] = [
+    ("missing field `host`", "there is no host: add `[[host]]` with a `name`, for each of them"),
+    ("missing field `link`", "there is no link: add `[[link]]` with `between = [\"a\", \"b\"]`"),
+    ("expected u16", "expected a number without quotes, at most 65535"),
+    ("expected u64", "expected a number without quotes"),
     ("expected path string", "expected a text in quotes"),
     ("expected a string", "expected a text in quotes"),
     ("expected a sequence", "expected a list"),
@@ -318,9 +322,10 @@ const KINDS: [(&str, &str); 5] = [
 fn located(text: &str, error: &toml::de::Error) -> String {
     let at = error.span().map_or(0, |span| span.start);
     let line = text[..at].matches('\n').count();
-    let shown = text.lines().nth(line).map_or("", str::trim);
-    let message = KINDS.iter().fold(error.message().to_owned(), |told, (kind, plain)| told.replace(kind, plain));
-    format!("line {} ({shown}): {message}", line + 1)
+    let shown = text.lines().nth(line).map(str::trim).filter(|shown| !shown.is_empty());
+    let shown = shown.map(|shown| format!(" ({shown})")).unwrap_or_default();
+    let message = PLAIN.iter().fold(error.message().to_owned(), |told, (kind, plain)| told.replace(kind, plain));
+    format!("line {}{shown}: {message}", line + 1)
 }
 
 #[cfg(test)]
@@ -355,6 +360,7 @@ mod tests {
             ("delay = 5", ["line 7 (delay = 5): \"5\" is not a duration", "20 ms"]),
             ("rate = { trace = 3 }", ["line 7", "expected a text in quotes"]),
             ("outages = 3", ["line 7", "expected a list"]),
+            ("mtu = '1400 B'", ["line 7", "a number without quotes"]),
             ("up = 3", ["line 7", "expected a table"]),
             ("speed = '10 Mbit/s'", ["line 7", "unknown field"]),
             ("rate = '0 bit/s'", ["link 1 (a - b)", "outages"]),
@@ -378,6 +384,8 @@ mod tests {
             let error = link(fields).unwrap_err();
             assert!(expected.iter().all(|part| error.contains(part)), "{fields}: {error}");
         }
+        let lacking = ["", HOSTS].map(|text| Topology::parse(text).unwrap_err());
+        assert!(lacking[0].starts_with("line 1: there is no host") && lacking[1].contains("no link"), "{lacking:?}");
         let between = "[[link]]\nbetween = ['a', 'b']\n";
         let same = format!("{HOSTS}{between}{between}addresses = ['10.1.0.5', '10.1.1.5']");
         let error = Topology::parse(&same).unwrap_err();
