@@ -24,7 +24,6 @@ mod selection;
 pub mod status;
 mod wanted;
 
-use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -289,14 +288,9 @@ fn retier(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
     let shared = Arc::clone(roster);
     remote.call(move |host, now| {
         // Looked up here, so that an uplink that is lost meanwhile is not used again.
-        let tiers: Vec<(IpAddr, Tier)> = {
-            let roster = lock(&shared);
-            let there = (0..roster.entries.len()).filter(|index| roster.entries[*index].lost.is_none());
-            let tier = |index: usize| (&roster.entries[index], roster.tier_of(index));
-            there.map(tier).flat_map(|(entry, tier)| entry.usable().map(move |ip| (ip, tier))).collect()
-        };
+        let there = lock(&shared).there_now();
         host.with_app_mut(|proxy, endpoint| {
-            tiers.iter().for_each(|(ip, tier)| proxy.set_tier(*ip, *tier, endpoint, now));
+            there.iter().for_each(|uplink| proxy.set_tier(*uplink, endpoint, now));
             proxy.strand_all(endpoint, now);
         });
     })

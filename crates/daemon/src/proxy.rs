@@ -307,11 +307,11 @@ impl Proxy {
     }
 
     /// An uplink is used in another way; connections that exist follow.
-    pub fn set_tier(&mut self, ip: IpAddr, tier: Tier, endpoint: &mut Endpoint, now: Instant) {
-        if tier == Tier::Never {
-            return self.remove_uplink(ip, endpoint, now);
+    pub fn set_tier(&mut self, uplink: Uplink, endpoint: &mut Endpoint, now: Instant) {
+        if uplink.tier == Tier::Never {
+            return self.remove_uplink(uplink.ip, endpoint, now);
         }
-        self.add_uplink(Uplink { ip, tier }, endpoint, now);
+        self.add_uplink(uplink, endpoint, now);
         self.settle_all(endpoint, now);
     }
 

@@ -111,9 +111,19 @@ impl Roster {
 
     /// The addresses of the uplink at `index` that connections may use now, and how.
     pub fn used_of(&self, index: usize) -> Vec<choice::Uplink> {
-        let (entry, tier) = (&self.entries[index], self.tier_of(index));
-        let used = entry.usable().filter(|_| entry.lost.is_none() && tier != Tier::Never);
-        used.map(|ip| choice::Uplink { ip, tier }).collect()
+        let there = if self.entries[index].lost.is_none() { self.addresses_of(index) } else { Vec::new() };
+        there.into_iter().filter(|uplink| uplink.tier != Tier::Never).collect()
+    }
+
+    /// The addresses of all uplinks that are there, and how connections may use them, if at all.
+    pub fn there_now(&self) -> Vec<choice::Uplink> {
+        let there = (0..self.entries.len()).filter(|index| self.entries[*index].lost.is_none());
+        there.flat_map(|index| self.addresses_of(index)).collect()
+    }
+
+    fn addresses_of(&self, index: usize) -> Vec<choice::Uplink> {
+        let tier = self.tier_of(index);
+        self.entries[index].usable().map(|ip| choice::Uplink { ip, tier, link: index }).collect()
     }
 
     /// When the uplink at `index` is used now: as it was told, unless others are enough for the target bit rate, or its relay has

@@ -1,4 +1,4 @@
-//! Which uplink a connection starts from, and which ones race it. Pure: told what was measured, it gives a plan.
+//! Which uplink a connection starts from, and which ones race it. Pure: told what was measured, it gives a plan (`plan.rs`).
 //!
 //! Small answers come on the first subflow alone (see `bulk.rs`), and plain TCP stays where it starts: so the choice decides how
 //! soon the first octet comes, and who carries what.
@@ -24,9 +24,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Instant};
 
-/// How long the first attempt is waited for before the next one begins beside it: twice its RTT, within this.
-const HEAD_START_MIN: Duration = Duration::from_millis(50);
-const HEAD_START_MAX: Duration = Duration::from_secs(1);
+mod plan;
+
+pub use plan::Start;
+
 /// A base RTT is the least of this span and the one before.
 const BASE_SPAN: Duration = Duration::from_secs(60);
 /// What was measured longer ago is forgotten: the uplink may be another one by now.
@@ -55,19 +56,8 @@ const SERVERS_MAX: usize = 1024;
 const SERVER_FOR: Duration = Duration::from_secs(3600);
 /// Connections in a row of which a server is known to serve downloads, or small answers.
 const HABIT_MAX: i8 = 3;
-/// An uplink is slow that brings less than this part of what the fastest does. What comes in between is a matter of shares.
-const SLOW_PARTS: u64 = 4;
-/// What one that nobody has filled for so long may bring, octets in a second: downloads find out. One that is further away than so many times
-/// the best is not tried for it.
-/// Chosen, as the octets below are: four times 8 Mbit/s, at which a megabyte takes a second.
+/// An uplink that nobody has filled for so long may bring anything.
 const UNTRIED_FOR: Duration = Duration::from_secs(1800);
-const UNTRIED_BYTES: u64 = 4_000_000;
-const UNTRIED_REACH: u64 = 3;
-/// What a connection brings at least, as far as anybody knows: the time for so many octets makes a slow uplink a far one.
-const LIGHT_BYTES: u64 = 16 << 10;
-const HEAVY_BYTES: u64 = 1 << 20;
-/// Rates of uplinks are compared as if none delivered less than this part of the best: who is not used delivers nothing.
-const RATE_FLOOR_PARTS: u64 = 10;
 
 /// In which order uplinks are used.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -114,15 +104,9 @@ pub struct Uplink {
     pub ip: IpAddr,
     /// When it is used.
     pub tier: Tier,
-}
-
-/// An attempt to connect, as planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// From where.
-    pub ip: IpAddr,
-    /// How long after the attempt before it in the plan.
-    pub after: Duration,
+    /// Which uplink that is: it may have an address of each family.
+    #[serde(skip)]
+    pub link: usize,
 }
 
 /// What is known of an uplink, for `status`.
@@ -370,52 +354,6 @@ impl Choice {
         self.uplinks.iter().map(view).collect()
     }
 
-    /// From where to connect to `remote`, in this order; nothing if no uplink is of its family.
-    pub fn plan(&self, remote: SocketAddr, now: Instant) -> Vec<Start> {
-        let mut plan = Vec::new();
-        // What the attempt before is given.
-        let mut after = Duration::ZERO;
-        for tier in [Tier::Primary, Tier::Secondary, Tier::Backup] {
-            let healthy = self.uplinks.iter().filter(|state| {
-                state.uplink.tier == tier && state.uplink.ip.is_ipv4() == remote.is_ipv4() && !state.is_failing(now)
-            });
-            let (mut known, unknown): (Vec<_>, Vec<_>) = healthy.partition(|state| state.base(now).is_some());
-            let plain = self.is_plain(remote, now).then(|| self.weight(remote, now));
-            let shares = Shares::of(&known, now);
-            known.sort_by_key(|state| Some(state.round_trip(now)? + shares.slowness(state, plain)));
-            spread(&mut known, &shares, plain);
-            let mut waits = after;
-            // Those that nothing is known of race whoever is first, so that something is. Of those that are as near as one another,
-            // the first to be asked wins.
-            let mut racing: Vec<_> = known.iter().take(1).chain(&unknown).collect();
-            racing.sort_by_key(|state| state.load());
-            let racers = racing.len();
-            for (position, state) in racing.into_iter().chain(known.iter().skip(1)).enumerate() {
-                let at_once = position > 0 && position < racers;
-                plan.push(Start {
-                    ip: state.uplink.ip,
-                    after: if at_once && !plan.is_empty() { Duration::ZERO } else { waits },
-                });
-                waits = head_start(state.round_trip(now));
-            }
-            after = if plan.is_empty() { Duration::ZERO } else { waits };
-        }
-        self.plan_failing(remote, after, now, &mut plan);
-        plan
-    }
-
-    /// Those that fail, at last; at once if there are no others.
-    fn plan_failing(&self, remote: SocketAddr, after: Duration, now: Instant, plan: &mut Vec<Start>) {
-        let of_family = |state: &&State| state.uplink.ip.is_ipv4() == remote.is_ipv4();
-        let mut failing: Vec<_> = self.uplinks.iter().filter(of_family).filter(|state| state.is_failing(now)).collect();
-        failing.sort_by_key(|state| (state.is_suspect(now), state.uplink.tier, state.failing_until));
-        let after = if plan.is_empty() { Duration::ZERO } else { after };
-        plan.extend(failing.iter().enumerate().map(|(position, state)| Start {
-            ip: state.uplink.ip,
-            after: if position == 0 { after } else { Duration::ZERO },
-        }));
-    }
-
     /// Whether the server is known to answer without MPTCP.
     pub fn is_plain(&self, remote: SocketAddr, now: Instant) -> bool {
         self.server(remote, now).is_some_and(|server| !server.mptcp)
@@ -592,94 +530,6 @@ impl Choice {
 
     fn get_mut(&mut self, ip: IpAddr) -> Option<&mut State> {
         self.uplinks.iter_mut().find(|state| state.uplink.ip == ip)
-    }
-}
-
-fn head_start(round_trip: Option<Duration>) -> Duration {
-    round_trip.map_or(HEAD_START_MAX, |rtt| rtt.saturating_mul(2).clamp(HEAD_START_MIN, HEAD_START_MAX))
-}
-
-/// Moves to the front who is to carry one more connection, of which `plain` says what it will be if it stays where it starts.
-/// `known` is in the order of round-trip times, with what slow ones take besides.
-fn spread(known: &mut [&State], shares: &Shares, plain: Option<Weight>) {
-    let now = shares.now;
-    let reach = |state: &State| state.base(now).map_or(Duration::MAX, |base| base + shares.slowness(state, plain));
-    let Some(best) = known.iter().map(|state| reach(state)).min() else { return };
-    let is_near = |state: &State| reach(state).saturating_mul(5) <= best.saturating_mul(6);
-    let all = || 0..known.len();
-    let pick = |among: &dyn Fn(&State) -> bool, added: u32, count: fn(&State) -> u32| {
-        all().filter(|index| among(known[*index])).min_by(|a, b| shares.compare(known[*a], known[*b], added, count))
-    };
-    let is_free =
-        |state: &State, count: fn(&State) -> u32| !shares.has_its_share(state, known, count) && !state.has_queue(now);
-    let chosen = if plain == Some(Weight::Heavy) {
-        let near_is_free = known.iter().any(|state| is_near(state) && is_free(state, State::load));
-        pick(&|state| is_near(state) || !near_is_free, 1, State::load)
-    } else {
-        // What will spread anyway, once it is a download, leaves those alone that cannot.
-        let heavy: fn(&State) -> u32 = if plain.is_some() { |state| state.heavy } else { |_| 0 };
-        // What has nothing to do is taken in the order of round-trip times.
-        pick(&|state| is_near(state) && is_free(state, heavy), 0, State::load)
-            .or_else(|| all().find(|index| !shares.has_its_share(known[*index], known, heavy)))
-    };
-    if let Some(chosen) = chosen {
-        known[..=chosen].rotate_right(1);
-    }
-}
-
-/// How connections are shared out: by what uplinks can bring.
-struct Shares {
-    /// Of those whose capacity is known, octets in a second.
-    fastest: u64,
-    /// The most that any has brought, and what a download may find.
-    most: u64,
-    hoped: u64,
-    now: Instant,
-}
-
-impl Shares {
-    fn of(known: &[&State], now: Instant) -> Self {
-        let fastest = known.iter().filter_map(|state| state.capacity_bytes(now)).max().unwrap_or(0);
-        let most = known.iter().map(|state| state.rate_bytes).max().unwrap_or(0);
-        let bases = || known.iter().filter_map(|state| state.base(now));
-        let reach = bases().min().map_or(Duration::ZERO, |least| least.saturating_mul(UNTRIED_REACH));
-        let is_to_try = |state: &&State| state.is_untried(now) && state.base(now).is_some_and(|base| base <= reach);
-        let hoped = if known.iter().any(is_to_try) { most.max(UNTRIED_BYTES) } else { most };
-        Self { fastest, most, hoped, now }
-    }
-
-    /// How much longer than on a fast uplink the octets of a connection take on one that is slow, of which there are more if it is
-    /// known to be a download.
-    fn slowness(&self, state: &State, plain: Option<Weight>) -> Duration {
-        let (bytes, most) = match plain {
-            Some(Weight::Heavy) => (HEAVY_BYTES, self.hoped),
-            _ => (LIGHT_BYTES, self.most),
-        };
-        let capacity = state.capacity_bytes(self.now).map(|capacity| capacity.max(1));
-        match capacity.filter(|capacity| capacity.saturating_mul(SLOW_PARTS) < most) {
-            Some(capacity) => Duration::from_secs(1).mul_div(bytes, capacity),
-            None => Duration::ZERO,
-        }
-    }
-
-    /// One that nobody has tried counts as the best: it will show.
-    fn weight(&self, state: &State) -> u128 {
-        let floor = self.fastest / RATE_FLOOR_PARTS;
-        let bytes = state.capacity_bytes(self.now).map_or(self.fastest.max(state.rate_bytes), |bytes| bytes.max(floor));
-        u128::from(bytes.max(1))
-    }
-
-    /// By `(count + added) / weight`, as products.
-    fn compare(&self, a: &State, b: &State, added: u32, count: fn(&State) -> u32) -> core::cmp::Ordering {
-        let load = |one: &State, other: &State| u128::from(count(one) + added) * self.weight(other);
-        load(a, b).cmp(&load(b, a))
-    }
-
-    /// Whether one more would be more than its share: `(count + 1) / connections > weight / weights`.
-    fn has_its_share(&self, state: &State, known: &[&State], count: fn(&State) -> u32) -> bool {
-        let weights: u128 = known.iter().map(|state| self.weight(state)).sum();
-        let connections: u128 = known.iter().map(|state| u128::from(count(state))).sum::<u128>() + 1;
-        count(state) > 0 && u128::from(count(state) + 1) * weights > connections * self.weight(state)
     }
 }
 

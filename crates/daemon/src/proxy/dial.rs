@@ -62,12 +62,17 @@ impl Dial {
     /// If no uplink has the family of any address.
     pub fn new(target: Target, addresses: &[IpAddr], choice: &Choice, now: Instant) -> Result<Self, Failure> {
         let mut waiting = Vec::new();
-        for (position, ip) in alternate(addresses, choice).into_iter().enumerate() {
-            let remote = SocketAddr::new(ip, target.port);
+        let order = choice.order(addresses, target.port, now);
+        for (position, remote) in order.iter().enumerate() {
             let mut at = now + NEXT_ADDRESS.saturating_mul(position as u64);
-            for start in choice.plan(remote, now) {
+            // Uplinks that lack the first family do not wait for those that have it.
+            let other_family = order.iter().find(|other| position == 0 && other.is_ipv4() != remote.is_ipv4());
+            let remotes: SmallVec<[SocketAddr; 2]> = core::iter::once(*remote).chain(other_family.copied()).collect();
+            for start in choice.plan(&remotes, now) {
                 at += start.after;
-                waiting.push((at, start.ip, remote));
+                if waiting.iter().all(|(_, ip, remote)| (*ip, *remote) != (start.ip, start.remote)) {
+                    waiting.push((at, start.ip, start.remote));
+                }
             }
         }
         waiting.sort_by_key(|(at, ..)| *at);
@@ -201,20 +206,6 @@ fn patience_after_refusal(round_trip: Option<Duration>) -> Duration {
     round_trip.map_or(REFUSED_MAX, |rtt| rtt.saturating_mul(REFUSED_ROUNDS).clamp(REFUSED_MIN, REFUSED_MAX))
 }
 
-/// The addresses that an uplink has the family of, the families taking turns, that of the first one first.
-fn alternate(addresses: &[IpAddr], choice: &Choice) -> Vec<IpAddr> {
-    let usable = addresses.iter().copied().filter(|ip| choice.has_family(ip.is_ipv4()));
-    let (mut first, mut second): (Vec<_>, Vec<_>) =
-        usable.partition(|ip| ip.is_ipv4() == addresses.first().is_some_and(IpAddr::is_ipv4));
-    if first.is_empty() {
-        core::mem::swap(&mut first, &mut second);
-    }
-    let mut others = second.into_iter();
-    let mut all: Vec<IpAddr> = first.into_iter().flat_map(|ip| core::iter::once(ip).chain(others.next())).collect();
-    all.extend(others);
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use transport::EndpointConfig;
@@ -228,22 +219,14 @@ mod tests {
 
     fn choice(uplinks: &[&str]) -> Choice {
         let mut choice = Choice::default();
-        ips(uplinks).into_iter().for_each(|ip| choice.add(Uplink { ip, tier: Tier::Primary }));
+        let uplinks = ips(uplinks).into_iter().enumerate();
+        uplinks.for_each(|(link, ip)| choice.add(Uplink { ip, tier: Tier::Primary, link }));
         choice
     }
 
     fn dial(addresses: &[&str], uplinks: &[&str]) -> Result<Dial, Failure> {
         let target = Target::parse("server.example:80", None).unwrap();
         Dial::new(target, &ips(addresses), &choice(uplinks), Instant::ZERO)
-    }
-
-    #[test]
-    fn families_take_turns() {
-        let both = choice(&["10.0.0.1", "2001:db8::1"]);
-        let order = alternate(&ips(&["2001:db8::a", "2001:db8::b", "192.0.2.1"]), &both);
-        assert_eq!(order, ips(&["2001:db8::a", "192.0.2.1", "2001:db8::b"]));
-        let order = alternate(&ips(&["2001:db8::a", "192.0.2.1", "192.0.2.2"]), &choice(&["10.0.0.1"]));
-        assert_eq!(order, ips(&["192.0.2.1", "192.0.2.2"]));
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl World {
     fn and_uplink(self) -> Self {
         let mut world = self;
         let now = world.clock.now();
-        world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary }, &mut world.endpoint, now);
+        world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary, link: 0 }, &mut world.endpoint, now);
         world
     }
 
@@ -188,7 +188,7 @@ fn whoever_connects_when_the_last_uplink_goes_does_not_wait() {
     let now = world.clock.now();
     // Another address of the same uplink is no loss.
     world.proxy.remove_uplink(UPLINK, &mut world.endpoint, now);
-    world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary }, &mut world.endpoint, now);
+    world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary, link: 0 }, &mut world.endpoint, now);
     world.proxy.strand_all(&mut world.endpoint, now);
     assert_eq!(world.proxy.totals.unreached, 0);
     world.proxy.remove_uplink(UPLINK, &mut world.endpoint, now);

@@ -1,5 +1,6 @@
 //! Connecting from several addresses to several others: who answers first is taken (as in RFC 8305).
 
+use std::cmp::Reverse;
 use std::net::{IpAddr, SocketAddr};
 
 use transport::error::CloseReason;
@@ -22,8 +23,12 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    /// Those of all pairs of an address of `locals` and one of `remotes` of its family, in this order.
+    /// Those of all pairs of an address of `locals` and one of `remotes` of its family, in this order; but first those of the family of which
+    /// there are more `locals`, since the subflows of a connection are of one family.
     pub fn new(locals: &[IpAddr], remotes: &[SocketAddr], config: ConnectionConfig) -> Self {
+        let mut remotes = remotes.to_vec();
+        let ways = |remote: &SocketAddr| locals.iter().filter(|local| local.is_ipv4() == remote.is_ipv4()).count();
+        remotes.sort_by_key(|remote| Reverse(ways(remote)));
         let pairs = remotes.iter().flat_map(|remote| locals.iter().map(move |local| (*local, *remote)));
         let mut waiting: Vec<_> = pairs.filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4()).collect();
         waiting.reverse();
@@ -82,4 +87,21 @@ impl Attempts {
 
 fn describe(local: IpAddr, remote: SocketAddr, why: impl std::fmt::Display) -> String {
     format!("from {local} to {remote}: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_family_of_more_uplinks_goes_first() {
+        let remotes = ["[2001:db8:1::a]:80", "192.0.2.1:80"].map(|text| text.parse().unwrap());
+        let first = |locals: &[&str]| {
+            let locals: Vec<IpAddr> = locals.iter().map(|text| text.parse().unwrap()).collect();
+            Attempts::new(&locals, &remotes, ConnectionConfig::default()).waiting.last().copied().unwrap().1
+        };
+        assert_eq!(first(&["10.0.0.2", "2001:db8::2", "10.0.0.3"]), remotes[1]);
+        assert_eq!(first(&["10.0.0.2", "2001:db8::2"]), remotes[0], "as the resolver has it");
+        assert_eq!(first(&["10.0.0.2"]), remotes[1]);
+    }
 }

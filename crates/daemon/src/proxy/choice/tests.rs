@@ -1,5 +1,7 @@
 use super::*;
 
+mod families;
+
 const SERVER: &str = "198.51.100.1:443";
 
 fn ip(last: u8) -> IpAddr {
@@ -21,7 +23,7 @@ fn at(millis: u64) -> Instant {
 fn choice(tiers: &[Tier]) -> Choice {
     let mut choice = Choice::default();
     for (position, tier) in tiers.iter().enumerate() {
-        choice.add(Uplink { ip: ip(position as u8 + 1), tier: *tier });
+        choice.add(Uplink { ip: ip(position as u8 + 1), tier: *tier, link: position });
     }
     choice
 }
@@ -41,7 +43,7 @@ fn plan(choice: &Choice, now: Instant) -> Vec<(u8, u64)> {
         IpAddr::V4(ip) => ip.octets()[3],
         IpAddr::V6(_) => panic!("{ip}"),
     };
-    choice.plan(server(), now).iter().map(|start| (last(start.ip), start.after.as_millis())).collect()
+    choice.plan(&[server()], now).iter().map(|start| (last(start.ip), start.after.as_millis())).collect()
 }
 
 fn plain(choice: &mut Choice) {
@@ -66,16 +68,6 @@ fn without_knowledge_the_best_tier_races() {
     assert_eq!(plan(&choice(&[Backup, Primary, Secondary, Primary]), at(0)), [(2, 0), (4, 0), (3, 1000), (1, 1000)]);
     assert_eq!(plan(&choice(&[Backup]), at(0)), [(1, 0)]);
     assert_eq!(plan(&Choice::default(), at(0)), []);
-}
-
-#[test]
-fn families_do_not_mix() {
-    let mut choice = choice(&[Tier::Primary]);
-    choice.add(Uplink { ip: "2001:db8::1".parse().unwrap(), tier: Tier::Primary });
-    assert_eq!(plan(&choice, at(0)), [(1, 0)]);
-    let plan = choice.plan("[2001:db8::9]:80".parse().unwrap(), at(0));
-    assert_eq!(plan, [Start { ip: "2001:db8::1".parse().unwrap(), after: Duration::ZERO }]);
-    assert!(choice.has_family(true) && choice.has_family(false));
 }
 
 #[test]
@@ -110,7 +102,7 @@ fn a_server_that_takes_its_time_to_acknowledge_is_no_queue() {
 #[test]
 fn a_new_uplink_races_the_best_known_one() {
     let mut choice = known(&[80, 40]);
-    choice.add(Uplink { ip: ip(3), tier: Tier::Primary });
+    choice.add(Uplink { ip: ip(3), tier: Tier::Primary, link: 2 });
     let plan = plan(&choice, at(1));
     assert_eq!(plan[..2], [(2, 0), (3, 0)]);
     assert_eq!(plan[2].0, 1);
@@ -175,7 +167,7 @@ fn of_uplinks_that_race_the_one_with_fewer_connections_is_first() {
     let mut choice = choice(&[Tier::Primary, Tier::Primary]);
     assert_eq!(on_each(&mut choice, 8, Weight::Light), [4, 4]);
     let mut choice = known(&[40]);
-    choice.add(Uplink { ip: ip(2), tier: Tier::Primary });
+    choice.add(Uplink { ip: ip(2), tier: Tier::Primary, link: 1 });
     assert_eq!(on_each(&mut choice, 8, Weight::Light), [4, 4]);
 }
 
@@ -323,7 +315,7 @@ fn who_is_gone_is_not_chosen() {
     choice.remove(ip(1));
     assert_eq!(plan(&choice, at(1)), [(2, 0)]);
     choice.failed(ip(1), at(1));
-    choice.add(Uplink { ip: ip(2), tier: Tier::Backup });
+    choice.add(Uplink { ip: ip(2), tier: Tier::Backup, link: 1 });
     assert_eq!(choice.view(at(1)).len(), 1);
     assert!(choice.has(ip(2)) && !choice.has(ip(1)));
 }

@@ -23,7 +23,7 @@ fn ends(answers: [&'static [u8]; 2], second_speaks_mptcp: bool) -> Ends {
 fn world() -> World {
     let mut world = World::with_uplink();
     let now = world.clock.now();
-    world.proxy.add_uplink(Uplink { ip: OTHER, tier: Tier::Primary }, &mut world.endpoint, now);
+    world.proxy.add_uplink(Uplink { ip: OTHER, tier: Tier::Primary, link: 1 }, &mut world.endpoint, now);
     world
 }
 

@@ -1,0 +1,242 @@
+//! In which order a server's addresses are tried over the uplinks, and how long after one another.
+//!
+//! ```text
+//! family      that over whose uplinks more comes, as far as is known; the one that the resolver names first, if as much comes over either, or the
+//!             server is known to speak plain TCP, whose connections stay where they start
+//! addresses   the families taking turns; over an uplink that lacks the first one's family, or fails with it, the first of the other one at once
+//! one link    two addresses of an uplink share what it brings, its queue, and its connections, and the round-trip time until that of each is known
+//! ```
+
+use std::net::{IpAddr, SocketAddr};
+
+use units::{Duration, Instant};
+
+use super::{Choice, State, Tier, Weight};
+
+/// How long the first attempt is waited for before the next one begins beside it: twice its RTT, within this.
+const HEAD_START_MIN: Duration = Duration::from_millis(50);
+const HEAD_START_MAX: Duration = Duration::from_secs(1);
+/// An uplink is slow that brings less than this part of what the fastest does. What comes in between is a matter of shares.
+const SLOW_PARTS: u64 = 4;
+/// What one that nobody has filled for so long may bring, octets in a second: downloads find out. One that is further away than so many times
+/// the best is not tried for it.
+/// Chosen, as the octets below are: four times 8 Mbit/s, at which a megabyte takes a second.
+const UNTRIED_BYTES: u64 = 4_000_000;
+const UNTRIED_REACH: u64 = 3;
+/// What a connection brings at least, as far as anybody knows: the time for so many octets makes a slow uplink a far one.
+const LIGHT_BYTES: u64 = 16 << 10;
+const HEAVY_BYTES: u64 = 1 << 20;
+/// Rates of uplinks are compared as if none delivered less than this part of the best: who is not used delivers nothing.
+const RATE_FLOOR_PARTS: u64 = 10;
+
+/// An attempt to connect, as planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// From where.
+    pub ip: IpAddr,
+    /// Where to.
+    pub remote: SocketAddr,
+    /// How long after the attempt before it in the plan.
+    pub after: Duration,
+}
+
+impl Choice {
+    /// A server's addresses in the order in which they are tried, without those of a family that no uplink has.
+    pub fn order(&self, addresses: &[IpAddr], port: u16, now: Instant) -> Vec<SocketAddr> {
+        let usable = addresses.iter().filter(|ip| self.has_family(ip.is_ipv4()));
+        let all: Vec<_> = usable.map(|ip| SocketAddr::new(*ip, port)).collect();
+        let Some(first) = all.first() else { return all };
+        let is_ipv4 =
+            if self.is_other_family_worth_more(first, &all, now) { !first.is_ipv4() } else { first.is_ipv4() };
+        let (ours, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|remote| remote.is_ipv4() == is_ipv4);
+        let mut others = others.into_iter();
+        let mut order: Vec<_> = ours.into_iter().flat_map(|one| core::iter::once(one).chain(others.next())).collect();
+        order.extend(others);
+        order
+    }
+
+    /// Whether more comes over the uplinks that have the other family than that of a server's `first` address. A connection with MPTCP has subflows over
+    /// all of one family.
+    fn is_other_family_worth_more(&self, first: &SocketAddr, all: &[SocketAddr], now: Instant) -> bool {
+        let has_both = all.iter().any(|remote| remote.is_ipv4() != first.is_ipv4());
+        if !has_both || all.iter().any(|remote| self.is_plain(*remote, now)) {
+            return false;
+        }
+        let healthy = || self.uplinks.iter().filter(|state| !state.is_failing(now));
+        let Some(tier) = healthy().map(|state| state.uplink.tier).min() else { return false };
+        let states: Vec<State> = healthy().filter(|it| it.uplink.tier == tier).map(|it| self.whole(it, now)).collect();
+        let shares = Shares::of(&states.iter().collect::<Vec<_>>(), now);
+        let worth = |is_ipv4: bool| -> u128 {
+            let of_family = states.iter().filter(|state| state.uplink.ip.is_ipv4() == is_ipv4);
+            of_family.map(|state| shares.weight(state)).sum()
+        };
+        worth(!first.is_ipv4()) > worth(first.is_ipv4())
+    }
+
+    /// From where to connect to a server, in this order; `remotes` is an address of it, or one of each family, the better one first. Nothing if no
+    /// uplink is of their family.
+    pub fn plan(&self, remotes: &[SocketAddr], now: Instant) -> Vec<Start> {
+        let candidates = self.candidates(remotes, now);
+        let is_plain = remotes.iter().any(|remote| self.is_plain(*remote, now));
+        let is_heavy = remotes.iter().any(|remote| self.weight(*remote, now) == Weight::Heavy);
+        let plain = is_plain.then_some(if is_heavy { Weight::Heavy } else { Weight::Light });
+        let mut plan = Vec::new();
+        // What the attempt before is given.
+        let mut after = Duration::ZERO;
+        for tier in [Tier::Primary, Tier::Secondary, Tier::Backup] {
+            let healthy = candidates.iter().filter(|state| state.uplink.tier == tier && !state.is_failing(now));
+            let (mut known, unknown): (Vec<_>, Vec<_>) = healthy.partition(|state| state.base(now).is_some());
+            let shares = Shares::of(&known, now);
+            known.sort_by_key(|state| Some(state.round_trip(now)? + shares.slowness(state, plain)));
+            spread(&mut known, &shares, plain);
+            let mut waits = after;
+            // Those that nothing is known of race whoever is first, so that something is. Of those that are as near as one another,
+            // the first to be asked wins.
+            let mut racing: Vec<_> = known.iter().take(1).chain(&unknown).collect();
+            racing.sort_by_key(|state| state.load());
+            let racers = racing.len();
+            for (position, state) in racing.into_iter().chain(known.iter().skip(1)).enumerate() {
+                let at_once = position > 0 && position < racers;
+                let after = if at_once && !plan.is_empty() { Duration::ZERO } else { waits };
+                plan.push((state.uplink.ip, after));
+                waits = head_start(state.round_trip(now));
+            }
+            after = if plan.is_empty() { Duration::ZERO } else { waits };
+        }
+        plan_failing(&candidates, after, now, &mut plan);
+        let remote = |ip: IpAddr| remotes.iter().find(|remote| remote.is_ipv4() == ip.is_ipv4());
+        plan.into_iter().filter_map(|(ip, after)| Some(Start { ip, remote: *remote(ip)?, after })).collect()
+    }
+
+    /// Each uplink's addresses of the first family that it has and does not fail with; of the first one that it has, if it fails with all.
+    fn candidates(&self, remotes: &[SocketAddr], now: Instant) -> Vec<State> {
+        let rank = |state: &State| {
+            let place = remotes.iter().position(|remote| remote.is_ipv4() == state.uplink.ip.is_ipv4())?;
+            Some((state.is_failing(now), place))
+        };
+        let of_link = |link: usize| self.uplinks.iter().filter(move |state| state.uplink.link == link);
+        let candidate = |state: &State| {
+            let own = rank(state)?;
+            let is_best = of_link(state.uplink.link).filter_map(rank).all(|other| own <= other);
+            is_best.then(|| self.whole(state, now))
+        };
+        self.uplinks.iter().filter_map(candidate).collect()
+    }
+
+    /// What is known of an address, with what is known of its uplink by the others that this has.
+    fn whole(&self, state: &State, now: Instant) -> State {
+        let mut whole = state.clone();
+        let is_other = |it: &&State| it.uplink.link == state.uplink.link && it.uplink.ip != state.uplink.ip;
+        for other in self.uplinks.iter().filter(is_other) {
+            if whole.base(now).is_none() {
+                // As far as anybody knows the other family goes the same way.
+                whole.base = other.base;
+            }
+            whole.light += other.light;
+            whole.heavy += other.heavy;
+            whole.rate_bytes = whole.rate_bytes.max(other.rate_bytes);
+            whole.filled_at = whole.filled_at.max(other.filled_at);
+            if other.queue(now) > whole.queue(now) {
+                (whole.queue, whole.queue_at) = (other.queue, other.queue_at);
+            }
+        }
+        whole
+    }
+}
+
+/// Those that fail, at last; at once if there are no others.
+fn plan_failing(candidates: &[State], after: Duration, now: Instant, plan: &mut Vec<(IpAddr, Duration)>) {
+    let mut failing: Vec<_> = candidates.iter().filter(|state| state.is_failing(now)).collect();
+    failing.sort_by_key(|state| (state.is_suspect(now), state.uplink.tier, state.failing_until));
+    let after = if plan.is_empty() { Duration::ZERO } else { after };
+    let after = core::iter::once(after).chain(core::iter::repeat(Duration::ZERO));
+    plan.extend(failing.iter().map(|state| state.uplink.ip).zip(after));
+}
+
+fn head_start(round_trip: Option<Duration>) -> Duration {
+    round_trip.map_or(HEAD_START_MAX, |rtt| rtt.saturating_mul(2).clamp(HEAD_START_MIN, HEAD_START_MAX))
+}
+
+/// Moves to the front who is to carry one more connection, of which `plain` says what it will be if it stays where it starts.
+/// `known` is in the order of round-trip times, with what slow ones take besides.
+fn spread(known: &mut [&State], shares: &Shares, plain: Option<Weight>) {
+    let now = shares.now;
+    let reach = |state: &State| state.base(now).map_or(Duration::MAX, |base| base + shares.slowness(state, plain));
+    let Some(best) = known.iter().map(|state| reach(state)).min() else { return };
+    let is_near = |state: &State| reach(state).saturating_mul(5) <= best.saturating_mul(6);
+    let all = || 0..known.len();
+    let pick = |among: &dyn Fn(&State) -> bool, added: u32, count: fn(&State) -> u32| {
+        all().filter(|index| among(known[*index])).min_by(|a, b| shares.compare(known[*a], known[*b], added, count))
+    };
+    let is_free =
+        |state: &State, count: fn(&State) -> u32| !shares.has_its_share(state, known, count) && !state.has_queue(now);
+    let chosen = if plain == Some(Weight::Heavy) {
+        let near_is_free = known.iter().any(|state| is_near(state) && is_free(state, State::load));
+        pick(&|state| is_near(state) || !near_is_free, 1, State::load)
+    } else {
+        // What will spread anyway, once it is a download, leaves those alone that cannot.
+        let heavy: fn(&State) -> u32 = if plain.is_some() { |state| state.heavy } else { |_| 0 };
+        // What has nothing to do is taken in the order of round-trip times.
+        pick(&|state| is_near(state) && is_free(state, heavy), 0, State::load)
+            .or_else(|| all().find(|index| !shares.has_its_share(known[*index], known, heavy)))
+    };
+    if let Some(chosen) = chosen {
+        known[..=chosen].rotate_right(1);
+    }
+}
+
+/// How connections are shared out: by what uplinks can bring.
+struct Shares {
+    /// Of those whose capacity is known, octets in a second.
+    fastest: u64,
+    /// The most that any has brought, and what a download may find.
+    most: u64,
+    hoped: u64,
+    now: Instant,
+}
+
+impl Shares {
+    fn of(known: &[&State], now: Instant) -> Self {
+        let fastest = known.iter().filter_map(|state| state.capacity_bytes(now)).max().unwrap_or(0);
+        let most = known.iter().map(|state| state.rate_bytes).max().unwrap_or(0);
+        let bases = || known.iter().filter_map(|state| state.base(now));
+        let reach = bases().min().map_or(Duration::ZERO, |least| least.saturating_mul(UNTRIED_REACH));
+        let is_to_try = |state: &&State| state.is_untried(now) && state.base(now).is_some_and(|base| base <= reach);
+        let hoped = if known.iter().any(is_to_try) { most.max(UNTRIED_BYTES) } else { most };
+        Self { fastest, most, hoped, now }
+    }
+
+    /// How much longer than on a fast uplink the octets of a connection take on one that is slow, of which there are more if it is
+    /// known to be a download.
+    fn slowness(&self, state: &State, plain: Option<Weight>) -> Duration {
+        let (bytes, most) = match plain {
+            Some(Weight::Heavy) => (HEAVY_BYTES, self.hoped),
+            _ => (LIGHT_BYTES, self.most),
+        };
+        let capacity = state.capacity_bytes(self.now).map(|capacity| capacity.max(1));
+        match capacity.filter(|capacity| capacity.saturating_mul(SLOW_PARTS) < most) {
+            Some(capacity) => Duration::from_secs(1).mul_div(bytes, capacity),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// One that nobody has tried counts as the best: it will show.
+    fn weight(&self, state: &State) -> u128 {
+        let floor = self.fastest / RATE_FLOOR_PARTS;
+        let bytes = state.capacity_bytes(self.now).map_or(self.fastest.max(state.rate_bytes), |bytes| bytes.max(floor));
+        u128::from(bytes.max(1))
+    }
+
+    /// By `(count + added) / weight`, as products.
+    fn compare(&self, a: &State, b: &State, added: u32, count: fn(&State) -> u32) -> core::cmp::Ordering {
+        let load = |one: &State, other: &State| u128::from(count(one) + added) * self.weight(other);
+        load(a, b).cmp(&load(b, a))
+    }
+
+    /// Whether one more would be more than its share: `(count + 1) / connections > weight / weights`.
+    fn has_its_share(&self, state: &State, known: &[&State], count: fn(&State) -> u32) -> bool {
+        let weights: u128 = known.iter().map(|state| self.weight(state)).sum();
+        let connections: u128 = known.iter().map(|state| u128::from(count(state))).sum::<u128>() + 1;
+        count(state) > 0 && u128::from(count(state) + 1) * weights > connections * self.weight(state)
+    }
+}

@@ -1,0 +1,125 @@
+//! Servers with addresses of both families, and uplinks with one or two.
+
+use super::*;
+
+const PORT: u16 = 443;
+
+fn parse(texts: &[&str]) -> Vec<IpAddr> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+/// The address of an uplink, in the family of `is_ipv4`.
+fn own(link: usize, is_ipv4: bool) -> IpAddr {
+    if is_ipv4 { ip(link as u8 + 1) } else { IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, link as u16 + 1]) }
+}
+
+/// Uplinks that have these families.
+fn uplinks(families: &[&str]) -> Choice {
+    let mut choice = Choice::default();
+    for (link, has) in families.iter().enumerate() {
+        for is_ipv4 in [true, false].into_iter().filter(|is_ipv4| has.contains(if *is_ipv4 { '4' } else { '6' })) {
+            choice.add(Uplink { ip: own(link, is_ipv4), tier: Tier::Primary, link });
+        }
+    }
+    choice
+}
+
+fn order(choice: &Choice, addresses: &[&str]) -> Vec<String> {
+    choice.order(&parse(addresses), PORT, at(1)).iter().map(|remote| remote.ip().to_string()).collect()
+}
+
+/// Over which links the first round goes, and to what family.
+fn first_round(choice: &Choice, addresses: &[&str]) -> Vec<(usize, char)> {
+    let order = choice.order(&parse(addresses), PORT, at(1));
+    let other = order.iter().find(|remote| remote.is_ipv4() != order[0].is_ipv4());
+    let remotes: Vec<_> = order.first().into_iter().chain(other).copied().collect();
+    let link = |start: &Start| choice.uplinks.iter().find(|state| state.uplink.ip == start.ip).unwrap().uplink.link;
+    let plan = choice.plan(&remotes, at(1));
+    assert!(plan.iter().all(|start| start.ip.is_ipv4() == start.remote.is_ipv4()));
+    plan.iter().map(|start| (link(start), if start.ip.is_ipv4() { '4' } else { '6' })).collect()
+}
+
+const BOTH: [&str; 2] = ["2001:db8:1::a", "192.0.2.1"];
+
+fn known_plain(choice: &mut Choice) {
+    choice.found_plain(SocketAddr::new(BOTH[0].parse().unwrap(), PORT), at(0));
+}
+
+#[test]
+fn families_take_turns() {
+    let both = uplinks(&["46"]);
+    assert_eq!(
+        order(&both, &["2001:db8:1::a", "2001:db8:1::b", "192.0.2.1"]),
+        ["2001:db8:1::a", "192.0.2.1", "2001:db8:1::b"]
+    );
+    assert_eq!(order(&both, &["192.0.2.1", "2001:db8:1::a"]), ["192.0.2.1", "2001:db8:1::a"]);
+    assert_eq!(order(&uplinks(&["4"]), &["2001:db8:1::a", "192.0.2.1", "192.0.2.2"]), ["192.0.2.1", "192.0.2.2"]);
+    assert!(order(&uplinks(&["4"]), &["2001:db8:1::a"]).is_empty() && order(&uplinks(&[]), &BOTH).is_empty());
+}
+
+#[test]
+fn families_do_not_mix_without_need() {
+    let choice = uplinks(&["46", "46"]);
+    assert_eq!(first_round(&choice, &BOTH), [(0, '6'), (1, '6')]);
+    assert_eq!(first_round(&choice, &BOTH[1..]), [(0, '4'), (1, '4')]);
+}
+
+#[test]
+fn the_family_of_more_uplinks_goes_first_unless_the_server_is_plain() {
+    let mut choice = uplinks(&["46", "4"]);
+    assert_eq!(
+        first_round(&choice, &BOTH),
+        [(0, '4'), (1, '4')],
+        "it may speak MPTCP, whose subflows are of one family"
+    );
+    known_plain(&mut choice);
+    assert_eq!(first_round(&choice, &BOTH), [(0, '6'), (1, '4')], "each connection stays on one uplink");
+    let choice = uplinks(&["4", "6"]);
+    assert_eq!(first_round(&choice, &BOTH), [(0, '4'), (1, '6')], "both race");
+    assert_eq!(order(&choice, &BOTH), BOTH);
+}
+
+#[test]
+fn the_family_over_which_more_comes_goes_first() {
+    let mut choice = uplinks(&["4", "6"]);
+    for (link, is_ipv4, rate) in [(0, true, 2_000_000), (1, false, 500_000)] {
+        choice.measured(own(link, is_ipv4), ms(40), at(0));
+        choice.delivered(own(link, is_ipv4), rate, ms(1000), true, at(0));
+    }
+    assert_eq!(order(&choice, &BOTH), ["192.0.2.1", "2001:db8:1::a"]);
+    assert_eq!(first_round(&choice, &BOTH), [(0, '4'), (1, '6')]);
+    choice.delivered(own(1, false), 3_000_000, ms(1000), true, at(0));
+    assert_eq!(order(&choice, &BOTH), BOTH);
+}
+
+#[test]
+fn an_uplink_that_fails_with_one_family_is_used_with_the_other() {
+    let mut choice = uplinks(&["46", "46"]);
+    known_plain(&mut choice);
+    choice.failed(own(0, false), at(0));
+    assert_eq!(first_round(&choice, &BOTH), [(0, '4'), (1, '6')]);
+    choice.failed(own(0, true), at(0));
+    assert_eq!(first_round(&choice, &BOTH), [(1, '6'), (0, '6')], "with both: the first one, at last");
+}
+
+#[test]
+fn two_addresses_of_an_uplink_share_what_it_brings() {
+    let mut choice = uplinks(&["46", "4"]);
+    known_plain(&mut choice);
+    choice.turned_out(SocketAddr::new(BOTH[0].parse().unwrap(), PORT), Weight::Heavy);
+    // Nobody has used the first one with IPv6.
+    for link in [0, 1] {
+        choice.measured(own(link, true), ms(40), at(0));
+        choice.delivered(own(link, true), 1_000_000, ms(1000), true, at(0));
+    }
+    let mut on = [0, 0];
+    for _ in 0..8 {
+        let (link, family) = first_round(&choice, &BOTH)[0];
+        choice.count(own(link, family == '4'), Weight::Heavy);
+        on[link] += 1;
+    }
+    assert_eq!(on, [4, 4]);
+    choice.count(own(0, true), Weight::Heavy);
+    choice.count(own(0, true), Weight::Heavy);
+    assert_eq!(first_round(&choice, &BOTH)[0], (1, '4'), "the other family's connections count");
+}
