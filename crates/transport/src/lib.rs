@@ -44,7 +44,7 @@ pub use connection::SUBFLOWS_CAP;
 pub use endpoint::{Endpoint, Footprint, Stray};
 pub use event::Event;
 pub use received::Received;
-pub use stats::{ConnectionStats, Hearing, SubflowStats};
+pub use stats::{ConnectionStats, Echo, Hearing, SubflowStats};
 
 /// Names a connection of one endpoint; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -55,6 +55,18 @@ pub struct Hearing {
     pub held_bytes: u64,
     /// When the peer was last heard on it.
     pub heard_at: Instant,
+    /// What the peer echoed last, if both sides use timestamps.
+    pub echo: Option<Echo>,
+}
+
+/// An echo of one of our timestamps (RFC 7323 section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// The timestamp, a tick of a clock of this side.
+    pub tick: u32,
+    /// How long ago it was sent when the echo came, in ticks of 1 ms: a round trip, with what packets wait for in queues and, where the peer had
+    /// nothing to send meanwhile, its pause.
+    pub took: Duration,
 }
 
 /// Statistics of one subflow.

@@ -27,7 +27,7 @@ const TURN_BYTES: usize = 1 << 20;
 /// wait here.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// A connection on which nothing has moved for so long is not busy, though it may be held up.
+/// A connection on which nothing has moved for so long is not busy, unless what has come waits for what has not.
 const BUSY_FOR: Duration = Duration::from_millis(500);
 
 /// Octets kept for a client that has read little so far. One that reads gets room for as many again, up to what the connection's
@@ -486,9 +486,15 @@ impl Session {
         is_open && !self.client.is_finished() && matches!(self.stage, Stage::Tunnel | Stage::Exchange(_))
     }
 
-    /// Whether they have moved lately, too.
+    /// When octets last moved, or waited for others, or came again while nothing moved.
+    pub fn stirred_at(&self) -> Instant {
+        let held_up_at = self.server.as_ref().and_then(|server| server.bulk.held_up_at());
+        held_up_at.map_or(self.moved_at, |at| at.max(self.moved_at))
+    }
+
+    /// Whether octets are to be expected, and they have stirred lately.
     pub fn is_busy(&self, now: Instant) -> bool {
-        self.is_at_work() && now.saturating_since(self.moved_at) < BUSY_FOR
+        self.is_at_work() && now.saturating_since(self.stirred_at()) < BUSY_FOR
     }
 
     /// Whether nothing is on its way.

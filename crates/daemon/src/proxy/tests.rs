@@ -14,6 +14,7 @@ use super::*;
 const UPLINK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 2));
 
 mod crowded;
+mod held_up;
 mod keeping;
 mod old;
 mod parting;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use host::uplinks::harm;
+use host::uplinks::{Arrivals, harm};
 use transport::{ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
 
@@ -102,10 +102,11 @@ impl Proxy {
         for token in tokens {
             let Some(key) = self.key_of(token) else { continue };
             let session = &mut self.sessions[key];
-            let (is_busy, mut owes) = (session.is_busy(now), false);
+            let (mut is_busy, mut owes) = (session.is_busy(now), false);
             if let Some(server) = &mut session.server {
                 if let Some(stats) = endpoint.stats(server.connection) {
                     measure(server, &stats, (&mut self.choice, &mut self.meters), &mut delivered, now);
+                    is_busy |= server.bulk.held_up_at() == Some(now);
                     note_round_trips(server, &stats, &mut round_trips);
                     if is_busy && server.bulk.is_heavy() {
                         downloads += 1;
@@ -122,7 +123,7 @@ impl Proxy {
                 }
             }
             let session = &mut self.sessions[key];
-            session.watched = owes || now.saturating_since(session.moved_at) < WATCHED_FOR;
+            session.watched = owes || now.saturating_since(session.stirred_at()) < WATCHED_FOR;
             if session.watched {
                 self.watched.push(token);
             }
@@ -185,6 +186,7 @@ fn measure(
         }
     }
     server.bulk.note_backlog(stats.written_bytes.saturating_sub(stats.acked_bytes), stats.acked_bytes, now);
+    server.bulk.note_arrivals(Arrivals::of(stats), now);
     for (ip, added) in meters.look(stats, &mut server.seen) {
         *delivered.entry(ip).or_default() += added.bytes();
     }

@@ -20,6 +20,7 @@
 //! Why some block: what comes meanwhile on the others waits for what was sent on the one with the long round trip, and the peer must keep
 //! it. Linux keeps 1.2 to 1.7 MB, unless it was told otherwise (tcp_wmem), and then sends nothing on any of them.
 
+use transport::ConnectionStats;
 use units::{Duration, Instant};
 
 /// An answer, or a backlog, from which on a connection is heavy.
@@ -51,6 +52,31 @@ pub struct Bulk {
     asked: bool,
     pace: Pace,
     backlog: Option<Backlog>,
+    /// What had arrived and what of it was in order at the last look.
+    arrived: Arrivals,
+    held_up_at: Option<Instant>,
+}
+
+/// What a connection's subflows have brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrivals {
+    /// Octets of all of them, what came twice included.
+    pub bytes: u64,
+    /// Octets of the stream up to its first hole.
+    pub in_order_bytes: u64,
+    /// Octets that wait for a hole to fill.
+    pub waiting_bytes: u64,
+}
+
+impl Arrivals {
+    /// Of a connection that has these statistics.
+    pub fn of(stats: &ConnectionStats) -> Self {
+        Self {
+            bytes: stats.subflows.iter().map(|subflow| subflow.received_bytes).sum(),
+            in_order_bytes: stats.received_bytes,
+            waiting_bytes: stats.out_of_order_bytes,
+        }
+    }
 }
 
 /// Octets to the server that have been too many for some time.
@@ -96,7 +122,17 @@ impl Bulk {
     /// Of a connection whose first subflow has this round-trip time.
     pub fn new(rtt: Duration, now: Instant) -> Self {
         let pause = (rtt / 2).clamp(PAUSE_MIN, PAUSE_MAX);
-        Self { pause, answer_bytes: 0, since: now, latest: now, asked: true, pace: Pace::new(0, now), backlog: None }
+        Self {
+            pause,
+            answer_bytes: 0,
+            since: now,
+            latest: now,
+            asked: true,
+            pace: Pace::new(0, now),
+            backlog: None,
+            arrived: Arrivals::default(),
+            held_up_at: None,
+        }
     }
 
     /// Octets have moved between client and server.
@@ -113,6 +149,22 @@ impl Bulk {
         self.answer_bytes += down_bytes;
         self.latest = now;
         self.pace.note(self.answer_bytes, now);
+    }
+
+    /// What has arrived until now. While a hole keeps it from the client, or what comes is there already, nothing moves; the answer goes on all the
+    /// same.
+    pub fn note_arrivals(&mut self, arrivals: Arrivals, now: Instant) {
+        let before = core::mem::replace(&mut self.arrived, arrivals);
+        let comes = arrivals.waiting_bytes > 0 || arrivals.bytes != before.bytes;
+        if comes && arrivals.in_order_bytes == before.in_order_bytes {
+            self.held_up_at = Some(now);
+            self.latest = now;
+        }
+    }
+
+    /// When something was last seen to wait, or to come twice, while the stream stood still.
+    pub fn held_up_at(&self) -> Option<Instant> {
+        self.held_up_at
     }
 
     /// What the server has not acknowledged, and what it has, of all that was sent.
@@ -184,6 +236,28 @@ mod tests {
                 assert!(!bulk.is_worth(ms(1), ms(1)) && !bulk.may_grow() && !bulk.is_heavy());
             }
         }
+    }
+
+    #[test]
+    fn a_stream_that_waits_for_a_hole_goes_on() {
+        let mut bulk = download(10, 106);
+        let at = |second| Instant::from_millis(126) + Duration::from_secs(second);
+        let arrivals = |bytes, in_order_bytes, waiting_bytes| Arrivals { bytes, in_order_bytes, waiting_bytes };
+        bulk.note_arrivals(arrivals(132_500, 132_500, 0), at(0));
+        assert_eq!(bulk.held_up_at(), None);
+        // What another subflow brings waits; then the hole is not filled, and nothing comes; then what is there already comes again.
+        bulk.note_arrivals(arrivals(500_000, 132_500, 367_500), at(1));
+        bulk.note_arrivals(arrivals(500_000, 132_500, 367_500), at(2));
+        bulk.note_arrivals(arrivals(600_000, 500_000, 0), at(3));
+        assert_eq!(bulk.held_up_at(), Some(at(2)));
+        bulk.note_arrivals(arrivals(700_000, 500_000, 0), at(4));
+        assert_eq!(bulk.held_up_at(), Some(at(4)));
+        bulk.moved(0, 1400, at(4) + ms(990));
+        assert!(bulk.is_heavy(), "it is the same answer");
+        bulk.note_arrivals(arrivals(700_000, 500_000, 0), at(6));
+        assert_eq!(bulk.held_up_at(), Some(at(4)), "nothing comes, and nothing waits");
+        bulk.moved(0, 1400, at(6));
+        assert!(!bulk.is_heavy(), "it is another one");
     }
 
     #[test]

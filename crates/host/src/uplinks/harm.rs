@@ -9,14 +9,16 @@
 //! lag      what waits / greatest rate of late: how far the stream is behind what has come
 //! rate     over 300 ms, since what was held up comes all at once
 //! late     lag > 100 ms, twice in a row, on account of a subflow that brings less than an eighth of late and usually,
-//!          or that brings less than half of what the others did not bring meanwhile, though they could, if that is more than what waits
+//!          or that brings less than half of what the others did not bring of late, though they could, if that is more in all, since the
+//!          stream waits for it, than what waits
 //! could    who has brought nothing since it was asked for a sign of life, and gave one, is idle: it could have brought what it usually does.
-//!          A radio that fades still brings something, and one that pauses gives no sign
+//!          A radio that fades still brings something, and one that pauses gives no sign. While the stream is late, the others are asked
 //! fair     octets are counted from when a subflow was last new, or made regular. Nobody is late before that one has had 2 RTT + 100 ms,
 //!          and before what waited then has gone on, for a second at most: a withdrawn one leaves a hole that is not the next one's
 //! silent   nothing heard of a subflow that did bring something, for twice its longest pause of the last second or two, within [30, 60] ms;
 //!          no answer to a probe for 1.5 RTT + 10 ms, in which other connections do not hear its uplink either; and another one was heard
 //!          since, or could not have answered yet. Of an uplink that has paused, nothing for twice as long ([`Pauses`])
+//! RTT      with what the subflow's packets wait for in queues, as the peer's echoes of timestamps tell (`round_trips.rs`); 4 s at most for 1.5 RTT
 //! costly   a silent one of an uplink that is known to pause, and that brought less than what waits, which is what the peer sends again
 //!          when it is withdrawn: it counts as late
 //! ```
@@ -24,11 +26,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use smallvec::SmallVec;
-use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId};
+use transport::{ConnectionId, ConnectionStats, Echo, Endpoint, SubflowId};
 use units::{Duration, Instant};
 
 use super::Pauses;
 use super::bulk::HEAVY_BYTES;
+use round_trips::RoundTrips;
+
+mod round_trips;
 
 /// A round-trip time that most paths do not exceed.
 pub const RTT_UNKNOWN: Duration = Duration::from_millis(200);
@@ -69,8 +74,9 @@ const FALSE_ALARM: Duration = Duration::from_secs(1);
 /// Between two questions, and if the first one was not answered.
 const PROBES_APART: Duration = Duration::from_millis(100);
 const UNANSWERED_APART: Duration = Duration::from_millis(600);
-/// What a sign of life may be late beside 1.5 RTT.
+/// What a sign of life may be late beside 1.5 RTT, and what that is at most.
 const SLACK: Duration = Duration::from_millis(10);
+const ANSWER_MAX: Duration = Duration::from_secs(4);
 /// A subflow that brought so little of late is not missed.
 const MISSED_MIN_BYTES: u64 = 16 << 10;
 
@@ -89,8 +95,10 @@ pub struct Carrier {
     pub heard_at: Instant,
     /// When anybody was last heard on its uplink, by whatever connection, as far as that is known.
     pub uplink_heard_at: Instant,
-    /// Round-trip time.
+    /// Round-trip time without what waits in queues.
     pub rtt: Duration,
+    /// What the peer echoed last.
+    pub echo: Option<Echo>,
     /// It carries data only if no other can.
     pub backup: bool,
 }
@@ -117,6 +125,7 @@ impl Carrier {
                 heard_at: hearing.heard_at,
                 uplink_heard_at: heard(ip).map_or(hearing.heard_at, |at| at.max(hearing.heard_at)),
                 rtt: subflow.srtt.or_else(|| rtt(ip)).unwrap_or(RTT_UNKNOWN),
+                echo: hearing.echo,
                 backup: subflow.backup,
             })
         });
@@ -126,11 +135,6 @@ impl Carrier {
     /// The address of its uplink.
     pub fn ip(&self) -> IpAddr {
         self.local.ip()
-    }
-
-    /// How late the answer to a question may be.
-    fn answer_in(&self) -> Duration {
-        self.rtt + self.rtt / 2 + SLACK
     }
 }
 
@@ -174,6 +178,7 @@ struct Seen {
     probed_at: Option<Instant>,
     /// It was asked, and is not heard again yet.
     silence: Option<Silence>,
+    round_trips: RoundTrips,
     /// The longest pauses, of this span and of the one before.
     pauses: [Duration; 2],
     pauses_since: Instant,
@@ -204,6 +209,7 @@ impl Seen {
             idle_until: now,
             probed_at: None,
             silence: None,
+            round_trips: RoundTrips::new(carrier.heard_at, now),
             pauses: [SILENCE_MAX / 2; 2],
             pauses_since: now,
             strikes: 0,
@@ -213,6 +219,12 @@ impl Seen {
     /// How long it may be silent before it is asked.
     fn patience(&self) -> Duration {
         self.pauses[0].max(self.pauses[1]).saturating_mul(2).clamp(SILENCE_MIN, SILENCE_MAX)
+    }
+
+    /// How late its answer to a question may be: it waits behind what the subflow is sent.
+    fn answer_in(&self, rtt: Duration) -> Duration {
+        let round_trip = rtt.max(self.round_trips.longest());
+        (round_trip + round_trip / 2).min(ANSWER_MAX) + SLACK
     }
 
     /// Whether the last question is long enough ago. One that is not answered goes on being one.
@@ -268,6 +280,8 @@ pub struct Harm {
     peak_rate_bytes: u64,
     /// Octets that others could have brought while the stream was late; what was lost counts half after a second or so.
     lost_bytes: u64,
+    /// The same since the stream has waited for this one without a break, all of it.
+    waited_for: Option<(SubflowId, u64)>,
     /// Addresses whose subflows were silent, and since when they are gone.
     dismissed: SmallVec<[(IpAddr, Instant); 2]>,
     /// Of these, those that were there again at once.
@@ -306,6 +320,7 @@ impl Harm {
                 self.welcome(carrier.ip(), now);
             }
             let seen = self.seen_mut(carrier.id);
+            seen.round_trips.note(carrier.echo, carrier.heard_at, now);
             if carrier.received_bytes > seen.brought_at.1 {
                 seen.brought_at = (now, carrier.received_bytes);
             }
@@ -320,10 +335,11 @@ impl Harm {
     fn end_silences(&mut self, carriers: &[Carrier], is_late: bool, pauses: &mut Pauses, now: Instant) {
         for carrier in carriers {
             let seen = self.seen_mut(carrier.id);
+            let answer_in = seen.answer_in(carrier.rtt);
             let Some(silence) = &mut seen.silence else { continue };
             if carrier.heard_at > silence.heard_at {
                 let uplink_heard_at = silence.uplink_heard_at;
-                let due_at = silence.asked_at.max(uplink_heard_at) + carrier.answer_in();
+                let due_at = silence.asked_at.max(uplink_heard_at) + answer_in;
                 if carrier.heard_at > due_at && !is_late {
                     pauses.note(carrier.ip(), carrier.heard_at.saturating_since(uplink_heard_at), now);
                 }
@@ -348,6 +364,7 @@ impl Harm {
         let chance = now + rtt.saturating_mul(2) + LAG_MIN;
         self.unfair_until = Some([chance, chance + SETTLING_MAX]);
         self.lost_bytes = 0;
+        self.waited_for = None;
         self.seen.iter_mut().for_each(|seen| (seen.fair_bytes, seen.strikes) = (0, 0));
     }
 
@@ -383,34 +400,36 @@ impl Harm {
         if missed.is_empty() {
             return;
         }
-        for carrier in carriers {
-            let seen = self.seen_mut(carrier.id);
-            if quiet(carrier) >= SILENCE_MIN && seen.may_be_asked(carrier.heard_at, now) {
-                seen.probed_at = Some(now);
-                let Carrier { heard_at, uplink_heard_at, .. } = *carrier;
-                seen.silence.get_or_insert(Silence { heard_at, asked_at: now, uplink_heard_at });
-                findings.push(Finding::Doubtful(carrier.id));
-            }
-        }
+        carriers.iter().for_each(|carrier| self.ask(carrier, findings, now));
         for lost in &missed {
             let seen = self.seen_of(lost.id);
-            let Some(probed_at) = seen.probed_at else { continue };
-            let patience = seen.patience().saturating_mul(doublings) + lost.answer_in();
-            if lost.heard_at > probed_at {
-                continue;
-            }
+            // The first question counts: those that follow would put the answer off for ever where it takes longer than the next one.
+            let Some(Silence { asked_at, .. }) = seen.silence else { continue };
+            let answer_in = seen.answer_in(lost.rtt);
+            let patience = seen.patience().saturating_mul(doublings) + answer_in;
             // While others are heard on the uplink the answer may wait in its queue, which they fill.
-            let answer_due = probed_at.max(lost.uplink_heard_at) + lost.answer_in();
+            let answer_due = asked_at.max(lost.uplink_heard_at) + answer_in;
             let patience_ends = lost.heard_at + patience.max(pauses.patience(lost.ip(), now));
             self.want_look(now + DOUBT_PERIOD, now);
             // Of one that brought something too, silence says that it is not the path.
             let is_missed = |other: &Carrier| missed.iter().any(|one| one.id == other.id);
-            let could_not_answer = |other: &Carrier| now < probed_at + other.rtt && !is_missed(other);
+            let could_not_answer = |other: &Carrier| now < asked_at + other.rtt && !is_missed(other);
             let mut others = carriers.iter().filter(|other| other.id != lost.id);
-            let is_other_there = others.any(|other| other.heard_at > probed_at || could_not_answer(other));
+            let is_other_there = others.any(|other| other.heard_at > asked_at || could_not_answer(other));
             if now >= answer_due.max(patience_ends) && is_other_there {
                 self.dismiss(lost, carriers, pauses, findings, now);
             }
+        }
+    }
+
+    /// Asks a subflow for a sign of life, if it is quiet and was not asked just now.
+    fn ask(&mut self, carrier: &Carrier, findings: &mut Findings, now: Instant) {
+        let Carrier { heard_at, uplink_heard_at, .. } = *carrier;
+        let seen = self.seen_mut(carrier.id);
+        if now.saturating_since(heard_at) >= SILENCE_MIN && seen.may_be_asked(heard_at, now) {
+            seen.probed_at = Some(now);
+            seen.silence.get_or_insert(Silence { heard_at, asked_at: now, uplink_heard_at });
+            findings.push(Finding::Doubtful(carrier.id));
         }
     }
 
@@ -459,10 +478,20 @@ impl Harm {
         let is_unfair = self.is_unfair(blamed.is_some(), now);
         let Some(blamed) = blamed.filter(|_| !is_unfair) else {
             self.seen.iter_mut().for_each(|seen| seen.strikes = 0);
+            self.waited_for = None;
             return;
         };
-        self.lost_bytes += self.lost_by_others(&blamed, carriers, now);
-        let all_bytes: u64 = self.seen.iter().map(|seen| seen.fair_bytes).sum();
+        let lost_now_bytes = self.lost_by_others(&blamed, carriers, now);
+        // Whether those that bring nothing could, is known once they have been asked.
+        let others = carriers.iter().filter(|other| other.id != blamed.id && !other.backup);
+        for other in others.filter(|other| now.saturating_since(other.heard_at) >= SILENCE_MAX) {
+            self.ask(other, findings, now);
+        }
+        let lost_before_bytes = self.waited_for.filter(|(id, _)| *id == blamed.id).map_or(0, |(_, bytes)| bytes);
+        let lost_in_all_bytes = lost_before_bytes + lost_now_bytes;
+        self.waited_for = Some((blamed.id, lost_in_all_bytes));
+        self.lost_bytes += lost_now_bytes;
+        let all_bytes: u64 = self.seen.iter().map(|seen| seen.fair_bytes).sum::<u64>() + self.lost_bytes;
         let all_usual_bytes: u64 = self.seen.iter().map(Seen::usual).sum();
         let lost_bytes = self.lost_bytes;
         let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
@@ -470,11 +499,12 @@ impl Harm {
         let is_worthless =
             seen.fair_bytes < all_bytes / WORTHLESS_PARTS && seen.usual() < all_usual_bytes / WORTHLESS_PARTS;
         // To do without it has its price as well: what waits is sent again.
-        let is_harmful = seen.fair_bytes < lost_bytes / 2 && held_bytes < lost_bytes;
+        let is_harmful = seen.fair_bytes < lost_bytes / 2 && held_bytes < lost_in_all_bytes;
         seen.strikes = if is_worthless || is_harmful { seen.strikes + 1 } else { 0 };
         if seen.strikes >= STRIKES {
             seen.strikes = 0;
             self.lost_bytes = 0;
+            self.waited_for = None;
             self.act_on_late(&blamed, is_worthless, carriers, pauses, findings, now);
         }
     }

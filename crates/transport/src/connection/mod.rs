@@ -378,7 +378,8 @@ impl Connection {
     /// What subflow `id` has given and not given, if there is such a subflow.
     pub(crate) fn hearing(&self, id: SubflowId) -> Option<Hearing> {
         let tcb = &self.subflows.get(id)?.tcb;
-        Some(Hearing { held_bytes: self.receiver.stream.waiting_bytes_of(id), heard_at: tcb.last_heard_at() })
+        let held_bytes = self.receiver.stream.waiting_bytes_of(id);
+        Some(Hearing { held_bytes, heard_at: tcb.last_heard_at(), echo: tcb.latest_echo() })
     }
 
     /// Asks the peer for a sign of life on subflow `id`.

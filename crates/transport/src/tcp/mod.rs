@@ -55,6 +55,7 @@ pub(crate) use send::{OutgoingKind, SendLimits, TailProbe};
 use crate::ConnectionConfig;
 use crate::label::Label;
 use crate::state::State;
+use crate::stats::Echo;
 use ack_policy::AckPolicy;
 use due::Due;
 use hystart::{Advice, HyStart};
@@ -469,6 +470,11 @@ impl Tcb {
     /// When the peer's last acceptable segment came.
     pub(crate) fn last_heard_at(&self) -> Instant {
         self.last_heard_at
+    }
+
+    /// What the peer echoed last of our timestamps.
+    pub(crate) fn latest_echo(&self) -> Option<Echo> {
+        self.timestamps.as_ref()?.latest_echo()
     }
 
     /// Asks the peer for a sign of life (RFC 9293 section 3.8.4), unless data are outstanding, which do so by themselves. The question has

@@ -4,6 +4,8 @@ use units::narrow::{low_u32, precedes};
 use units::{Duration, Instant, SeqNr};
 use wire::Timestamps;
 
+use crate::stats::Echo;
+
 /// Octets of the option with its padding.
 pub(super) const OPTION_LEN: u32 = 12;
 
@@ -20,13 +22,15 @@ pub(super) struct TimestampState {
     offset: u32,
     /// TS.Recent and when it was taken.
     recent: Option<(u32, Instant)>,
+    /// What came with it: a tick of our clock.
+    echo: Option<u32>,
     /// Last.ACK.sent.
     last_ack_sent: SeqNr,
 }
 
 impl TimestampState {
     pub(super) fn new(offset: u32) -> Self {
-        Self { offset, recent: None, last_ack_sent: SeqNr(0) }
+        Self { offset, recent: None, echo: None, last_ack_sent: SeqNr(0) }
     }
 
     /// The peer's SYN had the option too.
@@ -46,9 +50,19 @@ impl TimestampState {
 
     /// Time since the peer's echo was sent, to the tick; `None` if the echo makes no sense.
     pub(super) fn since_echo(&self, timestamps: Timestamps, now: Instant) -> Option<Duration> {
+        self.since(timestamps.echo, now)
+    }
+
+    /// The peer's latest echo.
+    pub(super) fn latest_echo(&self) -> Option<Echo> {
+        let (tick, (_, at)) = self.echo.zip(self.recent)?;
+        Some(Echo { tick, took: self.since(tick, at)? })
+    }
+
+    fn since(&self, tick: u32, now: Instant) -> Option<Duration> {
         /// A longer round-trip time is a false echo.
         const TICKS_MAX: u32 = 120_000;
-        let ticks = self.ticks(now).wrapping_sub(timestamps.echo);
+        let ticks = self.ticks(now).wrapping_sub(tick);
         (ticks <= TICKS_MAX).then(|| Duration::from_nanos(u64::from(ticks.max(1)) * TICK_NANOS))
     }
 
@@ -79,6 +93,7 @@ impl TimestampState {
         let newer = self.recent.is_none_or(|(recent, _)| !precedes(timestamps.value, recent));
         if newer && seq.before_or_at(self.last_ack_sent) {
             self.recent = Some((timestamps.value, now));
+            self.echo = Some(timestamps.echo);
         }
     }
 }

@@ -11,6 +11,8 @@ struct Download {
     alive: [bool; 2],
     /// Other connections are heard on the uplink.
     filled: [bool; 2],
+    /// How long a round trip takes with what waits in queues, where the peer echoes timestamps.
+    round_trips: [Option<Duration>; 2],
 }
 
 impl Download {
@@ -23,6 +25,7 @@ impl Download {
             heard_at: Instant::ZERO,
             uplink_heard_at: Instant::ZERO,
             rtt: Duration::from_millis(rtts_ms[usize::from(id)]),
+            echo: None,
             backup: false,
         };
         Self {
@@ -33,6 +36,7 @@ impl Download {
             answers: [None; 2],
             alive: [true; 2],
             filled: [false; 2],
+            round_trips: [None; 2],
         }
     }
 
@@ -46,6 +50,9 @@ impl Download {
             carrier.held_bytes = held[index];
             if brought[index] > 0 || self.answers[index].take_if(|at| *at <= self.now).is_some() {
                 carrier.heard_at = self.now;
+            }
+            if let Some(took) = self.round_trips[index].filter(|_| brought[index] > 0) {
+                carrier.echo = Some(Echo { tick: self.now.as_millis() as u32, took });
             }
             carrier.uplink_heard_at =
                 if self.filled[index] { self.now } else { carrier.uplink_heard_at.max(carrier.heard_at) };
@@ -156,6 +163,38 @@ fn a_dead_one_is_asked_and_goes_while_another_one_answers() {
     let (found, took) = download.until_found(50, [10_000, 0], [0, 0]).unwrap();
     assert_eq!(found, Finding::Silent(SubflowId(1)));
     assert!(took <= Duration::from_millis(160), "{took:?}");
+}
+
+#[test]
+fn one_with_a_queue_is_given_the_time_that_its_answer_takes() {
+    let took = |queue_ms: u64| {
+        let mut download = Download::new([40, 40]);
+        download.round_trips = [Some(Duration::from_millis(40)), Some(Duration::from_millis(queue_ms))];
+        assert_eq!(download.until_found(50, [10_000, 10_000], [0, 0]), None);
+        download.alive[1] = false;
+        let (found, took) = download.until_found(300, [10_000, 0], [0, 0]).unwrap();
+        assert_eq!(found, Finding::Silent(SubflowId(1)));
+        took.as_millis()
+    };
+    assert!(took(40) <= 160, "{}", took(40));
+    assert!((1250..1400).contains(&took(800)), "{}", took(800));
+    assert!((4000..4200).contains(&took(60_000)), "{}: whatever a peer echoes", took(60_000));
+}
+
+/// A radio link that brings a little now and then, for which the stream waits until the peer may send nothing on the other one.
+#[test]
+fn others_that_have_nothing_to_do_are_asked_and_what_they_could_have_brought_is_summed_up() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(300, [3600, 3000], [0, 0]), None);
+    let (found, took) = download.until_found(1500, [0, 200], [1_600_000, 0]).unwrap();
+    assert_eq!(found, Finding::Late(SubflowId(1)));
+    // 1.6 MB at 3600 octets a look take 8.4 s.
+    assert!((8_400..10_000).contains(&took.as_millis()), "{took:?}");
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(300, [3600, 3000], [0, 0]), None);
+    download.alive[0] = false;
+    let found = download.until_found(1500, [0, 200], [1_600_000, 0]).map(|(found, _)| found);
+    assert_ne!(found, Some(Finding::Late(SubflowId(1))), "the other one could not have brought anything");
 }
 
 #[test]
