@@ -507,9 +507,9 @@ impl Choice {
         self.uplinks.iter().find(|state| state.uplink.ip == ip).and_then(|state| state.round_trip(now))
     }
 
-    /// The least round-trip time on the uplink of an address, as far as it is known.
+    /// The least round-trip time on the uplink of an address, if it was measured.
     pub fn base(&self, ip: IpAddr, now: Instant) -> Option<Duration> {
-        self.uplinks.iter().find(|state| state.uplink.ip == ip).and_then(|state| state.base(now))
+        self.uplinks.iter().find(|state| state.uplink.ip == ip).and_then(|state| state.measured_base(now))
     }
 
     /// A connection that uses `ip` only is being opened there, or is busy. Of several that begin at once each has to know of the

@@ -329,6 +329,7 @@ fn an_uplink_that_was_only_outpaced_has_no_round_trip_time_to_show() {
     let shown = |choice: &Choice, now| choice.view(now).iter().map(|view| view.base_rtt).collect::<Vec<_>>();
     assert_eq!(shown(&choice, at(300)), [Some(ms(80)), None]);
     assert_eq!(choice.round_trip(ip(2), at(300)), Some(ms(488)), "it comes behind the other one");
+    assert_eq!(choice.base(ip(2), at(300)), None, "it may be much further away");
     choice.answered(ip(2), ms(4003), at(4100));
     assert_eq!(shown(&choice, at(4200)), [Some(ms(80)), Some(ms(4003))]);
 }
