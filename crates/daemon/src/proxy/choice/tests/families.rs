@@ -102,16 +102,23 @@ fn an_uplink_that_fails_with_one_family_is_used_with_the_other() {
     assert_eq!(first_round(&choice, &BOTH), [(1, '6'), (0, '6')], "with both: the first one, at last");
 }
 
-#[test]
-fn two_addresses_of_an_uplink_share_what_it_brings() {
+/// An uplink with both families and one with IPv4, that are known by their addresses of IPv4; the first one by that of IPv6, if `by_both`.
+fn known_to_a_plain_server(by_both: bool) -> Choice {
     let mut choice = uplinks(&["46", "4"]);
     known_plain(&mut choice);
     choice.turned_out(SocketAddr::new(BOTH[0].parse().unwrap(), PORT), Weight::Heavy);
-    // Nobody has used the first one with IPv6.
+    for (link, is_ipv4) in [(0, true), (1, true), (0, false)].into_iter().take(if by_both { 3 } else { 2 }) {
+        choice.measured(own(link, is_ipv4), ms(40), at(0));
+    }
     for link in [0, 1] {
-        choice.measured(own(link, true), ms(40), at(0));
         choice.delivered(own(link, true), 1_000_000, ms(1000), true, at(0));
     }
+    choice
+}
+
+#[test]
+fn two_addresses_of_an_uplink_share_what_it_brings_and_their_connections() {
+    let mut choice = known_to_a_plain_server(true);
     let mut on = [0, 0];
     for _ in 0..8 {
         let (link, family) = first_round(&choice, &BOTH)[0];
@@ -120,6 +127,16 @@ fn two_addresses_of_an_uplink_share_what_it_brings() {
     }
     assert_eq!(on, [4, 4]);
     choice.count(own(0, true), Weight::Heavy);
-    choice.count(own(0, true), Weight::Heavy);
     assert_eq!(first_round(&choice, &BOTH)[0], (1, '4'), "the other family's connections count");
+    choice.discount(own(0, false), Weight::Heavy);
+    choice.discount(own(0, false), Weight::Heavy);
+    assert_eq!(first_round(&choice, &BOTH)[0], (0, '6'));
+}
+
+#[test]
+fn an_address_that_nobody_has_used_is_as_far_as_the_other_one_of_its_uplink() {
+    let remotes: Vec<_> = BOTH.map(|ip| SocketAddr::new(ip.parse().unwrap(), PORT)).into();
+    let plan = known_to_a_plain_server(false).plan(&remotes, at(1));
+    let waits: Vec<_> = plan.iter().map(|start| start.after).collect();
+    assert_eq!(waits, [Duration::ZERO, ms(80)], "nothing is to be found out by a race");
 }
