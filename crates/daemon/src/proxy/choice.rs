@@ -286,6 +286,11 @@ impl State {
         self.failing_until > now || self.is_suspect(now)
     }
 
+    /// Whether an answer was waited for there in vain of late, and none ever came.
+    fn is_unheard(&self, now: Instant) -> bool {
+        matches!(self.base, Base::AtLeast(..)) && self.base(now).is_some()
+    }
+
     fn is_suspect(&self, now: Instant) -> bool {
         self.doubted_until.max(self.portal_until) > now
     }

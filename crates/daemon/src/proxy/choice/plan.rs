@@ -3,7 +3,8 @@
 //! ```text
 //! family      that over whose uplinks more comes, as far as is known; the one that the resolver names first, if as much comes over either, or the
 //!             server is known to speak plain TCP, whose connections stay where they start
-//! addresses   the families taking turns; over an uplink that lacks the first one's family, or fails with it, the first of the other one at once
+//! addresses   the families taking turns; over an uplink that lacks the first one's family, fails with it, or had no answer with it of late, the first
+//!             of the other one at once
 //! one link    two addresses of an uplink share what it brings, its queue, and its connections, and the round-trip time until that of each is known
 //! ```
 
@@ -62,7 +63,7 @@ impl Choice {
         if !has_both || all.iter().any(|remote| self.is_plain(*remote, now)) {
             return false;
         }
-        let healthy = || self.uplinks.iter().filter(|state| !state.is_failing(now));
+        let healthy = || self.uplinks.iter().filter(|state| !state.is_failing(now) && !state.is_unheard(now));
         let Some(tier) = healthy().map(|state| state.uplink.tier).min() else { return false };
         let states: Vec<State> = healthy().filter(|it| it.uplink.tier == tier).map(|it| self.whole(it, now)).collect();
         let shares = Shares::of(&states.iter().collect::<Vec<_>>(), now);
@@ -108,11 +109,12 @@ impl Choice {
         plan.into_iter().filter_map(|(ip, after)| Some(Start { ip, remote: *remote(ip)?, after })).collect()
     }
 
-    /// Each uplink's addresses of the first family that it has and does not fail with; of the first one that it has, if it fails with all.
+    /// Each uplink's addresses of the first family that it has and does not fail with, and over which somebody has answered, if nobody did of late over
+    /// another; of the first one that it has, if it fails with all.
     fn candidates(&self, remotes: &[SocketAddr], now: Instant) -> Vec<State> {
         let rank = |state: &State| {
             let place = remotes.iter().position(|remote| remote.is_ipv4() == state.uplink.ip.is_ipv4())?;
-            Some((state.is_failing(now), place))
+            Some((state.is_failing(now), state.is_unheard(now), place))
         };
         let of_link = |link: usize| self.uplinks.iter().filter(move |state| state.uplink.link == link);
         let candidate = |state: &State| {

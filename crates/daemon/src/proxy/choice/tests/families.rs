@@ -140,3 +140,19 @@ fn an_address_that_nobody_has_used_is_as_far_as_the_other_one_of_its_uplink() {
     let waits: Vec<_> = plan.iter().map(|start| start.after).collect();
     assert_eq!(waits, [Duration::ZERO, ms(80)], "nothing is to be found out by a race");
 }
+
+#[test]
+fn an_uplink_on_which_one_family_never_answers_is_used_with_the_other() {
+    let mut choice = uplinks(&["46", "46"]);
+    for (link, is_ipv4) in [(0, true), (1, true), (1, false)] {
+        choice.measured(own(link, is_ipv4), ms(40), at(0));
+    }
+    // Packets of IPv6 vanish there.
+    choice.outpaced(own(0, false), ms(240), at(0));
+    assert_eq!(order(&choice, &BOTH), ["192.0.2.1", "2001:db8:1::a"], "over both, if the server speaks MPTCP");
+    known_plain(&mut choice);
+    let mut round = first_round(&choice, &BOTH);
+    round.sort_unstable();
+    assert_eq!(round, [(0, '4'), (1, '6')]);
+    assert_eq!(first_round(&choice, &BOTH[..1]).len(), 2, "where there is no other");
+}
