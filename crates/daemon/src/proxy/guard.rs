@@ -8,7 +8,7 @@
 use std::net::IpAddr;
 
 use host::uplinks::harm::{self, LAG_MIN, PERIOD};
-use host::uplinks::{Arrivals, Carrier, Finding, HEAVY_BYTES};
+use host::uplinks::{Carrier, Finding, HEAVY_BYTES};
 use tracing::debug;
 use transport::{ConnectionStats, Endpoint};
 use units::{Duration, Instant};
@@ -86,8 +86,7 @@ impl Proxy {
         }
         let connection = server.connection;
         let Some(stats) = endpoint.stats(connection) else { return false };
-        server.bulk.note_backlog(stats.written_bytes.saturating_sub(stats.acked_bytes), stats.acked_bytes, now);
-        server.bulk.note_arrivals(Arrivals::of(&stats), now);
+        server.bulk.look(&stats, now);
         server.held_back.due(now);
         self.settle(key, Some(&stats), endpoint, now);
         if harm::is_worth_a_look(&stats) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use host::uplinks::{Arrivals, harm};
+use host::uplinks::harm;
 use transport::{ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
 
@@ -185,8 +185,7 @@ fn measure(
             choice.measured(subflow.local.ip(), least, now);
         }
     }
-    server.bulk.note_backlog(stats.written_bytes.saturating_sub(stats.acked_bytes), stats.acked_bytes, now);
-    server.bulk.note_arrivals(Arrivals::of(stats), now);
+    server.bulk.look(stats, now);
     for (ip, added) in meters.look(stats, &mut server.seen) {
         *delivered.entry(ip).or_default() += added.bytes();
     }

@@ -59,18 +59,17 @@ pub struct Bulk {
 
 /// What a connection's subflows have brought.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Arrivals {
+struct Arrivals {
     /// Octets of all of them, what came twice included.
-    pub bytes: u64,
+    bytes: u64,
     /// Octets of the stream up to its first hole.
-    pub in_order_bytes: u64,
+    in_order_bytes: u64,
     /// Octets that wait for a hole to fill.
-    pub waiting_bytes: u64,
+    waiting_bytes: u64,
 }
 
 impl Arrivals {
-    /// Of a connection that has these statistics.
-    pub fn of(stats: &ConnectionStats) -> Self {
+    fn of(stats: &ConnectionStats) -> Self {
         Self {
             bytes: stats.subflows.iter().map(|subflow| subflow.received_bytes).sum(),
             in_order_bytes: stats.received_bytes,
@@ -151,9 +150,15 @@ impl Bulk {
         self.pace.note(self.answer_bytes, now);
     }
 
+    /// Looks at what the connection's statistics say now; to be called often while octets move.
+    pub fn look(&mut self, stats: &ConnectionStats, now: Instant) {
+        self.note_backlog(stats.written_bytes.saturating_sub(stats.acked_bytes), stats.acked_bytes, now);
+        self.note_arrivals(Arrivals::of(stats), now);
+    }
+
     /// What has arrived until now. While a hole keeps it from the client, or what comes is there already, nothing moves; the answer goes on all the
     /// same.
-    pub fn note_arrivals(&mut self, arrivals: Arrivals, now: Instant) {
+    fn note_arrivals(&mut self, arrivals: Arrivals, now: Instant) {
         let before = core::mem::replace(&mut self.arrived, arrivals);
         let comes = arrivals.waiting_bytes > 0 || arrivals.bytes != before.bytes;
         if comes && arrivals.in_order_bytes == before.in_order_bytes {
@@ -168,7 +173,7 @@ impl Bulk {
     }
 
     /// What the server has not acknowledged, and what it has, of all that was sent.
-    pub fn note_backlog(&mut self, backlog_bytes: u64, acked_bytes: u64, now: Instant) {
+    fn note_backlog(&mut self, backlog_bytes: u64, acked_bytes: u64, now: Instant) {
         self.backlog = (backlog_bytes >= HEAVY_BYTES).then(|| {
             let pace = Pace::new(acked_bytes, now);
             let mut backlog = self.backlog.unwrap_or(Backlog { since: now, latest: now, pace });

@@ -95,7 +95,7 @@ pub struct Carrier {
     pub heard_at: Instant,
     /// When anybody was last heard on its uplink, by whatever connection, as far as that is known.
     pub uplink_heard_at: Instant,
-    /// Round-trip time without what waits in queues.
+    /// Round-trip time, as what this side has sent measured it.
     pub rtt: Duration,
     /// What the peer echoed last.
     pub echo: Option<Echo>,

@@ -18,7 +18,7 @@ mod pauses;
 mod shares;
 mod told;
 
-pub use bulk::{Arrivals, Bulk, HEAVY_BYTES};
+pub use bulk::{Bulk, HEAVY_BYTES};
 pub use harm::{Carrier, Finding, Harm, RTT_UNKNOWN};
 pub use held_back::HeldBack;
 pub use pauses::Pauses;

@@ -5,7 +5,7 @@
 //! backup, and stays so if its uplink was late.
 
 use host::uplinks::harm::{self, PERIOD};
-use host::uplinks::{Arrivals, Bulk, Carrier, Finding, Harm, HeldBack, Pauses, RTT_UNKNOWN, Told};
+use host::uplinks::{Bulk, Carrier, Finding, Harm, HeldBack, Pauses, RTT_UNKNOWN, Told};
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
@@ -63,7 +63,7 @@ impl Guard {
             endpoint.add_local_address(LocalAddress { ip, backup: true }, now);
         }
         let Some(stats) = endpoint.stats(self.connection).filter(|stats| stats.mptcp) else { return };
-        self.bulk.note_arrivals(Arrivals::of(&stats), now);
+        self.bulk.look(&stats, now);
         self.settle(&stats, endpoint, now);
         if harm::is_worth_a_look(&stats) {
             self.look_for_harm(&stats, endpoint, now);

@@ -19,8 +19,8 @@ const HEAD_START_MIN: Duration = Duration::from_millis(50);
 const HEAD_START_MAX: Duration = Duration::from_secs(1);
 /// An uplink is slow that brings less than this part of what the fastest does. What comes in between is a matter of shares.
 const SLOW_PARTS: u64 = 4;
-/// What one that nobody has filled for so long may bring, octets in a second: downloads find out. One that is further away than so many times
-/// the best is not tried for it.
+/// What an uplink may bring that nobody has filled for long, octets in a second: downloads find out. One that is further away than so many
+/// times the best is not tried for it.
 /// Chosen, as the octets below are: four times 8 Mbit/s, at which a megabyte takes a second.
 const UNTRIED_BYTES: u64 = 4_000_000;
 const UNTRIED_REACH: u64 = 3;
