@@ -48,7 +48,7 @@ mod progress;
 pub mod resolver;
 mod run;
 mod session;
-mod silence;
+pub mod silence;
 mod socks;
 pub mod status;
 pub mod target;

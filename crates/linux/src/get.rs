@@ -92,7 +92,11 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     for ip in addresses.iter().copied() {
         endpoint.add_local_address(LocalAddress { ip, backup: true }, Instant::ZERO);
     }
-    let attempts = Attempts::new(&addresses, &remotes, config);
+    let ways = match &uplinks {
+        Some(uplinks) => uplinks.addresses(),
+        None => addresses.iter().map(|ip| vec![*ip]).collect(),
+    };
+    let attempts = Attempts::new(&ways, &remotes, config);
     if attempts.next_at().is_none() {
         return Err(no_way(remotes[0].ip(), uplinks.is_some()));
     }

@@ -20,6 +20,7 @@ use super::{ProxyHost, Shared};
 use crate::doctor::POINTER;
 use crate::lock;
 use crate::proxy::choice;
+use crate::proxy::silence::Unheard;
 
 /// How often it is looked who is to carry, and at the clocks.
 pub const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -74,7 +75,7 @@ pub struct Keeper {
     /// Uplinks that are gone, and since when.
     gone: BTreeMap<String, Instant>,
     /// Uplinks of which it was told that nothing is heard there, and since when.
-    silent: BTreeMap<String, Instant>,
+    silent: BTreeMap<(String, String), Instant>,
 }
 
 impl Keeper {
@@ -265,27 +266,41 @@ impl Keeper {
             1 => "",
             _ => ": new connections, and those with MPTCP, go on over the others",
         };
-        // Of one that is lost something else was told.
-        self.silent.retain(|name, _| names.contains(name));
-        for (name, silence) in names.into_iter().zip(silences) {
-            match (silence, self.silent.get(&name).copied()) {
-                (Some(span), None) => {
-                    let seconds = span.as_secs_f64();
-                    warn!(
-                        uplink = name,
-                        "nothing is heard over {name} for {seconds:.0} s, although something was asked there{elsewhere}{POINTER}"
-                    );
-                    self.silent.insert(name, now.saturating_sub(span));
-                }
-                (None, Some(since)) => {
-                    let seconds = now.saturating_since(since).as_secs_f64();
-                    info!(uplink = name, "{name} is heard again, after {seconds:.0} s");
-                    self.silent.remove(&name);
-                }
-                _ => {}
+        for (name, Unheard { uplink, family }) in names.iter().zip(silences) {
+            let asked = family.map_or(String::new(), |it| format!(" over {}", it.family));
+            self.tell_silence(name, name.clone(), uplink, &format!("{asked}{elsewhere}"), now);
+            // Of one that is silent altogether nothing else is news.
+            for (known, other) in [("IPv4", "IPv6"), ("IPv6", "IPv4")].into_iter().filter(|_| uplink.is_none()) {
+                let span = family.filter(|it| it.family == known).map(|it| it.span);
+                let rest = format!(" ({other} answers): servers without an {other} address are not reached over it");
+                self.tell_silence(name, format!("{known} of {name}"), span, &rest, now);
             }
         }
+        // Of one that is lost something else was told.
+        self.silent.retain(|(name, _), _| names.contains(name));
         Ok(())
+    }
+
+    /// Nothing is heard over `place`, an uplink or a family of it, for so long, or something is: told once.
+    fn tell_silence(&mut self, uplink: &str, place: String, span: Option<Duration>, elsewhere: &str, now: Instant) {
+        let key = (uplink.to_owned(), place);
+        let place = &key.1;
+        match (span, self.silent.get(&key).copied()) {
+            (Some(span), None) => {
+                let seconds = span.as_secs_f64();
+                warn!(
+                    uplink,
+                    "nothing is heard over {place} for {seconds:.0} s, although something was asked there{elsewhere}{POINTER}"
+                );
+                self.silent.insert(key, now.saturating_sub(span));
+            }
+            (None, Some(since)) => {
+                let seconds = now.saturating_since(since).as_secs_f64();
+                info!(uplink, "{place} is heard again, after {seconds:.0} s");
+                self.silent.remove(&key);
+            }
+            _ => {}
+        }
     }
 
     /// A second has passed: who is to carry for the target bit rate, if there is one.

@@ -12,6 +12,7 @@ use crate::kernel_mode::KernelStatus;
 use crate::links::LinkStatus;
 use crate::proxy::Proxy;
 use crate::proxy::choice::Tier;
+use crate::proxy::silence::UnheardFamily;
 use crate::proxy::status::{ProxyStatus, UplinkMeter};
 
 /// Everything at one time.
@@ -58,6 +59,9 @@ pub struct UplinkStatus {
     pub lost: Option<String>,
     /// For how long nothing is heard there, although something was asked, if that is longer than answers take.
     pub unheard: Option<Duration>,
+    /// Of an uplink with both families the one of which alone that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unheard_family: Option<UnheardFamily>,
     /// Its own addresses and gateways, as `192.168.42.10 via 192.168.42.129`.
     pub ways: Vec<String>,
     /// Least round-trip time of the last minutes, if it carried anything.
@@ -102,7 +106,8 @@ impl JoinStatus {
             tier: entry.tier,
             price: entry.price,
             lost: entry.lost.clone(),
-            unheard: silences[index].filter(|_| entry.lost.is_none()),
+            unheard: silences[index].uplink.filter(|_| entry.lost.is_none()),
+            unheard_family: silences[index].family.filter(|_| entry.lost.is_none()),
             ways: entry.uplink.ways().map(describe).collect(),
             base_rtt: views(entry).iter().filter_map(|view| view.base_rtt).min(),
             queue: views(entry).iter().map(|view| view.queue).max().unwrap_or(Duration::ZERO),

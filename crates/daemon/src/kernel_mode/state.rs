@@ -212,6 +212,7 @@ impl State {
                 estimate_bps: None,
                 lost: entry.lost.clone(),
                 unheard: None,
+                unheard_family: None,
                 ways: entry.uplink.ways().map(describe).collect(),
                 base_rtt: reading.base_rtt,
                 queue: reading.queue,

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use serde::Serialize;
 use transport::error::CloseReason;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId};
 use units::{Duration, Instant};
@@ -20,6 +21,24 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 /// How often it is looked, and how much later for each client.
 const PERIOD: Duration = Duration::from_millis(900);
 const PERIOD_OF_CLIENT: Duration = Duration::from_millis(1);
+
+/// Where something was asked and nothing is heard, of one uplink.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unheard {
+    /// For how long nothing is heard on the uplink.
+    pub uplink: Option<Duration>,
+    /// Of an uplink that has both families, the one over which nothing is heard, if over the other one something is or nothing was asked.
+    pub family: Option<UnheardFamily>,
+}
+
+/// A family over which nothing is heard on an uplink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UnheardFamily {
+    /// IPv4 or IPv6.
+    pub family: &'static str,
+    /// For how long.
+    pub span: Duration,
+}
 
 /// What was heard and asked, by the engine's addresses.
 #[derive(Debug, Default)]
@@ -85,9 +104,20 @@ impl Silences {
         self.known.remove(&ip);
     }
 
-    /// For how long something has waited in vain for an answer on the uplink of these addresses, if for longer than answers take. What is heard
-    /// at one of them is heard on the uplink.
-    pub fn of(&self, ips: &[IpAddr], now: Instant) -> Option<Duration> {
+    /// What is not heard on the uplink of these addresses.
+    pub fn of(&self, ips: &[IpAddr], now: Instant) -> Unheard {
+        let (v4, v6): (Vec<_>, Vec<_>) = ips.iter().partition(|ip| ip.is_ipv4());
+        let silent = |family, ips: &[IpAddr]| Some(UnheardFamily { family, span: self.span(ips, now)? });
+        let family = match (silent("IPv4", &v4), silent("IPv6", &v6)) {
+            (Some(family), None) | (None, Some(family)) if !v4.is_empty() && !v6.is_empty() => Some(family),
+            _ => None,
+        };
+        Unheard { uplink: self.span(ips, now), family }
+    }
+
+    /// For how long something has waited in vain for an answer at these addresses, if for longer than answers take. What is heard at one of them
+    /// is heard at all.
+    fn span(&self, ips: &[IpAddr], now: Instant) -> Option<Duration> {
         let known = || ips.iter().filter_map(|ip| self.known.get(ip));
         let heard_at = known().filter_map(|known| known.heard_at).max();
         let in_vain = known().filter(|known| known.waited >= PATIENCE).filter_map(|known| known.asked_at);
@@ -96,8 +126,8 @@ impl Silences {
 }
 
 impl Proxy {
-    /// For how long nothing was heard on the uplink of each of these lists of addresses, where something was asked.
-    pub fn silences(&mut self, uplinks: &[Vec<IpAddr>], endpoint: &Endpoint, now: Instant) -> Vec<Option<Duration>> {
+    /// What is not heard on the uplink of each of these lists of addresses.
+    pub fn silences(&mut self, uplinks: &[Vec<IpAddr>], endpoint: &Endpoint, now: Instant) -> Vec<Unheard> {
         self.look_for_answers(endpoint, now);
         uplinks.iter().map(|ips| self.silences.of(ips, now)).collect()
     }
@@ -159,7 +189,7 @@ mod tests {
     fn an_uplink_is_silent_from_the_first_question_that_is_not_answered() {
         let [v4, v6] = [IpAddr::from([10, 99, 0, 2]), "fd99::2".parse().unwrap()];
         let mut silences = Silences::default();
-        let of = |silences: &Silences, now| silences.of(&[v4, v6], at(now)).map(|span| span.as_millis() / 1000);
+        let of = |silences: &Silences, now| silences.of(&[v4, v6], at(now)).uplink.map(|span| span.as_millis() / 1000);
         assert_eq!(of(&silences, 100), None, "nobody has asked");
         silences.heard(v4, at(10));
         silences.asked(v4, at(40));
@@ -187,6 +217,27 @@ mod tests {
     }
 
     #[test]
+    fn a_family_may_be_silent_alone() {
+        let [v4, v6] = [IpAddr::from([10, 99, 0, 2]), "fd99::2".parse().unwrap()];
+        let mut silences = Silences::default();
+        let mut look = |heard: &[IpAddr], asked: &[IpAddr], secs: u64| {
+            asked.iter().for_each(|ip| silences.asked(*ip, at(secs)));
+            heard.iter().for_each(|ip| silences.heard(*ip, at(secs)));
+            let Unheard { uplink, family } = silences.of(&[v4, v6], at(secs));
+            let seconds = |span: Duration| span.as_millis() / 1000;
+            (uplink.map(seconds), family.map(|it| (it.family, seconds(it.span))))
+        };
+        assert_eq!(look(&[], &[v6], 10), (None, None));
+        assert_eq!(look(&[], &[v6], 16), (Some(6), Some(("IPv6", 6))), "nobody has asked over the other one");
+        assert_eq!(look(&[v4], &[v6], 18), (None, Some(("IPv6", 8))));
+        // Now nothing answers.
+        assert_eq!(look(&[], &[v4, v6], 20), (None, Some(("IPv6", 10))));
+        assert_eq!(look(&[], &[v4, v6], 26), (Some(6), None));
+        assert_eq!(look(&[v6], &[v4], 30), (None, Some(("IPv4", 10))));
+        assert_eq!(look(&[v4], &[], 31), (None, None));
+    }
+
+    #[test]
     fn what_nobody_waits_for_any_more_says_nothing() {
         let ip = IpAddr::from([10, 99, 0, 2]);
         let mut silences = Silences::default();
@@ -194,7 +245,7 @@ mod tests {
             let asked: BTreeSet<IpAddr> = is_asked.then_some(ip).into_iter().collect();
             asked.iter().for_each(|ip| silences.asked(*ip, at(secs)));
             silences.asked_only(&asked, at(secs));
-            silences.of(&[ip], at(secs)).map(|span| span.as_millis() / 1000)
+            silences.of(&[ip], at(secs)).uplink.map(|span| span.as_millis() / 1000)
         };
         // Somebody has left after two seconds, and long after that somebody comes.
         for (is_asked, secs) in
@@ -211,11 +262,11 @@ mod tests {
         let ip = IpAddr::from([10, 99, 0, 2]);
         let mut silences = Silences::default();
         for (from, to) in [(10, 12), (15, 17), (19, 20)] {
-            assert_eq!(silences.of(&[ip], at(from)), None);
+            assert_eq!(silences.of(&[ip], at(from)), Unheard::default());
             silences.asked(ip, at(from));
             silences.asked(ip, at(to));
             silences.asked_only(&BTreeSet::new(), at(to + 1));
         }
-        assert_eq!(silences.of(&[ip], at(21)), Some(Duration::from_secs(11)));
+        assert_eq!(silences.of(&[ip], at(21)).uplink, Some(Duration::from_secs(11)));
     }
 }

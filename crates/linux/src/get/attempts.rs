@@ -23,14 +23,25 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    /// Those of all pairs of an address of `locals` and one of `remotes` of its family, in this order; but first those of the family of which
-    /// there are more `locals`, since the subflows of a connection are of one family.
-    pub fn new(locals: &[IpAddr], remotes: &[SocketAddr], config: ConnectionConfig) -> Self {
+    /// From each of `uplinks`, which are lists of addresses, to each of `remotes`: the families take turns on an uplink before the next one's turn,
+    /// since the subflows of a connection are of one family, which may be broken on this uplink. First comes the family of which there are more
+    /// addresses.
+    pub fn new(uplinks: &[Vec<IpAddr>], remotes: &[SocketAddr], config: ConnectionConfig) -> Self {
+        let ways = |remote: &SocketAddr| uplinks.iter().flatten().filter(|ip| ip.is_ipv4() == remote.is_ipv4()).count();
         let mut remotes = remotes.to_vec();
-        let ways = |remote: &SocketAddr| locals.iter().filter(|local| local.is_ipv4() == remote.is_ipv4()).count();
         remotes.sort_by_key(|remote| Reverse(ways(remote)));
-        let pairs = remotes.iter().flat_map(|remote| locals.iter().map(move |local| (*local, *remote)));
-        let mut waiting: Vec<_> = pairs.filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4()).collect();
+        let of_family = |is_ipv4: bool| remotes.iter().filter(move |remote| remote.is_ipv4() == is_ipv4);
+        let is_ipv4 = remotes.first().is_some_and(SocketAddr::is_ipv4);
+        let turns = of_family(is_ipv4).count().max(of_family(!is_ipv4).count());
+        let mut waiting = Vec::new();
+        for turn in 0..turns {
+            let both: Vec<_> =
+                [is_ipv4, !is_ipv4].into_iter().filter_map(|family| of_family(family).nth(turn)).collect();
+            for uplink in uplinks {
+                let pairs = both.iter().flat_map(|remote| uplink.iter().map(|local| (*local, **remote)));
+                waiting.extend(pairs.filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4()));
+            }
+        }
         waiting.reverse();
         Self { config, waiting, open: Vec::new(), failures: Vec::new(), next_at: Instant::ZERO }
     }
@@ -93,15 +104,33 @@ fn describe(local: IpAddr, remote: SocketAddr, why: impl std::fmt::Display) -> S
 mod tests {
     use super::*;
 
+    /// From where to where, in order, with the first letter of the family.
+    fn order(uplinks: &[&[&str]], remotes: &[&str]) -> Vec<String> {
+        let uplinks: Vec<Vec<IpAddr>> =
+            uplinks.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
+        let remotes: Vec<SocketAddr> = remotes.iter().map(|remote| remote.parse().unwrap()).collect();
+        let waiting = Attempts::new(&uplinks, &remotes, ConnectionConfig::default()).waiting;
+        waiting.iter().rev().map(|(local, remote)| format!("{local} {}", remote.ip())).collect()
+    }
+
+    const BOTH: [&str; 2] = ["[2001:db8:1::a]:80", "192.0.2.1:80"];
+
     #[test]
     fn the_family_of_more_uplinks_goes_first() {
-        let remotes = ["[2001:db8:1::a]:80", "192.0.2.1:80"].map(|text| text.parse().unwrap());
-        let first = |locals: &[&str]| {
-            let locals: Vec<IpAddr> = locals.iter().map(|text| text.parse().unwrap()).collect();
-            Attempts::new(&locals, &remotes, ConnectionConfig::default()).waiting.last().copied().unwrap().1
-        };
-        assert_eq!(first(&["10.0.0.2", "2001:db8::2", "10.0.0.3"]), remotes[1]);
-        assert_eq!(first(&["10.0.0.2", "2001:db8::2"]), remotes[0], "as the resolver has it");
-        assert_eq!(first(&["10.0.0.2"]), remotes[1]);
+        let first = |uplinks: &[&[&str]]| order(uplinks, &BOTH)[0].clone();
+        assert_eq!(first(&[&["10.0.0.2", "2001:db8::2"], &["10.0.0.3"]]), "10.0.0.2 192.0.2.1");
+        assert_eq!(first(&[&["10.0.0.2", "2001:db8::2"]]), "2001:db8::2 2001:db8:1::a", "as the resolver has it");
+        assert_eq!(first(&[&["10.0.0.2"]]), "10.0.0.2 192.0.2.1");
+    }
+
+    #[test]
+    fn an_uplink_tries_its_other_family_before_the_next_uplink_has_its_turn() {
+        let uplinks: [&[&str]; 2] = [&["10.0.0.2", "2001:db8::2"], &["10.0.0.3", "2001:db8::3"]];
+        let wanted =
+            ["2001:db8::2 2001:db8:1::a", "10.0.0.2 192.0.2.1", "2001:db8::3 2001:db8:1::a", "10.0.0.3 192.0.2.1"];
+        assert_eq!(order(&uplinks, &BOTH), wanted);
+        let more = order(&uplinks, &[BOTH[0], BOTH[1], "192.0.2.2:80"]);
+        assert_eq!(more[..4], wanted, "a further address comes after these");
+        assert_eq!(more[4..], ["10.0.0.2 192.0.2.2", "10.0.0.3 192.0.2.2"]);
     }
 }

@@ -70,7 +70,7 @@ enum End {
 fn download_from(output: &Path, resume: bool, answer: &str, ending: End) -> Outcome {
     let url = "http://10.0.0.1/file".parse().unwrap();
     let config = ConnectionConfig::default();
-    let attempts = Attempts::new(&[CLIENT], &[(SERVER, PORT).into()], config);
+    let attempts = Attempts::new(&[vec![CLIENT]], &[(SERVER, PORT).into()], config);
     let sink = Sink::open(&Output::File(output.into()), "http://10.0.0.1/file", resume, Box::new(|| {})).unwrap();
     let mut observe = |_: Progress| {};
     let mut download = Download::new(&url, sink, attempts, &mut observe);
@@ -332,7 +332,7 @@ fn every_address_is_tried() {
     let listener = pair.server.listen((SERVER, PORT).into(), ConnectionConfig::default()).unwrap();
     let nowhere = ["10.9.0.1:80", "10.0.0.1:81"].map(|remote| remote.parse().unwrap());
     let remotes = [nowhere[0], nowhere[1], (SERVER, PORT).into()];
-    let attempts = Attempts::new(&["fd00::1".parse().unwrap(), CLIENT], &remotes, ConnectionConfig::default());
+    let attempts = Attempts::new(&[vec!["fd00::1".parse().unwrap(), CLIENT]], &remotes, ConnectionConfig::default());
     let sink = Sink::open(&Output::File(folder.output()), "", false, Box::new(|| {})).unwrap();
     let mut observe = |_: Progress| {};
     let mut download = Download::new(&url, sink, attempts, &mut observe);

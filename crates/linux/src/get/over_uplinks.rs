@@ -1,5 +1,6 @@
 //! A download over uplinks of this host, which may be unplugged and plugged in again while it runs.
 
+use std::net::IpAddr;
 use std::os::fd::AsFd as _;
 use std::thread;
 
@@ -37,6 +38,11 @@ impl Uplinks {
         let plumbing = Plumbing::lay(plan, stop)?;
         let watch = Watch::new(&uplinks)?;
         Ok((attachment, Self { plumbing, watch, notes }))
+    }
+
+    /// The engine's addresses, of each uplink.
+    pub fn addresses(&self) -> Vec<Vec<IpAddr>> {
+        self.plumbing.paths().iter().map(|path| path.addresses.clone()).collect()
     }
 
     /// Drives the host as [`Driver::run`] does, and follows the uplinks meanwhile.

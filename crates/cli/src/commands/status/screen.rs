@@ -150,8 +150,8 @@ impl View {
 
 /// What is told below the table, a line each.
 fn words(rows: &[Row], now: &Sample) -> Vec<String> {
-    let lost = rows.iter().filter_map(|row| Some(format!("{} {}", row.cells[0], row.lost.as_ref()?)));
-    lost.chain([table::clients(now)]).chain(table::links(now)).collect()
+    let troubles = rows.iter().filter_map(|row| Some(format!("{} {}", row.cells[0], row.trouble.as_ref()?)));
+    troubles.chain([table::clients(now)]).chain(table::links(now)).collect()
 }
 
 fn draw(frame: &mut Frame<'_>, views: &[View]) {
@@ -184,7 +184,7 @@ fn draw_table(frame: &mut Frame<'_>, view: &View, area: Rect) {
     let heading = Line::new(kept.iter().map(|column| view.columns[*column]));
     let heading = heading.style(Style::new().add_modifier(Modifier::BOLD));
     let lines = view.rows.iter().map(|row| {
-        let style = if row.lost.is_some() { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
+        let style = if row.is_lost { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
         Line::new(kept.iter().map(|column| Cell::new(row.cells[*column].as_str()))).style(style)
     });
     let widths = kept.iter().map(|column| Constraint::Length(u16::try_from(widths[*column]).unwrap_or(u16::MAX)));

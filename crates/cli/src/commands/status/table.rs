@@ -25,8 +25,10 @@ pub struct Sample(Value);
 pub struct Row {
     /// In the order of [`columns`].
     pub cells: Vec<String>,
-    /// Why it cannot be used now.
-    pub lost: Option<String>,
+    /// It cannot be used now.
+    pub is_lost: bool,
+    /// What does not work, to follow its name in a sentence.
+    pub trouble: Option<String>,
     /// Octets that came over it, for each second between the looks.
     pub down_rate: f64,
 }
@@ -104,8 +106,6 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
         let unheard = now.0.pointer(&at("unheard")).and_then(Value::as_f64);
         // What a round trip took before it fell silent holds no longer.
         let rtt = rtt.filter(|_| unheard.is_none());
-        let silent =
-            |nanos: f64| format!("is silent: nothing heard for {:.0} s, although something was asked", nanos / 1e9);
         Row {
             cells: vec![
                 now.word(&at("interface")),
@@ -117,11 +117,28 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
                 if sent > 0.0 { format!("{:.1} %", again / sent * 100.0) } else { "–".into() },
                 quantity(carried, "B"),
             ],
-            lost: lost.or_else(|| unheard.map(silent)),
+            is_lost: lost.is_some() || unheard.is_some(),
+            trouble: lost.or_else(|| silence(now, &at)),
             down_rate,
         }
     };
     (0..now.uplinks()).map(row).collect()
+}
+
+/// What is not heard over an uplink, if that is so of one: of a family alone, or of all that was asked.
+fn silence(now: &Sample, at: &impl Fn(&str) -> String) -> Option<String> {
+    let span = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_f64).map(|nanos| nanos / 1e9);
+    let over = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_str).map(|family| format!(" over {family}"));
+    let family = over("unheard_family/family").unwrap_or_default();
+    match (span("unheard"), span("unheard_family/span")) {
+        (Some(seconds), _) => {
+            Some(format!("is silent: nothing heard for {seconds:.0} s, although something was asked{family}"))
+        }
+        (None, Some(seconds)) => {
+            Some(format!("is silent{family}: nothing heard for {seconds:.0} s, although something was asked"))
+        }
+        (None, None) => None,
+    }
 }
 
 /// An uplink's tier, its price if it has one, and what keeps it from being used so.
@@ -225,9 +242,9 @@ pub fn describe(before: &Sample, now: &Sample) -> String {
     for column in table.column_iter_mut().skip(WORDS) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let lost = rows.iter().filter_map(|row| Some(format!("{} {}\n", row.cells[0], row.lost.as_ref()?)));
+    let troubles = rows.iter().filter_map(|row| Some(format!("{} {}\n", row.cells[0], row.trouble.as_ref()?)));
     let links: String = links(now).iter().map(|line| format!("{line}\n")).collect();
-    format!("{}{}\n{table}\n{}{links}{}\n", now.device(), target(now), lost.collect::<String>(), clients(now))
+    format!("{}{}\n{table}\n{}{links}{}\n", now.device(), target(now), troubles.collect::<String>(), clients(now))
 }
 
 #[cfg(test)]
@@ -246,6 +263,7 @@ mod tests {
                   "meter": { "down_bytes": down_bytes, "up_bytes": 0, "sent_segments": 200, "retransmitted_segments": 3 } },
                 { "interface": "usb1", "tier": "backup", "lost": "does not exist", "base_rtt": null, "queue": 0, "meter": {} },
                 { "interface": "usb2", "tier": "primary", "lost": null, "unheard": 34_000_000_000_u64, "base_rtt": 77_000_000, "queue": 0, "meter": {} },
+                { "interface": "usb3", "tier": "primary", "lost": null, "unheard_family": { "family": "IPv6", "span": 9_000_000_000_u64 }, "meter": {} },
             ],
             "proxy": { "listen": "127.0.0.1:1080", "clients": [{}], "totals": { "accepted": 3, "connected": 2, "mptcp": 1 } },
         }))
@@ -266,6 +284,7 @@ mod tests {
             "usb1 does not exist",
             "usb2 is silent: nothing heard for 34 s",
             "primary, silent",
+            "usb3 is silent over IPv6: nothing heard for 9 s",
             "1 client now",
         ] {
             assert!(text.contains(wanted), "{wanted:?} in\n{text}");

@@ -24,7 +24,7 @@ fn upload(world: World) -> (World, Server, TcpStream, Vec<Segment>) {
 impl World {
     fn silence(&mut self) -> Option<Duration> {
         let now = self.now();
-        self.proxy.silences(&[vec![UPLINK]], &self.endpoint, now)[0]
+        self.proxy.silences(&[vec![UPLINK]], &self.endpoint, now)[0].uplink
     }
 
     /// Seconds pass, and each time it is looked whether anybody is heard: the last answer.
@@ -60,7 +60,7 @@ fn what_was_heard_last_on_a_connection_is_not_forgotten_with_it() {
         world.ahead += Duration::from_secs(1);
         let now = world.now();
         world.proxy.silences.asked(UPLINK, now);
-        assert_eq!(world.proxy.silences.of(&[UPLINK], now), None, "others were answered");
+        assert_eq!(world.proxy.silences.of(&[UPLINK], now).uplink, None, "others were answered");
     }
 }
 

@@ -25,7 +25,8 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
                 format!("{}", now.number(&at("lost_packets"))),
                 quantity(now.number(&at("down_bytes")) + now.number(&at("up_bytes")), "B"),
             ],
-            lost: None,
+            is_lost: false,
+            trouble: None,
             down_rate,
         }
     };
