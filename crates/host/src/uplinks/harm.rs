@@ -10,7 +10,7 @@
 //! rate     over 300 ms, since what was held up comes all at once
 //! late     lag > 100 ms, twice in a row, on account of a subflow that brings less than an eighth of late and usually,
 //!          or that brings less than half of what the others did not bring of late, though they could, if that is more in all, since the
-//!          stream waits for it, than what waits
+//!          stream waits for it, than what waits; of what was lost before a hole was filled, only the part of what waits still
 //! could    who has brought nothing since it was asked for a sign of life, and gave one, is idle: it could have brought what it usually does.
 //!          A radio that fades still brings something, and one that pauses gives no sign. While the stream is late, the others are asked
 //! fair     octets are counted from when a subflow was last new, or made regular. Nobody is late before that one has had 2 RTT + 100 ms,
@@ -263,6 +263,28 @@ impl Seen {
     }
 }
 
+/// A subflow that the stream waits for.
+#[derive(Clone, Copy, Debug)]
+struct WaitedFor {
+    id: SubflowId,
+    /// Octets that others could have brought meanwhile, while what still waits did so.
+    lost_bytes: u64,
+    /// Octets that waited at the last look.
+    held_bytes: u64,
+}
+
+impl WaitedFor {
+    /// So many octets wait now: where these are fewer, a hole was filled, and what was lost for that is past.
+    fn note(&mut self, held_bytes: u64, lost_now_bytes: u64) {
+        if held_bytes < self.held_bytes {
+            let left = u128::from(self.lost_bytes) * u128::from(held_bytes) / u128::from(self.held_bytes);
+            self.lost_bytes = u64::try_from(left).unwrap_or(u64::MAX);
+        }
+        self.lost_bytes += lost_now_bytes;
+        self.held_bytes = held_bytes;
+    }
+}
+
 /// One connection's subflows.
 #[derive(Debug, Default)]
 pub struct Harm {
@@ -280,8 +302,8 @@ pub struct Harm {
     peak_rate_bytes: u64,
     /// Octets that others could have brought while the stream was late; what was lost counts half after a second or so.
     lost_bytes: u64,
-    /// The same since the stream has waited for this one without a break, all of it.
-    waited_for: Option<(SubflowId, u64)>,
+    /// For whom the stream has waited without a break.
+    waited_for: Option<WaitedFor>,
     /// Addresses whose subflows were silent, and since when they are gone.
     dismissed: SmallVec<[(IpAddr, Instant); 2]>,
     /// Of these, those that were there again at once.
@@ -487,14 +509,16 @@ impl Harm {
         for other in others.filter(|other| now.saturating_since(other.heard_at) >= SILENCE_MAX) {
             self.ask(other, findings, now);
         }
-        let lost_before_bytes = self.waited_for.filter(|(id, _)| *id == blamed.id).map_or(0, |(_, bytes)| bytes);
-        let lost_in_all_bytes = lost_before_bytes + lost_now_bytes;
-        self.waited_for = Some((blamed.id, lost_in_all_bytes));
+        let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
+        let before = self.waited_for.filter(|it| it.id == blamed.id);
+        let waited_for =
+            self.waited_for.insert(before.unwrap_or(WaitedFor { id: blamed.id, lost_bytes: 0, held_bytes }));
+        waited_for.note(held_bytes, lost_now_bytes);
+        let lost_in_all_bytes = waited_for.lost_bytes;
         self.lost_bytes += lost_now_bytes;
         let all_bytes: u64 = self.seen.iter().map(|seen| seen.fair_bytes).sum::<u64>() + self.lost_bytes;
         let all_usual_bytes: u64 = self.seen.iter().map(Seen::usual).sum();
         let lost_bytes = self.lost_bytes;
-        let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
         let seen = self.seen_mut(blamed.id);
         let is_worthless =
             seen.fair_bytes < all_bytes / WORTHLESS_PARTS && seen.usual() < all_usual_bytes / WORTHLESS_PARTS;

@@ -197,6 +197,17 @@ fn what_others_could_have_brought_since_the_stream_waits_is_compared_with_what_w
 }
 
 #[test]
+fn what_was_lost_for_a_hole_that_is_filled_is_past() {
+    let mut download = Download::new([40, 40]);
+    assert_eq!(download.until_found(300, [3600, 3000], [0, 0]), None);
+    assert_eq!(download.until_found(180, [0, 600], [800_000, 0]), None, "3.4 s: more than half of what waits");
+    // Most of it goes on; 200 kB at 3600 octets in 19 ms take 1.1 s.
+    assert_eq!(download.until_found(10, [0, 600], [200_000, 0]), None);
+    assert_eq!(download.until_found(10, [3600, 600], [0, 0]), None);
+    assert_eq!(download.until_found(50, [0, 600], [200_000, 0]), None, "it begins anew");
+}
+
+#[test]
 fn what_others_could_have_brought_counts_where_one_is_worth_no_waiting() {
     // A twelfth; 3.5 MB would take 18 s.
     let (found, took) = stuck(300, 3_500_000);
