@@ -15,7 +15,7 @@ mod standing;
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -51,7 +51,7 @@ impl AtomicFile {
     /// gets from the start.
     ///
     /// # Errors
-    /// If `path` is a folder, or its folder does not exist or cannot be written to.
+    /// If `path` is a folder or [special](is_special), or its folder does not exist or cannot be written to.
     pub fn create(path: &Path) -> Result<Self> {
         Self::create_as(path, Backing::open)
     }
@@ -59,7 +59,7 @@ impl AtomicFile {
     /// [`Self::create`] that makes the folders above `path`.
     ///
     /// # Errors
-    /// If `path` is a folder, or a folder cannot be made or written to.
+    /// If `path` is a folder or [special](is_special), or a folder cannot be made or written to.
     pub fn create_with_folders(path: &Path) -> Result<Self> {
         let folder = folder_of(path);
         fs::create_dir_all(folder).map_err(Error::at(folder))?;
@@ -74,6 +74,10 @@ impl AtomicFile {
     fn create_as(path: &Path, open: fn(&Path, u32) -> io::Result<Backing>) -> Result<Self> {
         if path.is_dir() {
             return Err(Error::at(path)(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")));
+        }
+        if is_special(path) {
+            let what = "is a device, a pipe or a socket, which no file is to replace: name a regular file";
+            return Err(Error::at(path)(io::Error::new(io::ErrorKind::InvalidInput, what)));
         }
         let standing = Standing::at(path);
         let backing = open(folder_of(path), standing.mode_at_first()).map_err(Error::at(path))?;
@@ -190,6 +194,14 @@ impl Write for AtomicFile {
     }
 }
 
+/// Whether there is something at `path`, or where a link there leads, that is written to rather than replaced: a device, a pipe or a socket.
+pub fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| {
+        let kind = metadata.file_type();
+        kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
+    })
+}
+
 /// Writes `content` to `path`, whole or not at all; makes the folders above it.
 ///
 /// # Errors
@@ -229,6 +241,7 @@ pub fn rehearse(folder: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{MetadataExt as _, chown, symlink};
+    use std::os::unix::net::UnixListener;
 
     use super::*;
 
@@ -266,6 +279,18 @@ mod tests {
             drop(file);
             assert!(names(folder.path()).is_empty());
         }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let [socket, link] = ["socket", "link"].map(|name| folder.path().join(name));
+        let _socket = UnixListener::bind(&socket).unwrap();
+        symlink(&socket, &link).unwrap();
+        for path in [&socket, &link, &"/dev/null".into()] {
+            assert!(AtomicFile::create(path).unwrap_err().to_string().contains("name a regular file"));
+        }
+        assert!(socket.exists() && link.is_symlink());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `anabranch get`: a file over HTTP over Multipath TCP.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use lab::present::quantity;
@@ -27,6 +28,7 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
         Some(path) => Output::File(path.to_owned()),
         None => Output::File(name_of(&url)?),
     };
+    check_capture(arguments.engine.pcap.as_deref(), &output)?;
     let (via, interfaces) = (arguments.via.clone(), arguments.interfaces.clone());
     let (engine, tape) = engine::options(&arguments.engine)?;
     let options = GetOptions { url, output, via, interfaces, resume: arguments.resume, engine };
@@ -50,6 +52,24 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
         Output::Stdout => "standard output".into(),
     };
     tell(&describe(&report, &place), &output)
+}
+
+/// The capture is not to take the place of what is downloaded.
+fn check_capture(capture: Option<&Path>, output: &Output) -> Result<(), Failure> {
+    let Output::File(path) = output else { return Ok(()) };
+    // The folder of a file that is not there yet is.
+    let real = |path: &Path| {
+        let (folder, name) = (path.parent()?, path.file_name()?);
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(folder).ok()?.join(name)))
+    };
+    match capture.filter(|capture| real(capture).is_some() && real(capture) == real(path)) {
+        Some(capture) => Err(Failure::Input(format!(
+            "--pcap {} is where the download goes: name another file for the capture",
+            capture.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Whoever reads JSON hears of a failure in it. Where that is on standard error, other text beside it would make it none.
@@ -111,6 +131,18 @@ mod tests {
         assert_eq!(name("http://10.1.0.1/a/big%20one.iso?x=/y#z").as_deref(), Some("big one.iso"));
         assert_eq!(name("10.1.0.1:8080/big.iso").as_deref(), Some("big.iso"));
         assert_eq!([name("http://10.1.0.1/a/"), name("http://10.1.0.1"), name("foo")], [None, None, None]);
+    }
+
+    #[test]
+    fn a_capture_has_a_file_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let check = |capture: &str, output: &str| check_capture(Some(&at(capture)), &Output::File(at(output)));
+        assert!(matches!(check("f", "f"), Err(Failure::Input(why)) if why.contains("name another file")));
+        assert!(check("x/../f", "f").is_ok(), "no such folder: that is said when it is opened");
+        fs::create_dir(at("x")).unwrap();
+        assert!(check("x/../f", "f").is_err());
+        assert!(check("g", "f").is_ok() && check_capture(None, &Output::File(at("f"))).is_ok());
     }
 
     #[test]

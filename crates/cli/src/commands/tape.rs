@@ -1,5 +1,6 @@
 //! A capture that a running program writes.
 
+use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +19,9 @@ pub struct Tape(Arc<Mutex<Option<Capture<AtomicFile>>>>);
 impl Tape {
     /// Records what passes `devices`, in this order.
     pub fn start<D: AsRef<str>>(path: &Path, devices: &[D]) -> Result<Self, Failure> {
-        let file = AtomicFile::create(path)?;
+        // A link is followed, so that it stays one and what it leads to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let file = AtomicFile::create(&path)?;
         Ok(Self(Arc::new(Mutex::new(Some(Capture::new(file, devices)?)))))
     }
 

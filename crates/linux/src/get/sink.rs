@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::FileTypeExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use atomic_file::AtomicFile;
 
@@ -41,7 +40,7 @@ impl Sink {
             Output::File(path) => {
                 // A link is followed, so that it stays one and what it leads to is replaced.
                 let path = &fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-                match is_special(path) {
+                match atomic_file::is_special(path) {
                     true if resume => Err(Error::File {
                         path: path.clone(),
                         message: "is no regular file: --continue cannot go on with it".into(),
@@ -142,12 +141,4 @@ impl Sink {
             Self::Whole(_) | Self::Stream(_) => None,
         }
     }
-}
-
-/// Whether there is something at `path` that is written to rather than replaced.
-fn is_special(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| {
-        let kind = metadata.file_type();
-        kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
-    })
 }
