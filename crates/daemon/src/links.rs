@@ -55,9 +55,7 @@ impl Links {
     /// If the process may not make a TUN device, or one of a name is there already; those of the store.
     pub fn open(chosen: &[Chosen], store: Store) -> Result<Self> {
         let (clock, identity) = (Clock::start(), store.identity()?);
-        let links = chosen.iter().enumerate();
-        let links = links.map(|(index, chosen)| Link::open(chosen, index, &identity, clock.now()));
-        let links = links.collect::<Result<_>>()?;
+        let links = chosen.iter().map(|chosen| Link::open(chosen, &identity, clock.now())).collect::<Result<_>>()?;
         let changes = Changes::of(store.clone());
         Ok(Self { links, search: None, store, changes, clock, look_at: Instant::ZERO })
     }

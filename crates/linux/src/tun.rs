@@ -293,8 +293,13 @@ pub(crate) fn node() -> Result<(), Lacks> {
 /// Whether the calling thread's network namespace has a device of that name. `/sys` may show another namespace's, or be
 /// missing.
 pub(crate) fn exists(name: &str) -> bool {
-    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None);
-    socket.is_ok_and(|socket| name_to_index(socket, name).is_ok())
+    index(name).is_some()
+}
+
+/// The number of the calling thread's network namespace's device of that name.
+pub(crate) fn index(name: &str) -> Option<u32> {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).ok()?;
+    name_to_index(socket, name).ok()
 }
 
 /// The `ip` commands that bring a new device up.

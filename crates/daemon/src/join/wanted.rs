@@ -106,23 +106,22 @@ impl Wanted {
         Ok((uplinks, notes.chain(misnamed).collect()))
     }
 
-    /// The relays that are wanted. Of those that nobody has named, the ones that another of our programs uses are left out, which is told if
-    /// it `tells`.
+    /// The relays that are wanted. Those that another of our programs uses are left out, which is told if it `tells`; of those that were named not
+    /// all, where there is nothing else to be used.
     fn choose(&self, tells: bool) -> Result<Vec<Chosen>> {
         let names: Vec<&String> = self.interfaces.iter().map(|(name, _)| name).collect();
         if let Some(twice) = names.iter().enumerate().find(|(position, name)| names[..*position].contains(name)) {
             return Err(Error::Usage(format!("--interface {} is named twice: name each uplink once", twice.1)));
         }
         let mut chosen = choose(&self.state, &self.relays, self.is_everything())?;
-        if self.is_everything() {
-            chosen.retain(|Chosen { relay, interface, .. }| {
-                let is_taken = lent::exists(interface);
-                if is_taken && tells {
-                    let relay = relay.name.as_str();
-                    warn!(relay, "going on without the relay {relay}: another `anabranch join` uses it");
-                }
-                !is_taken
-            });
+        let is_free = |chosen: &Chosen| !lent::exists(&chosen.interface);
+        if self.is_everything() || !self.interfaces.is_empty() || chosen.iter().any(is_free) {
+            let (free, taken) = chosen.into_iter().partition(is_free);
+            chosen = free;
+            for Chosen { relay, .. } in taken.into_iter().filter(|_| tells) {
+                let relay = relay.name.as_str();
+                warn!(relay, "going on without the relay {relay}: another `anabranch join` uses it");
+            }
         }
         Ok(chosen)
     }

@@ -136,11 +136,11 @@ pub struct Link {
 }
 
 impl Link {
-    /// Begins to call a relay, the `index`th one here.
-    pub fn open(chosen: &Chosen, index: usize, identity: &Identity, now: Instant) -> Result<Self> {
+    /// Begins to call a relay.
+    pub fn open(chosen: &Chosen, identity: &Identity, now: Instant) -> Result<Self> {
         let Chosen { relay, interface, .. } = chosen;
         let tun = lent::open(interface, INNER_MTU)?;
-        let ways = lent::Ways::new(interface, relay.slot, index)?;
+        let ways = lent::Ways::new(interface, relay.slot)?;
         // Behind an interface that is gone nobody is called, until it is back or the relay is found elsewhere.
         let place = relay.address.at(PORT).unwrap_or_else(|_| SocketAddr::new(relay.address.ip(), PORT));
         // A relay that had an IPv4 address may come back without one.

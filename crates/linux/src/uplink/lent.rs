@@ -24,7 +24,8 @@ const NAME_BYTES_MAX: usize = 15;
 /// A way that is gone so soon after it was made was never there, and is tried again only after a pause.
 const SOON: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_secs(30);
-/// Its routes are the last ones that the main table takes.
+/// Its routes are the last ones that the main table takes: this and the number of the device, since IPv4 refuses two default routes with one
+/// metric, also of two processes.
 const METRIC_FIRST: u32 = 90_000;
 
 /// The names of the devices of relays, which are called so by their owners: as much of that as fits, all different.
@@ -128,7 +129,6 @@ impl Family {
 pub struct Ways {
     device: String,
     addresses: [IpAddr; 2],
-    metric: u32,
     /// IPv4, IPv6.
     families: [Family; 2],
     child: Child,
@@ -143,12 +143,11 @@ const SCRIPT: &str = "set -f; made=; while read -r line; do ip $line >/dev/null 
     [ -z \"$made\" ] || ! ip link show \"$made\" >/dev/null 2>&1 || ip tuntap del dev \"$made\" mode tun >/dev/null 2>&1";
 
 impl Ways {
-    /// Of the device `name`, the `index`th one here, for a destination in `slot` of the relay: none yet. In the calling thread's network
-    /// namespace.
+    /// Of the device `name`, for a destination in `slot` of the relay: none yet. In the calling thread's network namespace.
     ///
     /// # Errors
     /// If there is no shell.
-    pub fn new(name: &str, slot: u8, index: usize) -> Result<Self> {
+    pub fn new(name: &str, slot: u8) -> Result<Self> {
         let mut command = program("/bin/sh");
         command
             .args(["-c", SCRIPT, "anabranch-ways", name])
@@ -159,11 +158,9 @@ impl Ways {
         let mut child = command.process_group(0).spawn().map_err(Error::system("start /bin/sh"))?;
         let requests = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        let metric = METRIC_FIRST + index as u32;
         Ok(Self {
             device: name.into(),
             addresses: slot_addresses(slot),
-            metric,
             families: [Family::default(); 2],
             child,
             requests,
@@ -228,7 +225,8 @@ impl Ways {
     }
 
     fn change(&mut self, own: IpAddr, wanted: bool) -> std::io::Result<()> {
-        let Self { device, metric, .. } = self;
+        let device = &self.device;
+        let metric = METRIC_FIRST + tun::index(device).unwrap_or_default();
         let (version, bits, new) = if own.is_ipv4() { (4, 32, "") } else { (6, 128, " nodad") };
         let route = format!("dev {device} metric {metric}");
         let requests = if wanted {
