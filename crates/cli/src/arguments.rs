@@ -398,7 +398,7 @@ pub struct Join {
     /// Where the proxy listens for programs, SOCKS5 and HTTP on the same port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080", value_parser = place)]
     pub listen: SocketAddr,
-    /// Listen on an address that others can reach: whoever does may use the proxy
+    /// Let `--listen` name an address that others can reach: whoever does may use the proxy
     #[arg(long)]
     pub open: bool,
     /// Have names looked up by this device's name servers alone. By default, where none of them answers, they and the uplinks' gateways

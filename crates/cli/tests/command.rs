@@ -1,5 +1,7 @@
 //! The command as the shell sees it.
 
+use std::path::Path;
+
 use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
@@ -217,11 +219,13 @@ fn numbers_out_of_range_are_bad_input_by_name() {
 #[test]
 fn a_device_is_forgotten_in_either_order_of_words() {
     let folder = tempfile::tempdir().unwrap();
-    let state = folder.path().to_str().unwrap();
+    let state = folder.path().join("none");
+    let state = state.to_str().unwrap();
     for words in [["peers", "--state", state, "remove", "anna"], ["peers", "remove", "anna", "--state", state]] {
         anabranch(&words).failure().stderr(contains("anna").and(contains("cannot be used").not()));
     }
     anabranch(&["peers", "--state", state, "remove", ""]).failure().stderr(contains("is called \"\""));
+    assert!(!Path::new(state).exists(), "nobody is paired");
     anabranch(&["peers", "--json", "remove", "anna"]).code(2).stderr(contains("leave it out beside `remove`"));
 }
 

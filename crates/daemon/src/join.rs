@@ -84,6 +84,7 @@ pub struct JoinOptions {
 /// As [`join`].
 pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
     options.engine.apply(&mut options.proxy.connection.clone())?;
+    options.proxy.check()?;
     let (uplinks, notes) = options.uplinks.rehearse()?;
     check_prices(&options.prices, &uplinks)?;
     let mut plan = uplink::rehearse(&uplinks, Families::Both)?;

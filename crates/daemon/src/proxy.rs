@@ -177,24 +177,38 @@ pub struct Proxy {
     say: Box<dyn FnMut(&str) + Send>,
 }
 
+impl ProxyConfig {
+    /// Refuses what would be open to others without being meant to be, and the other way round.
+    ///
+    /// # Errors
+    /// If the address is not the loopback's and `open` is not set, or the other way round.
+    pub fn check(&self) -> linux::Result<()> {
+        let why = match (self.listen.ip().is_loopback(), self.open) {
+            (false, false) => {
+                "is no loopback address: whoever reaches such a proxy may use it, and reaches through it whatever this device reaches. Listen on \
+                 127.0.0.1, or allow it with --open"
+            }
+            (true, true) => {
+                "is a loopback address, which nobody else reaches: leave out --open, or name another one, as --listen 0.0.0.0:1080"
+            }
+            _ => return Ok(()),
+        };
+        Err(linux::Error::Usage(format!("{} {why}", self.listen)))
+    }
+}
+
 impl Proxy {
     /// A proxy that listens. `wake` makes the driver call [`App::handle_wake`], and `say` tells people what they should know.
     ///
     /// # Errors
-    /// If the address is not the loopback's and `open` is not set; if it is in use.
+    /// Those of [`ProxyConfig::check`]; if the address is in use.
     pub fn new(
         config: ProxyConfig,
         uplinks: &[Uplink],
         wake: impl Fn() + Send + Sync + 'static,
         say: impl FnMut(&str) + Send + 'static,
     ) -> linux::Result<Self> {
-        if !config.listen.ip().is_loopback() && !config.open {
-            return Err(linux::Error::Usage(format!(
-                "{} is no loopback address: whoever reaches such a proxy may use it, and reaches through it whatever this device \
-                 reaches. Listen on 127.0.0.1, or allow it with --open",
-                config.listen
-            )));
-        }
+        config.check()?;
         let system = |what| move |error: io::Error| linux::Error::system(what)(error);
         let listener = TcpListener::bind(config.listen).map_err(|error| {
             let remedy = match error.kind() {

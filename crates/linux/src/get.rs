@@ -121,7 +121,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     let finished = finished.and_then(|finished| if finished { Ok(()) } else { Err(Error::Interrupted) });
     download.finish(finished).map_err(|error| match &uplinks {
         Some(uplinks) => over_uplinks::explain(error, &uplinks.notes),
-        None => explain(error, &remotes),
+        None => explain(error, &remotes, &options.via),
     })?;
     Ok(GetReport { bytes, resumed_bytes, duration, connection })
 }
@@ -190,17 +190,21 @@ fn why_not(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// Adds the likely reason to a failure to reach anyone.
-fn explain(error: Error, remotes: &[SocketAddr]) -> Error {
-    match error {
-        Error::Peer(message) if message.contains("did not answer") && !forwards(remotes[0].ip()) => {
-            Error::Peer(format!(
-                "{message} (the kernel does not forward, so answers of other hosts do not reach us: \
-                 sysctl -w net.ipv4.ip_forward=1)"
-            ))
+/// Adds the likely reason to a failure to reach anyone, without uplinks.
+fn explain(error: Error, remotes: &[SocketAddr], via: &[IpAddr]) -> Error {
+    let why = match error {
+        Error::Peer(ref message) if !message.contains("did not answer") => return error,
+        Error::Peer(_) if !forwards(remotes[0].ip()) => {
+            "the kernel does not forward, so answers of other hosts do not reach us: sysctl -w net.ipv4.ip_forward=1"
         }
-        error => error,
-    }
+        // What others route here, their owner has named.
+        Error::Peer(_) if via.is_empty() => {
+            "without --interface the download leaves from a private address of its own, to which only this host knows the way: name an uplink, \
+             as --interface usb0"
+        }
+        error => return error,
+    };
+    Error::Peer(format!("{error} ({why})"))
 }
 
 #[cfg(test)]
@@ -223,6 +227,21 @@ mod tests {
         let own = "10.99.0.2".parse().unwrap();
         assert!(engines_own(own, true).to_string().ends_with("name another one with --via"));
         assert!(!engines_own(own, false).to_string().contains("--via"));
+    }
+
+    #[test]
+    fn who_gets_no_answer_at_a_private_address_hears_of_uplinks() {
+        // The kernel of a test may forward or not: either has its remedy, unless others were told of the address.
+        let why = |message: &str, via: &[IpAddr]| {
+            let remotes = ["192.0.2.1:80".parse().unwrap()];
+            explain(Error::Peer(message.into()), &remotes, via).to_string()
+        };
+        let forwards = forwards("192.0.2.1".parse().unwrap());
+        let own = why("the server did not answer within 30 s", &[]);
+        assert!(own.contains(if forwards { "name an uplink" } else { "ip_forward" }), "{own}");
+        let others = why("the server did not answer within 30 s", &["10.7.0.2".parse().unwrap()]);
+        assert_eq!(others.contains('('), !forwards, "{others}");
+        assert!(!why("the server answers 404", &[]).contains('('));
     }
 
     #[test]

@@ -25,6 +25,8 @@ fn list_or_remove(arguments: &arguments::Peers) -> Result<(), Failure> {
         if arguments.json {
             return Err(Failure::Input("--json is for the list of devices: leave it out beside `remove`".into()));
         }
+        // Where there is no folder yet, none is made for this.
+        store.peers()?.remove(&remove.name)?;
         store.change_peers(|peers| peers.remove(&remove.name))?;
         return Ok(console::print(&format!("{} is forgotten\n", remove.name))?);
     }

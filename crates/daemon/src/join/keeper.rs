@@ -262,8 +262,8 @@ impl Keeper {
             .remote
             .call(move |host, now| host.with_app_mut(|proxy, endpoint| proxy.silences(&addresses, endpoint, now)))?;
         let now = self.clock.now();
-        let elsewhere = match names.len() {
-            1 => "",
+        let elsewhere = match silences.iter().filter(|it| it.uplink.is_none()).count() {
+            0 => "",
             _ => ": new connections, and those with MPTCP, go on over the others",
         };
         for (name, Unheard { uplink, family }) in names.iter().zip(silences) {

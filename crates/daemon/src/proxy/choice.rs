@@ -364,6 +364,11 @@ impl Choice {
         self.server(remote, now).is_some_and(|server| !server.mptcp)
     }
 
+    /// Whether the server has answered of late.
+    pub fn is_known(&self, remote: SocketAddr, now: Instant) -> bool {
+        self.server(remote, now).is_some()
+    }
+
     /// What a connection to a server will be, going by those before it.
     pub fn weight(&self, remote: SocketAddr, now: Instant) -> Weight {
         match self.server(remote, now) {

@@ -174,6 +174,11 @@ impl Dial {
         Some((winner, self.open))
     }
 
+    /// Whom it is to reach.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// The attempts that wait for an answer.
     pub fn open(&self) -> &[Attempt] {
         &self.open

@@ -26,9 +26,9 @@ pub enum Failure {
         /// What the resolver said.
         why: String,
     },
-    /// No name server answers.
+    /// No name server answers, or none could find it out: this device's resolver does not tell the two apart.
     #[error(
-        "no name server answers for {0}: look at /etc/resolv.conf (resolvectl status), which may name that of an uplink that is gone{POINTER}"
+        "no name server answers for {0}, or none could find it out: look at /etc/resolv.conf (resolvectl status), which may name that of an uplink that is gone{POINTER}"
     )]
     NamesSilent(String),
     /// There are too many of something.

@@ -17,8 +17,8 @@ use super::head::{Forward, HEAD_BYTES_MAX, own_answer};
 use super::opening::{Opening, Purpose, read};
 use super::resolver::{Answer, Asked, is_silence};
 use super::session::{End, Progress, Server, Session, Stage};
-use super::socks;
 use super::target::{Host, Target, why_not};
+use super::{silence, socks};
 
 /// How long name servers may take.
 const RESOLVING_MAX: Duration = Duration::from_secs(15);
@@ -406,6 +406,9 @@ impl Proxy {
                     // Whoever refuses has been reached.
                     if reason == CloseReason::TimedOut {
                         self.choice.failed(attempt.local, now);
+                    }
+                    if silence::is_answer(reason) {
+                        self.silences.heard(attempt.local, now);
                     }
                     self.by_connection.remove(&connection);
                     endpoint.release(connection);

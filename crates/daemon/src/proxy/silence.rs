@@ -2,7 +2,7 @@
 //!
 //! An uplink may die without a word: its interface is up, its route is there, and the phone drops what comes. What tells is that servers
 //! which were asked there do not answer. Only those count that have answered before, or over another uplink: one that answers nobody says
-//! nothing of the uplink. And only the time counts in which somebody waits: what a client no longer wants is not answered either.
+//! nothing of the uplink, but two do. And only the time counts in which somebody waits: what a client no longer wants is not answered either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -13,6 +13,7 @@ use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId};
 use units::{Duration, Instant};
 
 use super::Proxy;
+use super::session::Stage;
 
 /// Answers take up to this without meaning anything.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -146,11 +147,26 @@ impl Proxy {
             let waiting = open.filter(|subflow| subflow.established_at.is_none() || subflow.in_flight_bytes > 0);
             asked.extend(waiting.map(|subflow| subflow.local.ip()));
         }
+        asked.extend(self.asked_by_dials(now));
         // Another server there has answered too.
         asked.extend(self.losers.iter().map(|loser| loser.local()));
         asked.retain(|ip| self.choice.has(*ip));
         asked.iter().for_each(|ip| self.silences.asked(*ip, now));
         self.silences.asked_only(&asked, now);
+    }
+
+    /// Addresses from which answers to first attempts are waited for, of servers that have answered before or are several.
+    fn asked_by_dials(&self, now: Instant) -> BTreeSet<IpAddr> {
+        let dials = || {
+            self.sessions.iter().filter_map(|(_, session)| match &session.stage {
+                Stage::Dialing(dial, ..) => Some(dial),
+                _ => None,
+            })
+        };
+        let hosts: BTreeSet<String> = dials().map(|dial| dial.target().host.to_string()).collect();
+        let attempts = dials().flat_map(|dial| dial.open());
+        let told = attempts.filter(|attempt| hosts.len() > 1 || self.choice.is_known(attempt.remote, now));
+        told.map(|attempt| attempt.local).collect()
     }
 
     /// A connection is about to be forgotten: what was heard on it is not, since nobody looks at it any more.
@@ -166,7 +182,7 @@ impl Proxy {
         endpoint: &Endpoint,
         now: Instant,
     ) {
-        if !matches!(reason, CloseReason::Refused | CloseReason::Reset | CloseReason::Violation(_)) {
+        if !is_answer(reason) {
             return;
         }
         let stats = endpoint.stats(connection);
@@ -175,6 +191,11 @@ impl Proxy {
             self.silences.heard(subflow.local.ip(), now);
         }
     }
+}
+
+/// Whether somebody was heard, who said no.
+pub(super) fn is_answer(reason: CloseReason) -> bool {
+    matches!(reason, CloseReason::Refused | CloseReason::Reset | CloseReason::Violation(_))
 }
 
 #[cfg(test)]

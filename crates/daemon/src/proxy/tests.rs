@@ -164,7 +164,7 @@ fn name_servers_that_are_silent_are_told_of_once() {
         world
             .said
             .try_iter()
-            .map(|line| line.contains("no name server answers for a.test") || line.contains("c.test"))
+            .map(|line| line.contains("no name server answers for a.test, or none") || line.contains("c.test"))
             .collect::<Vec<_>>(),
         [true, true]
     );
@@ -177,6 +177,17 @@ fn nobody_is_taken_to_all_hosts_of_a_network() {
     client.write_all(b"CONNECT 192.168.41.255:80 HTTP/1.1\r\n\r\n").unwrap();
     let answer = String::from_utf8_lossy(&world.answer(&mut client)).into_owned();
     assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("broadcast address of a network"), "{answer}");
+}
+
+#[test]
+fn what_others_reach_is_open_on_purpose_only() {
+    let check = |listen: &str, open: bool| {
+        let config = ProxyConfig { open, ..ProxyConfig::new(listen.parse().unwrap()) };
+        config.check().map_err(|error| error.to_string())
+    };
+    assert!(check("0.0.0.0:1080", false).unwrap_err().contains("allow it with --open"));
+    assert!(check("127.0.0.1:1080", true).unwrap_err().contains("leave out --open"));
+    assert!(check("0.0.0.0:1080", true).is_ok() && check("[::1]:1080", false).is_ok());
 }
 
 #[test]

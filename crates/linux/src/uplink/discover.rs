@@ -435,14 +435,15 @@ fn is_possible(name: &str) -> bool {
     (1..16).contains(&name.len()) && !name.contains(is_refused) && !matches!(name, "." | "..")
 }
 
-/// Whether a name of an interface can stand in command lines, in rules and in paths below `/proc/sys`.
+/// Whether a name of an interface can stand in command lines, `join set` among them, in rules and in paths below `/proc/sys`.
 fn is_fit(name: &str) -> bool {
     let fit = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
     // IFNAMSIZ of the kernel is 16, with an octet of zero at the end.
     (1..16).contains(&name.len())
         && name.chars().all(fit)
         && !name.starts_with('-')
-        && !matches!(name, "all" | "default" | "." | "..")
+        && !name.starts_with("price.")
+        && !matches!(name, "all" | "default" | "target" | "." | "..")
 }
 
 /// Refuses interfaces that are never uplinks.

@@ -156,7 +156,7 @@ fn an_interface_that_commands_would_misread_is_left_out_with_a_line() {
     let commands = "(ip link set dev 'a+b' down; ip link set dev 'a+b' name uplink4)";
     assert!(lines[0].starts_with("\"a+b\" is left out, as") && lines[0].ends_with(commands), "{}", lines[0]);
     assert!(lines[1].contains(r"dev 'it'\''s' name uplink5"), "{}", lines[1]);
-    for name in ["é", "a+b", "x=y", "a\"b", "*", "-x", "all"] {
+    for name in ["é", "a+b", "x=y", "a\"b", "*", "-x", "all", "target", "price.usb0"] {
         let why = Uplink::absent(name).unwrap_err().to_string();
         assert!(why.contains("is not supported") && why.contains(": rename it"), "{why}");
     }

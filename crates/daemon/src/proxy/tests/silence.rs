@@ -1,5 +1,6 @@
 //! Uplinks that are believed to be silent, or not, by what becomes of the connections that asked there.
 
+use transport::error::CloseReason;
 use wire::Segment;
 
 use super::served::{Server, connected_in, heard};
@@ -84,4 +85,52 @@ fn an_uplink_that_is_silent_is_told_of_also_when_the_client_has_left() {
     let now = world.now();
     world.proxy.finish(0, session::End::ClientGone, &mut world.endpoint, now);
     assert!(world.listen(20).is_some_and(|span| span >= Duration::from_secs(26)));
+}
+
+/// Clients that connect to these servers, and wait.
+fn dialing(world: &mut World, servers: &[&str]) -> Vec<TcpStream> {
+    let clients = servers.iter().map(|server| {
+        let mut client = world.client();
+        client.write_all(format!("CONNECT {server} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
+        client
+    });
+    let clients: Vec<TcpStream> = clients.collect();
+    let dialing = |world: &World| {
+        let stages = world.proxy.sessions.iter().map(|(_, session)| &session.stage);
+        stages.filter(|stage| matches!(stage, Stage::Dialing(..))).count()
+    };
+    world.until(|world| (dialing(world) == servers.len()).then_some(()));
+    clients
+}
+
+#[test]
+fn first_attempts_tell_that_the_only_uplink_is_silent() {
+    // One server that was never heard may be at fault itself; of two not both are.
+    for (servers, is_silent) in [
+        (&["198.51.100.1:80"][..], false),
+        (&["198.51.100.1:80", "198.51.100.1:81"], false),
+        (&["198.51.100.1:80", "198.51.100.2:80"], true),
+    ] {
+        let mut world = World::with_uplink();
+        let _clients = dialing(&mut world, servers);
+        assert_eq!(world.silence(), None);
+        assert_eq!(world.listen(4), None);
+        assert_eq!(world.listen(3).is_some(), is_silent, "{servers:?}");
+    }
+}
+
+#[test]
+fn a_server_that_has_answered_before_tells_so_alone_unless_it_refuses() {
+    let config = ConnectionConfig { mptcp: false, ..ConnectionConfig::default() };
+    let (mut world, _server, client) = connected_in(World::with_uplink(), UPLOAD, config);
+    drop(client);
+    let now = world.now();
+    world.proxy.finish(0, session::End::ClientGone, &mut world.endpoint, now);
+    let _clients = dialing(&mut world, &["192.0.2.1:80"]);
+    assert_eq!(world.silence(), None);
+    assert!(world.listen(7).is_some_and(|span| span >= Duration::from_secs(6)));
+    let connection = *world.proxy.by_connection.keys().next().unwrap();
+    let now = world.now();
+    world.proxy.closed(connection, CloseReason::Refused, &mut world.endpoint, now);
+    assert_eq!(world.silence(), None, "somebody has refused");
 }
