@@ -611,6 +611,8 @@ fn a_scheduler_that_serves_the_first_is_noted_where_there_are_several() {
 /// What could never happen in a run, and a video that shows nothing.
 #[test]
 fn what_never_comes_to_pass_is_refused() {
+    refused("target={ bit_rate = \"1 bit/s\", paced = true }", &["target.bit_rate", "not one octet in 5 s"]);
+    read(&["target={ bit_rate = \"2 bit/s\", paced = true }"]).expect("an octet in 4 s");
     refused("relays[0].cellular.loss={ mean = \"1 %\", burst_packets = 1e30 }", &["does not come to pass", "outages"]);
     refused("relays[0].cellular.loss={ mean = \"1 %\", burst_packets = inf }", &["does not come to pass"]);
     let none = "relays[0].cellular.rate={ mean = \"3 Mbit/s\", outage_interval = \"0 s\" }";

@@ -93,6 +93,27 @@ fn bulk_runs_for_its_duration() {
     assert!(results.totals.completed && results.totals.intact && results.totals.delivered_bytes > 500_000);
 }
 
+/// The source writes every 10 ms. What of its rate is no whole octet in that time must not be lost.
+#[test]
+fn a_paced_source_writes_the_rate_of_its_target() {
+    let written = |bps: u64| {
+        let text = format!(
+            "name = \"x\"\nduration = \"10 s\"\nworkload = {{ kind = \"bulk\" }}\n\
+             target = {{ bit_rate = \"{bps} bit/s\", paced = true }}\n\
+             [[relays]]\ncellular = {{ rate = \"5 Mbit/s\", delay = \"20 ms\" }}\n"
+        );
+        let Run { results, faults, .. } = run_quietly(&load("x.toml", &text, &[]).unwrap());
+        assert_eq!(faults, [""; 0], "{bps} bit/s");
+        results.totals.source_bytes
+    };
+    let whole = written(8_000);
+    let ticks = whole / 10;
+    assert_eq!((whole % 10, ticks > 900), (0, true), "{whole} octets, ten in each tick");
+    for bps in [99_000, 23_850, 3_000, 700, 8] {
+        assert_eq!(written(bps), bps * ticks / 800, "{bps} bit/s, {ticks} ticks");
+    }
+}
+
 /// A rate that varies counts on the link that all share as on any other.
 #[test]
 fn the_shared_link_follows_its_trace() {

@@ -53,8 +53,8 @@ impl LiveStream {
             Script::Paced(pace) => {
                 let mut unsent_bytes = unsent_bytes();
                 while self.began + pace.span(self.pieces) <= now {
+                    let piece_bytes = pace.piece_bytes(self.pieces, unsent_bytes);
                     self.pieces += 1;
-                    let piece_bytes = pace.piece_bytes(unsent_bytes);
                     self.due_bytes += piece_bytes;
                     unsent_bytes += piece_bytes;
                 }

@@ -32,6 +32,9 @@ fn check_target(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if target.paced && scenario.workload.kind != WorkloadKind::Bulk {
         let problem = format!("means nothing with {}", scenario.workload.kind.name());
         found.push(Complaint::new("target.paced", problem, "remove it, or write workload.kind = \"bulk\""));
+    } else if target.paced && target.bit_rate.as_bps() > 0 && target.bit_rate.bytes_in(scenario.duration) == 0 {
+        let problem = format!("a paced source writes not one octet in {}", scenario.duration);
+        found.push(Complaint::new("target.bit_rate", problem, "write a higher rate, or a longer duration"));
     }
     if !(target.tolerance.value() > 0.0 && target.tolerance.value() < 1.0) {
         let problem = format!("{} leaves no range around the target", target.tolerance);
