@@ -56,6 +56,44 @@ fn copies_take_their_turn_on_the_link_and_are_no_losses() {
     assert!(lost * 20 < results.totals.data_packets, "{lost} of {}", results.totals.data_packets);
 }
 
+/// Shares of what is lost of the first path: over the run, and the least and the most of a window.
+fn loss(results: &Results) -> (f64, [f64; 2]) {
+    let windows = || results.series.subflows[0].loss_ratio.iter().flatten().copied();
+    (results.subflows[0].loss_ratio, [windows().fold(1.0, f64::min), windows().fold(0.0, f64::max)])
+}
+
+const BULK: [&str; 3] = ["workload={ kind = 'bulk' }", "duration=10 s", "metrics.window=1 s"];
+
+/// More pieces are dropped than packets entered the first hop.
+#[test]
+fn what_is_lost_of_pieces_is_a_share_of_the_pieces() {
+    let split = "relays[0].cellular.middleboxes=[{ split = { payload = '10 B' } }]";
+    let results = run(&[&BULK[..], &[split]].concat());
+    let subflow = &results.subflows[0];
+    assert!(subflow.queue_drop_packets > subflow.data_packets, "{subflow:?}");
+    let (ratio, [least, most]) = loss(&results);
+    assert!(least <= ratio && ratio <= most && most < 1.0, "{least} to {most}, in all {ratio}");
+}
+
+/// A relay that acknowledges at once holds what its Wi-Fi does not take, and sends again what is lost there.
+#[test]
+fn a_hop_loses_of_what_enters_it() {
+    let fast_ack = ["cooperation.relays=fast-ack", "relays[*].wifi={ rate = '54 Mbit/s', loss = '40 %' }"];
+    let results = run(&[&BULK[..], &fast_ack].concat());
+    let (ratio, _) = loss(&results);
+    let draws = results.subflows[0].lost_packets as f64 / 0.4;
+    assert!((ratio - 0.4).abs() < 4.0 * (0.4 * 0.6 / draws).sqrt(), "{ratio} of about {draws} packets");
+}
+
+#[test]
+fn copies_do_not_hide_what_is_lost() {
+    let twice = ["relays[*].cellular.duplicate=100 %", "relays[*].wifi={ rate = '54 Mbit/s', loss = '20 %' }"];
+    let results = run(&[&BULK[..], &twice].concat());
+    let (ratio, _) = loss(&results);
+    let draws = results.subflows[0].lost_packets as f64 / 0.2;
+    assert!((ratio - 0.2).abs() < 4.0 * (0.2 * 0.8 / draws).sqrt(), "{ratio} of about {draws} packets");
+}
+
 #[test]
 fn the_way_back_has_its_own() {
     let corrupted = run(&["relays[*].cellular.uplink.corrupt=10 %"]);

@@ -83,7 +83,7 @@ impl Vertex {
         if !packet.count_hop() {
             return Err(DropCause::HopLimit);
         }
-        self.counters.left.add(packet);
+        self.counters.leave(packet);
         Ok(next)
     }
 }
@@ -315,7 +315,7 @@ impl Network {
     #[inline]
     fn enter(&mut self, at: VertexId, packet: Packet, now: Instant) {
         let vertex = &mut self.vertices[at.index()];
-        vertex.counters.entered.add(&packet);
+        vertex.counters.enter(&packet);
         let Element::Link(link) = &mut vertex.element else { return self.enter_other(at, packet, now) };
         let before = link.due();
         let taken = link.take(packet, now);
@@ -444,7 +444,7 @@ impl Network {
         let onto = &mut self.vertices[next.index()];
         if self.pending.is_empty() && matches!(onto.element, Element::Port) {
             // Nobody else does.
-            onto.counters.entered.add(&packet);
+            onto.counters.enter(&packet);
             return self.deliveries.push_back((PortId(next), packet));
         }
         self.pending.push_back((next, packet));

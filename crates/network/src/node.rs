@@ -137,6 +137,9 @@ pub struct Counters {
     pub entered: Amount,
     /// What left.
     pub left: Amount,
+    /// Packets among those that entered, and among those that left, that were copies of others.
+    entered_copies: u64,
+    left_copies: u64,
     dropped: [Amount; DropCause::COUNT],
     /// Packets among the dropped ones that were copies of others.
     dropped_copies: [u64; DropCause::COUNT],
@@ -161,6 +164,28 @@ impl Counters {
     /// Packets dropped for any cause, likewise.
     pub fn lost_total(&self) -> u64 {
         self.dropped_total().packets - self.dropped_copies.iter().sum::<u64>()
+    }
+
+    /// Packets that entered, without copies that an element on the way had made.
+    pub fn originals_entered(&self) -> u64 {
+        self.entered.packets - self.entered_copies
+    }
+
+    /// Packets that left, likewise.
+    pub fn originals_left(&self) -> u64 {
+        self.left.packets - self.left_copies
+    }
+
+    #[inline]
+    pub(crate) fn enter(&mut self, packet: &Packet) {
+        self.entered.add(packet);
+        self.entered_copies += u64::from(packet.is_copy());
+    }
+
+    #[inline]
+    pub(crate) fn leave(&mut self, packet: &Packet) {
+        self.left.add(packet);
+        self.left_copies += u64::from(packet.is_copy());
     }
 
     pub(crate) fn drop_packet(&mut self, packet: &Packet, cause: DropCause) {

@@ -28,5 +28,5 @@ pub use hindsight::Oracle;
 pub(crate) use recorder::bps;
 pub use recorder::{Paths, Recorder};
 pub use relays::{RelayRecorder, RelaySample};
-pub use sender::{PathCounters, Sender};
+pub use sender::{ElementCounters, PathCounters, Sender};
 pub(crate) use values::{goodput_points_bps, values};

@@ -132,7 +132,7 @@ impl Recorder {
         let arrived_bytes: u64 = destination.subflows.iter().map(|subflow| subflow.received_bytes).sum();
         let results = |subflow: &SubflowStats| {
             let sender = senders.get(&subflow.id).copied().unwrap_or_default();
-            let path = self.paths.of(subflow).and_then(|path| counters.get(path)).copied().unwrap_or_default();
+            let path = self.paths.of(subflow).and_then(|path| counters.get(path)).cloned().unwrap_or_default();
             SubflowResults {
                 id: subflow.id.0,
                 connection: None,
@@ -147,8 +147,8 @@ impl Recorder {
                 data_packets: sender.data_packets,
                 retransmitted_packets: sender.retransmitted_packets,
                 retransmitted_bytes: sender.retransmitted_bytes,
-                lost_packets: path.lost,
-                queue_drop_packets: path.queue_drops,
+                lost_packets: path.lost(),
+                queue_drop_packets: path.queue_drops(),
                 loss_ratio: path.loss_ratio(),
                 mean_rtt_s: mean_rtt_s(&self.series, subflow.id.0),
                 min_rtt_s: sender.min_rtt.map(Duration::as_secs_f64),

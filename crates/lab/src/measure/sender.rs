@@ -50,9 +50,9 @@ impl From<&SubflowStats> for Sender {
     }
 }
 
-/// What a path did to the packets towards the destination.
+/// What one element of a path did to the packets towards the destination, without copies of others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PathCounters {
+pub struct ElementCounters {
     /// Packets that entered it.
     pub entered: u64,
     /// Packets it dropped.
@@ -61,17 +61,53 @@ pub struct PathCounters {
     pub queue_drops: u64,
 }
 
+impl ElementCounters {
+    fn since(self, before: Self) -> Self {
+        Self {
+            entered: self.entered - before.entered,
+            lost: self.lost - before.lost,
+            queue_drops: self.queue_drops - before.queue_drops,
+        }
+    }
+
+    /// Lost packets over those that entered. A packet may be lost in a later window than it entered, so that of a window it may be all.
+    fn loss_ratio(self) -> f64 {
+        (self.lost as f64 / self.entered.max(1) as f64).min(1.0)
+    }
+}
+
+/// What a path did to the packets towards the destination.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathCounters {
+    /// What its elements did, in the order in which packets pass them.
+    pub elements: Vec<ElementCounters>,
+}
+
 impl PathCounters {
-    /// Lost packets over all that entered.
+    /// Packets that its elements dropped.
+    pub fn lost(&self) -> u64 {
+        self.elements.iter().map(|element| element.lost).sum()
+    }
+
+    /// Of these, those that found a queue full.
+    pub fn queue_drops(&self) -> u64 {
+        self.elements.iter().map(|element| element.queue_drops).sum()
+    }
+
+    /// How likely a packet that goes all the way is lost: 1 - product of (1 - lost / entered) over the elements. What enters one need
+    /// not be what left the one before: packets are split, come from a relay that ends the subflow, or are its owner's.
     pub fn loss_ratio(&self) -> f64 {
-        self.lost as f64 / self.entered.max(1) as f64
+        // Not the product itself, so that where one element loses the ratio is exactly its own.
+        self.elements.iter().fold(0.0, |lost, element| lost + (1.0 - lost) * element.loss_ratio())
     }
 
     /// The loss since `before`; `None` if nothing happened.
     pub(super) fn loss_since(&self, before: &Self) -> Option<f64> {
-        let (entered, lost) = (self.entered - before.entered, self.lost - before.lost);
-        // A packet may be lost in a later window than it entered.
-        (entered > 0 || lost > 0).then(|| (lost as f64 / entered.max(1) as f64).min(1.0))
+        let before = |index| before.elements.get(index).copied().unwrap_or_default();
+        let elements = self.elements.iter().enumerate().map(|(index, element)| element.since(before(index)));
+        let window = Self { elements: elements.collect() };
+        let is_used = window.elements.iter().any(|element| element.entered > 0 || element.lost > 0);
+        is_used.then(|| window.loss_ratio())
     }
 }
 
@@ -79,13 +115,34 @@ impl PathCounters {
 mod tests {
     use super::*;
 
+    fn path(elements: &[(u64, u64)]) -> PathCounters {
+        let element = |&(entered, lost): &(u64, u64)| ElementCounters { entered, lost, queue_drops: lost / 2 };
+        PathCounters { elements: elements.iter().map(element).collect() }
+    }
+
     #[test]
     fn loss_is_a_share_of_what_entered() {
-        let before = PathCounters { entered: 100, lost: 1, queue_drops: 0 };
-        let now = PathCounters { entered: 120, lost: 6, queue_drops: 2 };
+        let (before, now) = (path(&[(100, 1)]), path(&[(120, 6)]));
         assert_eq!(now.loss_since(&before), Some(0.25));
-        assert_eq!(now.loss_ratio(), 0.05);
+        assert_eq!((now.loss_ratio(), now.lost(), now.queue_drops()), (0.05, 6, 3));
         assert_eq!(now.loss_since(&now), None);
-        assert_eq!(PathCounters { lost: 3, ..before }.loss_since(&before), Some(1.0));
+        assert_eq!(path(&[(100, 3)]).loss_since(&before), Some(1.0), "in a later window than they entered");
+        assert_eq!(now.loss_since(&PathCounters::default()), Some(0.05), "there was no window before");
+    }
+
+    #[test]
+    fn elements_lose_of_what_enters_them() {
+        // A tenth, then, of four times as many pieces, half: 0.1 + 0.9 / 2.
+        let split = path(&[(100, 10), (360, 180)]);
+        assert_eq!((split.loss_ratio(), split.lost()), (0.55, 190));
+        // Of a relay that acknowledges at once only what is left of the first hop's enters the second.
+        assert_eq!(path(&[(400, 0), (100, 50)]).loss_ratio(), 0.5);
+        assert_eq!(path(&[(400, 400), (0, 0)]).loss_ratio(), 1.0);
+        // Where all that passes one enters the next, it is what was lost over what entered the first.
+        assert_eq!(path(&[(100, 20), (80, 20)]).loss_ratio(), 0.4);
+        let before = path(&[(100, 10), (360, 180)]);
+        let window = path(&[(110, 10), (400, 190)]).loss_since(&before);
+        assert_eq!(window, Some(0.25));
+        assert_eq!(path(&[(100, 10), (361, 180)]).loss_since(&before), Some(0.0), "one was still on its way");
     }
 }

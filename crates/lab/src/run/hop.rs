@@ -1,6 +1,8 @@
 //! One hop of a path: where packets enter and leave it, and what was dropped on it.
 
-use network::{Amount, Counters, DropCause, Network, VertexId};
+use network::{Counters, DropCause, Network, VertexId};
+
+use crate::measure::ElementCounters;
 
 /// The vertices of one hop. Of a link they are the same; of a medium they are its gates.
 #[derive(Clone)]
@@ -76,38 +78,26 @@ impl Hop {
         }
     }
 
-    /// What entered towards the destination, and what of it was dropped.
-    pub fn towards_destination(&self, network: &Network) -> (Amount, Drops) {
+    /// What each element of the hop did to packets towards the destination, in their order. One by one, since what leaves an element
+    /// may be more packets than entered it, as behind what splits them.
+    pub fn towards_destination(&self, network: &Network) -> Vec<ElementCounters> {
         let [first, last] = [self.down_in, self.down_out].map(|vertex| network.counters(vertex));
-        let drops = |counters: &Counters| Drops {
-            lost: counters.lost_total(),
-            queue_full: counters.lost(DropCause::QueueFull),
-        };
         match self.kind {
-            HopKind::Sender => (first.entered, drops(first)),
-            HopKind::Receiver => (last.left + last.dropped_total(), drops(last)),
+            HopKind::Sender => vec![element(first, first.originals_entered())],
+            HopKind::Receiver => vec![element(last, last.originals_left() + last.lost_total())],
             HopKind::Link => {
                 let mut vertices = vec![self.down_in, self.down_link];
                 vertices.extend_from_slice(&self.down_between);
                 vertices.push(self.down_out);
                 vertices.dedup();
-                let all = vertices.into_iter().map(|vertex| drops(network.counters(vertex)));
-                (first.entered, all.fold(Drops { lost: 0, queue_full: 0 }, Drops::and))
+                let counters = vertices.into_iter().map(|vertex| network.counters(vertex));
+                counters.map(|counters| element(counters, counters.originals_entered())).collect()
             }
         }
     }
 }
 
-/// Packets that did not get through; copies that the path had made of others are none.
-pub(super) struct Drops {
-    /// For any cause.
-    pub lost: u64,
-    /// Of them, for want of room in a queue.
-    pub queue_full: u64,
-}
-
-impl Drops {
-    fn and(self, other: Self) -> Self {
-        Self { lost: self.lost + other.lost, queue_full: self.queue_full + other.queue_full }
-    }
+/// What `counters` say of packets of which so many `entered`; copies that the path had made of others are none.
+fn element(counters: &Counters, entered: u64) -> ElementCounters {
+    ElementCounters { entered, lost: counters.lost_total(), queue_drops: counters.lost(DropCause::QueueFull) }
 }

@@ -248,11 +248,7 @@ fn far_ends(network: &mut Network, wifi: &Hop, delay: Duration) -> [VertexId; 2]
 impl RelayParts {
     /// What went through both hops towards the destination so far, local traffic of the cell included.
     pub fn counters(&self, network: &Network) -> PathCounters {
-        let [(entered, first), (_, second)] = [&self.cellular, &self.wifi].map(|hop| hop.towards_destination(network));
-        PathCounters {
-            entered: entered.packets,
-            lost: first.lost + second.lost,
-            queue_drops: first.queue_full + second.queue_full,
-        }
+        let hops = [&self.cellular, &self.wifi];
+        PathCounters { elements: hops.into_iter().flat_map(|hop| hop.towards_destination(network)).collect() }
     }
 }

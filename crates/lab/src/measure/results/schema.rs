@@ -160,8 +160,8 @@ pub struct SubflowSeries {
     pub cwnd_bytes: Vec<u64>,
     /// The source's smoothed round-trip time at the end of the window; null before the first sample.
     pub srtt_s: Vec<Option<f64>>,
-    /// Share of the packets towards the destination that the two hops of the path dropped, as in [`SubflowResults::lost_packets`]; null if none
-    /// entered them.
+    /// As [`SubflowResults::loss_ratio`], of what entered and was dropped in the window: a packet may be dropped in a later one than it
+    /// entered, which counts as all that entered at most. Null if none entered.
     pub loss_ratio: Vec<Option<f64>>,
 }
 
@@ -200,7 +200,8 @@ pub struct SubflowResults {
     pub lost_packets: u64,
     /// Of these, those that found a queue full.
     pub queue_drop_packets: u64,
-    /// Lost packets over all packets that entered these hops.
+    /// How likely a packet was lost that went all the way: 1 - product of (1 - dropped / entered) over what it passes on these hops. Each
+    /// counts what entered it, pieces of packets and what others send there included, but no copies.
     pub loss_ratio: f64,
     /// Mean of the smoothed round-trip time at the end of each window, over the windows from its first sample on.
     pub mean_rtt_s: Option<f64>,
