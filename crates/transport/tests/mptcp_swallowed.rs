@@ -262,3 +262,75 @@ fn a_data_ack_ends_the_doubt() {
     script.run_for(20_000);
     assert!(!has_fallen_back(&script));
 }
+
+/// Whoever swallows from the start leaves no DATA_ACK at all. The first octets are acknowledged without one while a join waits for
+/// its third ACK.
+fn in_doubt_from_the_start() -> Script {
+    let mut script = Script::accepted();
+    sends_on(&mut script, "A 1+980 ack 1 dack 1 map 1");
+    let flow = script.new_flow();
+    script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
+    script.expect("2: SA 0 ack 1 join");
+    script.inject("A 1 ack 981");
+    assert!(!has_fallen_back(&script));
+    script
+}
+
+/// A join that succeeds shows that the peer speaks MPTCP: the first subflow strips or forges, and ends at the next such answer.
+#[test]
+fn who_is_joining_has_not_fallen_back() {
+    let mut script = in_doubt_from_the_start();
+    script.expect_nothing();
+    script.inject("2: A 1 ack 1 join");
+    script.drain();
+    sends_on(&mut script, "A 981+980 ack 1 dack 1 map 981");
+    script.inject("A 1 ack 1961");
+    let sent = script.drain();
+    assert_eq!(sent[0], "RA 1961 ack 1 tcprst", "{sent:?}");
+    script.run_for(1000);
+    let sent = [sent, script.drain()].concat();
+    for number in [1, 981] {
+        let again = format!("2: A {number}+980 ack 1 dack 1 map {number}");
+        assert!(sent.contains(&again), "{sent:?}");
+    }
+    assert!(!has_fallen_back(&script));
+}
+
+/// Without another answer on the first subflow, the data-level time-out finds out.
+#[test]
+fn who_has_joined_gets_what_was_swallowed_at_the_start() {
+    let mut script = in_doubt_from_the_start();
+    script.inject("2: A 1 ack 1 join");
+    script.drain();
+    script.run_for(1000);
+    script.expect("2: A 1+980 ack 1 dack 1 map 1");
+    assert!(!has_fallen_back(&script));
+}
+
+/// Section 3.7: where nobody joins, the first answer without a DATA_ACK is the end of MPTCP; so is the next one if the peer refuses
+/// the join that it had begun, as one that has fallen back since does.
+#[test]
+fn who_gives_up_its_join_has_fallen_back() {
+    let mut script = Script::accepted();
+    sends_on(&mut script, "A 1+980 ack 1 dack 1 map 1");
+    script.inject("A 1 ack 981");
+    assert!(has_fallen_back(&script));
+    let mut script = in_doubt_from_the_start();
+    script.inject("2: R 1");
+    sends_on(&mut script, "A 981+980 ack 1 dack 1 map 981");
+    script.inject("A 1 ack 1961");
+    assert!(has_fallen_back(&script));
+    script.send(500);
+    let sent = script.drain();
+    assert!(sent.last().is_some_and(|line| line.starts_with("A 1961+500 ack 1")), "{sent:?}");
+}
+
+/// A join that is begun and never completed, as anybody can who has seen the token, puts it off by three data-level time-outs.
+#[test]
+fn a_join_that_is_not_completed_puts_fallback_off_only() {
+    let mut script = in_doubt_from_the_start();
+    script.run_for(6900);
+    assert!(!has_fallen_back(&script));
+    script.run_for(200);
+    assert!(has_fallen_back(&script));
+}

@@ -123,9 +123,9 @@ impl Connection {
     }
 
     /// RFC 8684 section 3.7: an answer to our data that has no DSS shows that the path strips them, or that the peer
-    /// has fallen back. So does a first segment with data, a FIN, or an answer to our FIN, that has none. After a first DSS an answer without
-    /// one shows less: a relay that acknowledges what it does not pass on looks like that, and who falls back has no other way left
-    /// ([`Self::is_in_doubt`]).
+    /// has fallen back. So does a first segment with data, a FIN, or an answer to our FIN, that has none. After a first DSS, or while a join
+    /// of the peer's waits for its third ACK, an answer without one shows less: a relay that acknowledges what it does not pass on looks
+    /// like that, and who falls back has no other way left ([`Self::is_in_doubt`]). What becomes of the join decides.
     fn lacks_expected_option(
         &mut self,
         id: SubflowId,
@@ -145,8 +145,13 @@ impl Connection {
             self.sender.is_doubtful |= answers_data && !self.joined;
             return false;
         }
-        let ends = arrival.fin || arrival.ack.fin_acked;
-        answers_data || had_payload || (ends && !self.joined)
+        let ends = (arrival.fin || arrival.ack.fin_acked) && !self.joined;
+        if had_payload || ends {
+            return true;
+        }
+        let may_be_forged = answers_data && !self.joined && self.is_being_joined();
+        self.sender.is_doubtful |= may_be_forged;
+        answers_data && !may_be_forged
     }
 
     /// Lets the controller answer an ACK, and schedulers see what it measured.

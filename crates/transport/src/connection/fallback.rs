@@ -22,7 +22,12 @@ impl Connection {
 
     /// The same for the peer: with our SYN/ACK a join may stand for it already, and it would not go along.
     fn can_fall_back_first(&self) -> bool {
-        self.can_fall_back() && !self.subflows.iter().any(|subflow| subflow.half_open_until().is_some())
+        self.can_fall_back() && !self.is_being_joined()
+    }
+
+    /// The peer has begun a join, which it does only once a DSS of ours has reached it, and has not proved yet that it is the peer.
+    pub(super) fn is_being_joined(&self) -> bool {
+        self.subflows.iter().any(|subflow| subflow.half_open_until().is_some())
     }
 
     /// Subflow and data stream are the same, both ways: nothing was sent or received on another subflow, or out of the data's
@@ -91,7 +96,7 @@ impl Connection {
         false
     }
 
-    /// The only subflow acknowledges data without any DATA_ACK, as it does where the peer has fallen back and its word of it was lost, or
+    /// The only established subflow acknowledges data without any DATA_ACK, as it does where the peer has fallen back and its word of it was lost, or
     /// where the path strips options since it has changed. A relay that swallows data looks the same: the peer is given time to join by
     /// another way, which who has fallen back does not ([`DOUBT_TIMEOUTS`]).
     pub(super) fn is_in_doubt(&self) -> bool {
