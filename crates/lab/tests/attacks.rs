@@ -199,6 +199,42 @@ fn the_only_relay_that_was_used_may_swallow() {
     }
 }
 
+/// It swallows from its first packet on, beside an honest relay.
+const FROM_THE_START: &str = "
+    name = 'from-the-start'
+    duration = '60 s'
+    [workload]
+    kind = 'generated'
+    size = '5 MB'
+    [[relays]]
+    cellular = { rate = '5 Mbit/s', delay = '20 ms' }
+    swallows = { from = '0 s' }
+    [[relays]]
+    cellular = { rate = '5 Mbit/s', delay = '20 ms' }
+";
+
+/// The join over the honest relay is under way when the first octets are acknowledged without a DATA_ACK.
+#[test]
+fn the_first_relay_may_swallow_from_the_start_while_another_joins() {
+    for relays in ["ip", "fast-ack"] {
+        let run = survives(FROM_THE_START, &[&format!("cooperation.relays={relays}")]);
+        // 5 MB at 5 Mbit/s take 8.4 s with headers.
+        let duration_s = run.results.totals.duration_s;
+        assert!(duration_s < 12.0, "{relays}: {duration_s}");
+    }
+}
+
+/// If the join comes later, the source has fallen back as RFC 8684 section 3.7 demands, and the fault says so.
+#[test]
+fn a_source_that_fell_back_before_anybody_joined_is_named() {
+    let told = "nothing arrived: data were acknowledged over the first relay, relay-1, without MPTCP's options before another path had \
+        joined, so the source fell back to plain TCP, which has that path alone (relays[0].swallows does this from the first packet on)";
+    for workload in ["workload={ kind = \"bulk\" }", "workload.size=1 MB"] {
+        let run = attacked(FROM_THE_START, &["relays[1].cellular.delay=30 ms", workload]);
+        assert_eq!(run.faults, [told], "{workload}");
+    }
+}
+
 #[test]
 fn several_bad_relays_are_found_out_one_after_the_other() {
     let bad = ["relays[0].swallows={ from = \"1 s\" }", "workload.size=9 MB"];

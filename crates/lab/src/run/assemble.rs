@@ -134,6 +134,20 @@ fn never_began(scenario: &Scenario, totals: &Totals, at_destination: &Connection
     })
 }
 
+/// Nothing arrived over the only path that is left: the source has fallen back to plain TCP, which knows one path (RFC 8684 section 3.7).
+fn fell_back_in_vain(scenario: &Scenario, totals: &Totals, at_source: &ConnectionStats) -> Option<String> {
+    let index = *scenario.active_relays().first()?;
+    let name = &scenario.relays[index].name;
+    let is_so = at_source.fell_back && totals.delivered_bytes == 0 && scenario.workload.kind != WorkloadKind::None;
+    is_so.then(|| {
+        format!(
+            "nothing arrived: data were acknowledged over the first relay, {name}, without MPTCP's options before another path had \
+             joined, so the source fell back to plain TCP, which has that path alone (relays[{index}].swallows does this from the \
+             first packet on)"
+        )
+    })
+}
+
 /// That the source ended a connection in the middle of its stream. What the destination heard of that is a fault as well; where it is not the
 /// source that gave up, it is the only one. Who sends to relays that have left has nobody to send to, and no data are missing after the last
 /// stream.
@@ -168,10 +182,9 @@ fn faults(
     let broken = stage.simulation.broken_rules().into_iter().chain(damage.clone()).collect();
     all.extend(damage);
     if all.is_empty() {
-        let never_began = never_began(scenario, totals, &stage.ending.destination);
-        all.extend(
-            never_began.or_else(|| totals.fault(scenario.duration)).or_else(|| nothing_arrived(scenario, totals)),
-        );
+        let Ending { source, destination, .. } = &stage.ending;
+        let known = never_began(scenario, totals, destination).or_else(|| fell_back_in_vain(scenario, totals, source));
+        all.extend(known.or_else(|| totals.fault(scenario.duration)).or_else(|| nothing_arrived(scenario, totals)));
     }
     Faults { all, broken }
 }

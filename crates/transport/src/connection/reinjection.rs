@@ -15,7 +15,7 @@ struct Range {
     avoid: Option<SubflowId>,
 }
 
-/// Ranges of the data stream to be sent again.
+/// Ranges of the data stream to be sent again, in the order of the stream: what the peer's application waits for goes first.
 #[derive(Debug, Default)]
 pub(super) struct Reinjection {
     ranges: VecDeque<Range>,
@@ -28,9 +28,10 @@ impl Reinjection {
         if start == end || self.ranges.iter().any(covered) {
             return;
         }
-        match self.ranges.back_mut() {
-            Some(last) if last.end == start && last.avoid == avoid => last.end = end,
-            _ => self.ranges.push_back(Range { start, end, avoid }),
+        let at = self.ranges.partition_point(|known| known.start.before_or_at(start));
+        match at.checked_sub(1).and_then(|before| self.ranges.get_mut(before)) {
+            Some(before) if before.end == start && before.avoid == avoid => before.end = end,
+            _ => self.ranges.insert(at, Range { start, end, avoid }),
         }
     }
 
@@ -225,7 +226,22 @@ mod tests {
         reinjection.push(Dsn(15), Dsn(35), Some(SubflowId(1)));
         reinjection.push_new(ranges(&[(10, 20), (30, 40)]));
         let all: Vec<_> = reinjection.ranges.iter().map(|range| (range.start, range.end)).collect();
-        assert_eq!(all, ranges(&[(15, 35), (10, 15), (35, 40)]));
+        assert_eq!(all, ranges(&[(10, 15), (15, 35), (35, 40)]));
+    }
+
+    #[test]
+    fn what_comes_first_in_the_stream_goes_first() {
+        let mut reinjection = Reinjection::default();
+        reinjection.push(Dsn(500), Dsn(600), Some(SubflowId(1)));
+        reinjection.push(Dsn(700), Dsn(800), Some(SubflowId(1)));
+        reinjection.push(Dsn(100), Dsn(200), None);
+        reinjection.push(Dsn(600), Dsn(650), Some(SubflowId(1)));
+        let mut order = Vec::new();
+        while let Some((start, len)) = reinjection.next() {
+            order.push((start.0, len));
+            reinjection.take(len);
+        }
+        assert_eq!(order, [(100, 100), (500, 150), (700, 100)]);
     }
 
     #[test]
