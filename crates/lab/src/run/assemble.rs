@@ -137,8 +137,8 @@ fn never_began(scenario: &Scenario, totals: &Totals, at_destination: &Connection
 /// Nothing arrived over the only path that is left: the source has fallen back to plain TCP, which knows one path (RFC 8684 section 3.7).
 fn fell_back_in_vain(scenario: &Scenario, totals: &Totals, at_source: &ConnectionStats) -> Option<String> {
     let index = *scenario.active_relays().first()?;
-    let name = &scenario.relays[index].name;
-    let is_so = at_source.fell_back && totals.delivered_bytes == 0 && scenario.workload.kind != WorkloadKind::None;
+    let Relay { name, swallows, .. } = &scenario.relays[index];
+    let is_so = swallows.is_some() && at_source.fell_back && totals.delivered_bytes == 0;
     is_so.then(|| {
         format!(
             "nothing arrived: data were acknowledged over the first relay, {name}, without MPTCP's options before another path had \
