@@ -193,6 +193,25 @@ fn datagrams_fit_the_links_on_their_way() {
     assert!(read("relays[1].wifi.mtu=1400 B", "udp").is_ok() && read("relays[1].cellular.mtu=1400 B", "tcp").is_ok());
 }
 
+/// A choice that is to be exact considers every relay that may offer anything.
+#[test]
+fn an_exact_choice_leaves_out_no_relay() {
+    let chosen = |method: &str, relays: usize, more: &[&str]| {
+        let method = format!("cooperation.selection.method={method}");
+        let count = format!("relays[0].count={relays}");
+        let set = ["target={ bit_rate = \"1 Mbit/s\" }", "relays[*].local=[]", &method, &count];
+        read(&[&set[..], more].concat())
+    };
+    let mistake = chosen("exact", 25, &[]).unwrap_err();
+    for part in ["cooperation.selection.method: ", "at most 24 relays, and there are 25", "write \"ssrs\""] {
+        assert!(mistake.contains(part), "{mistake}");
+    }
+    assert!(chosen("exact", 24, &[]).is_ok() && chosen("ssrs", 25, &[]).is_ok());
+    assert!(chosen("exact", 25, &["relays[3].exaggerates=0.0"]).is_ok(), "one never offers anything");
+    assert!(chosen("exact", 25, &["relays[3].exaggerates=0.1"]).is_err());
+    assert!(chosen("exact", 25, &["relays[3].leaves=1 s"]).is_err(), "it has something to offer until then");
+}
+
 #[test]
 fn buffers_of_nothing_are_refused_by_name_or_hold_nothing() {
     for field in ["connection.send_buffer", "connection.receive_buffer"] {

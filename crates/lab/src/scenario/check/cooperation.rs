@@ -2,6 +2,7 @@
 
 use cooperation::bandwidth_sharing::RATIO_MAX;
 use cooperation::relay_selection::energy::EnergyPrice as Price;
+use cooperation::relay_selection::{EXACT_RELAYS_MAX, Exact, RelaySelector};
 use transport::SUBFLOWS_CAP;
 use units::text::Text;
 use units::{Duration, Rate};
@@ -122,6 +123,7 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(format!("{field}.advert_period"), problem, remedy));
     }
     check_count(scenario, found);
+    check_exact(scenario, found);
 }
 
 /// A connection has so many subflows at most. Where relays splice them, its first leads through none.
@@ -140,6 +142,22 @@ fn check_count(scenario: &Scenario, found: &mut Vec<Complaint>) {
             problem,
             format!("{remedy}at most {most}"),
         ));
+    }
+}
+
+/// The exact choice leaves out relays where there are more than it can try, and would be none. What a relay offers changes while the
+/// run lasts: only one that always says nothing never takes part.
+fn check_exact(scenario: &Scenario, found: &mut Vec<Complaint>) {
+    if scenario.cooperation.selection.method.name() != Exact.name() {
+        return;
+    }
+    let offering = scenario.relays.iter().filter(|relay| relay.exaggerates != Some(0.0)).count();
+    if offering > EXACT_RELAYS_MAX {
+        let problem = format!(
+            "\"exact\" tries every subset of at most {EXACT_RELAYS_MAX} relays, and there are {offering} that may offer something"
+        );
+        let remedy = format!("write \"ssrs\", or keep at most {EXACT_RELAYS_MAX} relays");
+        found.push(Complaint::new("cooperation.selection.method", problem, remedy));
     }
 }
 
