@@ -193,6 +193,27 @@ fn datagrams_fit_the_links_on_their_way() {
     assert!(read("relays[1].wifi.mtu=1400 B", "udp").is_ok() && read("relays[1].cellular.mtu=1400 B", "tcp").is_ok());
 }
 
+/// What goes over TCP has no datagrams: it fits every MTU.
+#[test]
+fn only_datagrams_must_fit_the_mtu() {
+    let read =
+        |flow: &str| read(&["connection.mtu=1280 B", &format!("relays[0].local=[{{ {flow} }}]"), "relays[1].local=[]"]);
+    for flow in [
+        "kind = \"tcp\"",
+        "kind = \"tcp\", rate = \"1 Mbit/s\"",
+        "kind = \"vbr\", rate = \"1 Mbit/s\"",
+        "kind = \"video\", rate = \"1 Mbit/s\"",
+        "kind = \"short-flows\", sizes = \"20 kB\"",
+        "kind = \"udp\", rate = \"1 Mbit/s\", datagram = \"1232 B\"",
+    ] {
+        assert!(read(flow).is_ok(), "{flow}: {}", read(flow).unwrap_err());
+    }
+    let mistake = read("kind = \"udp\", rate = \"1 Mbit/s\"").unwrap_err();
+    assert!(mistake.contains("local[0].datagram: a datagram of 1.4 kB does not fit the MTU"), "{mistake}");
+    let mistake = read("kind = \"tcp\", rate = \"1 Mbit/s\", datagram = \"70 kB\"").unwrap_err();
+    assert!(mistake.contains("does not fit any packet") && mistake.contains("to \"65487 B\""), "{mistake}");
+}
+
 /// A choice that is to be exact considers every relay that may offer anything.
 #[test]
 fn an_exact_choice_leaves_out_no_relay() {

@@ -4,9 +4,9 @@ use transport::congestion;
 use units::text::Text;
 use units::{Duration, Rate};
 
-use super::Complaint;
 use super::link::{highest, refuse_bounds};
 use super::traffic::{NO_PICTURE, NO_PICTURE_REMEDY, Refuse, check_rate, check_video, refuse_varied};
+use super::{Complaint, MTU_MAX};
 use crate::scenario::vary::{draw_of, most};
 use crate::scenario::{Change, Link, LocalKind, LocalTraffic, Narrow, Relay, Scenario};
 
@@ -91,11 +91,7 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
             refuse("rate", NO_PICTURE.into(), NO_PICTURE_REMEDY);
         }
     }
-    let largest = scenario.connection.mtu.0.saturating_sub(HEADERS_BYTES);
-    if local.datagram.0 == 0 || local.datagram.0 > largest {
-        let problem = format!("a datagram of {} does not fit the MTU", local.datagram);
-        refuse("datagram", problem, &format!("write a size from \"1 B\" to \"{largest} B\""));
-    }
+    check_size(local, scenario, refuse);
     check_datagrams(local, refuse);
     if local.on_off.is_some_and(|times| times.on.is_zero()) {
         refuse("on_off.on", "it never sends".into(), "write a time above zero");
@@ -119,6 +115,19 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
     refuse_varied(local.pauses.as_ref(), "pauses", refuse);
     if let Some(video) = &local.video {
         check_video(video, refuse);
+    }
+}
+
+/// Only datagrams are of the size that is written: TCP fills the MTU, and elsewhere the size is at most for when the first packet goes.
+fn check_size(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl Refuse) {
+    let (mtu, name) = match local.kind {
+        LocalKind::Udp => (scenario.connection.mtu.0, "the MTU"),
+        LocalKind::Tcp | LocalKind::Vbr | LocalKind::ShortFlows | LocalKind::Video => (MTU_MAX, "any packet"),
+    };
+    let largest = mtu.saturating_sub(HEADERS_BYTES);
+    if local.datagram.0 == 0 || local.datagram.0 > largest {
+        let problem = format!("a datagram of {} does not fit {name}", local.datagram);
+        refuse("datagram", problem, &format!("write a size from \"1 B\" to \"{largest} B\""));
     }
 }
 
