@@ -104,6 +104,14 @@ fn a_run_without_a_connection_fails() {
     anabranch(&["run", &path, "--set", down]).code(1).stderr(contains("nothing arrived within 20 s"));
 }
 
+/// Data without an end may cease long before the run does.
+#[test]
+fn a_run_in_which_nothing_arrives_any_more_says_since_when() {
+    let (_directory, path) = scenario(&SMALL.replace("generated\"\nsize = \"300 kB\"", "bulk\""));
+    let run = anabranch(&["run", &path, "--set", "relays[*].leaves=5 s"]).success();
+    run.stderr(contains("note: nothing arrived after ").and(contains("no path was left")));
+}
+
 #[test]
 fn json_is_one_object_with_units_in_its_names() {
     let (_directory, path) = scenario(SMALL);

@@ -3,6 +3,7 @@
 mod agreement;
 mod attacks;
 mod bad_input;
+mod ceased;
 mod control_plane;
 mod elements;
 mod eras;

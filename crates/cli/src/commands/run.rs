@@ -37,7 +37,8 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     }
     console::complain(&notes_on("", [&scenario]))?;
     let run = play(arguments, &scenario)?;
-    let warnings = how_late(&run.results) + &what_was_reset(&run.results);
+    let notes: String = run.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    let warnings = how_late(&run.results) + &what_was_reset(&run.results) + &notes;
     if !warnings.is_empty() {
         console::complain(&warnings)?;
     }

@@ -5,17 +5,20 @@ use transport::error::CloseReason;
 use transport::{ConnectionStats, SubflowId};
 use units::text::Text;
 
+use super::ceased;
 use super::stage::{DESTINATION, Ending, Recorders, Stage};
 use crate::measure::integrity::Delivery;
 use crate::measure::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
 
-/// What was wrong with a run.
-pub(super) struct Faults {
-    /// All of it.
-    pub all: Vec<String>,
-    /// Of it, what no network and no relay can be to blame for.
+/// What is to be said of a run beside its results.
+pub(super) struct Verdict {
+    /// All that was wrong with it.
+    pub faults: Vec<String>,
+    /// Of that, what no network and no relay can be to blame for.
     pub broken: Vec<String>,
+    /// What is no mistake, and may not have been meant.
+    pub notes: Vec<String>,
 }
 
 /// The results of a run, what was wrong with it, and what was delivered. The manifest tells the scenario as it was given; `drawn` is what was
@@ -27,7 +30,7 @@ pub(super) fn assemble(
     stage: &Stage,
     recorders: Recorders,
     backend: &str,
-) -> (Results, Faults, Delivery) {
+) -> (Results, Verdict, Delivery) {
     let seen_off = stage.stats(DESTINATION);
     let delivery = delivery(drawn, source, stage);
     let given_up = given_up(drawn, stage, &seen_off);
@@ -54,10 +57,10 @@ pub(super) fn assemble(
     for (results, relay) in relays.iter_mut().zip(&drawn.relays) {
         results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);
     }
-    let faults = faults(drawn, &delivery, stage, &totals, given_up);
+    let verdict = verdict(drawn, &delivery, stage, &totals, given_up);
     let results =
         Results { relays, selection, ..Results::new(Manifest::new(given, backend), totals, series, subflows) };
-    (results, faults, delivery)
+    (results, verdict, delivery)
 }
 
 /// What should have arrived, and what has. What is under way when a run ends that could go on is not missing.
@@ -166,25 +169,29 @@ fn given_up(scenario: &Scenario, stage: &Stage, at_destination: &ConnectionStats
     })
 }
 
-fn faults(
+fn verdict(
     scenario: &Scenario,
     delivery: &Delivery,
     stage: &Stage,
     totals: &Totals,
     given_up: Option<String>,
-) -> Faults {
-    let mut all: Vec<String> = given_up.into_iter().chain(stage.simulation.faults()).collect();
+) -> Verdict {
+    let mut faults: Vec<String> = given_up.into_iter().chain(stage.simulation.faults()).collect();
     if stage.interrupted {
-        all.push(format!("interrupted after {:.1} s: what was measured ends there", stage.ended_at.as_secs_f64()));
+        faults.push(format!("interrupted after {:.1} s: what was measured ends there", stage.ended_at.as_secs_f64()));
     }
-    all.extend(stage.kernel_source.as_ref().and_then(|kernel| kernel.fault()));
+    faults.extend(stage.kernel_source.as_ref().and_then(|kernel| kernel.fault()));
     let damage = totals.damage(|| delivery.is_beginning()).or_else(|| totals.difference());
     let broken = stage.simulation.broken_rules().into_iter().chain(damage.clone()).collect();
-    all.extend(damage);
-    if all.is_empty() {
+    faults.extend(damage);
+    let ceased = ceased::ceased(scenario, stage);
+    let ceased = ceased.as_deref();
+    if faults.is_empty() {
         let Ending { source, destination, .. } = &stage.ending;
         let known = never_began(scenario, totals, destination).or_else(|| fell_back_in_vain(scenario, totals, source));
-        all.extend(known.or_else(|| totals.fault(scenario.duration)).or_else(|| nothing_arrived(scenario, totals)));
+        let fault = known.or_else(|| totals.fault(scenario.duration, ceased));
+        faults.extend(fault.or_else(|| nothing_arrived(scenario, totals)));
     }
-    Faults { all, broken }
+    let notes = ceased::note(scenario, ceased).filter(|_| faults.is_empty()).into_iter().collect();
+    Verdict { faults, broken, notes }
 }

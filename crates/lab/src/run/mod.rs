@@ -8,7 +8,7 @@
 //! backend                     who lets time pass, and where hosts are
 //! stage                       all of these together, and the play
 //! meter, observed, capture    what is watched meanwhile; pcapng, the files of captures
-//! assemble, examine           what it comes to, and whether that may be
+//! assemble, ceased, examine   what it comes to, and whether that may be
 //! sweep                       every variant at every point of a grid with every seed
 //! ```
 
@@ -17,6 +17,7 @@ mod assemble;
 mod attacker;
 mod backend;
 mod capture;
+mod ceased;
 mod examine;
 mod hop;
 mod hosts;
@@ -43,7 +44,7 @@ use crate::measure::results::{RelaySeries, Results, Series};
 use crate::measure::{Paths, Recorder, RelayRecorder};
 use crate::scenario::{Hop, Scenario};
 pub use agents::source_settings;
-use assemble::Faults;
+use assemble::Verdict;
 pub use backend::{
     Arrival, Backend, GoesOn, KernelDestination, KernelFlow, KernelSource, Party, Passed, Place, Portals, Seat,
     Standing, VirtualTime,
@@ -147,6 +148,8 @@ pub struct Run {
     pub results: Results,
     /// Rules that were broken and reasons why it failed; empty after a good run.
     pub faults: Vec<String>,
+    /// What a good run came to and was perhaps not meant to, a sentence each.
+    pub notes: Vec<String>,
     /// The captures written.
     pub captures: Vec<PathBuf>,
     /// What an attacker did, and what came of it.
@@ -241,7 +244,7 @@ fn play(
     let begun = wall_clock();
     stage.play(scenario, source.len(), &mut recorders, backend, progress)?;
     let wall_s = begun.elapsed().as_secs_f64();
-    let (mut results, Faults { all: faults, broken }, delivery) =
+    let (mut results, Verdict { faults, broken, notes }, delivery) =
         assemble::assemble(original, scenario, &source, &stage, recorders, backend.name());
     // Elsewhere the one time is the other.
     results.totals.lateness = backend.lateness();
@@ -256,7 +259,7 @@ fn play(
     let (messages, channels) = stage.attacked();
     let guilty = stage.journal.guilty.iter().map(|relay| scenario.relays[*relay].name.clone()).collect();
     let attacked = Attacked { messages, channels, guilty };
-    let run = Run { results, faults, captures: Vec::new(), attacked, interrupted: stage.interrupted, delivery };
+    let run = Run { results, faults, notes, captures: Vec::new(), attacked, interrupted: stage.interrupted, delivery };
     Ok(Played { run, captures, stage, broken })
 }
 

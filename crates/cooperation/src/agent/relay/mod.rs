@@ -127,6 +127,11 @@ impl RelayAgent {
         self.passage.held_bytes()
     }
 
+    /// Whether the volume that it lends is spent, so that it forwards no data any more.
+    pub fn has_spent(&self) -> bool {
+        self.spent
+    }
+
     /// Subflows that it ends.
     pub fn splices(&self) -> usize {
         self.passage.splices().count()

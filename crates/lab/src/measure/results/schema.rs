@@ -244,8 +244,9 @@ impl Totals {
         damaged.then(|| "what arrived is not the beginning of what was sent".into())
     }
 
-    /// What is wrong with a run of at most `duration`, in words.
-    pub fn fault(&self, duration: Duration) -> Option<String> {
+    /// What is wrong with a run of at most `duration`, in words; `ceased` says since when nothing arrived and why, if that was long before
+    /// its end.
+    pub fn fault(&self, duration: Duration, ceased: Option<&str>) -> Option<String> {
         if !self.completed {
             let (delivered, wanted) = (self.delivered_bytes, self.source_bytes);
             if delivered == 0 {
@@ -253,7 +254,10 @@ impl Totals {
                 return Some(format!("nothing of {wanted} bytes arrived within {duration}: {why}"));
             }
             let problem = format!("only {delivered} of {wanted} bytes arrived within {duration}");
-            return Some(format!("{problem}; a longer duration or faster links would complete it"));
+            return Some(match ceased {
+                Some(since) => format!("{problem}, and none {since}"),
+                None => format!("{problem}; a longer duration or faster links would complete it"),
+            });
         }
         self.difference()
     }

@@ -76,6 +76,11 @@ impl Stage {
         self.simulation.host(self.relays[index].host?).engine()?.agent().relay()
     }
 
+    /// Whether a relay has lent all that it lends.
+    pub fn has_spent(&self, index: usize) -> bool {
+        self.relay_agent(index).is_some_and(RelayAgent::has_spent)
+    }
+
     /// Observers hear what the destination's agent has to tell.
     pub(super) fn hear(&mut self) {
         while has_news(&self.simulation) {

@@ -56,7 +56,8 @@ impl Stage {
         !subflows.is_empty() && subflows.iter().all(|subflow| self.path_of(subflow).is_some_and(left))
     }
 
-    fn path_of(&self, subflow: &SubflowStats) -> Option<usize> {
+    /// The relay that a subflow of the destination leads through.
+    pub fn path_of(&self, subflow: &SubflowStats) -> Option<usize> {
         self.paths.get(&subflow.local.ip()).copied()
     }
 

@@ -1,0 +1,81 @@
+//! That nothing arrived any more long before a run ended, and what the run knows of its relays then.
+
+use transport::SubflowStats;
+use units::text::Text;
+use units::{Duration, Instant};
+
+use super::stage::Stage;
+use crate::scenario::{Scenario, WorkloadKind};
+
+/// Silence is told from this part of the run on: what is between two arrivals is shorter while a connection makes headway.
+const TOLD_PART: u64 = 10;
+/// ... and from here on in short runs, in which a time-out and its repair are a large part.
+const TOLD_MIN: Duration = Duration::from_secs(1);
+/// Relays of which is told what became of them.
+const RELAYS_MAX: usize = 3;
+
+/// Since when nothing has arrived, and what had become of relays, as the end of a sentence; nothing if data arrived until the end, or none
+/// ever did, or all has. `scenario` is what was run.
+pub(super) fn ceased(scenario: &Scenario, stage: &Stage) -> Option<String> {
+    let delivered = stage.delivered.borrow();
+    if delivered.finished() || delivered.bytes == 0 || stage.interrupted {
+        return None;
+    }
+    let silent = stage.ended_at.saturating_since(delivered.last_at);
+    let is_cut_off = is_cut_off(scenario, stage, &stage.ending.destination.subflows);
+    if !is_cut_off && silent < told_from(scenario.duration) {
+        return None;
+    }
+    let after = format!("after {:.2} s", delivered.last_at.as_secs_f64());
+    let fates = fates(scenario, stage);
+    Some(match (is_cut_off, fates.is_empty()) {
+        (true, _) => format!("{after}; no path was left: {fates}"),
+        (false, false) => format!("{after}; {fates}"),
+        (false, true) => format!("{after}; the series of the results show what the paths did then"),
+    })
+}
+
+/// What a run whose data never end has to say of the same. Who asks piece by piece may have meant to wait.
+pub(super) fn note(scenario: &Scenario, ceased: Option<&str>) -> Option<String> {
+    let flows_on = matches!(scenario.workload.kind, WorkloadKind::Bulk | WorkloadKind::Video);
+    ceased.filter(|_| flows_on).map(|since| format!("nothing arrived {since}"))
+}
+
+fn told_from(run: Duration) -> Duration {
+    TOLD_MIN.max(run.mul_div(1, TOLD_PART))
+}
+
+/// Whether the relays of all subflows have left, or have spent what they lend.
+fn is_cut_off(scenario: &Scenario, stage: &Stage, subflows: &[SubflowStats]) -> bool {
+    let is_gone = |index: usize| has_left(scenario, stage, index).is_some() || stage.has_spent(index);
+    !subflows.is_empty() && subflows.iter().all(|subflow| stage.path_of(subflow).is_some_and(is_gone))
+}
+
+/// When the relay left, if it has.
+fn has_left(scenario: &Scenario, stage: &Stage, index: usize) -> Option<Duration> {
+    let Text(leaves) = scenario.relays[index].leaves?;
+    (Instant::ZERO + leaves <= stage.ended_at).then_some(leaves)
+}
+
+/// What relays that carry nothing any more did, with the fields that say so.
+fn fates(scenario: &Scenario, stage: &Stage) -> String {
+    let active = scenario.active_relays();
+    let all: Vec<String> = active.into_iter().filter_map(|index| fate(scenario, stage, index)).collect();
+    let more = all.len().saturating_sub(RELAYS_MAX);
+    let told = all[..all.len() - more].join(", ");
+    if more > 0 { format!("{told}, and {more} more") } else { told }
+}
+
+fn fate(scenario: &Scenario, stage: &Stage, index: usize) -> Option<String> {
+    let relay = &scenario.relays[index];
+    let (name, field) = (&relay.name, format!("relays[{index}]"));
+    if let Some(at) = has_left(scenario, stage, index) {
+        return Some(format!("{name} left at {at} ({field}.leaves)"));
+    }
+    if stage.has_spent(index) {
+        return Some(format!("{name} had lent all that it lends ({field}.lends.volume)"));
+    }
+    let from = relay.swallows?.from;
+    let did = Instant::ZERO + from <= stage.ended_at;
+    did.then(|| format!("{name} swallowed data from {from} on ({field}.swallows)"))
+}
