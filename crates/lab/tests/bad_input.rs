@@ -631,6 +631,37 @@ fn periods_that_never_end_are_noted() {
         told.len() == 1 && told[0].ends_with("period: 6 s is longer than the run of 5 s: it never acts"),
         "{told:?}"
     );
+    assert_eq!(notes(&["cooperation.watch.patience=5 s"]), [""; 0]);
+    let told = notes(&["cooperation.watch.patience=6 s"]);
+    assert_eq!(told, ["cooperation.watch.patience: 6 s is longer than the run of 5 s: it never acts"]);
+}
+
+/// What owners ask for is measured over a period; of a given ratio relays tell before one has ended.
+#[test]
+fn sharing_whose_period_never_ends_is_noted() {
+    let notes = |sharing: &str| read(&[&format!("cooperation.bandwidth_sharing={{ {sharing} }}")]).unwrap().notes();
+    let field = "cooperation.bandwidth_sharing.period";
+    let rest = "what is left of the run of 5 s from 2 s on, 3 s";
+    for (sharing, told) in [
+        ("period = '5 s'", None),
+        ("period = '6 s'", Some("6 s is longer than the run of 5 s: it never acts".into())),
+        ("period = '6 s', demands = 'estimated'", Some("6 s is longer than the run of 5 s: it never acts".into())),
+        (
+            "period = '6 s', fixed = [2.0, 1.0]",
+            Some("6 s is longer than the run of 5 s: it acts once, at the start".into()),
+        ),
+        ("period = '3 s', start = '2 s'", None),
+        ("period = '4 s', start = '2 s'", Some(format!("4 s is longer than {rest}: it never acts"))),
+        (
+            "period = '4 s', start = '2 s', fixed = [2.0, 1.0]",
+            Some(format!("4 s is longer than {rest}: it acts once, at 2 s")),
+        ),
+    ] {
+        let told: Vec<String> = told.into_iter().map(|told: String| format!("{field}: {told}")).collect();
+        assert_eq!(notes(sharing), told, "{sharing}");
+    }
+    let late = notes("period = '9 s', start = '9 s'");
+    assert!(late.len() == 1 && late[0].starts_with("cooperation.bandwidth_sharing.start: 9 s never comes"), "{late:?}");
 }
 
 /// It serves the first of equals, so that what many get is no measure of the cell.

@@ -52,7 +52,29 @@ impl Scenario {
         if let Some(acc) = &self.cooperation.adaptive_congestion {
             note("cooperation.adaptive_congestion.period", acc.period, "it never acts");
         }
+        if let Some(watch) = &self.cooperation.watch {
+            note("cooperation.watch.patience", watch.patience, "it never acts");
+        }
+        endless.extend(self.endless_sharing());
         endless
+    }
+
+    /// What relays say of their owners' traffic is measured over a period; a ratio that is given they tell when it begins.
+    fn endless_sharing(&self) -> Option<String> {
+        let sharing = self.cooperation.bandwidth_sharing.as_ref()?;
+        let begins = sharing.start.map_or(Duration::ZERO, |Text(start)| start);
+        // Of one that begins too late is told elsewhere.
+        let left = self.duration.saturating_sub(begins);
+        if left.is_zero() || sharing.period <= left {
+            return None;
+        }
+        let (period, run) = (sharing.period, self.duration);
+        let (span, when) = match begins.is_zero() {
+            true => (format!("the run of {run}"), "at the start".into()),
+            false => (format!("what is left of the run of {run} from {begins} on, {left}"), format!("at {begins}")),
+        };
+        let what = if sharing.fixed.is_empty() { "it never acts".into() } else { format!("it acts once, {when}") };
+        Some(format!("cooperation.bandwidth_sharing.period: {period} is longer than {span}: {what}"))
     }
 
     /// What links say that does nothing, or something else.
