@@ -141,6 +141,9 @@ fn nothing_to_send_is_a_run_too() {
     assert_eq!(faults, [""; 0]);
     assert!(results.totals.completed && results.totals.intact);
     assert_eq!(results.totals.delivered_bytes, 0);
+    // It ends when the destination hears that there is nothing, as the series do.
+    assert!(results.totals.duration_s > 0.0, "{}", results.totals.duration_s);
+    assert_eq!(results.series.time_s.last(), Some(&results.totals.duration_s));
 }
 
 #[test]

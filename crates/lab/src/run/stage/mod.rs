@@ -186,7 +186,8 @@ impl Stage {
             progress(Progress { now, delivered_bytes, done_ratio, live });
         }
         self.ended_at = self.simulation.now();
-        if self.delivered.borrow().finished() {
+        // A stream of nothing ends when the destination hears so.
+        if self.delivered.borrow().finished() && self.delivered.borrow().bytes > 0 {
             self.ended_at = self.delivered.borrow().last_at;
         }
         self.end();
