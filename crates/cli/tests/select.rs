@@ -82,13 +82,17 @@ fn the_table_says_why() {
 
 #[test]
 fn bad_input_is_one_line_that_names_the_remedy() {
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 12] = [
         (&["--relays", "0.5", "--target", "3M"], "--relays: \"0.5\" is not a rate"),
         (&["--relays", "", "--target", "3M"], "like 0.5M"),
         (&["--relays", "1M,-1M", "--target", "3M"], "\"-1M\" is not a rate"),
         (&["--relays", "1M", "--target", "99999999999G"], "too large"),
         (&["--relays", "1M", "--target", "0"], "--target: nothing carries 0 bit/s: write a rate above zero"),
         (&["--relays", "1M", "--target", "3M", "--theta", "1.5"], "--theta"),
+        (
+            &["--relays", "18446744073709551615,1", "--target", "3M"],
+            "--relays: together they offer more than 18446744073709551615 bit/s: write lower rates",
+        ),
         (&["--relays", "1M", "--target", "3M", "--epsilon", "0"], "--epsilon: epsilon = 0 is not between 0.001 and 1"),
         (&["--relays", "1M,1M", "--target", "3M", "--active", "2"], "from 0 to 1"),
         (&["--relays", "1M,1M", "--target", "3M", "--active", "1, 0,1"], "relay 1 is there twice: write it once"),

@@ -70,6 +70,12 @@ impl Question {
             Ok(Offer { relay, available })
         };
         let offers = rates.into_iter().enumerate().map(offer).collect::<Result<Vec<_>, Failure>>()?;
+        if offers.iter().try_fold(0_u64, |sum, offer| sum.checked_add(offer.available.as_bps())).is_none() {
+            let most = u64::MAX;
+            return Err(Failure::Input(format!(
+                "--relays: together they offer more than {most} bit/s: write lower rates"
+            )));
+        }
         let theta = &arguments.theta;
         let tolerance: Probability = theta.parse().map_err(|_| {
             Failure::Input(format!("--theta: {theta:?} is not a part of the target: write 0.1 or \"10 %\""))
