@@ -214,6 +214,23 @@ fn only_datagrams_must_fit_the_mtu() {
     assert!(mistake.contains("does not fit any packet") && mistake.contains("to \"65487 B\""), "{mistake}");
 }
 
+/// Sums are trimmed by something, or the work had no end.
+#[test]
+fn a_choice_trims_sums_by_something() {
+    let ssrs = ["cooperation.selection.method=ssrs", "target={ bit_rate = \"1 Mbit/s\" }"];
+    let chosen = |epsilon: &str| {
+        let epsilon = format!("cooperation.selection.epsilon={epsilon}");
+        read(&[&ssrs[..], &[&epsilon]].concat())
+    };
+    for little in ["0 %", "0.09 %"] {
+        let mistake = chosen(little).unwrap_err();
+        for part in ["cooperation.selection.epsilon: ", "write a share from \"0.1 %\" to \"100 %\""] {
+            assert!(mistake.contains(part), "{mistake}");
+        }
+    }
+    assert!(chosen("0.1 %").is_ok() && chosen("100 %").is_ok());
+}
+
 /// A choice that is to be exact considers every relay that may offer anything.
 #[test]
 fn an_exact_choice_leaves_out_no_relay() {

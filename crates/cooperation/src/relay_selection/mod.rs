@@ -28,7 +28,7 @@ pub use exact::{EXACT_RELAYS_MAX, Exact};
 pub use greedy_paper::GreedyPaper;
 pub use greedy_thesis::GreedyThesis;
 pub use range::Range;
-pub use registry::{Registration, SELECTORS, SHORT_NAMES, SelectorError, build, find};
+pub use registry::{EPSILON_MIN, Registration, SELECTORS, SHORT_NAMES, SelectorError, build, find};
 pub use settings::{Mode, SelectorSettings, UnknownMode};
 pub use ssrs::Ssrs;
 

@@ -48,7 +48,7 @@ pub fn find(name: &str) -> Result<&'static Registration, UnknownName> {
 }
 
 /// Smallest epsilon: the work grows with its inverse.
-const EPSILON_MIN: f64 = 0.001;
+pub const EPSILON_MIN: f64 = 0.001;
 
 /// Why there is no such relay selector.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use cooperation::bandwidth_sharing::RATIO_MAX;
 use cooperation::relay_selection::energy::EnergyPrice as Price;
-use cooperation::relay_selection::{EXACT_RELAYS_MAX, Exact, RelaySelector};
+use cooperation::relay_selection::{EPSILON_MIN, EXACT_RELAYS_MAX, Exact, RelaySelector};
 use transport::SUBFLOWS_CAP;
 use units::text::Text;
 use units::{Duration, Rate};
@@ -115,6 +115,11 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if by_target && scenario.workload.connections > 1 {
         let problem = format!("is for one connection, and there are {}", scenario.workload.connections);
         found.push(Complaint::new(format!("{field}.method"), problem, "write workload.connections = 1"));
+    }
+    if by_target && selection.epsilon.value() < EPSILON_MIN {
+        let problem = format!("{} is too little to trim sums by", selection.epsilon);
+        let remedy = format!("write a share from \"{} %\" to \"100 %\"", EPSILON_MIN * 100.0);
+        found.push(Complaint::new(format!("{field}.epsilon"), problem, remedy));
     }
     check_options(scenario, found);
     check_period(selection.period, &format!("{field}.period"), scenario, found);
