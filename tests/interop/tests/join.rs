@@ -636,6 +636,18 @@ fn a_phone_that_is_called_otherwise_is_told_of_and_left_as_it_was() {
     assert_eq!(forwarding(), before);
 }
 
+/// Whoever reads that it is lost has nothing to do where its new name is that of an uplink too.
+#[test]
+fn a_phone_that_gets_the_name_of_another_uplink_needs_no_remedy() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let mut three = options(&[Tier::Primary; 2]);
+    three.uplinks.interfaces.push(("phone".into(), Tier::Primary));
+    let joined = start(&net, three);
+    net.laptop.ip(["link set usb1 down", "link set usb1 name phone"].map(str::to_owned)).unwrap();
+    wait_until("its new name is told, and no more", || status(&net)["uplinks"][1]["lost"] == "is called phone now");
+    joined.end().unwrap();
+}
+
 /// A machine that was asleep, as far as others can tell: time has passed at once, and the phones' translations are gone.
 #[test]
 fn a_daemon_that_stood_still_goes_on() {

@@ -171,6 +171,7 @@ impl Watch {
     }
 
     fn compare(&mut self, listing: &Listing, has_settled: bool) {
+        let wanted: Vec<String> = self.known.iter().map(|known| known.interface.clone()).collect();
         for known in &mut self.known {
             let was_down = core::mem::take(&mut known.was_down);
             match listing.uplink(&known.interface) {
@@ -194,7 +195,8 @@ impl Watch {
                     }
                     (known.told, known.differs) = (Some(why.clone()), false);
                     known.index = known.index.filter(|_| renamed.is_none());
-                    let why = renamed.as_ref().map_or(why, |name| why_renamed(&interface, name, self.takes_newcomers));
+                    let is_used = |name: &String| self.takes_newcomers || wanted.contains(name);
+                    let why = renamed.as_ref().map_or(why, |name| why_renamed(&interface, name, is_used(name)));
                     self.changes.push_back(Change::Lost { interface, why, renamed });
                 }
             }
@@ -258,9 +260,9 @@ impl AsFd for Watch {
     }
 }
 
-/// Why an uplink is lost that has another name by now.
-fn why_renamed(interface: &str, name: &str, takes_newcomers: bool) -> String {
-    if takes_newcomers {
+/// Why an uplink is lost that has another name by now, by which it may be used.
+fn why_renamed(interface: &str, name: &str, is_used: bool) -> String {
+    if is_used {
         return format!("is called {name} now");
     }
     format!(
