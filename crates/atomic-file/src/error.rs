@@ -26,6 +26,7 @@ impl Error {
     pub fn remedy(&self) -> &'static str {
         match self.source.kind() {
             io::ErrorKind::IsADirectory => "name a file in it",
+            io::ErrorKind::AlreadyExists => "name a regular file",
             io::ErrorKind::NotFound => "make its folder first (mkdir -p), or name a place in one that is there",
             // The remedy for nearly all reasons why a file cannot be written.
             _ => "name a place in a directory that you may write to, on a disk with room",

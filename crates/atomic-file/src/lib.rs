@@ -76,8 +76,8 @@ impl AtomicFile {
             return Err(Error::at(path)(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")));
         }
         if is_special(path) {
-            let what = "is a device, a pipe or a socket, which no file is to replace: name a regular file";
-            return Err(Error::at(path)(io::Error::new(io::ErrorKind::InvalidInput, what)));
+            let what = "is a device, a pipe or a socket, which no file is to replace";
+            return Err(Error::at(path)(io::Error::new(io::ErrorKind::AlreadyExists, what)));
         }
         let standing = Standing::at(path);
         let backing = open(folder_of(path), standing.mode_at_first()).map_err(Error::at(path))?;

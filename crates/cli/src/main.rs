@@ -11,6 +11,7 @@ mod log;
 mod outlet;
 mod qr;
 mod rate;
+mod real_path;
 mod service;
 
 use std::process::ExitCode;

@@ -178,10 +178,10 @@ pub struct Proxy {
 }
 
 impl ProxyConfig {
-    /// Refuses what would be open to others without being meant to be, and the other way round.
+    /// Whether `open` is set where others reach the address, and nowhere else.
     ///
     /// # Errors
-    /// If the address is not the loopback's and `open` is not set, or the other way round.
+    /// If it is not so.
     pub fn check(&self) -> linux::Result<()> {
         let why = match (self.listen.ip().is_loopback(), self.open) {
             (false, false) => {

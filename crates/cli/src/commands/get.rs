@@ -1,6 +1,5 @@
 //! `anabranch get`: a file over HTTP over Multipath TCP.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use lab::present::quantity;
@@ -14,6 +13,7 @@ use crate::arguments;
 use crate::commands::engine;
 use crate::console::{self, DownloadBar};
 use crate::failure::Failure;
+use crate::real_path::real_path;
 
 /// Downloads a file, whole or not at all.
 pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
@@ -57,13 +57,7 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
 /// The capture is not to take the place of what is downloaded.
 fn check_capture(capture: Option<&Path>, output: &Output) -> Result<(), Failure> {
     let Output::File(path) = output else { return Ok(()) };
-    // The folder of a file that is not there yet is.
-    let real = |path: &Path| {
-        let (folder, name) = (path.parent()?, path.file_name()?);
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(folder).ok()?.join(name)))
-    };
-    match capture.filter(|capture| real(capture).is_some() && real(capture) == real(path)) {
+    match capture.filter(|capture| real_path(capture) == real_path(path)) {
         Some(capture) => Err(Failure::Input(format!(
             "--pcap {} is where the download goes: name another file for the capture",
             capture.display()
@@ -121,6 +115,9 @@ fn describe(report: &GetReport, place: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
     use units::Duration;
 
     use super::*;
@@ -139,9 +136,9 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let check = |capture: &str, output: &str| check_capture(Some(&at(capture)), &Output::File(at(output)));
         assert!(matches!(check("f", "f"), Err(Failure::Input(why)) if why.contains("name another file")));
-        assert!(check("x/../f", "f").is_ok(), "no such folder: that is said when it is opened");
-        fs::create_dir(at("x")).unwrap();
-        assert!(check("x/../f", "f").is_err());
+        fs::write(at("f"), b"").unwrap();
+        symlink(at("f"), at("link")).unwrap();
+        assert!(check("link", "f").is_err() && check("./f", "link").is_err());
         assert!(check("g", "f").is_ok() && check_capture(None, &Output::File(at("f"))).is_ok());
     }
 

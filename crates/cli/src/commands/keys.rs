@@ -6,6 +6,8 @@ use daemon::control::{self, Request};
 use linux::uplink::LENDER;
 use serde_json::Value;
 
+use crate::real_path::real_path;
+
 /// A daemon that runs here, as far as it may be asked.
 pub struct Running {
     device: String,
@@ -29,9 +31,7 @@ impl Running {
     pub fn other_state(&self, state: &Path) -> Option<PathBuf> {
         let own = ["/state", "/relay/state"].iter().find_map(|place| self.status.pointer(place)?.as_str());
         let own = PathBuf::from(own?);
-        let real =
-            |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.into());
-        (real(&own) != real(state)).then_some(own)
+        (real_path(&own) != real_path(state)).then_some(own)
     }
 
     /// Whether it uses the relay with that key, for which this device is the destination of that number.

@@ -1,6 +1,5 @@
 //! A capture that a running program writes.
 
-use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +9,7 @@ use units::Instant;
 
 use crate::console;
 use crate::failure::Failure;
+use crate::real_path::real_path;
 
 /// A capture that is whole once it is finished, and absent if the program was killed before. A disk that is full ends the capture, and
 /// nothing else. By default nothing is captured.
@@ -20,8 +20,7 @@ impl Tape {
     /// Records what passes `devices`, in this order.
     pub fn start<D: AsRef<str>>(path: &Path, devices: &[D]) -> Result<Self, Failure> {
         // A link is followed, so that it stays one and what it leads to is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let file = AtomicFile::create(&path)?;
+        let file = AtomicFile::create(&real_path(path))?;
         Ok(Self(Arc::new(Mutex::new(Some(Capture::new(file, devices)?)))))
     }
 

@@ -74,7 +74,7 @@ pub struct Keeper {
     clock: Clock,
     /// Uplinks that are gone, and since when.
     gone: BTreeMap<String, Instant>,
-    /// Uplinks of which it was told that nothing is heard there, and since when.
+    /// Uplinks, and places of them, as [`Self::tell_silence`] has them, of which it was told that nothing is heard there, and since when.
     silent: BTreeMap<(String, String), Instant>,
 }
 
