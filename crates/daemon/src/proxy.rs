@@ -37,6 +37,7 @@ mod forgotten;
 mod framing;
 mod guard;
 mod head;
+mod joining;
 mod losers;
 mod meter;
 mod opening;
@@ -155,6 +156,8 @@ pub struct Proxy {
     again: VecDeque<u64>,
     /// Sessions whose octets move.
     watched: Vec<u64>,
+    /// Sessions whose connections are new, or have got an uplink.
+    joining: Vec<u64>,
     watch_at: Option<Instant>,
     watched_at: Instant,
     held_back: HeldBack,
@@ -242,6 +245,7 @@ impl Proxy {
             timers: Deadlines::new(),
             again: VecDeque::new(),
             watched: Vec::new(),
+            joining: Vec::new(),
             watch_at: None,
             watched_at: Instant::ZERO,
             held_back: HeldBack::default(),
@@ -309,6 +313,7 @@ impl Proxy {
         }
         self.choice.add(uplink);
         self.renew(uplink.ip, endpoint, now);
+        self.note_all_joining(now);
     }
 
     /// An uplink is gone: connections live on on others; those that had no other end.

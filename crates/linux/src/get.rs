@@ -97,7 +97,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
         None => addresses.iter().map(|ip| vec![*ip]).collect(),
     };
     let attempts = Attempts::new(&ways, &remotes, config);
-    if attempts.next_at().is_none() {
+    if !attempts.has_ways() {
         return Err(no_way(remotes[0].ip(), uplinks.is_some()));
     }
     if let Some(own) = remotes.iter().find(|remote| addresses.contains(&remote.ip())) {

@@ -698,6 +698,11 @@ impl Endpoint {
         });
     }
 
+    /// Whether path managers may use a local address.
+    pub fn has_local_address(&self, ip: IpAddr) -> bool {
+        self.host.config.local_addresses.iter().any(|known| known.ip == ip)
+    }
+
     /// A local address is gone: its subflows fail, all path managers hear of it.
     pub fn remove_local_address(&mut self, ip: IpAddr, now: Instant) {
         self.advance(now);

@@ -79,6 +79,23 @@ pub fn listen(namespace: &Namespace, protocol: Protocol, address: SocketAddr) ->
     })
 }
 
+/// As [`listen`], for connections of the address's family alone.
+///
+/// # Errors
+/// Those of the system calls.
+pub fn listen_only(namespace: &Namespace, protocol: Protocol, address: SocketAddr) -> io::Result<Socket> {
+    inside(namespace, || {
+        let socket = open(protocol, address)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(16)?;
+        Ok(socket)
+    })
+}
+
 /// The next connection of a listening socket.
 ///
 /// # Errors

@@ -163,6 +163,8 @@ impl Tethered {
                 "link set lan addrgenmode none up",
                 "address add 192.168.NET.129/24 dev lan",
                 "address add fdc0:NET::129/64 dev lan nodad",
+                // Without one the kernel cannot ask whether a neighbour is still there, and gives it up after 8 s.
+                "address add fe80::129/64 dev lan nodad",
             ]
             .map(|command| command.replace("NET", &net.to_string())))
             .unwrap();
@@ -171,6 +173,7 @@ impl Tethered {
             .ip([
                 format!("address add 192.168.{net}.{host}/24 dev {usb}"),
                 format!("address add fdc0:{net}::{host}/64 dev {usb} nodad"),
+                format!("address add fe80::{host}/64 dev {usb} nodad"),
                 format!("route add default via 192.168.{net}.129 dev {usb} metric {metric}"),
                 format!("route add default via fdc0:{net}::129 dev {usb} metric {metric}"),
             ])

@@ -27,6 +27,8 @@ use linux::tap::{Tap, Way};
 use serde_json::Value;
 use wire::{Segment, TcpChecksum};
 
+mod families;
+
 const LINK: &str = "rate = '16 Mbit/s'\ndelay = '10 ms'";
 const URL: &str = "http://10.9.9.9:8000/data.bin";
 const DEVICE: &str = "anabranch0";
@@ -137,51 +139,6 @@ fn names_are_found_over_the_phone_that_answers_where_the_devices_name_server_is_
     let joined = start(&net, silent(false));
     assert!(!curl_from(&files, &net, &joined.ready, url).0.wait().unwrap().success());
     joined.end().unwrap();
-}
-
-#[test]
-fn phones_may_have_ipv6_only() {
-    let Some(net) = Tethered::new([LINK, LINK]) else { return };
-    let files = Files::new(BYTES);
-    let _server = net.web_server(files.path(), "::");
-    for usb in USB {
-        net.laptop.ip([format!("address delete 192.168.42.10/24 dev {usb}")]).unwrap();
-    }
-    in_three_tries(|| {
-        let joined = start(&net, options(&[Tier::Primary; 2]));
-        wait_for(curl_from(&files, &net, &joined.ready, "http://[fd09::9]:8000/data.bin"));
-        assert!(files.arrived());
-        let status = status(&net);
-        joined.end().unwrap();
-        both_carried(&status, BYTES / 5)
-    })
-    .unwrap();
-    let joined = start(&net, options(&[Tier::Primary; 2]));
-    // What has no address of a family cannot be reached by it, and that is said at once.
-    let mut curl = net.laptop.command("curl").unwrap();
-    curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.ready)]);
-    let ended = curl.args(["--write-out", "%{http_connect} %{time_total}", URL]).output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
-    assert!(said.starts_with("50") && said.ends_with(|c: char| c.is_ascii_digit()), "{said}");
-}
-
-/// Addresses of the two families come from different servers, and not always at the same time.
-#[test]
-fn a_phone_gets_ipv4_after_ipv6() {
-    let Some(net) = Tethered::new([LINK, LINK]) else { return };
-    let files = Files::new(BYTES);
-    let _server = net.web_server(files.path(), "0.0.0.0");
-    for usb in USB {
-        net.laptop.ip([format!("address delete 192.168.42.10/24 dev {usb}")]).unwrap();
-    }
-    let joined = start(&net, options(&[Tier::Primary; 2]));
-    net.laptop
-        .ip(["address add 192.168.42.10/24 dev usb0", "route add default via 192.168.42.129 dev usb0 metric 100"]
-            .map(str::to_owned))
-        .unwrap();
-    wait_until("it is seen", || status(&net)["uplinks"][0]["ways"].to_string().contains("192.168.42.10"));
-    wait_for(curl(&files, &net, &joined.ready));
-    assert!(files.arrived());
 }
 
 /// What `docs/join.md` promises of a device that has no uplink for a while.

@@ -1,13 +1,13 @@
 //! Several paths between the engine and the kernel: joins, addresses announced and withdrawn, priorities.
 
 use std::io::Read as _;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
 use interop::{
-    Digest, Engine, Protocol, Rig, accept, connect, counter, engine_config, listen, mptcp_info, receive_rest,
-    send_pattern, send_pattern_from, wait_until,
+    Digest, Engine, Protocol, Rig, accept, connect, counter, engine_config, listen, listen_only, mptcp_info,
+    receive_rest, send_pattern, send_pattern_from, wait_until,
 };
 use transport::{ConnectionConfig, ConnectionId, Event};
 
@@ -385,4 +385,27 @@ fn a_path_that_dies_and_comes_back() {
         });
         exchange(&engine, id, &stream);
     });
+}
+
+/// The token tells the connection, whatever address its host has (RFC 8684 section 3.2), whether one socket listens at all addresses or one of
+/// each family does.
+#[test]
+fn the_kernel_takes_a_subflow_of_the_other_family() {
+    let v4 = ("10.1.1.2", "10.1.0.1:5000", "fd00:2:1::2", "[fd00:2::1]:5000");
+    let v6 = ("fd00:1:1::2", "[fd00:1::1]:5000", "10.2.1.2", "10.2.0.1:5000");
+    for ((local, remote, other_local, other_remote), sockets) in [(v4, 1), (v6, 1), (v4, 2), (v6, 2)] {
+        let Some((rig, engine)) = two_links_with_paths(&[]) else { return };
+        let listening = if sockets == 1 { listen } else { listen_only };
+        let listen_at = |any: &str| listening(rig.host(0), Protocol::Mptcp, any.parse().unwrap()).unwrap();
+        let listeners: Vec<_> = ["[::]:5000", "0.0.0.0:5000"][..sockets].iter().map(|any| listen_at(any)).collect();
+        let id = engine.connect(local, remote, manual());
+        let stream = accept(&listeners[if remote.starts_with('[') { 0 } else { sockets - 1 }]).unwrap();
+        greet(&engine, id, &stream);
+        let from = SocketAddr::new(other_local.parse().unwrap(), 0);
+        let to = other_remote.parse().unwrap();
+        engine.call(move |endpoint, now| endpoint.add_subflow(id, from, to, false, now).map(|_| ())).unwrap();
+        wait_for_subflow(&engine);
+        exchange(&engine, id, &stream);
+        assert_both_used(&engine, id);
+    }
 }

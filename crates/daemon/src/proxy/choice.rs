@@ -17,11 +17,12 @@
 //! portal, or in doubt      after all others, until it is told otherwise (see `portal.rs`)
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use units::{Duration, Instant};
 
 mod plan;
@@ -343,6 +344,13 @@ impl Choice {
     /// The addresses of all uplinks.
     pub fn ips(&self) -> Vec<IpAddr> {
         self.uplinks.iter().map(|state| state.uplink.ip).collect()
+    }
+
+    /// The addresses of each uplink.
+    pub fn links(&self) -> Vec<SmallVec<[IpAddr; 2]>> {
+        let links: BTreeSet<usize> = self.uplinks.iter().map(|state| state.uplink.link).collect();
+        let of_link = |link| self.uplinks.iter().filter(move |it| it.uplink.link == link).map(|it| it.uplink.ip);
+        links.into_iter().map(|link| of_link(link).collect()).collect()
     }
 
     /// What is known of each uplink.

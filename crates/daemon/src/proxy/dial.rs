@@ -43,6 +43,8 @@ pub struct Attempt {
 #[derive(Debug)]
 pub struct Dial {
     target: Target,
+    /// Where the server is.
+    addresses: SmallVec<[SocketAddr; 2]>,
     /// Not tried yet, the next one last, each with its time.
     waiting: Vec<(Instant, IpAddr, SocketAddr)>,
     open: SmallVec<[Attempt; 2]>,
@@ -92,7 +94,8 @@ impl Dial {
             }
         }
         let (open, failures, refused, first) = (SmallVec::new(), Vec::new(), SmallVec::new(), (local, remote));
-        Ok(Self { target, waiting, open, failures, refused, patience, first, give_up_at: now + DIAL_MAX })
+        let addresses = addresses.iter().map(|ip| SocketAddr::new(*ip, target.port)).collect();
+        Ok(Self { target, addresses, waiting, open, failures, refused, patience, first, give_up_at: now + DIAL_MAX })
     }
 
     /// From where to whom the first attempt was, or is.
@@ -172,6 +175,11 @@ impl Dial {
         let position = self.open.iter().position(|attempt| attempt.connection == connection)?;
         let winner = self.open.swap_remove(position);
         Some((winner, self.open))
+    }
+
+    /// The server's addresses, those included that no uplink can reach now.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Whom it is to reach.

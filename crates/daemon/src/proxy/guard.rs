@@ -88,6 +88,7 @@ impl Proxy {
         let Some(stats) = endpoint.stats(connection) else { return false };
         server.bulk.look(&stats, now);
         server.held_back.due(now);
+        self.join_by_other_family(key, &stats, endpoint, now);
         self.settle(key, Some(&stats), endpoint, now);
         if harm::is_worth_a_look(&stats) {
             self.look_for_harm(key, &stats, endpoint, now);
@@ -115,9 +116,11 @@ impl Proxy {
         else {
             return;
         };
+        let links = self.choice.links();
         let lives = |ip: IpAddr| {
+            let link = links.iter().find(|ips| ips.contains(&ip));
             let mut open = stats.subflows.iter().filter(|it| it.established_at.is_some() && it.closed_at.is_none());
-            open.any(|subflow| subflow.local.ip() == ip)
+            open.any(|subflow| link.is_some_and(|ips| ips.contains(&subflow.local.ip())))
         };
         let mut due = Vec::new();
         for ip in self.choice.ips().into_iter().filter(|ip| ip.is_ipv4() == server.remote.is_ipv4()) {

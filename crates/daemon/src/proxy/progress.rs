@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use host::uplinks::OtherFamily;
 use transport::error::CloseReason;
 use transport::{ConnectionId, Endpoint};
 use units::{Duration, Instant};
@@ -371,6 +372,7 @@ impl Proxy {
                 return;
             }
         };
+        let addresses = dial.addresses().to_vec();
         let Some((winner, losers)) = dial.succeeded(connection) else { return };
         self.timers.set(key, None);
         self.totals.connected += 1;
@@ -384,9 +386,11 @@ impl Proxy {
             }
         }
         let session = &mut self.sessions[key];
-        session.server = Some(Server::new(&winner, target, !mptcp, now));
+        let server = session.server.insert(Server::new(&winner, target, !mptcp, now));
+        server.other_family = OtherFamily::new(remote, addresses);
         session.moved_at = now;
         session.begin(purpose, endpoint, connection);
+        self.note_joining(key, now);
         self.note_moved(key, now);
         self.turn(key, endpoint, now);
     }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf as _, Bytes};
-use host::uplinks::{Bulk, Harm, HeldBack, Told};
+use host::uplinks::{Bulk, Harm, HeldBack, OtherFamily, Told};
 use smallvec::SmallVec;
 use transport::SettingsChange;
 use transport::{ConnectionId, Endpoint, Received, SubflowId};
@@ -102,6 +102,8 @@ pub struct Server {
     pub held_back: HeldBack,
     /// Uplinks from which it has no subflow.
     pub lacks: SmallVec<[Lack; 1]>,
+    /// What else its server can be reached by.
+    pub other_family: OtherFamily,
     /// Of a server without MPTCP, the first octets that it got, if they may be sent again, until it has answered.
     pub question: Option<Bytes>,
     /// Octets of the client that the engine took for it.
@@ -178,6 +180,7 @@ impl Server {
             harm: Harm::default(),
             held_back: HeldBack::default(),
             lacks: SmallVec::new(),
+            other_family: OtherFamily::default(),
             question: None,
             asked_bytes: 0,
             acked_at_parting: None,

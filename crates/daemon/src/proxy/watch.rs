@@ -34,6 +34,11 @@ impl Proxy {
         if self.guard_at.is_none() {
             self.guard_at = Some(now + harm::PERIOD);
         }
+        self.watch_soon(now);
+    }
+
+    /// Has connections looked at.
+    pub(super) fn watch_soon(&mut self, now: Instant) {
         if self.watch_at.is_none() {
             self.watched_at = now;
             self.watch_at = Some(now + PERIOD);
@@ -117,6 +122,7 @@ impl Proxy {
                     if is_punctual {
                         self.leave_forgotten(key, &stats, endpoint, now);
                     }
+                    self.join_by_other_family(key, &stats, endpoint, now);
                     if is_busy {
                         self.join_again(key, &stats, endpoint, now);
                     }
@@ -129,6 +135,7 @@ impl Proxy {
             }
             self.note_busy(key, now);
         }
+        self.watch_joining(endpoint, now);
         for (ip, (mean, samples)) in round_trips {
             self.choice.measured_of_late(ip, mean, samples, now);
         }
@@ -142,7 +149,7 @@ impl Proxy {
         self.shares.note(&delivered);
         self.note_downloads(downloads, now);
         self.watched_at = now;
-        self.watch_at = (!self.watched.is_empty()).then_some(now + PERIOD);
+        self.watch_at = (!self.watched.is_empty() || !self.joining.is_empty()).then_some(now + PERIOD);
         self.watch_ending(endpoint, now);
     }
 

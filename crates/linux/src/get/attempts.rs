@@ -1,4 +1,13 @@
-//! Connecting from several addresses to several others: who answers first is taken (as in RFC 8305).
+//! Connecting from several addresses to several others: who answers first is taken, or soon after (as in RFC 8305).
+//!
+//! ```text
+//! rounds   first from all uplinks to one address of the server, by the family that more uplinks have; then by the other one, then to its
+//!          next addresses. A round begins 250 ms after the one before, or when an attempt has failed
+//! choice   of those that have answered the first in this order, once none before it is waited for: half as long again as the first answer took, and 10 ms
+//! ```
+//!
+//! So a server is reached over the uplink that is named first, unless another one is much nearer: a connection stays slow for long that began
+//! over a slow way, since its handshake, its request and the first windows of the answer take that.
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, SocketAddr};
@@ -7,96 +16,178 @@ use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Endpoint};
 use units::{Duration, Instant};
 
-/// How long an attempt is waited for before the next one begins beside it (RFC 8305 section 8). A connection stays slow for long that
-/// began over a slow way: its handshake, its request and the first windows of the answer take that.
+/// How long a round is waited for before the next one begins beside it (RFC 8305 section 8).
 const HEAD_START: Duration = Duration::from_millis(250);
+/// How much longer than the first answer took those before it are waited for, beside half of what that was.
+const ANSWER_SLACK: Duration = Duration::from_millis(10);
+
+/// From where to whom.
+type Way = (IpAddr, SocketAddr);
 
 /// Attempts to connect.
 pub struct Attempts {
     config: ConnectionConfig,
-    /// Not tried yet, the next one last.
-    waiting: Vec<(IpAddr, SocketAddr)>,
-    open: Vec<(ConnectionId, IpAddr, SocketAddr)>,
+    uplinks: Vec<Vec<IpAddr>>,
+    remotes: Vec<SocketAddr>,
+    /// Rounds that have not begun, the next one last.
+    waiting: Vec<Vec<Way>>,
+    /// Those that have not failed, in the order in which they are preferred.
+    open: Vec<Attempt>,
     failures: Vec<String>,
-    /// When the next one begins.
+    /// When the next round begins.
     next_at: Instant,
+    /// Until when others than the one that has answered are waited for.
+    decide_at: Option<Instant>,
+}
+
+struct Attempt {
+    connection: ConnectionId,
+    way: Way,
+    since: Instant,
+    answered: bool,
 }
 
 impl Attempts {
-    /// From each of `uplinks`, which are lists of addresses, to each of `remotes`: the families take turns on an uplink before the next one's turn,
-    /// since the subflows of a connection are of one family, which may be broken on this uplink. First comes the family of which there are more
-    /// addresses.
+    /// From each of `uplinks`, which are lists of addresses, to each of `remotes`.
     pub fn new(uplinks: &[Vec<IpAddr>], remotes: &[SocketAddr], config: ConnectionConfig) -> Self {
-        let ways = |remote: &SocketAddr| uplinks.iter().flatten().filter(|ip| ip.is_ipv4() == remote.is_ipv4()).count();
-        let mut remotes = remotes.to_vec();
-        remotes.sort_by_key(|remote| Reverse(ways(remote)));
-        let of_family = |is_ipv4: bool| remotes.iter().filter(move |remote| remote.is_ipv4() == is_ipv4);
-        let is_ipv4 = remotes.first().is_some_and(SocketAddr::is_ipv4);
-        let turns = of_family(is_ipv4).count().max(of_family(!is_ipv4).count());
-        let mut waiting = Vec::new();
-        for turn in 0..turns {
-            let both: Vec<_> =
-                [is_ipv4, !is_ipv4].into_iter().filter_map(|family| of_family(family).nth(turn)).collect();
-            for uplink in uplinks {
-                let pairs = both.iter().flat_map(|remote| uplink.iter().map(|local| (*local, **remote)));
-                waiting.extend(pairs.filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4()));
-            }
-        }
+        let mut waiting = rounds(uplinks, remotes);
         waiting.reverse();
-        Self { config, waiting, open: Vec::new(), failures: Vec::new(), next_at: Instant::ZERO }
+        Self {
+            config,
+            uplinks: uplinks.to_vec(),
+            remotes: remotes.to_vec(),
+            waiting,
+            open: Vec::new(),
+            failures: Vec::new(),
+            next_at: Instant::ZERO,
+            decide_at: None,
+        }
     }
 
-    /// Begins the next one.
-    pub fn go_on(&mut self, endpoint: &mut Endpoint, now: Instant) {
-        while let Some((local, remote)) = self.waiting.pop() {
+    /// The lists of addresses of ours.
+    pub fn uplinks(&self) -> &[Vec<IpAddr>] {
+        &self.uplinks
+    }
+
+    /// The server's addresses.
+    pub fn remotes(&self) -> &[SocketAddr] {
+        &self.remotes
+    }
+
+    /// Begins the next round that has anything to begin.
+    fn begin_round(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let mut has_begun = false;
+        while !has_begun {
+            let Some(round) = self.waiting.pop() else { return };
             self.next_at = now + HEAD_START;
-            match endpoint.connect(SocketAddr::new(local, 0), remote, self.config.clone(), now) {
-                Ok(connection) => return self.open.push((connection, local, remote)),
-                Err(error) => self.failures.push(describe(local, remote, error)),
+            for way in round {
+                match endpoint.connect(SocketAddr::new(way.0, 0), way.1, self.config.clone(), now) {
+                    Ok(connection) => {
+                        self.open.push(Attempt { connection, way, since: now, answered: false });
+                        has_begun = true;
+                    }
+                    Err(error) => self.failures.push(describe(way, error)),
+                }
             }
         }
     }
 
-    /// When [`Self::go_on`] is to be called next.
+    /// Begins what is due.
+    pub fn go_on(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        if self.decide_at.is_none() && self.next_at <= now {
+            self.begin_round(endpoint, now);
+        }
+    }
+
+    /// When [`Self::go_on`] and [`Self::winner`] are to be asked next.
     pub fn next_at(&self) -> Option<Instant> {
-        (!self.waiting.is_empty()).then_some(self.next_at)
+        self.decide_at.or_else(|| (!self.waiting.is_empty()).then_some(self.next_at))
     }
 
-    /// One of them is refused.
+    /// Whether there is any way to the server.
+    pub fn has_ways(&self) -> bool {
+        !self.waiting.is_empty() || !self.open.is_empty()
+    }
+
+    /// One of them has an answer.
+    pub fn answered(&mut self, connection: ConnectionId, now: Instant) {
+        let Some(attempt) = self.open.iter_mut().find(|attempt| attempt.connection == connection) else { return };
+        attempt.answered = true;
+        let took = now.saturating_since(attempt.since);
+        self.decide_at.get_or_insert(now + took / 2 + ANSWER_SLACK);
+    }
+
+    /// The one to be taken, once that is decided.
+    pub fn winner(&self, now: Instant) -> Option<ConnectionId> {
+        let is_time = self.decide_at.is_some_and(|at| at <= now);
+        let mut candidates = self.open.iter().skip_while(|attempt| is_time && !attempt.answered);
+        candidates.next().filter(|attempt| attempt.answered).map(|attempt| attempt.connection)
+    }
+
+    /// One of them is refused, or was ended before it was taken.
     pub fn failed(&mut self, connection: ConnectionId, reason: CloseReason, endpoint: &mut Endpoint, now: Instant) {
-        let Some(position) = self.open.iter().position(|(open, ..)| *open == connection) else { return };
-        let (_, local, remote) = self.open.swap_remove(position);
-        self.failures.push(describe(local, remote, reason));
-        self.go_on(endpoint, now);
+        let Some(position) = self.open.iter().position(|attempt| attempt.connection == connection) else { return };
+        let Attempt { way, .. } = self.open.remove(position);
+        self.failures.push(describe(way, reason));
+        if self.open.iter().all(|attempt| !attempt.answered) {
+            self.decide_at = None;
+            self.begin_round(endpoint, now);
+        }
     }
 
-    /// One of them has succeeded; the others end.
+    /// One of them is taken; the others end.
     pub fn succeeded(&mut self, winner: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
-        self.open.retain(|(connection, ..)| *connection != winner);
+        self.open.retain(|attempt| attempt.connection != winner);
         self.give_up(endpoint, now);
     }
 
     /// Nobody waits for an answer any more.
     pub fn give_up(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.waiting.clear();
-        for (connection, ..) in self.open.drain(..) {
-            let _ = endpoint.abort(connection, now);
+        self.decide_at = None;
+        for attempt in self.open.drain(..) {
+            let _ = endpoint.abort(attempt.connection, now);
         }
     }
 
     /// Why nothing is left to be hoped for.
     pub fn verdict(&self) -> Option<String> {
-        (self.waiting.is_empty() && self.open.is_empty()).then(|| self.failures.join("; "))
+        (!self.has_ways()).then(|| self.failures.join("; "))
     }
 
     /// The ways that nobody has answered on yet.
     pub fn unanswered(&self) -> String {
-        let open = self.open.iter().map(|(_, local, remote)| describe(*local, *remote, "no answer"));
+        let open = self.open.iter().map(|attempt| describe(attempt.way, "no answer"));
         self.failures.iter().cloned().chain(open).collect::<Vec<_>>().join("; ")
     }
 }
 
-fn describe(local: IpAddr, remote: SocketAddr, why: impl std::fmt::Display) -> String {
+/// What begins together, in the order in which it is preferred: of each uplink one way at a time. First comes the family of which there are more
+/// addresses, else that of the server's first address.
+fn rounds(uplinks: &[Vec<IpAddr>], remotes: &[SocketAddr]) -> Vec<Vec<Way>> {
+    let ways = |remote: &SocketAddr| uplinks.iter().flatten().filter(|ip| ip.is_ipv4() == remote.is_ipv4()).count();
+    let mut remotes = remotes.to_vec();
+    remotes.sort_by_key(|remote| Reverse(ways(remote)));
+    let is_ipv4 = remotes.first().is_some_and(SocketAddr::is_ipv4);
+    let of_family = |is_ipv4: bool| remotes.iter().filter(move |remote| remote.is_ipv4() == is_ipv4);
+    let turns = of_family(is_ipv4).count().max(of_family(!is_ipv4).count());
+    let mut rounds = Vec::new();
+    for turn in 0..turns {
+        let both: Vec<_> =
+            [is_ipv4, !is_ipv4].into_iter().filter_map(|family| of_family(family).nth(turn)).copied().collect();
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for uplink in uplinks {
+            let pairs = both.iter().flat_map(|remote| uplink.iter().map(|local| (*local, *remote)));
+            let mut own = pairs.filter(|(local, remote)| local.is_ipv4() == remote.is_ipv4());
+            first.extend(own.next());
+            second.extend(own);
+        }
+        rounds.extend([first, second].into_iter().filter(|round| !round.is_empty()));
+    }
+    rounds
+}
+
+fn describe((local, remote): Way, why: impl std::fmt::Display) -> String {
     format!("from {local} to {remote}: {why}")
 }
 
@@ -104,13 +195,21 @@ fn describe(local: IpAddr, remote: SocketAddr, why: impl std::fmt::Display) -> S
 mod tests {
     use super::*;
 
-    /// From where to where, in order, with the first letter of the family.
-    fn order(uplinks: &[&[&str]], remotes: &[&str]) -> Vec<String> {
-        let uplinks: Vec<Vec<IpAddr>> =
-            uplinks.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
-        let remotes: Vec<SocketAddr> = remotes.iter().map(|remote| remote.parse().unwrap()).collect();
-        let waiting = Attempts::new(&uplinks, &remotes, ConnectionConfig::default()).waiting;
-        waiting.iter().rev().map(|(local, remote)| format!("{local} {}", remote.ip())).collect()
+    use transport::EndpointConfig;
+
+    fn ips(uplinks: &[&[&str]]) -> Vec<Vec<IpAddr>> {
+        uplinks.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect()
+    }
+
+    fn places(remotes: &[&str]) -> Vec<SocketAddr> {
+        remotes.iter().map(|remote| remote.parse().unwrap()).collect()
+    }
+
+    /// From where to where, in rounds.
+    fn order(uplinks: &[&[&str]], remotes: &[&str]) -> Vec<Vec<String>> {
+        let text = |(local, remote): Way| format!("{local} {}", remote.ip());
+        let rounds = rounds(&ips(uplinks), &places(remotes));
+        rounds.into_iter().map(|round| round.into_iter().map(text).collect()).collect()
     }
 
     const BOTH: [&str; 2] = ["[2001:db8:1::a]:80", "192.0.2.1:80"];
@@ -118,19 +217,74 @@ mod tests {
     #[test]
     fn the_family_of_more_uplinks_goes_first() {
         let first = |uplinks: &[&[&str]]| order(uplinks, &BOTH)[0].clone();
-        assert_eq!(first(&[&["10.0.0.2", "2001:db8::2"], &["10.0.0.3"]]), "10.0.0.2 192.0.2.1");
-        assert_eq!(first(&[&["10.0.0.2", "2001:db8::2"]]), "2001:db8::2 2001:db8:1::a", "as the resolver has it");
-        assert_eq!(first(&[&["10.0.0.2"]]), "10.0.0.2 192.0.2.1");
+        let both = ["10.0.0.2 192.0.2.1", "10.0.0.3 192.0.2.1"];
+        assert_eq!(first(&[&["10.0.0.2", "2001:db8::2"], &["10.0.0.3"]]), both);
+        assert_eq!(first(&[&["10.0.0.2", "2001:db8::2"]]), ["2001:db8::2 2001:db8:1::a"], "as the resolver has it");
+        assert_eq!(first(&[&["10.0.0.2"]]), ["10.0.0.2 192.0.2.1"]);
+        // One that lacks it does not wait.
+        let mixed = ["10.0.0.2 192.0.2.1", "2001:db8::3 2001:db8:1::a"];
+        assert_eq!(order(&[&["10.0.0.2"], &["2001:db8::3"]], &BOTH), [mixed]);
     }
 
     #[test]
-    fn an_uplink_tries_its_other_family_before_the_next_uplink_has_its_turn() {
+    fn all_uplinks_try_a_family_before_any_tries_the_next_one() {
         let uplinks: [&[&str]; 2] = [&["10.0.0.2", "2001:db8::2"], &["10.0.0.3", "2001:db8::3"]];
-        let wanted =
-            ["2001:db8::2 2001:db8:1::a", "10.0.0.2 192.0.2.1", "2001:db8::3 2001:db8:1::a", "10.0.0.3 192.0.2.1"];
-        assert_eq!(order(&uplinks, &BOTH), wanted);
-        let more = order(&uplinks, &[BOTH[0], BOTH[1], "192.0.2.2:80"]);
-        assert_eq!(more[..4], wanted, "a further address comes after these");
-        assert_eq!(more[4..], ["10.0.0.2 192.0.2.2", "10.0.0.3 192.0.2.2"]);
+        let wanted = [
+            ["2001:db8::2 2001:db8:1::a", "2001:db8::3 2001:db8:1::a"],
+            ["10.0.0.2 192.0.2.1", "10.0.0.3 192.0.2.1"],
+            ["10.0.0.2 192.0.2.2", "10.0.0.3 192.0.2.2"],
+        ];
+        assert_eq!(order(&uplinks, &BOTH), wanted[..2]);
+        assert_eq!(order(&uplinks, &[BOTH[0], BOTH[1], "192.0.2.2:80"]), wanted);
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    /// Three uplinks that have begun to ask a server with two addresses, and their connections.
+    fn begun() -> (Attempts, Endpoint, Vec<ConnectionId>) {
+        let uplinks = ips(&[&["10.0.0.2"], &["10.0.0.3"], &["10.0.0.4"]]);
+        let remotes = places(&["192.0.2.1:80", "192.0.2.2:80"]);
+        let mut attempts = Attempts::new(&uplinks, &remotes, ConnectionConfig::default());
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+        attempts.go_on(&mut endpoint, at(0));
+        let connections = attempts.open.iter().map(|attempt| attempt.connection).collect();
+        (attempts, endpoint, connections)
+    }
+
+    #[test]
+    fn an_uplink_that_is_much_nearer_is_taken_though_it_is_named_later() {
+        let (mut attempts, _, connections) = begun();
+        assert_eq!((connections.len(), attempts.next_at()), (3, Some(at(250))));
+        attempts.answered(connections[2], at(40));
+        assert_eq!((attempts.winner(at(40)), attempts.next_at()), (None, Some(at(70))));
+        attempts.answered(connections[1], at(60));
+        assert_eq!((attempts.winner(at(69)), attempts.next_at()), (None, Some(at(70))));
+        assert_eq!(
+            attempts.winner(at(70)),
+            Some(connections[1]),
+            "it is named before the one that was faster by little"
+        );
+    }
+
+    #[test]
+    fn the_uplink_named_first_is_taken_at_once() {
+        let (mut attempts, _, connections) = begun();
+        attempts.answered(connections[1], at(40));
+        attempts.answered(connections[0], at(41));
+        assert_eq!(attempts.winner(at(41)), Some(connections[0]));
+    }
+
+    #[test]
+    fn nobody_waits_for_an_attempt_that_has_failed() {
+        let (mut attempts, mut endpoint, connections) = begun();
+        attempts.answered(connections[1], at(40));
+        attempts.failed(connections[0], CloseReason::Refused, &mut endpoint, at(41));
+        assert_eq!(attempts.winner(at(41)), Some(connections[1]));
+        assert_eq!(attempts.open.len(), 2, "who has an answer asks nobody else");
+        // It is over before it is taken: the others are waited for again, and the next round begins.
+        attempts.failed(connections[1], CloseReason::Reset, &mut endpoint, at(42));
+        assert_eq!((attempts.winner(at(500)), attempts.open.len(), attempts.next_at()), (None, 4, None));
     }
 }

@@ -375,9 +375,25 @@ impl<'a> Download<'a> {
 }
 
 impl Download<'_> {
+    /// Asks for the file on the connection that is to be taken, once that is decided.
+    fn take_winner(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let Some(connection) = self.attempts.winner(now) else { return };
+        self.connection = Some(connection);
+        self.attempts.succeeded(connection, endpoint, now);
+        let stats = endpoint.stats(connection);
+        let first = stats.as_ref().and_then(|stats| stats.subflows.first());
+        let rtt = first.and_then(|subflow| subflow.srtt).unwrap_or(RTT_UNKNOWN);
+        let mut guard = Guard::new(connection, rtt, now);
+        if let Some(first) = first {
+            guard.know(self.attempts.uplinks(), first.remote, self.attempts.remotes());
+        }
+        self.guard = Some(guard);
+        self.request(connection, endpoint, now);
+    }
+
     /// Ends if no attempt to connect is left.
     fn check_attempts(&mut self) {
-        if let Some(why) = self.attempts.verdict() {
+        if let Some(why) = self.attempts.verdict().filter(|_| self.connection.is_none()) {
             self.fail(format!("no connection: {why}"));
         }
     }
@@ -410,11 +426,8 @@ impl App for Download<'_> {
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         match *event {
             Event::Connected { connection, .. } if self.connection.is_none() => {
-                self.connection = Some(connection);
-                self.attempts.succeeded(connection, endpoint, now);
-                let rtt = endpoint.stats(connection).and_then(|stats| stats.subflows.first()?.srtt);
-                self.guard = Some(Guard::new(connection, rtt.unwrap_or(RTT_UNKNOWN), now));
-                self.request(connection, endpoint, now);
+                self.attempts.answered(connection, now);
+                self.take_winner(endpoint, now);
             }
             Event::Readable(id) | Event::PeerFinished(id) if self.connection == Some(id) => {
                 self.receive(id, endpoint, now);
@@ -428,6 +441,7 @@ impl App for Download<'_> {
             }
             Event::Closed { connection, reason } if self.connection.is_none() => {
                 self.attempts.failed(connection, reason, endpoint, now);
+                self.take_winner(endpoint, now);
                 self.check_attempts();
             }
             _ => {}
@@ -443,6 +457,7 @@ impl App for Download<'_> {
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if self.attempts.next_at().is_some_and(|at| at <= now) {
             self.attempts.go_on(endpoint, now);
+            self.take_winner(endpoint, now);
             self.check_attempts();
         }
         if let Some(guard) = self.guard.as_mut().filter(|guard| guard.next_at().is_some_and(|at| at <= now)) {

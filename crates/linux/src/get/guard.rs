@@ -4,8 +4,10 @@
 //! address (REMOVE_ADDR on the other subflows): so the peer sends again at once what was under way there. The one that follows it is a
 //! backup, and stays so if its uplink was late.
 
+use std::net::{IpAddr, SocketAddr};
+
 use host::uplinks::harm::{self, PERIOD};
-use host::uplinks::{Bulk, Carrier, Finding, Harm, HeldBack, Pauses, RTT_UNKNOWN, Told};
+use host::uplinks::{Bulk, Carrier, Finding, Harm, HeldBack, OtherFamily, Pauses, RTT_UNKNOWN, Step, Told};
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
@@ -19,6 +21,9 @@ pub struct Guard {
     harm: Harm,
     pauses: Pauses,
     held_back: HeldBack,
+    other_family: OtherFamily,
+    /// The addresses of each uplink.
+    uplinks: Vec<Vec<IpAddr>>,
     next_at: Option<Instant>,
     /// When it last looked, unless there was nothing to look at since.
     settled_at: Option<Instant>,
@@ -34,9 +39,17 @@ impl Guard {
             harm: Harm::default(),
             pauses: Pauses::default(),
             held_back: HeldBack::default(),
+            other_family: OtherFamily::default(),
+            uplinks: Vec::new(),
             next_at: Some(now),
             settled_at: None,
         }
+    }
+
+    /// Uplinks have these addresses, and the server that is `connected_to` has these: what one family does not reach the other may.
+    pub fn know(&mut self, uplinks: &[Vec<IpAddr>], connected_to: SocketAddr, remotes: &[SocketAddr]) {
+        self.uplinks = uplinks.to_vec();
+        self.other_family = OtherFamily::new(connected_to, remotes.iter().copied());
     }
 
     /// So many octets have come.
@@ -64,9 +77,25 @@ impl Guard {
         }
         let Some(stats) = endpoint.stats(self.connection).filter(|stats| stats.mptcp) else { return };
         self.bulk.look(&stats, now);
+        self.join_by_other_family(&stats, endpoint, now);
         self.settle(&stats, endpoint, now);
         if harm::is_worth_a_look(&stats) {
             self.look_for_harm(&stats, endpoint, now);
+        }
+    }
+
+    fn join_by_other_family(&mut self, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
+        let is_there = |ips: &&Vec<IpAddr>| ips.iter().any(|ip| endpoint.has_local_address(*ip));
+        let steps = self.other_family.look(self.uplinks.iter().filter(is_there), stats, now);
+        // What the limit on subflows does not allow is asked for again.
+        for step in steps {
+            let _ = match step {
+                Step::Join { local, remote } => {
+                    let local = SocketAddr::new(local, 0);
+                    endpoint.add_subflow(self.connection, local, remote, true, now).map(|_| ()).ok()
+                }
+                Step::Leave(id) => endpoint.remove_subflow(self.connection, id, now).ok(),
+            };
         }
     }
 

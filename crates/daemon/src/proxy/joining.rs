@@ -1,0 +1,75 @@
+//! Uplinks by which a connection has no subflow, and can have one by the other family of its server ([`host::uplinks::OtherFamily`]).
+//!
+//! Whose octets move is looked at anyhow. A connection on which nothing moves is looked at too when it begins and when an uplink comes: should
+//! the uplink die that it has, the others are there.
+
+use std::net::SocketAddr;
+
+use host::uplinks::Step;
+use transport::{ConnectionStats, Endpoint};
+use units::Instant;
+
+use super::Proxy;
+use super::session::Session;
+
+impl Proxy {
+    /// A session's connection is new: it is looked at until its uplinks have joined, if some may not by the family that it has.
+    pub(super) fn note_joining(&mut self, key: usize, now: Instant) {
+        if has_other_family(&self.sessions[key]) {
+            let token = self.token(key);
+            self.joining.push(token);
+            self.watch_soon(now);
+        }
+    }
+
+    /// An uplink is new: the same for all.
+    pub(super) fn note_all_joining(&mut self, now: Instant) {
+        let keys = self.sessions.iter().filter(|(_, session)| has_other_family(session)).map(|(key, _)| key);
+        let tokens: Vec<u64> = keys.map(|key| self.token(key)).collect();
+        self.joining = tokens;
+        if !self.joining.is_empty() {
+            self.watch_soon(now);
+        }
+    }
+
+    /// Looks at connections that are new, or have got an uplink.
+    pub(super) fn watch_joining(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for token in core::mem::take(&mut self.joining) {
+            let Some(key) = self.key_of(token) else { continue };
+            let Some(server) = self.sessions[key].server.as_ref() else { continue };
+            let Some(stats) = endpoint.stats(server.connection) else { continue };
+            if self.join_by_other_family(key, &stats, endpoint, now) {
+                self.joining.push(token);
+            }
+        }
+    }
+
+    /// Has a connection's uplinks join by the other family of its server; whether there is more to come of that soon.
+    pub(super) fn join_by_other_family(
+        &mut self,
+        key: usize,
+        stats: &ConnectionStats,
+        endpoint: &mut Endpoint,
+        now: Instant,
+    ) -> bool {
+        let Some(server) = self.sessions[key].server.as_mut().filter(|it| stats.mptcp && it.other_family.is_known())
+        else {
+            return false;
+        };
+        // What the limit on subflows does not allow is asked for again.
+        for step in server.other_family.look(self.choice.links(), stats, now) {
+            let _ = match step {
+                Step::Join { local, remote } => {
+                    let local = SocketAddr::new(local, 0);
+                    endpoint.add_subflow(server.connection, local, remote, true, now).map(|_| ()).ok()
+                }
+                Step::Leave(id) => endpoint.remove_subflow(server.connection, id, now).ok(),
+            };
+        }
+        server.other_family.is_waiting()
+    }
+}
+
+fn has_other_family(session: &Session) -> bool {
+    session.server.as_ref().is_some_and(|server| server.other_family.is_known())
+}

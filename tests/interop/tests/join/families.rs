@@ -1,0 +1,122 @@
+//! Phones with IPv6 only, with a family each, and with one that does not get through.
+
+use super::*;
+
+#[test]
+fn phones_may_have_ipv6_only() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES);
+    let _server = net.web_server(files.path(), "::");
+    for usb in USB {
+        net.laptop.ip([format!("address delete 192.168.42.10/24 dev {usb}")]).unwrap();
+    }
+    in_three_tries(|| {
+        let joined = start(&net, options(&[Tier::Primary; 2]));
+        wait_for(curl_from(&files, &net, &joined.ready, "http://[fd09::9]:8000/data.bin"));
+        assert!(files.arrived());
+        let status = status(&net);
+        joined.end().unwrap();
+        both_carried(&status, BYTES / 5)
+    })
+    .unwrap();
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    // What has no address of a family cannot be reached by it, and that is said at once.
+    let mut curl = net.laptop.command("curl").unwrap();
+    curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.ready)]);
+    let ended = curl.args(["--write-out", "%{http_connect} %{time_total}", URL]).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(said.starts_with("50") && said.ends_with(|c: char| c.is_ascii_digit()), "{said}");
+}
+
+/// A name server that knows both addresses of a server.
+fn both_families() -> JoinOptions {
+    let mut options = options(&[Tier::Primary; 2]);
+    options.proxy.lookup = Arc::new(|_| Ok(vec!["10.9.9.9".parse().unwrap(), "fd09::9".parse().unwrap()]));
+    options
+}
+
+/// Where [`both_families`] finds the file.
+const NAMED: &str = "http://files.test:8000/data.bin";
+
+/// One phone has IPv4 only, the other one IPv6 only.
+fn one_family_each() -> Option<Tethered> {
+    let net = Tethered::new([LINK, LINK])?;
+    net.laptop
+        .ip(["address delete fdc0:42::10/64 dev usb0", "address delete 192.168.42.10/24 dev usb1"].map(str::to_owned))
+        .unwrap();
+    Some(net)
+}
+
+#[test]
+fn phones_with_one_family_each_carry_one_download() {
+    let Some(net) = one_family_each() else { return };
+    let files = Files::new(BYTES);
+    let _server = net.web_server(files.path(), "::");
+    in_three_tries(|| {
+        let joined = start(&net, both_families());
+        wait_for(curl_from(&files, &net, &joined.ready, NAMED));
+        assert!(files.arrived());
+        let status = status(&net);
+        joined.end().unwrap();
+        both_carried(&status, BYTES / 5)
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_download_lives_on_by_the_family_that_is_left() {
+    for dying in USB {
+        let Some(net) = one_family_each() else { return };
+        let files = Files::new(4 * BYTES);
+        let _server = net.web_server(files.path(), "::");
+        let joined = start(&net, both_families());
+        let curl = curl_from(&files, &net, &joined.ready, NAMED);
+        wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 500_000));
+        net.laptop.ip([format!("link delete {dying}")]).unwrap();
+        wait_for(curl);
+        assert!(files.arrived());
+        assert_eq!(status(&net)["proxy"]["totals"]["connected"], 1);
+    }
+}
+
+#[test]
+fn a_family_that_one_phone_swallows_leaves_it_the_other() {
+    for broken in 0..2 {
+        let Some(net) = Tethered::new([LINK, LINK]) else { return };
+        let files = Files::new(2 * BYTES);
+        let _server = net.web_server(files.path(), "::");
+        let drop =
+            "add table ip6 swallow; add chain ip6 swallow it { type filter hook forward priority 0; policy drop; }";
+        output(net.phone(broken), "nft", &[drop]);
+        let mut options = both_families();
+        options.proxy.lookup = Arc::new(|_| Ok(vec!["fd09::9".parse().unwrap(), "10.9.9.9".parse().unwrap()]));
+        in_three_tries(|| {
+            let joined = start(&net, options.clone());
+            wait_for(curl_from(&files, &net, &joined.ready, NAMED));
+            assert!(files.arrived());
+            let status = status(&net);
+            joined.end().unwrap();
+            both_carried(&status, BYTES / 4)
+        })
+        .unwrap();
+    }
+}
+
+/// Addresses of the two families come from different servers, and not always at the same time.
+#[test]
+fn a_phone_gets_ipv4_after_ipv6() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    for usb in USB {
+        net.laptop.ip([format!("address delete 192.168.42.10/24 dev {usb}")]).unwrap();
+    }
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    net.laptop
+        .ip(["address add 192.168.42.10/24 dev usb0", "route add default via 192.168.42.129 dev usb0 metric 100"]
+            .map(str::to_owned))
+        .unwrap();
+    wait_until("it is seen", || status(&net)["uplinks"][0]["ways"].to_string().contains("192.168.42.10"));
+    wait_for(curl(&files, &net, &joined.ready));
+    assert!(files.arrived());
+}
