@@ -453,6 +453,7 @@ fn what_is_no_uplink_is_told_in_one_line() {
     net.laptop
         .ip([
             "address add fdc0:42::10/64 dev usb1 nodad".into(),
+            "address add fe80::10/64 dev usb1 nodad".into(),
             "route add default via fdc0:42::129 dev usb1 metric 101".into(),
         ])
         .unwrap();

@@ -6,7 +6,8 @@
 //! ```text
 //! joins    an uplink without an established subflow: at once if it has no address of the connection's family, else after 0.5 s; again
 //!          after 1, 2 ... 64 s, unless the attempt before still waits for its answer
-//! leaves   the subflow of the other family, once the uplink has one of the connection's: two would share what it brings
+//! leaves   the subflow of the other family, once the uplink has one of the connection's: two would share what it brings; and an
+//!          attempt that has no answer, when the next one is due and the server has another address
 //! ```
 //!
 //! Whether both addresses are the same host's, nobody knows beforehand. One that knows no such token resets the attempt.
@@ -19,14 +20,15 @@ use units::{Duration, Instant};
 
 /// An uplink that has the connection's family is given so long to join by it; and after an attempt by the other one twice that, doubling.
 const PATIENCE: Duration = Duration::from_millis(500);
-const DOUBLINGS_MAX: u32 = 7;
+const DOUBLINGS_MAX: usize = 7;
 /// After so many attempts nobody need look again as long as nothing moves.
-const SOON_TIMES: u32 = 3;
+const SOON_ATTEMPTS: usize = 3;
 
 /// What is known of a server's other family.
 #[derive(Clone, Debug, Default)]
 pub struct OtherFamily {
-    remote: Option<SocketAddr>,
+    /// The server's addresses of it, asked in turn.
+    remotes: SmallVec<[SocketAddr; 1]>,
     lacks: SmallVec<[Lack; 1]>,
 }
 
@@ -34,9 +36,9 @@ pub struct OtherFamily {
 #[derive(Clone, Copy, Debug)]
 struct Lack {
     local: IpAddr,
-    /// Since when, or since an attempt was begun.
-    since: Instant,
-    times: u32,
+    /// When the next attempt is due.
+    next_at: Instant,
+    attempts: usize,
 }
 
 /// What is to be done.
@@ -56,18 +58,18 @@ pub enum Step {
 impl OtherFamily {
     /// Of a connection to one of a server's `addresses`.
     pub fn new(connected_to: SocketAddr, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
-        let remote = addresses.into_iter().find(|remote| remote.is_ipv4() != connected_to.is_ipv4());
-        Self { remote, lacks: SmallVec::new() }
+        let is_other = |remote: &SocketAddr| remote.is_ipv4() != connected_to.is_ipv4();
+        Self { remotes: addresses.into_iter().filter(is_other).collect(), lacks: SmallVec::new() }
     }
 
     /// Whether the server has addresses of another family.
     pub fn is_known(&self) -> bool {
-        self.remote.is_some()
+        !self.remotes.is_empty()
     }
 
     /// Whether an uplink is about to join that has been waited for a few times at most.
     pub fn is_waiting(&self) -> bool {
-        self.lacks.iter().any(|lack| lack.times <= SOON_TIMES)
+        self.lacks.iter().any(|lack| lack.attempts <= SOON_ATTEMPTS)
     }
 
     /// What is to be done for a connection that speaks MPTCP; `uplinks` are lists of addresses of ours.
@@ -77,16 +79,17 @@ impl OtherFamily {
         stats: &ConnectionStats,
         now: Instant,
     ) -> SmallVec<[Step; 1]> {
-        let Some(remote) = self.remote else { return SmallVec::new() };
+        let Some(first) = self.remotes.first() else { return SmallVec::new() };
+        let is_ipv4 = first.is_ipv4();
         // Before the peer has acknowledged something it need not take joins (RFC 8684 section 3.2).
         if stats.acked_bytes == 0 && stats.received_bytes == 0 {
             return SmallVec::new();
         }
-        uplinks.into_iter().filter_map(|ips| self.step(ips.as_ref(), remote, stats, now)).collect()
+        uplinks.into_iter().filter_map(|ips| self.step(ips.as_ref(), is_ipv4, stats, now)).collect()
     }
 
-    fn step(&mut self, ips: &[IpAddr], remote: SocketAddr, stats: &ConnectionStats, now: Instant) -> Option<Step> {
-        let local = *ips.iter().find(|ip| ip.is_ipv4() == remote.is_ipv4())?;
+    fn step(&mut self, ips: &[IpAddr], is_ipv4: bool, stats: &ConnectionStats, now: Instant) -> Option<Step> {
+        let local = *ips.iter().find(|ip| ip.is_ipv4() == is_ipv4)?;
         let own = || stats.subflows.iter().filter(|it| it.closed_at.is_none() && ips.contains(&it.local.ip()));
         let lives = |is_other: bool| own().find(|it| is_established(it) && (it.local.ip() == local) == is_other);
         if let Some(other) = lives(true).filter(|_| lives(false).is_some()) {
@@ -96,23 +99,25 @@ impl OtherFamily {
             self.lacks.retain(|lack| lack.local != local);
             return None;
         }
-        let is_attempted = own().any(|it| it.local.ip() == local);
-        let has_first_family = ips.iter().any(|ip| ip.is_ipv4() != remote.is_ipv4());
-        (!is_attempted && self.is_due(local, has_first_family, now)).then_some(Step::Join { local, remote })
+        if let Some(attempt) = own().find(|it| it.local.ip() == local) {
+            let is_due = self.lacks.iter().any(|lack| lack.local == local && lack.next_at <= now);
+            return (is_due && self.remotes.len() > 1).then_some(Step::Leave(attempt.id));
+        }
+        let attempt = self.due_attempt(local, ips.iter().any(|ip| ip.is_ipv4() != is_ipv4), now)?;
+        Some(Step::Join { local, remote: self.remotes[attempt % self.remotes.len()] })
     }
 
-    /// Whether an uplink without a subflow is to join now, which is noted.
-    fn is_due(&mut self, local: IpAddr, has_first_family: bool, now: Instant) -> bool {
-        let Some(lack) = self.lacks.iter_mut().find(|lack| lack.local == local) else {
-            self.lacks.push(Lack { local, since: now, times: u32::from(!has_first_family) });
-            return !has_first_family;
-        };
-        let patience = PATIENCE.saturating_mul(1 << lack.times.min(DOUBLINGS_MAX));
-        let is_due = now.saturating_since(lack.since) >= patience;
-        if is_due {
-            (lack.since, lack.times) = (now, lack.times + 1);
+    /// If an uplink without a subflow is to join now, which is noted: how many attempts there were before.
+    fn due_attempt(&mut self, local: IpAddr, has_first_family: bool, now: Instant) -> Option<usize> {
+        if self.lacks.iter().all(|lack| lack.local != local) {
+            let next_at = if has_first_family { now + PATIENCE } else { now };
+            self.lacks.push(Lack { local, next_at, attempts: 0 });
         }
-        is_due
+        let lack = self.lacks.iter_mut().find(|lack| lack.local == local && lack.next_at <= now)?;
+        let before = lack.attempts;
+        lack.attempts += 1;
+        lack.next_at = now + PATIENCE.saturating_mul(1 << lack.attempts.min(DOUBLINGS_MAX));
+        Some(before)
     }
 }
 
@@ -175,6 +180,21 @@ mod tests {
     fn nothing_joins_where_an_end_has_one_family() {
         assert!(joins_at(&["10.0.0.2"], &[V4, V6]).is_empty());
         assert!(joins_at(&["fd00::2"], &[V4, "192.0.2.2:80"]).is_empty());
+    }
+
+    #[test]
+    fn addresses_of_the_other_family_are_asked_in_turn() {
+        let remotes = [V4, V6, "[2001:db8::2]:80"].map(|text| text.parse::<SocketAddr>().unwrap());
+        let mut family = OtherFamily::new(remotes[0], remotes);
+        let stats = stats(&[subflow(0, "10.0.0.1", V4, true)]);
+        let asked = [0, 1000, 3000].map(|millis| family.look([[ip("fd00::2")]], &stats, at(millis))[0]);
+        let join = |place: usize| Step::Join { local: ip("fd00::2"), remote: remotes[place] };
+        assert_eq!(asked, [join(1), join(2), join(1)]);
+        // One that does not answer gives way to the next.
+        let silent = stats.subflows.iter().cloned().chain([subflow(1, "fd00::2", V6, false)]).collect::<Vec<_>>();
+        let silent = ConnectionStats { subflows: silent, ..stats };
+        assert!(family.look([[ip("fd00::2")]], &silent, at(6999)).is_empty());
+        assert_eq!(family.look([[ip("fd00::2")]], &silent, at(7000))[0], Step::Leave(SubflowId(1)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Phones with IPv6 only, with a family each, and with one that does not get through.
 
+use std::net::TcpStream;
+
 use super::*;
 
 #[test]
@@ -77,6 +79,37 @@ fn a_download_lives_on_by_the_family_that_is_left() {
         assert!(files.arrived());
         assert_eq!(status(&net)["proxy"]["totals"]["connected"], 1);
     }
+}
+
+/// Nobody has to look at what moves: the other family's uplink is there when the first one's dies.
+#[test]
+fn a_connection_that_is_idle_lives_on_too() {
+    let Some(net) = one_family_each() else { return };
+    let files = Files::new(BYTES / 8);
+    let _server = net.web_server(files.path(), "::");
+    let joined = start(&net, both_families());
+    let proxy = joined.ready.clone();
+    let mut client = net.laptop.run(|| TcpStream::connect(proxy)).unwrap().unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    client.write_all(b"CONNECT files.test:8000 HTTP/1.1\r\n\r\n").unwrap();
+    let mut answer = [0; 12];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    client.write_all(b"GET /data.bin HTTP/1.0\r\n").unwrap();
+    let subflows = || {
+        let all = status(&net)["proxy"]["clients"][0]["connection"]["subflows"].as_array().cloned().unwrap_or_default();
+        all.into_iter().filter(|it| it["closed_at"].is_null() && !it["established_at"].is_null()).collect::<Vec<_>>()
+    };
+    wait_until("both have a subflow", || subflows().len() == 2);
+    sleep(Duration::from_secs(3));
+    let first = subflows()[0]["local"].as_str().unwrap().contains("10.99.0.");
+    net.laptop.ip([format!("link delete {}", USB[usize::from(!first)])]).unwrap();
+    wait_until("it has one left", || subflows().len() == 1);
+    client.write_all(b"\r\n").unwrap();
+    let mut whole = Vec::new();
+    client.read_to_end(&mut whole).unwrap();
+    let file = fs::read(files.path().join("data.bin")).unwrap();
+    assert!(whole.ends_with(&file), "{} octets", whole.len());
 }
 
 #[test]
