@@ -255,6 +255,46 @@ fn data_that_the_source_believes_to_have_arrived_end_the_connection_with_a_clear
     }
 }
 
+/// An outage of all links is no relay's fault, and ends nothing.
+#[test]
+fn nobody_is_suspected_while_no_link_is_there() {
+    const OUTAGE: &str = "
+        name = 'outage'
+        duration = '20 s'
+        workload = { kind = 'bulk' }
+        cooperation = { relays = 'fast-ack', watch = {} }
+        [[relays]]
+        name = 'near'
+        cellular = { rate = '3 Mbit/s', delay = '20 ms', outages = [{ from = '2 s', until = '8 s' }] }
+        [[relays]]
+        name = 'far'
+        cellular = { rate = '3 Mbit/s', delay = '30 ms', outages = [{ from = '2 s', until = '8 s' }] }
+    ";
+    for alone in [false, true] {
+        let run =
+            attacked(OUTAGE, if alone { &["relays[1].cellular.outages=[{from=\"1 s\",until=\"20 s\"}]"] } else { &[] });
+        assert!(run.faults.is_empty() && run.attacked.guilty.is_empty(), "{:?}", run.faults);
+        assert!(run.results.totals.delivered_bytes > if alone { 2_500_000 } else { 5_000_000 });
+    }
+}
+
+/// What a middlebox changes has the connection fall back: there is nobody to exclude any more.
+#[test]
+fn a_connection_that_falls_back_is_watched_no_more() {
+    const SHIFTED: &str = "
+        name = 'shifted'
+        duration = '6 s'
+        workload = { kind = 'bulk' }
+        connection = { checksum = true }
+        cooperation = { watch = {} }
+        [[relays]]
+        name = 'only'
+        cellular = { rate = '3 Mbit/s', delay = '20 ms', middleboxes = [{ shift_dsn = { by = 1 } }] }
+    ";
+    let run = attacked(SHIFTED, &[]);
+    assert!(run.results.totals.delivered_bytes > 1_000_000, "{:?}", run.faults);
+}
+
 #[test]
 fn nobody_is_suspected_who_is_only_slow_or_lossy() {
     let changes = ["relays[1].swallows.from=1 h", "relays[0].cellular.rate=600 kbit/s", "relays[2].wifi.loss=5 %"];

@@ -94,7 +94,7 @@ fn times_are_finite_and_of_this_world() {
     assert!(unfair.contains("write \"5.042 s\" or more"), "{unfair}");
     read(&["cooperation.watch.patience=5.042 s", "connection.rto_min=5 s"]).unwrap();
     refused("cooperation.selection.advert_period=1 ms", &["write \"10 ms\" or more"]);
-    refused("relays[0].local[0].datagram=0 B", &["from \"1 B\" to \"1452 B\""]);
+    refused("relays[0].local[0].datagram=0 B", &["from \"1 B\" to \"1472 B\""]);
     for changes in ["rate = \"2 Gbit/s\"", "rate = \"1 Gbit/s\", changes = [{ at = \"1 s\", raise = \"1 Gbit/s\" }]"] {
         let flow =
             |datagram: &str| format!("relays[0].local=[{{ kind = \"udp\", datagram = \"{datagram}\", {changes} }}]");
@@ -102,7 +102,7 @@ fn times_are_finite_and_of_this_world() {
         assert!(many.contains("local[0].datagram") && many.contains("write a size from \"250 B\" on"), "{many}");
         read(&[&flow("250 B")]).unwrap();
     }
-    refused("relays[0].local[0].datagram=9 kB", &["from \"1 B\" to \"1452 B\""]);
+    refused("relays[0].local[0].datagram=9 kB", &["from \"1 B\" to \"1472 B\""]);
 }
 
 /// Each period is an event, and most are lines of the results.
@@ -183,10 +183,14 @@ fn links_take_what_every_link_takes_and_what_hosts_can_find() {
 fn datagrams_fit_the_links_on_their_way() {
     let read = |mtu: &str, kind: &str| read(&[mtu, &format!("relays[*].local[*].kind={kind}")]);
     let mistake = read("relays[1].cellular.mtu=1400 B", "udp").unwrap_err();
-    for part in ["relays[1].local[0].datagram", "does not fit a link whose mtu is 1400 B", "to \"1352 B\""] {
+    for part in ["relays[1].local[0].datagram", "does not fit a link whose mtu is 1400 B", "to \"1372 B\""] {
         assert!(mistake.contains(part), "{mistake}");
     }
     assert!(!mistake.contains("relays[0].local"), "{mistake}");
+    // The header of IPv6 is longer.
+    let changes = ["source.address=fd00::1", "relays[1].cellular.mtu=1400 B", "relays[*].local[*].kind=udp"];
+    let mistake = super::bad_input::read(&changes).unwrap_err();
+    assert!(mistake.contains("to \"1352 B\""), "{mistake}");
     let mistake = read("bottleneck={ rate = \"9 Mbit/s\", delay = \"1 ms\", mtu = \"1492 B\" }", "vbr").unwrap_err();
     assert!(mistake.contains("relays[0].local[0].kind: its datagrams of 1500 B do not fit"), "{mistake}");
     // Wi-Fi carries none of it, and TCP finds out.
@@ -204,14 +208,16 @@ fn only_datagrams_must_fit_the_mtu() {
         "kind = \"vbr\", rate = \"1 Mbit/s\"",
         "kind = \"video\", rate = \"1 Mbit/s\"",
         "kind = \"short-flows\", sizes = \"20 kB\"",
-        "kind = \"udp\", rate = \"1 Mbit/s\", datagram = \"1232 B\"",
+        "kind = \"udp\", rate = \"1 Mbit/s\", datagram = \"1252 B\"",
     ] {
         assert!(read(flow).is_ok(), "{flow}: {}", read(flow).unwrap_err());
     }
     let mistake = read("kind = \"udp\", rate = \"1 Mbit/s\"").unwrap_err();
     assert!(mistake.contains("local[0].datagram: a datagram of 1.4 kB does not fit the MTU"), "{mistake}");
+    let mistake = read("kind = \"udp\", rate = \"1 Mbit/s\", datagram = \"1253 B\"").unwrap_err();
+    assert!(mistake.contains("to \"1252 B\""), "{mistake}");
     let mistake = read("kind = \"tcp\", rate = \"1 Mbit/s\", datagram = \"70 kB\"").unwrap_err();
-    assert!(mistake.contains("does not fit any packet") && mistake.contains("to \"65487 B\""), "{mistake}");
+    assert!(mistake.contains("does not fit any packet") && mistake.contains("to \"65507 B\""), "{mistake}");
 }
 
 /// Sums are trimmed by something, or the work had no end.
@@ -576,6 +582,9 @@ fn what_is_about_nothing_is_noted() {
     let none = notes(&["workload={ kind = \"none\", connections = 3 }"]);
     assert_eq!(none, ["workload.connections: 3 does nothing with kind = \"none\": there is none"]);
     assert_eq!(notes(&["wlan={}"]), [""; 0]);
+    let large = notes(&["wlan={}", "connection.mtu=2305 B"]);
+    assert!(large.iter().any(|note| note.starts_with("connection.mtu:") && note.contains("2304 B")), "{large:?}");
+    assert!(notes(&["wlan={}", "connection.mtu=2304 B"]).iter().all(|note| !note.starts_with("connection.mtu:")));
     let hop = notes(&["wlan={}", "cooperation.relays=multi-homed"]);
     assert!(hop.len() == 1 && hop[0].starts_with("wlan: does nothing"), "{hop:?}");
 }

@@ -8,8 +8,9 @@
 //! T_patience = max(T_set 2^excluded, 3 T_late), at most 16 T_set
 //!
 //! the same hole for T_patience            exclude the most silent of those left
+//! the same, and nothing comes at all      wait 4 T_patience more before that: links may be down for a while
 //! none for 4 T_patience after that        the latest excluded is guilty, those excluded before it are cleared
-//! a hole, and one silent relay left       give up: the source no longer has what is missing
+//! a hole, and one silent relay left       give up: the source no longer has what is missing, or nothing can come
 //! ```
 //!
 //! T_patience doubles with each exclusion until the case is closed: what is sent again may wait in long queues. It also grows
@@ -29,6 +30,8 @@ use crate::relay_selection::RelayId;
 const LOOKS: u64 = 32;
 /// Times T_patience without a hole after which a case is closed.
 const CALM: u64 = 4;
+/// Times T_patience for which the last relay is waited for while it delivers, and all are while none does.
+const WAITS_MAX: u64 = 4;
 /// T_patience doubles so often at most.
 const DOUBLINGS_MAX: u32 = 4;
 /// T_patience in T_late: a turn in the queue to notice a loss, one to repair it, and one for what comes in between.
@@ -77,6 +80,8 @@ pub enum Verdict {
     GiveUp {
         /// The first octet of it.
         missing: Dsn,
+        /// Nothing comes over any relay.
+        silence: bool,
     },
 }
 
@@ -186,21 +191,24 @@ impl HoleWatch {
         }
     }
 
-    /// The last relay is not excluded: nothing could come any more.
+    /// The last relay is not excluded: nothing could come any more. What is missing may be behind what it delivers, and where nothing comes at all
+    /// the links may be down; but neither for ever.
     fn exclude_next(&mut self, hole: Hole, now: Instant) {
+        let (is_delivering, is_last) = (self.is_delivering(now), self.relays.len() <= 1);
+        if hole.waited < WAITS_MAX && (is_last || !is_delivering) {
+            return;
+        }
         let most_silent = self.relays.iter().min_by_key(|(relay, seen)| (seen.last_at, seen.bytes, **relay));
-        match most_silent.filter(|_| self.relays.len() > 1).map(|(relay, _)| *relay) {
+        match most_silent.filter(|_| !is_last).map(|(relay, _)| *relay) {
             Some(relay) => {
                 self.relays.remove(&relay);
                 self.excluded.push(relay);
                 self.calm_at = now + self.patience().saturating_mul(CALM);
                 self.verdicts.push_back(Verdict::Exclude(relay));
             }
-            // What is missing may be behind what it delivers, but not for ever.
-            None if self.is_delivering(now) && hole.waited < CALM => {}
             None => {
                 self.given_up = true;
-                self.verdicts.push_back(Verdict::GiveUp { missing: hole.start });
+                self.verdicts.push_back(Verdict::GiveUp { missing: hole.start, silence: !is_delivering });
             }
         }
     }
@@ -316,17 +324,24 @@ mod tests {
     #[test]
     fn the_last_relay_is_not_excluded_and_giving_up_is_said_once() {
         let mut watch = watch();
-        let give_up = Verdict::GiveUp { missing: Dsn(100) };
-        assert_eq!(look(&mut watch, 0..5, 100, &[SILENT]), [give_up]);
-        assert_eq!(look(&mut watch, 5..40, 100, &[SILENT]), []);
+        // Patience of 4 s ends at 4, 8, 12, 16 and 20 s.
+        let give_up = Verdict::GiveUp { missing: Dsn(100), silence: true };
+        assert_eq!(look(&mut watch, 0..20, 100, &[SILENT]), []);
+        assert_eq!(look(&mut watch, 20..60, 100, &[SILENT]), [give_up]);
+    }
+
+    #[test]
+    fn while_nothing_comes_over_any_relay_nobody_is_excluded_for_a_while() {
+        let mut watch = watch();
+        assert_eq!(look(&mut watch, 0..20, 100, &[SILENT, SILENT]), []);
+        assert_eq!(look(&mut watch, 20..21, 100, &[SILENT, SILENT]), [Verdict::Exclude(RelayId(0))]);
     }
 
     #[test]
     fn the_last_relay_is_waited_for_while_it_delivers_but_not_for_ever() {
         let mut watch = watch();
-        // Patience of 4 s ends at 4, 8, 12, 16 and 20 s.
         assert_eq!(look(&mut watch, 0..20, 100, &[BUSY]), []);
-        assert_eq!(look(&mut watch, 20..40, 100, &[BUSY]), [Verdict::GiveUp { missing: Dsn(100) }]);
+        assert_eq!(look(&mut watch, 20..40, 100, &[BUSY]), [Verdict::GiveUp { missing: Dsn(100), silence: false }]);
     }
 
     /// One relay delivers 100 octets a second, and its queue grows to 6 s; the other one delivers 900 at once.

@@ -6,6 +6,7 @@
 //! report       a run or a sweep as one HTML file with plots
 //! claims       what the papers say beside what is measured, with a verdict
 //! evidence     what of a sweep's runs may be compared
+//! field_name   what fields of a grid are called
 //! metric       the values that people compare
 //! wording      numbers as people read them
 //! ```
@@ -13,6 +14,7 @@
 pub mod claims;
 mod csv;
 mod evidence;
+mod field_name;
 mod metric;
 mod relays;
 pub mod report;

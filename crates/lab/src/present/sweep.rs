@@ -8,6 +8,7 @@ use comfy_table::{CellAlignment, Table, TableComponent};
 use serde::Serialize;
 
 use super::evidence::Evidence;
+use super::field_name::field_name;
 use super::metric::{METRICS, Metric};
 use crate::measure::statistics::{Interval, Paired, Verdict};
 use crate::run::sweep::{Case, Manifest, Plan, Record, described, numbers, sorted};
@@ -239,11 +240,7 @@ fn faulty(plan: &Plan, records: &[Record]) -> Vec<Faulty> {
 }
 
 fn point(point: &[(String, String)]) -> String {
-    point
-        .iter()
-        .map(|(path, value)| format!("{}={value}", path.rsplit('.').next().unwrap_or(path)))
-        .collect::<Vec<_>>()
-        .join(" ")
+    point.iter().map(|(path, value)| format!("{}={value}", field_name(path, point))).collect::<Vec<_>>().join(" ")
 }
 
 fn show(metric: &Metric, interval: &Interval) -> String {

@@ -13,6 +13,8 @@ use super::{
 
 /// The scheduler that asks neither how much waits nor who was served last.
 const MAXIMUM_THROUGHPUT: &str = "maximum-throughput";
+/// Octets of a packet in one frame of Wi-Fi, at most (IEEE 802.11, the largest MSDU).
+const MSDU_MAX_BYTES: u64 = 2304;
 
 impl Scenario {
     /// What is there and comes to nothing, a sentence each that begins with the field.
@@ -143,6 +145,17 @@ impl Scenario {
             absent.push(
                 "wlan: does nothing with cooperation.relays = \"multi-homed\": the destination has the cellular interfaces itself".into(),
             );
+        }
+        if self.wlan.is_some()
+            && !has_no_hop
+            && self.connection.mtu.0 > MSDU_MAX_BYTES
+            && !self.varies("connection.mtu")
+        {
+            absent.push(format!(
+                "connection.mtu: {} in one frame is more than 802.11 has: a frame there holds {MSDU_MAX_BYTES} B, and larger packets make the \
+                 channel faster than it is",
+                self.connection.mtu
+            ));
         }
         absent
     }

@@ -19,10 +19,12 @@ pub enum DestinationEvent {
     },
     /// A relay was found to swallow data.
     Guilty(RelayId),
-    /// The connection was given up: octets that were acknowledged never arrived, and the source has them no longer.
+    /// The connection was given up: octets never arrived, and nobody is left to be excluded.
     GaveUp {
         /// The first of them.
         missing: Dsn,
+        /// Nothing came over any relay any more: that may be the links'.
+        silence: bool,
     },
 }
 

@@ -36,6 +36,8 @@ impl Watchman {
         let Some((connection, watch)) = &mut self.watched else { return };
         let connection = *connection;
         let (Some(stats), Some((_, rcv_nxt))) = (endpoint.stats(connection), endpoint.data_sequence(connection)) else {
+            // Plain TCP by now: there is one path, and nobody to exclude.
+            self.watched = None;
             return;
         };
         let out_of_order_bytes = stats.out_of_order_bytes;
@@ -69,8 +71,8 @@ impl Watchman {
                 let _ = endpoint.add_subflow(connection, SocketAddr::new(path(relay), 0), self.source, false, now);
             }
             Verdict::Cleared(_) => {}
-            Verdict::GiveUp { missing } => {
-                events.push_back(DestinationEvent::GaveUp { missing });
+            Verdict::GiveUp { missing, silence } => {
+                events.push_back(DestinationEvent::GaveUp { missing, silence });
                 // It is over in any case.
                 let _ = endpoint.abort(connection, now);
             }

@@ -14,8 +14,9 @@ use crate::scenario::{Change, Link, LocalKind, LocalTraffic, Narrow, Relay, Scen
 const FLOWS_MAX: u32 = 1000;
 /// Most datagrams of one flow in a second: each is some events.
 const DATAGRAMS_PER_S_MAX: u64 = 1_000_000;
-/// IP and UDP headers of a datagram over IPv6, the longer ones.
-const HEADERS_BYTES: u64 = 48;
+/// IP and UDP headers of a datagram.
+const HEADERS_V4_BYTES: u64 = 28;
+const HEADERS_V6_BYTES: u64 = 48;
 /// Largest packet of `vbr`, headers included.
 pub(super) const VBR_DATAGRAM_BYTES: u64 = 1500;
 /// Shortest time between changes of a random process: below, it takes more events than the packets that it makes.
@@ -124,11 +125,15 @@ fn check_size(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl Refus
         LocalKind::Udp => (scenario.connection.mtu.0, "the MTU"),
         LocalKind::Tcp | LocalKind::Vbr | LocalKind::ShortFlows | LocalKind::Video => (MTU_MAX, "any packet"),
     };
-    let largest = mtu.saturating_sub(HEADERS_BYTES);
+    let largest = mtu.saturating_sub(headers_bytes(scenario));
     if local.datagram.0 == 0 || local.datagram.0 > largest {
         let problem = format!("a datagram of {} does not fit {name}", local.datagram);
         refuse("datagram", problem, &format!("write a size from \"1 B\" to \"{largest} B\""));
     }
+}
+
+fn headers_bytes(scenario: &Scenario) -> u64 {
+    if scenario.addresses().source.is_ipv4() { HEADERS_V4_BYTES } else { HEADERS_V6_BYTES }
 }
 
 /// Small ones at a high rate would be too many.
@@ -154,7 +159,7 @@ fn check_narrow(local: &LocalTraffic, scenario: &Scenario, relay: &Relay, refuse
     let Some(Narrow { size, .. }) = links.filter_map(Link::narrow_down).min_by_key(|narrow| narrow.size) else {
         return;
     };
-    let most = size.0.saturating_sub(HEADERS_BYTES);
+    let most = size.0.saturating_sub(headers_bytes(scenario));
     match local.kind {
         LocalKind::Udp if local.datagram.0 > most => {
             let problem = format!("a datagram of {} B does not fit a link whose mtu is {} B", local.datagram.0, size.0);

@@ -67,7 +67,8 @@ fn html(view: &Comparison<'_>, metric: &Metric, axis: &Axis, row: &Row) -> Strin
     let interval = paired.difference.low().zip(paired.difference.high());
     let interval = interval.map_or("-".into(), |(low, high)| format!("{} to {}", number(low), number(high)));
     let ratio = paired.ratio.map_or("-".into(), |ratio| format!("{:.3}", ratio.mean));
-    let point = view.layout.axis.map_or(String::new(), |_| format!("<td class=\"name\">{}</td>", escape(&row.point)));
+    let point =
+        view.layout.axis.as_ref().map_or(String::new(), |_| format!("<td class=\"name\">{}</td>", escape(&row.point)));
     let (class, verdict) = verdict(metric, paired);
     format!(
         "<tr><th scope=\"row\">{}{}{}</th>{point}<td class=\"plot\">{}</td><td>{} {}</td><td>{interval}</td><td>{ratio}</td>\

@@ -1,5 +1,6 @@
 //! How variants and points of a grid are laid out: along an axis, and in panels.
 
+use crate::present::field_name::field_name;
 use crate::run::sweep::{Plan, numbers};
 
 /// Path and value of every field of the grid.
@@ -11,8 +12,8 @@ pub(super) struct Layout<'a> {
     pub variants: Vec<&'a str>,
     /// Number of the variant with which the others are compared.
     pub baseline: usize,
-    /// Path along the horizontal axis, the one with the most values; `None` without a grid.
-    pub axis: Option<&'a str>,
+    /// What is along the horizontal axis, the field with the most values; `None` without a grid.
+    pub axis: Option<String>,
     /// Every combination of the other paths' values.
     pub panels: Vec<Panel<'a>>,
 }
@@ -52,8 +53,10 @@ impl<'a> Layout<'a> {
         for point in points {
             let cases = variants.iter().filter_map(|variant| numbers.get(&(*variant, point)).copied()).collect();
             let value = axis.map_or("", |axis| point[axis].1.as_str());
-            let name =
-                named(point.iter().enumerate().filter(|(index, _)| Some(*index) != axis).map(|(_, field)| field));
+            let name = named(
+                point.iter().enumerate().filter(|(index, _)| Some(*index) != axis).map(|(_, field)| field),
+                point,
+            );
             match panels.iter_mut().find(|panel| panel.name == name) {
                 Some(panel) => panel.columns.push(Column { value, cases }),
                 None => panels.push(Panel { name, columns: vec![Column { value, cases }] }),
@@ -61,7 +64,7 @@ impl<'a> Layout<'a> {
         }
         let baseline = variants.iter().position(|variant| *variant == plan.baseline).unwrap_or(0);
         let first = plan.cases.first().map_or(&[][..], |case| case.point.as_slice());
-        Self { variants, baseline, axis: axis.map(|axis| first[axis].0.as_str()), panels }
+        Self { variants, baseline, axis: axis.map(|axis| in_words(&first[axis].0, first)), panels }
     }
 
     /// Points of the grid.
@@ -78,8 +81,8 @@ impl<'a> Layout<'a> {
 
     /// What distinguishes a point from the others; empty without a grid.
     fn point_name(&self, panel: &Panel<'a>, column: &Column<'a>) -> String {
-        let Some(axis) = self.axis else { return String::new() };
-        let value = format!("{} {}", short(axis), column.value);
+        let Some(axis) = &self.axis else { return String::new() };
+        let value = format!("{axis} {}", column.value);
         if panel.name.is_empty() { value } else { format!("{}, {value}", panel.name) }
     }
 }
@@ -96,13 +99,13 @@ fn axis(points: &[&Point]) -> Option<usize> {
     (0..paths).rev().max_by_key(|path| values(*path))
 }
 
-fn named<'p>(fields: impl Iterator<Item = &'p (String, String)>) -> String {
-    fields.map(|(path, value)| format!("{} {value}", short(path))).collect::<Vec<_>>().join(", ")
+fn named<'p>(fields: impl Iterator<Item = &'p (String, String)>, point: &Point) -> String {
+    fields.map(|(path, value)| format!("{} {value}", in_words(path, point))).collect::<Vec<_>>().join(", ")
 }
 
-/// The last name of a path, as people say it.
-pub(super) fn short(path: &str) -> String {
-    path.rsplit('.').next().unwrap_or(path).replace('_', " ")
+/// What a field of a point is called, as people say it.
+fn in_words(path: &str, point: &Point) -> String {
+    field_name(path, point).replace('_', " ")
 }
 
 #[cfg(test)]
@@ -126,7 +129,7 @@ mod tests {
         );
         let layout = Layout::new(&plan);
         assert_eq!(
-            (layout.variants.as_slice(), layout.baseline, layout.axis),
+            (layout.variants.as_slice(), layout.baseline, layout.axis.as_deref()),
             (["a", "b"].as_slice(), 1, Some("duration"))
         );
         let names: Vec<&str> = layout.panels.iter().map(|panel| panel.name.as_str()).collect();
@@ -142,7 +145,7 @@ mod tests {
         let plan = plan("");
         let layout = Layout::new(&plan);
         assert_eq!(
-            (layout.axis, layout.points(), layout.panels[0].columns[0].cases.as_slice()),
+            (layout.axis.as_deref(), layout.points(), layout.panels[0].columns[0].cases.as_slice()),
             (None, 1, [0, 1].as_slice())
         );
         assert_eq!(layout.columns().next().unwrap().0, "");
