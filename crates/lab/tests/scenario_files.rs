@@ -279,6 +279,15 @@ fn variants_and_grids_that_make_no_sense_are_refused_with_their_lines() {
     let grid = |line: &str| with(&format!("[sweep.grid]\n{line}\n"));
     assert_mistake(grid("\"workload.size\" = []"), &["x.toml:9:1: sweep.grid.workload.size: has no values"]);
     assert_mistake(grid("\"connection.mtu\" = [\"1 kB\", \"1 kB\"]"), &["x.toml:9:29", "is there twice"]);
+    // SMALL has one relay: nothing is left of what is set for every one.
+    assert_mistake(
+        grid("\"relays[*].wifi.delay\" = [\"2 ms\"]\n\"relays[0].wifi.delay\" = [\"1 ms\", \"3 ms\"]"),
+        &["sweep.grid.relays[*].wifi.delay: is undone for every relay by what follows it"],
+    );
+    let two = grid(
+        "\"relays[*].wifi.delay\" = [\"2 ms\"]\n\"relays[0].wifi.delay\" = [\"1 ms\"]\n[[relays]]\ncellular = { rate = \"1 Mbit/s\", delay = \"1 ms\" }",
+    );
+    assert!(two.is_ok(), "{}", two.unwrap_err());
     assert_mistake(grid("\"relays.0.name\" = [\"a\"]\n\"relays[*].name\" = [\"b\"]"), &["undoes relays.0.name"]);
     let both = "[[variants]]\nname = \"a\"\nset = { \"connection.mtu\" = \"1 kB\" }\n[sweep.grid]\nconnection = [{}]\n";
     assert_mistake(

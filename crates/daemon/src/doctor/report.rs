@@ -48,8 +48,9 @@ impl Report {
             let _ = writeln!(text, "{}  {}", server.name, addresses.join(", "));
             let of = |name: &str| name == server.name;
             for inquiry in self.facts.inquiries.iter().filter(|inquiry| of(&inquiry.server)) {
-                let joins: Vec<&Join> =
-                    self.facts.joins.iter().filter(|join| of(&join.server) && join.uplink == inquiry.uplink).collect();
+                let is_own =
+                    |join: &&Join| of(&join.server) && join.uplink == inquiry.uplink && join.remote == inquiry.remote;
+                let joins: Vec<&Join> = self.facts.joins.iter().filter(is_own).collect();
                 let _ = writeln!(text, "  {}", describe_inquiry(inquiry, &joins));
             }
             self.findings_of(&server.name, &mut text);

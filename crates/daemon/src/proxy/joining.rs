@@ -38,35 +38,42 @@ impl Proxy {
             let Some(key) = self.key_of(token) else { continue };
             let Some(server) = self.sessions[key].server.as_ref() else { continue };
             let Some(stats) = endpoint.stats(server.connection) else { continue };
-            if self.join_by_other_family(key, &stats, endpoint, now) {
-                self.joining.push(token);
-            }
+            self.join_by_other_family(key, &stats, endpoint, now);
         }
     }
 
-    /// Has a connection's uplinks join by the other family of its server; whether there is more to come of that soon.
+    /// Has a connection's uplinks join by the other family of its server, and the connection looked at as long as more is to come of that soon.
     pub(super) fn join_by_other_family(
         &mut self,
         key: usize,
         stats: &ConnectionStats,
         endpoint: &mut Endpoint,
         now: Instant,
-    ) -> bool {
+    ) {
         let Some(server) = self.sessions[key].server.as_mut().filter(|it| stats.mptcp && it.other_family.is_known())
         else {
-            return false;
+            return;
         };
         // What the limit on subflows does not allow is asked for again.
-        for step in server.other_family.look(self.choice.links(), stats, now) {
+        let connection = server.connection;
+        let heard = |id| endpoint.hearing(connection, id).map(|hearing| hearing.heard_at);
+        for step in server.other_family.look(self.choice.links(), stats, heard, now) {
             let _ = match step {
                 Step::Join { local, remote } => {
                     let local = SocketAddr::new(local, 0);
-                    endpoint.add_subflow(server.connection, local, remote, true, now).map(|_| ()).ok()
+                    endpoint.add_subflow(connection, local, remote, true, now).map(|_| ()).ok()
                 }
-                Step::Leave(id) => endpoint.remove_subflow(server.connection, id, now).ok(),
+                Step::Leave(id) => endpoint.remove_subflow(connection, id, now).ok(),
+                Step::Ask(id) => endpoint.probe_subflow(connection, id, now).ok(),
             };
         }
-        server.other_family.is_waiting()
+        if server.other_family.is_waiting() {
+            let token = self.token(key);
+            if !self.joining.contains(&token) {
+                self.joining.push(token);
+                self.watch_soon(now);
+            }
+        }
     }
 }
 

@@ -6,6 +6,9 @@
 //! ```text
 //! joins    an uplink without an established subflow: at once if it has no address of the connection's family, else after 0.5 s; again
 //!          after 1, 2 ... 64 s, unless the attempt before still waits for its answer
+//! mute     a subflow counts no more that gave no sign of life for 1 s, or 3 RTT, after it was asked for one: whatever was heard on the others
+//! asks     all subflows, when nothing has been heard on any for 1 s and octets have moved since they were asked last. Where one is heard,
+//!          [`super::harm`] finds those that are dead
 //! leaves   the subflow of the other family, once the uplink has one of the connection's: two would share what it brings; and an
 //!          attempt that has no answer, when the next one is due and the server has another address
 //! ```
@@ -21,6 +24,12 @@ use units::{Duration, Instant};
 /// An uplink that has the connection's family is given so long to join by it; and after an attempt by the other one twice that, doubling.
 const PATIENCE: Duration = Duration::from_millis(500);
 const DOUBLINGS_MAX: usize = 7;
+/// A connection on which nothing was heard for so long is asked for a sign of life, and given so long to answer, or three round trips.
+const QUIET: Duration = Duration::from_secs(1);
+const ANSWER_MIN: Duration = Duration::from_secs(1);
+const ANSWER_ROUNDS: u64 = 3;
+/// For so long an answer is looked out for while nothing moves.
+const ASKING: Duration = Duration::from_secs(10);
 /// After so many attempts nobody need look again as long as nothing moves.
 const SOON_ATTEMPTS: usize = 3;
 
@@ -30,6 +39,17 @@ pub struct OtherFamily {
     /// The server's addresses of it, asked in turn.
     remotes: SmallVec<[SocketAddr; 1]>,
     lacks: SmallVec<[Lack; 1]>,
+    asked: Option<Asked>,
+    /// An answer is looked out for.
+    is_asking: bool,
+}
+
+/// A question to all subflows.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    at: Instant,
+    /// Octets of the stream that had come and gone by then.
+    moved: (u64, u64),
 }
 
 /// An uplink, by its address of the other family, over which the connection has no subflow.
@@ -53,13 +73,15 @@ pub enum Step {
     },
     /// Close one.
     Leave(SubflowId),
+    /// Ask one for a sign of life.
+    Ask(SubflowId),
 }
 
 impl OtherFamily {
     /// Of a connection to one of a server's `addresses`.
     pub fn new(connected_to: SocketAddr, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
         let is_other = |remote: &SocketAddr| remote.is_ipv4() != connected_to.is_ipv4();
-        Self { remotes: addresses.into_iter().filter(is_other).collect(), lacks: SmallVec::new() }
+        Self { remotes: addresses.into_iter().filter(is_other).collect(), ..Self::default() }
     }
 
     /// Whether the server has addresses of another family.
@@ -67,16 +89,19 @@ impl OtherFamily {
         !self.remotes.is_empty()
     }
 
-    /// Whether an uplink is about to join that has been waited for a few times at most.
+    /// Whether it is to be looked at soon though nothing moves: an uplink is about to join that has been waited for a few times at most, or an answer
+    /// may come.
     pub fn is_waiting(&self) -> bool {
-        self.lacks.iter().any(|lack| lack.attempts <= SOON_ATTEMPTS)
+        self.is_asking || self.lacks.iter().any(|lack| lack.attempts <= SOON_ATTEMPTS)
     }
 
-    /// What is to be done for a connection that speaks MPTCP; `uplinks` are lists of addresses of ours.
+    /// What is to be done for a connection that speaks MPTCP; `uplinks` are lists of addresses of ours, and `heard` tells when the peer was last
+    /// heard on a subflow.
     pub fn look<Ips: AsRef<[IpAddr]>>(
         &mut self,
         uplinks: impl IntoIterator<Item = Ips>,
         stats: &ConnectionStats,
+        heard: impl Fn(SubflowId) -> Option<Instant>,
         now: Instant,
     ) -> SmallVec<[Step; 1]> {
         let Some(first) = self.remotes.first() else { return SmallVec::new() };
@@ -85,13 +110,46 @@ impl OtherFamily {
         if stats.acked_bytes == 0 && stats.received_bytes == 0 {
             return SmallVec::new();
         }
-        uplinks.into_iter().filter_map(|ips| self.step(ips.as_ref(), is_ipv4, stats, now)).collect()
+        let heard = |id| heard(id).unwrap_or(now);
+        let mut steps = self.ask(stats, heard, now);
+        let open = stats.subflows.iter().filter(|it| it.closed_at.is_none());
+        let open: SmallVec<[Sight; 4]> = open.map(|it| self.sight(it, heard(it.id), now)).collect();
+        steps.extend(uplinks.into_iter().filter_map(|ips| self.step(ips.as_ref(), is_ipv4, &open, now)));
+        steps
     }
 
-    fn step(&mut self, ips: &[IpAddr], is_ipv4: bool, stats: &ConnectionStats, now: Instant) -> Option<Step> {
+    /// Asks all subflows for a sign of life where nothing is heard, once for what has moved.
+    fn ask(
+        &mut self,
+        stats: &ConnectionStats,
+        heard: impl Fn(SubflowId) -> Instant,
+        now: Instant,
+    ) -> SmallVec<[Step; 1]> {
+        let established = || stats.subflows.iter().filter(|it| it.closed_at.is_none() && it.established_at.is_some());
+        let Some(heard_at) = established().map(|it| heard(it.id)).max() else { return SmallVec::new() };
+        let moved = (stats.received_bytes, stats.written_bytes);
+        let is_quiet = now.saturating_since(heard_at) >= QUIET;
+        let asks = is_quiet && self.asked.is_none_or(|asked| asked.moved != moved);
+        if asks {
+            self.asked = Some(Asked { at: now, moved });
+        }
+        let is_open = |asked: Asked| heard_at < asked.at && now.saturating_since(asked.at) < ASKING;
+        self.is_asking = self.asked.is_some_and(is_open);
+        established().filter(|_| asks).map(|it| Step::Ask(it.id)).collect()
+    }
+
+    fn sight(&self, subflow: &SubflowStats, heard_at: Instant, now: Instant) -> Sight {
+        let patience = subflow.srtt.unwrap_or_default().saturating_mul(ANSWER_ROUNDS).max(ANSWER_MIN);
+        let is_answerless = |asked: Asked| heard_at < asked.at && now.saturating_since(asked.at) >= patience;
+        let is_established = subflow.established_at.is_some();
+        let is_mute = is_established && self.asked.is_some_and(is_answerless);
+        Sight { id: subflow.id, local: subflow.local.ip(), lives: is_established && !is_mute, is_mute }
+    }
+
+    fn step(&mut self, ips: &[IpAddr], is_ipv4: bool, open: &[Sight], now: Instant) -> Option<Step> {
         let local = *ips.iter().find(|ip| ip.is_ipv4() == is_ipv4)?;
-        let own = || stats.subflows.iter().filter(|it| it.closed_at.is_none() && ips.contains(&it.local.ip()));
-        let lives = |is_other: bool| own().find(|it| is_established(it) && (it.local.ip() == local) == is_other);
+        let own = || open.iter().filter(|it| ips.contains(&it.local));
+        let lives = |is_other: bool| own().find(|it| it.lives && (it.local == local) == is_other);
         if let Some(other) = lives(true).filter(|_| lives(false).is_some()) {
             return Some(Step::Leave(other.id));
         }
@@ -99,18 +157,20 @@ impl OtherFamily {
             self.lacks.retain(|lack| lack.local != local);
             return None;
         }
-        if let Some(attempt) = own().find(|it| it.local.ip() == local) {
+        if let Some(attempt) = own().find(|it| it.local == local) {
             let is_due = self.lacks.iter().any(|lack| lack.local == local && lack.next_at <= now);
             return (is_due && self.remotes.len() > 1).then_some(Step::Leave(attempt.id));
         }
-        let attempt = self.due_attempt(local, ips.iter().any(|ip| ip.is_ipv4() != is_ipv4), now)?;
+        // What is mute has had its time.
+        let waits_for_first = ips.iter().any(|ip| ip.is_ipv4() != is_ipv4) && own().all(|it| !it.is_mute);
+        let attempt = self.due_attempt(local, waits_for_first, now)?;
         Some(Step::Join { local, remote: self.remotes[attempt % self.remotes.len()] })
     }
 
     /// If an uplink without a subflow is to join now, which is noted: how many attempts there were before.
-    fn due_attempt(&mut self, local: IpAddr, has_first_family: bool, now: Instant) -> Option<usize> {
+    fn due_attempt(&mut self, local: IpAddr, waits_for_first: bool, now: Instant) -> Option<usize> {
         if self.lacks.iter().all(|lack| lack.local != local) {
-            let next_at = if has_first_family { now + PATIENCE } else { now };
+            let next_at = if waits_for_first { now + PATIENCE } else { now };
             self.lacks.push(Lack { local, next_at, attempts: 0 });
         }
         let lack = self.lacks.iter_mut().find(|lack| lack.local == local && lack.next_at <= now)?;
@@ -121,8 +181,14 @@ impl OtherFamily {
     }
 }
 
-fn is_established(subflow: &SubflowStats) -> bool {
-    subflow.established_at.is_some()
+/// What is seen of a subflow that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Sight {
+    id: SubflowId,
+    local: IpAddr,
+    /// It is established, and not mute.
+    lives: bool,
+    is_mute: bool,
 }
 
 #[cfg(test)]
@@ -159,7 +225,7 @@ mod tests {
         let stats = stats(&[subflow(0, "10.0.0.1", V4, true)]);
         let join = Step::Join { local: ip("fd00::2"), remote: V6.parse().unwrap() };
         let mut joins = |millis: &u64| {
-            let steps = family.look(&uplinks, &stats, at(*millis));
+            let steps = family.look(&uplinks, &stats, |_| Some(at(*millis)), at(*millis));
             assert!(steps.iter().all(|step| *step == join), "{steps:?}");
             !steps.is_empty()
         };
@@ -187,23 +253,23 @@ mod tests {
         let remotes = [V4, V6, "[2001:db8::2]:80"].map(|text| text.parse::<SocketAddr>().unwrap());
         let mut family = OtherFamily::new(remotes[0], remotes);
         let stats = stats(&[subflow(0, "10.0.0.1", V4, true)]);
-        let asked = [0, 1000, 3000].map(|millis| family.look([[ip("fd00::2")]], &stats, at(millis))[0]);
+        let asked = [0, 1000, 3000].map(|millis| family.look([[ip("fd00::2")]], &stats, |_| None, at(millis))[0]);
         let join = |place: usize| Step::Join { local: ip("fd00::2"), remote: remotes[place] };
         assert_eq!(asked, [join(1), join(2), join(1)]);
         // One that does not answer gives way to the next.
         let silent = stats.subflows.iter().cloned().chain([subflow(1, "fd00::2", V6, false)]).collect::<Vec<_>>();
         let silent = ConnectionStats { subflows: silent, ..stats };
-        assert!(family.look([[ip("fd00::2")]], &silent, at(6999)).is_empty());
-        assert_eq!(family.look([[ip("fd00::2")]], &silent, at(7000))[0], Step::Leave(SubflowId(1)));
+        assert!(family.look([[ip("fd00::2")]], &silent, |_| None, at(6999)).is_empty());
+        assert_eq!(family.look([[ip("fd00::2")]], &silent, |_| None, at(7000))[0], Step::Leave(SubflowId(1)));
     }
 
     #[test]
     fn nothing_joins_before_the_peer_takes_it() {
         let mut family = OtherFamily::new(V4.parse().unwrap(), [V6.parse().unwrap()]);
         let young = ConnectionStats { acked_bytes: 0, ..stats(&[subflow(0, "10.0.0.1", V4, true)]) };
-        assert!(family.look([[ip("fd00::2")]], &young, at(0)).is_empty());
+        assert!(family.look([[ip("fd00::2")]], &young, |_| None, at(0)).is_empty());
         let stats = ConnectionStats { received_bytes: 1, ..young };
-        assert_eq!(family.look([[ip("fd00::2")]], &stats, at(50)).len(), 1);
+        assert_eq!(family.look([[ip("fd00::2")]], &stats, |_| None, at(50)).len(), 1);
     }
 
     #[test]
@@ -213,7 +279,7 @@ mod tests {
         let first = subflow(0, "10.0.0.1", V4, true);
         let mut look = |further: &[&SubflowStats], millis| {
             let all: Vec<_> = core::iter::once(&first).chain(further.iter().copied()).cloned().collect();
-            let steps = family.look([both], &stats(&all), at(millis));
+            let steps = family.look([both], &stats(&all), |_| None, at(millis));
             steps.first().copied()
         };
         let slow = subflow(1, "10.0.0.2", V4, false);
@@ -228,5 +294,26 @@ mod tests {
         let ended = SubflowStats { closed_at: Some(at(62_000)), ..other };
         assert_eq!((look(&[&ended], 63_000), look(&[&ended], 63_499)), (None, None));
         assert!(look(&[&ended], 63_500).is_some());
+    }
+
+    /// Both families of the only uplink are there, and the first one dies.
+    #[test]
+    fn a_subflow_that_gives_no_sign_of_life_counts_no_more() {
+        let both = [ip("10.0.0.1"), ip("fd00::1")];
+        let mut family = OtherFamily::new(V4.parse().unwrap(), [V6.parse().unwrap()]);
+        let mut look = |received_bytes, heard_ms, now_ms| {
+            let stats = ConnectionStats { received_bytes, ..stats(&[subflow(0, "10.0.0.1", V4, true)]) };
+            let steps = family.look([both], &stats, |_| Some(at(heard_ms)), at(now_ms)).to_vec();
+            (steps, family.is_waiting())
+        };
+        let asks = vec![Step::Ask(SubflowId(0))];
+        assert_eq!(look(9, 5000, 5999), (vec![], false));
+        assert_eq!(look(9, 5000, 6000), (asks.clone(), true));
+        // It answers, and nothing moves: nobody asks again.
+        assert_eq!((look(9, 6040, 7050), look(9, 6040, 60_000)), ((vec![], false), (vec![], false)));
+        assert_eq!(look(10, 70_000, 71_000), (asks, true));
+        assert_eq!(look(10, 70_000, 71_999), (vec![], true));
+        let join = Step::Join { local: ip("fd00::1"), remote: V6.parse().unwrap() };
+        assert_eq!(look(10, 70_000, 72_000), (vec![join], true));
     }
 }

@@ -37,6 +37,16 @@ impl FieldPath {
         self.0.iter().zip(&other.0).all(|(one, other)| one.meets(other))
     }
 
+    /// Of one that leads to something of every relay: the same of one relay.
+    pub fn of_relay(&self, index: usize) -> Option<Self> {
+        let is_of_every_relay = matches!(self.0.as_slice(), [Step::Key(list), Step::Every, ..] if list == "relays");
+        is_of_every_relay.then(|| {
+            let mut steps = self.0.clone();
+            steps[1] = Step::Index(index);
+            Self(steps)
+        })
+    }
+
     /// Whether setting it leaves nothing of what was set at `other`.
     pub fn covers(&self, other: &Self) -> bool {
         self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(one, other)| one.covers(other))

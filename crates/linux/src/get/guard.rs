@@ -86,7 +86,8 @@ impl Guard {
 
     fn join_by_other_family(&mut self, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
         let is_there = |ips: &&Vec<IpAddr>| ips.iter().any(|ip| endpoint.has_local_address(*ip));
-        let steps = self.other_family.look(self.uplinks.iter().filter(is_there), stats, now);
+        let heard = |id| endpoint.hearing(self.connection, id).map(|hearing| hearing.heard_at);
+        let steps = self.other_family.look(self.uplinks.iter().filter(is_there), stats, heard, now);
         // What the limit on subflows does not allow is asked for again.
         for step in steps {
             let _ = match step {
@@ -95,6 +96,7 @@ impl Guard {
                     endpoint.add_subflow(self.connection, local, remote, true, now).map(|_| ()).ok()
                 }
                 Step::Leave(id) => endpoint.remove_subflow(self.connection, id, now).ok(),
+                Step::Ask(id) => endpoint.probe_subflow(self.connection, id, now).ok(),
             };
         }
     }

@@ -37,6 +37,17 @@ fn both_families() -> JoinOptions {
     options
 }
 
+/// As [`both_families`], in the other order.
+fn ipv6_first() -> JoinOptions {
+    let mut options = both_families();
+    options.proxy.lookup = Arc::new(|_| Ok(vec!["fd09::9".parse().unwrap(), "10.9.9.9".parse().unwrap()]));
+    options
+}
+
+/// For a phone's nft.
+const SWALLOW_IPV6: &str =
+    "add table ip6 swallow; add chain ip6 swallow it { type filter hook forward priority 0; policy drop; }";
+
 /// Where [`both_families`] finds the file.
 const NAMED: &str = "http://files.test:8000/data.bin";
 
@@ -152,4 +163,18 @@ fn a_phone_gets_ipv4_after_ipv6() {
     wait_until("it is seen", || status(&net)["uplinks"][0]["ways"].to_string().contains("192.168.42.10"));
     wait_for(curl(&files, &net, &joined.ready));
     assert!(files.arrived());
+}
+
+#[test]
+fn a_download_lives_on_when_its_family_dies_on_all_phones() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(4 * BYTES);
+    let _server = net.web_server(files.path(), "::");
+    let joined = start(&net, ipv6_first());
+    let curl = curl_from(&files, &net, &joined.ready, NAMED);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 500_000));
+    (0..2).for_each(|number| drop(output(net.phone(number), "nft", &[SWALLOW_IPV6])));
+    wait_for(curl);
+    assert!(files.arrived());
+    assert_eq!(status(&net)["proxy"]["totals"]["connected"], 1);
 }

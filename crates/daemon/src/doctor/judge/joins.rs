@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 
-use super::super::facts::{Facts, Join, JoinOutcome};
+use super::super::facts::{Facts, Inquiry, Join, JoinOutcome};
 use super::{Finding, list, unique, without_uplink};
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
@@ -35,9 +35,11 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Whether connections with MPTCP come about over the uplink of a join.
+/// Whether connections with MPTCP come about over the uplink of a join, to the same address: it may lack the other family.
 fn is_good(facts: &Facts, join: &Join) -> bool {
-    let mut same = facts.inquiries.iter().filter(|known| known.uplink == join.uplink && known.server == join.server);
+    let is_same =
+        |known: &&Inquiry| (&known.uplink, &known.server, known.remote) == (&join.uplink, &join.server, join.remote);
+    let mut same = facts.inquiries.iter().filter(is_same);
     same.any(|inquiry| inquiry.mptcp.is_good())
 }
 

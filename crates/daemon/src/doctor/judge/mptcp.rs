@@ -69,23 +69,21 @@ impl Symptom {
 fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
     let inquiries = &facts.inquiries;
     let ill: Vec<&Inquiry> = inquiries.iter().filter(|inquiry| symptom.is_of(inquiry)).collect();
-    let speaks = |server: &str| over(inquiries, server);
+    let speaks = |it: &Inquiry| over(inquiries, it);
     let passes = |uplink: &str| {
         unique(inquiries.iter().filter(|p| p.uplink == uplink && p.mptcp.is_good()).map(|p| p.server.as_str()))
     };
-    let by_uplink: Vec<&&Inquiry> = ill.iter().filter(|inquiry| !speaks(&inquiry.server).is_empty()).collect();
+    let by_uplink: Vec<&&Inquiry> = ill.iter().filter(|inquiry| !speaks(inquiry).is_empty()).collect();
     let uplinks = unique(by_uplink.iter().map(|inquiry| inquiry.uplink.as_str()));
-    let by_server: Vec<&&Inquiry> = ill
-        .iter()
-        .filter(|inquiry| speaks(&inquiry.server).is_empty() && !passes(&inquiry.uplink).is_empty())
-        .collect();
+    let by_server: Vec<&&Inquiry> =
+        ill.iter().filter(|inquiry| speaks(inquiry).is_empty() && !passes(&inquiry.uplink).is_empty()).collect();
     let servers = unique(by_server.iter().map(|inquiry| inquiry.server.as_str()));
     let mut findings = Vec::new();
     for uplink in &uplinks {
-        let of =
-            unique(by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink).map(|inquiry| inquiry.server.as_str()));
+        let mut of: Vec<&&&Inquiry> = by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink).collect();
+        of.dedup_by_key(|inquiry| inquiry.server.as_str());
         let proof: Vec<String> =
-            of.iter().map(|server| format!("{server} answers with it over {}", list(&speaks(server)))).collect();
+            of.iter().map(|it| format!("{} answers with it over {}", it.server, list(&speaks(it)))).collect();
         let text = format!("{} ({})", symptom.deed(), proof.join("; "));
         let too_soon =
             by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink).find_map(|it| too_soon(inquiries, it));
@@ -102,7 +100,10 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
             unique(by_server.iter().filter(|inquiry| inquiry.server == *server).map(|inquiry| inquiry.uplink.as_str()));
         let proof: Vec<String> =
             via.iter().map(|uplink| format!("{uplink} lets that of {} pass", list(&passes(uplink)))).collect();
-        findings.push(server_without(server, symptom, &proof.join("; ")));
+        findings.push(match of_one_family(inquiries, server, symptom) {
+            Some(finding) => finding,
+            None => server_without(server, symptom, &proof.join("; ")),
+        });
     }
     let open: Vec<&&Inquiry> =
         ill.iter().filter(|p| !uplinks.contains(&p.uplink.as_str()) && !servers.contains(&p.server.as_str())).collect();
@@ -129,14 +130,30 @@ fn too_soon(inquiries: &[Inquiry], suspect: &Inquiry) -> Option<String> {
     ))
 }
 
-/// The uplinks over which a server answers with MPTCP.
-fn over<'a>(inquiries: &'a [Inquiry], server: &str) -> Vec<&'a str> {
-    unique(
-        inquiries
-            .iter()
-            .filter(|inquiry| inquiry.server == server && inquiry.mptcp.is_good())
-            .map(|inquiry| inquiry.uplink.as_str()),
-    )
+/// The uplinks over which the address that was asked answers with MPTCP. One of the other family may be another host's.
+fn over<'a>(inquiries: &'a [Inquiry], asked: &Inquiry) -> Vec<&'a str> {
+    let is_same = |it: &&Inquiry| (&it.server, it.remote) == (&asked.server, asked.remote) && it.mptcp.is_good();
+    unique(inquiries.iter().filter(is_same).map(|inquiry| inquiry.uplink.as_str()))
+}
+
+/// A server that answers with MPTCP over one family and without it over the other.
+fn of_one_family(inquiries: &[Inquiry], server: &str, symptom: Symptom) -> Option<Finding> {
+    let mut of = inquiries.iter().filter(|it| it.server == server);
+    let with = of.clone().find(|it| it.mptcp.is_good())?;
+    let without = of.find(|it| symptom.is_of(it) && it.remote.is_ipv4() != with.remote.is_ipv4())?;
+    let family = |it: &Inquiry| if it.remote.is_ipv4() { "IPv4" } else { "IPv6" };
+    let (family, other) = (family(without), family(with));
+    let what = match symptom {
+        Symptom::Plain => "it does not speak MPTCP",
+        Symptom::Dropped => "it, or a firewall before it, drops connections that offer MPTCP",
+        Symptom::Refused => "it, or a firewall before it, resets connections that offer MPTCP",
+        Symptom::FellBack => "something before it removes MPTCP's options from data",
+    };
+    let text =
+        format!("over {family} {what}, and over {other} it speaks it: a connection over {family} has one uplink");
+    let remedy =
+        format!("if the server is yours: let its program listen with MPTCP on its addresses of {family} as well");
+    Some(Finding::warning("server-without-mptcp", server, text).remedy(remedy))
 }
 
 fn server_without(server: &str, symptom: Symptom, proof: &str) -> Finding {

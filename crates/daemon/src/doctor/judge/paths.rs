@@ -81,11 +81,32 @@ fn reached(facts: &Facts, blocked: bool) -> Vec<Finding> {
         let remedy = "has the phone mobile data, and volume left? A page that asks to sign in (hotels, trains) must be opened first";
         findings.push(Finding::problem("uplink-dead", *uplink, text).remedy(remedy));
     }
+    findings
+        .extend(uplinks.iter().flat_map(|uplink| [true, false].map(|v4| family_silent(facts, uplink, v4))).flatten());
     for server in servers {
         let of: Vec<&Inquiry> = inquiries.iter().filter(|inquiry| inquiry.server == server).collect();
         findings.extend(server_silent(server, &of, facts));
     }
     findings
+}
+
+/// Nothing answers over one family of an uplink, and something does over the other.
+fn family_silent(facts: &Facts, uplink: &str, is_ipv4: bool) -> Option<Finding> {
+    let of_family = |it: &&Inquiry| it.remote.is_ipv4() == is_ipv4;
+    let mut own = facts.inquiries.iter().filter(|it| it.uplink == uplink && of_family(it)).peekable();
+    own.peek()?;
+    if own.any(answered) || !has_reached(facts, uplink) {
+        return None;
+    }
+    let elsewhere = facts.inquiries.iter().filter(|it| of_family(it) && answered(it));
+    let elsewhere = unique(elsewhere.map(|it| it.uplink.as_str()));
+    let (family, other) = if is_ipv4 { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
+    let whose = match elsewhere.is_empty() {
+        true => "nor over that of any other: the servers may have none, or the uplinks".to_owned(),
+        false => format!("and over that of {} something does", list(&elsewhere)),
+    };
+    let text = format!("nothing answers over its {family}, {whose}. Connections use {other} there");
+    Some(Finding::note("family-silent", uplink, text))
 }
 
 /// Then that is what is wrong, and said to be.

@@ -336,6 +336,45 @@ fn who_removes_mptcp() {
     }
 }
 
+/// The same server's other address.
+fn over_ipv6(inquiry: Inquiry) -> Inquiry {
+    Inquiry { remote: "[2001:db8::1]:443".parse().unwrap(), ..inquiry }
+}
+
+#[test]
+fn a_server_with_mptcp_over_one_family_is_no_uplinks_doing() {
+    let told = |inquiries: Vec<Inquiry>| {
+        let facts = with(|facts| (facts.inquiries, facts.joins) = (inquiries, Vec::new()));
+        let all = judge(&facts);
+        let ask: Vec<_> = all.into_iter().filter(Finding::asks_for_change).collect();
+        assert_eq!(ask.len(), 1, "{ask:?}");
+        (format!("{} {}", ask[0].code, ask[0].place), ask[0].text.clone())
+    };
+    let plain = |uplink| inquiry(uplink, S, Spoken::Plain);
+    let good = |uplink| over_ipv6(inquiry(uplink, S, Spoken::Confirmed));
+    let (what, text) = told(vec![plain("a"), plain("b"), good("a"), good("b")]);
+    assert_eq!(what, "server-without-mptcp s.example:443");
+    assert!(text.starts_with("over IPv4 it does not speak MPTCP, and over IPv6 it speaks it"), "{text}");
+    // Nobody knows whether that of IPv4 speaks it, and what a lets pass.
+    assert_eq!(told(vec![plain("a"), good("b")]).0, "mptcp-undecided s.example:443");
+    // Over the same family it is the uplink.
+    let (what, _) = told(vec![plain("a"), inquiry("b", S, Spoken::Confirmed), good("a"), good("b")]);
+    assert_eq!(what, "mptcp-stripped a");
+}
+
+#[test]
+fn a_family_that_an_uplink_lost_is_told_and_drops_no_joins() {
+    let facts = with(|facts| {
+        facts.inquiries.extend([over_ipv6(inquiry("a", S, Spoken::Confirmed)), over_ipv6(silent("b", S))]);
+        let lost = join("a", "b", JoinOutcome::Silent);
+        facts.joins.push(Join { remote: "[2001:db8::1]:443".parse().unwrap(), ..lost });
+    });
+    assert_eq!((asked(&facts), notes(&facts)), (vec![], vec!["family-silent"]));
+    let said = judge(&facts).remove(0);
+    assert_eq!(said.place, "b");
+    assert!(said.text.starts_with("nothing answers over its IPv6, and over that of a something does"), "{}", said.text);
+}
+
 #[test]
 fn who_prevents_joins() {
     use JoinOutcome::{Established, Refused, Silent, Stripped};
@@ -397,6 +436,7 @@ fn a_servers_limit_of_subflows_is_not_the_uplinks_doing() {
     let families = with(|facts| {
         facts.joins = vec![join("a", "b", Established), join("a", "b", Refused)];
         facts.joins[1].remote = "[2001:db8::1]:443".parse().unwrap();
+        facts.inquiries.extend(["a", "b"].map(|uplink| over_ipv6(inquiry(uplink, S, Spoken::Confirmed))));
     });
     assert_eq!(asked(&families), ["join-fails b"]);
 }

@@ -19,7 +19,7 @@ pub(super) fn check_sweep(scenario: &Scenario, found: &mut Vec<Complaint>) {
     for (index, variant) in scenario.variants.iter().enumerate() {
         let keys = variant.set.keys().map(|key| (format!("variants[{index}].set.{key}"), key.as_str()));
         let changes = changes(keys, found);
-        check_order(&changes, found);
+        check_order(&changes, scenario.relays.len(), found);
         variants.push((variant.name.as_str(), changes));
     }
     let baselines = scenario.variants.iter().enumerate().filter(|(_, variant)| variant.baseline);
@@ -29,7 +29,7 @@ pub(super) fn check_sweep(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
     let Some(sweep) = &scenario.sweep else { return };
     let grid = changes(sweep.grid.keys().map(|key| (format!("sweep.grid.{key}"), key.as_str())), found);
-    check_order(&grid, found);
+    check_order(&grid, scenario.relays.len(), found);
     for axis in &grid {
         for (name, changes) in &variants {
             if let Some(undone) = changes.iter().find(|change| axis.path.covers(&change.path)) {
@@ -62,12 +62,21 @@ fn changes<'a>(fields: impl Iterator<Item = (String, &'a str)>, found: &mut Vec<
     changes
 }
 
-/// Changes are made one after the other: none may leave nothing of an earlier one.
-fn check_order(changes: &[Change<'_>], found: &mut Vec<Complaint>) {
+/// Changes are made one after the other: none may leave nothing of an earlier one, nor may several for the `relays` one by one.
+fn check_order(changes: &[Change<'_>], relays: usize, found: &mut Vec<Complaint>) {
     for (index, change) in changes.iter().enumerate() {
         if let Some(undone) = changes[..index].iter().find(|earlier| change.path.covers(&earlier.path)) {
             let problem = format!("undoes {}", undone.key);
             found.push(Complaint::new(&change.field, problem, "remove one of them"));
+        }
+        let later = &changes[index + 1..];
+        let is_undone = |path: FieldPath| later.iter().any(|change| change.path.covers(&path));
+        if relays > 0 && (0..relays).all(|relay| change.path.of_relay(relay).is_some_and(is_undone)) {
+            found.push(Complaint::new(
+                &change.field,
+                "is undone for every relay by what follows it",
+                "remove one of them",
+            ));
         }
     }
 }
