@@ -144,7 +144,13 @@ impl Proxy {
             let Some(stats) = endpoint.stats(server.connection) else { continue };
             self.silences.heard_on(server.connection, &stats, endpoint);
             let open = stats.subflows.iter().filter(|subflow| subflow.closed_at.is_none());
-            let waiting = open.filter(|subflow| subflow.established_at.is_none() || subflow.in_flight_bytes > 0);
+            let is_unanswered = |id| {
+                let hearing = endpoint.hearing(server.connection, id);
+                hearing.is_some_and(|hearing| server.harm.is_unanswered(id, hearing.heard_at))
+            };
+            // A download asks nothing by itself: who looks at it has.
+            let waiting =
+                open.filter(|it| it.established_at.is_none() || it.in_flight_bytes > 0 || is_unanswered(it.id));
             asked.extend(waiting.map(|subflow| subflow.local.ip()));
         }
         asked.extend(self.asked_by_dials(now));

@@ -333,6 +333,12 @@ impl Harm {
         self.next_at
     }
 
+    /// Whether a subflow on which the peer was last heard then was asked for a sign of life since, and gave none.
+    pub fn is_unanswered(&self, id: SubflowId, heard_at: Instant) -> bool {
+        let silence = self.seen.iter().find(|seen| seen.id == id).and_then(|seen| seen.silence);
+        silence.is_some_and(|silence| heard_at <= silence.heard_at)
+    }
+
     /// Notes who is there, and who carries.
     fn enter(&mut self, carriers: &[Carrier], now: Instant) {
         self.seen.retain(|seen| carriers.iter().any(|carrier| carrier.id == seen.id));

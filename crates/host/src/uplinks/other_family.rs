@@ -9,8 +9,8 @@
 //! mute     a subflow counts no more that gave no sign of life for 1 s, or 3 RTT, after it was asked for one: whatever was heard on the others
 //! asks     all subflows, when nothing has been heard on any for 1 s and octets have moved since they were asked last. Where one is heard,
 //!          [`super::harm`] finds those that are dead
-//! leaves   the subflow of the other family, once the uplink has one of the connection's: two would share what it brings; and an
-//!          attempt that has no answer, when the next one is due and the server has another address
+//! leaves   the later subflow of an uplink that has one of each family: two would share what it brings; and an attempt that has no
+//!          answer, when the next one is due and the server has another address
 //! ```
 //!
 //! Whether both addresses are the same host's, nobody knows beforehand. One that knows no such token resets the attempt.
@@ -143,15 +143,18 @@ impl OtherFamily {
         let is_answerless = |asked: Asked| heard_at < asked.at && now.saturating_since(asked.at) >= patience;
         let is_established = subflow.established_at.is_some();
         let is_mute = is_established && self.asked.is_some_and(is_answerless);
-        Sight { id: subflow.id, local: subflow.local.ip(), lives: is_established && !is_mute, is_mute }
+        let (id, local, established_at) = (subflow.id, subflow.local.ip(), subflow.established_at);
+        Sight { id, local, established_at, lives: is_established && !is_mute, is_mute }
     }
 
     fn step(&mut self, ips: &[IpAddr], is_ipv4: bool, open: &[Sight], now: Instant) -> Option<Step> {
         let local = *ips.iter().find(|ip| ip.is_ipv4() == is_ipv4)?;
         let own = || open.iter().filter(|it| ips.contains(&it.local));
         let lives = |is_other: bool| own().find(|it| it.lives && (it.local == local) == is_other);
-        if let Some(other) = lives(true).filter(|_| lives(false).is_some()) {
-            return Some(Step::Leave(other.id));
+        if let (Some(first), Some(other)) = (lives(false), lives(true)) {
+            // Who came back is not trusted more than who has carried meanwhile.
+            let later = if first.established_at > other.established_at { first } else { other };
+            return Some(Step::Leave(later.id));
         }
         if lives(true).or(lives(false)).is_some() {
             self.lacks.retain(|lack| lack.local != local);
@@ -186,6 +189,7 @@ impl OtherFamily {
 struct Sight {
     id: SubflowId,
     local: IpAddr,
+    established_at: Option<Instant>,
     /// It is established, and not mute.
     lives: bool,
     is_mute: bool,
@@ -290,6 +294,8 @@ mod tests {
         let other = subflow(2, "fd00::2", V6, true);
         assert_eq!(look(&[&slow, &other], 61_000), None);
         assert_eq!(look(&[&subflow(1, "10.0.0.2", V4, true), &other], 62_000), Some(Step::Leave(SubflowId(2))));
+        let later = SubflowStats { established_at: Some(at(62_000)), ..subflow(3, "10.0.0.2", V4, true) };
+        assert_eq!(look(&[&later, &other], 62_000), Some(Step::Leave(SubflowId(3))), "who came back goes");
         // What has ended counts no more, and patience begins anew.
         let ended = SubflowStats { closed_at: Some(at(62_000)), ..other };
         assert_eq!((look(&[&ended], 63_000), look(&[&ended], 63_499)), (None, None));

@@ -3,7 +3,7 @@
 use transport::error::CloseReason;
 use wire::Segment;
 
-use super::served::{Server, connected_in, heard};
+use super::served::{REQUEST, Server, connected_in, heard};
 use super::*;
 
 const UPLOAD: &[u8] = b"POST http://192.0.2.1/ HTTP/1.1\r\nContent-Length: 100000\r\n\r\n";
@@ -133,4 +133,34 @@ fn a_server_that_has_answered_before_tells_so_alone_unless_it_refuses() {
     let now = world.now();
     world.proxy.closed(connection, CloseReason::Refused, &mut world.endpoint, now);
     assert_eq!(world.silence(), None, "somebody has refused");
+}
+
+/// A download asks nothing by itself: while it is looked at, subflows on which nothing comes are asked for a sign of life, if there are several.
+#[test]
+fn a_download_that_stands_still_tells_that_its_uplink_is_silent() {
+    for is_cut in [false, true] {
+        let mut world = World::with_uplink();
+        let now = world.now();
+        let other = Uplink { ip: "10.99.0.3".parse().unwrap(), tier: Tier::Primary, link: 1 };
+        world.proxy.add_uplink(other, &mut world.endpoint, now);
+        let (mut world, mut server, mut client) = connected_in(world, REQUEST, ConnectionConfig::default());
+        server.say(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n", world.now());
+        let mut got = 0;
+        for _ in 0..40 {
+            server.say_much(vec![7; 10_000], world.now());
+            got += world.drain(&mut client, &mut server).0.len();
+            world.ahead += Duration::from_millis(4);
+        }
+        assert!(got > 400_000, "{got}");
+        // Who comes late to a look judges nobody.
+        for _ in 0..400 {
+            world.ahead += Duration::from_millis(4);
+            world.turn();
+            if !is_cut {
+                world.carry(&mut server);
+            }
+        }
+        let told = world.listen(8);
+        assert_eq!(told.is_some(), is_cut, "{told:?}");
+    }
 }
