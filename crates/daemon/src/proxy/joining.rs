@@ -3,9 +3,6 @@
 //! Whose octets move is looked at anyhow. A connection on which nothing moves is looked at too when it begins and when an uplink comes: should
 //! the uplink die that it has, the others are there.
 
-use std::net::SocketAddr;
-
-use host::uplinks::Step;
 use transport::{ConnectionStats, Endpoint};
 use units::Instant;
 
@@ -54,19 +51,10 @@ impl Proxy {
         else {
             return;
         };
-        // What the limit on subflows does not allow is asked for again.
         let connection = server.connection;
         let heard = |id| endpoint.hearing(connection, id).map(|hearing| hearing.heard_at);
-        for step in server.other_family.look(self.choice.links(), stats, heard, now) {
-            let _ = match step {
-                Step::Join { local, remote } => {
-                    let local = SocketAddr::new(local, 0);
-                    endpoint.add_subflow(connection, local, remote, true, now).map(|_| ()).ok()
-                }
-                Step::Leave(id) => endpoint.remove_subflow(connection, id, now).ok(),
-                Step::Ask(id) => endpoint.probe_subflow(connection, id, now).ok(),
-            };
-        }
+        let steps = server.other_family.look(self.choice.links(), stats, heard, now);
+        steps.into_iter().for_each(|step| step.carry_out(connection, endpoint, now));
         if server.other_family.is_waiting() {
             let token = self.token(key);
             if !self.joining.contains(&token) {

@@ -1,4 +1,4 @@
-//! Joins by the other family of a server that has addresses of both. Pure.
+//! Joins by the other family of a server that has addresses of both. Pure but for [`Step::carry_out`].
 //!
 //! A path manager joins from the addresses of the family in which a connection began. An uplink that lacks this family, or over which it is
 //! broken, joins by the other one: the token of an MP_JOIN names the connection at whatever address its host has (RFC 8684 section 3.2).
@@ -18,7 +18,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use smallvec::SmallVec;
-use transport::{ConnectionStats, SubflowId, SubflowStats};
+use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId, SubflowStats};
 use units::{Duration, Instant};
 
 /// An uplink that has the connection's family is given so long to join by it; and after an attempt by the other one twice that, doubling.
@@ -75,6 +75,20 @@ pub enum Step {
     Leave(SubflowId),
     /// Ask one for a sign of life.
     Ask(SubflowId),
+}
+
+impl Step {
+    /// Does it. What the limit on subflows does not allow now is asked for again.
+    pub fn carry_out(self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
+        let _ = match self {
+            Self::Join { local, remote } => {
+                let local = SocketAddr::new(local, 0);
+                endpoint.add_subflow(connection, local, remote, true, now).map(|_| ()).ok()
+            }
+            Self::Leave(id) => endpoint.remove_subflow(connection, id, now).ok(),
+            Self::Ask(id) => endpoint.probe_subflow(connection, id, now).ok(),
+        };
+    }
 }
 
 impl OtherFamily {

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use host::uplinks::harm::{self, PERIOD};
-use host::uplinks::{Bulk, Carrier, Finding, Harm, HeldBack, OtherFamily, Pauses, RTT_UNKNOWN, Step, Told};
+use host::uplinks::{Bulk, Carrier, Finding, Harm, HeldBack, OtherFamily, Pauses, RTT_UNKNOWN, Told};
 use transport::path_manager::LocalAddress;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
@@ -88,17 +88,7 @@ impl Guard {
         let is_there = |ips: &&Vec<IpAddr>| ips.iter().any(|ip| endpoint.has_local_address(*ip));
         let heard = |id| endpoint.hearing(self.connection, id).map(|hearing| hearing.heard_at);
         let steps = self.other_family.look(self.uplinks.iter().filter(is_there), stats, heard, now);
-        // What the limit on subflows does not allow is asked for again.
-        for step in steps {
-            let _ = match step {
-                Step::Join { local, remote } => {
-                    let local = SocketAddr::new(local, 0);
-                    endpoint.add_subflow(self.connection, local, remote, true, now).map(|_| ()).ok()
-                }
-                Step::Leave(id) => endpoint.remove_subflow(self.connection, id, now).ok(),
-                Step::Ask(id) => endpoint.probe_subflow(self.connection, id, now).ok(),
-            };
-        }
+        steps.into_iter().for_each(|step| step.carry_out(self.connection, endpoint, now));
     }
 
     /// Makes subflows regular, or backups.
