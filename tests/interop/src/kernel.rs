@@ -65,18 +65,12 @@ impl MptcpInfo {
     }
 }
 
-/// A listening socket inside `namespace`.
+/// A listening socket inside `namespace`; one at `[::]` takes IPv4 too.
 ///
 /// # Errors
 /// Those of the system calls.
 pub fn listen(namespace: &Namespace, protocol: Protocol, address: SocketAddr) -> io::Result<Socket> {
-    inside(namespace, || {
-        let socket = open(protocol, address)?;
-        socket.set_reuse_address(true)?;
-        socket.bind(&address.into())?;
-        socket.listen(16)?;
-        Ok(socket)
-    })
+    listen_as(namespace, protocol, address, false)
 }
 
 /// As [`listen`], for connections of the address's family alone.
@@ -84,9 +78,13 @@ pub fn listen(namespace: &Namespace, protocol: Protocol, address: SocketAddr) ->
 /// # Errors
 /// Those of the system calls.
 pub fn listen_only(namespace: &Namespace, protocol: Protocol, address: SocketAddr) -> io::Result<Socket> {
+    listen_as(namespace, protocol, address, address.is_ipv6())
+}
+
+fn listen_as(namespace: &Namespace, protocol: Protocol, address: SocketAddr, only_v6: bool) -> io::Result<Socket> {
     inside(namespace, || {
         let socket = open(protocol, address)?;
-        if address.is_ipv6() {
+        if only_v6 {
             socket.set_only_v6(true)?;
         }
         socket.set_reuse_address(true)?;

@@ -33,7 +33,7 @@ const ASKING: Duration = Duration::from_secs(10);
 /// After so many attempts nobody need look again as long as nothing moves.
 const SOON_ATTEMPTS: usize = 3;
 
-/// What is known of a server's other family.
+/// What is known of a server's other family. The spans are chosen: that of a first attempt is twice the head start of RFC 8305 section 8.
 #[derive(Clone, Debug, Default)]
 pub struct OtherFamily {
     /// The server's addresses of it, asked in turn.
@@ -120,7 +120,7 @@ impl OtherFamily {
     ) -> SmallVec<[Step; 1]> {
         let Some(first) = self.remotes.first() else { return SmallVec::new() };
         let is_ipv4 = first.is_ipv4();
-        // Before the peer has acknowledged something it need not take joins (RFC 8684 section 3.2).
+        // No further subflow before the peer has shown that it speaks MPTCP on the first (RFC 8684 section 3.1).
         if stats.acked_bytes == 0 && stats.received_bytes == 0 {
             return SmallVec::new();
         }

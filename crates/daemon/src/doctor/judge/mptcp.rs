@@ -1,8 +1,8 @@
 //! Whether MPTCP gets through, and who removes it.
 //!
 //! One answer without MPTCP says little: the server may not speak it, or something on the way removes it. So each is
-//! compared with the others: a server that answers with MPTCP over another uplink speaks it, and an uplink over which another
-//! server answers with MPTCP lets it pass.
+//! compared with the others: a server that answers with MPTCP at the same address over another uplink speaks it there, and an uplink over
+//! which another server answers with MPTCP lets it pass.
 
 use units::Duration;
 
@@ -80,11 +80,10 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
     let servers = unique(by_server.iter().map(|inquiry| inquiry.server.as_str()));
     let mut findings = Vec::new();
     for uplink in &uplinks {
-        let mut of: Vec<&&&Inquiry> = by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink).collect();
-        of.dedup_by_key(|inquiry| inquiry.server.as_str());
+        let of = by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink);
         let proof: Vec<String> =
-            of.iter().map(|it| format!("{} answers with it over {}", it.server, list(&speaks(it)))).collect();
-        let text = format!("{} ({})", symptom.deed(), proof.join("; "));
+            of.map(|it| format!("{} answers with it over {}", it.server, list(&speaks(it)))).collect();
+        let text = format!("{} ({})", symptom.deed(), unique(proof.iter().map(String::as_str)).join("; "));
         let too_soon =
             by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink).find_map(|it| too_soon(inquiries, it));
         let remedy = without_uplink(facts, uplink);
@@ -101,8 +100,11 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
         let proof: Vec<String> =
             via.iter().map(|uplink| format!("{uplink} lets that of {} pass", list(&passes(uplink)))).collect();
         findings.push(match of_one_family(inquiries, server, symptom) {
-            Some(finding) => finding,
-            None => server_without(server, symptom, &proof.join("; ")),
+            Some((family, other)) => {
+                let proof = format!("over {other} it answers with it");
+                server_without(server, symptom, &format!("over {family} "), &proof)
+            }
+            None => server_without(server, symptom, "", &proof.join("; ")),
         });
     }
     let open: Vec<&&Inquiry> =
@@ -136,40 +138,31 @@ fn over<'a>(inquiries: &'a [Inquiry], asked: &Inquiry) -> Vec<&'a str> {
     unique(inquiries.iter().filter(is_same).map(|inquiry| inquiry.uplink.as_str()))
 }
 
-/// A server that answers with MPTCP over one family and without it over the other.
-fn of_one_family(inquiries: &[Inquiry], server: &str, symptom: Symptom) -> Option<Finding> {
+/// Of a server that answers with MPTCP over one family alone: the one over which it does not, and the other.
+fn of_one_family(inquiries: &[Inquiry], server: &str, symptom: Symptom) -> Option<(&'static str, &'static str)> {
     let mut of = inquiries.iter().filter(|it| it.server == server);
     let with = of.clone().find(|it| it.mptcp.is_good())?;
     let without = of.find(|it| symptom.is_of(it) && it.remote.is_ipv4() != with.remote.is_ipv4())?;
-    let family = |it: &Inquiry| if it.remote.is_ipv4() { "IPv4" } else { "IPv6" };
-    let (family, other) = (family(without), family(with));
-    let what = match symptom {
-        Symptom::Plain => "it does not speak MPTCP",
-        Symptom::Dropped => "it, or a firewall before it, drops connections that offer MPTCP",
-        Symptom::Refused => "it, or a firewall before it, resets connections that offer MPTCP",
-        Symptom::FellBack => "something before it removes MPTCP's options from data",
-    };
-    let text =
-        format!("over {family} {what}, and over {other} it speaks it: a connection over {family} has one uplink");
-    let remedy =
-        format!("if the server is yours: let its program listen with MPTCP on its addresses of {family} as well");
-    Some(Finding::warning("server-without-mptcp", server, text).remedy(remedy))
+    Some(if without.remote.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") })
 }
 
-fn server_without(server: &str, symptom: Symptom, proof: &str) -> Finding {
+/// `wherein` is over which family, if it is one alone.
+fn server_without(server: &str, symptom: Symptom, wherein: &str, proof: &str) -> Finding {
     let (code, text) = match symptom {
-        Symptom::Plain => {
-            ("server-without-mptcp", format!("it does not speak MPTCP ({proof}): each connection has one uplink"))
-        }
-        Symptom::Dropped => {
-            ("server-drops-mptcp", format!("it, or a firewall before it, drops connections that offer MPTCP ({proof})"))
-        }
+        Symptom::Plain => (
+            "server-without-mptcp",
+            format!("{wherein}it does not speak MPTCP ({proof}): each connection has one uplink"),
+        ),
+        Symptom::Dropped => (
+            "server-drops-mptcp",
+            format!("{wherein}it, or a firewall before it, drops connections that offer MPTCP ({proof})"),
+        ),
         Symptom::Refused => (
             "server-refuses-mptcp",
-            format!("it, or a firewall before it, resets connections that offer MPTCP ({proof})"),
+            format!("{wherein}it, or a firewall before it, resets connections that offer MPTCP ({proof})"),
         ),
         Symptom::FellBack => {
-            ("server-strips-data", format!("something before it removes MPTCP's options from data ({proof})"))
+            ("server-strips-data", format!("{wherein}something before it removes MPTCP's options from data ({proof})"))
         }
     };
     let remedy = "if the server is yours: Linux 5.6 or newer, sysctl -w net.mptcp.enabled=1, its program under mptcpize run, and no \

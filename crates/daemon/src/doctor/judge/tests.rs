@@ -354,7 +354,7 @@ fn a_server_with_mptcp_over_one_family_is_no_uplinks_doing() {
     let good = |uplink| over_ipv6(inquiry(uplink, S, Spoken::Confirmed));
     let (what, text) = told(vec![plain("a"), plain("b"), good("a"), good("b")]);
     assert_eq!(what, "server-without-mptcp s.example:443");
-    assert!(text.starts_with("over IPv4 it does not speak MPTCP, and over IPv6 it speaks it"), "{text}");
+    assert!(text.starts_with("over IPv4 it does not speak MPTCP (over IPv6 it answers with it)"), "{text}");
     // Nobody knows whether that of IPv4 speaks it, and what a lets pass.
     assert_eq!(told(vec![plain("a"), good("b")]).0, "mptcp-undecided s.example:443");
     // Over the same family it is the uplink.

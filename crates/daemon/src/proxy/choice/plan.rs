@@ -56,8 +56,8 @@ impl Choice {
         order
     }
 
-    /// Whether more comes over the uplinks that have the other family than that of a server's `first` address. A connection with MPTCP has subflows over
-    /// all of one family.
+    /// Whether more comes over the uplinks that have the other family than that of a server's `first` address. A connection with MPTCP joins
+    /// by the other family too, but only where an uplink lacks the first.
     fn is_other_family_worth_more(&self, first: &SocketAddr, all: &[SocketAddr], now: Instant) -> bool {
         let has_both = all.iter().any(|remote| remote.is_ipv4() != first.is_ipv4());
         if !has_both || all.iter().any(|remote| self.is_plain(*remote, now)) {

@@ -70,7 +70,7 @@ fn the_family_of_more_uplinks_goes_first_unless_the_server_is_plain() {
     assert_eq!(
         first_round(&choice, &BOTH),
         [(0, '4'), (1, '4')],
-        "it may speak MPTCP, whose subflows are of one family"
+        "it may speak MPTCP, whose connections use both uplinks then"
     );
     known_plain(&mut choice);
     assert_eq!(first_round(&choice, &BOTH), [(0, '6'), (1, '4')], "each connection stays on one uplink");

@@ -83,7 +83,7 @@ impl Picture<'_> {
             let (x, text) = (self.slot(index), escape(column.value));
             let _ = write!(svg, "<text class=\"tick mid\" x=\"{x:.1}\" y=\"{:.1}\">{text}</text>", base + 18.0);
         }
-        let name = self.view.layout.axis.as_deref().map_or(String::new(), |name| escape(name).to_string());
+        let name = self.view.layout.axis.as_deref().map_or(String::new(), escape);
         let _ = write!(
             svg,
             "<path class=\"axis\" d=\"M{LEFT} {base:.1}H{:.1}\"/><text class=\"unit\" x=\"0\" y=\"11\">{}</text>\
