@@ -179,8 +179,9 @@ impl HoleWatch {
     }
 
     fn is_delivering(&self, now: Instant) -> bool {
-        let patience = self.patience();
-        self.relays.values().any(|seen| now.saturating_since(seen.last_at) < patience)
+        // When patience with a hole ends, what came behind it at first is as old as the hole.
+        let recent = self.patience() / 2;
+        self.relays.values().any(|seen| now.saturating_since(seen.last_at) < recent)
     }
 
     fn note_arrivals(&mut self, now: Instant, relays: impl Iterator<Item = (RelayId, u64)>) {
