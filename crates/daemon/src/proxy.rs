@@ -429,8 +429,9 @@ impl Proxy {
 impl App for Proxy {
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         match event {
-            Event::Connected { connection, .. } if self.take_late_answer(*connection, true, endpoint, now) => {}
-            Event::Closed { connection, .. } if self.take_late_answer(*connection, false, endpoint, now) => {}
+            Event::Connected { connection, mptcp }
+                if self.take_late_answer(*connection, Some(*mptcp), endpoint, now) => {}
+            Event::Closed { connection, .. } if self.take_late_answer(*connection, None, endpoint, now) => {}
             Event::Connected { connection, mptcp } => self.connected(*connection, *mptcp, endpoint, now),
             Event::Closed { connection, reason } => self.closed(*connection, *reason, endpoint, now),
             Event::SubflowClosed { connection, subflow, reason } => {

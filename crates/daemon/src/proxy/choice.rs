@@ -13,11 +13,12 @@
 //! free                     no queue, and no more than its share of busy downloads that stay where they are
 //! none is near and free    the lowest base RTT + queue of those that have their share of downloads still to get; of all, if none has
 //! downloads, plain TCP     near, until these have their share of connections; then all
+//! MPTCP is removed there   after those where it is not, if these bring more together, or are as near (see `servers.rs`)
 //! failing                  after all others, for 1, 2, 4 ... 64 s
 //! portal, or in doubt      after all others, until it is told otherwise (see `portal.rs`)
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
@@ -26,8 +27,10 @@ use smallvec::SmallVec;
 use units::{Duration, Instant};
 
 mod plan;
+mod servers;
 
 pub use plan::Start;
+use servers::Servers;
 
 /// A base RTT is the least of this span and the one before.
 const BASE_SPAN: Duration = Duration::from_secs(60);
@@ -52,11 +55,6 @@ const DELAYED_ACK: Duration = Duration::from_millis(40);
 const UPLOAD_SAMPLES: u64 = 20;
 /// For how long an uplink over which a server was reached beyond doubt is trusted to lead there.
 const TRUSTED_FOR: Duration = Duration::from_secs(300);
-/// Servers whose protocol is remembered, and for how long: a middlebox may go away.
-const SERVERS_MAX: usize = 1024;
-const SERVER_FOR: Duration = Duration::from_secs(3600);
-/// Connections in a row of which a server is known to serve downloads, or small answers.
-const HABIT_MAX: i8 = 3;
 /// An uplink that nobody has filled for so long may bring anything.
 const UNTRIED_FOR: Duration = Duration::from_secs(1800);
 
@@ -178,19 +176,11 @@ struct State {
     proven_at: Option<Instant>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Server {
-    mptcp: bool,
-    /// How many more connections of late were downloads than were not.
-    habit: i8,
-    at: Instant,
-}
-
 /// What is known of uplinks and servers.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     uplinks: Vec<State>,
-    servers: BTreeMap<SocketAddr, Server>,
+    servers: Servers,
 }
 
 impl State {
@@ -318,7 +308,11 @@ impl Choice {
 
     /// An uplink is gone.
     pub fn remove(&mut self, ip: IpAddr) {
+        let link = self.link(ip);
         self.uplinks.retain(|state| state.uplink.ip != ip);
+        if let Some(link) = link.filter(|link| self.uplinks.iter().all(|state| state.uplink.link != *link)) {
+            self.servers.forget(link);
+        }
     }
 
     /// Whether an uplink has this address.
@@ -367,34 +361,24 @@ impl Choice {
         self.uplinks.iter().map(view).collect()
     }
 
-    /// Whether the server is known to answer without MPTCP.
+    /// Whether the server is known to answer without MPTCP, whatever the uplink.
     pub fn is_plain(&self, remote: SocketAddr, now: Instant) -> bool {
-        self.server(remote, now).is_some_and(|server| !server.mptcp)
+        self.servers.is_plain(remote, now)
     }
 
     /// Whether the server has answered of late.
     pub fn is_known(&self, remote: SocketAddr, now: Instant) -> bool {
-        self.server(remote, now).is_some()
+        self.servers.is_known(remote, now)
     }
 
     /// What a connection to a server will be, going by those before it.
     pub fn weight(&self, remote: SocketAddr, now: Instant) -> Weight {
-        match self.server(remote, now) {
-            Some(server) if server.habit > 0 => Weight::Heavy,
-            _ => Weight::Light,
-        }
-    }
-
-    fn server(&self, remote: SocketAddr, now: Instant) -> Option<&Server> {
-        self.servers.get(&remote).filter(|server| now.saturating_since(server.at) < SERVER_FOR)
+        self.servers.weight(remote, now)
     }
 
     /// A connection to a server turned out to be a download, or has ended without being one.
     pub fn turned_out(&mut self, remote: SocketAddr, weight: Weight) {
-        if let Some(server) = self.servers.get_mut(&remote) {
-            let step = if weight == Weight::Heavy { 1 } else { -1 };
-            server.habit = (server.habit + step).clamp(-HABIT_MAX, HABIT_MAX);
-        }
+        self.servers.turned_out(remote, weight);
     }
 
     /// An attempt from `ip` succeeded after `took`.
@@ -409,7 +393,7 @@ impl Choice {
             // What answers in the place of servers does not speak it.
             self.trust(ip, now);
         }
-        self.note_server(remote, mptcp, now);
+        self.note_answer(ip, remote, mptcp, now);
     }
 
     /// A server was reached over an uplink beyond doubt.
@@ -446,25 +430,33 @@ impl Choice {
     }
 
     /// An attempt from `ip` was answered after `took`, too late to be used.
-    pub fn answered(&mut self, ip: IpAddr, took: Duration, now: Instant) {
+    pub fn answered(&mut self, ip: IpAddr, remote: SocketAddr, took: Duration, mptcp: bool, now: Instant) {
         if let Some(state) = self.get_mut(ip) {
             state.note_rtt(took, now);
             state.note_queue(took, Duration::ZERO, now);
         }
+        self.note_answer(ip, remote, mptcp, now);
     }
 
-    /// A server turned out to speak plain TCP, or the way to it lets nothing else through.
-    pub fn found_plain(&mut self, remote: SocketAddr, now: Instant) {
-        self.note_server(remote, false, now);
+    /// A server turned out to speak plain TCP, or the way from `ip` to it lets nothing else through.
+    pub fn found_plain(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
+        self.note_answer(ip, remote, false, now);
     }
 
-    fn note_server(&mut self, remote: SocketAddr, mptcp: bool, now: Instant) {
-        if self.servers.len() >= SERVERS_MAX && !self.servers.contains_key(&remote) {
-            let oldest = self.servers.iter().min_by_key(|(_, server)| server.at).map(|(remote, _)| *remote);
-            oldest.and_then(|remote| self.servers.remove(&remote));
+    /// A subflow from `ip` has joined a connection.
+    pub fn joined(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
+        self.note_answer(ip, remote, true, now);
+    }
+
+    /// An address of a server did not answer attempts that began at `since`, while another one did.
+    pub fn kept_silent(&mut self, remote: SocketAddr, since: Instant, now: Instant) {
+        self.servers.kept_silent(remote, since, now);
+    }
+
+    fn note_answer(&mut self, ip: IpAddr, remote: SocketAddr, mptcp: bool, now: Instant) {
+        if let Some(link) = self.link(ip) {
+            self.servers.answered(remote, link, mptcp, now);
         }
-        let habit = self.server(remote, now).map_or(0, |server| server.habit);
-        self.servers.insert(remote, Server { mptcp, habit, at: now });
     }
 
     /// Nobody answered an attempt from `ip`. That a server refuses is an answer, and tells nothing bad of the uplink.
@@ -544,6 +536,10 @@ impl Choice {
             let counted = state.counted(weight);
             *counted = counted.saturating_sub(1);
         }
+    }
+
+    fn link(&self, ip: IpAddr) -> Option<usize> {
+        self.uplinks.iter().find(|state| state.uplink.ip == ip).map(|state| state.uplink.link)
     }
 
     fn get_mut(&mut self, ip: IpAddr) -> Option<&mut State> {

@@ -66,7 +66,8 @@ impl Dial {
         let mut waiting = Vec::new();
         let order = choice.order(addresses, target.port, now);
         for (position, remote) in order.iter().enumerate() {
-            let mut at = now + NEXT_ADDRESS.saturating_mul(position as u64);
+            let is_asked = position == 1 && choice.is_to_be_asked(order[0], *remote, now);
+            let mut at = if is_asked { now } else { now + NEXT_ADDRESS.saturating_mul(position as u64) };
             // Uplinks that lack the first family do not wait for those that have it.
             let other_family = order.iter().find(|other| position == 0 && other.is_ipv4() != remote.is_ipv4());
             let remotes: SmallVec<[SocketAddr; 2]> = core::iter::once(*remote).chain(other_family.copied()).collect();
@@ -273,6 +274,26 @@ mod tests {
         assert_eq!((failure.socks_reply(), failure.http_status().0), (5, 502));
         let (winner, losers) = dial.succeeded(second[0]).unwrap();
         assert_eq!((winner.remote.ip(), losers.len()), (ips(&["192.0.2.2"])[0], 1));
+    }
+
+    #[test]
+    fn a_server_that_is_plain_in_one_family_is_asked_in_the_other_at_once() {
+        let own = ips(&["10.0.0.1", "2001:db8::1", "10.0.0.2"]);
+        let mut choice = Choice::default();
+        let uplinks = own.iter().zip([0, 0, 1]);
+        uplinks.for_each(|(ip, link)| choice.add(Uplink { ip: *ip, tier: Tier::Primary, link }));
+        let begun_at_once = |choice: &Choice| {
+            let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+            let target = Target::parse("server.example:80", None).unwrap();
+            let mut dial = Dial::new(target, &ips(&["192.0.2.1", "2001:db8:1::a"]), choice, Instant::ZERO).unwrap();
+            dial.go_on(&mut endpoint, &ConnectionConfig::default(), Instant::ZERO);
+            dial.open().iter().map(|attempt| attempt.local).collect::<Vec<_>>()
+        };
+        assert_eq!(begun_at_once(&choice), [own[0], own[2]]);
+        choice.found_plain(own[0], "192.0.2.1:80".parse().unwrap(), Instant::ZERO);
+        let mut begun = begun_at_once(&choice);
+        begun.sort_unstable();
+        assert_eq!(begun, [own[0], own[2], own[1]]);
     }
 
     /// Attempts that have all begun by now.

@@ -1,5 +1,5 @@
-//! Attempts that have lost a race. Their answers are waited for a little, since they tell how far the server is by that uplink: without
-//! them the one that is asked first would look the best, and be it for all that follow.
+//! Attempts that have lost a race. Their answers are waited for a little, since they tell how far the server is by that uplink, and whether MPTCP
+//! gets there: without them the one that is asked first would look the best, and be it for all that follow.
 
 use std::net::IpAddr;
 
@@ -21,6 +21,8 @@ const WAIT_MAX: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub struct Loser {
     attempt: Attempt,
+    /// The winner was another address of the server.
+    is_elsewhere: bool,
     until: Instant,
 }
 
@@ -32,23 +34,25 @@ impl Loser {
 }
 
 impl Proxy {
-    /// Another attempt was answered first, `took` after it had begun.
-    pub(super) fn lose(&mut self, attempt: Attempt, took: Duration, endpoint: &mut Endpoint, now: Instant) {
+    /// Another attempt was answered first.
+    pub(super) fn lose(&mut self, attempt: Attempt, winner: &Attempt, endpoint: &mut Endpoint, now: Instant) {
         self.by_connection.remove(&attempt.connection);
+        let took = now.saturating_since(winner.since);
         let expected = self.choice.round_trip(attempt.local, now).unwrap_or(took);
         let wait = expected.saturating_mul(WAIT_ROUNDS).clamp(WAIT_MIN, WAIT_MAX);
-        let loser = Loser { attempt, until: attempt.since + wait };
+        let is_elsewhere = attempt.remote != winner.remote;
+        let loser = Loser { attempt, is_elsewhere, until: attempt.since + wait };
         match self.losers.len() < LOSERS_MAX {
             true => self.losers.push(loser),
             false => self.leave(&loser, endpoint, now),
         }
     }
 
-    /// Takes an answer to an attempt that has lost, or its end; whether it was one.
+    /// Takes an answer to an attempt that has lost, with MPTCP or without, or its end; whether it was one.
     pub(super) fn take_late_answer(
         &mut self,
         connection: ConnectionId,
-        answered: bool,
+        answered: Option<bool>,
         endpoint: &mut Endpoint,
         now: Instant,
     ) -> bool {
@@ -56,9 +60,10 @@ impl Proxy {
             return false;
         };
         let Loser { attempt, .. } = self.losers.swap_remove(place);
-        if answered {
-            self.silences.heard(attempt.local, now);
-            self.choice.answered(attempt.local, now.saturating_since(attempt.since), now);
+        if let Some(mptcp) = answered {
+            let Attempt { local, remote, since, .. } = attempt;
+            self.silences.heard(local, now);
+            self.choice.answered(local, remote, now.saturating_since(since), mptcp, now);
         }
         self.give_up(connection, endpoint, now);
         true
@@ -73,8 +78,12 @@ impl Proxy {
     }
 
     fn leave(&mut self, loser: &Loser, endpoint: &mut Endpoint, now: Instant) {
-        let Attempt { local, since, connection, .. } = loser.attempt;
-        self.choice.outpaced(local, now.saturating_since(since), now);
+        let Attempt { local, remote, since, connection } = loser.attempt;
+        match loser.is_elsewhere {
+            // No answer from another address says nothing of the uplink.
+            true => self.choice.kept_silent(remote, since, now),
+            false => self.choice.outpaced(local, now.saturating_since(since), now),
+        }
         self.give_up(connection, endpoint, now);
     }
 }

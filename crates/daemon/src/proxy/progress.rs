@@ -379,12 +379,7 @@ impl Proxy {
         self.totals.mptcp += u64::from(mptcp);
         let Attempt { local, remote, since, .. } = winner;
         self.choice.succeeded(local, remote, now.saturating_since(since), mptcp, now);
-        for loser in losers {
-            match loser.remote == remote {
-                true => self.lose(loser, now.saturating_since(since), endpoint, now),
-                false => self.give_up(loser.connection, endpoint, now),
-            }
-        }
+        losers.into_iter().for_each(|loser| self.lose(loser, &winner, endpoint, now));
         let session = &mut self.sessions[key];
         let server = session.server.insert(Server::new(&winner, target, !mptcp, now));
         server.other_family = OtherFamily::new(remote, addresses);
@@ -437,7 +432,7 @@ impl Proxy {
     pub(super) fn fell_back(&mut self, connection: ConnectionId, endpoint: &Endpoint, now: Instant) {
         let Some(key) = self.by_connection.get(&connection).copied() else { return };
         let Some((local, remote)) = endpoint.addresses(connection) else { return };
-        self.choice.found_plain(remote, now);
+        self.choice.found_plain(local.ip(), remote, now);
         if let Some(server) = &mut self.sessions[key].server {
             (server.plain, server.home) = (true, local.ip());
         }

@@ -191,6 +191,9 @@ fn measure(
         if let Some(least) = subflow.min_rtt.filter(|_| lives) {
             choice.measured(subflow.local.ip(), least, now);
         }
+        if lives && stats.mptcp && !stats.fell_back {
+            choice.joined(subflow.local.ip(), subflow.remote, now);
+        }
     }
     server.bulk.look(stats, now);
     for (ip, added) in meters.look(stats, &mut server.seen) {

@@ -1,10 +1,12 @@
 //! In which order a server's addresses are tried over the uplinks, and how long after one another.
 //!
 //! ```text
-//! family      that over whose uplinks more comes, as far as is known; the one that the resolver names first, if as much comes over either, or the
-//!             server is known to speak plain TCP, whose connections stay where they start
+//! family      that in which the server speaks MPTCP, if it does not in the other one; else that over whose uplinks more comes, as far as is known;
+//!             the one that the resolver names first, if as much comes over either, or the server is known to speak plain TCP, whose
+//!             connections stay where they start
 //! addresses   the families taking turns; over an uplink that lacks the first one's family, fails with it, or had no answer with it of late, the first
-//!             of the other one at once
+//!             of the other one at once, as anywhere if only the first one is known for plain TCP; those that kept silent while others of the
+//!             server answered, at last
 //! one link    two addresses of an uplink share what it brings, its queue, and its connections, and the round-trip time until that of each is known
 //! ```
 
@@ -17,7 +19,7 @@ use super::{Choice, State, Tier, Weight};
 /// How long the first attempt is waited for before the next one begins beside it: twice its RTT, within this.
 const HEAD_START_MIN: Duration = Duration::from_millis(50);
 const HEAD_START_MAX: Duration = Duration::from_secs(1);
-/// An uplink is slow that brings less than this part of what the fastest does. What comes in between is a matter of shares.
+/// An uplink is slow that brings less than this part of what the fastest does. Small answers take as long over what comes in between.
 const SLOW_PARTS: u64 = 4;
 /// What an uplink may bring that nobody has filled for long, octets in a second: downloads find out. One that is further away than so many
 /// times the best is not tried for it.
@@ -45,10 +47,18 @@ impl Choice {
     /// A server's addresses in the order in which they are tried, without those of a family that no uplink has.
     pub fn order(&self, addresses: &[IpAddr], port: u16, now: Instant) -> Vec<SocketAddr> {
         let usable = addresses.iter().filter(|ip| self.has_family(ip.is_ipv4()));
-        let all: Vec<_> = usable.map(|ip| SocketAddr::new(*ip, port)).collect();
+        let all = usable.map(|ip| SocketAddr::new(*ip, port));
+        let (silent, heard): (Vec<_>, Vec<_>) = all.partition(|remote| self.servers.is_silent(*remote, now));
+        let mut order = self.in_turns(heard, now);
+        order.extend(self.in_turns(silent, now));
+        order
+    }
+
+    /// The families taking turns; of a family those first that may speak MPTCP.
+    fn in_turns(&self, mut all: Vec<SocketAddr>, now: Instant) -> Vec<SocketAddr> {
         let Some(first) = all.first() else { return all };
-        let is_ipv4 =
-            if self.is_other_family_worth_more(first, &all, now) { !first.is_ipv4() } else { first.is_ipv4() };
+        let is_ipv4 = first.is_ipv4() != self.is_other_family_worth_more(first.is_ipv4(), &all, now);
+        all.sort_by_key(|remote| self.is_plain(*remote, now));
         let (ours, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|remote| remote.is_ipv4() == is_ipv4);
         let mut others = others.into_iter();
         let mut order: Vec<_> = ours.into_iter().flat_map(|one| core::iter::once(one).chain(others.next())).collect();
@@ -56,22 +66,35 @@ impl Choice {
         order
     }
 
-    /// Whether more comes over the uplinks that have the other family than that of a server's `first` address. A connection with MPTCP joins
-    /// by the other family too, but only where an uplink lacks the first.
-    fn is_other_family_worth_more(&self, first: &SocketAddr, all: &[SocketAddr], now: Instant) -> bool {
-        let has_both = all.iter().any(|remote| remote.is_ipv4() != first.is_ipv4());
-        if !has_both || all.iter().any(|remote| self.is_plain(*remote, now)) {
+    /// Whether more comes in the other family than in that of a server's first address. A connection with MPTCP joins by both, but in the second
+    /// one only where an uplink lacks the first; one without stays on one uplink.
+    fn is_other_family_worth_more(&self, is_first_ipv4: bool, all: &[SocketAddr], now: Instant) -> bool {
+        let of_family = |is_ipv4: bool| all.iter().filter(move |remote| remote.is_ipv4() == is_ipv4);
+        let has_mptcp = |is_ipv4| of_family(is_ipv4).any(|remote| self.servers.speaks_mptcp(*remote, now));
+        let is_plain = |is_ipv4| !has_mptcp(is_ipv4) && of_family(is_ipv4).any(|remote| self.is_plain(*remote, now));
+        if of_family(!is_first_ipv4).next().is_none() || is_plain(!is_first_ipv4) {
             return false;
         }
         let healthy = || self.uplinks.iter().filter(|state| !state.is_failing(now) && !state.is_unheard(now));
         let Some(tier) = healthy().map(|state| state.uplink.tier).min() else { return false };
         let states: Vec<State> = healthy().filter(|it| it.uplink.tier == tier).map(|it| self.whole(it, now)).collect();
         let shares = Shares::of(&states.iter().collect::<Vec<_>>(), now);
-        let worth = |is_ipv4: bool| -> u128 {
-            let of_family = states.iter().filter(|state| state.uplink.ip.is_ipv4() == is_ipv4);
-            of_family.map(|state| shares.weight(state)).sum()
+        let worths = |is_ipv4: bool| {
+            let of_family = states.iter().filter(move |state| state.uplink.ip.is_ipv4() == is_ipv4);
+            of_family.map(|state| shares.weight(state))
         };
-        worth(!first.is_ipv4()) > worth(first.is_ipv4())
+        let other: u128 = worths(!is_first_ipv4).sum();
+        match is_plain(is_first_ipv4) {
+            true => has_mptcp(!is_first_ipv4) && other > 0 && worths(is_first_ipv4).all(|alone| alone <= other),
+            false => other > worths(is_first_ipv4).sum(),
+        }
+    }
+
+    /// Whether to try the second one of a server's addresses at once, to find out whether it speaks MPTCP: the first one does not, and is of the other family.
+    /// That is known for an hour then.
+    pub fn is_to_be_asked(&self, first: SocketAddr, second: SocketAddr, now: Instant) -> bool {
+        let is_unknown = !self.is_known(second, now) && !self.servers.is_silent(second, now);
+        self.links().len() > 1 && first.is_ipv4() != second.is_ipv4() && is_unknown && self.is_plain(first, now)
     }
 
     /// From where to connect to a server, in this order; `remotes` is an address of it, or one of each family, the better one first. Nothing if no
@@ -90,6 +113,11 @@ impl Choice {
             let shares = Shares::of(&known, now);
             known.sort_by_key(|state| Some(state.round_trip(now)? + shares.slowness(state, plain)));
             spread(&mut known, &shares, plain);
+            let is_stripped = |state: &State| {
+                let remote = remotes.iter().find(|remote| remote.is_ipv4() == state.uplink.ip.is_ipv4());
+                remote.is_some_and(|remote| self.servers.is_stripped(*remote, state.uplink.link, now))
+            };
+            lead_with_mptcp(&mut known, &shares, is_heavy, is_stripped);
             let mut waits = after;
             // Those that nothing is known of race whoever is first, so that something is. Of those that are as near as one another,
             // the first to be asked wins.
@@ -187,13 +215,31 @@ fn spread(known: &mut [&State], shares: &Shares, plain: Option<Weight>) {
     }
 }
 
+/// Moves to the front the first one that leaves MPTCP alone, if the one that is there removes it: for a download if all that do not bring as much
+/// together, for small answers if it is as near.
+fn lead_with_mptcp(known: &mut [&State], shares: &Shares, is_heavy: bool, is_stripped: impl Fn(&State) -> bool) {
+    let now = shares.now;
+    let Some(first) = known.first().filter(|state| is_stripped(state)) else { return };
+    let Some(place) = known.iter().position(|state| !is_stripped(state)) else { return };
+    let together: u128 = known.iter().filter(|state| !is_stripped(state)).map(|state| shares.weight(state)).sum();
+    let reach = |state: &State| state.round_trip(now).unwrap_or(Duration::MAX);
+    let is_better = match is_heavy {
+        true => together >= shares.weight(first),
+        false => reach(known[place]).saturating_mul(5) <= reach(first).saturating_mul(6),
+    };
+    if is_better {
+        known[..=place].rotate_right(1);
+    }
+}
+
 /// How connections are shared out: by what uplinks can bring.
 struct Shares {
     /// Of those whose capacity is known, octets in a second.
     fastest: u64,
-    /// The most that any has brought, and what a download may find.
+    /// The most that any has brought.
     most: u64,
-    hoped: u64,
+    /// How far one may be that a download tries.
+    reach: Duration,
     now: Instant,
 }
 
@@ -201,25 +247,27 @@ impl Shares {
     fn of(known: &[&State], now: Instant) -> Self {
         let fastest = known.iter().filter_map(|state| state.capacity_bytes(now)).max().unwrap_or(0);
         let most = known.iter().map(|state| state.rate_bytes).max().unwrap_or(0);
-        let bases = || known.iter().filter_map(|state| state.base(now));
-        let reach = bases().min().map_or(Duration::ZERO, |least| least.saturating_mul(UNTRIED_REACH));
-        let is_to_try = |state: &&State| state.is_untried(now) && state.base(now).is_some_and(|base| base <= reach);
-        let hoped = if known.iter().any(is_to_try) { most.max(UNTRIED_BYTES) } else { most };
-        Self { fastest, most, hoped, now }
+        let least = known.iter().filter_map(|state| state.base(now)).min();
+        let reach = least.map_or(Duration::ZERO, |least| least.saturating_mul(UNTRIED_REACH));
+        Self { fastest, most, reach, now }
     }
 
-    /// How much longer than on a fast uplink the octets of a connection take on one that is slow, of which there are more if it is
-    /// known to be a download.
+    /// How long the octets of a download take that stays where it starts; for small answers, how much longer they take on an uplink that is
+    /// slow.
     fn slowness(&self, state: &State, plain: Option<Weight>) -> Duration {
-        let (bytes, most) = match plain {
-            Some(Weight::Heavy) => (HEAVY_BYTES, self.hoped),
-            _ => (LIGHT_BYTES, self.most),
-        };
         let capacity = state.capacity_bytes(self.now).map(|capacity| capacity.max(1));
-        match capacity.filter(|capacity| capacity.saturating_mul(SLOW_PARTS) < most) {
-            Some(capacity) => Duration::from_secs(1).mul_div(bytes, capacity),
-            None => Duration::ZERO,
-        }
+        let (bytes, capacity) = match plain {
+            Some(Weight::Heavy) => (HEAVY_BYTES, Some(capacity.unwrap_or_else(|| self.hoped(state)))),
+            _ => (LIGHT_BYTES, capacity.filter(|capacity| capacity.saturating_mul(SLOW_PARTS) < self.most)),
+        };
+        let capacity = capacity.filter(|capacity| *capacity > 0);
+        capacity.map_or(Duration::ZERO, |capacity| Duration::from_secs(1).mul_div(bytes, capacity))
+    }
+
+    /// What a download may find on an uplink of which it is not known.
+    fn hoped(&self, state: &State) -> u64 {
+        let is_to_try = state.is_untried(self.now) && state.base(self.now).is_some_and(|base| base <= self.reach);
+        if is_to_try && self.most.saturating_mul(SLOW_PARTS) < UNTRIED_BYTES { UNTRIED_BYTES } else { self.most }
     }
 
     /// One that nobody has tried counts as the best: it will show.

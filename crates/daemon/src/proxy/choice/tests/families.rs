@@ -42,7 +42,7 @@ fn first_round(choice: &Choice, addresses: &[&str]) -> Vec<(usize, char)> {
 const BOTH: [&str; 2] = ["2001:db8:1::a", "192.0.2.1"];
 
 fn known_plain(choice: &mut Choice) {
-    choice.found_plain(SocketAddr::new(BOTH[0].parse().unwrap(), PORT), at(0));
+    choice.found_plain(own(0, false), SocketAddr::new(BOTH[0].parse().unwrap(), PORT), at(0));
 }
 
 #[test]
@@ -77,6 +77,59 @@ fn the_family_of_more_uplinks_goes_first_unless_the_server_is_plain() {
     let choice = uplinks(&["4", "6"]);
     assert_eq!(first_round(&choice, &BOTH), [(0, '4'), (1, '6')], "both race");
     assert_eq!(order(&choice, &BOTH), BOTH);
+}
+
+/// The server, in the family of `is_ipv4`.
+fn remote(is_ipv4: bool) -> SocketAddr {
+    SocketAddr::new(BOTH[usize::from(is_ipv4)].parse().unwrap(), PORT)
+}
+
+#[test]
+fn the_family_in_which_the_server_speaks_mptcp_goes_first() {
+    let mut choice = uplinks(&["46", "46"]);
+    known_plain(&mut choice);
+    assert_eq!(order(&choice, &BOTH), BOTH);
+    let asked = |choice: &Choice, now| choice.is_to_be_asked(remote(false), remote(true), now);
+    assert!(asked(&choice, at(1)) && !asked(&uplinks(&["46", "46"]), at(1)), "if the first one is known for plain TCP");
+    choice.answered(own(0, true), remote(true), ms(40), true, at(1));
+    assert_eq!(order(&choice, &BOTH), ["192.0.2.1", "2001:db8:1::a"]);
+    assert!(!asked(&choice, at(1)), "that is known now");
+    assert_eq!(choice.order(&parse(&BOTH), PORT, at(3_700_000))[0], remote(false), "for an hour");
+    // The other way round, and where both are plain.
+    assert_eq!(order(&choice, &["192.0.2.1", "2001:db8:1::a"])[0], "192.0.2.1");
+    choice.found_plain(own(0, true), remote(true), at(1));
+    assert_eq!(order(&choice, &BOTH), BOTH);
+    let mut alone = uplinks(&["46"]);
+    known_plain(&mut alone);
+    assert!(!asked(&alone, at(1)), "one uplink is one, with MPTCP or without");
+}
+
+#[test]
+fn plain_tcp_over_a_fast_uplink_is_worth_more_than_mptcp_over_a_slow_one() {
+    let first = |other_rate| {
+        let mut choice = uplinks(&["6", "4"]);
+        known_plain(&mut choice);
+        choice.answered(own(1, true), remote(true), ms(40), true, at(0));
+        for (link, is_ipv4, rate) in [(0, false, 2_000_000), (1, true, other_rate)] {
+            choice.measured(own(link, is_ipv4), ms(40), at(0));
+            choice.delivered(own(link, is_ipv4), rate, ms(1000), true, at(0));
+        }
+        choice.order(&parse(&BOTH), PORT, at(1))[0]
+    };
+    assert_eq!([first(1_000_000), first(2_000_000)], [remote(false), remote(true)]);
+}
+
+#[test]
+fn addresses_that_keep_silent_are_tried_at_last() {
+    let mut choice = uplinks(&["46", "46"]);
+    let all = ["2001:db8:1::a", "192.0.2.1", "192.0.2.2"];
+    assert_eq!(order(&choice, &all), all);
+    choice.kept_silent(remote(false), at(0), at(1));
+    assert_eq!(order(&choice, &all), ["192.0.2.1", "192.0.2.2", "2001:db8:1::a"]);
+    choice.kept_silent(remote(true), at(0), at(1));
+    assert_eq!(order(&choice, &all), ["192.0.2.2", "2001:db8:1::a", "192.0.2.1"]);
+    assert_eq!(order(&choice, &BOTH), BOTH, "where there is no other");
+    assert_eq!(choice.order(&parse(&all), PORT, at(601_000))[0], remote(false), "for ten minutes");
 }
 
 #[test]

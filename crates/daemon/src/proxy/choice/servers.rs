@@ -1,0 +1,188 @@
+//! What is remembered of servers: whether they speak MPTCP, and over which uplinks; what is fetched from them; which addresses do not answer.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use smallvec::SmallVec;
+use units::{Duration, Instant};
+
+use super::Weight;
+
+/// Servers whose answers are remembered, and for how long: a middlebox may go away.
+pub const SERVERS_MAX: usize = 1024;
+const SERVER_FOR: Duration = Duration::from_secs(3600);
+/// Addresses that did not answer, and for how long they are tried after the others of their server (RFC 6555 section 4.2 has ten minutes for
+/// what was learnt by a race).
+const SILENT_MAX: usize = 256;
+const SILENT_FOR: Duration = Duration::from_secs(600);
+/// Connections in a row of which a server is known to serve downloads, or small answers.
+const HABIT_MAX: i8 = 3;
+
+/// An answer over an uplink.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    link: usize,
+    mptcp: bool,
+    at: Instant,
+}
+
+#[derive(Clone, Debug)]
+struct Server {
+    /// The last one over each uplink.
+    answers: SmallVec<[Answer; 2]>,
+    /// How many more connections of late were downloads than were not.
+    habit: i8,
+    at: Instant,
+}
+
+/// Servers by address and port.
+#[derive(Clone, Debug, Default)]
+pub struct Servers {
+    known: BTreeMap<SocketAddr, Server>,
+    silent: BTreeMap<SocketAddr, Instant>,
+}
+
+impl Servers {
+    /// A server answered over an uplink, with MPTCP or without.
+    pub fn answered(&mut self, remote: SocketAddr, link: usize, mptcp: bool, now: Instant) {
+        self.silent.remove(&remote);
+        if self.known.len() >= SERVERS_MAX && !self.known.contains_key(&remote) {
+            let oldest = self.known.iter().min_by_key(|(_, server)| server.at).map(|(remote, _)| *remote);
+            oldest.and_then(|remote| self.known.remove(&remote));
+        }
+        if self.get(remote, now).is_none() {
+            self.known.insert(remote, Server { answers: SmallVec::new(), habit: 0, at: now });
+        }
+        let Some(server) = self.known.get_mut(&remote) else { return };
+        server.at = now;
+        server.answers.retain(|answer| answer.link != link);
+        server.answers.push(Answer { link, mptcp, at: now });
+    }
+
+    /// An address did not answer while another one of its server did; attempts to reach it began at `since`.
+    pub fn kept_silent(&mut self, remote: SocketAddr, since: Instant, now: Instant) {
+        if self.known.get(&remote).is_some_and(|server| server.at >= since) {
+            return;
+        }
+        if self.silent.len() >= SILENT_MAX && !self.silent.contains_key(&remote) {
+            let first = self.silent.iter().min_by_key(|(_, until)| **until).map(|(remote, _)| *remote);
+            first.and_then(|remote| self.silent.remove(&remote));
+        }
+        self.silent.insert(remote, now + SILENT_FOR);
+    }
+
+    /// An uplink is gone, and with it what lay on the way.
+    pub fn forget(&mut self, link: usize) {
+        self.known.values_mut().for_each(|server| server.answers.retain(|answer| answer.link != link));
+    }
+
+    /// A connection to a server turned out to be a download, or has ended without being one.
+    pub fn turned_out(&mut self, remote: SocketAddr, weight: Weight) {
+        if let Some(server) = self.known.get_mut(&remote) {
+            let step = if weight == Weight::Heavy { 1 } else { -1 };
+            server.habit = (server.habit + step).clamp(-HABIT_MAX, HABIT_MAX);
+        }
+    }
+
+    /// Whether an address did not answer of late.
+    pub fn is_silent(&self, remote: SocketAddr, now: Instant) -> bool {
+        self.silent.get(&remote).is_some_and(|until| now < *until)
+    }
+
+    /// Whether a server has answered of late.
+    pub fn is_known(&self, remote: SocketAddr, now: Instant) -> bool {
+        self.get(remote, now).is_some()
+    }
+
+    /// Whether it has answered with MPTCP, over any uplink.
+    pub fn speaks_mptcp(&self, remote: SocketAddr, now: Instant) -> bool {
+        self.answers(remote, now).any(|answer| answer.mptcp)
+    }
+
+    /// Whether it has answered, and always without MPTCP.
+    pub fn is_plain(&self, remote: SocketAddr, now: Instant) -> bool {
+        self.answers(remote, now).next().is_some() && !self.speaks_mptcp(remote, now)
+    }
+
+    /// Whether it is plain TCP over this uplink alone: something there removes MPTCP.
+    pub fn is_stripped(&self, remote: SocketAddr, link: usize, now: Instant) -> bool {
+        self.speaks_mptcp(remote, now) && self.answers(remote, now).any(|answer| answer.link == link && !answer.mptcp)
+    }
+
+    /// What a connection to it will be, going by those before it.
+    pub fn weight(&self, remote: SocketAddr, now: Instant) -> Weight {
+        match self.get(remote, now) {
+            Some(server) if server.habit > 0 => Weight::Heavy,
+            _ => Weight::Light,
+        }
+    }
+
+    fn get(&self, remote: SocketAddr, now: Instant) -> Option<&Server> {
+        self.known.get(&remote).filter(|server| now.saturating_since(server.at) < SERVER_FOR)
+    }
+
+    fn answers(&self, remote: SocketAddr, now: Instant) -> impl Iterator<Item = &Answer> {
+        let server = self.get(remote, now);
+        let answers = server.into_iter().flat_map(|server| &server.answers);
+        answers.filter(move |answer| now.saturating_since(answer.at) < SERVER_FOR)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remote(port: u16) -> SocketAddr {
+        SocketAddr::from(([198, 51, 100, 1], port))
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_secs(seconds)
+    }
+
+    #[test]
+    fn answers_are_remembered_for_an_hour_and_no_more_than_there_is_room_for() {
+        let mut servers = Servers::default();
+        servers.answered(remote(1), 0, false, at(0));
+        assert!(servers.is_plain(remote(1), at(1)) && !servers.is_plain(remote(1), at(3600)));
+        for port in 2..3000 {
+            servers.answered(remote(port), 0, false, at(port.into()));
+        }
+        assert_eq!(servers.known.len(), SERVERS_MAX);
+        assert!(!servers.is_known(remote(1), at(1)) && servers.is_plain(remote(2999), at(3000)));
+        servers.answered(remote(2999), 0, true, at(3000));
+        assert!(!servers.is_plain(remote(2999), at(3000)), "it has learnt");
+    }
+
+    #[test]
+    fn mptcp_is_removed_where_one_uplink_alone_is_without_it() {
+        let mut servers = Servers::default();
+        servers.answered(remote(1), 0, false, at(0));
+        assert!(servers.is_plain(remote(1), at(1)) && !servers.is_stripped(remote(1), 0, at(1)), "it may not speak it");
+        servers.answered(remote(1), 1, true, at(1));
+        assert!(servers.speaks_mptcp(remote(1), at(2)) && !servers.is_plain(remote(1), at(2)));
+        assert_eq!([0, 1].map(|link| servers.is_stripped(remote(1), link, at(2))), [true, false]);
+        servers.forget(0);
+        assert!(!servers.is_stripped(remote(1), 0, at(2)), "the next one there may be another carrier's");
+        servers.answered(remote(1), 0, false, at(3));
+        servers.answered(remote(1), 0, true, at(4));
+        assert!(!servers.is_stripped(remote(1), 0, at(5)), "it does not any more");
+    }
+
+    #[test]
+    fn addresses_that_keep_silent_are_remembered_until_they_answer() {
+        let mut servers = Servers::default();
+        servers.kept_silent(remote(1), at(0), at(1));
+        assert!(servers.is_silent(remote(1), at(600)) && !servers.is_silent(remote(1), at(601)));
+        assert!(!servers.is_known(remote(1), at(2)));
+        servers.answered(remote(1), 0, false, at(10));
+        assert!(!servers.is_silent(remote(1), at(10)));
+        servers.kept_silent(remote(1), at(9), at(11));
+        assert!(!servers.is_silent(remote(1), at(11)), "it has answered over another uplink since");
+        for port in 2..600 {
+            servers.kept_silent(remote(port), at(port.into()), at(port.into()));
+        }
+        assert_eq!(servers.silent.len(), SILENT_MAX);
+        assert!(!servers.is_silent(remote(2), at(600)) && servers.is_silent(remote(599), at(600)));
+    }
+}
