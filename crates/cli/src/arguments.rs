@@ -269,7 +269,7 @@ pub struct Fading {
     /// Seed of the fading
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub seed: u64,
-    /// The file to write; about 7 MB
+    /// The file to write, - for standard output; about 7 MB
     #[arg(short, long, value_name = "FILE")]
     pub out: PathBuf,
 }

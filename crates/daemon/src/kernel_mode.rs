@@ -163,7 +163,7 @@ impl Keeper<'_> {
             }
             check_janitor(&mut self.plumbing);
             if every_second.is_due(self.clock.now()) {
-                check_ways(&mut self.plumbing);
+                check_ways(&mut self.plumbing, &mut self.watch);
             }
             heed_clocks(&mut self.jumps, &mut self.watch);
             // In this order: a socket that has ended may be a subflow that was told of a moment ago.

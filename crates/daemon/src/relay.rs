@@ -304,7 +304,7 @@ impl Keeper<'_> {
             check_janitor(&mut self.plumbing);
             self.heed_guard();
             if every_second.is_due(clock.now()) {
-                check_ways(&mut self.plumbing);
+                check_ways(&mut self.plumbing, &mut self.watch);
             }
             heed_clocks(&mut self.jumps, &mut self.watch);
             loop {

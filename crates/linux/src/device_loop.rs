@@ -55,10 +55,22 @@ const LATE: Duration = Duration::from_millis(1);
 /// How far a loop was behind the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Behind {
-    /// Time in which something had been due for more than a millisecond, all together.
+    /// Time in which something was due that was more than a millisecond late, all together.
     pub total: Duration,
     /// The latest that anything was.
     pub max: Duration,
+    counted_until: Instant,
+}
+
+impl Behind {
+    /// Something that was due is done now.
+    fn note(&mut self, due: Option<Instant>, now: Instant) {
+        let Some(due) = due.filter(|due| now.saturating_since(*due) > LATE) else { return };
+        self.max = self.max.max(now.saturating_since(due));
+        // What is made up for in several turns was late in the same time.
+        self.total += now.saturating_since(due.max(self.counted_until));
+        self.counted_until = now;
+    }
 }
 
 /// Devices without offload, and the clock.
@@ -84,14 +96,6 @@ impl DeviceLoop {
         self.behind
     }
 
-    fn note_lateness(&mut self, due: Option<Instant>, now: Instant) {
-        let late = due.map_or(Duration::ZERO, |due| now.saturating_since(due));
-        if late > LATE {
-            self.behind.total += late;
-            self.behind.max = self.behind.max.max(late);
-        }
-    }
-
     /// Moves packets until `until`, until `inside` ends it, or until `stop` is triggered. Time begins with the first call, and goes
     /// on between calls.
     ///
@@ -103,11 +107,13 @@ impl DeviceLoop {
             Clock::start()
         });
         loop {
-            let now = clock.now().min(until);
-            self.note_lateness(inside.next_event(), now);
+            let real = clock.now();
+            let now = real.min(until);
+            self.behind.note(inside.next_event(), real);
             let mut goes_on = inside.advance(now);
             self.write(inside, now)?;
-            if goes_on {
+            // Where time is made up for, packets wait: none enters before it was sent.
+            if goes_on && real <= until {
                 goes_on = self.read(inside, &clock, until)?;
             }
             if !goes_on || now >= until {
@@ -131,8 +137,9 @@ impl DeviceLoop {
                 let device = &mut self.devices[index];
                 let Some(packet) = device.read().map_err(Error::system("read from a TUN device"))? else { break };
                 let octets = packet.take();
-                let now = clock.now().min(until);
-                self.note_lateness(inside.next_event(), now);
+                let real = clock.now();
+                let now = real.min(until);
+                self.behind.note(inside.next_event(), real);
                 goes_on = inside.advance(now);
                 if !goes_on {
                     break;
@@ -165,4 +172,24 @@ impl DeviceLoop {
 /// network card would, and all packets while somebody has taken the device down.
 fn is_lost(error: &std::io::Error) -> bool {
     [Errno::INVAL, Errno::IO].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_up_for_in_several_turns_was_late_once() {
+        let at = Instant::from_millis;
+        let mut behind = Behind::default();
+        behind.note(None, at(5));
+        behind.note(Some(at(4)), at(5));
+        assert_eq!((behind.total, behind.max), (Duration::ZERO, Duration::ZERO), "a millisecond is not late");
+        behind.note(Some(at(10)), at(13));
+        // The process stood still for 5 s, of which 100 ms are made up for at a time.
+        for window in 0..50 {
+            behind.note(Some(at(100 + 100 * window)), at(5100 + window));
+        }
+        assert_eq!((behind.total, behind.max), (Duration::from_millis(3 + 5049), Duration::from_millis(5000)));
+    }
 }

@@ -1,6 +1,7 @@
 //! `anabranch fading`: a trace of block fading for ns-3.
 
 use std::fs;
+use std::path::Path;
 
 use network::cell::{Fading, Profile};
 
@@ -12,6 +13,10 @@ use crate::failure::Failure;
 const SPEEDS_KMH: core::ops::RangeInclusive<f64> = 0.3..=500.0;
 /// Carriers of LTE, Hz.
 const CARRIERS_HZ: core::ops::RangeInclusive<f64> = 1e8..=1e11;
+
+/// The slowest fading of which ten seconds show a whole cycle, Hz, and the fastest of which samples of 1 ms do.
+const DOPPLER_MIN_HZ: f64 = 0.1;
+const DOPPLER_MAX_HZ: f64 = 500.0;
 
 /// Writes a trace in the format of `TraceFadingLossModel`.
 pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
@@ -25,14 +30,26 @@ pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
         arguments::Profile::Etu => Profile::ExtendedTypicalUrban,
     };
     let fading = Fading { profile, speed_kmh };
+    let doppler_hz = fading.doppler_hz(carrier_hz);
+    if doppler_hz < DOPPLER_MIN_HZ {
+        return Err(Failure::Input(format!(
+            "at {speed_kmh} km/h a carrier of {:.0} MHz does not fade within the 10 s of a trace (Doppler frequency {doppler_hz:.2} Hz): write a --speed of at least {:.1} km/h",
+            carrier_hz / 1e6,
+            speed_kmh * DOPPLER_MIN_HZ / doppler_hz + 0.05
+        )));
+    }
     let mut trace = String::new();
     fading.write_fad(carrier_hz, arguments.seed, &mut trace).map_err(|error| Failure::Failed(error.to_string()))?;
+    let fast = if doppler_hz > DOPPLER_MAX_HZ { "; too fast for its samples, of which each is by itself" } else { "" };
+    let done = format!("100 resource blocks, 10000 samples of 1 ms, Doppler frequency {doppler_hz:.2} Hz{fast}\n");
+    if arguments.out == Path::new("-") {
+        console::print(&trace)?;
+        return Ok(console::complain(&done)?);
+    }
     let path = arguments.out.display();
     let cannot = |error| format!("cannot write {path}: {error}: name a file in a directory that you may write to");
     fs::write(&arguments.out, trace).map_err(|error| Failure::Failed(cannot(error)))?;
-    let doppler_hz = fading.doppler_hz(carrier_hz);
-    let done = "100 resource blocks, 10000 samples of 1 ms";
-    Ok(console::print(&format!("{path}: {done}, Doppler frequency {doppler_hz:.2} Hz\n"))?)
+    Ok(console::print(&format!("{path}: {done}"))?)
 }
 
 /// A number with one of the units, as a multiple of the first one's base.

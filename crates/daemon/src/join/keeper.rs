@@ -115,7 +115,7 @@ impl Keeper {
             }
             if every_second.is_due(clock.now()) {
                 heed_clocks(&mut self.jumps, &mut self.watch);
-                check_ways(&mut self.plumbing);
+                check_ways(&mut self.plumbing, &mut self.watch);
                 if self.listen().and_then(|()| self.select()).is_err() {
                     return;
                 }
@@ -411,8 +411,8 @@ pub fn check_guard(plumbing: &mut Plumbing) -> Option<bool> {
 }
 
 /// What leads the packets of an uplink there; somebody may have removed it.
-pub fn check_ways(plumbing: &mut Plumbing) {
-    match plumbing.check_ways() {
+pub fn check_ways(plumbing: &mut Plumbing, watch: &mut Watch) {
+    match plumbing.check_ways(watch) {
         Some(WaysLoss::Replaced) => warn!(
             "rules or routes of this program were removed by somebody, and are there again (if it was systemd-networkd: \
              ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no)"

@@ -59,7 +59,10 @@ pub struct Selection {
     selector: Box<dyn RelaySelector>,
     known: Vec<Known>,
     carries: Vec<bool>,
+    /// When what is known last changed who carries.
     changed_at: Option<Instant>,
+    /// Those that carry do so to become known.
+    learns: bool,
     /// Seconds in a row with less than the target.
     short: usize,
 }
@@ -72,7 +75,7 @@ impl Selection {
     pub fn new(target: Rate, uplinks: usize) -> Result<Self, SelectorError> {
         let selector = relay_selection::build(SELECTOR, SelectorSettings::default())?;
         let known = vec![Known::default(); uplinks];
-        Ok(Self { target, selector, known, carries: vec![true; uplinks], changed_at: None, short: 0 })
+        Ok(Self { target, selector, known, carries: vec![true; uplinks], changed_at: None, learns: false, short: 0 })
     }
 
     /// What is asked for.
@@ -120,7 +123,8 @@ impl Selection {
         let changes = wanted != self.carries;
         if changes {
             self.carries = wanted;
-            self.changed_at = Some(now);
+            // As soon as more is known as few as possible are to carry.
+            self.changed_at = Some(now).filter(|_| !self.learns);
         }
         changes
     }
@@ -154,6 +158,7 @@ impl Selection {
     }
 
     fn decide(&mut self, measured: &[Measured], now: Instant) -> Vec<bool> {
+        self.learns = false;
         let may = |tier: Tier| move |uplink: &Measured| uplink.usable && uplink.tier <= tier;
         for tiers in [Tier::Primary, Tier::Secondary] {
             let among: Vec<usize> = (0..measured.len()).filter(|index| may(tiers)(&measured[*index])).collect();
@@ -174,6 +179,7 @@ impl Selection {
             let unknown = level.iter().any(|index| self.estimate(*index).is_none());
             let sum: u64 = level.iter().filter_map(|index| self.estimate(*index)).map(Rate::as_bps).sum();
             if unknown {
+                self.learns = true;
                 return Some([cheaper, level].concat());
             }
             if before.saturating_add(sum) >= self.least() {
@@ -323,6 +329,16 @@ mod tests {
         let mut world = World::new(8, &[(Primary, 10), (Secondary, 10)]);
         world.prices = vec![9, 0];
         assert_eq!(world.run(100), [0]);
+    }
+
+    #[test]
+    fn where_a_dear_uplink_is_left_out_unknown_few_of_the_others_carry_soon() {
+        let mut world = World::new(4, &[(Primary, 20), (Primary, 10), (Primary, 5)]);
+        world.prices = vec![3, 0, 0];
+        world.wanted_mbps = 0;
+        assert_eq!(world.run(1), [1, 2], "nothing is known: both become known");
+        world.wanted_mbps = 1000;
+        assert_eq!(world.run(2).len(), 1);
     }
 
     #[test]

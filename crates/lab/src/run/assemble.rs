@@ -98,7 +98,9 @@ fn totals(scenario: &Scenario, delivery: &Delivery, stage: &Stage) -> Totals {
     let written_bytes = kernel.map_or(at_source.written_bytes, |kernel| kernel.written_bytes());
     let wanted_bytes = delivery.streams.iter().map(|(wanted, _)| wanted).sum();
     Totals {
-        completed: delivered.finished() || !scenario.workload.ends() && delivered.failure.is_none(),
+        completed: delivered.finished()
+            || !scenario.workload.ends() && delivered.failure.is_none() && !stage.interrupted,
+        interrupted: stage.interrupted,
         source_bytes: if scenario.workload.lasts() { written_bytes } else { wanted_bytes },
         delivered_bytes: delivered.bytes,
         intact: delivery.is_intact(),

@@ -9,6 +9,7 @@ use super::plan::{
     EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, device_number, plan, routes, settings, table_of,
 };
 use super::state::{self, Claim, Turn};
+use super::watch::Watch;
 use super::{Setting, Surroundings, Uplink, engine_paths};
 use super::{deletions, firewalls};
 use crate::attachment::has_ipv6;
@@ -232,16 +233,21 @@ impl Plumbing {
     }
 
     /// Looks after the rules and routes: what somebody has removed is laid again. To be called once a second or two, in the network namespace
-    /// of [`Self::lay`]; what has happened is told once a minute at most.
-    pub fn check_ways(&mut self) -> Option<WaysLoss> {
+    /// of [`Self::lay`]; what has happened is told once a minute at most. An interface that goes takes its routes with it, which nobody
+    /// has removed: `watch` tells which uplinks are there.
+    pub fn check_ways(&mut self, watch: &mut Watch) -> Option<WaysLoss> {
         self.quiet_looks = self.quiet_looks.saturating_sub(1);
-        // From one look to the next there is time to hear that an interface has taken its routes with it, and is back.
-        let is_due = core::mem::take(&mut self.may_lack_ways);
+        // From one look to the next there is time to hear that an interface is gone, or is back.
+        let is_due = self.may_lack_ways;
         self.may_lack_ways = self.deletions.as_ref().is_some_and(deletions::have_happened);
         if !is_due {
             return None;
         }
-        let loss = match Turn::take().and_then(|_turn| self.lay_missing_ways()) {
+        if watch.is_about_to_look() {
+            self.may_lack_ways = true;
+            return None;
+        }
+        let loss = match Turn::take().and_then(|_turn| self.lay_missing_ways(watch)) {
             Ok(0) => return None,
             Ok(_) => WaysLoss::Replaced,
             Err(why) => {
@@ -256,15 +262,23 @@ impl Plumbing {
         is_told.then_some(loss)
     }
 
-    /// Lays the rules and routes that are not there; gives how many these were.
-    fn lay_missing_ways(&mut self) -> Result<usize> {
+    /// Lays the rules and routes that are not there; gives how many these were. Those of an uplink that is gone are laid when it is back.
+    fn lay_missing_ways(&mut self, watch: &Watch) -> Result<usize> {
         let (plan, _) = self.plan_anew()?;
+        let gone = self.paths.iter().enumerate().filter(|(_, path)| !watch.has(&path.uplink.interface));
+        let gone: Vec<u32> =
+            gone.map(|(index, _)| table_of(self.purpose, &self.device, index)).collect::<Result<_>>()?;
+        let is_there = |step: &&Step| match step {
+            Step::Route { table, .. } | Step::Rule { table, .. } => !gone.contains(table),
+            Step::Lookup { table, .. } => gone.iter().all(|gone| gone.to_string() != *table),
+            Step::Filter { .. } | Step::Set { .. } => false,
+        };
         let mut count = 0;
-        for step in plan.steps.iter().filter(|step| !matches!(step, Step::Filter { .. } | Step::Set { .. })) {
+        for step in plan.steps.iter().filter(is_there) {
             match self.janitor.request(&step.request())? {
                 Ok(()) => count += 1,
                 Err(why) if why.contains("File exists") => {}
-                // Its interface may be gone, and takes its routes along when it is back.
+                // Its interface may be going at this moment.
                 Err(_) if matches!(step, Step::Route { .. }) => {}
                 Err(why) => return Err(failed(step, &why)),
             }

@@ -153,6 +153,20 @@ impl Watch {
         Ok(self.changes.pop_front())
     }
 
+    /// Whether an uplink can be used, as far as was told.
+    pub fn has(&self, interface: &str) -> bool {
+        self.known.iter().any(|known| known.interface == interface && known.there.is_some())
+    }
+
+    /// Whether something has changed that was not looked at.
+    pub fn is_about_to_look(&mut self) -> bool {
+        // What goes wrong here is told by the next look.
+        if self.has_messages().unwrap_or(true) && self.armed != Some(DEBOUNCE) {
+            let _ = self.arm(DEBOUNCE);
+        }
+        self.armed == Some(DEBOUNCE) || !self.changes.is_empty()
+    }
+
     /// Has all uplinks looked at soon, although the kernel has told of no change.
     ///
     /// # Errors

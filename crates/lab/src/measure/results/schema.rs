@@ -55,8 +55,12 @@ pub struct Manifest {
 /// The run as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Whether everything was delivered and both hosts closed their side before the scenario's duration ended.
+    /// Whether everything was delivered and both hosts closed their side before the scenario's duration ended; of data without an end, whether
+    /// they came until then.
     pub completed: bool,
+    /// Somebody ended the run before it was over. Absent if not.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub interrupted: bool,
     /// Octets the source meant to send; for bulk, those it handed to the transport.
     pub source_bytes: u64,
     /// Octets delivered in order to the application.

@@ -30,6 +30,8 @@ const SCRIPT: &str = include_str!("crosshair.js");
 
 /// Colours there are; paths beyond share them.
 const COLOURS: usize = 8;
+/// Shades of each, for more paths than that.
+const SHADES: usize = 4;
 /// What the plot of `out_of_order_bytes` shows.
 const OTHERS_AWAITED: &str = "Data at the destination that came in order on their subflow and wait for those of others. What a subflow \
     keeps behind a hole of its own is not in it.";
@@ -74,6 +76,7 @@ fn heading(results: &Results) -> String {
     let description = manifest.content.get("description").and_then(|text| text.as_str()).unwrap_or_default();
     let (class, verdict) = match (totals.intact, totals.completed) {
         (true, true) => ("good", "Delivered intact"),
+        (true, false) if totals.interrupted => ("fair", "Interrupted; intact so far"),
         (true, false) => ("fair", "Intact so far; ended before completion"),
         (false, _) if totals.is_cut_short() => ("fair", "Incomplete: not all octets arrived"),
         (false, _) => ("bad", "Not what was sent"),
@@ -159,7 +162,10 @@ impl<'a> View<'a> {
     /// CSS class of a path's colour.
     fn class(&self, path: &str) -> String {
         let position = self.paths.iter().position(|known| *known == path).unwrap_or(0);
-        format!("p{}", position % COLOURS)
+        match position / COLOURS % SHADES {
+            0 => format!("p{}", position % COLOURS),
+            shade => format!("p{} r{shade}", position % COLOURS),
+        }
     }
 
     /// The path's name, with the subflow's number where the path carried several.
@@ -261,9 +267,16 @@ impl<'a> View<'a> {
             ribbons: Vec::new(),
             lines: vec![goodput],
         };
+        let drawn = match thin::group_of(series.time_s.len()) {
+            1 => String::new(),
+            group => format!(
+                " There are more windows than can be drawn: a point, here and in the charts below, is the mean of {group}, that is of {} s.",
+                (series.window_s * group as f64 * 10.0).round() / 10.0
+            ),
+        };
         let caption = format!(
             "Payload arriving at the destination per window of {} ms, stacked by subflow: the upper edge is the aggregate \
-             throughput. The line is what reaches the application in order, averaged over {GOODPUT_MEAN_S} s.",
+             throughput. The line is what reaches the application in order, averaged over {GOODPUT_MEAN_S} s.{drawn}",
             (series.window_s * 1000.0).round()
         );
         let legend = self.legend(Some("goodput, in order"));
