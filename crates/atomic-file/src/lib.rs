@@ -72,13 +72,7 @@ impl AtomicFile {
     }
 
     fn create_as(path: &Path, open: fn(&Path, u32) -> io::Result<Backing>) -> Result<Self> {
-        if path.is_dir() {
-            return Err(Error::at(path)(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")));
-        }
-        if is_special(path) {
-            let what = "is a device, a pipe or a socket, which no file is to replace";
-            return Err(Error::at(path)(io::Error::new(io::ErrorKind::AlreadyExists, what)));
-        }
+        check_place(path)?;
         let standing = Standing::at(path);
         let backing = open(folder_of(path), standing.mode_at_first()).map_err(Error::at(path))?;
         standing.pass_to(backing.file());
@@ -200,6 +194,26 @@ pub fn is_special(path: &Path) -> bool {
         let kind = metadata.file_type();
         kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
     })
+}
+
+fn check_place(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Err(Error::at(path)(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")));
+    }
+    if is_special(path) {
+        let what = "is a device, a pipe or a socket, which no file is to replace";
+        return Err(Error::at(path)(io::Error::new(io::ErrorKind::AlreadyExists, what)));
+    }
+    Ok(())
+}
+
+/// Starts a file that is there from the first moment on and grows, for what is worth something without its end; what stood there is gone.
+///
+/// # Errors
+/// If `path` is a folder or [special](is_special), or its folder does not exist or cannot be written to.
+pub fn create_growing(path: &Path) -> Result<File> {
+    check_place(path)?;
+    File::create(path).map_err(Error::at(path))
 }
 
 /// Writes `content` to `path`, whole or not at all; makes the folders above it.

@@ -384,11 +384,11 @@ pub struct Join {
     /// Where this device's key is kept, and the keys of those that it is paired with
     #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
     pub state: PathBuf,
-    /// A bit rate that is enough: as few uplinks carry data as deliver it, the others wait as backups; by default all carry
+    /// A bit rate that is enough: as few uplinks carry data as deliver it, the others wait as backups; by default all carry. Not with --kernel
     #[arg(long, value_name = "RATE", value_parser = target, allow_hyphen_values = true)]
     pub target: Option<Rate>,
     /// What an octet over an uplink costs, in any unit, as a whole number: with --target the cheapest that deliver it carry; usb1=3, or
-    /// via-anna=3 for the relay that is called anna; repeatable; by default 0
+    /// via-anna=3 for the relay that is called anna; repeatable; by default 0. Not with --kernel
     #[arg(long = "price", value_name = "NAME=PRICE", value_parser = priced, allow_hyphen_values = true)]
     pub prices: Vec<(String, u32)>,
     /// Leave data to the kernel's own Multipath TCP, and manage its paths: for programs under `mptcpize run` or with sockets of
@@ -778,11 +778,14 @@ fn device_name(text: &str) -> Result<Name, String> {
 }
 
 fn target(text: &str) -> Result<Rate, String> {
-    if text.trim().bytes().all(|octet| octet.is_ascii_digit()) {
-        return Err("write a bit rate with its unit, like 4M".into());
-    }
     let rate = crate::rate::rate(text)?;
-    if rate.as_bps() > 0 { Ok(rate) } else { Err("write a bit rate above 0, like 4M".into()) }
+    match rate.as_bps() {
+        0 => Err("write a bit rate above 0, like 4M".into()),
+        _ if text.trim().bytes().all(|octet| octet.is_ascii_digit()) => {
+            Err("write a bit rate with its unit, like 4M".into())
+        }
+        _ => Ok(rate),
+    }
 }
 
 fn with_tier(text: &str) -> Result<(String, Tier), String> {

@@ -95,6 +95,10 @@ fn an_interrupted_run_keeps_what_it_measured() {
     assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
     assert!(said.contains("interrupted after"), "{said}");
     assert_eq!(names(&out), ["report.html", "results.json"]);
+    let results = std::fs::read_to_string(out.join("results.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&results).unwrap();
+    assert_eq!((&results["totals"]["completed"], &results["totals"]["interrupted"]), (&false.into(), &true.into()));
+    assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("Interrupted; intact so far"));
 }
 
 #[test]

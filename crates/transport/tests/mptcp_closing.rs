@@ -189,6 +189,30 @@ fn abort_is_fastclose_on_every_subflow() {
     }
 }
 
+/// What was lost before the RST does not keep its MP_FASTCLOSE from being heard; a wrong key, or a sequence number out of the window, does.
+#[test]
+fn a_reset_behind_a_hole_is_a_fastclose_with_the_right_key() {
+    for (ahead, right_key, is_heard) in
+        [(0, true, true), (9_000, true, true), (9_000, false, false), (1 << 30, true, false)]
+    {
+        let (mut pair, client, server) = established(&[10, 30]);
+        let (ack, key) = last_ack_and_key(&mut pair, client, server);
+        let mut forged = ack;
+        forged.payload = wire::Payload::Empty;
+        forged.flags = Flags::RST | Flags::ACK;
+        forged.seq += ahead;
+        let receiver_key = if right_key { key } else { Key(key.0 ^ 1) };
+        forged.options.mptcp = [MptcpOption::Fastclose(MpFastclose { receiver_key })].into_iter().collect();
+        pair.forge(Side::Client, forged);
+        pair.run_for(Duration::from_secs(1));
+        let closed = closed(&pair.server_events);
+        assert_eq!(closed, is_heard.then_some(CloseReason::Fastclose), "{ahead} {right_key}");
+        if !is_heard {
+            pair.exchange_and_close(client, server);
+        }
+    }
+}
+
 /// A RST without MP_FASTCLOSE, but with MP_FASTCLOSE on an ACK before: the form with option A of section 3.5.
 #[test]
 fn fastclose_on_an_ack_is_answered_with_resets() {

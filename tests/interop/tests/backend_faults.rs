@@ -107,6 +107,32 @@ fn an_interrupted_run_keeps_what_it_measured() {
     assert!(run.faults[0].starts_with("interrupted after 1."), "{:?}", run.faults);
     let results = &run.results;
     assert!((1.0..2.0).contains(&results.totals.duration_s) && results.totals.delivered_bytes > 50_000);
+    assert!(results.totals.interrupted && !results.totals.completed);
     assert!(results.series.time_s.len() >= 10 && run.captures.iter().all(|file| file.exists()));
     assert_eq!(run.captures.len(), 2);
+}
+
+/// A machine that stands still for a while: nothing arrives sooner than it can, and the run says how late it was.
+#[test]
+fn a_machine_that_stands_still_adds_delay_and_says_so() {
+    if !available_with(&[("ss", "iproute2")]) {
+        return;
+    }
+    // In the middle of whatever it does.
+    let pid = getpid().as_raw_nonzero();
+    let stops = format!("for i in 1 2 3 4; do kill -STOP {pid}; sleep 0.4; kill -CONT {pid}; sleep 0.3; done");
+    let mut stopper = None;
+    let mut stand_still = |progress: lab::run::Progress<'_>| {
+        if progress.now.as_secs_f64() >= 1.0 && stopper.is_none() {
+            stopper = Some(std::process::Command::new("sh").args(["-c", &stops]).spawn().unwrap());
+        }
+    };
+    let run = testbed::run(&scenario(KERNEL, &[]), Ends::KERNEL_TO_ENGINE, None, &mut stand_still).unwrap();
+    assert!(stopper.unwrap().wait().unwrap().success());
+    let totals = &run.results.totals;
+    assert!(totals.completed && totals.intact, "{:?}", run.faults);
+    let lateness = totals.lateness.unwrap();
+    assert!(lateness.max_s > 0.38 && lateness.behind_ratio > 0.05, "{lateness:?}");
+    let rtts_s: Vec<f64> = run.results.subflows.iter().filter_map(|subflow| subflow.min_rtt_s).collect();
+    assert!(rtts_s.len() >= 3 && rtts_s.iter().all(|rtt_s| *rtt_s >= 0.04), "{rtts_s:?}");
 }

@@ -218,7 +218,8 @@ impl State {
                 queue: reading.queue,
                 meter: reading.meter,
                 link: entry.link.clone(),
-                subflows: Some(reading.subflows),
+                // Those over one that is lost carry nothing, however long the kernel keeps them.
+                subflows: Some(if entry.lost.is_none() { reading.subflows } else { 0 }),
             }
         };
         let uplinks = self.roster.entries.iter().enumerate().map(uplink).collect();

@@ -46,7 +46,6 @@ impl<D, U> Courtesy<D, U> {
     }
 
     /// The same of the other direction.
-    #[cfg(test)]
     pub const fn of_uploads(&self) -> &Scavenger {
         &self.of_uploads
     }

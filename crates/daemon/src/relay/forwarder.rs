@@ -302,6 +302,7 @@ impl Forwarder {
         note_what_is_lost(&mut self.courtesy, &mut self.meters);
         let found = self.courtesy.scavenger();
         (shared.lending.owner, shared.lending.spare) = (found.owner(), found.spare());
+        shared.lending.spare_up = self.courtesy.of_uploads().spare();
         shared.lending.heed_rate(found.lent());
         if Told::of(&shared.lending.terms()) != self.told {
             self.tell_terms(&shared.lending);
@@ -377,6 +378,7 @@ impl Forwarder {
         relay.rate_bps = lending.rate.map(Rate::as_bps);
         relay.owner_bps = lending.owner.as_bps();
         relay.spare_bps = lending.spare.map(Rate::as_bps);
+        relay.spare_up_bps = lending.spare_up.map(Rate::as_bps);
         relay.volume_bytes = lending.volume.as_ref().map(|volume| volume.limit().bytes);
         relay.volume_used_bytes = lending.volume.as_ref().map(super::volume::Volume::used_bytes);
         relay.volume_renews = lending.renewal().and_then(calendar::date);

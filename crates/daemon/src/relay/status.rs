@@ -51,8 +51,10 @@ pub struct Lent {
     pub rate_bps: Option<u64>,
     /// What the owner's own traffic takes, both ways, bit/s.
     pub owner_bps: u64,
-    /// What can be lent now, bit/s, if it is known: less than `rate_bps` while the owner uses the link too.
+    /// What can be lent towards destinations now, bit/s, if it is known: less than `rate_bps` while the owner uses the link too.
     pub spare_bps: Option<u64>,
+    /// What can be lent from destinations now, likewise.
+    pub spare_up_bps: Option<u64>,
     /// The limit of what may be lent, octets.
     pub volume_bytes: Option<u64>,
     /// Octets of it that were used.

@@ -45,8 +45,9 @@ pub struct Lending {
     pub battery_percent: Option<u8>,
     /// What the owner's own traffic takes, both ways.
     pub owner: Rate,
-    /// What can be lent now, as far as that is known.
+    /// What can be lent towards destinations now, as far as that is known, and from them.
     pub spare: Option<Rate>,
+    pub spare_up: Option<Rate>,
     /// What the modem lets expect, until more is known.
     pub expected: Option<Rate>,
     /// The owner has ended it.
@@ -73,6 +74,7 @@ impl Lending {
             battery_percent: None,
             owner: Rate::ZERO,
             spare: None,
+            spare_up: None,
             expected: None,
             ended: false,
             was_empty: false,

@@ -75,6 +75,11 @@ impl<W: Write> Capture<W> {
         self.writer.write_pcapng_block(block).map(|_| ()).map_err(io_error)
     }
 
+    /// What it writes to.
+    pub fn writer_mut(&mut self) -> &mut W {
+        self.writer.get_mut()
+    }
+
     /// Ends the capture and gives the writer back.
     pub fn finish(self) -> W {
         self.writer.into_inner()

@@ -53,6 +53,12 @@ impl Connection {
         }
         let mut arrival = Arrival::default();
         match subflow.tcb.on_segment(segment, now, &mut arrival) {
+            // What is lost before a RST must not keep an MP_FASTCLOSE from being heard: the key says more than an exact sequence number.
+            Verdict::Dropped if segment.flags.contains(Flags::RST) => {
+                if self.has_our_fastclose(segment) && self.subflows[id].tcb.is_in_window(segment.seq) {
+                    self.on_fastclose(host, now);
+                }
+            }
             Verdict::Dropped => {}
             Verdict::Unacceptable => host.reply_reset(segment),
             Verdict::Refused => self.on_reset(id, segment, CloseReason::Refused, host, now),
@@ -347,11 +353,16 @@ impl Connection {
         self.on_state_change(host, now);
     }
 
+    /// Whether a segment has MP_FASTCLOSE with our key (RFC 8684 section 3.5).
+    fn has_our_fastclose(&self, segment: &Segment) -> bool {
+        let is_ours = |option: &MptcpOption| matches!(option, MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key);
+        segment.options.mptcp.iter().any(is_ours)
+    }
+
     /// A RST, perhaps one that means the whole connection. A checksum that failed (MP_FAIL) needs no answer of its own:
     /// what the subflow owes goes to the others as it does after any RST.
     fn on_reset(&mut self, id: SubflowId, segment: &Segment, reason: CloseReason, host: &mut Host, now: Instant) {
-        let is_fastclose = |option: &MptcpOption| matches!(option, MptcpOption::Fastclose(fastclose) if fastclose.receiver_key == self.local_key);
-        if segment.options.mptcp.iter().any(is_fastclose) {
+        if self.has_our_fastclose(segment) {
             return self.on_fastclose(host, now);
         }
         let subflow = &mut self.subflows[id];

@@ -266,6 +266,11 @@ impl Tcb {
         }
     }
 
+    /// Whether a segment without octets may begin here (RFC 9293 section 3.4, table 6).
+    pub(crate) fn is_in_window(&self, seq: SeqNr) -> bool {
+        self.receive.is_acceptable(seq, 0)
+    }
+
     /// Closed without a word.
     pub(crate) fn close(&mut self) {
         self.state = State::Closed;

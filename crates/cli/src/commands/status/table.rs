@@ -118,7 +118,7 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
                 quantity(carried, "B"),
             ],
             is_lost: lost.is_some() || unheard.is_some(),
-            trouble: lost.or_else(|| silence(now, &at)),
+            trouble: lost.or_else(|| silence(now, &at)).or_else(|| lacking_family(now, index)),
             down_rate,
         }
     };
@@ -139,6 +139,21 @@ fn silence(now: &Sample, at: &impl Fn(&str) -> String) -> Option<String> {
         }
         (None, None) => None,
     }
+}
+
+/// The only family of an uplink, where another one has both or the other: servers that lack it are not reached over this one.
+fn lacking_family(now: &Sample, index: usize) -> Option<String> {
+    let has = |index: usize, is_v6: bool| {
+        let ways = now.0.pointer(&format!("/uplinks/{index}/ways")).and_then(Value::as_array);
+        // An address, and perhaps what it is reached by.
+        let address = |way: &Value| way.as_str().and_then(|way| way.split(' ').next()).map(|ip| ip.contains(':'));
+        ways.into_iter().flatten().any(|way| address(way) == Some(is_v6))
+    };
+    let lives = |index: usize| now.0.pointer(&format!("/uplinks/{index}/lost")).is_none_or(Value::is_null);
+    let lacks = |is_v6: bool| has(index, !is_v6) && !has(index, is_v6);
+    let is_elsewhere = |is_v6: bool| (0..now.uplinks()).any(|other| lives(other) && has(other, is_v6));
+    let only = [(true, "IPv4"), (false, "IPv6")].into_iter().find(|(other, _)| lacks(*other) && is_elsewhere(*other));
+    only.map(|(_, family)| format!("has {family} only"))
 }
 
 /// An uplink's tier, its price if it has one, and what keeps it from being used so.
@@ -263,6 +278,8 @@ mod tests {
                   "meter": { "down_bytes": down_bytes, "up_bytes": 0, "sent_segments": 200, "retransmitted_segments": 3 } },
                 { "interface": "usb1", "tier": "backup", "lost": "does not exist", "base_rtt": null, "queue": 0, "meter": {} },
                 { "interface": "usb2", "tier": "primary", "lost": null, "unheard": 34_000_000_000_u64, "base_rtt": 77_000_000, "queue": 0, "meter": {} },
+                { "interface": "usb4", "tier": "primary", "lost": null, "ways": ["10.0.0.2 via 10.0.0.1", "fd00::2 via fe80::1"], "meter": {} },
+                { "interface": "usb5", "tier": "primary", "lost": null, "ways": ["fd01::2"], "meter": {} },
                 { "interface": "usb3", "tier": "primary", "lost": null, "unheard_family": { "family": "IPv6", "span": 9_000_000_000_u64 }, "meter": {} },
             ],
             "proxy": { "listen": "127.0.0.1:1080", "clients": [{}], "totals": { "accepted": 3, "connected": 2, "mptcp": 1 } },
@@ -285,10 +302,12 @@ mod tests {
             "usb2 is silent: nothing heard for 34 s",
             "primary, silent",
             "usb3 is silent over IPv6: nothing heard for 9 s",
+            "usb5 has IPv6 only",
             "1 client now",
         ] {
             assert!(text.contains(wanted), "{wanted:?} in\n{text}");
         }
+        assert_eq!(text.matches(" only").count(), 1, "{text}");
     }
 
     #[test]
@@ -356,11 +375,14 @@ mod tests {
     fn a_relay_over_whose_link_nothing_comes_back_offers_nothing() {
         let status = |unheard: Option<u64>| {
             let relay = json!({ "name": "anna", "interface": "wwan0", "lends_in_words": "lends its link", "rate_bps": 10_000_000,
-                "spare_bps": 8_580_000, "unheard": unheard });
+                "spare_bps": 8_580_000, "spare_up_bps": 250_000, "unheard": unheard });
             Sample::new(json!({ "relay": relay }))
         };
         let text = |unheard: Option<u64>| describe(&status(unheard), &status(unheard));
-        assert!(text(None).contains("8.58 Mbit/s can be lent beside it") && !text(None).contains("come back"));
+        assert!(
+            text(None).contains("8.58 Mbit/s down and 250 kbit/s up can be lent beside it")
+                && !text(None).contains("come back")
+        );
         let silent = text(Some(12_000_000_000));
         assert!(silent.contains("nothing has come back over wwan0 for 12 s") && !silent.contains("8.58"), "{silent}");
     }

@@ -69,13 +69,21 @@ pub fn lent(now: &Sample) -> String {
     let cap = known("rate_bps").unwrap_or(f64::MAX);
     let unheard = known("unheard").filter(|_| lost.is_none());
     // What can be lent over a link that seems dead is anybody's guess.
-    let spare = known("spare_bps").filter(|spare| carries && unheard.is_none() && *spare < cap);
-    let spare = spare.map_or(String::new(), |bps| format!(", {} can be lent beside it", quantity(bps, "bit/s")));
+    let spare = |field: &str, way: &str| {
+        let known = known(field).filter(|spare| carries && unheard.is_none() && *spare < cap);
+        known.map(|bps| format!("{} {way}", quantity(bps, "bit/s")))
+    };
+    let spare: Vec<String> = [("spare_bps", "down"), ("spare_up_bps", "up")]
+        .into_iter()
+        .filter_map(|(field, way)| spare(field, way))
+        .collect();
+    let spare =
+        if spare.is_empty() { String::new() } else { format!(", {} can be lent beside it", spare.join(" and ")) };
     let unheard = unheard.map_or(String::new(), |nanos| {
         format!("; nothing has come back over {} for {:.0} s", now.word(&at("interface")), nanos / 1e9)
     });
     format!(
-        "{} {state}{rate}{mode}{unheard}; its owner's own traffic takes {}{spare}{volume}{battery}; {} refused, of strangers or with keys from before",
+        "{} {state}{rate}{mode}{unheard}; its owner's own traffic takes {} both ways together{spare}{volume}{battery}; {} refused, of strangers or with keys from before",
         now.word(&at("name")),
         quantity(now.number(&at("owner_bps")), "bit/s"),
         counted(now.number(&at("refused_datagrams")), "datagram"),
