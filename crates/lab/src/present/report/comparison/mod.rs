@@ -302,7 +302,7 @@ impl<'a> Comparison<'a> {
             return String::new();
         }
         format!(
-            "<table class=\"sets\"><thead><tr><th scope=\"col\">Variant</th><th scope=\"col\" class=\"name\">What it sets</th></tr></thead><tbody>{rows}</tbody></table>"
+            "<div class=\"scroll\"><table class=\"sets\"><thead><tr><th scope=\"col\">Variant</th><th scope=\"col\" class=\"name\">What it sets</th></tr></thead><tbody>{rows}</tbody></table></div>"
         )
     }
 }
