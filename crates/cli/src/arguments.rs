@@ -604,7 +604,7 @@ pub struct Doctor {
     With --interface, routing tables, rules, translation (nftables) and forwarding of the interfaces named are set up for the\n\
     download and taken back when it ends, in whatever way. Nothing is needed on the phones but tethering.")]
 pub struct Get {
-    /// The file's place: http://HOST[:PORT]/PATH, where HOST is an IP address or a name that this host can resolve
+    /// The file's place: http://HOST[:PORT]/PATH, where HOST is an IP address or a name that this host can resolve; where it has moved to is told, and not followed
     pub url: String,
     /// Where it goes, - for standard output, which is to be read to its end; by default its name in the URL, in the current folder
     #[arg(short, long, value_name = "FILE")]

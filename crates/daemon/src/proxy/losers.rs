@@ -38,9 +38,10 @@ impl Proxy {
     pub(super) fn lose(&mut self, attempt: Attempt, winner: &Attempt, endpoint: &mut Endpoint, now: Instant) {
         self.by_connection.remove(&attempt.connection);
         let took = now.saturating_since(winner.since);
-        let expected = self.choice.round_trip(attempt.local, now).unwrap_or(took);
-        let wait = expected.saturating_mul(WAIT_ROUNDS).clamp(WAIT_MIN, WAIT_MAX);
         let is_elsewhere = attempt.remote != winner.remote;
+        // How far an uplink's other servers are says little of this one.
+        let expected = self.choice.round_trip(attempt.local, now).filter(|_| !is_elsewhere).unwrap_or(took);
+        let wait = expected.saturating_mul(WAIT_ROUNDS).clamp(WAIT_MIN, WAIT_MAX);
         let loser = Loser { attempt, is_elsewhere, until: attempt.since + wait };
         match self.losers.len() < LOSERS_MAX {
             true => self.losers.push(loser),

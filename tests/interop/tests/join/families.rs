@@ -178,3 +178,61 @@ fn a_download_lives_on_when_its_family_dies_on_all_phones() {
     assert!(files.arrived());
     assert_eq!(status(&net)["proxy"]["totals"]["connected"], 1);
 }
+
+/// A carrier's device removes MPTCP from IPv6 alone. The first connection finds that out, the second one asks over IPv4 too.
+#[test]
+fn the_family_in_which_mptcp_gets_through_is_found_out() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let strip = "add table ip6 strip; add chain ip6 strip it { type filter hook forward priority 0; }; \
+        add rule ip6 strip it reset tcp option mptcp";
+    (0..2).for_each(|number| drop(output(net.phone(number), "nft", &[strip])));
+    let files = Files::new(2 * BYTES);
+    let _server = net.web_server(files.path(), "::");
+    in_three_tries(|| {
+        let joined = start(&net, ipv6_first());
+        for _ in 0..3 {
+            wait_for(curl_from(&files, &net, &joined.ready, NAMED));
+            assert!(files.arrived());
+        }
+        let status = status(&net);
+        joined.end().unwrap();
+        // Of three, one at least came over both.
+        assert!(status["proxy"]["totals"]["mptcp"].as_u64().unwrap() >= 1, "{status:#}");
+        both_carried(&status, BYTES / 2)
+    })
+    .unwrap();
+}
+
+/// An address that answers nothing is tried by the first connection, and by none that follow.
+#[test]
+fn an_address_that_answers_nothing_is_tried_once() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let count = "add table ip6 dead; add chain ip6 dead it { type filter hook prerouting priority -300; }; \
+        add rule ip6 dead it ip6 daddr fd09::dead counter drop";
+    (0..2).for_each(|number| drop(output(net.phone(number), "nft", &[count])));
+    let tried = || {
+        let of = |number: usize| {
+            let shown = output(net.phone(number), "nft", &["list table ip6 dead"]);
+            let packets =
+                shown.split_once("packets ").and_then(|(_, rest)| rest.split(' ').next()?.parse::<u64>().ok());
+            packets.unwrap()
+        };
+        of(0) + of(1)
+    };
+    let files = Files::new(BYTES / 8);
+    let _server = net.web_server(files.path(), "::");
+    let mut options = both_families();
+    options.proxy.lookup = Arc::new(|_| Ok(vec!["fd09::dead".parse().unwrap(), "10.9.9.9".parse().unwrap()]));
+    let joined = start(&net, options);
+    let download = || {
+        wait_for(curl_from(&files, &net, &joined.ready, NAMED));
+        assert!(files.arrived());
+    };
+    download();
+    assert!(tried() > 0);
+    // Who has lost the race is given up by then.
+    sleep(Duration::from_secs(2));
+    let before = tried();
+    (0..3).for_each(|_| download());
+    assert_eq!(tried(), before);
+}
