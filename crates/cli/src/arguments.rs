@@ -22,6 +22,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use transport::congestion::ControllerSpec;
 use units::{ByteCount, Duration, Rate};
 
+use crate::rate::target;
+
 pub use cc::{Cc, CcAdapt, CcOrder, CcStatus, CcTell};
 pub use claims::{ClaimMode, Claims};
 pub use world::{Backend, World};
@@ -775,17 +777,6 @@ fn relay(text: &str) -> Result<RelayChoice, String> {
 
 fn device_name(text: &str) -> Result<Name, String> {
     text.parse().map_err(|error: cooperation::link::NoName| error.to_string())
-}
-
-fn target(text: &str) -> Result<Rate, String> {
-    let rate = crate::rate::rate(text)?;
-    match rate.as_bps() {
-        0 => Err("write a bit rate above 0, like 4M".into()),
-        _ if text.trim().bytes().all(|octet| octet.is_ascii_digit()) => {
-            Err("write a bit rate with its unit, like 4M".into())
-        }
-        _ => Ok(rate),
-    }
 }
 
 fn with_tier(text: &str) -> Result<(String, Tier), String> {

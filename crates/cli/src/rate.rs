@@ -19,3 +19,18 @@ pub fn rate(text: &str) -> Result<Rate, String> {
         _ => format!("{text:?} is not a rate: write a number and a unit, like 0.5M or \"0.5 Mbit/s\""),
     })
 }
+
+/// A rate that is asked for, with its unit: a bare number is more likely one of Mbit/s than of bit/s.
+///
+/// # Errors
+/// What to write instead.
+pub fn target(text: &str) -> Result<Rate, String> {
+    let rate = rate(text)?;
+    match rate.as_bps() {
+        0 => Err("write a bit rate above 0, like 4M".into()),
+        _ if text.trim().bytes().all(|octet| octet.is_ascii_digit()) => {
+            Err("write a bit rate with its unit, like 4M".into())
+        }
+        _ => Ok(rate),
+    }
+}
