@@ -101,7 +101,8 @@ impl Choice {
     /// uplink is of their family.
     pub fn plan(&self, remotes: &[SocketAddr], now: Instant) -> Vec<Start> {
         let candidates = self.candidates(remotes, now);
-        let is_plain = remotes.iter().any(|remote| self.is_plain(*remote, now));
+        // The other family is for uplinks that lack the first one.
+        let is_plain = remotes.first().is_some_and(|remote| self.is_plain(*remote, now));
         let is_heavy = remotes.iter().any(|remote| self.weight(*remote, now) == Weight::Heavy);
         let plain = is_plain.then_some(if is_heavy { Weight::Heavy } else { Weight::Light });
         let mut plan = Vec::new();

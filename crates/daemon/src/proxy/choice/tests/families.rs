@@ -105,6 +105,15 @@ fn the_family_in_which_the_server_speaks_mptcp_goes_first() {
 }
 
 #[test]
+fn a_server_that_speaks_mptcp_in_one_family_is_not_plain() {
+    let mut choice = known_to_a_plain_server(true);
+    choice.answered(own(0, true), remote(true), ms(40), true, at(0));
+    assert_eq!(first_round(&choice, &BOTH)[0], (0, '4'));
+    choice.count(own(0, true), Weight::Heavy);
+    assert_eq!(first_round(&choice, &BOTH)[0], (0, '4'), "a connection with MPTCP uses both, wherever it begins");
+}
+
+#[test]
 fn plain_tcp_over_a_fast_uplink_is_worth_more_than_mptcp_over_a_slow_one() {
     let first = |other_rate| {
         let mut choice = uplinks(&["6", "4"]);
