@@ -11,6 +11,10 @@ use lab::run::Progress;
 
 /// Windows that the live view shows.
 const WINDOWS: usize = 40;
+/// For a rate behind them.
+const RATE_COLUMNS: usize = 11;
+/// The bar, the time, and the line in which the cursor is.
+const BAR_LINES: usize = 3;
 /// Relays that the live view shows.
 const RELAYS_MAX: usize = 16;
 /// Lines of a whole run where there is no terminal.
@@ -169,7 +173,7 @@ impl LiveView {
             Shape::Picture(view) => {
                 view.set_position((progress.done_ratio * STEPS as f64) as u64);
                 if progress.live.is_some() {
-                    view.set_message(picture(progress, self.seconds));
+                    view.set_message(picture(progress, self.seconds, room()));
                 }
             }
             Shape::Lines(written) => {
@@ -197,15 +201,28 @@ fn rows<'a>(progress: &Progress<'a>) -> Vec<(String, &'a [f64])> {
     rows
 }
 
-/// A row each, with its latest windows.
-fn picture(progress: Progress<'_>, seconds: &str) -> String {
-    let rows = rows(&progress);
-    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+/// Columns and lines of the terminal; those of an old one, if it does not say.
+fn room() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    size.map_or((80, 24), |size| (usize::from(size.ws_col), usize::from(size.ws_row)))
+}
+
+/// A row each, with as many of its latest windows as there are columns for, and as many rows as there are lines beside the bar and the time.
+fn picture(progress: Progress<'_>, seconds: &str, (columns, lines): (usize, usize)) -> String {
+    let mut rows = rows(&progress);
+    rows.truncate(lines.saturating_sub(BAR_LINES));
+    let widest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let width = widest.min(columns.saturating_sub(RATE_COLUMNS + 2));
+    let windows = columns.saturating_sub(width + RATE_COLUMNS + 4).min(WINDOWS);
     let row = |(name, values): &(String, &[f64])| {
-        let latest = &values[values.len().saturating_sub(WINDOWS)..];
+        let latest = &values[values.len().saturating_sub(windows)..];
         let most = latest.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let now = quantity(latest.last().copied().unwrap_or(0.0), "bit/s");
-        format!("{name:width$}  {:<WINDOWS$}  {now}", sparkline(latest, most))
+        let now = quantity(values.last().copied().unwrap_or(0.0), "bit/s");
+        // What does not fit would take another line.
+        match windows {
+            0 => format!("{name:width$.width$}  {now}"),
+            _ => format!("{name:width$}  {:<windows$}  {now}", sparkline(latest, most)),
+        }
     };
     let text = rows.iter().map(row).collect::<Vec<_>>().join("\n");
     format!("{:.1} {seconds}\n{text}", progress.now.as_secs_f64())
@@ -277,7 +294,12 @@ mod tests {
             "1.5 s simulated\nthroughput   ▄█{pad}  8.00 Mbit/s\nin order      █{pad}  2.50 Mbit/s\n\
              amber        ▄█{pad}  8.00 Mbit/s"
         );
-        assert_eq!(shown(|progress| picture(progress, "s simulated")), wanted);
+        assert_eq!(shown(|progress| picture(progress, "s simulated", (80, 24))), wanted);
+        // In a small terminal.
+        let small = shown(|progress| picture(progress, "s simulated", (20, 5)));
+        let rows: Vec<&str> = small.lines().skip(1).collect();
+        assert_eq!(rows.len(), 2, "{small}");
+        assert!(rows.iter().all(|row| row.chars().count() <= 20) && rows[0] == "through  8.00 Mbit/s", "{small}");
     }
 
     #[test]
