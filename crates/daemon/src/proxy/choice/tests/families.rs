@@ -106,11 +106,16 @@ fn the_family_in_which_the_server_speaks_mptcp_goes_first() {
 
 #[test]
 fn a_server_that_speaks_mptcp_in_one_family_is_not_plain() {
-    let mut choice = known_to_a_plain_server(true);
-    choice.answered(own(0, true), remote(true), ms(40), true, at(0));
-    assert_eq!(first_round(&choice, &BOTH)[0], (0, '4'));
-    choice.count(own(0, true), Weight::Heavy);
-    assert_eq!(first_round(&choice, &BOTH)[0], (0, '4'), "a connection with MPTCP uses both, wherever it begins");
+    let mut choice = uplinks(&["46", "4"]);
+    known_plain(&mut choice);
+    choice.turned_out(remote(false), Weight::Heavy);
+    for (link, is_ipv4, rtt_ms) in [(0, true, 20), (0, false, 20), (1, true, 60)] {
+        choice.measured(own(link, is_ipv4), ms(rtt_ms), at(0));
+    }
+    choice.count(own(0, false), Weight::Heavy);
+    assert_eq!(first_round(&choice, &BOTH)[0], (1, '4'), "the near uplink has its share of what stays there");
+    choice.answered(own(0, true), remote(true), ms(20), true, at(0));
+    assert_eq!(first_round(&choice, &BOTH)[0], (0, '4'), "what uses both begins at the near one");
 }
 
 #[test]
