@@ -196,7 +196,11 @@ pub fn is_special(path: &Path) -> bool {
     })
 }
 
-fn check_place(path: &Path) -> Result<()> {
+/// Whether a file may stand at `path`.
+///
+/// # Errors
+/// If `path` is a folder or [special](is_special).
+pub fn check_place(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(Error::at(path)(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")));
     }
@@ -205,15 +209,6 @@ fn check_place(path: &Path) -> Result<()> {
         return Err(Error::at(path)(io::Error::new(io::ErrorKind::AlreadyExists, what)));
     }
     Ok(())
-}
-
-/// Starts a file that is there from the first moment on and grows, for what is worth something without its end; what stood there is gone.
-///
-/// # Errors
-/// If `path` is a folder or [special](is_special), or its folder does not exist or cannot be written to.
-pub fn create_growing(path: &Path) -> Result<File> {
-    check_place(path)?;
-    File::create(path).map_err(Error::at(path))
 }
 
 /// Writes `content` to `path`, whole or not at all; makes the folders above it.

@@ -21,20 +21,39 @@ const FLUSH_EVERY: Duration = Duration::from_millis(100);
 pub struct Tape(Arc<Mutex<Option<Recorder>>>);
 
 struct Recorder {
-    capture: Capture<BufWriter<File>>,
+    file: File,
     path: PathBuf,
+    /// It was not there before.
+    is_new: bool,
+    devices: Vec<String>,
+    /// Begins with the first packet: until then what stood there stands there still, as if somebody lacks the rights for what is to run.
+    capture: Option<Capture<BufWriter<File>>>,
     /// From the program's time to that of other captures, of this host and of others.
-    epoch: Option<Duration>,
+    epoch: Duration,
     flushed_at: Instant,
 }
 
 impl Recorder {
+    fn open(path: PathBuf, devices: Vec<String>) -> Result<Self, Failure> {
+        atomic_file::check_place(&path)?;
+        let is_new = !path.exists();
+        let file = File::options().write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|source| atomic_file::Error { path: path.clone(), source })?;
+        let (epoch, flushed_at) = (Duration::ZERO, Instant::ZERO);
+        Ok(Self { file, path, is_new, devices, capture: None, epoch, flushed_at })
+    }
+
     fn record(&mut self, device: usize, at: Instant, direction: Direction, packet: &[u8]) -> io::Result<()> {
-        let epoch = *self.epoch.get_or_insert_with(|| since_1970().saturating_sub(at.saturating_since(Instant::ZERO)));
-        self.capture.record(device, at + epoch, direction, packet)?;
+        if self.capture.is_none() {
+            self.file.set_len(0)?;
+            self.capture = Some(Capture::new(BufWriter::new(self.file.try_clone()?), &self.devices)?);
+            self.epoch = since_1970().saturating_sub(at.saturating_since(Instant::ZERO));
+        }
+        let Some(capture) = &mut self.capture else { return Ok(()) };
+        capture.record(device, at + self.epoch, direction, packet)?;
         if at.saturating_since(self.flushed_at) >= FLUSH_EVERY {
             self.flushed_at = at;
-            self.capture.writer_mut().flush()?;
+            capture.writer_mut().flush()?;
         }
         Ok(())
     }
@@ -44,13 +63,20 @@ impl Recorder {
     }
 }
 
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if self.is_new && self.capture.is_none() {
+            // Nothing was captured, and nothing is to be left.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
 impl Tape {
     /// Records what passes `devices`, in this order.
     pub fn start<D: AsRef<str>>(path: &Path, devices: &[D]) -> Result<Self, Failure> {
-        let path = real_path(path);
-        let mut capture = Capture::new(BufWriter::new(atomic_file::create_growing(&path)?), devices)?;
-        capture.writer_mut().flush()?;
-        let recorder = Recorder { capture, path, epoch: None, flushed_at: Instant::ZERO };
+        let devices = devices.iter().map(|device| device.as_ref().to_owned()).collect();
+        let recorder = Recorder::open(real_path(path), devices)?;
         Ok(Self(Arc::new(Mutex::new(Some(recorder)))))
     }
 
@@ -70,7 +96,7 @@ impl Tape {
     pub fn finish(self) -> Result<(), Failure> {
         let recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut recorder) = recorder else { return Ok(()) };
-        let flushed = recorder.capture.writer_mut().flush();
+        let flushed = recorder.capture.as_mut().map_or(Ok(()), |capture| capture.writer_mut().flush());
         flushed.map_err(|error| Failure::Failed(recorder.cannot(&error)))
     }
 }
@@ -120,6 +146,19 @@ mod tests {
         assert_eq!(after, [0, 50, 150, 160]);
         tape.record(0, at(6000), Direction::Inbound, &[0x45; 40]);
         assert_eq!(times().len(), 4, "it is finished");
+    }
+
+    #[test]
+    fn what_captures_nothing_leaves_all_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+        std::fs::write(&old, b"of yesterday").unwrap();
+        for path in [&old, &new] {
+            Tape::start(path, &["engine"]).unwrap().finish().unwrap();
+            drop(Tape::start(path, &["engine"]).unwrap());
+        }
+        assert_eq!(std::fs::read(&old).unwrap(), b"of yesterday");
+        assert!(!new.exists());
     }
 
     #[test]

@@ -7,9 +7,11 @@
 //! nothing known            all of the best tier at once, the one with the fewest connections first
 //! known                    in the order of base RTT + queue, the next after twice that, within [50 ms, 1 s]; but first the one with
 //!                          the fewest connections for what it delivers, among those that are near and free
-//! near                     base RTT at most 1.2 times the best, with the time that octets take on an uplink that is slow
-//! slow                     brings less than a quarter of what the fastest does; for downloads, or of 32 Mbit/s while another one that is not three
-//!                          times as far has never been tried
+//! near                     base RTT at most 1.2 times the best, with the time that octets take: those of a download over plain TCP, or those of
+//!                          small answers on an uplink that is slow
+//! slow                     brings less than a quarter of what the fastest does
+//! not filled of late       brings what the best does, for all that anybody knows; for downloads 32 Mbit/s, if that is more than four times as much,
+//!                          and it is not three times as far
 //! free                     no queue, and no more than its share of busy downloads that stay where they are
 //! none is near and free    the lowest base RTT + queue of those that have their share of downloads still to get; of all, if none has
 //! downloads, plain TCP     near, until these have their share of connections; then all

@@ -45,8 +45,9 @@ pub struct Lending {
     pub battery_percent: Option<u8>,
     /// What the owner's own traffic takes, both ways.
     pub owner: Rate,
-    /// What can be lent towards destinations now, as far as that is known, and from them.
+    /// What can be lent towards destinations now, as far as that is known.
     pub spare: Option<Rate>,
+    /// What can be lent from destinations now, likewise.
     pub spare_up: Option<Rate>,
     /// What the modem lets expect, until more is known.
     pub expected: Option<Rate>,

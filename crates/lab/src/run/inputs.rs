@@ -164,9 +164,16 @@ pub(super) fn files(scenario: &Scenario) -> Vec<PathBuf> {
     scenario.workload.path.iter().chain(traces).map(|path| scenario.directory.join(path)).collect()
 }
 
+/// The text in the file at `path`, or that comes out of a pipe.
+///
+/// # Errors
+/// If it cannot be read, is a device, a pipe without an end, or no text.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|_| io::Error::other("it is no text (UTF-8)"))
+}
+
 fn read_trace(path: &Path, field: String) -> Result<Trace, RunError> {
-    let not_text = |_| io::Error::other("it is no text (UTF-8)");
-    match read(path).and_then(|octets| String::from_utf8(octets).map_err(not_text)) {
+    match read_text(path) {
         Ok(text) => Trace::parse(&text).map_err(|source| RunError::Trace { field, path: path.into(), source }),
         Err(source) => Err(RunError::Unreadable { field, path: path.into(), source }),
     }

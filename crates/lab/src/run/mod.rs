@@ -52,7 +52,7 @@ pub use backend::{
 use capture::Captures;
 pub use examine::{Examined, examine};
 pub use hosts::LabHost;
-pub use inputs::{rate_trace, script, workload};
+pub use inputs::{rate_trace, read_text, script, workload};
 pub use local::greedy_controllers;
 use meter::Meter;
 pub use meter::Supervisor;

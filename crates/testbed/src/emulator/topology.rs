@@ -18,11 +18,10 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Read as _};
 use std::net::IpAddr;
 use std::path::Path;
 
+use lab::run::read_text;
 use lab::scenario::{Burst, Deed, Loss, Middlebox, Outage, Queue, RateModel, Reorder, value_of};
 use serde::Deserialize;
 use units::text::{Text, TextOr};
@@ -127,26 +126,13 @@ fn default_mtu() -> u16 {
     1500
 }
 
-/// The longest file of links that is read: those of a thousand hosts take a hundredth of it.
-const FILE_BYTES_MAX: u64 = 16 << 20;
-
-/// The text in a file. Devices and pipes may never end.
-pub(super) fn read(path: &Path, bytes_max: u64) -> io::Result<String> {
-    let mut octets = Vec::new();
-    fs::File::open(path)?.take(bytes_max + 1).read_to_end(&mut octets)?;
-    if octets.len() as u64 > bytes_max {
-        return Err(io::Error::other(format!("it is larger than {}", ByteCount(bytes_max))));
-    }
-    String::from_utf8(octets).map_err(|_| io::Error::other("it is no text (UTF-8)"))
-}
-
 impl Topology {
     /// Reads and checks a file.
     ///
     /// # Errors
     /// Names the line or the field, and what would be right.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = read(path, FILE_BYTES_MAX).map_err(Error::file(path))?;
+        let text = read_text(path).map_err(Error::file(path))?;
         let mut topology = Self::parse(&text).map_err(Error::file(path))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for rate in topology.links.iter_mut().flat_map(|link| [&mut link.rate, &mut link.up.rate, &mut link.down.rate])

@@ -1,6 +1,6 @@
 //! From a topology to a network of nodes.
 
-use lab::run::link_nodes;
+use lab::run::{link_nodes, read_text};
 use lab::scenario::{Deed, Impairments, Middlebox, NarrowOn, RateModel};
 use network::middlebox::{NarrowEntry, NarrowHop, Nat};
 use network::{Link, LossModel, Network, PortId, Route, Trace, VertexId};
@@ -9,11 +9,8 @@ use units::{Duration, Prng, Rate};
 
 use super::plan::LinkPlan;
 use super::switch::Switch;
-use super::topology::{self, LinkSpec, RateSpec, Way};
+use super::topology::{LinkSpec, RateSpec, Way};
 use linux::{Error, Result};
-
-/// The longest recording of a link that is read: days of 12 Mbit/s.
-const TRACE_BYTES_MAX: u64 = 1 << 30;
 
 /// Faster than any TUN device: the rate of links that name none.
 const UNLIMITED: Rate = Rate::from_mbps(1_000_000);
@@ -147,7 +144,7 @@ fn link(way: &Way, label: Label<'_>) -> Result<Link> {
 
 fn trace(model: &RateModel, label: Label<'_>) -> Result<Trace> {
     if let Some(file) = &model.trace {
-        let text = topology::read(file, TRACE_BYTES_MAX).map_err(Error::file(file))?;
+        let text = read_text(file).map_err(Error::file(file))?;
         return Trace::parse(&text).map_err(Error::file(file));
     }
     let (first, second) = (&label.link[0], &label.link[1]);

@@ -11,8 +11,8 @@ use super::Weight;
 /// Servers whose answers are remembered, and for how long: a middlebox may go away.
 pub const SERVERS_MAX: usize = 1024;
 const SERVER_FOR: Duration = Duration::from_secs(3600);
-/// Addresses that did not answer, and for how long they are tried after the others of their server (RFC 6555 section 4.2 has ten minutes for
-/// what was learnt by a race).
+/// Addresses that did not answer, and for how long they are tried after the others of their server: chosen, so that one connection in ten
+/// minutes waits for those that stay silent.
 const SILENT_MAX: usize = 256;
 const SILENT_FOR: Duration = Duration::from_secs(600);
 /// Connections in a row of which a server is known to serve downloads, or small answers.
