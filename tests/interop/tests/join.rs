@@ -28,6 +28,7 @@ use serde_json::Value;
 use wire::{Segment, TcpChecksum};
 
 mod families;
+mod offers;
 
 const LINK: &str = "rate = '16 Mbit/s'\ndelay = '10 ms'";
 const URL: &str = "http://10.9.9.9:8000/data.bin";

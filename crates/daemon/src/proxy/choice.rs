@@ -450,6 +450,18 @@ impl Choice {
         self.note_answer(ip, remote, true, now);
     }
 
+    /// A server answered an attempt from `ip` that offered nothing, after those that offered MPTCP had no answer or were refused.
+    pub fn wanted_no_offer(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
+        if let Some(link) = self.link(ip) {
+            self.servers.wanted_no_offer(remote, link, now);
+        }
+    }
+
+    /// Whether to ask a server without an offer of MPTCP from `ip`.
+    pub fn is_without_offer(&self, ip: IpAddr, remote: SocketAddr, now: Instant) -> bool {
+        self.link(ip).is_some_and(|link| self.servers.is_without_offer(remote, link, now))
+    }
+
     /// An address of a server did not answer attempts that began at `since`, while another one did.
     pub fn kept_silent(&mut self, remote: SocketAddr, since: Instant, now: Instant) {
         self.servers.kept_silent(remote, since, now);

@@ -1,4 +1,7 @@
 //! Connecting to one of several addresses from one of several uplinks: who answers first is taken (RFC 8305).
+//!
+//! Networks that swallow or refuse what offers MPTCP let plain TCP through: where nobody has answered to an offer for a while, or all have refused,
+//! the server's first address is asked without one.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -23,6 +26,9 @@ pub const DIAL_MAX: Duration = Duration::from_secs(30);
 const REFUSED_ROUNDS: u64 = 3;
 const REFUSED_MIN: Duration = Duration::from_secs(1);
 const REFUSED_MAX: Duration = Duration::from_secs(3);
+/// How long an answer to an offer of MPTCP is waited for before the server is asked without: until its first repetition, after a second, has
+/// had another one.
+pub const WITHOUT_OFFER_AFTER: Duration = Duration::from_secs(2);
 /// Attempts at most.
 const STEPS_MAX: usize = 16;
 
@@ -37,6 +43,17 @@ pub struct Attempt {
     pub remote: SocketAddr,
     /// Since when.
     pub since: Instant,
+    /// Whether it offers MPTCP.
+    pub offers: bool,
+}
+
+/// An attempt to be begun.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    at: Instant,
+    local: IpAddr,
+    remote: SocketAddr,
+    offers: bool,
 }
 
 /// Attempts to connect for one client.
@@ -45,8 +62,10 @@ pub struct Dial {
     target: Target,
     /// Where the server is.
     addresses: SmallVec<[SocketAddr; 2]>,
-    /// Not tried yet, the next one last, each with its time.
-    waiting: Vec<(Instant, IpAddr, SocketAddr)>,
+    /// Not tried yet, the next one last.
+    waiting: Vec<Step>,
+    /// Those without an offer, for the case that no offer is answered.
+    without_offer: Vec<Step>,
     open: SmallVec<[Attempt; 2]>,
     failures: Vec<(IpAddr, SocketAddr, CloseReason)>,
     /// Addresses at which the server has refused, and when it first did.
@@ -73,13 +92,14 @@ impl Dial {
             let remotes: SmallVec<[SocketAddr; 2]> = core::iter::once(*remote).chain(other_family.copied()).collect();
             for start in choice.plan(&remotes, now) {
                 at += start.after;
-                if waiting.iter().all(|(_, ip, remote)| (*ip, *remote) != (start.ip, start.remote)) {
-                    waiting.push((at, start.ip, start.remote));
+                if waiting.iter().all(|step: &Step| (step.local, step.remote) != (start.ip, start.remote)) {
+                    let offers = !choice.is_without_offer(start.ip, start.remote, now);
+                    waiting.push(Step { at, local: start.ip, remote: start.remote, offers });
                 }
             }
         }
-        waiting.sort_by_key(|(at, ..)| *at);
-        let Some((_, local, remote)) = waiting.first().copied() else {
+        waiting.sort_by_key(|step| step.at);
+        let Some(Step { local, remote, .. }) = waiting.first().copied() else {
             if choice.is_empty() {
                 return Err(Failure::NoUplinks(target));
             }
@@ -88,15 +108,19 @@ impl Dial {
         };
         waiting.truncate(STEPS_MAX);
         waiting.reverse();
+        let mut without_offer: Vec<Step> =
+            waiting.iter().filter(|it| it.offers && it.remote == remote).copied().collect();
+        without_offer.iter_mut().for_each(|step| (step.at, step.offers) = (step.at + WITHOUT_OFFER_AFTER, false));
         let mut patience: SmallVec<[(IpAddr, Duration); 2]> = SmallVec::new();
-        for (_, ip, _) in &waiting {
-            if patience.iter().all(|(known, _)| known != ip) {
-                patience.push((*ip, patience_after_refusal(choice.round_trip(*ip, now))));
+        for Step { local, .. } in &waiting {
+            if patience.iter().all(|(known, _)| known != local) {
+                patience.push((*local, patience_after_refusal(choice.round_trip(*local, now))));
             }
         }
         let (open, failures, refused, first) = (SmallVec::new(), Vec::new(), SmallVec::new(), (local, remote));
         let addresses = addresses.iter().map(|ip| SocketAddr::new(*ip, target.port)).collect();
-        Ok(Self { target, addresses, waiting, open, failures, refused, patience, first, give_up_at: now + DIAL_MAX })
+        let give_up_at = now + DIAL_MAX;
+        Ok(Self { target, addresses, waiting, without_offer, open, failures, refused, patience, first, give_up_at })
     }
 
     /// From where to whom the first attempt was, or is.
@@ -112,30 +136,49 @@ impl Dial {
         now: Instant,
     ) -> SmallVec<[ConnectionId; 2]> {
         let mut begun = SmallVec::new();
-        while let Some((at, local, remote)) = self.waiting.last().copied() {
-            if at > now && !self.open.is_empty() {
-                break;
-            }
-            self.waiting.pop();
-            match endpoint.connect(SocketAddr::new(local, 0), remote, config.clone(), now) {
-                Ok(connection) => {
-                    // The window scale is that of the whole buffer; the window opens as the client reads.
-                    let room_bytes = config.receive_buffer_bytes.min(ROOM_FIRST_BYTES);
-                    let first = SettingsChange { receive_buffer_bytes: Some(room_bytes), ..SettingsChange::default() };
-                    let _ = endpoint.change(connection, &first, now);
-                    begun.push(connection);
-                    self.open.push(Attempt { connection, local, remote, since: now });
-                }
-                Err(_) => self.failures.push((local, remote, CloseReason::Aborted)),
-            }
+        while let Some(step) = self.take_next(now) {
+            begun.extend(self.begin(step, endpoint, config, now));
         }
         begun
+    }
+
+    /// The next step, if its time has come or nobody else is waited for.
+    fn take_next(&mut self, now: Instant) -> Option<Step> {
+        let is_due = |step: &Step, waits: bool| step.at <= now || !waits;
+        if self.waiting.last().is_some_and(|step| is_due(step, !self.open.is_empty())) {
+            return self.waiting.pop();
+        }
+        let offers_left = !self.waiting.is_empty() || self.open.iter().any(|attempt| attempt.offers);
+        if self.without_offer.last().is_some_and(|step| is_due(step, offers_left)) {
+            return self.without_offer.pop();
+        }
+        None
+    }
+
+    fn begin(
+        &mut self,
+        Step { local, remote, offers, .. }: Step,
+        endpoint: &mut Endpoint,
+        config: &ConnectionConfig,
+        now: Instant,
+    ) -> Option<ConnectionId> {
+        let config = ConnectionConfig { mptcp: config.mptcp && offers, ..config.clone() };
+        let room_bytes = config.receive_buffer_bytes.min(ROOM_FIRST_BYTES);
+        let Ok(connection) = endpoint.connect(SocketAddr::new(local, 0), remote, config, now) else {
+            self.failures.push((local, remote, CloseReason::Aborted));
+            return None;
+        };
+        // The window scale is that of the whole buffer; the window opens as the client reads.
+        let first = SettingsChange { receive_buffer_bytes: Some(room_bytes), ..SettingsChange::default() };
+        let _ = endpoint.change(connection, &first, now);
+        self.open.push(Attempt { connection, local, remote, since: now, offers });
+        Some(connection)
     }
 
     /// When [`Self::go_on`] is to be called next, or [`Self::take_late`], or all are to be given up.
     pub fn next_at(&self) -> Instant {
         let late = self.open.iter().filter_map(|attempt| self.until(attempt)).min();
-        let next = self.waiting.last().map(|(at, ..)| *at);
+        let next = [&self.waiting, &self.without_offer].into_iter().filter_map(|steps| Some(steps.last()?.at)).min();
         [late, next].into_iter().flatten().fold(self.give_up_at, Instant::min)
     }
 
@@ -165,8 +208,8 @@ impl Dial {
             self.refused.push((attempt.remote, now));
         }
         // Nobody waits for a head start that is lost.
-        if let Some((at, ..)) = self.waiting.last_mut() {
-            *at = now;
+        if let Some(next) = self.waiting.last_mut() {
+            next.at = now;
         }
         Some(attempt)
     }
@@ -195,7 +238,7 @@ impl Dial {
 
     /// Whether nothing is left to be hoped for.
     pub fn is_over(&self, now: Instant) -> bool {
-        now >= self.give_up_at || self.waiting.is_empty() && self.open.is_empty()
+        now >= self.give_up_at || self.waiting.is_empty() && self.without_offer.is_empty() && self.open.is_empty()
     }
 
     /// Why nobody was reached; `names` are those of the uplinks of our addresses.
@@ -296,11 +339,52 @@ mod tests {
         assert_eq!(begun, [own[0], own[2], own[1]]);
     }
 
-    /// Attempts that have all begun by now.
+    #[test]
+    fn a_server_is_asked_without_an_offer_where_none_is_answered() {
+        let [mut first, mut second, mut third] =
+            [1, 2, 3].map(|seed| Endpoint::with_seed(EndpointConfig::default(), seed));
+        let (config, at) = (ConnectionConfig::default(), Instant::from_millis);
+        let uplinks = ["10.0.0.1", "10.0.0.2"];
+        let without = |dial: &mut Dial, endpoint: &mut Endpoint, now| {
+            dial.go_on(endpoint, &config, now);
+            let open = dial.open().iter().filter(|attempt| !attempt.offers);
+            open.map(|attempt| attempt.local).collect::<Vec<_>>()
+        };
+        let mut silent = dial(&["192.0.2.1", "192.0.2.2"], &uplinks).unwrap();
+        assert!(without(&mut silent, &mut first, at(1_999)).is_empty() && silent.next_at() == at(2_000));
+        assert_eq!(
+            without(&mut silent, &mut first, at(2_000)).len(),
+            2,
+            "over both uplinks, and the first address only"
+        );
+        // All have refused what was offered: at once.
+        let mut refused = dial(&["192.0.2.1"], &uplinks).unwrap();
+        assert!(without(&mut refused, &mut second, at(0)).is_empty());
+        for (local, begun) in uplinks.into_iter().zip([0, 2]) {
+            refused.failed(attempt(&refused, local, "192.0.2.1"), CloseReason::Refused, at(20));
+            assert!(!refused.is_over(at(20)));
+            assert_eq!(
+                without(&mut refused, &mut second, at(20)).len(),
+                begun,
+                "the other uplink may let offers through"
+            );
+        }
+        // What is known is done at once, and nothing is asked twice.
+        let mut choice = choice(&uplinks);
+        let server = "192.0.2.1:80".parse().unwrap();
+        ips(&uplinks).into_iter().for_each(|ip| choice.wanted_no_offer(ip, server, at(0)));
+        let target = Target::parse("server.example:80", None).unwrap();
+        let mut known = Dial::new(target, &ips(&["192.0.2.1"]), &choice, at(0)).unwrap();
+        assert_eq!(without(&mut known, &mut third, at(0)).len(), 2);
+        assert_eq!((known.open().len(), known.next_at()), (2, Instant::from_secs(30)));
+    }
+
+    /// Attempts that have all begun by now, but for those without an offer.
     fn begun(addresses: &[&str], choice: &Choice) -> (Dial, Endpoint) {
         let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
         let target = Target::parse("server.example:80", None).unwrap();
         let mut dial = Dial::new(target, &ips(addresses), choice, Instant::ZERO).unwrap();
+        dial.without_offer.clear();
         dial.go_on(&mut endpoint, &ConnectionConfig::default(), Instant::from_secs(3));
         (dial, endpoint)
     }

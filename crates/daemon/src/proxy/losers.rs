@@ -23,6 +23,8 @@ pub struct Loser {
     attempt: Attempt,
     /// The winner was another address of the server.
     is_elsewhere: bool,
+    /// The winner offered nothing, unlike this one: its silence is what was to be expected.
+    is_expected: bool,
     until: Instant,
 }
 
@@ -42,7 +44,8 @@ impl Proxy {
         // How far an uplink's other servers are says little of this one.
         let expected = self.choice.round_trip(attempt.local, now).filter(|_| !is_elsewhere).unwrap_or(took);
         let wait = expected.saturating_mul(WAIT_ROUNDS).clamp(WAIT_MIN, WAIT_MAX);
-        let loser = Loser { attempt, is_elsewhere, until: attempt.since + wait };
+        let is_expected = attempt.offers && !winner.offers;
+        let loser = Loser { attempt, is_elsewhere, is_expected, until: attempt.since + wait };
         match self.losers.len() < LOSERS_MAX {
             true => self.losers.push(loser),
             false => self.leave(&loser, endpoint, now),
@@ -79,8 +82,9 @@ impl Proxy {
     }
 
     fn leave(&mut self, loser: &Loser, endpoint: &mut Endpoint, now: Instant) {
-        let Attempt { local, remote, since, connection } = loser.attempt;
+        let Attempt { local, remote, since, connection, .. } = loser.attempt;
         match loser.is_elsewhere {
+            _ if loser.is_expected => {}
             // No answer from another address says nothing of the uplink.
             true => self.choice.kept_silent(remote, since, now),
             false => self.choice.outpaced(local, now.saturating_since(since), now),

@@ -377,7 +377,10 @@ impl Proxy {
         self.timers.set(key, None);
         self.totals.connected += 1;
         self.totals.mptcp += u64::from(mptcp);
-        let Attempt { local, remote, since, .. } = winner;
+        let Attempt { local, remote, since, offers, .. } = winner;
+        if !offers {
+            self.choice.wanted_no_offer(local, remote, now);
+        }
         self.choice.succeeded(local, remote, now.saturating_since(since), mptcp, now);
         losers.into_iter().for_each(|loser| self.lose(loser, &winner, endpoint, now));
         let session = &mut self.sessions[key];

@@ -165,7 +165,7 @@ pub enum End {
 impl Server {
     /// A connection that was just opened.
     pub fn new(attempt: &Attempt, target: Target, plain: bool, now: Instant) -> Self {
-        let Attempt { connection, local: home, remote, since } = *attempt;
+        let Attempt { connection, local: home, remote, since, .. } = *attempt;
         Self {
             connection,
             target,

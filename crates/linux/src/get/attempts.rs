@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! rounds   first from all uplinks to one address of the server, by the family that more uplinks have; then by the other one, then to its
-//!          next addresses. A round begins 250 ms after the one before, or when an attempt has failed
+//!          next addresses. A round begins 250 ms after the one before, or when an attempt has failed. Last come those of the first round without an
+//!          offer of MPTCP, which some networks swallow or refuse: after 2 s without any answer, or when nobody else is left
 //! choice   of those that have answered the first in this order, once none before it is waited for: half as long again as the first answer took, and 10 ms
 //! ```
 //!
@@ -21,6 +22,10 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// How much longer than the first answer took those before it are waited for, beside half of what that was.
 const ANSWER_SLACK: Duration = Duration::from_millis(10);
 
+/// How long an answer to an offer of MPTCP is waited for before the server is asked without one: until its first repetition, after a second, has
+/// had another one.
+const WITHOUT_OFFER_AFTER: Duration = Duration::from_secs(2);
+
 /// From where to whom.
 type Way = (IpAddr, SocketAddr);
 
@@ -31,6 +36,9 @@ pub struct Attempts {
     remotes: Vec<SocketAddr>,
     /// Rounds that have not begun, the next one last.
     waiting: Vec<Vec<Way>>,
+    /// Those without an offer of MPTCP, until they begin, and when that is, once the others have begun.
+    without_offer: Vec<Way>,
+    without_offer_at: Option<Instant>,
     /// Those that have not failed, in the order in which they are preferred.
     open: Vec<Attempt>,
     failures: Vec<String>,
@@ -51,12 +59,15 @@ impl Attempts {
     /// From each of `uplinks`, which are lists of addresses, to each of `remotes`.
     pub fn new(uplinks: &[Vec<IpAddr>], remotes: &[SocketAddr], config: ConnectionConfig) -> Self {
         let mut waiting = rounds(uplinks, remotes);
+        let without_offer = waiting.first().filter(|_| config.mptcp).cloned().unwrap_or_default();
         waiting.reverse();
         Self {
             config,
             uplinks: uplinks.to_vec(),
             remotes: remotes.to_vec(),
             waiting,
+            without_offer,
+            without_offer_at: None,
             open: Vec::new(),
             failures: Vec::new(),
             next_at: Instant::ZERO,
@@ -80,15 +91,32 @@ impl Attempts {
         while !has_begun {
             let Some(round) = self.waiting.pop() else { return };
             self.next_at = now + HEAD_START;
-            for way in round {
-                match endpoint.connect(SocketAddr::new(way.0, 0), way.1, self.config.clone(), now) {
-                    Ok(connection) => {
-                        self.open.push(Attempt { connection, way, since: now, answered: false });
-                        has_begun = true;
-                    }
-                    Err(error) => self.failures.push(describe(way, error)),
+            self.without_offer_at.get_or_insert(now + WITHOUT_OFFER_AFTER);
+            has_begun = self.begin(round, &self.config.clone(), endpoint, now);
+        }
+    }
+
+    /// Begins attempts; whether there is any.
+    fn begin(&mut self, ways: Vec<Way>, config: &ConnectionConfig, endpoint: &mut Endpoint, now: Instant) -> bool {
+        let mut has_begun = false;
+        for way in ways {
+            match endpoint.connect(SocketAddr::new(way.0, 0), way.1, config.clone(), now) {
+                Ok(connection) => {
+                    self.open.push(Attempt { connection, way, since: now, answered: false });
+                    has_begun = true;
                 }
+                Err(error) => self.failures.push(describe(way, error)),
             }
+        }
+        has_begun
+    }
+
+    /// Begins those without an offer of MPTCP, if their time has come or nobody else is left.
+    fn do_without_offer(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        let is_alone = self.waiting.is_empty() && self.open.is_empty();
+        if is_alone || self.without_offer_at.is_some_and(|at| at <= now) {
+            let ways = core::mem::take(&mut self.without_offer);
+            self.begin(ways, &ConnectionConfig { mptcp: false, ..self.config.clone() }, endpoint, now);
         }
     }
 
@@ -97,16 +125,21 @@ impl Attempts {
         if self.decide_at.is_none() && self.next_at <= now {
             self.begin_round(endpoint, now);
         }
+        if self.decide_at.is_none() {
+            self.do_without_offer(endpoint, now);
+        }
     }
 
     /// When [`Self::go_on`] and [`Self::winner`] are to be asked next.
     pub fn next_at(&self) -> Option<Instant> {
-        self.decide_at.or_else(|| (!self.waiting.is_empty()).then_some(self.next_at))
+        let round = (!self.waiting.is_empty()).then_some(self.next_at);
+        let without_offer = self.without_offer_at.filter(|_| !self.without_offer.is_empty());
+        self.decide_at.or_else(|| [round, without_offer].into_iter().flatten().min())
     }
 
     /// Whether there is any way to the server.
     pub fn has_ways(&self) -> bool {
-        !self.waiting.is_empty() || !self.open.is_empty()
+        !(self.waiting.is_empty() && self.without_offer.is_empty() && self.open.is_empty())
     }
 
     /// One of them has an answer.
@@ -132,6 +165,7 @@ impl Attempts {
         if self.open.iter().all(|attempt| !attempt.answered) {
             self.decide_at = None;
             self.begin_round(endpoint, now);
+            self.do_without_offer(endpoint, now);
         }
     }
 
@@ -144,6 +178,7 @@ impl Attempts {
     /// Nobody waits for an answer any more.
     pub fn give_up(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.waiting.clear();
+        self.without_offer.clear();
         self.decide_at = None;
         for attempt in self.open.drain(..) {
             let _ = endpoint.abort(attempt.connection, now);
@@ -285,6 +320,28 @@ mod tests {
         assert_eq!(attempts.open.len(), 2, "who has an answer asks nobody else");
         // It is over before it is taken: the others are waited for again, and the next round begins.
         attempts.failed(connections[1], CloseReason::Reset, &mut endpoint, at(42));
-        assert_eq!((attempts.winner(at(500)), attempts.open.len(), attempts.next_at()), (None, 4, None));
+        assert_eq!((attempts.winner(at(500)), attempts.open.len(), attempts.next_at()), (None, 4, Some(at(2_000))));
+    }
+
+    #[test]
+    fn a_server_is_asked_without_an_offer_where_none_is_answered() {
+        let (mut attempts, mut endpoint, _) = begun();
+        attempts.go_on(&mut endpoint, at(1_999));
+        assert_eq!((attempts.open.len(), attempts.next_at()), (6, Some(at(2_000))));
+        attempts.go_on(&mut endpoint, at(2_000));
+        assert_eq!((attempts.open.len(), attempts.next_at()), (9, None), "over all uplinks, to the first address");
+        // All have refused what was offered: at once, and once.
+        let (mut attempts, mut endpoint, _) = begun();
+        for refusals in 1..=6 {
+            let first = attempts.open[0].connection;
+            attempts.failed(first, CloseReason::Refused, &mut endpoint, at(20));
+            assert_eq!(attempts.open.len(), [5, 4, 3, 2, 1, 3][refusals - 1]);
+        }
+        for _ in 0..3 {
+            assert_eq!(attempts.verdict(), None);
+            let first = attempts.open[0].connection;
+            attempts.failed(first, CloseReason::Refused, &mut endpoint, at(40));
+        }
+        assert!(attempts.verdict().is_some());
     }
 }

@@ -194,6 +194,10 @@ struct Receiver {
     shut: bool,
     /// An MP_FAIL must report this data sequence number.
     fail_due: Option<Dsn>,
+    /// After a fallback the peer may have heard all of our options, and go on with MPTCP: it is told at the data level too what has arrived,
+    /// and of the fallback when nothing has arrived until then.
+    acknowledges_data: bool,
+    tell_at: Instant,
 }
 
 impl Receiver {
@@ -208,6 +212,8 @@ impl Receiver {
             discard: false,
             shut: false,
             fail_due: None,
+            acknowledges_data: false,
+            tell_at: Instant::FAR_FUTURE,
         }
     }
 }

@@ -26,6 +26,7 @@ impl Connection {
     fn next_own_timeout(&self) -> Instant {
         let own = self
             .data_timer
+            .min(self.receiver.tell_at)
             .min(self.idle_timer)
             .min(self.orphan_timer)
             .min(self.linger_timer)
@@ -60,6 +61,9 @@ impl Connection {
         }
         if self.idle_timer <= now {
             self.on_idle_timeout(now);
+        }
+        if self.receiver.tell_at <= now {
+            self.tell_of_fallback();
         }
         if self.orphan_timer <= now {
             self.abort(self.orphan_reason, host, now);

@@ -215,6 +215,9 @@ impl Connection {
             segment.options.mptcp.push(MptcpOption::Fail(MpFail { dsn }));
         }
         if !self.is_mptcp() {
+            if self.receiver.acknowledges_data {
+                segment.options.mptcp.push(MptcpOption::Dss(self.ack_signal()));
+            }
             return;
         }
         if let Handshake::JoinUnconfirmed(proof) = self.subflows[id].handshake {

@@ -15,6 +15,11 @@ const SERVER_FOR: Duration = Duration::from_secs(3600);
 /// minutes waits for those that stay silent.
 const SILENT_MAX: usize = 256;
 const SILENT_FOR: Duration = Duration::from_secs(600);
+/// Servers that answer over an uplink only if nothing is offered, and for how long that is believed: a network is another one by then, or the
+/// offers were lost. Of so many over one uplink it is the uplink's doing.
+const WITHOUT_OFFER_MAX: usize = 256;
+const WITHOUT_OFFER_FOR: Duration = Duration::from_secs(600);
+const WITHOUT_OFFER_ALL: usize = 2;
 /// Connections in a row of which a server is known to serve downloads, or small answers.
 const HABIT_MAX: i8 = 3;
 
@@ -40,6 +45,8 @@ struct Server {
 pub struct Servers {
     known: BTreeMap<SocketAddr, Server>,
     silent: BTreeMap<SocketAddr, Instant>,
+    /// By uplink.
+    without_offer: BTreeMap<(usize, SocketAddr), Instant>,
 }
 
 impl Servers {
@@ -57,6 +64,25 @@ impl Servers {
         server.at = now;
         server.answers.retain(|answer| answer.link != link);
         server.answers.push(Answer { link, mptcp, at: now });
+        if mptcp {
+            self.without_offer.retain(|(other, _), _| *other != link);
+        }
+    }
+
+    /// A server answered over an uplink only once it was asked without an offer of MPTCP.
+    pub fn wanted_no_offer(&mut self, remote: SocketAddr, link: usize, now: Instant) {
+        self.without_offer.retain(|_, until| now < *until);
+        if self.without_offer.len() < WITHOUT_OFFER_MAX && !self.speaks_mptcp(remote, now) {
+            // What was found is not found again by acting on it: it is tried anew after its time.
+            self.without_offer.entry((link, remote)).or_insert(now + WITHOUT_OFFER_FOR);
+        }
+    }
+
+    /// Whether to ask a server without an offer, over this uplink.
+    pub fn is_without_offer(&self, remote: SocketAddr, link: usize, now: Instant) -> bool {
+        let mut there = self.without_offer.iter().filter(|((other, _), until)| *other == link && now < **until);
+        let is_known = there.clone().any(|((_, known), _)| *known == remote);
+        is_known || there.nth(WITHOUT_OFFER_ALL - 1).is_some()
     }
 
     /// An address did not answer while another one of its server did; attempts to reach it began at `since`.
@@ -74,6 +100,7 @@ impl Servers {
     /// An uplink is gone, and with it what lay on the way.
     pub fn forget(&mut self, link: usize) {
         self.known.values_mut().for_each(|server| server.answers.retain(|answer| answer.link != link));
+        self.without_offer.retain(|(other, _), _| *other != link);
     }
 
     /// A connection to a server turned out to be a download, or has ended without being one.
@@ -167,6 +194,27 @@ mod tests {
         servers.answered(remote(1), 0, false, at(3));
         servers.answered(remote(1), 0, true, at(4));
         assert!(!servers.is_stripped(remote(1), 0, at(5)), "it does not any more");
+    }
+
+    #[test]
+    fn uplinks_that_let_no_offer_through_are_remembered_for_ten_minutes() {
+        let mut servers = Servers::default();
+        servers.wanted_no_offer(remote(1), 0, at(0));
+        servers.wanted_no_offer(remote(1), 0, at(300));
+        assert!(servers.is_without_offer(remote(1), 0, at(599)) && !servers.is_without_offer(remote(1), 0, at(600)));
+        assert!(!servers.is_without_offer(remote(1), 1, at(1)) && !servers.is_without_offer(remote(2), 0, at(1)));
+        servers.wanted_no_offer(remote(2), 0, at(1));
+        assert!(servers.is_without_offer(remote(3), 0, at(2)), "two servers: it is the uplink");
+        assert!(!servers.is_without_offer(remote(3), 1, at(2)));
+        servers.answered(remote(4), 0, true, at(3));
+        assert!(!servers.is_without_offer(remote(1), 0, at(4)), "offers come through after all");
+        servers.wanted_no_offer(remote(4), 0, at(5));
+        assert!(!servers.is_without_offer(remote(4), 0, at(6)), "it was a loss");
+        servers.wanted_no_offer(remote(5), 0, at(7));
+        servers.forget(0);
+        assert!(!servers.is_without_offer(remote(5), 0, at(8)));
+        (0..600).for_each(|port| servers.wanted_no_offer(remote(port), 0, at(9)));
+        assert_eq!(servers.without_offer.len(), WITHOUT_OFFER_MAX);
     }
 
     #[test]
