@@ -26,7 +26,7 @@ use super::courtesy::Courtesy;
 use super::splices::{Made, Splices};
 use super::status::{LentTo, RelayStatus};
 use super::terms::Lending;
-use super::unheard::Unheard;
+use super::unheard::{self, Unheard};
 use super::{battery, today};
 use crate::{calendar, lock, sockets};
 
@@ -86,8 +86,8 @@ pub struct Forwarder {
     splices: Splices,
     meters: [Meter; SLOTS_MAX as usize + 1],
     unheard: Unheard,
-    /// Octets of all destinations, of those that have gone too, that went to the shared link.
-    up_bytes: u64,
+    /// Octets that went to the shared link and want an answer, of all destinations and of those that have gone too.
+    asking_bytes: u64,
     refused_datagrams: u64,
     looked_at: Instant,
     refresh_at: Instant,
@@ -120,7 +120,7 @@ impl Forwarder {
             splices,
             meters: [Meter::default(); SLOTS_MAX as usize + 1],
             unheard: Unheard::default(),
-            up_bytes: 0,
+            asking_bytes: 0,
             refused_datagrams: 0,
             looked_at: Instant::ZERO,
             refresh_at: Instant::ZERO,
@@ -150,14 +150,14 @@ impl Forwarder {
             }
             let now = self.clock.now();
             self.take_datagrams(now);
-            self.take_packets(now)?;
+            self.take_packets()?;
             self.splices.handle_timeout(now);
             self.release_down(now);
             self.release_made(now);
             self.release_up(now);
             self.answer();
             if self.courtesy.tick_at() <= now {
-                self.catch_up(now)?;
+                self.catch_up()?;
                 self.give_way(now);
             }
             if now.saturating_since(self.looked_at) >= LOOK {
@@ -212,9 +212,9 @@ impl Forwarder {
     }
 
     /// What the shared interface has counted and is still to be read from the device would look like the owner's own traffic.
-    fn catch_up(&mut self, now: Instant) -> Result<()> {
+    fn catch_up(&mut self) -> Result<()> {
         for _ in 0..CATCH_UP_BATCHES {
-            if self.take_packets(now)? < BATCH {
+            if self.take_packets()? < BATCH {
                 break;
             }
         }
@@ -222,7 +222,7 @@ impl Forwarder {
     }
 
     /// How many there were, if not all of a batch.
-    fn take_packets(&mut self, now: Instant) -> Result<usize> {
+    fn take_packets(&mut self) -> Result<usize> {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
         for taken in 0..BATCH {
@@ -231,6 +231,9 @@ impl Forwarder {
             let Some(slot) = wire::destination(packet.octets()).and_then(slot_of) else { continue };
             let packet = packet.take();
             shared.lending.count(packet.len());
+            // Not before it was read: where the processor was elsewhere since this turn began, packets came meanwhile, and one that seems to
+            // have come sooner makes the shortest way look shorter than it is for minutes, and the link full all the time.
+            let now = self.clock.now();
             self.courtesy.enter_down((slot, packet.clone()), &packet, shared.header_bytes, now);
             note_what_is_lost(&mut self.courtesy, &mut self.meters);
         }
@@ -263,7 +266,9 @@ impl Forwarder {
         while let Some((slot, packet)) = self.courtesy.leave_up(now) {
             if shared.lending.admits() && self.tun.write(&[IoSlice::new(&packet)]).is_ok() {
                 self.meters[usize::from(slot)].up_bytes += packet.len() as u64;
-                self.up_bytes += packet.len() as u64;
+                if unheard::wants_answer(&packet) {
+                    self.asking_bytes += packet.len() as u64;
+                }
                 self.courtesy.sent_up(&packet, shared.header_bytes, now);
                 shared.lending.count(packet.len());
             } else {
@@ -345,7 +350,7 @@ impl Forwarder {
         self.tell_terms(&shared.lending);
         let share = &shared.status.relay.interface;
         let counters = Counters::read(share).filter(|_| shared.lending.lost.is_none());
-        self.unheard.look(share, counters, self.up_bytes, now);
+        self.unheard.look(share, counters, self.asking_bytes, now);
         self.describe(&mut shared, now);
         drop(shared);
         self.answer();

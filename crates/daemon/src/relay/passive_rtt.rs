@@ -46,7 +46,34 @@ pub enum Wait {
 #[derive(Debug, Default)]
 struct Flow {
     stamps: VecDeque<(u32, Instant)>,
+    /// The newest that left, noted or not.
+    newest: u32,
     one_way: OneWay,
+}
+
+impl Flow {
+    /// A packet with this stamp leaves. Of several with one stamp the server echoes the first that it has (RFC 7323 section 4.3), so the first
+    /// one counts or none: a later one, which may have waited here for its turn, would make the way look shorter than it is for minutes.
+    fn heed_up(&mut self, stamp: u32, now: Instant) {
+        let last = self.stamps.back().map(|(_, sent)| now.saturating_since(*sent));
+        // Ports that are used again have another clock.
+        let is_first = is_newer(stamp, self.newest) || last.is_none_or(|span| span >= ECHO_MAX);
+        if !is_first {
+            return;
+        }
+        self.newest = stamp;
+        if last.is_none_or(|span| span >= STEP) {
+            if self.stamps.len() == STAMPS_MAX {
+                self.stamps.pop_front();
+            }
+            self.stamps.push_back((stamp, now));
+        }
+    }
+}
+
+/// In the arithmetic of timestamps, which begin anew (RFC 7323 section 4.3).
+fn is_newer(stamp: u32, than: u32) -> bool {
+    i32::from_ne_bytes(stamp.wrapping_sub(than).to_ne_bytes()) > 0
 }
 
 /// What was seen under way.
@@ -70,14 +97,7 @@ impl PassiveRtt {
                 return;
             }
         }
-        let stamps = &mut self.flows.entry(ends).or_default().stamps;
-        // Of several packets with one stamp the server echoes the first that it has, as RFC 7323 section 4.3 says.
-        if stamps.back().is_none_or(|(last, sent)| *last != stamp && now.saturating_since(*sent) >= STEP) {
-            if stamps.len() == STAMPS_MAX {
-                stamps.pop_front();
-            }
-            stamps.push_back((stamp, now));
-        }
+        self.flows.entry(ends).or_default().heed_up(stamp, now);
     }
 
     /// A packet for a destination has come through the shared link: how long it, or what it answers, waited in queues, if it tells.
@@ -166,6 +186,25 @@ mod tests {
         assert_eq!(passive.heed_down(&packet(false, 9, 77), ms(300)), None, "nobody said that");
         passive.heed_up(&packet(true, 5, 0), ms(300));
         assert_eq!(passive.heed_down(&packet(false, 9, 5), ms(4000)), None, "the server had nothing to say");
+    }
+
+    /// ACKs of one millisecond leave one by one where hardly anything is lent for a moment.
+    #[test]
+    fn a_stamp_that_leaves_again_later_makes_no_way_shorter() {
+        let (mut passive, ms) = (PassiveRtt::default(), Instant::from_millis);
+        for round in 0..20_u64 {
+            let (at, value) = (round * 100, round as u32 * 100);
+            passive.heed_up(&packet(true, value, 0), ms(at));
+            // In the shadow of the one before, and once more when that is over.
+            passive.heed_up(&packet(true, value + 5, 0), ms(at + 5));
+            passive.heed_up(&packet(true, value + 5, 0), ms(at + 35));
+            let first = passive.heed_down(&packet(false, 9, value), ms(at + 40));
+            assert_eq!(first, (round > 0).then_some(Wait::Somewhere(Duration::ZERO)), "{round}");
+            assert_eq!(passive.heed_down(&packet(false, 9, value + 5), ms(at + 45)), None, "{round}");
+        }
+        // The same ports again, and another clock.
+        passive.heed_up(&packet(true, 7, 0), ms(60_000));
+        assert_eq!(passive.heed_down(&packet(false, 9, 7), ms(60_040)), Some(Wait::Somewhere(Duration::ZERO)));
     }
 
     #[test]

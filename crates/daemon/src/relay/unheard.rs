@@ -2,20 +2,29 @@
 
 use tracing::{info, warn};
 use units::{Duration, Instant};
+use wire::{Flags, Segment, TcpChecksum};
 
 use super::counters::Counters;
 
 /// After so long without an answer it is said.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What was sent last must be so much later than what was sent first: of the last ACK of a connection nothing comes back.
+/// What was sent last must be so much later than what was sent first: the last FIN of a connection may be answered by nobody.
 const INSISTENCE: Duration = Duration::from_secs(2);
+
+/// Whether whoever gets this packet sends something back. Nobody answers an ACK or a RST, and what a destination says with ACKs alone may be
+/// said for seconds: that a subflow is a backup now, or is over.
+pub fn wants_answer(packet: &[u8]) -> bool {
+    let Ok((segment, payload)) = Segment::parse_headers(packet, TcpChecksum::Trusted) else { return true };
+    let begins_or_ends = segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::FIN);
+    !segment.flags.contains(Flags::RST) && (begins_or_ends || !payload.is_empty())
+}
 
 /// What has come back since something was sent.
 #[derive(Debug, Default)]
 pub struct Unheard {
     /// At the last look.
     counters: Option<Counters>,
-    lent_bytes: u64,
+    asking_bytes: u64,
     /// When destinations sent something first and last since anything came.
     asked: Option<(Instant, Instant)>,
     /// It was told.
@@ -23,9 +32,10 @@ pub struct Unheard {
 }
 
 impl Unheard {
-    /// A second has passed. What `share` has counted until now, if it is there, and how many octets of destinations have left by it.
-    pub fn look(&mut self, share: &str, counters: Option<Counters>, lent_bytes: u64, now: Instant) {
-        let (before, lent_before) = (self.counters, core::mem::replace(&mut self.lent_bytes, lent_bytes));
+    /// A second has passed. What `share` has counted until now, if it is there, and how many octets of destinations have left by it that
+    /// want an answer ([`wants_answer`]).
+    pub fn look(&mut self, share: &str, counters: Option<Counters>, asking_bytes: u64, now: Instant) {
+        let (before, asking_before) = (self.counters, core::mem::replace(&mut self.asking_bytes, asking_bytes));
         self.counters = counters;
         let Some((counters, before)) = counters.zip(before) else {
             // One that is gone is told of elsewhere.
@@ -38,7 +48,7 @@ impl Unheard {
                 let seconds = now.saturating_since(first).as_secs_f64();
                 info!(share, "{share} is heard again, after {seconds:.0} s");
             }
-        } else if lent_bytes > lent_before && counters.up_bytes > before.up_bytes {
+        } else if asking_bytes > asking_before && counters.up_bytes > before.up_bytes {
             let first = self.asked.map_or(now, |(first, _)| first);
             self.asked = Some((first, now));
         }
@@ -99,6 +109,31 @@ mod tests {
         let said = heard.take();
         assert_eq!(said.matches("nothing has come back over wwan0 for 5 s").count(), 1, "{said}");
         assert!(said.contains("wwan0 is heard again, after 8 s"), "{said}");
+    }
+
+    #[test]
+    fn what_is_said_with_acks_and_resets_wants_no_answer() {
+        let packet = |flags: Flags, payload_len: usize| {
+            let mut segment = Segment::new(([10, 99, 98, 8], 40_000).into(), ([203, 0, 113, 5], 443).into());
+            segment.flags = flags;
+            segment.payload = bytes::Bytes::from(vec![1; payload_len]).into();
+            let mut octets = Vec::new();
+            segment.emit(&mut octets);
+            octets
+        };
+        for (flags, payload_len, wants) in [
+            (Flags::ACK, 0, false),
+            (Flags::RST, 0, false),
+            (Flags::RST | Flags::ACK, 0, false),
+            (Flags::ACK, 1, true),
+            (Flags::SYN, 0, true),
+            (Flags::FIN | Flags::ACK, 0, true),
+        ] {
+            assert_eq!(wants_answer(&packet(flags, payload_len)), wants, "{flags:?} {payload_len}");
+        }
+        let mut datagram = packet(Flags::ACK, 0);
+        datagram[9] = 17;
+        assert!(wants_answer(&datagram) && wants_answer(&[]), "UDP may ask, and what nobody understands");
     }
 
     #[test]
