@@ -65,12 +65,14 @@ impl Proxy {
 
     /// What made an uplink late, or kept subflows from joining over it, is no more: the owner of a relay's link is done with it.
     pub fn reconsider(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
+        let mut is_let_go = self.held_back.release(ip, now);
         for server in self.sessions.iter_mut().filter_map(|(_, session)| session.server.as_mut()) {
+            is_let_go |= server.held_back.release(ip, now);
             for lack in server.lacks.iter_mut().filter(|lack| lack.ip == ip) {
                 *lack = Lack { ip, since: now.saturating_sub(JOIN_PATIENCE), times: 0 };
             }
         }
-        if self.held_back.release(ip) {
+        if is_let_go {
             self.renew(ip, endpoint, now);
             self.settle_all(endpoint, now);
         }

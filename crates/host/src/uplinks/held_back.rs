@@ -11,6 +11,10 @@ use units::{Duration, Instant};
 /// For how long an uplink that was late is a backup, at first and at most.
 const HELD_BACK_MIN: Duration = Duration::from_secs(15);
 const DOUBLINGS_MAX: u32 = 5;
+/// One that was let go before its time and is late again within so long: what is late may be from before, or it has not got all of its rate back yet. It
+/// is a backup for this long only, once.
+const AT_ONCE: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_secs(3);
 /// One time of being late is forgiven who carries for so many times as long as it was held back.
 const FORGIVEN_AFTER: u64 = 4;
 
@@ -26,6 +30,8 @@ struct Late {
     holds: bool,
     /// How long it has carried since it was late, or since a time was forgiven.
     carried: Duration,
+    /// When it was let go before its time, if it was not late since.
+    released_at: Option<Instant>,
 }
 
 /// For how long an uplink is held back that was late for the nth time, counted from 0.
@@ -41,12 +47,18 @@ impl HeldBack {
 
     /// It was late. Of one that is held back already that is no news.
     pub fn note(&mut self, ip: IpAddr, now: Instant) {
-        let late = self.0.entry(ip).or_insert(Late { until: now, times: 0, holds: false, carried: Duration::ZERO });
+        let new = Late { until: now, times: 0, holds: false, carried: Duration::ZERO, released_at: None };
+        let late = self.0.entry(ip).or_insert(new);
         if late.holds {
             return;
         }
+        (late.holds, late.carried) = (true, Duration::ZERO);
+        if late.released_at.take().is_some_and(|at| now.saturating_since(at) <= AT_ONCE) {
+            late.until = now + AGAIN;
+            return;
+        }
         late.until = now + term(late.times);
-        (late.times, late.holds, late.carried) = (late.times + 1, true, Duration::ZERO);
+        late.times += 1;
     }
 
     /// It has carried for so long, and was not late.
@@ -70,8 +82,10 @@ impl HeldBack {
     }
 
     /// It gets another chance before its time; false: it has it already.
-    pub fn release(&mut self, ip: IpAddr) -> bool {
-        self.0.get_mut(&ip).is_some_and(|late| core::mem::replace(&mut late.holds, false))
+    pub fn release(&mut self, ip: IpAddr, now: Instant) -> bool {
+        let Some(late) = self.0.get_mut(&ip).filter(|late| late.holds) else { return false };
+        (late.holds, late.released_at) = (false, Some(now));
+        true
     }
 
     /// It is a new one, or somebody has said how it is to be used.
@@ -130,10 +144,27 @@ mod tests {
 
     #[test]
     fn who_is_released_is_released_once() {
-        let (mut held_back, ip) = (HeldBack::default(), IpAddr::from([10, 0, 0, 1]));
-        assert!(!held_back.release(ip));
-        held_back.note(ip, Instant::ZERO);
-        assert!(held_back.release(ip) && !held_back.release(ip) && !held_back.holds(ip));
+        let (mut held_back, ip, now) = (HeldBack::default(), IpAddr::from([10, 0, 0, 1]), Instant::ZERO);
+        assert!(!held_back.release(ip, now));
+        held_back.note(ip, now);
+        assert!(held_back.release(ip, now) && !held_back.release(ip, now) && !held_back.holds(ip));
         assert!(held_back.due(Instant::from_secs(100)).is_empty());
+    }
+
+    #[test]
+    fn who_was_released_and_is_late_at_once_is_let_go_soon() {
+        let (mut held_back, ip, at) = (HeldBack::default(), IpAddr::from([10, 0, 0, 1]), Instant::from_secs);
+        held_back.note(ip, at(0));
+        held_back.release(ip, at(5));
+        held_back.note(ip, at(6));
+        assert!(held_back.holds(ip) && held_back.due(at(8)).is_empty());
+        assert_eq!(held_back.due(at(9)), [ip]);
+        // Once, and at once: what is late then is late by itself, for the second time.
+        held_back.note(ip, at(10));
+        assert!(held_back.due(at(39)).is_empty() && held_back.due(at(40)) == [ip]);
+        held_back.note(ip, at(50));
+        held_back.release(ip, at(60));
+        held_back.note(ip, at(71));
+        assert!(held_back.due(at(190)).is_empty() && held_back.due(at(191)) == [ip]);
     }
 }
