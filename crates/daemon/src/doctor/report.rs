@@ -156,6 +156,7 @@ fn describe_mptcp(inquiry: &Inquiry) -> &'static str {
         (Spoken::Offered, _) => "MPTCP in the handshake, data not confirmed",
         (Spoken::FellBack, _) => "MPTCP in the handshake only",
         (Spoken::Plain, _) => "plain TCP",
+        (Spoken::Refused, Reached::Yes) => "plain TCP; what offers MPTCP is refused",
         (Spoken::Refused, _) | (_, Reached::Refused) => "refused",
         (Spoken::Silent, Reached::Yes) => "plain TCP; what offers MPTCP is not answered",
         (Spoken::Unknown, Reached::Yes) => "can connect",

@@ -336,6 +336,65 @@ fn who_removes_mptcp() {
     }
 }
 
+/// What the one server line of a report says of an uplink, and what is said of `code`.
+fn told(facts: &Facts, code: &str) -> (String, Finding) {
+    let text = Report::new(facts.clone()).text();
+    let line = text.lines().find(|line| line.starts_with("  a IPv4: ")).unwrap_or_default().to_owned();
+    let finding = judge(facts).into_iter().find(|finding| finding.code == code);
+    (line, finding.unwrap_or_else(|| panic!("no {code}: {text}")))
+}
+
+#[test]
+fn what_resets_mptcp_everywhere_lets_plain_tcp_pass_and_bonds_nothing() {
+    let both = |spoken: Spoken| {
+        with(|facts| {
+            facts.inquiries = vec![inquiry("a", S, spoken), inquiry("b", S, spoken)];
+            facts.joins.clear();
+        })
+    };
+    let (line, refused) = told(&both(Spoken::Refused), "mptcp-refused-undecided");
+    assert!(line.contains("plain TCP; what offers MPTCP is refused, round trip"), "{line}");
+    assert!(
+        refused.text.contains("each connection has one uplink, and the first ones take longer"),
+        "{}",
+        refused.text
+    );
+    let (line, silent) = told(&both(Spoken::Silent), "mptcp-dropped-undecided");
+    assert!(line.contains("plain TCP; what offers MPTCP is not answered"), "{line}");
+    assert!(silent.text.contains("each connection has one uplink, and the first ones take longer"), "{}", silent.text);
+    // Who refuses both is no server of plain TCP.
+    let closed = with(|facts| {
+        facts.inquiries = vec![Inquiry { plain: Reached::Refused, ..inquiry("a", S, Spoken::Refused) }];
+        facts.joins.clear();
+    });
+    assert!(told(&closed, "refused").0.contains("IPv4: refused"));
+}
+
+#[test]
+fn what_no_server_shows_has_a_meaning_if_one_of_them_is_known() {
+    let stripped = |servers: &[&str], uplinks: &[&str]| {
+        let pairs = servers.iter().flat_map(|server| uplinks.iter().map(move |uplink| (*server, *uplink)));
+        let inquiries = pairs.map(|(server, uplink)| inquiry(uplink, server, Spoken::Plain)).collect();
+        let facts = with(|facts| (facts.inquiries, facts.joins) = (inquiries, Vec::new()));
+        told(&facts, "mptcp-undecided").1.remedy.unwrap()
+    };
+    let two = stripped(&[S, T], &["a", "b"]);
+    assert!(
+        two.starts_with("if one of s.example:443 and t.example:443 is known to speak MPTCP, a and b remove it: try another access point"),
+        "{two}"
+    );
+    assert!(
+        two.contains("; if none is, name one that is as well: anabranch doctor s.example:443 t.example:443 KNOWN:PORT"),
+        "{two}"
+    );
+    let one = stripped(&[S], &["a"]);
+    assert!(
+        one.starts_with("if s.example:443 is known to speak MPTCP, a removes it: ")
+            && one.contains("; if not, name one"),
+        "{one}"
+    );
+}
+
 /// The same server's other address.
 fn over_ipv6(inquiry: Inquiry) -> Inquiry {
     Inquiry { remote: "[2001:db8::1]:443".parse().unwrap(), ..inquiry }
