@@ -279,6 +279,8 @@ pub struct Join {
     pub uplink: String,
     /// What came of it.
     pub outcome: JoinOutcome,
+    /// How often it was tried: once more where nothing answered.
+    pub tries: u32,
 }
 
 /// What came of a join.

@@ -69,7 +69,7 @@ fn silent(uplink: &str, server: &str) -> Inquiry {
 
 fn join(base: &str, uplink: &str, outcome: JoinOutcome) -> Join {
     let remote = "198.51.100.1:443".parse().unwrap();
-    Join { server: S.into(), remote, base: base.into(), uplink: uplink.into(), outcome }
+    Join { server: S.into(), remote, base: base.into(), uplink: uplink.into(), outcome, tries: 2 }
 }
 
 /// Two uplinks, two servers, all well.
@@ -456,6 +456,27 @@ fn who_prevents_joins() {
         facts.joins = vec![join("a", "b", Stripped)];
     });
     assert_eq!(asked(&facts), ["mptcp-stripped b"]);
+}
+
+#[test]
+fn joins_that_may_have_been_lost_are_no_proof() {
+    use JoinOutcome::{Established, Silent};
+    let silent = |change: &dyn Fn(&mut Facts)| {
+        let facts = with(|facts| {
+            facts.joins = vec![join("a", "b", Silent), join("b", "a", Established)];
+            change(facts);
+        });
+        (asked(&facts), notes(&facts))
+    };
+    let blamed = (vec!["join-fails b".to_owned()], vec![]);
+    let unsure = (vec![], vec!["joins-unsure"]);
+    assert_eq!(silent(&|_| ()), blamed);
+    // Losses of another uplink say nothing.
+    assert_eq!(silent(&|facts| facts.inquiries[0].unanswered = 1), blamed);
+    assert_eq!(silent(&|facts| facts.inquiries[1].unanswered = 1), unsure);
+    assert_eq!(silent(&|facts| facts.inquiries[1].plain = Reached::Silent), unsure);
+    assert_eq!(silent(&|facts| facts.joins[0].tries = 1), unsure);
+    assert_eq!(silent(&|facts| facts.joins.push(join("c", "b", Established))), unsure);
 }
 
 /// Three uplinks, each tried first with one connection and second with another.
