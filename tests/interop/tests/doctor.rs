@@ -233,6 +233,37 @@ fn a_black_hole_is_found_and_what_a_router_says_is_none() {
 }
 
 #[test]
+fn a_black_hole_on_the_way_back_is_found_by_a_transfer() {
+    let Some((net, _server, folder)) = network("back", [LINK, LINK]) else { return };
+    fs::write(folder.0.join("data.bin"), vec![7; 1_000_000]).unwrap();
+    filter(&net, 1, "oifname lan meta length > 1300 drop");
+    let measured = || {
+        let url = format!("http://{SERVER}/data.bin").parse().unwrap();
+        let options = DoctorOptions { interfaces: vec![], servers: vec![SERVER.into()], measure: Some(url) };
+        net.laptop.run(|| examine(&options, &Stop::new().unwrap(), &|_| {})).unwrap().unwrap()
+    };
+    let report = measured();
+    expect(&report, &[("mtu-black-hole-back", "usb1", "ip link set usb1 mtu 1280")]);
+    // The remedy helps: the server hears what fits.
+    net.laptop.ip(["link set usb1 mtu 1280".into()]).unwrap();
+    let report = measured();
+    expect(&report, &[]);
+    assert_eq!(report.facts.rates[1].bytes, 1_000_000, "{}", report.text());
+}
+
+#[test]
+fn phones_that_refuse_mptcp_both_let_plain_tcp_pass() {
+    let Some((net, _server, _folder)) = network("refuse-both", [LINK, LINK]) else { return };
+    for phone in 0..2 {
+        filter(&net, phone, "tcp flags syn tcp option mptcp exists reject with tcp reset");
+    }
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("mptcp-refused-undecided", SERVER, "is known to speak MPTCP, usb0 and usb1 refuse it")]);
+    assert!(report.join_works, "as plain TCP");
+    assert_eq!(report.text().matches("plain TCP; what offers MPTCP is refused").count(), 2, "{}", report.text());
+}
+
+#[test]
 fn a_gateway_that_does_not_answer_is_named() {
     let Some((net, _server, _folder)) = network("gateway", [LINK, LINK]) else { return };
     net.phone(1).ip(["link set lan arp off".into(), "address del 192.168.42.129/24 dev lan".into()]).unwrap();

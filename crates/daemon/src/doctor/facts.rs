@@ -298,6 +298,9 @@ pub enum JoinOutcome {
     Silent,
 }
 
+/// Packets that get through nearly everywhere: what every link of IPv6 carries (RFC 8200 section 5).
+pub const SMALL_MTU: u16 = 1280;
+
 /// A short transfer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rate {
@@ -309,6 +312,8 @@ pub struct Rate {
     pub duration: Duration,
     /// Why it ended before its time.
     pub failed: Option<String>,
+    /// Where nothing arrived in time: octets that arrived in a second one, with packets of [`SMALL_MTU`] octets at most.
+    pub bytes_small: u64,
 }
 
 /// Whether an address is one that others cannot reach it by: private (RFC 1918), shared (RFC 6598), unique local (RFC 4193) or of

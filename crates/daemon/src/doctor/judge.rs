@@ -142,6 +142,15 @@ fn list<T: AsRef<str>>(items: &[T]) -> String {
     }
 }
 
+/// Octets, for people.
+pub(super) fn amount(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.0} kB", bytes as f64 * 1e-3),
+        _ => format!("{:.1} MB", bytes as f64 * 1e-6),
+    }
+}
+
 /// Each item once, in order.
 fn unique<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = Vec::new();

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::super::facts::{Facts, GatewayState, Inquiry, Reached, ServerFacts, WayFacts};
-use super::{Finding, MACHINE, answered, has_reached, list, unique};
+use super::super::facts::{Facts, GatewayState, Inquiry, Rate, Reached, SMALL_MTU, ServerFacts, WayFacts};
+use super::{Finding, MACHINE, amount, answered, has_reached, list, unique};
 
 /// Octets that every link of IPv6 carries (RFC 8200 section 5).
 const IPV6_MTU_MIN: u16 = 1280;
@@ -16,15 +16,41 @@ pub(super) fn judge(facts: &Facts, blocked: bool) -> Vec<Finding> {
     findings.extend(reached(facts, blocked));
     findings.extend(black_holes(facts));
     findings.extend(facts.inquiries.iter().filter_map(lossy));
-    findings.extend(facts.rates.iter().filter_map(|rate| {
-        let why = rate.failed.as_ref()?;
-        let text = format!("the transfer of --measure failed: {why}");
-        Some(
-            Finding::warning("measure", &rate.uplink, text)
-                .remedy("name an http:// URL of a large file that every uplink can fetch"),
-        )
-    }));
+    findings.extend(facts.rates.iter().filter_map(|rate| measured(rate, facts)));
     findings
+}
+
+/// A transfer that failed. Whether large packets vanish on the way from a server shows there alone.
+fn measured(rate: &Rate, facts: &Facts) -> Option<Finding> {
+    let why = rate.failed.as_ref()?;
+    let fetched = facts.rates.iter().filter(|other| other.failed.is_none() && other.bytes > 0);
+    let fetched: Vec<&str> = fetched.map(|other| other.uplink.as_str()).collect();
+    let is_alone = fetched.is_empty();
+    if rate.bytes_small > 0 {
+        let text = format!(
+            "of the transfer of --measure {why}, but {} with packets of {SMALL_MTU} octets at most: larger ones vanish without a word on \
+             their way from the server (a black hole). Downloads stall over it",
+            amount(rate.bytes_small)
+        );
+        let remedy = smaller_packets(&rate.uplink, SMALL_MTU, facts);
+        let remedy = match is_alone {
+            true => {
+                format!("{remedy}; it may be the server's doing as well, since no uplink fetched that: try another URL")
+            }
+            false => remedy,
+        };
+        return Some(Finding::warning("mtu-black-hole-back", &rate.uplink, text).remedy(remedy));
+    }
+    let text = format!("the transfer of --measure failed: {why}");
+    let remedy = match is_alone {
+        true => "name an http:// URL of a large file that every uplink can fetch".to_owned(),
+        false => format!(
+            "the URL is right, for {} fetched it: something behind {} blocks it, or lets too little through; name its server as well",
+            list(&fetched),
+            rate.uplink
+        ),
+    };
+    Some(Finding::warning("measure", &rate.uplink, text).remedy(remedy))
 }
 
 /// Names without addresses.

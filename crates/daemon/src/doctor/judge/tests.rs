@@ -541,6 +541,44 @@ fn black_holes_have_a_remedy() {
     assert!(asked(&told).is_empty());
 }
 
+/// A transfer over an uplink, and what came of one with small packets where nothing arrived.
+fn rate(uplink: &str, bytes: u64, bytes_small: u64) -> Rate {
+    let failed = (bytes == 0).then(|| "nothing arrived within 5 s".to_owned());
+    Rate { uplink: uplink.into(), bytes, duration: Duration::from_millis(500), failed, bytes_small }
+}
+
+#[test]
+fn large_packets_that_vanish_on_the_way_back_are_told_from_a_wrong_url() {
+    let said = |a: Rate, b: Rate| {
+        let facts = with(|facts| facts.rates = vec![a, b]);
+        let all = judge(&facts);
+        all.into_iter()
+            .map(|finding| format!("{} {}: {}", finding.code, finding.place, finding.remedy.unwrap()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(said(rate("a", 0, 90_000), rate("b", 5_000_000, 0)), ["mtu-black-hole-back a: ip link set a mtu 1280"]);
+    let both = said(rate("a", 0, 90_000), rate("b", 0, 90_000));
+    assert!(
+        both.len() == 2 && both[1].starts_with("mtu-black-hole-back b: ip link set b mtu 1280; it may be the server's"),
+        "{both:?}"
+    );
+    let blocked = said(rate("a", 0, 0), rate("b", 5_000_000, 0));
+    assert!(
+        blocked.len() == 1 && blocked[0].starts_with("measure a: the URL is right, for b fetched it"),
+        "{blocked:?}"
+    );
+    let wrong = said(rate("a", 0, 0), rate("b", 0, 0));
+    assert!(wrong.len() == 2 && wrong[0].starts_with("measure a: name an http:// URL"), "{wrong:?}");
+}
+
+#[test]
+fn slow_rates_are_told_in_kilobits() {
+    let slow = with(|facts| facts.rates = vec![rate("a", 4_000, 0), rate("b", 5_000_000, 0)]);
+    let text = Report::new(slow).text();
+    assert!(text.contains("about 64 kbit/s (4 kB in 0.5 s)"), "{text}");
+    assert!(text.contains("about 80.0 Mbit/s (5.0 MB in 0.5 s)"), "{text}");
+}
+
 #[test]
 fn what_matters_most_comes_first() {
     let facts = with(|facts| {
