@@ -334,7 +334,62 @@ fn a_port_that_refuses_and_a_server_that_is_not_there() {
     let report = doctor(&net, &USB, &["10.9.9.9:82", SERVER]);
     expect(&report, &[("server-silent", "10.9.9.9:82", "name and port")]);
     let report = doctor(&net, &USB, &["10.9.9.9:82"]);
-    expect(&report, &[("nothing-answers", "machine", "name another server")]);
+    expect(
+        &report,
+        &[("servers-silent", "machine", "name another server as well: anabranch doctor 10.9.9.9:82 OTHER:443")],
+    );
+    assert!(report.join_works, "the server may be down");
+    let report = doctor(&net, &USB, &["10.9.9.9:82", "10.9.9.8:82"]);
+    expect(&report, &[("nothing-answers", "machine", "mobile data")]);
+    assert!(!report.join_works);
+    // Something is heard from behind them.
+    net.name_server(1);
+    let report = doctor(&net, &USB, &["10.9.9.9:82", "10.9.9.8:82"]);
+    expect(&report, &[("servers-silent", "machine", "name another server")]);
+    let finds: Vec<_> = report.facts.uplinks.iter().map(|uplink| uplink.finds_names).collect();
+    assert_eq!(finds, [Some(false), Some(true)], "{}", report.text());
+    assert!(report.join_works);
+}
+
+#[test]
+fn rules_of_this_device_are_told_from_phones_without_data() {
+    let Some((net, _server, _folder)) = network("rules", [LINK, LINK]) else { return };
+    let rule = "add table inet mine; add chain inet mine forw { type filter hook forward priority 0; policy accept; }; \
+        add rule inet mine forw meta l4proto tcp drop";
+    output(&net.laptop, "nft", &[rule]);
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(
+        &report,
+        &[("forwarding-drops", "machine", "nft insert rule inet mine forw iifname '\"anabranch*\"' accept")],
+    );
+    assert!(!report.join_works);
+    output(
+        &net.laptop,
+        "nft",
+        &[
+            "insert rule inet mine forw iifname \"anabranch*\" accept; insert rule inet mine forw oifname \"anabranch*\" accept",
+        ],
+    );
+    expect(&doctor(&net, &USB, &[SERVER]), &[]);
+    // Rules about routing that come before the engine's: to nowhere, and by the other phone, as a VPN's do.
+    net.laptop
+        .ip(["rule add pref 50 to 10.9.9.0/24 lookup 777", "route add unreachable default table 777"]
+            .map(str::to_owned))
+        .unwrap();
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("rules-before", "machine", "ip rule del pref 50")]);
+    assert!(!report.join_works && report.facts.detours.len() == 2, "{}", report.text());
+    let via_usb1 = [
+        "rule del pref 50",
+        "rule add pref 60 not fwmark 0x1234 lookup 778",
+        "route add default via 192.168.42.129 dev usb1 table 778",
+    ];
+    net.laptop.ip(via_usb1.map(str::to_owned)).unwrap();
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("rules-before", "machine", "ip rule del pref 60")]);
+    // What is for usb0 leaves by the other phone, and the answers that come by usb1 do so again.
+    let detours: Vec<_> = report.facts.detours.iter().map(|it| (it.is_back, it.leaves_by.as_deref())).collect();
+    assert_eq!(detours, [(false, Some("usb1")), (true, Some("usb1"))], "{}", report.text());
     assert!(!report.join_works);
 }
 
