@@ -204,10 +204,11 @@ impl Inquirer {
     /// Tries again what nobody has answered in time, or takes it for silent.
     fn repeat_joins(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for attempt in self.attempts.iter_mut().filter(|attempt| attempt.is_open() && attempt.until <= now) {
-            let (base, over) = (&self.tests[attempt.base], &self.tests[attempt.over].order);
-            let connection = base.capable.filter(|_| attempt.tries < JOIN_TRIES);
+            let (base, over) = (&self.tests[attempt.base], &self.tests[attempt.over]);
+            // Where nothing else is answered either, it says nothing.
+            let connection = base.capable.filter(|_| attempt.tries < JOIN_TRIES && over.is_heard());
             let again = connection.and_then(|connection| {
-                let local = SocketAddr::new(over.local, 0);
+                let local = SocketAddr::new(over.order.local, 0);
                 let subflow = endpoint.add_subflow(connection, local, base.order.remote, false, now).ok()?;
                 // The server may count the first one, if it has heard of it.
                 let _ = endpoint.remove_subflow(connection, attempt.subflow, now);
@@ -287,6 +288,11 @@ impl Inquirer {
 }
 
 impl Test {
+    /// Whether the server was heard over the uplink.
+    fn is_heard(&self) -> bool {
+        self.reached != Reached::Silent || self.spoken != Spoken::Silent
+    }
+
     /// When something about it is to be done, or is no longer waited for.
     fn next_at(&self) -> Option<Instant> {
         let waits = |is_open: bool, until: Instant| (is_open && until > Instant::ZERO).then_some(until);

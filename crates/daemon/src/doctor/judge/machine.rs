@@ -165,16 +165,21 @@ fn name_servers(facts: &Facts) -> Option<Finding> {
             list(&silent)
         ),
     };
+    let remedy = format!(
+        "{}look at /etc/resolv.conf (resolvectl status): it may name that of an uplink that is gone, or of a VPN",
+        look_at_output_first(facts)
+    );
+    Some(Finding::warning("names-silent", MACHINE, text).remedy(remedy))
+}
+
+/// What to look at before name servers are blamed; empty where this device drops nothing that it sends.
+pub(super) fn look_at_output_first(facts: &Facts) -> String {
     let policies = facts.machine.dropping_chains.iter().flatten().filter(|chain| chain.hook == "output");
     let policies: Vec<&str> = policies.map(|chain| chain.name.as_str()).collect();
-    let first = match policies.is_empty() {
+    match policies.is_empty() {
         true => look_here_first(facts, &["output", "postrouting"]),
         false => {
             format!("let the firewall's chain {} accept what asks for names (output-drop); else: ", list(&policies))
         }
-    };
-    let remedy = format!(
-        "{first}look at /etc/resolv.conf (resolvectl status): it may name that of an uplink that is gone, or of a VPN"
-    );
-    Some(Finding::warning("names-silent", MACHINE, text).remedy(remedy))
+    }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::super::facts::{Facts, GatewayState, Inquiry, Rate, Reached, SMALL_MTU, ServerFacts, UplinkFacts, WayFacts};
 use super::interference::{self, look_here_first};
+use super::machine::look_at_output_first;
 use super::{Finding, Level, MACHINE, amount, answered, has_reached, list, unique};
 
 /// Octets that every link of IPv6 carries (RFC 8200 section 5).
@@ -64,18 +65,19 @@ fn names(facts: &Facts) -> Vec<Finding> {
     let why = |server: &&ServerFacts| server.lookup_failed.clone().unwrap_or_default();
     if failed.len() > 1 && failed.len() == facts.servers.len() {
         let text = format!("no name was found ({}): the name servers do not do their work", why(&failed[0]));
-        let first = look_here_first(facts, &["output", "postrouting"]);
+        let first = look_at_output_first(facts);
         let remedy = format!(
             "{first}look at /etc/resolv.conf (resolvectl status): a name server of an uplink that is gone, or of a VPN?"
         );
         return vec![Finding::problem("no-names", MACHINE, text).remedy(remedy)];
     }
-    let remedy = "check the name, and this device's name servers (/etc/resolv.conf, resolvectl status)";
+    let first = look_at_output_first(facts);
+    let remedy = format!("{first}check the name, and this device's name servers (/etc/resolv.conf, resolvectl status)");
     // Where others are found, this name alone is likely wrong.
     let level = if failed.len() < facts.servers.len() { Level::Warning } else { Level::Problem };
     let finding = |server: &&ServerFacts| {
         let text = format!("its address is not found ({})", why(server));
-        Finding::new(level, "no-address", &server.name, text).remedy(remedy)
+        Finding::new(level, "no-address", &server.name, text).remedy(remedy.clone())
     };
     failed.iter().map(finding).collect()
 }

@@ -194,6 +194,13 @@ fn an_output_chain_that_keeps_names_away_is_what_is_to_be_changed() {
             vec![NameServer { ip: "192.0.2.53".parse().unwrap(), answers: false, fails: false }];
     });
     assert_eq!(asked(&facts), ["output-drop machine", "names-silent machine"]);
+    let unknown = with(|facts| {
+        facts.machine.dropping_chains = Some(vec![Chain { name: "inet mine out".into(), hook: "output".into() }]);
+        facts.servers.truncate(1);
+        facts.servers[0].lookup_failed = Some("Temporary failure in name resolution".into());
+    });
+    assert_eq!(asked(&unknown), ["no-address s.example:443", "output-drop machine"]);
+    assert!(remedy(&unknown, "no-address").starts_with("let the firewall's chain inet mine out accept"));
     assert!(
         remedy(&facts, "names-silent").starts_with("let the firewall's chain inet mine out accept what asks for names")
     );
