@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use host::{App, EndpointHost};
 use linux::attachment::{Attachment, MTU};
+use linux::clock::Clock;
 use linux::driver::Driver;
 use linux::http::Url;
 use linux::stop::Stop;
@@ -39,7 +40,7 @@ use units::Instant;
 
 use crate::store;
 pub(crate) use collect::vpn_now;
-use facts::{Facts, GatewayState, Reached, ServerFacts};
+use facts::{Detour, Facts, GatewayState, Reached, ServerFacts};
 use inquiry::{Inquirer, Order};
 use report::Report;
 
@@ -59,6 +60,8 @@ pub(crate) fn pointed(error: Error) -> Error {
 const PORT: u16 = 443;
 /// Servers at most: all are asked at once.
 const SERVERS_MAX: usize = 8;
+/// What takes longer than that leaves no time to ask with sockets of the kernel as well.
+const DIRECT_WITHIN_S: u64 = 10;
 /// A gateway that did not answer after so many looks is silent.
 const GATEWAY_LOOKS: u32 = 20;
 const GATEWAY_PAUSE: Duration = Duration::from_millis(100);
@@ -91,6 +94,7 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
     let (uplinks, uplink_facts, others) = collect::uplinks(&options.interfaces);
     (facts.uplinks, facts.others) = (uplink_facts, others);
     collect::ask_gateways(&uplinks);
+    let over = names::ask_over(&uplinks);
     (facts.servers, facts.machine.name_servers) = lookup.end(&places);
     if facts.servers.is_empty() {
         facts.left_out.push(
@@ -101,6 +105,7 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
     if let Some(url) = &options.measure {
         measure::measure(url, &uplinks, &mut facts, stop, say)?;
     }
+    over.note(&mut facts.uplinks);
     await_gateways(&mut facts, stop);
     if stop.is_triggered() {
         return Err(Error::Interrupted);
@@ -202,7 +207,11 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
         }
     };
     facts.machine.is_plumbed = true;
+    let began = Clock::start();
     let orders = orders(plumbing.paths(), &facts.servers);
+    if !facts.machine.rules_before.is_empty() {
+        facts.detours = detours(&device, &orders);
+    }
     if !orders.is_empty() {
         say(&format!(
             "asking {} over {} (connected as a join is; taken back at the end)",
@@ -211,7 +220,48 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
         ));
         (facts.inquiries, facts.joins) = run(orders, endpoint, Driver::new(tun, MTU)?, stop)?;
     }
+    drop(plumbing);
+    forget_answered(facts);
+    if began.now().saturating_since(Instant::ZERO) < units::Duration::from_secs(DIRECT_WITHIN_S) {
+        ask_directly(uplinks, facts);
+    }
     Ok(())
+}
+
+/// What goes out from each of the engine's addresses and would not leave by its uplink, or else whose answers would not find back.
+fn detours(device: &str, orders: &[Order]) -> Vec<Detour> {
+    let detour = |order: &Order| {
+        let (uplink, remote) = (order.uplink.clone(), order.remote.ip());
+        let out = collect::way_out(device, order.local, remote);
+        if out.as_ref() != Some(&uplink) {
+            return Some(Detour { uplink, remote, is_back: false, leaves_by: out });
+        }
+        let back = collect::way_out(&uplink, remote, order.local);
+        (back.as_deref() != Some(device)).then_some(Detour { uplink, remote, is_back: true, leaves_by: back })
+    };
+    let mut detours: Vec<Detour> = orders.iter().filter_map(detour).collect();
+    detours.dedup();
+    detours
+}
+
+/// What is answered has found its way.
+fn forget_answered(facts: &mut Facts) {
+    let has_answered = |detour: &Detour| {
+        let of = |it: &facts::Inquiry| (&it.uplink, it.remote.ip()) == (&detour.uplink, detour.remote);
+        facts.inquiries.iter().any(|it| of(it) && judge::answered(it))
+    };
+    facts.detours.retain(|detour| !has_answered(detour));
+}
+
+/// Where an uplink brought the engine no answer: what this device's own programs hear over it is not forwarded, and shows whether that makes the
+/// difference.
+fn ask_directly(uplinks: &[Uplink], facts: &mut Facts) {
+    let mute = |uplink: &&Uplink| {
+        let mut own = facts.inquiries.iter().filter(|inquiry| inquiry.uplink == uplink.interface).peekable();
+        own.peek().is_some() && !own.any(judge::answered)
+    };
+    let mute: Vec<Uplink> = uplinks.iter().filter(mute).cloned().collect();
+    facts.direct = direct::ask(&mute, &facts.servers);
 }
 
 fn count<T>(items: &[T], what: &str) -> String {

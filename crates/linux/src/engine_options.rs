@@ -15,6 +15,8 @@ pub struct EngineOptions {
     pub scheduler: Option<String>,
     /// Which subflows are opened.
     pub path_manager: Option<String>,
+    /// Largest packet that is sent and asked for, octets; the device's if none is named.
+    pub mtu: Option<u16>,
     /// Sees every packet.
     pub tap: Option<Tap>,
 }
@@ -38,6 +40,7 @@ impl EngineOptions {
             path_manager::build(path_manager).map_err(|error| unknown(&error))?;
             config.path_manager.clone_from(path_manager);
         }
+        config.mtu = self.mtu.unwrap_or(config.mtu);
         Ok(())
     }
 }

@@ -194,6 +194,8 @@ fn a_phone_that_strips_joins_is_named() {
     let report = doctor(&net, &USB, &[SERVER]);
     expect(&report, &[("join-fails", "usb1", "usb1=secondary")]);
     assert!(report.text().contains("it drops what would add it"), "{}", report.text());
+    // One that is not answered may have been lost.
+    assert!(report.facts.joins.iter().any(|join| join.outcome == JoinOutcome::Silent && join.tries == 2));
 }
 
 #[test]
@@ -228,6 +230,37 @@ fn a_black_hole_is_found_and_what_a_router_says_is_none() {
     // The remedy helps: the engine hears of it at once.
     net.laptop.ip(["link set usb1 mtu 1400".into()]).unwrap();
     expect(&doctor(&net, &USB, &[SERVER]), &[]);
+}
+
+#[test]
+fn a_black_hole_on_the_way_back_is_found_by_a_transfer() {
+    let Some((net, _server, folder)) = network("back", [LINK, LINK]) else { return };
+    fs::write(folder.0.join("data.bin"), vec![7; 1_000_000]).unwrap();
+    filter(&net, 1, "oifname lan meta length > 1300 drop");
+    let measured = || {
+        let url = format!("http://{SERVER}/data.bin").parse().unwrap();
+        let options = DoctorOptions { interfaces: vec![], servers: vec![SERVER.into()], measure: Some(url) };
+        net.laptop.run(|| examine(&options, &Stop::new().unwrap(), &|_| {})).unwrap().unwrap()
+    };
+    let report = measured();
+    expect(&report, &[("mtu-black-hole-back", "usb1", "ip link set usb1 mtu 1280")]);
+    // The remedy helps: the server hears what fits.
+    net.laptop.ip(["link set usb1 mtu 1280".into()]).unwrap();
+    let report = measured();
+    expect(&report, &[]);
+    assert_eq!(report.facts.rates[1].bytes, 1_000_000, "{}", report.text());
+}
+
+#[test]
+fn phones_that_refuse_mptcp_both_let_plain_tcp_pass() {
+    let Some((net, _server, _folder)) = network("refuse-both", [LINK, LINK]) else { return };
+    for phone in 0..2 {
+        filter(&net, phone, "tcp flags syn tcp option mptcp exists reject with tcp reset");
+    }
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("mptcp-refused-undecided", SERVER, "is known to speak MPTCP, usb0 and usb1 refuse it")]);
+    assert!(report.join_works, "as plain TCP");
+    assert_eq!(report.text().matches("plain TCP; what offers MPTCP is refused").count(), 2, "{}", report.text());
 }
 
 #[test]
@@ -301,7 +334,62 @@ fn a_port_that_refuses_and_a_server_that_is_not_there() {
     let report = doctor(&net, &USB, &["10.9.9.9:82", SERVER]);
     expect(&report, &[("server-silent", "10.9.9.9:82", "name and port")]);
     let report = doctor(&net, &USB, &["10.9.9.9:82"]);
-    expect(&report, &[("nothing-answers", "machine", "name another server")]);
+    expect(
+        &report,
+        &[("servers-silent", "machine", "name another server as well: anabranch doctor 10.9.9.9:82 OTHER:443")],
+    );
+    assert!(report.join_works, "the server may be down");
+    let report = doctor(&net, &USB, &["10.9.9.9:82", "10.9.9.8:82"]);
+    expect(&report, &[("nothing-answers", "machine", "mobile data")]);
+    assert!(!report.join_works);
+    // Something is heard from behind them.
+    net.name_server(1);
+    let report = doctor(&net, &USB, &["10.9.9.9:82", "10.9.9.8:82"]);
+    expect(&report, &[("servers-silent", "machine", "name another server")]);
+    let finds: Vec<_> = report.facts.uplinks.iter().map(|uplink| uplink.finds_names).collect();
+    assert_eq!(finds, [Some(false), Some(true)], "{}", report.text());
+    assert!(report.join_works);
+}
+
+#[test]
+fn rules_of_this_device_are_told_from_phones_without_data() {
+    let Some((net, _server, _folder)) = network("rules", [LINK, LINK]) else { return };
+    let rule = "add table inet mine; add chain inet mine forw { type filter hook forward priority 0; policy accept; }; \
+        add rule inet mine forw meta l4proto tcp drop";
+    output(&net.laptop, "nft", &[rule]);
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(
+        &report,
+        &[("forwarding-drops", "machine", "nft insert rule inet mine forw iifname '\"anabranch*\"' accept")],
+    );
+    assert!(!report.join_works);
+    output(
+        &net.laptop,
+        "nft",
+        &[
+            "insert rule inet mine forw iifname \"anabranch*\" accept; insert rule inet mine forw oifname \"anabranch*\" accept",
+        ],
+    );
+    expect(&doctor(&net, &USB, &[SERVER]), &[]);
+    // Rules about routing that come before the engine's: to nowhere, and by the other phone, as a VPN's do.
+    net.laptop
+        .ip(["rule add pref 50 to 10.9.9.0/24 lookup 777", "route add unreachable default table 777"]
+            .map(str::to_owned))
+        .unwrap();
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("rules-before", "machine", "ip rule del pref 50")]);
+    assert!(!report.join_works && report.facts.detours.len() == 2, "{}", report.text());
+    let via_usb1 = [
+        "rule del pref 50",
+        "rule add pref 60 not fwmark 0x1234 lookup 778",
+        "route add default via 192.168.42.129 dev usb1 table 778",
+    ];
+    net.laptop.ip(via_usb1.map(str::to_owned)).unwrap();
+    let report = doctor(&net, &USB, &[SERVER]);
+    expect(&report, &[("rules-before", "machine", "ip rule del pref 60")]);
+    // What is for usb0 leaves by the other phone, and the answers that come by usb1 do so again.
+    let detours: Vec<_> = report.facts.detours.iter().map(|it| (it.is_back, it.leaves_by.as_deref())).collect();
+    assert_eq!(detours, [(false, Some("usb1")), (true, Some("usb1"))], "{}", report.text());
     assert!(!report.join_works);
 }
 

@@ -38,6 +38,9 @@ pub fn relays() -> linux::Result<Vec<String>> {
 /// The machine, without what only a trial tells.
 pub fn machine() -> Machine {
     let missing = PROGRAMS.into_iter().filter(|(program, _)| !has(program));
+    // Without what is in its sets.
+    let ruleset = json(program("nft").args(["-j", "-t", "list", "ruleset"]));
+    let ruleset = ruleset.or_else(|| json(program("nft").args(["-j", "list", "chains"])));
     Machine {
         may_administer: caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false),
         missing_programs: missing.map(|(program, package)| (program.into(), package.into())).collect(),
@@ -47,7 +50,9 @@ pub fn machine() -> Machine {
             .unwrap_or_default(),
         forwards_ipv6: forwards_ipv6(),
         clock_unix_s: u64::try_from(clock_gettime(ClockId::Realtime).tv_sec).unwrap_or(0),
-        dropping_chains: json(program("nft").args(["-j", "list", "chains"])).map(|answer| dropping_chains(&answer)),
+        dropping_chains: ruleset.as_ref().map(dropping_chains),
+        dropping_rules: ruleset.as_ref().map(dropping_rules),
+        rules_before: ["-4", "-6"].into_iter().flat_map(rules_before).collect(),
         vpn: vpn_now(),
         ..Machine::default()
     }
@@ -96,6 +101,7 @@ fn facts_of(uplink: &Uplink) -> UplinkFacts {
         mtu: uplink.mtu,
         ways: uplink.ways().map(way).collect(),
         manager: is_first_namespace().then(|| manager(RUN, name, uplink.index)).flatten(),
+        finds_names: None,
         has_strict_filter: filter("all").max(filter(name)) == Some(1),
     }
 }
@@ -205,6 +211,72 @@ fn dropping_chains(answer: &Value) -> Vec<Chain> {
     answer.get("nftables").map(|objects| list(objects).filter_map(chain).collect()).unwrap_or_default()
 }
 
+/// Chains, but for our own, with a rule that drops or rejects what is forwarded or sent, in them or in a chain that they jump to.
+fn dropping_rules(answer: &Value) -> Vec<Chain> {
+    let objects = || answer.get("nftables").into_iter().flat_map(list);
+    let place =
+        |of: &Value, name: &str| Some(format!("{} {} {}", text(of, "family")?, text(of, "table")?, text(of, name)?));
+    // From a chain to those that it jumps to, and those that drop.
+    let (mut jumps, mut dropping) = (Vec::new(), BTreeSet::new());
+    for rule in objects().filter_map(|object| object.get("rule")) {
+        let Some(chain) = place(rule, "chain") else { continue };
+        for statement in rule.get("expr").into_iter().flat_map(list) {
+            let target = ["jump", "goto"].into_iter().find_map(|verb| text(statement.get(verb)?, "target"));
+            if let Some(target) = target {
+                let to = chain.rsplit_once(' ').map_or(String::new(), |(table, _)| format!("{table} {target}"));
+                jumps.push((chain.clone(), to));
+            }
+            if statement.get("drop").is_some() || statement.get("reject").is_some() {
+                dropping.insert(chain.clone());
+            }
+        }
+    }
+    loop {
+        let before: Vec<String> = jumps
+            .iter()
+            .filter(|(from, to)| dropping.contains(to) && !dropping.contains(from))
+            .map(|(from, _)| from.clone())
+            .collect();
+        if before.is_empty() {
+            break;
+        }
+        dropping.extend(before);
+    }
+    let chain = |object: &Value| {
+        let chain = object.get("chain")?;
+        let (hook, family, table) = (text(chain, "hook")?, text(chain, "family")?, text(chain, "table")?);
+        let applies = matches!(hook, "prerouting" | "forward" | "output" | "postrouting");
+        let is_foreign = matches!(family, "ip" | "ip6" | "inet") && !table.starts_with("anabranch");
+        let name = place(chain, "name")?;
+        (applies && is_foreign && dropping.contains(&name)).then(|| Chain { name, hook: hook.into() })
+    };
+    objects().filter_map(chain).collect()
+}
+
+/// Rules of a family that come before the engine's, but for the kernel's own first one.
+fn rules_before(family: &str) -> Vec<String> {
+    let output = program("ip").args([family, "rule", "show"]).stdin(Stdio::null()).process_group(0).output();
+    let shown = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    foreign_rules(&shown)
+}
+
+fn foreign_rules(shown: &str) -> Vec<String> {
+    let is_before = |line: &&str| {
+        let priority = line.split_once(':').and_then(|(priority, _)| priority.trim().parse::<u32>().ok());
+        priority.is_some_and(|priority| (1..uplink::plan::PRIORITY_FIRST).contains(&priority))
+    };
+    let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    shown.lines().filter(is_before).map(plain).collect()
+}
+
+/// The interface by which packets leave that come in by `device`; `None`: they do not.
+pub fn way_out(device: &str, from: IpAddr, to: IpAddr) -> Option<String> {
+    let (from, to) = (from.to_string(), to.to_string());
+    let routes = json(program("ip").args(["-j", "route", "get", &to, "from", &from, "iif", device]))?;
+    let way = list(&routes).find_map(|route| text(route, "dev"))?.to_owned();
+    Some(way)
+}
+
 /// The tunnel that takes this host's default route now, if one does.
 pub fn vpn_now() -> Option<Vpn> {
     let routes = json(program("ip").args(["-j", "route", "show", "table", "main"]))?;
@@ -288,6 +360,38 @@ mod tests {
         let names: Vec<_> = chains.iter().map(|chain| (chain.name.as_str(), chain.hook.as_str())).collect();
         assert_eq!(names, [("ip filter X", "forward"), ("inet filter X", "output")]);
         assert!(dropping_chains(&json!(7)).is_empty() && dropping_chains(&json!({"nftables": 3})).is_empty());
+    }
+
+    #[test]
+    fn rules_that_drop_are_found_also_behind_jumps() {
+        let chain = |table: &str, name: &str, hook: Option<&str>| match hook {
+            Some(hook) => {
+                json!({"chain": {"family": "inet", "table": table, "name": name, "hook": hook, "policy": "accept"}})
+            }
+            None => json!({"chain": {"family": "inet", "table": table, "name": name}}),
+        };
+        let rule = |table: &str, chain: &str, verdict: Value| {
+            let expr = [json!({"match": {}}), verdict];
+            json!({"rule": {"family": "inet", "table": table, "chain": chain, "expr": expr}})
+        };
+        let answer = json!({"nftables": [{"metainfo": {}},
+            chain("mine", "forw", Some("forward")), chain("mine", "out", Some("output")), chain("mine", "in", Some("input")),
+            chain("mine", "far", None), chain("mine", "post", Some("postrouting")), chain("anabranch0", "guard", Some("forward")),
+            rule("mine", "forw", json!({"drop": null})), rule("mine", "in", json!({"drop": null})),
+            rule("mine", "out", json!({"jump": {"target": "far"}})), rule("mine", "far", json!({"reject": {"type": "tcp reset"}})),
+            rule("mine", "post", json!({"accept": null})), rule("anabranch0", "guard", json!({"drop": null})), {"rule": 3}]});
+        let found = dropping_rules(&answer);
+        let found: Vec<_> = found.iter().map(|chain| (chain.name.as_str(), chain.hook.as_str())).collect();
+        assert_eq!(found, [("inet mine forw", "forward"), ("inet mine out", "output")]);
+        assert!(dropping_rules(&json!(7)).is_empty() && dropping_rules(&json!({"nftables": 3})).is_empty());
+    }
+
+    #[test]
+    fn rules_before_the_engines_are_found() {
+        let shown = "0:\tfrom all lookup local\n50:\tfrom all to 203.0.113.0/24 lookup 777\n60:\tnot from all fwmark 0x1234 lookup 778\n\
+                     100:\tfrom 10.99.0.2 lookup 990000 proto 201\n32766:\tfrom all lookup main\nnonsense\n";
+        let before = ["50: from all to 203.0.113.0/24 lookup 777", "60: not from all fwmark 0x1234 lookup 778"];
+        assert_eq!(foreign_rules(shown), before);
     }
 
     #[test]

@@ -26,6 +26,10 @@ pub struct Facts {
     pub inquiries: Vec<Inquiry>,
     /// What came of adding subflows.
     pub joins: Vec<Join>,
+    /// What came of asking with sockets of the kernel, over uplinks where the engine heard nothing.
+    pub direct: Vec<Inquiry>,
+    /// What was not answered and does not leave by its uplink, or whose answers do not find back, by rules of others that come before the engine's.
+    pub detours: Vec<Detour>,
     /// Short transfers, if they were asked for.
     pub rates: Vec<Rate>,
     /// What was left out, with the reason.
@@ -55,6 +59,10 @@ pub struct Machine {
     pub clock_unix_s: u64,
     /// Chains that drop by policy; `None` if they could not be read.
     pub dropping_chains: Option<Vec<Chain>>,
+    /// Chains of others, whatever their policy, with rules that drop or reject; `None` if they could not be read.
+    pub dropping_rules: Option<Vec<Chain>>,
+    /// Rules of others about routing that come before the engine's, as `ip rule` shows them.
+    pub rules_before: Vec<String>,
     /// A tunnel that takes this host's default route.
     pub vpn: Option<Vpn>,
     /// The name servers that programs of this machine ask.
@@ -68,6 +76,8 @@ pub struct NameServer {
     pub ip: IpAddr,
     /// Whether it can be asked: it answers, and not that it could not find out what everybody knows.
     pub answers: bool,
+    /// It answers that it could not find it out (SERVFAIL).
+    pub fails: bool,
 }
 
 /// What the kernel says of its MPTCP.
@@ -99,8 +109,21 @@ pub enum Ipv6Forwarding {
 pub struct Chain {
     /// As nftables names it: family, table, chain.
     pub name: String,
-    /// `forward` or `output`.
+    /// Where it stands: `forward`, `output`, ...
     pub hook: String,
+}
+
+/// Packets of the engine that leave by another way than their uplink, or answers that leave by another than the engine's device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Detour {
+    /// The uplink.
+    pub uplink: String,
+    /// For whom they are, or from whom.
+    pub remote: IpAddr,
+    /// Whether it is answers that do not find back to the engine.
+    pub is_back: bool,
+    /// The interface by which they leave; `None`: they do not.
+    pub leaves_by: Option<String>,
 }
 
 /// A tunnel.
@@ -125,6 +148,8 @@ pub struct UplinkFacts {
     pub ways: Vec<WayFacts>,
     /// Who sets it up.
     pub manager: Option<Manager>,
+    /// Whether a name server that is asked over it knows who serves the root, as all do that reach the Internet; `None`: nobody was asked.
+    pub finds_names: Option<bool>,
     /// Whether a strict reverse-path filter stands at it.
     pub has_strict_filter: bool,
 }
@@ -279,6 +304,8 @@ pub struct Join {
     pub uplink: String,
     /// What came of it.
     pub outcome: JoinOutcome,
+    /// How often it was tried: once more where nothing answered.
+    pub tries: u32,
 }
 
 /// What came of a join.
@@ -296,6 +323,9 @@ pub enum JoinOutcome {
     Silent,
 }
 
+/// Packets that get through nearly everywhere: what every link of IPv6 carries (RFC 8200 section 5).
+pub const SMALL_MTU: u16 = 1280;
+
 /// A short transfer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rate {
@@ -307,6 +337,8 @@ pub struct Rate {
     pub duration: Duration,
     /// Why it ended before its time.
     pub failed: Option<String>,
+    /// Where nothing arrived in time: octets that arrived in a second one, with packets of [`SMALL_MTU`] octets at most.
+    pub bytes_small: u64,
 }
 
 /// Whether an address is one that others cannot reach it by: private (RFC 1918), shared (RFC 6598), unique local (RFC 4193) or of

@@ -29,8 +29,11 @@ use echo::{Echo, Standing};
 const CONNECT_MAX: Duration = Duration::from_millis(4_500);
 /// How long the server may take to acknowledge data with MPTCP.
 const CONFIRM_MAX: Duration = Duration::from_secs(3);
-/// How long a join may take: as long as two SYNs are waited for.
+/// How long a join may take: as long as two SYNs are waited for, and as three the second time.
 const JOIN_MAX: Duration = Duration::from_millis(2_800);
+const JOIN_AGAIN_MAX: Duration = Duration::from_millis(4_500);
+/// Tries of a join that is not answered: one alone may have been lost.
+const JOIN_TRIES: u32 = 2;
 /// How long all of it may take.
 pub const INQUIRY_MAX: Duration = Duration::from_secs(13);
 /// Joins to one connection: no more than a server takes by default.
@@ -77,6 +80,7 @@ struct Attempt {
     base: usize,
     over: usize,
     subflow: SubflowId,
+    tries: u32,
     until: Instant,
     outcome: Option<JoinOutcome>,
 }
@@ -85,6 +89,14 @@ impl Attempt {
     /// Whether it is waited for.
     fn is_open(&self) -> bool {
         self.outcome.is_none() && self.until > Instant::ZERO
+    }
+
+    /// What came of it, and in how many tries. That there was no time for another one does not undo the first.
+    fn found(&self) -> Option<(JoinOutcome, u32)> {
+        match self.outcome {
+            Some(outcome) => Some((outcome, self.tries)),
+            None => (self.tries > 1).then(|| (JoinOutcome::Silent, self.tries - 1)),
+        }
     }
 }
 
@@ -140,13 +152,14 @@ impl Inquirer {
             let (base, over) = (&self.tests[attempt.base].order, &self.tests[attempt.over].order);
             let says_nothing =
                 |outcome: &JoinOutcome| self.tests[attempt.base].has_ended && *outcome != JoinOutcome::Established;
-            let outcome = attempt.outcome.filter(|outcome| !says_nothing(outcome))?;
+            let (outcome, tries) = attempt.found().filter(|(outcome, _)| !says_nothing(outcome))?;
             Some(Join {
                 server: base.server.clone(),
                 remote: base.remote,
                 base: base.uplink.clone(),
                 uplink: over.uplink.clone(),
                 outcome,
+                tries,
             })
         };
         (self.tests.iter().map(inquiry).collect(), self.attempts.iter().filter_map(join).collect())
@@ -181,8 +194,32 @@ impl Inquirer {
                 let local = SocketAddr::new(self.tests[over].order.local, 0);
                 if let Ok(subflow) = endpoint.add_subflow(connection, local, self.tests[base].order.remote, false, now)
                 {
-                    self.attempts.push(Attempt { base, over, subflow, until: now + JOIN_MAX, outcome: None });
+                    let until = now + JOIN_MAX;
+                    self.attempts.push(Attempt { base, over, subflow, tries: 1, until, outcome: None });
                 }
+            }
+        }
+    }
+
+    /// Tries again what nobody has answered in time, or takes it for silent.
+    fn repeat_joins(&mut self, endpoint: &mut Endpoint, now: Instant) {
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.is_open() && attempt.until <= now) {
+            let (base, over) = (&self.tests[attempt.base], &self.tests[attempt.over]);
+            // Where nothing else is answered either, it says nothing.
+            let connection = base.capable.filter(|_| attempt.tries < JOIN_TRIES && over.is_heard());
+            let again = connection.and_then(|connection| {
+                let local = SocketAddr::new(over.order.local, 0);
+                let subflow = endpoint.add_subflow(connection, local, base.order.remote, false, now).ok()?;
+                // The server may count the first one, if it has heard of it.
+                let _ = endpoint.remove_subflow(connection, attempt.subflow, now);
+                Some(subflow)
+            });
+            match again {
+                Some(subflow) => {
+                    (attempt.subflow, attempt.until) = (subflow, now + JOIN_AGAIN_MAX);
+                    attempt.tries += 1;
+                }
+                None => attempt.outcome = Some(JoinOutcome::Silent),
             }
         }
     }
@@ -223,7 +260,8 @@ impl Inquirer {
                 test.reached = Reached::Yes;
                 test.echo = test.standing.map(|standing| Echo::new(standing, test.order.mtu, now));
             }
-            if test.capable == Some(connection) {
+            // Where nothing answers MPTCP the engine goes on without it, at last.
+            if test.capable == Some(connection) && (mptcp || test.mptcp_until > Instant::ZERO) {
                 test.spoken = if mptcp { Spoken::Offered } else { Spoken::Plain };
                 test.mptcp_until = if mptcp { now + CONFIRM_MAX } else { Instant::ZERO };
                 if mptcp {
@@ -239,9 +277,7 @@ impl Inquirer {
         for echo in self.tests.iter_mut().filter_map(|test| test.echo.as_mut()) {
             self.outgoing.extend(echo.handle_timeout(now));
         }
-        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.is_open() && attempt.until <= now) {
-            attempt.outcome = Some(JoinOutcome::Silent);
-        }
+        self.repeat_joins(endpoint, now);
         self.begin_joins(endpoint, now);
         if self.poll_timeout().is_none() || now >= self.ends_at {
             if let Some(done) = self.done.take() {
@@ -252,6 +288,11 @@ impl Inquirer {
 }
 
 impl Test {
+    /// Whether the server was heard over the uplink.
+    fn is_heard(&self) -> bool {
+        self.reached != Reached::Silent || self.spoken != Spoken::Silent
+    }
+
     /// When something about it is to be done, or is no longer waited for.
     fn next_at(&self) -> Option<Instant> {
         let waits = |is_open: bool, until: Instant| (is_open && until > Instant::ZERO).then_some(until);

@@ -1,19 +1,23 @@
 //! From facts to findings: pure functions.
 //!
 //! ```text
-//! machine  rights, programs, firewalls, tunnels, the clock
-//! near     names that lead into an uplink's own network
-//! uplinks  what is wrong with each, and how they get along
-//! paths    servers over uplinks: reached or not, path MTU
-//! mptcp    whether MPTCP gets through, and who removes it
-//! joins    whether further subflows can be added, and who prevents it
+//! machine       rights, programs, firewalls, tunnels, the clock
+//! interference  rules of this device that keep the engine's packets from uplinks
+//! near          names that lead into an uplink's own network
+//! uplinks       what is wrong with each, and how they get along
+//! paths         servers over uplinks: reached or not, path MTU
+//! mptcp         whether MPTCP gets through, and who removes it
+//! joins         whether further subflows can be added, and who prevents it
 //! ```
 
+mod interference;
 mod joins;
 mod machine;
 mod mptcp;
 mod near;
 mod paths;
+#[cfg(test)]
+mod reach_tests;
 #[cfg(test)]
 mod tests;
 mod uplinks;
@@ -91,6 +95,7 @@ impl Finding {
 /// All findings, what matters most first, and of that what others may follow from.
 pub fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = machine::judge(facts);
+    findings.extend(interference::judge(facts));
     findings.extend(near::judge(facts));
     findings.extend(uplinks::judge(facts));
     let blocked = machine::firewall_blocks(facts);
@@ -111,7 +116,7 @@ pub fn join_works(facts: &Facts) -> bool {
         && machine.plumbing_refused.is_none();
     let has_uplink = facts.uplinks.iter().any(|uplink| uplink.wrong.is_none())
         || (facts.uplinks.is_empty() && !facts.relays.is_empty());
-    let reaches = facts.inquiries.is_empty() || facts.inquiries.iter().any(answered);
+    let reaches = facts.inquiries.is_empty() || facts.inquiries.iter().any(answered) || paths::is_open(facts);
     // One name that is not found may be wrong itself.
     let finds_names = match facts.servers.as_slice() {
         [only] => !only.names_are_silent(),
@@ -126,7 +131,7 @@ fn has_reached(facts: &Facts, uplink: &str) -> bool {
 }
 
 /// Whether the server, or somebody in its place, was heard of.
-fn answered(inquiry: &Inquiry) -> bool {
+pub(super) fn answered(inquiry: &Inquiry) -> bool {
     inquiry.plain != Reached::Silent || !matches!(inquiry.mptcp, Spoken::Silent | Spoken::Unknown)
 }
 
@@ -139,6 +144,15 @@ fn list<T: AsRef<str>>(items: &[T]) -> String {
             let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
             format!("{} and {}", first.join(", "), last.as_ref())
         }
+    }
+}
+
+/// Octets, for people.
+pub(super) fn amount(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.0} kB", bytes as f64 * 1e-3),
+        _ => format!("{:.1} MB", bytes as f64 * 1e-6),
     }
 }
 

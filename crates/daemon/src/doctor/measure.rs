@@ -13,7 +13,7 @@ use linux::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::{Duration, Instant};
 
-use super::facts::{Facts, Rate};
+use super::facts::{Facts, Rate, SMALL_MTU};
 
 /// When a transfer ends: it has shown what there is to see, or used enough of somebody's volume.
 const BYTES_MAX: u64 = 5_000_000;
@@ -30,19 +30,25 @@ pub fn measure(url: &Url, uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, sa
     }
     for uplink in uplinks {
         say(&format!("fetching some of {url} over {}", uplink.interface));
-        facts.rates.push(over(url, &uplink.interface, stop)?);
+        let (mut rate, is_stalled) = over(url, &uplink.interface, None, stop)?;
+        if is_stalled {
+            say("nothing arrives; trying with small packets");
+            rate.bytes_small = over(url, &uplink.interface, Some(SMALL_MTU), stop)?.0.bytes;
+        }
+        facts.rates.push(rate);
     }
     Ok(())
 }
 
-fn over(url: &Url, uplink: &str, stop: &Stop) -> Result<Rate> {
+/// What arrives, with packets of `mtu` octets at most, and whether the connection came about, perhaps, and nothing did in time.
+fn over(url: &Url, uplink: &str, mtu: Option<u16>, stop: &Stop) -> Result<(Rate, bool)> {
     let options = GetOptions {
         url: url.clone(),
         output: Output::File(PathBuf::from("/dev/null")),
         via: Vec::new(),
         interfaces: vec![uplink.to_owned()],
         resume: false,
-        engine: linux::EngineOptions::default(),
+        engine: linux::EngineOptions { mtu, ..linux::EngineOptions::default() },
     };
     let (limit, over) = (Stop::new()?, Stop::new()?);
     let (enough, too_long, end) = (limit.handle()?, limit.handle()?, over.handle()?);
@@ -67,11 +73,12 @@ fn over(url: &Url, uplink: &str, stop: &Stop) -> Result<Rate> {
     if stop.is_triggered() {
         return Err(Error::Interrupted);
     }
+    let is_stalled = bytes == 0 && matches!(outcome, Err(Error::Interrupted));
     let failed = match outcome {
         Err(Error::Interrupted) if bytes == 0 => Some(format!("nothing arrived within {SECONDS_MAX} s")),
         Ok(_) | Err(Error::Interrupted) => None,
         Err(error) => Some(error.to_string()),
     };
     let duration = began.map_or(Duration::ZERO, |began| ended.saturating_since(began));
-    Ok(Rate { uplink: uplink.into(), bytes, duration, failed })
+    Ok((Rate { uplink: uplink.into(), bytes, duration, failed, bytes_small: 0 }, is_stalled))
 }

@@ -11,20 +11,25 @@ use std::time::Duration;
 
 use linux::clock::Clock;
 use linux::stop::Stop;
+use linux::uplink::Uplink;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::collect;
-use super::facts::{NameServer, ServerFacts};
-use crate::names::{over_uplinks, own};
+use super::facts::{NameServer, ServerFacts, UplinkFacts};
+use crate::names::over_uplinks;
+use crate::names::own::{self, Heard};
 use crate::proxy::resolver::{TOO_LATE, explain, system_lookup};
 
 /// How long the name servers may take, the system's and then those of the uplinks.
 const PATIENCE: Duration = Duration::from_millis(4_800);
 
+/// How long the name servers of the uplinks may take, which are asked beside the servers.
+const OVER_PATIENCE: Duration = Duration::from_millis(2_000);
+
 /// Look-ups under way.
 pub struct Lookup {
     answers: Receiver<(usize, Found)>,
-    own: Receiver<Vec<(IpAddr, bool)>>,
+    own: Receiver<Vec<(IpAddr, Heard)>>,
 }
 
 /// What came of one.
@@ -92,7 +97,33 @@ impl Lookup {
         }
         let left = PATIENCE.saturating_sub(Duration::from_nanos(clock.now().as_nanos()));
         let own = self.own.recv_timeout(left).unwrap_or_default();
-        (servers, own.into_iter().map(|(ip, answers)| NameServer { ip, answers }).collect())
+        let name_server = |(ip, heard)| NameServer {
+            ip,
+            answers: matches!(heard, Heard::Knows | Heard::Refuses),
+            fails: heard == Heard::Fails,
+        };
+        (servers, own.into_iter().map(name_server).collect())
+    }
+}
+
+/// Which uplinks lead to a name server that knows what all know, being asked.
+pub struct Over(Receiver<Vec<(String, Option<bool>)>>);
+
+/// Begins to ask the name servers over each uplink.
+pub fn ask_over(uplinks: &[Uplink]) -> Over {
+    let (tell, told) = channel();
+    let uplinks = uplinks.to_vec();
+    beside(move || drop(tell.send(own::over(&uplinks))));
+    Over(told)
+}
+
+impl Over {
+    /// Notes what came of it.
+    pub fn note(self, uplinks: &mut [UplinkFacts]) {
+        for (interface, finds) in self.0.recv_timeout(OVER_PATIENCE).unwrap_or_default() {
+            let known = uplinks.iter_mut().find(|uplink| uplink.interface == interface);
+            known.into_iter().for_each(|uplink| uplink.finds_names = finds);
+        }
     }
 }
 

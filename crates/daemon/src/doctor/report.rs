@@ -6,7 +6,7 @@ use serde::Serialize;
 use units::Duration;
 
 use super::facts::{Facts, GatewayState, Inquiry, Join, JoinOutcome, Rate, Reached, Spoken, UplinkFacts};
-use super::judge::{Finding, Level, MACHINE, join_works, judge};
+use super::judge::{Finding, Level, MACHINE, amount, join_works, judge};
 
 /// What there is to tell.
 #[derive(Clone, Debug, Serialize)]
@@ -119,9 +119,10 @@ fn describe_uplink(uplink: &UplinkFacts) -> String {
 }
 
 fn describe_rate(rate: &Rate) -> String {
-    let (bytes, seconds) = (rate.bytes as f64, rate.duration.as_secs_f64());
-    let rate = bytes * 8e-6 / seconds.max(1e-3);
-    format!("about {rate:.1} Mbit/s ({:.1} MB in {seconds:.1} s)", bytes * 1e-6)
+    let seconds = rate.duration.as_secs_f64();
+    let bps = rate.bytes as f64 * 8.0 / seconds.max(1e-3);
+    let speed = if bps < 1e6 { format!("{:.0} kbit/s", bps * 1e-3) } else { format!("{:.1} Mbit/s", bps * 1e-6) };
+    format!("about {speed} ({} in {seconds:.1} s)", amount(rate.bytes))
 }
 
 /// One line.
@@ -156,6 +157,7 @@ fn describe_mptcp(inquiry: &Inquiry) -> &'static str {
         (Spoken::Offered, _) => "MPTCP in the handshake, data not confirmed",
         (Spoken::FellBack, _) => "MPTCP in the handshake only",
         (Spoken::Plain, _) => "plain TCP",
+        (Spoken::Refused, Reached::Yes) => "plain TCP; what offers MPTCP is refused",
         (Spoken::Refused, _) | (_, Reached::Refused) => "refused",
         (Spoken::Silent, Reached::Yes) => "plain TCP; what offers MPTCP is not answered",
         (Spoken::Unknown, Reached::Yes) => "can connect",

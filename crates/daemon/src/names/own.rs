@@ -1,4 +1,4 @@
-//! Whether this device's own name servers answer, whatever they say.
+//! Whether name servers can be asked, whatever they say: this device's own ones, and those of each uplink.
 
 use std::fs;
 use std::io;
@@ -7,32 +7,73 @@ use std::os::fd::AsFd as _;
 
 use linux::clock::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, Protocol, Socket, Type};
 use units::Duration;
 
 use super::message::ANSWER_BYTES_MAX;
-use super::servers::{PORT, RESOLV_CONF, SYSTEM_MAX, named};
+use linux::uplink::Uplink;
+
+use super::servers::{PORT, RESOLV_CONF, SYSTEM_MAX, Server, list, named};
 
 /// How long they may take: as long as the system's resolver may before uplinks are asked.
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// Who serves the root (NS), without its number: no name is told to anybody, and every name server knows that one, or refuses to tell.
 const QUESTION: [u8; 15] = [1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1];
-/// The code of a server that could not find out what it was asked (RFC 1035 section 4.1.1).
+/// Codes of answers (RFC 1035 section 4.1.1): it is so, it could not be found out, no such name.
+const NO_ERROR: u8 = 0;
 const SERVER_FAILURE: u8 = 2;
+const NO_SUCH_NAME: u8 = 3;
 
-/// The servers that programs of this device ask for names, and whether each can be asked now.
-pub fn look() -> Vec<(IpAddr, bool)> {
-    let mut servers = named(&fs::read_to_string(RESOLV_CONF).unwrap_or_default());
-    servers.truncate(SYSTEM_MAX);
-    let places: Vec<SocketAddr> = servers.iter().map(|ip| (*ip, PORT).into()).collect();
-    servers.into_iter().zip(ask(&places)).collect()
+/// What came of asking a server who serves the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It knows.
+    Knows,
+    /// It answers, and refuses to say.
+    Refuses,
+    /// It could not find it out: a stub before servers that are silent says so.
+    Fails,
+    /// Nothing.
+    Nothing,
 }
 
-/// Which of them answer.
-fn ask(places: &[SocketAddr]) -> Vec<bool> {
-    let mut sockets: Vec<Option<UdpSocket>> = places.iter().map(|place| question(*place).ok()).collect();
-    let mut answers = vec![false; places.len()];
+/// The servers that programs of this device ask for names, and what each says now.
+pub fn look() -> Vec<(IpAddr, Heard)> {
+    let mut servers = named(&fs::read_to_string(RESOLV_CONF).unwrap_or_default());
+    servers.truncate(SYSTEM_MAX);
+    let sockets = servers.iter().map(|ip| question((*ip, PORT).into(), None).ok()).collect();
+    let heard = ask(sockets, |heard| !heard.contains(&None));
+    servers.into_iter().zip(heard.into_iter().map(|heard| heard.unwrap_or(Heard::Nothing))).collect()
+}
+
+/// For each of these uplinks, whether a name server that is asked over it knows who serves the root, as one does that reaches the Internet;
+/// `None` where there is none to ask.
+pub fn over(uplinks: &[Uplink]) -> Vec<(String, Option<bool>)> {
+    let servers = list(uplinks);
+    let sockets = servers.iter().map(|server| question(server.place, Some(&server.interface)).ok()).collect();
+    let of = |name: &str, heard: &[Option<Heard>]| -> Vec<Option<Heard>> {
+        let own = |(server, _): &(&Server, &Option<Heard>)| server.interface == name;
+        servers.iter().zip(heard).filter(own).map(|(_, heard)| *heard).collect()
+    };
+    let knows = |heard: &[Option<Heard>]| heard.contains(&Some(Heard::Knows));
+    // One that knows is enough for an uplink.
+    let is_enough = |heard: &[Option<Heard>]| {
+        uplinks.iter().map(|uplink| of(&uplink.interface, heard)).all(|own| knows(&own) || !own.contains(&None))
+    };
+    let heard = ask(sockets, is_enough);
+    let finds = |uplink: &Uplink| {
+        let own = of(&uplink.interface, &heard);
+        (uplink.interface.clone(), (!own.is_empty()).then(|| knows(&own)))
+    };
+    uplinks.iter().map(finds).collect()
+}
+
+/// What is heard on each socket, until that is enough or it takes too long.
+fn ask(mut sockets: Vec<Option<UdpSocket>>, is_enough: impl Fn(&[Option<Heard>]) -> bool) -> Vec<Option<Heard>> {
+    let mut answers: Vec<Option<Heard>> =
+        sockets.iter().map(|socket| socket.is_none().then_some(Heard::Nothing)).collect();
     let clock = Clock::start();
-    while sockets.iter().any(Option::is_some) && clock.now().as_nanos() < PATIENCE.as_nanos() {
+    while !is_enough(&answers) && clock.now().as_nanos() < PATIENCE.as_nanos() {
         let open = sockets.iter().flatten();
         let mut fds: Vec<PollFd<'_>> =
             open.map(|socket| PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)).collect();
@@ -44,32 +85,40 @@ fn ask(places: &[SocketAddr]) -> Vec<bool> {
         );
         for (socket, answers) in sockets.iter_mut().zip(&mut answers) {
             if let Some(outcome) = socket.as_ref().and_then(heard) {
-                (*socket, *answers) = (None, outcome);
+                (*socket, *answers) = (None, Some(outcome));
             }
         }
     }
     answers
 }
 
-fn question(place: SocketAddr) -> io::Result<UdpSocket> {
+/// Asks, over an interface whatever the routes say if one is named.
+fn question(place: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
     let any: IpAddr = if place.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((any, 0))?;
+    let socket = Socket::new(Domain::for_address(place), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.bind_device(interface.map(str::as_bytes))?;
+    socket.bind(&SocketAddr::new(any, 0).into())?;
     socket.set_nonblocking(true)?;
-    socket.connect(place)?;
+    socket.connect(&place.into())?;
+    let socket: UdpSocket = socket.into();
     // The socket hears of that server alone, and nothing depends on what it says: the number need not be a secret.
     socket.send(&[&[0xab, 0xcd], &QUESTION[..]].concat())?;
     Ok(socket)
 }
 
-/// Whether the server can be asked, once that is known.
-fn heard(socket: &UdpSocket) -> Option<bool> {
+/// What the server says, once that is known.
+fn heard(socket: &UdpSocket) -> Option<Heard> {
     let mut room = [0; ANSWER_BYTES_MAX];
     match socket.recv(&mut room) {
-        // A stub before servers that are silent says that it could not find it out.
-        Ok(len) => Some(len > 3 && room[3] & 15 != SERVER_FAILURE),
+        Ok(len) if len > 3 => Some(match room[3] & 15 {
+            NO_ERROR | NO_SUCH_NAME => Heard::Knows,
+            SERVER_FAILURE => Heard::Fails,
+            _ => Heard::Refuses,
+        }),
+        Ok(_) => Some(Heard::Nothing),
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
         // Nobody is there (ICMP).
-        Err(_) => Some(false),
+        Err(_) => Some(Heard::Nothing),
     }
 }
 
@@ -86,20 +135,27 @@ mod tests {
             let place = socket.local_addr().unwrap();
             thread::spawn(move || {
                 let mut room = [0; 512];
-                let (len, from) = socket.recv_from(&mut room).unwrap();
-                assert!(simple_dns::Packet::parse(&room[..len]).unwrap().questions.len() == 1);
-                if let Some(code) = code {
-                    (room[2], room[3]) = (0x81, 0x80 | code);
-                    socket.send_to(&room[..len], from).unwrap();
+                loop {
+                    let (len, from) = socket.recv_from(&mut room).unwrap();
+                    assert!(simple_dns::Packet::parse(&room[..len]).unwrap().questions.len() == 1);
+                    if let Some(code) = code {
+                        (room[2], room[3]) = (0x81, 0x80 | code);
+                        socket.send_to(&room[..len], from).unwrap();
+                    }
                 }
-                // The port is taken until the test is over.
-                thread::park();
             });
             place
         };
         let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let refuses = 5;
         let places = [server(Some(0)), server(Some(refuses)), server(Some(SERVER_FAILURE)), server(None), gone];
-        assert_eq!(ask(&places), [true, true, false, false, false]);
+        let asked = places.iter().map(|place| question(*place, None).ok()).collect();
+        let heard = ask(asked, |heard| !heard.contains(&None));
+        let nothing = Some(Heard::Nothing);
+        assert_eq!(heard, [Some(Heard::Knows), Some(Heard::Refuses), Some(Heard::Fails), None, nothing]);
+        // One that knows may be enough.
+        let asked = places.iter().map(|place| question(*place, None).ok()).collect();
+        let heard = ask(asked, |heard| heard.contains(&Some(Heard::Knows)));
+        assert_eq!(heard[0], Some(Heard::Knows));
     }
 }

@@ -286,6 +286,11 @@ impl Plan {
             "add chain inet {device} translate {{ type nat hook postrouting priority srcnat; policy accept; }}"
         ));
         self.filter(format!("add rule inet {device} input iifname \"{device}\" drop"));
+        // The engine asks for packets of the device's size. What an uplink's MTU says must hold for the way back too: where large packets
+        // vanish there, nobody else says so.
+        self.filter(format!(
+            "add rule inet {device} guard iifname \"{device}\" tcp flags & syn == syn tcp option maxseg size set rt mtu"
+        ));
         for path in self.paths.clone() {
             let name = &path.uplink.interface;
             let to_us = format!("add rule inet {device} guard iifname \"{name}\" oifname \"{device}\"");

@@ -53,6 +53,7 @@ nft 'add chain inet anabranch7 guard { type filter hook forward priority filter;
 nft 'add chain inet anabranch7 input { type filter hook input priority filter; policy accept; }'   # undo: nft delete table inet anabranch7
 nft 'add chain inet anabranch7 translate { type nat hook postrouting priority srcnat; policy accept; }'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 input iifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
+nft 'add rule inet anabranch7 guard iifname "anabranch7" tcp flags & syn == syn tcp option maxseg size set rt mtu'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" ct state established,related accept'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard iifname "usb0" oifname "anabranch7" drop'   # undo: nft delete table inet anabranch7
 nft 'add rule inet anabranch7 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" ct direction reply ct state established,related accept'   # undo: nft delete table inet anabranch7

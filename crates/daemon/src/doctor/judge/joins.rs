@@ -3,10 +3,12 @@
 //! A join that is reset may be the uplink's doing or the server's, which takes so many further subflows of a connection and no more
 //! (`ip mptcp limits`). The order tells: an uplink whose join is reset before any other was accepted is to blame itself, as long as the
 //! server accepts others; one whose join is reset only after so many as in all other connections is not, if it could be added elsewhere.
+//!
+//! A join that nothing answers may have been lost, as other packets are. So it is tried twice, and no proof beside losses.
 
 use std::net::SocketAddr;
 
-use super::super::facts::{Facts, Inquiry, Join, JoinOutcome};
+use super::super::facts::{Facts, Inquiry, Join, JoinOutcome, Reached, Spoken};
 use super::{Finding, list, unique, without_uplink};
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
@@ -29,8 +31,12 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         rest.extend(failed.into_iter().filter(|join| !is_explained(join)));
     }
     for uplink in unique(rest.iter().map(|join| join.uplink.as_str())) {
-        let of: Vec<&&Join> = rest.iter().filter(|join| join.uplink == uplink).collect();
-        findings.push(join_fails(uplink, &of, facts));
+        let of: Vec<&Join> = rest.iter().filter(|join| join.uplink == uplink).copied().collect();
+        let sure: Vec<&Join> = of.iter().filter(|join| !may_be_chance(join, facts)).copied().collect();
+        findings.push(match sure.is_empty() {
+            true => joins_unsure(uplink, of.len()),
+            false => join_fails(uplink, &sure, facts),
+        });
     }
     findings
 }
@@ -89,7 +95,28 @@ fn limits(server: &str, limit: usize) -> Finding {
         .remedy("if the server is yours: ip mptcp limits set subflows 8 on it")
 }
 
-fn join_fails(uplink: &str, joins: &[&&Join], facts: &Facts) -> Finding {
+/// Whether a join may have been lost as other packets there are: it was tried once only, or others over the same uplink were accepted, or
+/// other packets were not answered there.
+fn may_be_chance(join: &Join, facts: &Facts) -> bool {
+    let is_lost = |it: &Inquiry| {
+        (it.unanswered > 0 && !it.rtts.is_empty())
+            || (it.plain == Reached::Silent && !matches!(it.mptcp, Spoken::Silent | Spoken::Unknown))
+    };
+    let loses = || facts.inquiries.iter().any(|it| it.uplink == join.uplink && is_lost(it));
+    let is_added = |other: &Join| other.uplink == join.uplink && other.outcome == JoinOutcome::Established;
+    join.outcome == JoinOutcome::Silent && (join.tries < 2 || facts.joins.iter().any(is_added) || loses())
+}
+
+fn joins_unsure(uplink: &str, count: usize) -> Finding {
+    let (joins, were) = if count == 1 { ("join", "was") } else { ("joins", "were") };
+    let text = format!(
+        "{count} {joins} over it {were} not answered; whether they were lost as other packets are, or something drops what would add it to a \
+         connection (MP_JOIN), cannot be told from that: ask again"
+    );
+    Finding::note("joins-unsure", uplink, text)
+}
+
+fn join_fails(uplink: &str, joins: &[&Join], facts: &Facts) -> Finding {
     let outcome = joins.first().map_or(JoinOutcome::Silent, |join| join.outcome);
     let how = match outcome {
         JoinOutcome::Stripped => "it removes the option (MP_JOIN) by which it would carry a part of a connection",

@@ -1,6 +1,7 @@
 //! What concerns all uplinks: rights, programs, firewalls, tunnels, the clock.
 
-use super::super::facts::{Facts, Ipv6Forwarding, Machine};
+use super::super::facts::{Facts, Ipv6Forwarding, Machine, NameServer};
+use super::interference::look_here_first;
 use super::{Finding, MACHINE, answered, list, named};
 
 /// 2025-01-01: no clock that is right says less.
@@ -58,13 +59,21 @@ fn firewall(facts: &Facts) -> Vec<Finding> {
         } else {
             let text = format!("the firewall's chain `{name}` drops what this host sends and no rule of it accepts");
             let finding = |level| Finding::new(level, "output-drop", MACHINE, text);
-            match facts.servers.iter().any(|server| server.lookup_failed.is_some()) {
-                true => finding(super::Level::Warning).remedy(format!("nft insert rule {name} udp dport 53 accept")),
+            match lacks_names(facts) {
+                true => finding(super::Level::Warning)
+                    .remedy(format!("nft insert rule {name} udp dport 53 accept"))
+                    .likely_cause(),
                 false => finding(super::Level::Note),
             }
         }
     };
     chains.map(chain).collect()
+}
+
+/// Whether programs of this device find names late or not at all, as far as that is known.
+fn lacks_names(facts: &Facts) -> bool {
+    facts.servers.iter().any(|server| server.lookup_failed.is_some() || server.over_uplinks)
+        || facts.machine.name_servers.iter().any(|server| !server.answers)
 }
 
 fn forward_drop(facts: &Facts, name: &str) -> Finding {
@@ -139,21 +148,38 @@ fn ipv6(facts: &Facts) -> Option<Finding> {
 /// Name servers that programs of this machine ask in vain. A join helps itself; others do not.
 fn name_servers(facts: &Facts) -> Option<Finding> {
     let servers = &facts.machine.name_servers;
-    let silent: Vec<String> =
-        servers.iter().filter(|server| !server.answers).map(|server| server.ip.to_string()).collect();
+    let shown = |server: &NameServer| match server.fails {
+        true => format!("{} answers that it could not find out (SERVFAIL)", server.ip),
+        false => format!("{} does not answer", server.ip),
+    };
+    let silent: Vec<String> = servers.iter().filter(|server| !server.answers).map(shown).collect();
     let late = facts.servers.iter().find(|server| server.over_uplinks && server.lookup_failed.is_none());
     let text = match (silent.is_empty(), silent.len() < servers.len(), late) {
         (true, _, None) => return None,
         (true, _, Some(server)) => {
             format!("this machine's name servers did not find {} in time; it was found over an uplink", server.name)
         }
-        (false, true, _) => format!("the name server {} does not answer, so that names take long", list(&silent)),
+        (false, true, _) => format!("the name server {}, so that names take long", list(&silent)),
         (false, false, _) => format!(
-            "no name server of this machine answers ({}): programs find no names, and join asks over each uplink instead",
+            "no name server of this machine finds names ({}): programs find none, and join asks over each uplink instead",
             list(&silent)
         ),
     };
-    let remedy =
-        "look at /etc/resolv.conf (resolvectl status): it may name that of an uplink that is gone, or of a VPN";
+    let remedy = format!(
+        "{}look at /etc/resolv.conf (resolvectl status): it may name that of an uplink that is gone, or of a VPN",
+        look_at_output_first(facts)
+    );
     Some(Finding::warning("names-silent", MACHINE, text).remedy(remedy))
+}
+
+/// What to look at before name servers are blamed; empty where this device drops nothing that it sends.
+pub(super) fn look_at_output_first(facts: &Facts) -> String {
+    let policies = facts.machine.dropping_chains.iter().flatten().filter(|chain| chain.hook == "output");
+    let policies: Vec<&str> = policies.map(|chain| chain.name.as_str()).collect();
+    match policies.is_empty() {
+        true => look_here_first(facts, &["output", "postrouting"]),
+        false => {
+            format!("let the firewall's chain {} accept what asks for names (output-drop); else: ", list(&policies))
+        }
+    }
 }

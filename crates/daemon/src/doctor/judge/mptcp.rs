@@ -58,9 +58,32 @@ impl Symptom {
     fn deed(self) -> &'static str {
         match self {
             Self::Plain => "it removes the MPTCP options of connections",
-            Self::Dropped => "it drops connections that offer MPTCP; only after seven seconds they go on as plain TCP",
-            Self::Refused => "it resets connections that offer MPTCP",
+            Self::Dropped => "it drops connections that offer MPTCP; at first they go on as plain TCP after two seconds only",
+            Self::Refused => "it resets connections that offer MPTCP; they have to begin again as plain TCP",
             Self::FellBack => "it lets MPTCP's handshake pass and removes its options from data",
+        }
+    }
+
+    /// The same of several, or of one that is called by its name.
+    fn deeds(self, are_several: bool) -> &'static str {
+        match (self, are_several) {
+            (Self::Plain | Self::FellBack, true) => "remove it",
+            (Self::Plain | Self::FellBack, false) => "removes it",
+            (Self::Dropped, true) => "drop it",
+            (Self::Dropped, false) => "drops it",
+            (Self::Refused, true) => "refuse it",
+            (Self::Refused, false) => "refuses it",
+        }
+    }
+
+    /// What programs have of it.
+    fn consequence(self) -> &'static str {
+        match self {
+            Self::Plain | Self::FellBack => "Nothing is bonded towards that server: each connection has one uplink",
+            Self::Dropped | Self::Refused => {
+                "Nothing is bonded towards that server: each connection has one uplink, and the first ones take longer, since they are \
+                 begun again as plain TCP"
+            }
         }
     }
 }
@@ -186,9 +209,15 @@ fn undecided(open: &[&&Inquiry], symptom: Symptom) -> Option<Finding> {
         1 => format!("whether the server or {} is to blame", uplinks[0]),
         _ => format!("whether the server or all of {} are to blame", list(&uplinks)),
     };
-    let text = format!("{what} over {}: {whether} cannot be told from that", list(&uplinks));
+    let text = format!("{what} over {}: {whether} cannot be told from that. {}", list(&uplinks), symptom.consequence());
+    let (which, speaks) = match servers.len() {
+        1 => (format!("if {first} is"), "if not, name one that is as well"),
+        _ => (format!("if one of {} is", list(&servers)), "if none is, name one that is as well"),
+    };
+    let deed = format!("{} {}", list(&uplinks), symptom.deeds(uplinks.len() > 1));
     let remedy = format!(
-        "name a server that is known to speak MPTCP as well: anabranch doctor {} KNOWN:PORT",
+        "{which} known to speak MPTCP, {deed}: try another access point name (APN) or another provider there; {speaks}: anabranch doctor {} \
+         KNOWN:PORT",
         servers.join(" ")
     );
     let code = match symptom {

@@ -1,30 +1,62 @@
 //! Servers over uplinks: whether they are reached, and with packets of which size.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::super::facts::{Facts, GatewayState, Inquiry, Reached, ServerFacts, WayFacts};
-use super::{Finding, MACHINE, answered, has_reached, list, unique};
+use super::super::facts::{Facts, GatewayState, Inquiry, Rate, Reached, SMALL_MTU, ServerFacts, UplinkFacts, WayFacts};
+use super::interference::{self, look_here_first};
+use super::machine::look_at_output_first;
+use super::{Finding, Level, MACHINE, amount, answered, has_reached, list, unique};
 
 /// Octets that every link of IPv6 carries (RFC 8200 section 5).
 const IPV6_MTU_MIN: u16 = 1280;
+/// Where rules of this device may drop what the engine or its own programs send.
+const EVERYWHERE: [&str; 4] = ["prerouting", "forward", "output", "postrouting"];
 /// Part of unanswered packets above which a path is called lossy, as 1 in so many; one may be chance.
 const LOSSY_ONE_IN: usize = 5;
 
 pub(super) fn judge(facts: &Facts, blocked: bool) -> Vec<Finding> {
     let mut findings = names(facts);
     findings.extend(facts.servers.iter().filter_map(|server| without_family(server, facts)));
+    findings.extend(facts.servers.iter().filter_map(|server| missed_by(server, facts)));
     findings.extend(reached(facts, blocked));
     findings.extend(black_holes(facts));
     findings.extend(facts.inquiries.iter().filter_map(lossy));
-    findings.extend(facts.rates.iter().filter_map(|rate| {
-        let why = rate.failed.as_ref()?;
-        let text = format!("the transfer of --measure failed: {why}");
-        Some(
-            Finding::warning("measure", &rate.uplink, text)
-                .remedy("name an http:// URL of a large file that every uplink can fetch"),
-        )
-    }));
+    findings.extend(facts.rates.iter().filter_map(|rate| measured(rate, facts)));
     findings
+}
+
+/// A transfer that failed. Whether large packets vanish on the way from a server shows there alone.
+fn measured(rate: &Rate, facts: &Facts) -> Option<Finding> {
+    let why = rate.failed.as_ref()?;
+    let fetched = facts.rates.iter().filter(|other| other.failed.is_none() && other.bytes > 0);
+    let fetched: Vec<&str> = fetched.map(|other| other.uplink.as_str()).collect();
+    let is_alone = fetched.is_empty();
+    if rate.bytes_small > 0 {
+        let text = format!(
+            "of the transfer of --measure {why}, but {} with packets of {SMALL_MTU} octets at most: larger ones vanish without a word on \
+             their way from the server (a black hole). Downloads stall over it",
+            amount(rate.bytes_small)
+        );
+        let remedy = smaller_packets(&rate.uplink, SMALL_MTU, facts);
+        let remedy = match is_alone {
+            true => {
+                format!("{remedy}; it may be the server's doing as well, since no uplink fetched that: try another URL")
+            }
+            false => remedy,
+        };
+        return Some(Finding::warning("mtu-black-hole-back", &rate.uplink, text).remedy(remedy));
+    }
+    let text = format!("the transfer of --measure failed: {why}");
+    let remedy = match is_alone {
+        true => "name an http:// URL of a large file that every uplink can fetch".to_owned(),
+        false => format!(
+            "the URL is right, for {} fetched it: something behind {} blocks it, or lets too little through; name its server as well",
+            list(&fetched),
+            rate.uplink
+        ),
+    };
+    Some(Finding::warning("measure", &rate.uplink, text).remedy(remedy))
 }
 
 /// Names without addresses.
@@ -33,14 +65,19 @@ fn names(facts: &Facts) -> Vec<Finding> {
     let why = |server: &&ServerFacts| server.lookup_failed.clone().unwrap_or_default();
     if failed.len() > 1 && failed.len() == facts.servers.len() {
         let text = format!("no name was found ({}): the name servers do not do their work", why(&failed[0]));
-        let remedy =
-            "look at /etc/resolv.conf (resolvectl status): a name server of an uplink that is gone, or of a VPN?";
+        let first = look_at_output_first(facts);
+        let remedy = format!(
+            "{first}look at /etc/resolv.conf (resolvectl status): a name server of an uplink that is gone, or of a VPN?"
+        );
         return vec![Finding::problem("no-names", MACHINE, text).remedy(remedy)];
     }
-    let remedy = "check the name, and this device's name servers (/etc/resolv.conf, resolvectl status)";
+    let first = look_at_output_first(facts);
+    let remedy = format!("{first}check the name, and this device's name servers (/etc/resolv.conf, resolvectl status)");
+    // Where others are found, this name alone is likely wrong.
+    let level = if failed.len() < facts.servers.len() { Level::Warning } else { Level::Problem };
     let finding = |server: &&ServerFacts| {
         let text = format!("its address is not found ({})", why(server));
-        Finding::problem("no-address", &server.name, text).remedy(remedy)
+        Finding::new(level, "no-address", &server.name, text).remedy(remedy.clone())
     };
     failed.iter().map(finding).collect()
 }
@@ -57,6 +94,26 @@ fn without_family(server: &ServerFacts, facts: &Facts) -> Option<Finding> {
     Some(Finding::warning("no-family", &server.name, text).remedy(remedy))
 }
 
+/// A server that some uplinks lack the family of, and others have.
+fn missed_by(server: &ServerFacts, facts: &Facts) -> Option<Finding> {
+    let usable = || facts.uplinks.iter().filter(|uplink| uplink.wrong.is_none() && !uplink.ways.is_empty());
+    let reaches = |uplink: &&UplinkFacts| {
+        let mut ways = uplink.ways.iter();
+        ways.any(|way| server.addresses.iter().any(|ip| ip.is_ipv4() == way.address.is_ipv4()))
+    };
+    let without: Vec<&str> =
+        usable().filter(|uplink| !reaches(uplink)).map(|uplink| uplink.interface.as_str()).collect();
+    let first = server.addresses.first().filter(|_| !without.is_empty() && without.len() < usable().count())?;
+    let family = if first.is_ipv4() { "IPv4" } else { "IPv6" };
+    let (lacks, carries) = if without.len() == 1 { ("lacks", "carries") } else { ("lack", "carry") };
+    let uplinks = list(&without);
+    let text = format!(
+        "it has {family} only, which {uplinks} {lacks}: {uplinks} {carries} nothing from there. Of a server that has both families each uplink can \
+         carry a part"
+    );
+    Some(Finding::note("family-missed", &server.name, text))
+}
+
 /// Servers that nobody reaches, uplinks that reach nobody, and pairs of them.
 fn reached(facts: &Facts, blocked: bool) -> Vec<Finding> {
     let inquiries = &facts.inquiries;
@@ -68,19 +125,17 @@ fn reached(facts: &Facts, blocked: bool) -> Vec<Finding> {
     let servers = unique(inquiries.iter().map(|inquiry| inquiry.server.as_str()));
     let uplinks = unique(inquiries.iter().map(|inquiry| inquiry.uplink.as_str()));
     if !inquiries.is_empty() && !inquiries.iter().any(answered) {
-        let silent: Vec<&str> = uplinks.iter().copied().filter(|uplink| gateway_is_silent(facts, uplink)).collect();
-        if silent.len() < uplinks.len() {
-            let text = format!("nothing answers over any uplink: not {}", list(&servers));
-            let remedy = "check that the phones have mobile data and the plan has volume left, and name another server";
-            findings.push(Finding::problem("nothing-answers", MACHINE, text).remedy(remedy));
+        let is_explained = |uplink: &&&str| gateway_is_silent(facts, uplink) || interference::stops(facts, uplink);
+        if uplinks.iter().filter(is_explained).count() < uplinks.len() {
+            findings.push(if is_open(facts) {
+                servers_silent(facts, &servers)
+            } else {
+                nothing_answers(facts, &servers)
+            });
         }
         return findings;
     }
-    for uplink in uplinks.iter().filter(|uplink| !has_reached(facts, uplink) && !gateway_is_silent(facts, uplink)) {
-        let text = "no server answers over it, while others do over other uplinks";
-        let remedy = "has the phone mobile data, and volume left? A page that asks to sign in (hotels, trains) must be opened first";
-        findings.push(Finding::problem("uplink-dead", *uplink, text).remedy(remedy));
-    }
+    findings.extend(uplinks.iter().filter_map(|uplink| uplink_dead(facts, uplink, &servers)));
     findings
         .extend(uplinks.iter().flat_map(|uplink| [true, false].map(|v4| family_silent(facts, uplink, v4))).flatten());
     for server in servers {
@@ -88,6 +143,89 @@ fn reached(facts: &Facts, blocked: bool) -> Vec<Finding> {
         findings.extend(server_silent(server, &of, facts));
     }
     findings
+}
+
+/// Nothing answers, and nothing shows that more than these servers is silent.
+pub(super) fn is_open(facts: &Facts) -> bool {
+    let is_stopped = super::machine::firewall_blocks(facts)
+        || facts.inquiries.iter().any(|inquiry| interference::stops(facts, &inquiry.uplink));
+    let usable = || facts.uplinks.iter().filter(|uplink| uplink.wrong.is_none());
+    let mut gateways = usable().flat_map(|uplink| &uplink.ways).map(|way| way.gateway_state);
+    let hosts: BTreeSet<&str> = facts.inquiries.iter().map(|inquiry| inquiry.server.as_str()).collect();
+    let finds_names = usable().any(|uplink| uplink.finds_names == Some(true));
+    !is_stopped && (finds_names || (hosts.len() == 1 && gateways.any(|state| state == GatewayState::Answers)))
+}
+
+fn nothing_answers(facts: &Facts, servers: &[&str]) -> Finding {
+    let text = format!("nothing answers over any uplink: not {}", list(servers));
+    let first = look_here_first(facts, &EVERYWHERE);
+    let remedy =
+        format!("{first}check that the phones have mobile data and the plan has volume left, and name another server");
+    Finding::problem("nothing-answers", MACHINE, text).remedy(remedy).likely_cause()
+}
+
+/// One server that is down looks like that, too.
+fn servers_silent(facts: &Facts, servers: &[&str]) -> Finding {
+    let of_names = |uplink: &&UplinkFacts| uplink.finds_names == Some(true);
+    let finding: Vec<&str> = facts.uplinks.iter().filter(of_names).map(|uplink| uplink.interface.as_str()).collect();
+    let (heard, data) = match finding.is_empty() {
+        true => (
+            "their gateways do".to_owned(),
+            "; if that is silent as well, have the phones mobile data, and volume left?",
+        ),
+        false => (format!("name servers do over {}", list(&finding)), ""),
+    };
+    let (does, others) = if servers.len() == 1 { ("does", "it is") } else { ("do", "they are") };
+    let text = format!(
+        "{} {does} not answer over any uplink, while {heard}: whether {others} down, or the uplinks lead nowhere, is not known",
+        list(servers)
+    );
+    let first = look_here_first(facts, &EVERYWHERE);
+    let family = if asked_ipv6_alone(facts) { ", one that has IPv4, which was not asked" } else { "" };
+    let remedy =
+        format!("{first}name another server as well{family}: anabranch doctor {} OTHER:443{data}", servers.join(" "));
+    Finding::warning("servers-silent", MACHINE, text).remedy(remedy).likely_cause()
+}
+
+/// Whether the uplinks have IPv4, and the servers have not.
+fn asked_ipv6_alone(facts: &Facts) -> bool {
+    let mut ways = facts.uplinks.iter().flat_map(|uplink| &uplink.ways);
+    ways.any(|way| way.address.is_ipv4()) && facts.inquiries.iter().all(|inquiry| inquiry.remote.is_ipv6())
+}
+
+/// An uplink over which no server answers, while others do over other uplinks.
+fn uplink_dead(facts: &Facts, uplink: &str, servers: &[&str]) -> Option<Finding> {
+    if has_reached(facts, uplink) || gateway_is_silent(facts, uplink) || interference::stops(facts, uplink) {
+        return None;
+    }
+    let first = look_here_first(facts, &EVERYWHERE);
+    let data =
+        "has the phone mobile data, and volume left? A page that asks to sign in (hotels, trains) must be opened first";
+    let [server] = servers else {
+        let text = "no server answers over it, while others do over other uplinks";
+        return Some(Finding::problem("uplink-dead", uplink, text).remedy(format!("{first}{data}")));
+    };
+    // One server alone may be what the uplink blocks.
+    let port = if server.ends_with(":443") { "OTHER:443" } else { "OTHER:443, the port that hardly anybody blocks" };
+    let second = format!("name a second server (anabranch doctor {server} {port})");
+    let finds_names = facts.uplinks.iter().any(|known| known.interface == uplink && known.finds_names == Some(true));
+    Some(match finds_names {
+        true => {
+            let text = format!(
+                "{server} does not answer over it, while it does over other uplinks and names are found: it may block that server or its port"
+            );
+            Finding::warning("uplink-blocks", uplink, text).remedy(format!(
+                "{first}{second}: if that answers, use the other uplinks for the first one; if not: {data}"
+            ))
+        }
+        false => {
+            let text = format!(
+                "{server}, the only server that was named, does not answer over it, while it does over other uplinks"
+            );
+            Finding::problem("uplink-dead", uplink, text)
+                .remedy(format!("{first}{data} If it has: it may block that server or its port; {second}"))
+        }
+    })
 }
 
 /// Nothing answers over one family of an uplink, and something does over the other.
@@ -133,7 +271,12 @@ fn refused(facts: &Facts) -> Vec<Finding> {
 
 /// A server that does not answer over uplinks that reach others.
 fn server_silent(server: &str, inquiries: &[&Inquiry], facts: &Facts) -> Option<Finding> {
-    let silent = |inquiry: &&&Inquiry| !answered(inquiry) && has_reached(facts, &inquiry.uplink);
+    let is_led_away = |inquiry: &Inquiry| {
+        let mut detours = facts.detours.iter();
+        detours.any(|detour| (&detour.uplink, detour.remote) == (&inquiry.uplink, inquiry.remote.ip()))
+    };
+    let silent =
+        |inquiry: &&&Inquiry| !answered(inquiry) && has_reached(facts, &inquiry.uplink) && !is_led_away(inquiry);
     let over = unique(inquiries.iter().filter(silent).map(|inquiry| inquiry.uplink.as_str()));
     // Of one that is reached over one address of an uplink the other address is no great loss.
     let over: Vec<&str> = over

@@ -8,11 +8,11 @@ use super::super::facts::*;
 use super::super::report::Report;
 use super::*;
 
-const S: &str = "s.example:443";
-const T: &str = "t.example:443";
+pub(super) const S: &str = "s.example:443";
+pub(super) const T: &str = "t.example:443";
 
 /// A machine as it should be.
-fn machine() -> Machine {
+pub(super) fn machine() -> Machine {
     Machine {
         may_administer: true,
         is_plumbed: true,
@@ -23,13 +23,13 @@ fn machine() -> Machine {
     }
 }
 
-fn way(address: &str, gateway: &str) -> WayFacts {
+pub(super) fn way(address: &str, gateway: &str) -> WayFacts {
     let parse = |text: &str| text.parse::<IpAddr>().unwrap();
     let gateway_state = GatewayState::Answers;
     WayFacts { address: parse(address), prefix_len: 24, gateway: Some(parse(gateway)), gateway_state }
 }
 
-fn uplink(interface: &str, network: u8) -> UplinkFacts {
+pub(super) fn uplink(interface: &str, network: u8) -> UplinkFacts {
     let address = |host: u8| format!("192.0.{network}.{host}");
     UplinkFacts {
         interface: interface.into(),
@@ -39,12 +39,12 @@ fn uplink(interface: &str, network: u8) -> UplinkFacts {
     }
 }
 
-fn server(name: &str) -> ServerFacts {
+pub(super) fn server(name: &str) -> ServerFacts {
     let addresses = vec!["198.51.100.1".parse().unwrap()];
     ServerFacts { name: name.into(), port: 443, addresses, lookup_failed: None, over_uplinks: false }
 }
 
-fn inquiry(uplink: &str, server: &str, spoken: Spoken) -> Inquiry {
+pub(super) fn inquiry(uplink: &str, server: &str, spoken: Spoken) -> Inquiry {
     Inquiry {
         uplink: uplink.into(),
         server: server.into(),
@@ -57,7 +57,7 @@ fn inquiry(uplink: &str, server: &str, spoken: Spoken) -> Inquiry {
     }
 }
 
-fn silent(uplink: &str, server: &str) -> Inquiry {
+pub(super) fn silent(uplink: &str, server: &str) -> Inquiry {
     let nothing = Inquiry {
         plain: Reached::Silent,
         rtts: Vec::new(),
@@ -67,13 +67,13 @@ fn silent(uplink: &str, server: &str) -> Inquiry {
     Inquiry { uplink: uplink.into(), server: server.into(), ..nothing }
 }
 
-fn join(base: &str, uplink: &str, outcome: JoinOutcome) -> Join {
+pub(super) fn join(base: &str, uplink: &str, outcome: JoinOutcome) -> Join {
     let remote = "198.51.100.1:443".parse().unwrap();
-    Join { server: S.into(), remote, base: base.into(), uplink: uplink.into(), outcome }
+    Join { server: S.into(), remote, base: base.into(), uplink: uplink.into(), outcome, tries: 2 }
 }
 
 /// Two uplinks, two servers, all well.
-fn good() -> Facts {
+pub(super) fn good() -> Facts {
     let inquiries = [("a", S), ("b", S)].map(|(uplink, server)| inquiry(uplink, server, Spoken::Confirmed));
     Facts {
         machine: machine(),
@@ -87,19 +87,19 @@ fn good() -> Facts {
 }
 
 /// What asks for a change, as `code place`, in order.
-fn asked(facts: &Facts) -> Vec<String> {
+pub(super) fn asked(facts: &Facts) -> Vec<String> {
     let all = judge(facts);
     let ask: Vec<_> = all.iter().filter(|finding| finding.asks_for_change()).collect();
     assert!(ask.iter().all(|finding| finding.remedy.is_some()), "{ask:?}");
     ask.iter().map(|finding| format!("{} {}", finding.code, finding.place)).collect()
 }
 
-fn notes(facts: &Facts) -> Vec<&'static str> {
+pub(super) fn notes(facts: &Facts) -> Vec<&'static str> {
     judge(facts).iter().filter(|finding| !finding.asks_for_change()).map(|finding| finding.code).collect()
 }
 
 /// Facts that differ from good ones.
-fn with(change: impl FnOnce(&mut Facts)) -> Facts {
+pub(super) fn with(change: impl FnOnce(&mut Facts)) -> Facts {
     let mut facts = good();
     change(&mut facts);
     facts
@@ -185,7 +185,7 @@ fn firewalls_are_judged_by_what_passes() {
         facts.machine.dropping_chains = chain("output");
         facts.servers[1].lookup_failed = Some("timed out".into());
     });
-    assert_eq!(asked(&no_names), ["no-address t.example:443", "output-drop machine"]);
+    assert_eq!(asked(&no_names), ["output-drop machine", "no-address t.example:443"]);
 }
 
 #[test]
@@ -246,64 +246,6 @@ fn uplinks_by_themselves() {
 }
 
 #[test]
-fn who_is_not_reached() {
-    let cases: [(Vec<Inquiry>, &[&str]); 5] = [
-        (vec![silent("a", S), silent("b", S)], &["nothing-answers machine"]),
-        (vec![inquiry("a", S, Spoken::Confirmed), silent("b", S)], &["uplink-dead b"]),
-        (vec![silent("a", S), inquiry("a", T, Spoken::Confirmed)], &["server-silent s.example:443"]),
-        (
-            vec![inquiry("a", S, Spoken::Confirmed), silent("b", S), inquiry("b", T, Spoken::Confirmed)],
-            &["server-silent s.example:443"],
-        ),
-        (vec![Inquiry { plain: Reached::Refused, ..inquiry("a", S, Spoken::Refused) }], &["refused s.example:443"]),
-    ];
-    for (inquiries, wanted) in cases {
-        let facts = with(|facts| (facts.inquiries, facts.joins) = (inquiries, Vec::new()));
-        assert_eq!(asked(&facts), wanted);
-    }
-    // One family of a server that is reached over the other one.
-    let v6 = Inquiry { remote: "[2001:db8::1]:443".parse().unwrap(), ..silent("a", S) };
-    assert!(asked(&with(|facts| facts.inquiries.push(v6))).is_empty());
-    let no_names =
-        with(|facts| facts.servers.iter_mut().for_each(|server| server.lookup_failed = Some("timed out".into())));
-    assert_eq!((asked(&no_names), join_works(&no_names)), (vec!["no-names machine".to_owned()], false));
-    for (why, works) in [("Name or service not known", true), ("Temporary failure in name resolution", false)] {
-        let one_name = with(|facts| {
-            facts.servers.truncate(1);
-            facts.servers[0].lookup_failed = Some(why.into());
-            facts.inquiries.clear();
-        });
-        assert_eq!(join_works(&one_name), works, "{why}");
-    }
-}
-
-#[test]
-fn name_servers_that_do_not_answer_are_told() {
-    let said = |answers: &[bool], over_uplinks: bool| {
-        let facts = with(|facts| {
-            let ip = "192.0.2.53".parse().unwrap();
-            facts.machine.name_servers = answers.iter().map(|answers| NameServer { ip, answers: *answers }).collect();
-            facts.servers[0].over_uplinks = over_uplinks;
-        });
-        assert!(join_works(&facts), "it finds names by itself");
-        let text = judge(&facts).into_iter().find(|finding| finding.code == "names-silent").map(|finding| finding.text);
-        assert_eq!(asked(&facts).len(), usize::from(text.is_some()));
-        text.unwrap_or_default()
-    };
-    assert_eq!(said(&[], false), "");
-    assert_eq!(said(&[true, true], false), "");
-    assert!(said(&[false], true).contains("no name server of this machine answers (192.0.2.53)"));
-    assert!(said(&[false, true], false).contains("the name server 192.0.2.53 does not answer"));
-    assert!(said(&[true], true).contains("did not find s.example:443 in time"));
-    // Without a server nobody looks a name up, and it is told all the same.
-    let alone = with(|facts| {
-        facts.machine.name_servers = vec![NameServer { ip: "192.0.2.53".parse().unwrap(), answers: false }];
-        (facts.servers, facts.inquiries, facts.joins) = Default::default();
-    });
-    assert_eq!(asked(&alone), ["names-silent machine"]);
-}
-
-#[test]
 fn who_removes_mptcp() {
     use Spoken::{Confirmed, FellBack, Plain};
     let dropped = |uplink, server| Inquiry { mptcp: Spoken::Silent, ..inquiry(uplink, server, Plain) };
@@ -336,8 +278,67 @@ fn who_removes_mptcp() {
     }
 }
 
+/// What the one server line of a report says of an uplink, and what is said of `code`.
+fn told(facts: &Facts, code: &str) -> (String, Finding) {
+    let text = Report::new(facts.clone()).text();
+    let line = text.lines().find(|line| line.starts_with("  a IPv4: ")).unwrap_or_default().to_owned();
+    let finding = judge(facts).into_iter().find(|finding| finding.code == code);
+    (line, finding.unwrap_or_else(|| panic!("no {code}: {text}")))
+}
+
+#[test]
+fn what_resets_mptcp_everywhere_lets_plain_tcp_pass_and_bonds_nothing() {
+    let both = |spoken: Spoken| {
+        with(|facts| {
+            facts.inquiries = vec![inquiry("a", S, spoken), inquiry("b", S, spoken)];
+            facts.joins.clear();
+        })
+    };
+    let (line, refused) = told(&both(Spoken::Refused), "mptcp-refused-undecided");
+    assert!(line.contains("plain TCP; what offers MPTCP is refused, round trip"), "{line}");
+    assert!(
+        refused.text.contains("each connection has one uplink, and the first ones take longer"),
+        "{}",
+        refused.text
+    );
+    let (line, silent) = told(&both(Spoken::Silent), "mptcp-dropped-undecided");
+    assert!(line.contains("plain TCP; what offers MPTCP is not answered"), "{line}");
+    assert!(silent.text.contains("each connection has one uplink, and the first ones take longer"), "{}", silent.text);
+    // Who refuses both is no server of plain TCP.
+    let closed = with(|facts| {
+        facts.inquiries = vec![Inquiry { plain: Reached::Refused, ..inquiry("a", S, Spoken::Refused) }];
+        facts.joins.clear();
+    });
+    assert!(told(&closed, "refused").0.contains("IPv4: refused"));
+}
+
+#[test]
+fn what_no_server_shows_has_a_meaning_if_one_of_them_is_known() {
+    let stripped = |servers: &[&str], uplinks: &[&str]| {
+        let pairs = servers.iter().flat_map(|server| uplinks.iter().map(move |uplink| (*server, *uplink)));
+        let inquiries = pairs.map(|(server, uplink)| inquiry(uplink, server, Spoken::Plain)).collect();
+        let facts = with(|facts| (facts.inquiries, facts.joins) = (inquiries, Vec::new()));
+        told(&facts, "mptcp-undecided").1.remedy.unwrap()
+    };
+    let two = stripped(&[S, T], &["a", "b"]);
+    assert!(
+        two.starts_with("if one of s.example:443 and t.example:443 is known to speak MPTCP, a and b remove it: try another access point"),
+        "{two}"
+    );
+    assert!(
+        two.contains("; if none is, name one that is as well: anabranch doctor s.example:443 t.example:443 KNOWN:PORT"),
+        "{two}"
+    );
+    let one = stripped(&[S], &["a"]);
+    assert!(
+        one.starts_with("if s.example:443 is known to speak MPTCP, a removes it: ")
+            && one.contains("; if not, name one"),
+        "{one}"
+    );
+}
+
 /// The same server's other address.
-fn over_ipv6(inquiry: Inquiry) -> Inquiry {
+pub(super) fn over_ipv6(inquiry: Inquiry) -> Inquiry {
     Inquiry { remote: "[2001:db8::1]:443".parse().unwrap(), ..inquiry }
 }
 
@@ -397,6 +398,27 @@ fn who_prevents_joins() {
         facts.joins = vec![join("a", "b", Stripped)];
     });
     assert_eq!(asked(&facts), ["mptcp-stripped b"]);
+}
+
+#[test]
+fn joins_that_may_have_been_lost_are_no_proof() {
+    use JoinOutcome::{Established, Silent};
+    let silent = |change: &dyn Fn(&mut Facts)| {
+        let facts = with(|facts| {
+            facts.joins = vec![join("a", "b", Silent), join("b", "a", Established)];
+            change(facts);
+        });
+        (asked(&facts), notes(&facts))
+    };
+    let blamed = (vec!["join-fails b".to_owned()], vec![]);
+    let unsure = (vec![], vec!["joins-unsure"]);
+    assert_eq!(silent(&|_| ()), blamed);
+    // Losses of another uplink say nothing.
+    assert_eq!(silent(&|facts| facts.inquiries[0].unanswered = 1), blamed);
+    assert_eq!(silent(&|facts| facts.inquiries[1].unanswered = 1), unsure);
+    assert_eq!(silent(&|facts| facts.inquiries[1].plain = Reached::Silent), unsure);
+    assert_eq!(silent(&|facts| facts.joins[0].tries = 1), unsure);
+    assert_eq!(silent(&|facts| facts.joins.push(join("c", "b", Established))), unsure);
 }
 
 /// Three uplinks, each tried first with one connection and second with another.
@@ -459,6 +481,44 @@ fn black_holes_have_a_remedy() {
     assert!(narrow(true).starts_with("ip route change default ") && narrow(true).contains(" dev b mtu lock 576 "));
     let told = with(|facts| facts.inquiries[1].mtu = PathMtu { carries: 1400, vanishes: 0, told: 1400 });
     assert!(asked(&told).is_empty());
+}
+
+/// A transfer over an uplink, and what came of one with small packets where nothing arrived.
+fn rate(uplink: &str, bytes: u64, bytes_small: u64) -> Rate {
+    let failed = (bytes == 0).then(|| "nothing arrived within 5 s".to_owned());
+    Rate { uplink: uplink.into(), bytes, duration: Duration::from_millis(500), failed, bytes_small }
+}
+
+#[test]
+fn large_packets_that_vanish_on_the_way_back_are_told_from_a_wrong_url() {
+    let said = |a: Rate, b: Rate| {
+        let facts = with(|facts| facts.rates = vec![a, b]);
+        let all = judge(&facts);
+        all.into_iter()
+            .map(|finding| format!("{} {}: {}", finding.code, finding.place, finding.remedy.unwrap()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(said(rate("a", 0, 90_000), rate("b", 5_000_000, 0)), ["mtu-black-hole-back a: ip link set a mtu 1280"]);
+    let both = said(rate("a", 0, 90_000), rate("b", 0, 90_000));
+    assert!(
+        both.len() == 2 && both[1].starts_with("mtu-black-hole-back b: ip link set b mtu 1280; it may be the server's"),
+        "{both:?}"
+    );
+    let blocked = said(rate("a", 0, 0), rate("b", 5_000_000, 0));
+    assert!(
+        blocked.len() == 1 && blocked[0].starts_with("measure a: the URL is right, for b fetched it"),
+        "{blocked:?}"
+    );
+    let wrong = said(rate("a", 0, 0), rate("b", 0, 0));
+    assert!(wrong.len() == 2 && wrong[0].starts_with("measure a: name an http:// URL"), "{wrong:?}");
+}
+
+#[test]
+fn slow_rates_are_told_in_kilobits() {
+    let slow = with(|facts| facts.rates = vec![rate("a", 4_000, 0), rate("b", 5_000_000, 0)]);
+    let text = Report::new(slow).text();
+    assert!(text.contains("about 64 kbit/s (4 kB in 0.5 s)"), "{text}");
+    assert!(text.contains("about 80.0 Mbit/s (5.0 MB in 0.5 s)"), "{text}");
 }
 
 #[test]

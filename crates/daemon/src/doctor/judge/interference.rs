@@ -1,0 +1,106 @@
+//! What of this device itself stands between the engine and its uplinks: rules of others about routing and packets.
+//!
+//! What the engine sends is forwarded. So an uplink over which this device's own programs are answered, and the engine is not, works, and something
+//! here drops what is forwarded.
+
+use super::super::facts::{Chain, Facts};
+use super::{Finding, Level, MACHINE, answered, list, unique};
+
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(rules_before(facts));
+    // A chain that drops by policy is named by itself.
+    if !super::machine::firewall_blocks(facts) {
+        findings.extend(forwarding_drops(facts));
+    }
+    findings
+}
+
+/// Whether it is known that this device itself keeps the engine's packets from an uplink.
+pub(super) fn stops(facts: &Facts, uplink: &str) -> bool {
+    let has_heard = facts.inquiries.iter().any(|it| it.uplink == uplink && answered(it));
+    let is_stopped = facts.detours.iter().any(|detour| detour.uplink == uplink)
+        || facts.direct.iter().any(|it| it.uplink == uplink && answered(it));
+    is_stopped && !has_heard
+}
+
+/// What to look at before phones and servers are blamed; empty where this device drops nothing by rules.
+pub(super) fn look_here_first(facts: &Facts, hooks: &[&str]) -> String {
+    let chains = dropping(facts, hooks);
+    match chains.is_empty() {
+        true => String::new(),
+        false => format!(
+            "look first at this device's own rules that drop ({}); else: ",
+            list(&chains.iter().map(|chain| format!("nft list chain {}", chain.name)).collect::<Vec<_>>())
+        ),
+    }
+}
+
+fn dropping<'a>(facts: &'a Facts, hooks: &[&str]) -> Vec<&'a Chain> {
+    let chains = facts.machine.dropping_rules.iter().flatten();
+    chains.filter(|chain| hooks.contains(&chain.hook.as_str())).collect()
+}
+
+/// Rules about routing that come before the engine's.
+fn rules_before(facts: &Facts) -> Option<Finding> {
+    let rules = &facts.machine.rules_before;
+    let first = rules.first()?;
+    let shown = list(&rules.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>());
+    let (rule, comes) = if rules.len() == 1 { ("the rule", "comes") } else { ("the rules", "come") };
+    let text =
+        format!("{rule} {shown} (ip rule) {comes} before those of the engine, which have priorities from 100 on");
+    if facts.detours.is_empty() {
+        let effect = match facts.inquiries.is_empty() {
+            true => "what it concerns does not leave by its uplink",
+            false => "what was asked is not concerned",
+        };
+        return Some(Finding::note("rules-before", MACHINE, format!("{text}: {effect}")));
+    }
+    let way = |detour: &super::super::facts::Detour| {
+        let how = detour.leaves_by.as_ref().map_or("not at all".to_owned(), |interface| format!("by {interface}"));
+        let whose = if detour.is_back { "answers of " } else { "" };
+        format!("{whose}{} over {}: {how}", detour.remote, detour.uplink)
+    };
+    let ways: Vec<String> = facts.detours.iter().map(way).collect();
+    let text = format!(
+        "{text}: what concerns some servers does not leave by its uplink, or does not find back ({})",
+        ways.join("; ")
+    );
+    let priority = first.split_once(':').map_or("", |(priority, _)| priority);
+    let remedy = format!(
+        "ip rule del pref {priority}, and add it again with a priority of 200 or more (ip rule add ... pref 200), where it is to concern what join \
+         carries no longer; if it is a VPN's, that means past the VPN"
+    );
+    let level = if facts.inquiries.iter().any(answered) { Level::Warning } else { Level::Problem };
+    Some(Finding::new(level, "rules-before", MACHINE, text).remedy(remedy).likely_cause())
+}
+
+/// Uplinks over which this device's own programs are answered, and the engine is not.
+fn forwarding_drops(facts: &Facts) -> Option<Finding> {
+    let is_told = |uplink: &str| facts.detours.iter().any(|detour| detour.uplink == uplink);
+    let heard = facts.direct.iter().filter(|it| answered(it)).map(|it| it.uplink.as_str());
+    let uplinks: Vec<&str> =
+        unique(heard).into_iter().filter(|uplink| stops(facts, uplink) && !is_told(uplink)).collect();
+    if uplinks.is_empty() {
+        return None;
+    }
+    let chains = dropping(facts, &["prerouting", "forward", "postrouting"]);
+    let text = format!(
+        "this device drops what it forwards: over {} servers answer its own programs, and not the engine",
+        list(&uplinks)
+    );
+    let remedy = match chains.as_slice() {
+        [] => "look for rules that drop what is forwarded: iptables-legacy -S FORWARD, and what a security program has set up".to_owned(),
+        chains => {
+            let commands = chains.iter().map(|Chain { name, .. }| {
+                format!(
+                    "nft list chain {name} shows them; nft insert rule {name} iifname '\"anabranch*\"' accept; nft insert rule {name} oifname \
+                     '\"anabranch*\"' accept"
+                )
+            });
+            format!("look at the rules that drop there: {}", commands.collect::<Vec<_>>().join("; "))
+        }
+    };
+    let level = if facts.inquiries.iter().any(answered) { Level::Warning } else { Level::Problem };
+    Some(Finding::new(level, "forwarding-drops", MACHINE, text).remedy(remedy).likely_cause())
+}
