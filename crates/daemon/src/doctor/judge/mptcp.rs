@@ -58,7 +58,9 @@ impl Symptom {
     fn deed(self) -> &'static str {
         match self {
             Self::Plain => "it removes the MPTCP options of connections",
-            Self::Dropped => "it drops connections that offer MPTCP; at first they go on as plain TCP after two seconds only",
+            Self::Dropped => {
+                "it drops connections that offer MPTCP; at first they go on as plain TCP after two seconds only"
+            }
             Self::Refused => "it resets connections that offer MPTCP; they have to begin again as plain TCP",
             Self::FellBack => "it lets MPTCP's handshake pass and removes its options from data",
         }
