@@ -191,3 +191,19 @@ fn both_themes_show_something_else() {
     assert!(shots.iter().all(|shot| shot.len() as u64 > BYTES_MIN), "{:?}", shots.each_ref().map(Vec::len));
     assert!(shots[0] != shots[1], "dark and light look the same");
 }
+
+/// On a screen of usual width all columns can be seen; what scrolls sideways is cut off in a picture and on paper.
+#[test]
+fn wide_tables_fit_a_screen() {
+    if !has_browser() {
+        return;
+    }
+    let told = "<script>for (const box of document.querySelectorAll('.scroll')) \
+        if (box.clientWidth > 0) box.dataset.spill = box.scrollWidth - box.clientWidth;</script></body>";
+    for html in [demo(), cell(10), swept()] {
+        let (document, _) = opened(&html.replace("</body>", told));
+        let spills: Vec<&str> =
+            document.split("data-spill=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(!spills.is_empty() && spills.iter().all(|spill| *spill == "0"), "{spills:?}");
+    }
+}
