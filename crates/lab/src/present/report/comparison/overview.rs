@@ -92,5 +92,5 @@ fn cell(view: &Comparison<'_>, metric: &Metric, variant: usize) -> String {
 
 /// By how much in parts of a hundred, where that makes sense.
 fn change(paired: &Paired) -> String {
-    paired.ratio.map_or(String::new(), |ratio| format!(" {:+.1} %", (ratio.mean - 1.0) * 100.0))
+    paired.ratio.map_or(String::new(), |ratio| format!(" {:+.1}\u{a0}%", (ratio.mean - 1.0) * 100.0))
 }
