@@ -89,3 +89,43 @@ fn whose_metrics_are_shown_is_said() {
         assert_eq!(report::render(&results).contains("over the whole run, of the first of 3 connections"), said);
     }
 }
+
+#[test]
+fn the_legend_of_relays_has_what_is_drawn() {
+    use lab::measure::results::RelayResults;
+    let mut results = support::results(1, 2);
+    let name = || "amber".to_string();
+    let relay = RelayResults { name: name(), chosen: true, local_demand_bytes: Some(9), ..RelayResults::default() };
+    let windows = RelaySeries {
+        name: name(),
+        carried_bps: vec![1e6; 2],
+        local_goodput_bps: vec![1e6; 2],
+        local_demand_bps: vec![Some(1e6); 2],
+        capacity_bps: vec![None; 2],
+        ..RelaySeries::default()
+    };
+    (results.relays, results.series.relays) = (vec![relay], vec![windows]);
+    let drawn = |results: &_, names: [&str; 3]| {
+        let html = report::render(results);
+        names.map(|name| html.contains(&format!("</i>{name}</li>")))
+    };
+    let names = ["own traffic, got", "own traffic, asked for", "granted by the cell"];
+    assert_eq!(drawn(&results, names), [true, true, false]);
+    results.series.relays[0].capacity_bps = vec![Some(2e6); 2];
+    results.relays[0].local_demand_bytes = None;
+    assert_eq!(drawn(&results, names), [true, false, true]);
+    results.relays[0].distance_m = Some(900.0);
+    results.relays[0].local_demand_bytes = Some(0);
+    assert_eq!(drawn(&results, names), [false, false, true]);
+}
+
+/// However slow a run is, how slow it is can be read.
+#[test]
+fn the_speed_of_a_run_has_two_figures() {
+    let mut results = support::results(1, 10);
+    for (wall_s, said) in [(66.0, "0.015"), (0.9, "1.1"), (0.1, "10"), (0.001, "1000"), (0.0, "inf")] {
+        results.totals.wall_s = Some(wall_s);
+        let text = summary(&results);
+        assert!(text.contains(&format!("({said} times as fast as real time)")), "{text}");
+    }
+}

@@ -134,12 +134,19 @@ fn what_users_noticed_is_told_where_there_are_users() {
 
 /// A sweep of two variants over a grid of two points, three seeds each.
 fn swept() -> String {
-    let text = "name = \"swept\"\nduration = \"3 s\"\nworkload = { kind = \"bulk\" }\n\
-        [[relays]]\ncount = 2\ncellular = { rate = { mean = \"3 Mbit/s\" }, delay = \"20 ms\" }\n\
-        [[variants]]\nname = \"LIA\"\nset = { \"connection.congestion\" = \"lia\" }\n\
-        [[variants]]\nname = \"apart\"\nset = { \"connection.congestion\" = \"cubic\" }\n\
-        [sweep]\nseeds = \"1..3\"\n[sweep.grid]\n\"connection.mtu\" = [\"1000 B\", \"1500 B\"]\n";
-    let plan = Plan::new(|overrides| load("swept.toml", text, overrides), &[], None).unwrap();
+    swept_with("")
+}
+
+/// That sweep with further variants.
+fn swept_with(variants: &str) -> String {
+    let text = format!(
+        "name = \"swept\"\nduration = \"3 s\"\nworkload = {{ kind = \"bulk\" }}\n\
+         [[relays]]\ncount = 2\ncellular = {{ rate = {{ mean = \"3 Mbit/s\" }}, delay = \"20 ms\" }}\n\
+         [[variants]]\nname = \"LIA\"\nset = {{ \"connection.congestion\" = \"lia\" }}\n\
+         [[variants]]\nname = \"apart\"\nset = {{ \"connection.congestion\" = \"cubic\" }}\n{variants}\
+         [sweep]\nseeds = \"1..3\"\n[sweep.grid]\n\"connection.mtu\" = [\"1000 B\", \"1500 B\"]\n"
+    );
+    let plan = Plan::new(|overrides| load("swept.toml", &text, overrides), &[], None).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let mut journal = Journal::open(&directory.path().join("runs.jsonl"), &Manifest::new(&plan), false).unwrap();
     lab::run::sweep::run(&plan, &mut journal, 2, &mut |_| {}).unwrap();
@@ -190,4 +197,24 @@ fn both_themes_show_something_else() {
     });
     assert!(shots.iter().all(|shot| shot.len() as u64 > BYTES_MIN), "{:?}", shots.each_ref().map(Vec::len));
     assert!(shots[0] != shots[1], "dark and light look the same");
+}
+
+/// On a screen of usual width all columns can be seen; what scrolls sideways is cut off in a picture and on paper.
+#[test]
+fn wide_tables_fit_a_screen() {
+    if !has_browser() {
+        return;
+    }
+    let variant =
+        |name: &&str| format!("[[variants]]\nname = \"{name}\"\nset = {{ \"connection.congestion\" = \"{name}\" }}\n");
+    let wide: String =
+        ["olia", "balia", "wvegas", "mpveno", "mveno", "mveno-own-rtt", "bbr"].iter().map(variant).collect();
+    let told = "<script>document.querySelectorAll('details').forEach(folded => folded.open = true); for (const box of document.querySelectorAll('.scroll')) \
+        if (box.clientWidth > 0) box.dataset.spill = box.scrollWidth - box.clientWidth;</script></body>";
+    for html in [demo(), cell(10), swept_with(&wide)] {
+        let (document, _) = opened(&html.replace("</body>", told));
+        let spills: Vec<&str> =
+            document.split("data-spill=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(!spills.is_empty() && spills.iter().all(|spill| *spill == "0"), "{spills:?}");
+    }
 }

@@ -259,3 +259,49 @@ fn captures_hold_what_both_hosts_saw() {
     assert_eq!(packets_with_data(&captures[0]), results.totals.data_packets);
     assert!(packets_with_data(&captures[1]) <= results.totals.data_packets);
 }
+
+/// Data without an end have no size to fall short of; nothing of them is no success all the same.
+#[test]
+fn bulk_data_of_which_nothing_arrives_are_neither_complete_nor_intact() {
+    let mut scenario = demo(&["relays[*].cellular.loss=100 %", "duration=3 s"]);
+    scenario.workload = Workload::of(WorkloadKind::Bulk);
+    let Run { results, faults, .. } = run_quietly(&scenario);
+    assert!(faults[0].starts_with("nothing arrived within 3 s"), "{faults:?}");
+    assert_eq!((results.totals.completed, results.totals.intact), (false, false));
+    let text = lab::present::summary(&results);
+    assert!(text.contains("(not complete)") && text.contains("integrity   nothing arrived"), "{text}");
+    let report = lab::present::report::render(&results);
+    assert!(report.contains("Nothing arrived</span>") && !report.contains("Not what was sent"));
+}
+
+#[test]
+fn a_run_without_a_connection_says_nothing_of_one() {
+    let text = include_str!("../../../scenarios/thesis-3.7.toml");
+    let scenario = load("thesis-3.7.toml", text, &["duration=1 s".parse().unwrap()]).unwrap();
+    let Run { results, faults, .. } = run_quietly(&scenario);
+    assert_eq!(faults, [""; 0]);
+    let text = lab::present::summary(&results);
+    for absent in ["subflow", "integrity", "delivered", "goodput"] {
+        assert!(!text.contains(absent), "{absent} in {text}");
+    }
+    assert!(text.contains("connection  none in 1.000 s") && text.contains("could carry: mean of "), "{text}");
+    let report = lab::present::report::render(&results);
+    for absent in ["<h2>Subflows</h2>", "<h2>Throughput</h2>", "Delivered intact", "goodput, in order"] {
+        assert!(!report.contains(absent), "{absent}");
+    }
+    assert!(report.contains("granted by the cell") && report.contains("The cell begins idle"));
+}
+
+/// Hosts with keys of their own take longer to make than a millisecond takes to be simulated.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the time that a run takes is what is looked at")]
+fn the_wall_clock_of_a_run_has_its_beginning_in_it() {
+    let text = "name = \"x\"\nduration = \"1 ms\"\nworkload = { kind = \"bulk\" }\ntarget = { bit_rate = \"3 Mbit/s\" }\n\
+        cooperation = { selection = { method = \"ssrs\" } }\nmetrics = { window = \"1 ms\" }\n\
+        [[relays]]\ncount = 300\ncellular = { rate = \"1 Mbit/s\", delay = \"20 ms\" }\n";
+    let scenario = load("x.toml", text, &[]).unwrap();
+    let begun = std::time::Instant::now();
+    let wall_s = run_quietly(&scenario).results.totals.wall_s.unwrap();
+    let waited_s = begun.elapsed().as_secs_f64();
+    assert!(wall_s <= waited_s && wall_s > 0.5 * waited_s, "{wall_s} s of {waited_s} s");
+}

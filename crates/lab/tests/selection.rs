@@ -202,3 +202,31 @@ fn a_relay_that_lies_harms_no_octet() {
         assert!(mean_bps(&results, 6.0) > 2.0e6, "discount = {discount}: {:?}", results.metrics);
     }
 }
+
+/// Relays of a cell, each of which could carry several times the target.
+fn unlike_the_target(relays: &str) -> Results {
+    let text = format!(
+        "name = \"x\"\nduration = \"6 s\"\ntarget = {{ bit_rate = \"3 Mbit/s\" }}\nworkload = {{ kind = \"bulk\" }}\n\
+         [cooperation.selection]\nmethod = \"greedy-thesis\"\n[cell]\n[wlan]\n\
+         [[relays]]\nname = \"r\"\nplace = {{ distance_m = [800.0, 1000.0] }}\n{relays}"
+    );
+    let run = run(&load("x.toml", &text, &[]).unwrap(), None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0]);
+    run.results
+}
+
+/// Every offer is above the range, so that none is ever chosen, and the connection stays where it began.
+#[test]
+fn a_relay_that_carries_unchosen_is_not_said_to_be_left_out() {
+    let results = unlike_the_target("count = 4\n");
+    assert_eq!(selection(&results).migrations, []);
+    let carries: Vec<bool> = results.relays.iter().map(|relay| relay.carried_bytes > 0).collect();
+    assert_eq!(carries, [true, false, false, false]);
+    assert!(results.relays.iter().map(|relay| relay.chosen).eq(carries));
+    let text = lab::present::summary(&results);
+    let said = "o relays were chosen: the connection stayed on the one over which it began, r-1";
+    assert!(text.contains(&format!("selection   n{said}")), "{text}");
+    assert_eq!(text.matches("not chosen").count(), 3, "{text}");
+    let report = lab::present::report::render(&results);
+    assert!(report.contains("1 of 4 relays may carry data") && report.contains(&format!("N{said}. ")));
+}

@@ -183,6 +183,8 @@ fn a_grid_has_a_panel_for_every_value_of_the_shorter_path() {
     for needed in ["<h3>duration 4 s</h3>", "<h3>duration 5 s</h3>", "duration 5 s, mtu 9000 B"] {
         assert!(html.contains(needed), "{needed} is missing");
     }
+    // The baseline's mean is the same at all points.
+    assert!(html.contains(", mean: least to most of the points</th>") && html.contains("<td>2.25 Mbit/s</td>"));
     // Two metrics differ, each with two panels.
     assert_eq!(html.matches("class=\"dots wide\"").count(), 4);
 }

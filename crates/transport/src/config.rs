@@ -42,7 +42,8 @@ pub struct ConnectionConfig {
     pub receiver_centric: Option<ReceiverCentric>,
     /// Name of the path manager, one of [`crate::path_manager::PATH_MANAGERS`].
     pub path_manager: String,
-    /// Octets of unacknowledged and unsent data kept for the peer.
+    /// Octets of unacknowledged and unsent data kept for the peer. [`crate::Event::Writable`] comes once a quarter of them is free, so that an owner
+    /// who waits for it has less than all of them under way.
     pub send_buffer_bytes: u64,
     /// Octets of received data kept for the application: the connection-level receive window.
     pub receive_buffer_bytes: u64,

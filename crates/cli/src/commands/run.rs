@@ -25,6 +25,7 @@ const NAMED_MAX: usize = 8;
 
 /// Runs the scenario, prints and writes what was asked for.
 pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
+    let begun = wall_clock();
     arguments.world.check().map_err(Failure::Input)?;
     let mut scenario = load(arguments)?;
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
@@ -36,7 +37,7 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
         atomic_file::rehearse(out)?;
     }
     console::complain(&notes_on("", [&scenario]))?;
-    let run = play(arguments, &scenario)?;
+    let mut run = play(arguments, &scenario)?;
     let notes: String = run.notes.iter().map(|note| format!("note: {note}\n")).collect();
     let warnings = how_late(&run.results) + &what_was_reset(&run.results) + &notes;
     if !warnings.is_empty() {
@@ -46,6 +47,8 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     if let Some(out) = &arguments.out {
         written.extend(write_files(&run.results, out)?);
     }
+    // What somebody waited for, rather than the simulation alone.
+    run.results.totals.wall_s = run.results.totals.wall_s.map(|_| begun.elapsed().as_secs_f64());
     if arguments.json {
         console::print(&run.results.to_json())?;
     } else {
@@ -53,6 +56,11 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
         console::print(&format!("{note}{}\n{next}", summary(&run.results)))?;
     }
     judge(&run)
+}
+
+#[expect(clippy::disallowed_methods, reason = "people are told how long they waited; nothing else depends on it")]
+fn wall_clock() -> std::time::Instant {
+    std::time::Instant::now()
 }
 
 /// The scenario with the variant that was asked for, and what the command line says of both.

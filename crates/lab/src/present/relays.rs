@@ -7,6 +7,9 @@ use super::wording::{percent, quantity};
 use crate::measure::results::{RelayResults, RelaySeries, Results};
 
 const COLUMNS: [&str; 7] = ["relay", "distance", "could carry", "carried", "share", "own traffic", "carried over time"];
+/// What makes the sum of a column larger than the cell.
+const IDLE_AT_FIRST: &str =
+    "could carry: mean of what the cell would grant; it begins idle, which makes that too much in short runs\n\n";
 /// Most characters of a sparkline.
 const SPARKS_MAX: usize = 40;
 const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -32,7 +35,8 @@ pub(super) fn table(results: &Results) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    format!("{table}\n")
+    let note = if results.relays.iter().any(|relay| relay.capacity_bps.is_some()) { IDLE_AT_FIRST } else { "" };
+    format!("{table}\n{note}")
 }
 
 fn row(relay: &RelayResults, series: &RelaySeries, most_bps: f64, duration_s: f64) -> [String; COLUMNS.len()] {

@@ -14,12 +14,25 @@ const COLUMNS: [&str; 9] =
 
 /// The table of subflows and the totals, ready to print.
 pub fn summary(results: &Results) -> String {
+    let relays = relays::table(results);
+    let target = results.metrics.as_ref().map_or(String::new(), against_target);
+    let heading = heading(results);
+    let begun = begun(results);
+    let totals = if results.has_connection() { totals(&results.totals) } else { no_connection(&results.totals) };
+    format!("{heading}\n{}{relays}{totals}{begun}{target}", subflows(&results.subflows))
+}
+
+/// The table of subflows; nothing where there are none, as where relays have their own traffic alone.
+fn subflows(subflows: &[SubflowResults]) -> String {
+    if subflows.is_empty() {
+        return String::new();
+    }
     let mut table = Table::new();
     table.load_preset(NOTHING).set_header(COLUMNS);
     for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
         table.set_style(component, '─');
     }
-    for subflow in &results.subflows {
+    for subflow in subflows {
         table.add_row(row(subflow));
     }
     for index in 2..COLUMNS.len() {
@@ -27,9 +40,12 @@ pub fn summary(results: &Results) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let relays = relays::table(results);
-    let target = results.metrics.as_ref().map_or(String::new(), against_target);
-    format!("{}\n{table}\n{relays}{}{target}", heading(results), totals(&results.totals))
+    format!("{table}\n")
+}
+
+/// Over which relays a connection began that were not chosen by then; nothing if there are none.
+fn begun(results: &Results) -> String {
+    results.begun_unchosen().map_or(String::new(), |said| format!("{:<11} {said}\n", "selection"))
 }
 
 /// How well the target bit rate was kept; nothing without one.
@@ -67,7 +83,7 @@ fn row(subflow: &SubflowResults) -> [String; COLUMNS.len()] {
 
 /// Whether what arrived, if anything did, is what was sent; by SHA-256 where that was asked for.
 fn integrity(totals: &Totals) -> (&'static str, String) {
-    if totals.delivered_bytes == 0 && totals.source_bytes > 0 {
+    if totals.delivered_bytes == 0 && !totals.intact {
         return ("integrity", "nothing arrived".into());
     }
     let (Some(sent), Some(received)) = (&totals.sha256_source, &totals.sha256_received) else {
@@ -111,11 +127,35 @@ fn totals(totals: &Totals) -> String {
     lines.extend(totals.video.map(|video| ("video", watched(&video))));
     lines.extend(totals.answers.map(|answers| ("answers", waited(&answers))));
     lines.extend(totals.control.map(|control| ("control", told(&control))));
-    if let Some(wall_s) = totals.wall_s.filter(|wall_s| *wall_s != totals.duration_s) {
-        let speed = if wall_s > 0.0 { totals.duration_s / wall_s } else { f64::INFINITY };
-        lines.push(("wall clock", format!("{wall_s:.3} s ({speed:.0} times as fast as real time)")));
-    }
+    lines.extend(wall_clock(totals));
+    listed(lines)
+}
+
+/// What there is to say where relays have traffic of their own and nothing else is sent.
+fn no_connection(totals: &Totals) -> String {
+    let what = format!(
+        "none in {:.3} s: the workload is \"none\", and relays carry traffic of their own alone",
+        totals.duration_s
+    );
+    listed([("connection", what)].into_iter().chain(wall_clock(totals)))
+}
+
+fn listed(lines: impl IntoIterator<Item = (&'static str, String)>) -> String {
     lines.into_iter().map(|(name, text)| format!("{name:<11} {text}\n")).collect()
+}
+
+/// How long the run took, if somebody looked.
+fn wall_clock(totals: &Totals) -> Option<(&'static str, String)> {
+    let wall_s = totals.wall_s.filter(|wall_s| *wall_s != totals.duration_s)?;
+    let speed = if wall_s > 0.0 { totals.duration_s / wall_s } else { f64::INFINITY };
+    Some(("wall clock", format!("{wall_s:.3} s ({} times as fast as real time)", significant(speed))))
+}
+
+/// With two figures at least, however small it is.
+fn significant(value: f64) -> String {
+    let decimals =
+        if value > 0.0 && value.is_finite() { (1.0 - libm::floor(libm::log10(value))).clamp(0.0, 9.0) } else { 0.0 };
+    format!("{value:.*}", decimals as usize)
 }
 
 fn told(control: &ControlResults) -> String {

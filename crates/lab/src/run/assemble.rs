@@ -8,7 +8,9 @@ use units::text::Text;
 use super::ceased;
 use super::stage::{DESTINATION, Ending, Recorders, Stage};
 use crate::measure::integrity::Delivery;
-use crate::measure::results::{LatencyResults, Manifest, Results, SelectionResults, Totals, VideoResults};
+use crate::measure::results::{
+    LatencyResults, Manifest, Results, SelectionResults, SubflowResults, Totals, VideoResults,
+};
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
 
 /// What is to be said of a run beside its results.
@@ -45,7 +47,7 @@ pub(super) fn assemble(
         subflow.connection = connections.get(&SubflowId(subflow.id)).copied();
     }
     let selection = stage.journal.selection();
-    let chosen = chosen(drawn, selection.as_ref());
+    let chosen = chosen(drawn, selection.as_ref(), &subflows);
     let in_cell = |relay: &Relay| drawn.cell.as_ref().map(|_| relay.distance_m().unwrap_or(DEFAULT_DISTANCE_M));
     let distances_m: Vec<_> = drawn.relays.iter().map(in_cell).collect();
     let (relay_series, mut relays) = recorders.relays.finish(&chosen, &distances_m);
@@ -58,6 +60,9 @@ pub(super) fn assemble(
         results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);
     }
     let verdict = verdict(drawn, &delivery, stage, &totals, given_up);
+    if is_in_vain(drawn, &totals) {
+        (totals.completed, totals.intact) = (false, false);
+    }
     let results =
         Results { relays, selection, ..Results::new(Manifest::new(given, backend), totals, series, subflows) };
     (results, verdict, delivery)
@@ -71,10 +76,13 @@ fn delivery(scenario: &Scenario, source: &Source, stage: &Stage) -> Delivery {
     Delivery { source: source.clone(), streams }
 }
 
-/// Which relays ever were to carry data.
-fn chosen(scenario: &Scenario, selection: Option<&SelectionResults>) -> Vec<bool> {
+/// Which relays ever might carry data: those of sets that were chosen, and those that have a subflow without it. A connection begins over its
+/// first relay where none is chosen yet, and stays there if none ever is.
+fn chosen(scenario: &Scenario, selection: Option<&SelectionResults>, subflows: &[SubflowResults]) -> Vec<bool> {
     let ever = |name: &String| {
-        selection.map(|selection| selection.migrations.iter().any(|migration| migration.to.contains(name)))
+        let has_subflow = || subflows.iter().any(|subflow| subflow.path == *name);
+        selection
+            .map(|selection| selection.migrations.iter().any(|migration| migration.to.contains(name)) || has_subflow())
     };
     let active = scenario.active_relays();
     let relays = scenario.relays.iter().enumerate();
@@ -115,11 +123,13 @@ fn totals(scenario: &Scenario, delivery: &Delivery, stage: &Stage) -> Totals {
     }
 }
 
-/// A workload that lasts as long as the run has no size to fall short of.
+/// Whether nothing came of a workload that lasts as long as the run. It has no size to fall short of, and nothing is the beginning of anything.
+fn is_in_vain(scenario: &Scenario, totals: &Totals) -> bool {
+    scenario.workload.lasts() && totals.delivered_bytes == 0
+}
+
 fn nothing_arrived(scenario: &Scenario, totals: &Totals) -> Option<String> {
-    let lasts = matches!(scenario.workload.kind, WorkloadKind::Bulk | WorkloadKind::Video | WorkloadKind::Requests);
-    let nothing = lasts && totals.delivered_bytes == 0;
-    nothing.then(|| {
+    is_in_vain(scenario, totals).then(|| {
         format!("nothing arrived within {}: no connection came about, or none of its paths works", scenario.duration)
     })
 }

@@ -225,6 +225,7 @@ fn play(
     backend: &mut dyn Backend,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Played, RunError> {
+    let begun = wall_clock();
     let source = workload(scenario)?;
     let (original, scenario) = (scenario, &scenario.drawn());
     let addresses = scenario.addresses();
@@ -241,15 +242,11 @@ fn play(
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let connection = Recorder::new(scenario.metrics.window, paths);
     let mut recorders = Recorders { connection, relays: RelayRecorder::new(names) };
-    let begun = wall_clock();
     stage.play(scenario, source.len(), &mut recorders, backend, progress)?;
-    let wall_s = begun.elapsed().as_secs_f64();
     let (mut results, Verdict { faults, broken, notes }, delivery) =
         assemble::assemble(original, scenario, &source, &stage, recorders, backend.name());
-    // Elsewhere the one time is the other.
     results.totals.lateness = backend.lateness();
     results.totals.subflows_reset = stage.subflows_reset();
-    results.totals.wall_s = Some(wall_s).filter(|_| backend.name() == VirtualTime.name());
     let metrics = observed::paper_metrics(scenario, &collector, &stage);
     if let Some(selection) = &mut results.selection {
         selection.play_stalled_s = agents::play_stalled_s(scenario, &results.series);
@@ -259,6 +256,8 @@ fn play(
     let (messages, channels) = stage.attacked();
     let guilty = stage.journal.guilty.iter().map(|relay| scenario.relays[*relay].name.clone()).collect();
     let attacked = Attacked { messages, channels, guilty };
+    // Elsewhere the one time is the other.
+    results.totals.wall_s = (backend.name() == VirtualTime.name()).then(|| begun.elapsed().as_secs_f64());
     let run = Run { results, faults, notes, captures: Vec::new(), attacked, interrupted: stage.interrupted, delivery };
     Ok(Played { run, captures, stage, broken })
 }

@@ -29,7 +29,8 @@ pub struct Connection {
     pub path_manager: String,
     /// DSS checksums.
     pub checksum: bool,
-    /// Octets kept for the peer until acknowledged.
+    /// Octets kept for the peer until acknowledged. Who writes as much as fits hears of room once a quarter is free, so that less than all of it
+    /// is under way: to let paths or the receive window limit, give one and a half times what the paths hold.
     #[serde(with = "units::text::bytes")]
     #[schemars(with = "Written<ByteCount>")]
     pub send_buffer: ByteCount,

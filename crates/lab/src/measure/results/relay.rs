@@ -35,7 +35,8 @@ pub struct RelaySeries {
 pub struct RelayResults {
     /// Its name.
     pub name: String,
-    /// Whether it may carry data.
+    /// Whether it ever might carry data: it was in a set that was chosen, or has a subflow without it, for a connection begins over its first
+    /// relay where none is chosen yet.
     pub chosen: bool,
     /// Distance from the eNB at the start; null without a cell.
     pub distance_m: Option<f64>,
@@ -43,7 +44,8 @@ pub struct RelayResults {
     pub carried_bytes: u64,
     /// Its share of all payload octets that arrived.
     pub share_ratio: f64,
-    /// Mean of what the cell would grant it over the run, 0 once it has left; null without a cell.
+    /// Mean of what the cell would grant it over the run, 0 once it has left; null without a cell. Each run begins with a cell that nobody uses,
+    /// which would grant each relay all it has: in short runs that makes much of the mean.
     pub capacity_bps: Option<f64>,
     /// Payload octets that its own traffic asked for; null if a flow takes all it can get.
     pub local_demand_bytes: Option<u64>,

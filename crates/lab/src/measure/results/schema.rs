@@ -56,7 +56,7 @@ pub struct Manifest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// Whether everything was delivered and both hosts closed their side before the scenario's duration ended; of data without an end, whether
-    /// they came until then.
+    /// they came until then; not if nothing ever came.
     pub completed: bool,
     /// Somebody ended the run before it was over. Absent if not.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -65,7 +65,8 @@ pub struct Totals {
     pub source_bytes: u64,
     /// Octets delivered in order to the application.
     pub delivered_bytes: u64,
-    /// Whether exactly the source's octets were delivered, compared octet for octet; for bulk, as many as were delivered.
+    /// Whether exactly the source's octets were delivered, compared octet for octet; for data without an end, as many as were
+    /// delivered, if any were.
     pub intact: bool,
     /// SHA-256 of the source's octets, in hexadecimal: null where the stream has no end, and in sweeps, where nobody is
     /// shown it.
@@ -107,7 +108,8 @@ pub struct Totals {
     /// are lost (docs/linux.md). Absent where an engine receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subflows_reset: Option<u64>,
-    /// Wall-clock time of the simulation, without the digests and files. Null where results must be the same bytes for the same scenario and seed: in files.
+    /// Wall-clock time of the run: hosts and keys made, the simulation, and what is worked out from it; as the command `run` tells it, digests and
+    /// files as well. Null where results must be the same bytes for the same scenario and seed: in files.
     pub wall_s: Option<f64>,
 }
 
@@ -296,6 +298,24 @@ impl Results {
         let mut text = serde_json::to_string_pretty(self).expect("results have text keys and finite numbers");
         text.push('\n');
         text
+    }
+
+    /// Whether there was to be a connection, rather than the traffic of relays' owners alone.
+    pub fn has_connection(&self) -> bool {
+        self.manifest.content.pointer("/workload/kind").is_none_or(|kind| kind != "none")
+    }
+
+    /// That a connection began before any relays were chosen and over which one, in words; `None` if it did not.
+    pub fn begun_unchosen(&self) -> Option<String> {
+        let Some(first) = self.selection.as_ref()?.migrations.first() else {
+            let paths = self.paths().join(", ");
+            return (!paths.is_empty()).then(|| {
+                format!("no relays were chosen: the connection stayed on the one over which it began, {paths}")
+            });
+        };
+        let began = first.from.join(", ");
+        (!began.is_empty())
+            .then(|| format!("the connection began over {began}; relays were first chosen at {:.2} s", first.at_s))
     }
 
     /// The names of all paths that carried a subflow, in order of first use.

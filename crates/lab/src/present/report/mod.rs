@@ -75,15 +75,20 @@ fn heading(results: &Results) -> String {
     let (manifest, totals) = (&results.manifest, &results.totals);
     let description = manifest.content.get("description").and_then(|text| text.as_str()).unwrap_or_default();
     let (class, verdict) = match (totals.intact, totals.completed) {
+        (false, _) if totals.delivered_bytes == 0 => ("bad", "Nothing arrived"),
         (true, true) => ("good", "Delivered intact"),
         (true, false) if totals.interrupted => ("fair", "Interrupted; intact so far"),
         (true, false) => ("fair", "Intact so far; ended before completion"),
         (false, _) if totals.is_cut_short() => ("fair", "Incomplete: not all octets arrived"),
         (false, _) => ("bad", "Not what was sent"),
     };
+    let verdict = match results.has_connection() {
+        true => format!("<span class=\"chip {class}\">{verdict}</span>"),
+        false => String::new(),
+    };
     format!(
         "<header><p class=\"brand\">Anabranch</p><h1>{}</h1><p class=\"lead\">{}</p>\
-         <p class=\"chips\"><span class=\"chip {class}\">{verdict}</span><span class=\"chip\">seed {}</span>\
+         <p class=\"chips\">{verdict}<span class=\"chip\">seed {}</span>\
          {}<span class=\"chip\">{}</span><span class=\"chip\">version {}</span></p></header>",
         escape(&manifest.scenario),
         escape(description),
@@ -111,6 +116,7 @@ fn figures(results: &Results) -> String {
     let label = |name: &'static str| if results.manifest.backend == "simulator" { name } else { "elapsed time" };
     let cells: String = figures
         .iter()
+        .filter(|(_, name)| results.has_connection() || *name == "simulated time")
         .map(|(value, name)| {
             let name = if *name == "simulated time" { label(name) } else { name };
             format!("<div><dd>{value}</dd><dt>{name}</dt></div>")
@@ -205,8 +211,9 @@ impl<'a> View<'a> {
         let chosen = relays.iter().filter(|relay| relay.chosen).count();
         let placed = relays.iter().any(|relay| relay.distance_m.is_some());
         let caption = format!(
-            "{chosen} of {} relays may carry data; each link is as wide as its share of the payload that arrived. {}",
+            "{chosen} of {} relays may carry data; each link is as wide as its share of the payload that arrived. {}{}",
             relays.len(),
+            self.results.begun_unchosen().map_or(String::new(), |said| format!("{}. ", capitalised(&said))),
             if placed {
                 "Distances from the eNB are to scale, angles are not."
             } else {
@@ -246,6 +253,9 @@ impl<'a> View<'a> {
     }
 
     fn throughput(&self) -> String {
+        if !self.results.has_connection() {
+            return String::new();
+        }
         let series = &self.results.series;
         let width = (GOODPUT_MEAN_S / series.window_s.max(1e-3)).round().max(1.0) as usize;
         let goodput = Curve {
@@ -284,6 +294,9 @@ impl<'a> View<'a> {
     }
 
     fn details(&self) -> String {
+        if !self.results.has_connection() {
+            return String::new();
+        }
         let series = &self.results.series;
         let chart = |label, units, stacked, lines| {
             let (marked_s, ribbons) = (Vec::new(), Vec::new());
@@ -337,6 +350,9 @@ impl<'a> View<'a> {
     }
 
     fn table(&self) -> String {
+        if self.results.subflows.is_empty() {
+            return String::new();
+        }
         let head = [
             "Path",
             "Subflow",
@@ -379,6 +395,12 @@ impl<'a> View<'a> {
         let (class, path) = (self.class(&subflow.path), escape(&subflow.path));
         format!("<tr><th scope=\"row\" title=\"{ends}\"><i class=\"{class}\"></i>{path}</th>{cells}</tr>")
     }
+}
+
+/// As the beginning of a sentence.
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
 }
 
 fn figure(title: &str, caption: &str, legend: &str, drawing: &str) -> String {

@@ -46,17 +46,44 @@ pub(super) fn section(view: &View<'_>) -> String {
     let axes = Axes::new(&results.series.time_s, &relays);
     let cards: String = relays.iter().map(|(relay, series)| card(view, &axes, relay, series)).collect();
     let shown = if all > CARDS_MAX { format!(" The {CARDS_MAX} of {all} that carried most.") } else { String::new() };
+    let is_granted = relays.iter().any(|(_, series)| is_granted(series));
+    let idle =
+        if is_granted { " The cell begins idle, and would grant all it has to each until others use it." } else { "" };
     format!(
         "<section class=\"relays\"><h2>Relays</h2><p class=\"note\">Above, to {}: what each relay carried with its own traffic \
-         on top. Below, to {}: what waited.{shown}</p>{LEGEND}<div class=\"cards\">{cards}</div></section>",
+         on top. Below, to {}: what waited.{idle}{shown}</p>{}<div class=\"cards\">{cards}</div></section>",
         quantity(axes.rates.to, "bit/s"),
         quantity(axes.queues.to, "B"),
+        legend(&relays),
     )
 }
 
-const LEGEND: &str = "<ul class=\"legend\"><li><i class=\"p0\"></i>carried</li><li><i class=\"own\"></i>own traffic, got</li>\
-    <li><i class=\"wanted thin\"></i>own traffic, asked for</li><li><i class=\"granted thin\"></i>granted by the cell</li>\
-    <li><i class=\"p1 thin\"></i>cellular queue</li><li><i class=\"p4 thin\"></i>Wi-Fi queue</li></ul>";
+/// What is drawn on any of the cards.
+fn legend(relays: &[(&RelayResults, &RelaySeries)]) -> String {
+    let any =
+        |is_so: fn(&RelayResults, &RelaySeries) -> bool| relays.iter().any(|(relay, series)| is_so(relay, series));
+    let entries = [
+        (any(|relay, _| relay.chosen), "p0", "carried"),
+        (any(|relay, _| relay.has_local_traffic()), "own", "own traffic, got"),
+        (any(|relay, _| asks(relay)), "wanted thin", "own traffic, asked for"),
+        (any(|_, series| is_granted(series)), "granted thin", "granted by the cell"),
+        (true, "p1 thin", "cellular queue"),
+        (true, "p4 thin", "Wi-Fi queue"),
+    ];
+    let drawn = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
+    let items: String = drawn.map(|(_, class, name)| format!("<li><i class=\"{class}\"></i>{name}</li>")).collect();
+    format!("<ul class=\"legend\">{items}</ul>")
+}
+
+/// Whether its own traffic asks for some rate, rather than for all there is or nothing.
+fn asks(relay: &RelayResults) -> bool {
+    relay.local_demand_bytes.is_some_and(|demand| demand > 0)
+}
+
+/// Whether a cell grants it something.
+fn is_granted(series: &RelaySeries) -> bool {
+    series.capacity_bps.iter().any(Option::is_some)
+}
 
 impl Axes {
     fn new(time_s: &[f64], relays: &[(&RelayResults, &RelaySeries)]) -> Self {
@@ -110,12 +137,12 @@ fn card(view: &View<'_>, axes: &Axes, relay: &RelayResults, series: &RelaySeries
     if relay.chosen {
         drawing += &axes.area(&class, &some(series.carried_bps.clone()));
     }
-    if relay.local_demand_bytes.is_some_and(|demand| demand > 0) {
+    if asks(relay) {
         let wanted = series.carried_bps.iter().zip(&series.local_demand_bps);
         let wanted: Vec<_> = wanted.map(|(carried, demand)| demand.map(|demand| carried + demand)).collect();
         drawing += &axes.line("wanted", axes.rates, &wanted);
     }
-    if series.capacity_bps.iter().any(Option::is_some) {
+    if is_granted(series) {
         drawing += &axes.line("granted", axes.rates, &series.capacity_bps);
     }
     drawing += &axes.line("p1", axes.queues, &octets(&series.cellular_queue_bytes));

@@ -37,10 +37,20 @@ fn of_a_label(name: &str) -> Option<&'static str> {
     if name.trim() != name {
         return Some("begins or ends with a blank");
     }
-    if name.chars().any(char::is_control) {
+    if name.chars().any(|character| character.is_control() || is_unseen(character)) {
         return Some("has characters that cannot be printed");
     }
     (name.len() > NAME_BYTES_MAX).then_some("is longer than 100 octets")
+}
+
+/// Whether a character has no shape of its own: with one that turns the direction of writing the rest of a line reads as something else, and
+/// with one of no width two names look the same. They are those of Unicode's category Cf that draw nothing, and the separators of lines and
+/// paragraphs.
+fn is_unseen(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}'
+        | '\u{e0020}'..='\u{e007f}')
 }
 
 /// What is wrong with the name of a folder within another one.
@@ -55,7 +65,20 @@ mod tests {
 
     #[test]
     fn names_are_plain_and_folders_stay_where_they_are() {
-        for name in ["", " ", "x ", "\0", "a\nb", "\u{7f}", &"x".repeat(101)] {
+        for name in [
+            "",
+            " ",
+            "x ",
+            "\0",
+            "a\nb",
+            "\u{7f}",
+            "a\u{202e}b",
+            "a\u{200b}",
+            "\u{2066}a",
+            "a\u{2028}b",
+            "a\u{e0041}b",
+            &"x".repeat(101),
+        ] {
             assert!(of_a_label(name).is_some(), "{name:?}");
         }
         for name in [".", "..", "/", "/tmp", "a/b", "../../x", "a\\b", "a/"] {

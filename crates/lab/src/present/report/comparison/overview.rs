@@ -27,18 +27,19 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
     let rows: String = view.shown.iter().map(row).collect();
     let baseline = layout.baseline;
     let points = if layout.axis.is_some() { " One sign for each point of the grid, in its order." } else { "" };
+    let mean = if layout.points() > 1 { "mean: least to most of the points" } else { "mean" };
     format!(
         "<section class=\"overview\"><h2>What the seeds say</h2><p class=\"note\">Against {}, on the same seeds: ▲ larger, \
          ▼ smaller, at 95 %; · where the interval of the difference holds zero; * no verdict, since runs had faults.{points} On a pale bed: better; on a dark one: worse. At \
          95 % one sign in twenty may stand where nothing differs.</p><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Metric</th>\
-         <th scope=\"col\">{}{}, mean</th>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>",
+         <th scope=\"col\">{}{}, {mean}</th>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>",
         escape(layout.variants[baseline]),
         mark::swatch(baseline),
         escape(layout.variants[baseline]),
     )
 }
 
-/// The baseline's mean, or its range over the grid.
+/// The baseline's mean, or the least and the most of its means at the points of the grid, where they read differently.
 fn level(view: &Comparison<'_>, metric: &Metric) -> String {
     let baseline = view.layout.baseline;
     let means: Vec<f64> = view
@@ -48,11 +49,11 @@ fn level(view: &Comparison<'_>, metric: &Metric) -> String {
         .collect();
     let (low, high) =
         means.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mean| (low.min(*mean), high.max(*mean)));
-    match means.len() {
-        0 => "-".into(),
-        1 => metric.show(low),
-        _ => format!("{} to {}", metric.show(low), metric.show(high)),
+    if means.is_empty() {
+        return "-".into();
     }
+    let [low, high] = [low, high].map(|mean| metric.show(mean));
+    if low == high { low } else { format!("{low} to {high}") }
 }
 
 fn cell(view: &Comparison<'_>, metric: &Metric, variant: usize) -> String {
@@ -91,5 +92,5 @@ fn cell(view: &Comparison<'_>, metric: &Metric, variant: usize) -> String {
 
 /// By how much in parts of a hundred, where that makes sense.
 fn change(paired: &Paired) -> String {
-    paired.ratio.map_or(String::new(), |ratio| format!(" {:+.1} %", (ratio.mean - 1.0) * 100.0))
+    paired.ratio.map_or(String::new(), |ratio| format!(" {:+.1}\u{a0}%", (ratio.mean - 1.0) * 100.0))
 }
