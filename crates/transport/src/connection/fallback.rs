@@ -28,6 +28,11 @@ impl Connection {
         self.can_fall_back() && !self.is_being_joined()
     }
 
+    /// Nobody has ever begun a join, either side.
+    fn has_been_alone(&self) -> bool {
+        self.subflows.len() == 1 && self.next_subflow <= 1
+    }
+
     /// The peer has begun a join, which it does only once a DSS of ours has reached it, and has not proved yet that it is the peer.
     pub(super) fn is_being_joined(&self) -> bool {
         self.subflows.iter().any(|subflow| subflow.half_open_until().is_some())
@@ -90,9 +95,18 @@ impl Connection {
 
     /// Segments on subflow `id` come without options. True if the connection goes on as plain TCP; otherwise the subflow
     /// is reset.
+    ///
+    /// Ours may still arrive there, and while there are no data of ours to put the infinite mapping on, nothing tells the peer: so DATA_ACKs go
+    /// on, without which it would stop after a window, and send again, as new octets of the subflow, what nobody acknowledges. MP_FAIL tells it
+    /// too, but Linux 6.18 puts its own infinite mapping on the next segment, and one that is as long as the path allows without options
+    /// never leaves then: so that waits until nothing comes any more.
     pub(super) fn do_without_options(&mut self, id: SubflowId, host: &mut Host, now: Instant) -> bool {
         if self.can_fall_back() {
-            self.fall_back_unheard(host, now);
+            let has_been_alone = self.has_been_alone();
+            self.fall_back_aloud(host, now);
+            // A peer that has begun a join may send what it owes on either subflow.
+            self.receiver.acknowledges_data = has_been_alone;
+            self.put_off_telling(now);
             return true;
         }
         self.reset_for_interference(id);
@@ -117,19 +131,11 @@ impl Connection {
             self.reset_for_interference(id);
             return false;
         }
-        self.fall_back_unheard(host, now);
+        self.fall_back_aloud(host, now);
+        // Options may still pass in the other direction.
+        self.report_failure(id, self.receiver.stream.next());
         self.deliver_unmapped(payload);
         true
-    }
-
-    /// Falls back since the peer's options do not come. Ours may still arrive there, and while there are no data of ours to put the infinite mapping
-    /// on, nothing tells the peer: so DATA_ACKs go on, without which it would stop after a window, and send again, as new octets of the
-    /// subflow, what nobody acknowledges. MP_FAIL tells it too, but Linux 6.18 puts its own infinite mapping on the next segment, and one that
-    /// is as long as the path allows without options never leaves then: so that waits until nothing comes any more.
-    fn fall_back_unheard(&mut self, host: &mut Host, now: Instant) {
-        self.fall_back_aloud(host, now);
-        self.receiver.acknowledges_data = true;
-        self.put_off_telling(now);
     }
 
     /// Something has come after such a fallback.

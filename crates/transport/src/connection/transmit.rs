@@ -216,7 +216,7 @@ impl Connection {
         }
         if !self.is_mptcp() {
             if self.receiver.acknowledges_data {
-                segment.options.mptcp.push(MptcpOption::Dss(self.ack_signal()));
+                segment.options.mptcp.push(MptcpOption::Dss(self.signal_of(self.receiver.stream.next())));
             }
             return;
         }
