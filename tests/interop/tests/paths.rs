@@ -89,6 +89,8 @@ fn greet(engine: &Engine, id: ConnectionId, stream: &TcpStream) {
     send_pattern(&mut &*stream, GREETING).unwrap();
     let mut greeting = vec![0; GREETING as usize];
     (&mut &*stream).read_exact(&mut greeting).unwrap();
+    // Only then does it know that the peer speaks MPTCP, and may join.
+    wait_until("the engine has heard the greeting", || engine.received_bytes(id) >= GREETING);
 }
 
 /// Both send at the same time and end their streams; both check.
