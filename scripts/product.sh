@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `anabranch join` is worth: prints the tables of docs/product.md. As root; takes half an hour or so.
+# What `anabranch join` is worth: prints the tables of docs/product.md. As root; takes more than an hour.
 #
 #   scripts/product.sh              all
 #   scripts/product.sh first_octet  the measurements whose names contain that
