@@ -110,9 +110,6 @@ impl Connection {
                     return;
                 }
                 self.on_tcp_ack(id, acked_bytes, arrival.ack.fin_acked, host, now);
-                if arrival.data {
-                    self.put_off_telling(now);
-                }
                 self.note_late_data_fin(id, segment);
             }
             Protocol::Negotiating => {}

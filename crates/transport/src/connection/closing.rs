@@ -118,7 +118,6 @@ impl Connection {
         self.idle_timer = Instant::FAR_FUTURE;
         self.orphan_timer = Instant::FAR_FUTURE;
         self.linger_timer = Instant::FAR_FUTURE;
-        self.receiver.tell_at = Instant::FAR_FUTURE;
         self.addresses.stop();
         if self.config.mptcp {
             host.release_token(self.local_token(), self.id.slot);

@@ -1,7 +1,7 @@
 //! Back to plain TCP when a middlebox interferes (RFC 8684 section 3.7).
 
 use units::narrow::low_u32;
-use units::{Dsn, Duration, Instant};
+use units::{Dsn, Instant};
 use wire::mptcp::{Dss, MpFail, MpTcpRst, MptcpOption, ResetReason};
 use wire::{Payload, Segment};
 
@@ -13,9 +13,6 @@ use crate::host::Host;
 
 /// Data-level time-outs in a row after which a peer in doubt has fallen back: 1 + 2 + 4 s at least, time to join by another relay.
 pub(super) const DOUBT_TIMEOUTS: u32 = 3;
-
-/// Nothing has come for so long: the peer has sent all that it had, or waits for something.
-const TELL_AFTER: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// There has never been but one subflow, and with it both streams coincide.
@@ -97,16 +94,15 @@ impl Connection {
     /// is reset.
     ///
     /// Ours may still arrive there, and while there are no data of ours to put the infinite mapping on, nothing tells the peer: so DATA_ACKs go
-    /// on, without which it would stop after a window, and send again, as new octets of the subflow, what nobody acknowledges. MP_FAIL tells it
-    /// too, but Linux 6.18 puts its own infinite mapping on the next segment, and one that is as long as the path allows without options
-    /// never leaves then: so that waits until nothing comes any more.
+    /// on, without which it would stop after a window, and send again, as new octets of the subflow, what nobody acknowledges. MP_FAIL would
+    /// tell it, but Linux 6.18 then puts its own infinite mapping on the next segment, and one that is as long as the path allows without
+    /// options never leaves.
     pub(super) fn do_without_options(&mut self, id: SubflowId, host: &mut Host, now: Instant) -> bool {
         if self.can_fall_back() {
             let has_been_alone = self.has_been_alone();
             self.fall_back_aloud(host, now);
             // A peer that has begun a join may send what it owes on either subflow.
             self.receiver.acknowledges_data = has_been_alone;
-            self.put_off_telling(now);
             return true;
         }
         self.reset_for_interference(id);
@@ -136,21 +132,6 @@ impl Connection {
         self.report_failure(id, self.receiver.stream.next());
         self.deliver_unmapped(payload);
         true
-    }
-
-    /// Something has come after such a fallback.
-    pub(super) fn put_off_telling(&mut self, now: Instant) {
-        if self.receiver.acknowledges_data && !self.receiver.finished {
-            self.receiver.tell_at = now + TELL_AFTER;
-        }
-    }
-
-    /// Tells the peer of such a fallback, once.
-    pub(super) fn tell_of_fallback(&mut self) {
-        self.receiver.tell_at = Instant::FAR_FUTURE;
-        if let Some(id) = self.subflows.ids().first().copied().filter(|_| !self.receiver.finished) {
-            self.report_failure(id, self.receiver.stream.next());
-        }
     }
 
     /// A DSS checksum failed: a middlebox changes data. With a single subflow that is not ours to judge: the data, and

@@ -194,10 +194,8 @@ struct Receiver {
     shut: bool,
     /// An MP_FAIL must report this data sequence number.
     fail_due: Option<Dsn>,
-    /// After a fallback the peer may have heard all of our options, and go on with MPTCP: it is told at the data level too what has arrived,
-    /// and of the fallback when nothing has arrived until then.
+    /// After a fallback the peer may have heard all of our options, and go on with MPTCP: it is told at the data level too what has arrived.
     acknowledges_data: bool,
-    tell_at: Instant,
 }
 
 impl Receiver {
@@ -213,7 +211,6 @@ impl Receiver {
             shut: false,
             fail_due: None,
             acknowledges_data: false,
-            tell_at: Instant::FAR_FUTURE,
         }
     }
 }

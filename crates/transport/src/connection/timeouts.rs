@@ -26,7 +26,6 @@ impl Connection {
     fn next_own_timeout(&self) -> Instant {
         let own = self
             .data_timer
-            .min(self.receiver.tell_at)
             .min(self.idle_timer)
             .min(self.orphan_timer)
             .min(self.linger_timer)
@@ -61,9 +60,6 @@ impl Connection {
         }
         if self.idle_timer <= now {
             self.on_idle_timeout(now);
-        }
-        if self.receiver.tell_at <= now {
-            self.tell_of_fallback();
         }
         if self.orphan_timer <= now {
             self.abort(self.orphan_reason, host, now);
@@ -168,14 +164,13 @@ impl Connection {
             && self.subflows.iter().any(|subflow| subflow.is_usable() && subflow.tcb.peer_window() == 0)
     }
 
-    /// A peer that fell back because our third ACK lost its option does not answer a DATA_FIN, and may have no data
-    /// of ours to acknowledge either. A FIN it understands, and its answer shows what it is. One that did not fall back, and
+    /// A peer that fell back because our third ACK lost its option, or because no options of ours come there, does not answer a DATA_FIN, and may have
+    /// no data of ours to acknowledge either. A FIN it understands, and its answer shows what it is. One that did not fall back, and
     /// lost the DATA_FINs, finds another on the FIN.
     fn end_subflow_in_silence(&mut self) {
-        /// DATA_FINs without any sign of MPTCP from the peer.
+        /// DATA_FINs without an answer.
         const TRIES: u32 = 3;
-        let silent = self.sender.backoff >= TRIES && self.subflows.iter().all(|subflow| !subflow.dss_seen);
-        if silent && self.can_fall_back() {
+        if self.sender.backoff >= TRIES && self.can_fall_back() {
             self.subflows.iter_mut().take(1).for_each(|first| first.tcb.request_fin());
         }
     }
