@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use host::uplinks::WITHOUT_OFFER_AFTER;
 use smallvec::SmallVec;
 use transport::SettingsChange;
 use transport::error::CloseReason;
@@ -26,9 +27,6 @@ pub const DIAL_MAX: Duration = Duration::from_secs(30);
 const REFUSED_ROUNDS: u64 = 3;
 const REFUSED_MIN: Duration = Duration::from_secs(1);
 const REFUSED_MAX: Duration = Duration::from_secs(3);
-/// How long an answer to an offer of MPTCP is waited for before the server is asked without: until its first repetition, after a second, has
-/// had another one.
-pub const WITHOUT_OFFER_AFTER: Duration = Duration::from_secs(2);
 /// Attempts at most.
 const STEPS_MAX: usize = 16;
 

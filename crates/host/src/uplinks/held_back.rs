@@ -12,7 +12,7 @@ use units::{Duration, Instant};
 const HELD_BACK_MIN: Duration = Duration::from_secs(15);
 const DOUBLINGS_MAX: u32 = 5;
 /// One that was let go before its time and is late again within so long: what is late may be from before, or it has not got all of its rate back yet. It
-/// is a backup for this long only, once.
+/// is a backup for this long only, once. Both are chosen: a relay's estimate takes some seconds to follow its owner.
 const AT_ONCE: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_secs(3);
 /// One time of being late is forgiven who carries for so many times as long as it was held back.

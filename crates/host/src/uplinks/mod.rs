@@ -27,3 +27,9 @@ pub use other_family::{OtherFamily, Step};
 pub use pauses::Pauses;
 pub use shares::Shares;
 pub use told::Told;
+
+use units::Duration;
+
+/// How long an answer to an offer of MPTCP is waited for before a server is asked without one: until its first repetition, after a second
+/// (RFC 6298 section 2.1), has had another one (decision 0054).
+pub const WITHOUT_OFFER_AFTER: Duration = Duration::from_secs(2);

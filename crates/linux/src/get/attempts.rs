@@ -13,6 +13,7 @@
 use std::cmp::Reverse;
 use std::net::{IpAddr, SocketAddr};
 
+use host::uplinks::WITHOUT_OFFER_AFTER;
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Endpoint};
 use units::{Duration, Instant};
@@ -21,10 +22,6 @@ use units::{Duration, Instant};
 const HEAD_START: Duration = Duration::from_millis(250);
 /// How much longer than the first answer took those before it are waited for, beside half of what that was.
 const ANSWER_SLACK: Duration = Duration::from_millis(10);
-
-/// How long an answer to an offer of MPTCP is waited for before the server is asked without one: until its first repetition, after a second, has
-/// had another one.
-const WITHOUT_OFFER_AFTER: Duration = Duration::from_secs(2);
 
 /// From where to whom.
 type Way = (IpAddr, SocketAddr);
