@@ -165,7 +165,7 @@ uint32_t anabranch_abi_version(void);
 enum AnabranchStatus anabranch_address_parse(const char *text, struct AnabranchAddress *address);
 
 // Changes settings of a connection, all that `config_json` names or, on an error, none. It is an object as for
-// `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `receive_buffer_bytes`, `nagle`,
+// `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `unsent_max_bytes`, `receive_buffer_bytes`, `nagle`,
 // `delayed_ack`, `keep_alive` (null sends none), `user_timeout`, `subflows_max`, `remote_addresses_max` and `time_wait`.
 // Every other setting was agreed upon with the peer, or used up, when the connection was opened:
 // `ANABRANCH_STATUS_FIXED`. Possible at once after `anabranch_connect`, and after `anabranch_accept`.
@@ -270,7 +270,7 @@ enum AnabranchStatus anabranch_accept(struct AnabranchEndpoint *endpoint, uint64
 // Opens a connection. Port zero in `local` lets the endpoint choose one; an unspecified address there stands for the
 // first of its family among `local_addresses` of `anabranch_endpoint_new`. `config_json` is null for the defaults, or
 // an object with any of these, durations written as text ("40 ms"):
-// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `receive_buffer_bytes`, `mtu`,
+// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `unsent_max_bytes`, `receive_buffer_bytes`, `mtu`,
 // `offload_max_bytes`, `initial_window_segments`, `timestamps`, `sack`, `ecn`, `nagle`, `suspension`, `hystart`,
 // `delayed_ack`, `rto_min`, `keep_alive` (or null), `user_timeout`, `subflows_max`, `remote_addresses_max`,
 // `time_wait`, `receiver_centric` (null, or an object: `{}` turns MPTCP-rec on).

@@ -12,7 +12,7 @@ use crate::endpoint::{AnabranchEndpoint, read_octets, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
 
 /// Changes settings of a connection, all that `config_json` names or, on an error, none. It is an object as for
-/// `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `receive_buffer_bytes`, `nagle`,
+/// `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `unsent_max_bytes`, `receive_buffer_bytes`, `nagle`,
 /// `delayed_ack`, `keep_alive` (null sends none), `user_timeout`, `subflows_max`, `remote_addresses_max` and `time_wait`.
 /// Every other setting was agreed upon with the peer, or used up, when the connection was opened:
 /// `ANABRANCH_STATUS_FIXED`. Possible at once after `anabranch_connect`, and after `anabranch_accept`.

@@ -83,7 +83,7 @@ pub unsafe extern "C" fn anabranch_accept(
 /// Opens a connection. Port zero in `local` lets the endpoint choose one; an unspecified address there stands for the
 /// first of its family among `local_addresses` of `anabranch_endpoint_new`. `config_json` is null for the defaults, or
 /// an object with any of these, durations written as text ("40 ms"):
-/// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `receive_buffer_bytes`, `mtu`,
+/// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `unsent_max_bytes`, `receive_buffer_bytes`, `mtu`,
 /// `offload_max_bytes`, `initial_window_segments`, `timestamps`, `sack`, `ecn`, `nagle`, `suspension`, `hystart`,
 /// `delayed_ack`, `rto_min`, `keep_alive` (or null), `user_timeout`, `subflows_max`, `remote_addresses_max`,
 /// `time_wait`, `receiver_centric` (null, or an object: `{}` turns MPTCP-rec on).

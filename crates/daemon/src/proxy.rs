@@ -83,6 +83,9 @@ pub use run::{RunOptions, run};
 
 /// Octets read from a client at a time.
 const SCRATCH_BYTES: usize = 128 << 10;
+/// Octets of a client that wait to be sent, at most: enough for the time between two turns at gigabits a second, and little of a slow uplink's time. More
+/// would only have clients believe that they are further than they are.
+const UNSENT_MAX_BYTES: u64 = 256 << 10;
 /// Clients at most, unless the operating system allows fewer.
 const CLIENTS_MAX: usize = 20_000;
 /// A NAT forgets a connection without traffic, and with mobile operators soon.
@@ -126,6 +129,7 @@ impl ProxyConfig {
             keep_alive: Some(KEEP_ALIVE),
             // Clients have gathered their octets, or have not, as they like.
             nagle: false,
+            unsent_max_bytes: UNSENT_MAX_BYTES,
             ..ConnectionConfig::default()
         };
         let (lookup, clients_max) = (system_lookup(), CLIENTS_MAX);

@@ -16,6 +16,8 @@ pub struct SettingsChange {
     /// Octets of unacknowledged and unsent data kept for the peer. If there are more now, `send` takes nothing until there
     /// are fewer.
     pub send_buffer_bytes: Option<u64>,
+    /// Octets that are kept although no subflow has taken them yet.
+    pub unsent_max_bytes: Option<u64>,
     /// Octets of received data kept for the application. A window that was announced is never taken back (RFC 9293 section
     /// 3.8.6.2.2), and subflows that exist announce no more than their window scale allows (RFC 7323 section 2.2).
     pub receive_buffer_bytes: Option<u64>,
@@ -43,6 +45,7 @@ impl SettingsChange {
             congestion: congestion.as_ref().unwrap_or(&config.congestion).clone(),
             scheduler: scheduler.as_ref().unwrap_or(&config.scheduler).clone(),
             send_buffer_bytes: self.send_buffer_bytes.unwrap_or(config.send_buffer_bytes),
+            unsent_max_bytes: self.unsent_max_bytes.unwrap_or(config.unsent_max_bytes),
             receive_buffer_bytes: self.receive_buffer_bytes.unwrap_or(config.receive_buffer_bytes),
             nagle: self.nagle.unwrap_or(config.nagle),
             delayed_ack: self.delayed_ack.unwrap_or(config.delayed_ack),

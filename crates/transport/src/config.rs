@@ -45,6 +45,9 @@ pub struct ConnectionConfig {
     /// Octets of unacknowledged and unsent data kept for the peer. [`crate::Event::Writable`] comes once a quarter of them is free, so that an owner
     /// who waits for it has less than all of them under way.
     pub send_buffer_bytes: u64,
+    /// Octets that are kept although no subflow has taken them yet, at most; `send` takes no more (Linux: TCP_NOTSENT_LOWAT). Where the send
+    /// buffer holds no more than this, as by default, it is no limit.
+    pub unsent_max_bytes: u64,
     /// Octets of received data kept for the application: the connection-level receive window.
     pub receive_buffer_bytes: u64,
     /// Largest IP packet in octets that the interface takes; the MSS announced follows from it. Paths may carry less, which
@@ -121,6 +124,7 @@ impl ConnectionConfig {
         };
         let count = |field, value: u32| check_within(field, u64::from(value), &(1..=u32::MAX.into()));
         check_within("send_buffer_bytes", self.send_buffer_bytes, &buffer_bytes)?;
+        check_within("unsent_max_bytes", self.unsent_max_bytes, &buffer_bytes)?;
         check_within("receive_buffer_bytes", self.receive_buffer_bytes, &buffer_bytes)?;
         check_within("mtu", u64::from(self.mtu), &(MTU_MIN..=u16::MAX.into()))?;
         count("initial_window_segments", self.initial_window_segments)?;
@@ -168,6 +172,7 @@ impl Default for ConnectionConfig {
             receiver_centric: None,
             path_manager: "full-mesh".into(),
             send_buffer_bytes: 4 << 20,
+            unsent_max_bytes: BUFFER_BYTES_MAX,
             receive_buffer_bytes: 4 << 20,
             mtu: 1500,
             offload_max_bytes: 0,

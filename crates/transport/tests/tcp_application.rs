@@ -149,6 +149,36 @@ fn a_larger_send_buffer_takes_more_and_a_smaller_one_waits() {
     assert_eq!((capacity(&script), send_more(&mut script, 1)), (0, 0));
 }
 
+/// What is under way does not count, so the connection is as fast; what waits for its turn is little.
+#[test]
+fn no_more_waits_to_be_sent_than_is_asked_for() {
+    let little = ConnectionConfig { unsent_max_bytes: 2500, ..config() };
+    let mut script = Script::established(little, "win 0 mss 1000");
+    assert_eq!(send_more(&mut script, 9000), 2500);
+    assert_eq!(send_more(&mut script, 9000), 0);
+    let told = |script: &Script| script.events.iter().filter(|event| matches!(event, Event::Writable(_))).count();
+    assert_eq!(told(&script), 0);
+    script.inject("A 1 ack 1 win 4000");
+    script.expect("A 1+1000 ack 1");
+    script.expect("A 1001+1000 ack 1");
+    script.drain();
+    assert_eq!(told(&script), 1, "there is room although nothing is acknowledged");
+    assert_eq!(script.endpoint.send_capacity(script.id()), 2000);
+    let more = SettingsChange { unsent_max_bytes: Some(10_000), ..SettingsChange::default() };
+    change(&mut script, &more).unwrap();
+    assert_eq!(send_more(&mut script, 20_000), 9500);
+}
+
+/// Told of room that is not there, whoever sends whenever told so would do nothing else.
+#[test]
+fn nobody_is_told_of_room_for_nothing() {
+    let least = ConnectionConfig { unsent_max_bytes: 1, ..config() };
+    let mut script = Script::established(least, "win 0 mss 1000");
+    assert_eq!(send_more(&mut script, 2), 1);
+    script.drain();
+    assert!(!script.events.iter().any(|event| matches!(event, Event::Writable(_))));
+}
+
 /// A window that was announced is not taken back; one larger than before is announced without delay.
 #[test]
 fn the_receive_buffer_follows() {

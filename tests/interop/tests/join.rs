@@ -29,6 +29,7 @@ use wire::{Segment, TcpChecksum};
 
 mod families;
 mod offers;
+mod uploads;
 
 const LINK: &str = "rate = '16 Mbit/s'\ndelay = '10 ms'";
 const URL: &str = "http://10.9.9.9:8000/data.bin";

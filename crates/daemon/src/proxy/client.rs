@@ -8,8 +8,8 @@ use rustix::net::sockopt;
 
 use super::poller::Readiness;
 
-/// Octets that the kernel keeps for a client; it takes twice as many for its own purposes.
-const SEND_BUFFER_BYTES: usize = 256 << 10;
+/// Octets that the kernel keeps each way between a client and the proxy; it takes twice as many for its own purposes.
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// How long a client of another host may be silent before the kernel asks whether it is still there, and the time between such questions.
 const ASKED_AFTER: Duration = Duration::from_secs(60);
@@ -40,8 +40,9 @@ impl Client {
         stream.set_nonblocking(true)?;
         // The client has gathered its octets, or has not, and so has the server: who is in between does neither.
         stream.set_nodelay(true)?;
-        // The kernel would keep megabytes for a client that reads slowly; on the loopback fewer octets are as fast.
-        let _ = sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES);
+        // The kernel would keep megabytes for a client that reads slowly, or is read slowly; on the loopback fewer octets are as fast.
+        let _ = sockopt::set_socket_send_buffer_size(&stream, BUFFER_BYTES);
+        let _ = sockopt::set_socket_recv_buffer_size(&stream, BUFFER_BYTES);
         if stream.peer_addr().is_ok_and(|peer| !peer.ip().to_canonical().is_loopback()) {
             ask_now_and_then(&stream)?;
         }

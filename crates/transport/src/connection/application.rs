@@ -98,7 +98,7 @@ impl Connection {
     /// to tell the owner of room: both sides would wait.
     pub(super) fn holds_back(&self, waiting: u64) -> bool {
         let Cork { set, more_follows } = self.sender.cork;
-        let limit = self.sender.buffer.limit();
+        let limit = self.room_max();
         (set || more_follows) && !self.sender.finished && waiting <= limit - limit.div_ceil(4)
     }
 

@@ -481,14 +481,25 @@ impl Connection {
         }
         self.end_series();
         let offered = data.len();
-        let taken = self.sender.buffer.write(data);
+        let taken = self.sender.buffer.write(data, self.room());
         self.sender.writable_wanted |= taken < offered;
         self.totals.written_bytes += taken as u64;
         Ok(taken)
     }
 
     pub(crate) fn send_capacity(&self) -> u64 {
-        if self.sender.finished || self.is_closed() { 0 } else { self.sender.buffer.capacity() }
+        if self.sender.finished || self.is_closed() { 0 } else { self.room() }
+    }
+
+    /// Octets that can be taken now.
+    fn room(&self) -> u64 {
+        let unsent_bytes = self.sender.buffer.end().since(self.sender.next);
+        self.sender.buffer.capacity().min(self.config.unsent_max_bytes.saturating_sub(unsent_bytes))
+    }
+
+    /// Octets that can be taken while nothing is under way.
+    fn room_max(&self) -> u64 {
+        self.sender.buffer.limit().min(self.config.unsent_max_bytes)
     }
 
     /// Octets that the peer has acknowledged.
@@ -542,12 +553,18 @@ impl Connection {
         }
     }
 
-    /// Tells the owner that the send buffer has room again.
+    /// What was sent has made room where octets that are not sent are limited.
+    fn tell_writable_after_sending(&mut self, host: &mut Host) {
+        if self.sender.writable_wanted && self.config.unsent_max_bytes < self.sender.buffer.limit() {
+            self.tell_writable(host);
+        }
+    }
+
+    /// Tells the owner that there is room again.
     fn tell_writable(&mut self, host: &mut Host) {
         self.grow_send_buffer();
-        // A quarter of the buffer at a time, so that the owner is not woken for crumbs.
-        let room = self.sender.buffer.capacity();
-        if self.sender.writable_wanted && room >= self.sender.buffer.limit() / 4 {
+        // A quarter at a time, so that the owner is not woken for crumbs.
+        if self.sender.writable_wanted && self.room() >= (self.room_max() / 4).max(1) {
             self.sender.writable_wanted = false;
             host.events.push_back(Event::Writable(self.id));
         }

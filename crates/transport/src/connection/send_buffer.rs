@@ -59,9 +59,9 @@ impl SendBuffer {
         self.limit.saturating_sub(self.end.since(self.start))
     }
 
-    /// Appends as much of `data` as fits; gives the number of octets taken.
-    pub(crate) fn write(&mut self, data: Payload) -> usize {
-        let fits = usize::try_from(self.capacity()).unwrap_or(usize::MAX).min(data.len());
+    /// Appends as much of `data` as fits, `max_bytes` at most; gives the number of octets taken.
+    pub(crate) fn write(&mut self, data: Payload, max_bytes: u64) -> usize {
+        let fits = usize::try_from(self.capacity().min(max_bytes)).unwrap_or(usize::MAX).min(data.len());
         if fits == 0 {
             return 0;
         }
@@ -188,9 +188,9 @@ mod tests {
     #[test]
     fn takes_what_fits_and_frees_what_is_acknowledged() {
         let mut buffer = SendBuffer::new(Dsn(100), 1000);
-        assert_eq!(buffer.write(pattern(0, 600)), 600);
-        assert_eq!(buffer.write(pattern(600, 600)), 400);
-        assert_eq!(buffer.write(pattern(1000, 1)), 0);
+        assert_eq!(buffer.write(pattern(0, 600), u64::MAX), 600);
+        assert_eq!(buffer.write(pattern(600, 600), u64::MAX), 400);
+        assert_eq!(buffer.write(pattern(1000, 1), u64::MAX), 0);
         assert_eq!(buffer.read(Dsn(350), 100), pattern(250, 100));
         buffer.acknowledge(Dsn(400));
         assert_eq!((buffer.start(), buffer.end(), buffer.capacity()), (Dsn(400), Dsn(1100), 300));
@@ -201,7 +201,7 @@ mod tests {
     fn small_writes_share_segments() {
         let mut buffer = SendBuffer::new(Dsn(0), 1 << 20);
         for octet in 0..100_u8 {
-            buffer.write(Payload::from(vec![octet; 10]));
+            buffer.write(Payload::from(vec![octet; 10]), u64::MAX);
         }
         assert_eq!(buffer.pieces.len(), 1);
         let middle = buffer.read(Dsn(5), 20).to_bytes();
@@ -212,7 +212,7 @@ mod tests {
     fn reads_across_pieces_and_back_again() {
         let mut buffer = SendBuffer::new(Dsn(0), 1 << 20);
         for octet in 0..3_u8 {
-            buffer.write(Payload::from(vec![octet; 20_000]));
+            buffer.write(Payload::from(vec![octet; 20_000]), u64::MAX);
         }
         assert_eq!(buffer.pieces.len(), 3);
         let joint = buffer.read(Dsn(39_990), 20).to_bytes();

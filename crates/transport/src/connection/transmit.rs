@@ -79,7 +79,7 @@ impl Connection {
         loop {
             let burst = self.burst.take();
             if burst.is_none() && self.transmit_any(segment, now) {
-                return if self.is_at_rest() { self.rest() } else { Polled::Segment };
+                return if self.is_at_rest() { self.rest(host) } else { Polled::Segment };
             }
             let next = match burst.map_or_else(|| self.begin_burst(), Ok) {
                 Ok(burst) => self.go_on(burst, segment, now),
@@ -87,19 +87,21 @@ impl Connection {
             };
             match next {
                 Next::Sent => return Polled::Segment,
-                Next::Last => return self.rest(),
+                Next::Last => return self.rest(host),
                 Next::Unclear if self.schedule(host, now) => {}
                 Next::Unclear | Next::Nothing => {
                     self.turn = None;
                     self.settle(host, now);
+                    self.tell_writable_after_sending(host);
                     return Polled::Nothing;
                 }
             }
         }
     }
 
-    fn rest(&mut self) -> Polled {
+    fn rest(&mut self, host: &mut Host) -> Polled {
         self.turn = None;
+        self.tell_writable_after_sending(host);
         Polled::LastSegment
     }
 

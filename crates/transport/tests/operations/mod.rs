@@ -157,6 +157,7 @@ fn config(source: &mut Source) -> ConnectionConfig {
         path_manager: source.pick(PATH_MANAGERS).name.into(),
         congestion: controller(source),
         send_buffer_bytes: source.pick(&[65536, 3000, 1 << 18]),
+        unsent_max_bytes: if bits & 3 == 1 { 2000 } else { 1 << 30 },
         receive_buffer_bytes: source.pick(&[65536, 3000, 1 << 18]),
         mtu: source.pick(&[1500, 1280, 576, 200]),
         offload_max_bytes: source.pick(&[0, 0, 65000, 4000]),

@@ -24,6 +24,7 @@ pub fn engines() -> impl Strategy<Value = Settings> {
             receiver_centric,
             send_buffer_bytes: buffers.0,
             receive_buffer_bytes: buffers.1,
+            unsent_max_bytes: buffers.2,
             mtu: segments.0,
             offload_max_bytes: segments.1,
             initial_window_segments: segments.2,
@@ -59,9 +60,9 @@ fn policies() -> impl Strategy<Value = (&'static str, &'static str, &'static str
     (select(controllers), select(schedulers), path_manager)
 }
 
-fn buffers() -> impl Strategy<Value = (u64, u64)> {
+fn buffers() -> impl Strategy<Value = (u64, u64, Option<u64>)> {
     let bytes = || prop_oneof![3 => Just(4_u64 << 20), 2 => pick(&[65_535_u64, 200_000, 20_000, 3_000, 16 << 20])];
-    (bytes(), bytes())
+    (bytes(), bytes(), pick(&[None, None, Some(262_144_u64), Some(16_384)]))
 }
 
 fn segments() -> impl Strategy<Value = (u16, u32, u32)> {

@@ -50,6 +50,7 @@ fn of_settings(settings: &Settings, values: &mut Values) {
         (settings.era.recovery_end_at_threshold, "recovery end at the threshold"),
         (settings.era.adaptive_ack_delay, "adaptive ACK delay"),
         (settings.keep_alive_s.is_some(), "keep-alive"),
+        (settings.unsent_max_bytes.is_some(), "limit of unsent octets"),
         (settings.offload_max_bytes > 0, "offload"),
     ];
     values.extend(on.map(|(on, name)| ("option", format!("{}{name}", if on { "" } else { "no " }))));

@@ -42,7 +42,9 @@ pub fn bytes_to_send(case: &Case, talk: usize, side: Side) -> u64 {
         Side::Client => (talk.client, talk.server, Side::Server),
         Side::Server => (talk.server, talk.client, Side::Client),
     };
-    let window = case.settings(side).send_buffer_bytes.min(case.settings(other).receive_buffer_bytes);
+    let settings = case.settings(side);
+    let buffer = settings.send_buffer_bytes.min(settings.unsent_max_bytes.unwrap_or(u64::MAX));
+    let window = buffer.min(case.settings(other).receive_buffer_bytes);
     let piece = u64::from(speaker.piece_bytes);
     let limits = [
         window.saturating_mul(WINDOWS_MAX),

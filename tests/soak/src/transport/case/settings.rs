@@ -26,6 +26,9 @@ pub struct Settings {
     pub receiver_centric: bool,
     /// Octets.
     pub send_buffer_bytes: u64,
+    /// Octets; none: as many as the send buffer holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsent_max_bytes: Option<u64>,
     /// Octets.
     pub receive_buffer_bytes: u64,
     /// Octets.
@@ -75,6 +78,7 @@ impl Settings {
             receiver_centric: self.receiver_centric.then(ReceiverCentric::default),
             path_manager: self.path_manager.clone(),
             send_buffer_bytes: self.send_buffer_bytes,
+            unsent_max_bytes: self.unsent_max_bytes.unwrap_or(ConnectionConfig::default().unsent_max_bytes),
             receive_buffer_bytes: self.receive_buffer_bytes,
             mtu: self.mtu,
             offload_max_bytes: self.offload_max_bytes,

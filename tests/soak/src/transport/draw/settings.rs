@@ -25,6 +25,7 @@ pub fn settings() -> BoxedStrategy<Settings> {
                     receiver_centric,
                     send_buffer_bytes: buffers.0,
                     receive_buffer_bytes: buffers.1,
+                    unsent_max_bytes: buffers.2,
                     mtu: segments.0,
                     offload_max_bytes: segments.1,
                     initial_window_segments: segments.2,
@@ -59,7 +60,7 @@ fn policies() -> impl Strategy<Value = (&'static str, &'static str, &'static str
     (select(controllers), select(schedulers), select(path_managers))
 }
 
-fn buffers() -> impl Strategy<Value = (u64, u64)> {
+fn buffers() -> impl Strategy<Value = (u64, u64, Option<u64>)> {
     let bytes = || {
         prop_oneof![
             3 => Just(4 << 20),
@@ -68,7 +69,7 @@ fn buffers() -> impl Strategy<Value = (u64, u64)> {
             1 => pick(&[16 << 20, 128 << 20, 1 << 30]),
         ]
     };
-    (bytes(), bytes())
+    (bytes(), bytes(), weighted(0.3, pick(&[262_144_u64, 16_384, 1000, 100])))
 }
 
 fn segments() -> impl Strategy<Value = (u16, u32, u32)> {
