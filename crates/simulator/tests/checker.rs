@@ -483,6 +483,23 @@ fn a_tail_loss_probe_may_go_beyond_a_window_that_fell() {
     }
 }
 
+/// Segments that were within the window when they were sent are no probes, whatever becomes of the window.
+#[test]
+fn a_probe_may_follow_what_was_sent_before_the_window_fell() {
+    let mut host = plain();
+    host.receives(peer(0, 0, 0, 20_000));
+    host.sends(data(0, 4000));
+    host.sends(data(4000, 3000));
+    assert_eq!(host.says(sending()), []);
+    let mut fallen = sending();
+    fallen.flight.cwnd_bytes = 1000;
+    for (after, legal) in [(1, true), (2, false)] {
+        host.now = Instant::from_millis(after);
+        host.sends(data(6000 + 1000 * after as u32, 1000));
+        assert_eq!(host.says(fallen).is_empty(), legal, "{after} ms after the peer was heard");
+    }
+}
+
 #[test]
 fn flight_is_reckoned_without_what_was_selectively_acknowledged() {
     let mut host = plain();

@@ -36,10 +36,10 @@ pub(super) struct Flow {
     duplicates: u64,
     /// Until this is acknowledged, a loss may be under repair: something before it was sent again.
     repaired_up_to: u64,
-    /// Data were sent for the first time since flight and window were last compared. A FIN is none: it needs no window.
-    has_new_data: bool,
-    /// Segments with such data since the peer was heard last, and when that was.
-    new_since_heard: u32,
+    /// Segments with data that were sent for the first time since flight and window were last compared. A FIN has none: it needs no window.
+    new_segments: u32,
+    /// Since the peer was heard last, a tail loss probe was sent; and when that was.
+    has_probed: bool,
     heard_at: Instant,
     /// Highest right edge of the peer's windows; counts only without MPTCP.
     edge: u64,
@@ -60,8 +60,7 @@ impl Flow {
         let end = self.sent_position(segment.seq) + len;
         if end > self.sent_end {
             if !segment.payload.is_empty() {
-                self.has_new_data = true;
-                self.new_since_heard += 1;
+                self.new_segments += 1;
             }
             self.sent_end = end;
         } else if len > 0 {
@@ -107,7 +106,7 @@ impl Flow {
         if segment.flags.contains(Flags::SYN) {
             self.begin_there(segment);
         }
-        (self.new_since_heard, self.heard_at) = (0, at);
+        (self.has_probed, self.heard_at) = (false, at);
         if let Some(range) = self.positions(segment) {
             self.arrived.insert(range);
         }
@@ -151,8 +150,7 @@ impl Flow {
     #[inline]
     pub(super) fn send_next(&mut self, len: u64) {
         if len > 0 {
-            self.has_new_data = true;
-            self.new_since_heard += 1;
+            self.new_segments += 1;
             self.sent_end += len;
         }
     }
@@ -177,7 +175,7 @@ impl Flow {
     /// Takes such a segment into account: `len` octets of data, an ACK of `acked` more, no SACK block.
     #[inline(always)]
     pub(super) fn receive_next(&mut self, segment: &Segment, len: u64, acked: u64, at: Instant) {
-        (self.new_since_heard, self.heard_at) = (0, at);
+        (self.has_probed, self.heard_at) = (false, at);
         let ack = self.acked.next() + acked;
         self.edge = self.edge.max(ack + self.window_of_data(segment));
         if acked > 0 {
@@ -191,27 +189,29 @@ impl Flow {
         }
     }
 
-    /// Octets sent and, as far as ACKs tell, not arrived, if something was sent for the first time since the last call. Each
-    /// duplicate ACK tells of one segment of `mss_bytes`.
+    /// Octets sent and, as far as ACKs tell, not arrived. Each duplicate ACK tells of one segment of `mss_bytes`.
     #[inline]
-    pub(super) fn flight_of_new_data(&mut self, mss_bytes: u64) -> Option<u64> {
-        if !core::mem::take(&mut self.has_new_data) {
-            return None;
-        }
+    pub(super) fn flight(&self, mss_bytes: u64) -> u64 {
         let unacked = self.sent_end.saturating_sub(self.acked.next());
         let out = unacked - self.acked.beyond_up_to(self.sent_end);
-        Some(out.saturating_sub(self.duplicates * mss_bytes))
+        out.saturating_sub(self.duplicates * mss_bytes)
     }
 
     /// Whether data were sent for the first time since flight and window were last compared.
     pub(super) fn has_new_data(&self) -> bool {
-        self.has_new_data
+        self.new_segments > 0
     }
 
-    /// New data that were sent at `at` may be a tail loss probe: one segment a while after the peer was heard. A window that
-    /// has fallen since the flight before it was sent does not hold it back (RFC 8985 section 7.3).
-    pub(super) fn may_be_probe(&self, at: Instant) -> bool {
-        self.new_since_heard == 1 && at > self.heard_at
+    /// How many segments with such data there were; from now on they are counted anew.
+    #[inline]
+    pub(super) fn take_new_segments(&mut self) -> u32 {
+        core::mem::take(&mut self.new_segments)
+    }
+
+    /// Whether one segment of new data that was sent at `at` may be a tail loss probe: alone, a while after the peer was heard, and the only one
+    /// since. A window that has fallen since the flight before it was sent does not hold it back (RFC 8985 section 7.3).
+    pub(super) fn probes(&mut self, at: Instant) -> bool {
+        at > self.heard_at && !core::mem::replace(&mut self.has_probed, true)
     }
 
     /// The positions that an arriving segment fills.

@@ -14,12 +14,16 @@ const SEGMENTS_BEYOND: u64 = 3;
 #[inline(always)]
 pub(super) fn flight(flow: &mut Flow, said: &FlightInspection, at: Instant) -> Option<Rule> {
     let mss = u64::from(said.mss_bytes);
-    let shown = flow.flight_of_new_data(mss)?;
+    let new_segments = flow.take_new_segments();
+    if new_segments == 0 {
+        return None;
+    }
+    let shown = flow.flight(mss);
     let flight = if said.in_recovery || flow.is_repairing() { said.in_flight_bytes } else { shown };
     let cwnd = said.cwnd_bytes;
     let before = if said.penalized_at == Some(at) { 2 * cwnd } else { cwnd };
-    (flight > before.max(mss) + SEGMENTS_BEYOND * mss && !flow.may_be_probe(at))
-        .then_some(Rule::BeyondCongestionWindow { flight, cwnd })
+    let is_beyond = flight > before.max(mss) + SEGMENTS_BEYOND * mss;
+    (is_beyond && (new_segments > 1 || !flow.probes(at))).then_some(Rule::BeyondCongestionWindow { flight, cwnd })
 }
 
 /// Nothing more can be sent now: what waits has a timer, and what does not wait has none. A host is looked at after every
