@@ -46,10 +46,14 @@ pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
         console::print(&trace)?;
         return Ok(console::complain(&done)?);
     }
-    let path = arguments.out.display();
-    let cannot = |error| format!("cannot write {path}: {error}: name a file in a directory that you may write to");
-    fs::write(&arguments.out, trace).map_err(|error| Failure::Failed(cannot(error)))?;
-    Ok(console::print(&format!("{path}: {done}"))?)
+    let out = &arguments.out;
+    if atomic_file::is_special(out) {
+        let cannot = |error| Failure::Failed(format!("cannot write {}: {error}", out.display()));
+        fs::write(out, trace).map_err(cannot)?;
+    } else {
+        atomic_file::write(out, trace.as_bytes())?;
+    }
+    Ok(console::print(&format!("{}: {done}", out.display()))?)
 }
 
 /// A number with one of the units, as a multiple of the first one's base.

@@ -44,8 +44,10 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
         console::complain(&warnings)?;
     }
     let mut written = run.captures.clone();
-    if let Some(out) = &arguments.out {
-        written.extend(write_files(&run.results, out)?);
+    match arguments.out.as_deref().map_or(Ok(Vec::new()), |out| write_files(&run.results, out)) {
+        Ok(files) => written.extend(files),
+        // What was waited for is shown all the same.
+        Err(failure) => run.faults.extend(failure.parts().1.map(str::to_owned)),
     }
     // What somebody waited for, rather than the simulation alone.
     run.results.totals.wall_s = run.results.totals.wall_s.map(|_| begun.elapsed().as_secs_f64());

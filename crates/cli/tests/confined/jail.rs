@@ -25,6 +25,8 @@ pub enum Confinement {
     Chroot,
     /// Writing in the current folder.
     ReadOnly,
+    /// Room in the folder `full`, of which is said at the end what is in it.
+    FullDisk,
 }
 
 impl Confinement {
@@ -45,6 +47,9 @@ impl Confinement {
                 "mount -t proc proc proc; for node in null net/tun; do \
                  touch dev/$node; mount --bind /dev/$node dev/$node; done; \
                  export PATH=\"/bin:$PATH\"; exec chroot . /anabranch \"$@\"",
+            ),
+            Self::FullDisk => mounting(
+                "mkdir -p full; mount -t tmpfs -o size=300k none full; \"$0\" \"$@\" || status=$?; echo left: $(ls -A full); exit ${status:-0}",
             ),
             Self::ReadOnly => mounting("mount --bind . .; mount -o remount,bind,ro .; cd \"$PWD\"; exec \"$0\" \"$@\""),
         }

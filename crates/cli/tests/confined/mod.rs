@@ -131,3 +131,27 @@ fn a_run_needs_no_environment() {
         Command::new(program).env_clear().current_dir(directory.path()).args(["run", "demo"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
+
+/// What was waited for is shown, and nothing is left that looks whole.
+#[test]
+fn a_full_disk() {
+    let disk = Confinement::FullDisk;
+    let Some(jail) = Jail::new(&disk, &[]) else { return };
+    for arguments in [
+        &["run", "demo", "--pcap", "full", "--out", "out"][..],
+        &["run", "demo", "--pcap", "full", "--out", "full"],
+        &["fading", "-o", "full/x.fad"],
+    ] {
+        let output = jail.run(&disk, arguments);
+        let (printed, said) = (lines(&output.stdout).join("\n"), lines(&output.stderr).join("\n"));
+        let left = printed.lines().last().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
+        assert!(said.contains("cannot write full/") && said.contains("No space left"), "{arguments:?}: {said}");
+        assert!(
+            said.contains("  help: ") && !left.contains(".pcapng") && !left.contains("fad"),
+            "{arguments:?}: {printed}\n{said}"
+        );
+        assert!(arguments[0] == "fading" || printed.contains("goodput"), "{arguments:?}: {printed}");
+    }
+    assert!(jail.path("out/report.html").exists());
+}

@@ -49,20 +49,22 @@ impl Captures {
         Box::new(CaptureTap { hosts, paths: paths.to_vec() })
     }
 
-    /// Puts the files into their places; gives their paths. The tap must be gone.
-    pub fn commit(self) -> io::Result<Vec<PathBuf>> {
-        let mut written = Vec::new();
-        for (path, capture) in self.hosts {
-            let still_shared = |_| io::Error::other("a capture is still being written");
-            let host = Rc::try_unwrap(capture).map_err(still_shared)?.into_inner();
-            if let Some(error) = host.error {
-                return Err(io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display())));
-            }
-            host.capture.finish().commit()?;
-            written.push(path);
-        }
-        Ok(written)
+    /// Puts the files into their places; gives their paths, or why there is no such file. The tap must be gone.
+    pub fn commit(self) -> Vec<Result<PathBuf, String>> {
+        self.hosts.into_iter().map(|(path, capture)| commit(path, capture)).collect()
     }
+}
+
+fn commit(path: PathBuf, capture: Rc<RefCell<HostCapture>>) -> Result<PathBuf, String> {
+    let host = Rc::try_unwrap(capture).map_err(|_| "a capture is still being written")?.into_inner();
+    if let Some(error) = host.error {
+        let path = path.display();
+        return Err(format!(
+            "cannot write {path}: {error}; this capture is not kept, the run is whole\n  help: name a folder on a disk with room"
+        ));
+    }
+    host.capture.finish().commit().map_err(|error| error.to_string())?;
+    Ok(path)
 }
 
 struct CaptureTap {

@@ -91,7 +91,7 @@ pub enum RunError {
     /// The backend cannot go on.
     #[error("{0}")]
     Backend(Box<dyn core::error::Error + Send + Sync>),
-    /// A capture cannot be written.
+    /// A capture cannot be begun.
     #[error("{0}")]
     Output(#[from] std::io::Error),
 }
@@ -184,8 +184,8 @@ pub struct Attacked {
 /// Runs `scenario` in the simulator. With `pcap` captures go there; `progress` is called once a window.
 ///
 /// # Errors
-/// If a file that the scenario names cannot be read, or a capture not be written. A run that does not deliver
-/// everything is no error: [`Run::faults`] and [`Results::totals`] tell.
+/// If a file that the scenario names cannot be read, or a capture not be begun. A run that does not deliver
+/// everything is no error, nor one whose captures cannot be written to their ends: [`Run::faults`] and [`Results::totals`] tell.
 pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Run, RunError> {
     run_on(&mut VirtualTime, scenario, pcap, progress)
 }
@@ -203,7 +203,12 @@ pub fn run_on(
     let Played { mut run, stage, captures, .. } = play(scenario, pcap, Meter::default(), backend, progress)?;
     // It writes to the captures as long as it is there.
     drop(stage);
-    run.captures = captures.map(Captures::commit).transpose()?.unwrap_or_default();
+    for capture in captures.map(Captures::commit).unwrap_or_default() {
+        match capture {
+            Ok(path) => run.captures.push(path),
+            Err(fault) => run.faults.push(fault),
+        }
+    }
     Ok(run)
 }
 
