@@ -31,6 +31,7 @@ fn ten_relays_as_json() {
     assert_eq!(of_ten(&[]), first);
     assert_eq!(of_ten(&["--method", "exact"]), first);
     assert_eq!(of_ten(&["--epsilon", "0.05"]), first);
+    assert_eq!(of_ten(&["--epsilon", "5 %"]), first);
     let later = json!({ "active": active, "backup": backup, "feasible": true, "in_use": active });
     assert_eq!(of_ten(&["--active", "4,8,9"]), later);
 }

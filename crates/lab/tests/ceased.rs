@@ -80,6 +80,21 @@ fn a_file_behind_a_dead_link_ceases() {
     assert!((4.5..5.5).contains(&at), "{at}");
 }
 
+/// The other path brings data all the time, which wait for those that are lost: it would be wrong to say that nothing comes.
+#[test]
+fn a_file_of_which_a_piece_is_missing_ceases_in_order_only() {
+    let rest = fault(&[
+        "relays[0].count=2",
+        "relays[0].cellular.outages=[{ from = '5 s', until = '40 s' }]",
+        "connection.era.reinjection=false",
+        "connection.send_buffer=64 MB",
+        "connection.receive_buffer=64 MB",
+    ]);
+    let told =
+        "s, though data that wait for others came until 30.0 s; the series of the results show what the paths did then";
+    assert!(rest.starts_with(", and none in order after 5.") && rest.ends_with(told), "{rest}");
+}
+
 /// It has no size to fall short of, so that this is no fault.
 #[test]
 fn data_without_an_end_that_cease_are_noted() {

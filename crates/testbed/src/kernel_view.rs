@@ -132,9 +132,22 @@ fn subflow(line: &str) -> Option<(SocketAddr, Sender)> {
         retransmitted_bytes: number("bytes_retrans"),
         timeouts: None,
         congestion_events: None,
-        path_mtu_bytes: value("pmtu").and_then(|text| text.parse().ok()),
+        path_mtu_bytes: value("pmtu")
+            .and_then(|text| text.parse().ok())
+            .map(|pmtu: u16| pmtu.min(packet_max(&words, destination))),
     };
     Some((destination, sender))
+}
+
+/// Octets of the largest IP packet that it sends. Where a silent black hole was found `pmtu` stays what routers have said, and `mss`, which is
+/// without timestamps, is what gets through.
+fn packet_max(words: &[&str], destination: SocketAddr) -> u16 {
+    const TCP_BYTES: u16 = 20;
+    const TIMESTAMPS_BYTES: u16 = 12;
+    let ip_bytes = if destination.is_ipv6() { 40 } else { 20 };
+    let options_bytes = if words.contains(&"ts") { TIMESTAMPS_BYTES } else { 0 };
+    let mss = words.iter().find_map(|word| word.strip_prefix("mss:")?.parse().ok());
+    mss.map_or(u16::MAX, |mss: u16| mss.saturating_add(ip_bytes + TCP_BYTES + options_bytes))
 }
 
 #[cfg(test)]
@@ -151,6 +164,8 @@ mod tests {
         assert_eq!(sender.srtt, Some(units::Duration::from_micros(51_250)));
         assert_eq!(sender.min_rtt, Some(units::Duration::from_micros(50_500)));
         assert_eq!((sender.data_packets, sender.retransmitted_packets, sender.retransmitted_bytes), (88, 3, 4200));
+        let black_hole = line.replace("mss:1348 pmtu:1400", "mss:1320 pmtu:1500");
+        assert_eq!(subflow(&black_hole).unwrap().1.path_mtu_bytes, Some(1372));
         assert!(subflow("LISTEN 0 1 10.1.0.1:40000 0.0.0.0:*").is_none());
         assert!(subflow("").is_none());
         assert!(subflow("FIN-WAIT-2 0 0 10.1.0.1:40000 10.5.1.2:49152").is_none(), "without numbers");

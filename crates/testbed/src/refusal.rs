@@ -104,7 +104,7 @@ fn controller(scenario: &Scenario) -> Option<Unsupported> {
     (congestion == "cubic" && !scenario.connection.hystart).then(|| Unsupported {
         field: "connection.hystart",
         problem: "the kernel's CUBIC always uses HyStart".into(),
-        remedy: OUR_SOURCE,
+        remedy: "give it that too (--set connection.hystart=true), or have our engine send (--source engine)",
     })
 }
 

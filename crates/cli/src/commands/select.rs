@@ -43,10 +43,14 @@ pub fn select(arguments: &Select) -> Result<(), Failure> {
 
 fn settings(arguments: &Select) -> Result<SelectorSettings, Failure> {
     let mode = arguments.mode.parse().map_err(|error| Failure::Input(format!("--mode: {error}")))?;
-    let epsilon = arguments.epsilon.trim().parse();
-    let epsilon = epsilon.map_err(|_| {
-        Failure::Input(format!("--epsilon {:?} is not a number: write one like 0.1", arguments.epsilon))
-    })?;
+    let text = arguments.epsilon.trim();
+    // A part of the target, like --theta; the selector says itself what is out of its range.
+    let epsilon = match text.strip_suffix('%') {
+        Some(percent) => percent.trim_end().parse().map(|percent: f64| percent / 100.0),
+        None => text.parse(),
+    };
+    let epsilon =
+        epsilon.map_err(|_| Failure::Input(format!("--epsilon {text:?} is not a number: write 0.1 or \"10 %\"")))?;
     Ok(SelectorSettings { epsilon, mode })
 }
 

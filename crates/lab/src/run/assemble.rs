@@ -9,7 +9,7 @@ use super::ceased;
 use super::stage::{DESTINATION, Ending, Recorders, Stage};
 use crate::measure::integrity::Delivery;
 use crate::measure::results::{
-    LatencyResults, Manifest, Results, SelectionResults, SubflowResults, Totals, VideoResults,
+    LatencyResults, Manifest, Results, SelectionResults, Series, SubflowResults, Totals, VideoResults,
 };
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
 
@@ -59,7 +59,7 @@ pub(super) fn assemble(
     for (results, relay) in relays.iter_mut().zip(&drawn.relays) {
         results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);
     }
-    let verdict = verdict(drawn, &delivery, stage, &totals, given_up);
+    let verdict = verdict(drawn, &delivery, stage, &totals, &series, given_up);
     if is_in_vain(drawn, &totals) {
         (totals.completed, totals.intact) = (false, false);
     }
@@ -186,6 +186,7 @@ fn verdict(
     delivery: &Delivery,
     stage: &Stage,
     totals: &Totals,
+    series: &Series,
     given_up: Option<String>,
 ) -> Verdict {
     let mut faults: Vec<String> = given_up.into_iter().chain(stage.simulation.faults()).collect();
@@ -196,7 +197,7 @@ fn verdict(
     let damage = totals.damage(|| delivery.is_beginning()).or_else(|| totals.difference());
     let broken = stage.simulation.broken_rules().into_iter().chain(damage.clone()).collect();
     faults.extend(damage);
-    let ceased = ceased::ceased(scenario, stage);
+    let ceased = ceased::ceased(scenario, stage, series);
     let ceased = ceased.as_deref();
     if faults.is_empty() {
         let Ending { source, destination, .. } = &stage.ending;

@@ -5,6 +5,7 @@ use units::text::Text;
 use units::{Duration, Instant};
 
 use super::stage::Stage;
+use crate::measure::results::Series;
 use crate::scenario::{Scenario, WorkloadKind};
 
 /// Silence is told from this part of the run on: what is between two arrivals is shorter while a connection makes headway.
@@ -15,8 +16,8 @@ const TOLD_MIN: Duration = Duration::from_secs(1);
 const RELAYS_MAX: usize = 3;
 
 /// Since when nothing has arrived, and what had become of relays, as the end of a sentence; nothing if data arrived until the end, or none
-/// ever did, or all has. `scenario` is what was run.
-pub(super) fn ceased(scenario: &Scenario, stage: &Stage) -> Option<String> {
+/// ever did, or all has. `scenario` is what was run, and `series` what was seen.
+pub(super) fn ceased(scenario: &Scenario, stage: &Stage, series: &Series) -> Option<String> {
     let delivered = stage.delivered.borrow();
     if delivered.finished() || delivered.bytes == 0 || stage.interrupted {
         return None;
@@ -26,7 +27,13 @@ pub(super) fn ceased(scenario: &Scenario, stage: &Stage) -> Option<String> {
     if !is_cut_off && silent < told_from(scenario.duration) {
         return None;
     }
-    let after = format!("after {:.2} s", delivered.last_at.as_secs_f64());
+    let last_s = delivered.last_at.as_secs_f64();
+    let after = match came_until_s(series, last_s) {
+        Some(until_s) => {
+            format!("in order after {last_s:.2} s, though data that wait for others came until {until_s:.1} s")
+        }
+        None => format!("after {last_s:.2} s"),
+    };
     let fates = fates(scenario, stage);
     Some(match (is_cut_off, fates.is_empty()) {
         (true, _) => format!("{after}; no path was left: {fates}"),
@@ -39,6 +46,13 @@ pub(super) fn ceased(scenario: &Scenario, stage: &Stage) -> Option<String> {
 pub(super) fn note(scenario: &Scenario, ceased: Option<&str>) -> Option<String> {
     let flows_on = matches!(scenario.workload.kind, WorkloadKind::Bulk | WorkloadKind::Video);
     ceased.filter(|_| flows_on).map(|since| format!("nothing arrived {since}"))
+}
+
+/// Until when data came over subflows of which none could be delivered after `last_s`; none if none came.
+fn came_until_s(series: &Series, last_s: f64) -> Option<f64> {
+    let windows = series.time_s.iter().zip(&series.aggregate_throughput_bps);
+    let later = windows.filter(|(time_s, bps)| **time_s - series.window_s >= last_s && **bps > 0.0);
+    later.last().map(|(time_s, _)| *time_s)
 }
 
 fn told_from(run: Duration) -> Duration {

@@ -143,11 +143,14 @@ fn link(way: &Way, label: Label<'_>) -> Result<Link> {
 }
 
 fn trace(model: &RateModel, label: Label<'_>) -> Result<Trace> {
-    if let Some(file) = &model.trace {
-        let text = read_text(file).map_err(Error::file(file))?;
-        return Trace::parse(&text).map_err(Error::file(file));
-    }
     let (first, second) = (&label.link[0], &label.link[1]);
+    if let Some(file) = &model.trace {
+        let named = format!(
+            "`rate.trace` of the link between {first} and {second} names it, from the folder of the topology on"
+        );
+        let text = read_text(file).map_err(|error| Error::file(file)(format!("{error}: {named}")))?;
+        return Trace::parse(&text).map_err(|error| Error::file(file)(format!("{error}: {named}")));
+    }
     let seed = Prng::fork(label.seed, &format!("rate {} of {first} - {second}", label.way)).below(u64::MAX);
     let generator = model.generator().expect("checked when the file was read");
     Ok(generator.generate(seed))
