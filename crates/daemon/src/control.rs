@@ -12,6 +12,6 @@ pub mod message;
 mod place;
 pub mod server;
 
-pub use client::{ask, clean, running};
+pub use client::{ask, clean, may_ask, running};
 pub use message::{Answer, Request};
 pub use place::Place;

@@ -11,7 +11,7 @@
 //! session   one client: octets both ways, a bounded number of them on their way
 //! client    its socket
 //! opening   what it says first: socks, head
-//! exchange  a request of plain HTTP and its answer: head, framing
+//! exchange  a request of plain HTTP and its answer: head, growing_head, framing
 //! parting   clients that have ended their stream, and servers that do not answer
 //! dial      connecting, the addresses of the server and our uplinks racing; losers of such races
 //! choice    which uplink a connection starts from
@@ -35,6 +35,7 @@ mod exchange;
 pub mod failure;
 mod forgotten;
 mod framing;
+mod growing_head;
 mod guard;
 mod head;
 mod joining;

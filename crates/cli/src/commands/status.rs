@@ -65,6 +65,12 @@ pub fn chosen(device: Option<&str>) -> Result<String, Failure> {
         return Ok(device.to_owned());
     }
     let mut devices = control::running()?;
+    // Who may not ask cannot tell which of them live.
+    match devices.iter().any(|device| control::may_ask(device)) {
+        true => devices.retain(|device| control::may_ask(device)),
+        // Asking says who may.
+        false => devices.truncate(1),
+    }
     match devices.len() {
         0 => Err(Failure::Failed("nothing runs here: start it with `anabranch join`".into())),
         1 => Ok(devices.remove(0)),

@@ -29,6 +29,11 @@ pub fn running() -> Result<Vec<String>> {
     Ok(place.sockets().into_iter().filter(|(_, path)| lives(path)).map(|(device, _)| device).collect())
 }
 
+/// Whether the daemon whose engine is behind `device` listens to this process.
+pub fn may_ask(device: &str) -> bool {
+    Place::here().is_ok_and(|place| UnixStream::connect(place.socket(device)).is_ok())
+}
+
 /// Removes the sockets that killed daemons have left, whatever their network namespace was.
 ///
 /// # Errors

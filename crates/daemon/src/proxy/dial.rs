@@ -242,7 +242,13 @@ impl Dial {
     /// Why nobody was reached; `names` are those of the uplinks of our addresses.
     pub fn verdict(&self, names: &BTreeMap<IpAddr, String>) -> Failure {
         let silent = self.open.iter().map(|attempt| (attempt.local, attempt.remote, CloseReason::TimedOut));
-        let all: Vec<_> = self.failures.iter().copied().chain(silent).collect();
+        let mut all: Vec<_> = Vec::new();
+        // With an offer and without one: people are told once.
+        for failure in self.failures.iter().copied().chain(silent) {
+            if !all.contains(&failure) {
+                all.push(failure);
+            }
+        }
         // That the server has refused says more than that others did not answer.
         let refused = all.iter().find(|(.., reason)| *reason == CloseReason::Refused);
         let reason = refused.or(all.last()).map_or(CloseReason::TimedOut, |(.., reason)| *reason);
@@ -315,6 +321,18 @@ mod tests {
         assert_eq!((failure.socks_reply(), failure.http_status().0), (5, 502));
         let (winner, losers) = dial.succeeded(second[0]).unwrap();
         assert_eq!((winner.remote.ip(), losers.len()), (ips(&["192.0.2.2"])[0], 1));
+    }
+
+    #[test]
+    fn who_refuses_with_and_without_an_offer_is_told_once() {
+        let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+        let mut dial = dial(&["192.0.2.1"], &["10.0.0.1"]).unwrap();
+        for ms in [0, 20] {
+            let begun = dial.go_on(&mut endpoint, &ConnectionConfig::default(), Instant::from_millis(ms));
+            dial.failed(begun[0], CloseReason::Refused, Instant::from_millis(ms + 10));
+        }
+        let failure = dial.verdict(&BTreeMap::new()).to_string();
+        assert_eq!(failure.matches("over 10.0.0.1").count(), 1, "{failure}");
     }
 
     #[test]

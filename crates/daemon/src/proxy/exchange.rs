@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::framing::Framing;
+use super::growing_head::GrowingHead;
 use super::head::{Asked, Forward, parse_answer};
 
 /// Answers that only inform, before the one that counts.
@@ -23,8 +24,8 @@ pub struct Exchange {
 
 #[derive(Debug)]
 enum Answering {
-    /// Octets of a head that is not whole.
-    Head(Vec<u8>),
+    /// A head that is not whole.
+    Head(GrowingHead),
     Body(Framing),
     Done,
 }
@@ -50,7 +51,7 @@ impl Exchange {
             asked: forward.asked,
             client_keeps: forward.keep_alive,
             server_keeps: true,
-            answer: Answering::Head(Vec::new()),
+            answer: Answering::Head(GrowingHead::default()),
             informational: 0,
             again: (reused && forward.repeatable).then(|| Box::new(forward)),
         }
@@ -76,9 +77,11 @@ impl Exchange {
     pub fn pass_answer(&mut self, octets: Bytes) -> Result<Bytes, &'static str> {
         let mut out = Vec::new();
         let mut rest = octets;
-        if let Answering::Head(inbox) = &mut self.answer {
-            inbox.extend_from_slice(&rest);
-            let inbox = core::mem::take(inbox);
+        if let Answering::Head(head) = &mut self.answer {
+            if !rest.is_empty() {
+                self.again = None;
+            }
+            let Some(inbox) = head.push(&rest) else { return Ok(Bytes::new()) };
             rest = self.pass_heads(inbox, &mut out)?;
         }
         let Answering::Body(framing) = &mut self.answer else {
@@ -108,13 +111,9 @@ impl Exchange {
     fn pass_heads(&mut self, mut inbox: Vec<u8>, out: &mut Vec<u8>) -> Result<Bytes, &'static str> {
         loop {
             let Some((answer, len)) = parse_answer(&inbox, self.asked)? else {
-                if !inbox.is_empty() {
-                    self.again = None;
-                }
-                self.answer = Answering::Head(inbox);
+                self.answer = Answering::Head(GrowingHead::read(inbox));
                 return Ok(Bytes::new());
             };
-            self.again = None;
             inbox.drain(..len);
             if answer.is_informational {
                 self.informational += 1;

@@ -5,8 +5,10 @@ use std::fmt;
 use super::framing::Framing;
 use super::target::Target;
 
-/// Octets of a head at most: cookies may be long.
+/// Octets of a request's head at most: cookies may be long.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Octets of an answer's head at most, as browsers take them.
+pub const ANSWER_HEAD_BYTES_MAX: usize = 256 << 10;
 /// Fields at most. They lie on the stack, 32 octets each, until a head is read.
 const FIELDS_MAX: usize = 256;
 /// Fields that concern one connection only, whether or not Connection names them (RFC 9110 section 7.6.1). Transfer-Encoding stays:
@@ -197,8 +199,8 @@ pub fn parse_answer(octets: &[u8], asked: Asked) -> Result<Option<(Answer, usize
     let mut parsed = httparse::Response::new(&mut fields);
     let len = match parsed.parse(octets) {
         Ok(httparse::Status::Complete(len)) => len,
-        Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => return Ok(None),
-        Ok(httparse::Status::Partial) => return Err("its head is too long"),
+        Ok(httparse::Status::Partial) if octets.len() < ANSWER_HEAD_BYTES_MAX => return Ok(None),
+        Ok(httparse::Status::Partial) => return Err("its head is longer than 256 KiB"),
         Err(httparse::Error::TooManyHeaders) => return Err("its head has more than 256 fields"),
         Err(_) => return Err("it is not HTTP"),
     };

@@ -418,27 +418,29 @@ impl Session {
 
     /// Takes what the server has sent for the client.
     fn read_server(&mut self, endpoint: &mut Endpoint, now: Instant) -> Result<(), Progress> {
-        let is_answered = matches!(&self.stage, Stage::Exchange(exchange) if exchange.is_answered());
-        let Some(server) = self.server.as_mut().filter(|server| !server.finished && !is_answered) else {
-            return Ok(());
-        };
-        match endpoint.recv(server.connection, PIECE_BYTES, now) {
-            Ok(Received::Data(data)) => {
-                let octets = data.to_bytes();
-                if let Some(question) = server.question.take() {
-                    return Err(Progress::Judge(Answered { question, octets }));
+        // A head that is not whole is nothing to be written: more may have arrived behind it.
+        while self.to_client.is_empty() {
+            let is_answered = matches!(&self.stage, Stage::Exchange(exchange) if exchange.is_answered());
+            let Some(server) = self.server.as_mut().filter(|server| !server.finished && !is_answered) else {
+                return Ok(());
+            };
+            match endpoint.recv(server.connection, PIECE_BYTES, now) {
+                Ok(Received::Data(data)) => {
+                    let octets = data.to_bytes();
+                    if let Some(question) = server.question.take() {
+                        return Err(Progress::Judge(Answered { question, octets }));
+                    }
+                    self.pass(octets)?;
                 }
-                self.pass(octets)?;
-                // A head that is not whole is nothing to be written: more may have arrived behind it.
-                if self.to_client.is_empty() { self.read_server(endpoint, now) } else { Ok(()) }
+                Ok(Received::Pending) => return Ok(()),
+                Ok(Received::Finished) => {
+                    server.finished = true;
+                    return self.server_ended(true);
+                }
+                Err(_) => return self.server_broke_off(),
             }
-            Ok(Received::Pending) => Ok(()),
-            Ok(Received::Finished) => {
-                server.finished = true;
-                self.server_ended(true)
-            }
-            Err(_) => self.server_broke_off(),
         }
+        Ok(())
     }
 
     /// Octets of the server for the client.

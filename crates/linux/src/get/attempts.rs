@@ -184,14 +184,25 @@ impl Attempts {
 
     /// Why nothing is left to be hoped for.
     pub fn verdict(&self) -> Option<String> {
-        (!self.has_ways()).then(|| self.failures.join("; "))
+        (!self.has_ways()).then(|| told_once(self.failures.iter().cloned()))
     }
 
     /// The ways that nobody has answered on yet.
     pub fn unanswered(&self) -> String {
         let open = self.open.iter().map(|attempt| describe(attempt.way, "no answer"));
-        self.failures.iter().cloned().chain(open).collect::<Vec<_>>().join("; ")
+        told_once(self.failures.iter().cloned().chain(open))
     }
+}
+
+/// What became of attempts, each once: one with an offer and one without may have failed alike.
+fn told_once(all: impl Iterator<Item = String>) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for one in all {
+        if !told.contains(&one) {
+            told.push(one);
+        }
+    }
+    told.join("; ")
 }
 
 /// What begins together, in the order in which it is preferred: of each uplink one way at a time. First comes the family of which there are more

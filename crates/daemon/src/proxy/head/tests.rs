@@ -90,6 +90,13 @@ fn as_many_fields_are_taken_as_servers_take() {
 }
 
 #[test]
+fn an_answer_may_have_a_longer_head_than_a_request() {
+    let long = |bytes: usize| parse_answer(format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(bytes)).as_bytes(), ASKED);
+    assert_eq!(long(200 << 10), Ok(None));
+    assert_eq!(long(256 << 10), Err("its head is longer than 256 KiB"));
+}
+
+#[test]
 fn a_websocket_is_told_how_it_gets_through() {
     let refusal =
         request("GET http://h/chat HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c, WebSocket\r\n\r\n")
