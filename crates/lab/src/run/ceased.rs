@@ -51,8 +51,8 @@ pub(super) fn note(scenario: &Scenario, ceased: Option<&str>) -> Option<String> 
 /// Until when data came over subflows of which none could be delivered after `last_s`; none if none came.
 fn came_until_s(series: &Series, last_s: f64) -> Option<f64> {
     let windows = series.time_s.iter().zip(&series.aggregate_throughput_bps);
-    let later = windows.filter(|(time_s, bps)| **time_s - series.window_s >= last_s && **bps > 0.0);
-    later.last().map(|(time_s, _)| *time_s)
+    let mut later = windows.filter(|(time_s, bps)| **time_s - series.window_s >= last_s && **bps > 0.0);
+    later.next_back().map(|(time_s, _)| *time_s)
 }
 
 fn told_from(run: Duration) -> Duration {
