@@ -1,8 +1,10 @@
 //! `anabranch fading`: a trace of block fading for ns-3.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::Path;
 
+use atomic_file::AtomicFile;
 use network::cell::{Fading, Profile};
 
 use crate::arguments;
@@ -47,13 +49,22 @@ pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
         return Ok(console::complain(&done)?);
     }
     let out = &arguments.out;
-    if atomic_file::is_special(out) {
-        let cannot = |error| Failure::Failed(format!("cannot write {}: {error}", out.display()));
-        fs::write(out, trace).map_err(cannot)?;
-    } else {
-        atomic_file::write(out, trace.as_bytes())?;
-    }
+    let cannot = |error: &dyn core::fmt::Display| {
+        let path = out.display();
+        Failure::Failed(format!("cannot write {path}: {error}: name a file in a directory that you may write to"))
+    };
+    write(out, trace.as_bytes()).map_err(|error| cannot(&error))?;
     Ok(console::print(&format!("{}: {done}", out.display()))?)
+}
+
+/// Whole or not at all, unless it is a device or a pipe that is written to.
+fn write(out: &Path, trace: &[u8]) -> io::Result<()> {
+    if atomic_file::is_special(out) {
+        return fs::write(out, trace);
+    }
+    let mut file = AtomicFile::create(out).map_err(|error| error.source)?;
+    file.write_all(trace)?;
+    file.commit().map_err(|error| error.source)
 }
 
 /// A number with one of the units, as a multiple of the first one's base.
