@@ -183,14 +183,18 @@ fn spread(known: &mut [&State], shares: &Shares, plain: Option<Weight>) {
         // It may be far larger than is reckoned with.
         Some(Weight::Heavy) if !shares.competes => 1,
         // What the others still have to get is in the order.
-        Some(_) => return,
+        Some(_) if shares.competes => return,
         // What has nothing to do is taken in the order of round-trip times.
-        None => 0,
+        _ => 0,
     };
     let now = shares.now;
     let reach = |state: &State| state.base(now).map_or(Duration::MAX, |base| base + shares.slowness(state, plain));
     let Some(best) = known.iter().map(|state| reach(state)).min() else { return };
     let is_near = |state: &State| reach(state).saturating_mul(5) <= best.saturating_mul(6);
+    // So many wait on the near ones that a far one comes first.
+    if plain == Some(Weight::Light) && !known.first().is_some_and(|first| is_near(first)) {
+        return;
+    }
     let near_and_free = (0..known.len()).filter(|index| is_near(known[*index]) && !known[*index].has_queue(now));
     if let Some(chosen) = near_and_free.min_by(|a, b| shares.compare(known[*a], known[*b], added)) {
         known[..=chosen].rotate_right(1);

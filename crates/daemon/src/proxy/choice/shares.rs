@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! ends     base RTT + the longer of queue and awaited / rate + own octets / rate
-//! awaited  over plain TCP: 1 MiB for each download, 8 kB for each other connection that waits for an answer or is being opened
+//! awaited  over plain TCP: 1 MiB for each download, and 16 kB for each other connection that waits for an answer or is being opened, but for five
 //! rate     the last that is known; else what is hoped for
-//! hoped    downloads: what the best brings; small answers: the same, less by as much as the uplink is further away than the nearest,
-//!          as TCP's rate falls with the round-trip time
-//! never    where others compete already, an uplink that nobody has tried and that is far: who stays there may be the last by far
+//! hoped    downloads: what the best brings; small answers: the same or 32 Mbit/s, less by as much as the uplink is further away than the
+//!          nearest, as TCP's rate falls with the round-trip time
+//! never    an uplink that nobody has tried, beside one that somebody has: once four are there, and where others compete if it is far. Who stays
+//!          there may be the last by far
 //! ```
 
 use units::{Duration, Instant};
@@ -25,9 +26,10 @@ const COMPETING_REACH: Duration = Duration::from_millis(150);
 /// What a connection brings at least, as far as anybody knows: the time for so many octets makes a slow uplink a far one.
 const LIGHT_BYTES: u64 = 16 << 10;
 const HEAVY_BYTES: u64 = 1 << 20;
-/// What another connection still brings that may be anything. Six that wait, as a browser has for a page, are to stay on the nearer of two
-/// uplinks of which the other is twice as far, also at 10 Mbit/s and 40 ms; dozens that begin at once are to spread.
-const AWAITED_BYTES: u64 = 8 << 10;
+/// Connections that wait for small answers and fill nothing: with one more a browser's six for a page.
+const WAITING_FREE: u32 = 5;
+/// Downloads that find out what an uplink brings. Chosen: half of eight that begin at once, and no more of a hundred.
+const FINDING_OUT: u32 = 4;
 /// Rounds until a download over plain TCP has its rate: six doublings from ten segments to [`HEAVY_BYTES`]. One alone may be far larger, and
 /// has as many anywhere that it hardly matters; of many each has to be there.
 const SLOW_START_ROUNDS: u64 = 6;
@@ -42,6 +44,8 @@ pub(super) struct Shares {
     most: u64,
     /// The least base RTT.
     least: Duration,
+    /// Whether somebody has found out what one of them brings.
+    is_one_tried: bool,
     /// Whether a download that stays where it is goes on already.
     pub(super) competes: bool,
     pub(super) now: Instant,
@@ -53,7 +57,8 @@ impl Shares {
         let most = known.iter().map(|state| state.rate_bytes).max().unwrap_or(0);
         let least = known.iter().filter_map(|state| state.base(now)).min().unwrap_or(Duration::ZERO);
         let competes = known.iter().any(|state| state.heavy > 0);
-        Self { fastest, most, least, competes, now }
+        let is_one_tried = known.iter().any(|state| !state.is_untried(now));
+        Self { fastest, most, least, is_one_tried, competes, now }
     }
 
     /// How long it takes until what a connection is for is there, of which `plain` says what it will be if it stays where it starts.
@@ -62,7 +67,8 @@ impl Shares {
         let (queue, own) = (state.queue(self.now), self.slowness(state, plain));
         let Some(weight) = plain else { return base + queue + own };
         let Some(rate) = self.rate(state, weight) else { return Duration::MAX };
-        let awaited_bytes = u64::from(state.light) * AWAITED_BYTES + u64::from(state.heavy) * HEAVY_BYTES;
+        let waiting = state.light.saturating_sub(WAITING_FREE);
+        let awaited_bytes = u64::from(waiting) * LIGHT_BYTES + u64::from(state.heavy) * HEAVY_BYTES;
         // Part of it is in the queue already.
         let waits = queue.max(time_for(awaited_bytes, rate));
         match weight {
@@ -90,13 +96,15 @@ impl Shares {
         if !state.is_untried(self.now) {
             return Some(state.rate_bytes.max(1));
         }
-        if self.competes && base > self.least.saturating_mul(UNTRIED_REACH).max(COMPETING_REACH) {
+        let is_far = base > self.least.saturating_mul(UNTRIED_REACH).max(COMPETING_REACH);
+        // Small answers stay on the nearest one, whatever it brings.
+        let has_enough = state.load() >= FINDING_OUT && (weight == Weight::Heavy || base > self.least);
+        if self.is_one_tried && (has_enough || self.competes && is_far) {
             return None;
         }
-        let best = if self.most == 0 { UNTRIED_BYTES } else { self.most };
         Some(match weight {
             Weight::Heavy => self.hoped(state).max(1),
-            Weight::Light => scaled(best, self.least, base).max(state.rate_bytes).max(1),
+            Weight::Light => scaled(self.most.max(UNTRIED_BYTES), self.least, base).max(state.rate_bytes).max(1),
         })
     }
 
