@@ -96,7 +96,9 @@ impl Shares {
         if !state.is_untried(self.now) {
             return Some(state.rate_bytes.max(1));
         }
-        let is_far = base > self.least.saturating_mul(UNTRIED_REACH).max(COMPETING_REACH);
+        // One that was only outpaced may be near.
+        let reach = self.least.saturating_mul(UNTRIED_REACH).max(COMPETING_REACH);
+        let is_far = state.measured_base(self.now).is_some_and(|base| base > reach);
         // Small answers stay on the nearest one, whatever it brings.
         let has_enough = state.load() >= FINDING_OUT && (weight == Weight::Heavy || base > self.least);
         if self.is_one_tried && (has_enough || self.competes && is_far) {

@@ -80,3 +80,13 @@ fn small_answers_leave_the_uplink_of_a_download_alone_only_for_one_where_they_ar
     };
     assert_eq!([first(FAR), first((600, Some(2_500_000))), first((600, None))], [2, 1, 1]);
 }
+
+#[test]
+fn an_uplink_that_was_only_outpaced_is_found_out_as_well() {
+    let mut choice = choice(&[Tier::Primary; 2]);
+    choice.succeeded(ip(1), server(), ms(20), false, at(0));
+    choice.outpaced(ip(2), ms(100), at(0));
+    choice.delivered(ip(1), 5_000_000, ms(1000), true, at(0));
+    choice.turned_out(server(), Weight::Heavy);
+    assert_eq!(on_each(&mut choice, 12, Weight::Heavy), [9, 3]);
+}
