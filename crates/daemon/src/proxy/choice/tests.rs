@@ -1,5 +1,6 @@
 use super::*;
 
+mod at_once;
 mod families;
 mod stripped;
 
