@@ -138,7 +138,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         debug!(device, uplink, ?addresses, tier = entry.tier.name(), "an uplink is laid");
     }
     rights::give_up_beside(links.as_ref().map(|_| Store::at(&options.uplinks.state)).as_ref())?;
-    let status = JoinStatus::new(&lock(&shared), &mut proxy, &endpoint, driver.now());
+    let status = JoinStatus::new(&lock(&shared), &mut proxy, &mut endpoint, driver.now());
     ready(&status);
     let remote = driver.remote()?;
     let keeper = Keeper::new(plumbing, watch, Arc::clone(&shared), remote.clone());

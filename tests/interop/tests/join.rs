@@ -29,6 +29,7 @@ use wire::{Segment, TcpChecksum};
 
 mod families;
 mod offers;
+mod questions;
 mod uploads;
 
 const LINK: &str = "rate = '16 Mbit/s'\ndelay = '10 ms'";

@@ -80,7 +80,7 @@ pub struct UplinkStatus {
 
 impl JoinStatus {
     /// What `roster` and `proxy` know together.
-    pub fn new(roster: &Roster, proxy: &mut Proxy, endpoint: &Endpoint, now: Instant) -> Self {
+    pub fn new(roster: &Roster, proxy: &mut Proxy, endpoint: &mut Endpoint, now: Instant) -> Self {
         proxy.measure(endpoint);
         let addresses: Vec<_> = roster.entries.iter().map(|entry| entry.addresses.clone()).collect();
         let silences = proxy.silences(&addresses, endpoint, now);

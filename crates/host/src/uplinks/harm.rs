@@ -333,10 +333,11 @@ impl Harm {
         self.next_at
     }
 
-    /// Whether a subflow on which the peer was last heard then was asked for a sign of life since, and gave none.
-    pub fn is_unanswered(&self, id: SubflowId, heard_at: Instant) -> bool {
-        let silence = self.seen.iter().find(|seen| seen.id == id).and_then(|seen| seen.silence);
-        silence.is_some_and(|silence| heard_at <= silence.heard_at)
+    /// When a subflow on which the peer was last heard then was asked for a sign of life since, if it gave none. Once nobody looks any more
+    /// it stays so, and nobody asks again.
+    pub fn unanswered_since(&self, id: SubflowId, heard_at: Instant) -> Option<Instant> {
+        let silence = self.seen.iter().find(|seen| seen.id == id)?.silence?;
+        (heard_at <= silence.heard_at).then_some(silence.asked_at)
     }
 
     /// Notes who is there, and who carries.

@@ -25,7 +25,7 @@ fn upload(world: World) -> (World, Server, TcpStream, Vec<Segment>) {
 impl World {
     fn silence(&mut self) -> Option<Duration> {
         let now = self.now();
-        self.proxy.silences(&[vec![UPLINK]], &self.endpoint, now)[0].uplink
+        self.proxy.silences(&[vec![UPLINK]], &mut self.endpoint, now)[0].uplink
     }
 
     /// Seconds pass, and each time it is looked whether anybody is heard: the last answer.
@@ -135,23 +135,61 @@ fn a_server_that_has_answered_before_tells_so_alone_unless_it_refuses() {
     assert_eq!(world.silence(), None, "somebody has refused");
 }
 
+/// A download over two uplinks that stands still after some octets.
+fn standing_still() -> (World, Server, TcpStream) {
+    let mut world = World::with_uplink();
+    let now = world.now();
+    let other = Uplink { ip: "10.99.0.3".parse().unwrap(), tier: Tier::Primary, link: 1 };
+    world.proxy.add_uplink(other, &mut world.endpoint, now);
+    let (mut world, mut server, mut client) = connected_in(world, REQUEST, ConnectionConfig::default());
+    server.say(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n", world.now());
+    let mut got = 0;
+    for _ in 0..40 {
+        server.say_much(vec![7; 10_000], world.now());
+        got += world.drain(&mut client, &mut server).0.len();
+        world.ahead += Duration::from_millis(4);
+    }
+    assert!(got > 400_000, "{got}");
+    (world, server, client)
+}
+
+impl World {
+    /// For so long nothing gets through; the segments with octets that were sent.
+    fn lose_for(&mut self, span: Duration) -> usize {
+        let (until, mut sent) = (self.now() + span, 0);
+        while self.now() < until {
+            // Who comes late to a look judges nobody.
+            self.ahead += Duration::from_millis(4);
+            self.turn();
+            let now = self.now();
+            if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+                self.endpoint.handle_timeout(now);
+            }
+            let lost = core::iter::from_fn(|| self.endpoint.poll_transmit(now));
+            sent += lost.filter(|segment| segment.payload.sequence_len() > 0).count();
+        }
+        sent
+    }
+
+    /// As [`Self::listen`], while everything gets through, or nothing does: what was told each second.
+    fn listen_while(&mut self, seconds: u64, mut server: Option<&mut Server>) -> Vec<bool> {
+        let mut told = Vec::new();
+        for _ in 0..seconds {
+            told.push(self.listen(1).is_some());
+            match &mut server {
+                Some(server) => self.carry(server),
+                None => drop(self.lose_for(Duration::from_millis(1))),
+            }
+        }
+        told
+    }
+}
+
 /// A download asks nothing by itself: while it is looked at, subflows on which nothing comes are asked for a sign of life, if there are several.
 #[test]
 fn a_download_that_stands_still_tells_that_its_uplink_is_silent() {
     for is_cut in [false, true] {
-        let mut world = World::with_uplink();
-        let now = world.now();
-        let other = Uplink { ip: "10.99.0.3".parse().unwrap(), tier: Tier::Primary, link: 1 };
-        world.proxy.add_uplink(other, &mut world.endpoint, now);
-        let (mut world, mut server, mut client) = connected_in(world, REQUEST, ConnectionConfig::default());
-        server.say(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n", world.now());
-        let mut got = 0;
-        for _ in 0..40 {
-            server.say_much(vec![7; 10_000], world.now());
-            got += world.drain(&mut client, &mut server).0.len();
-            world.ahead += Duration::from_millis(4);
-        }
-        assert!(got > 400_000, "{got}");
+        let (mut world, mut server, _client) = standing_still();
         // Who comes late to a look judges nobody.
         for _ in 0..400 {
             world.ahead += Duration::from_millis(4);
@@ -163,4 +201,24 @@ fn a_download_that_stands_still_tells_that_its_uplink_is_silent() {
         let told = world.listen(8);
         assert_eq!(told.is_some(), is_cut, "{told:?}");
     }
+}
+
+/// The answers to the last questions that the looks at a download ask are lost, and nothing else is sent: a program next to it may have filled a queue.
+#[test]
+fn answers_that_were_lost_are_asked_for_again_before_an_uplink_is_silent() {
+    let (mut world, mut server, _client) = standing_still();
+    assert!(world.lose_for(Duration::from_millis(1600)) > 0, "it was asked");
+    assert_eq!(world.listen_while(20, Some(&mut server)), [false; 20]);
+}
+
+#[test]
+fn an_uplink_that_was_silent_is_heard_soon_after_it_lives() {
+    let (mut world, mut server, _client) = standing_still();
+    world.lose_for(Duration::from_millis(1600));
+    let told = world.listen_while(12, None);
+    assert!(!told[3] && told[11], "{told:?}");
+    let told = world.listen_while(10, Some(&mut server));
+    assert_eq!(told.iter().rposition(|is_silent| *is_silent).unwrap_or(0), 0, "{told:?}");
+    // Nothing is owed any more, and nothing is asked.
+    assert_eq!(world.lose_for(Duration::from_secs(20)), 0);
 }

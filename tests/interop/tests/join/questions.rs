@@ -1,0 +1,49 @@
+//! What is made of answers that get lost.
+
+use std::net::TcpStream;
+
+use super::*;
+
+/// Longer than the looks at a download go on after its last octet, and shorter than what makes an uplink silent.
+const LOST_FOR: Duration = Duration::from_millis(2500);
+
+/// Gives octets to whoever comes, and has nothing more to say.
+const GIVER: &str = "
+import socket, threading
+def give(client):
+    client.sendall(bytes(4000000))
+    client.recv(1)
+server = socket.create_server(('', 8415))
+while True:
+    threading.Thread(target=give, args=(server.accept()[0],), daemon=True).start()
+";
+
+/// The last questions of the looks at a download have no answer, as where another program fills the uplink's queue, and nobody sends
+/// anything afterwards.
+#[test]
+fn answers_that_are_lost_for_a_moment_make_no_uplink_silent() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let mut command = net.server().command("mptcpize").unwrap();
+    let _server = Running(command.args(["run", "python3", "-c", GIVER]).spawn().unwrap());
+    let listens = || output(net.server(), "ss", &["-ltnH", "sport", "=", ":8415"]).contains("8415");
+    wait_until("the server listens", listens);
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    let mut client = net.laptop.run(|| TcpStream::connect(&joined.ready)).unwrap().unwrap();
+    client.write_all(b"CONNECT 10.9.9.9:8415 HTTP/1.1\r\nHost: 10.9.9.9:8415\r\n\r\n").unwrap();
+    let (mut got, mut piece) = (0, vec![0; 1 << 16]);
+    while got < BYTES {
+        let len = client.read(&mut piece).unwrap();
+        assert!(len > 0, "{got}");
+        got += len;
+    }
+    (0..2).for_each(|number| net.set_link(number, false));
+    sleep(LOST_FOR);
+    (0..2).for_each(|number| net.set_link(number, true));
+    for _ in 0..40 {
+        let told = status(&net);
+        let unheard = [0, 1].map(|index| told["uplinks"][index]["unheard"].as_u64());
+        assert_eq!(unheard, [None; 2], "the one connection is idle, and the uplinks live");
+        sleep(Duration::from_millis(250));
+    }
+    joined.end().unwrap();
+}
