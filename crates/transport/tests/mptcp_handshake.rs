@@ -141,6 +141,25 @@ fn a_peer_that_goes_on_with_mptcp_is_not_taken_at_its_order() {
     }
 }
 
+/// The first data came without a mapping, so that the order of the subflow counts, and then the same once more with one, before any other.
+#[test]
+fn the_first_mapping_after_a_fallback_is_compared_with_the_beginning() {
+    for (dsn, is_taken) in [(1, false), (502, true)] {
+        let mut script = Script::listen(script::mptcp_config());
+        script.inject("S 0 mss 1000 sackok mpc");
+        script.expect("SA 0 ack 1 mpc");
+        script.inject("A 1 ack 1 mpc");
+        script.inject("A 1+501 ack 1");
+        script.inject(&format!("A 502+501 ack 1 map {dsn}"));
+        assert_eq!(script.drain_segments().last().is_some_and(is_rst), !is_taken, "{dsn}");
+        let mut bytes = 0;
+        while let Ok(Received::Data(data)) = script.endpoint.recv(script.id(), usize::MAX, script.now) {
+            bytes += data.len();
+        }
+        assert_eq!(bytes, if is_taken { 1002 } else { 501 }, "{dsn}");
+    }
+}
+
 /// Where MPTCP was never agreed upon, a DSS means nothing.
 #[test]
 fn mappings_mean_nothing_to_plain_tcp() {

@@ -67,7 +67,10 @@ impl Connection {
             self.reset_subflow(id, ResetReason::MptcpSpecific, false, CloseReason::Aborted);
         }
         let sent_end = self.sender.next;
+        let received = &self.receiver.stream;
+        let mapped_distance = received.next().low().wrapping_sub(low_u32(received.received_bytes())).wrapping_sub(1);
         let Some(subflow) = self.subflows.first_mut() else { return };
+        subflow.mapped_distance = Some(mapped_distance);
         if self.sender.infinite_mapping_due.is_none() {
             subflow.tcb.change_reserved_options(0);
         }
