@@ -557,26 +557,6 @@ fn downloads_that_cannot_spread_begin_where_they_end_soonest() {
     }
 }
 
-/// Twelve of 1 MB at once from a server without MPTCP, once it is known for such: `curl` asks for all before any has answered.
-#[test]
-fn downloads_that_begin_at_once_use_both_uplinks() {
-    let links = [link(20, 20, ""), link(10, 40, "")];
-    in_three_tries(|| {
-        let Some(bed) = Bed::new([&links[0], &links[1]]) else { return Ok(()) };
-        let several = |count, at_a_time| Several { count, at_a_time, bytes: 1_000_000 };
-        // What uplinks bring is found out, by those that begin while others go on.
-        some_at_a_time(&bed, Way::Join, PLAIN, several(18, 4));
-        let alone = some_at_a_time(&bed, Way::Alone(0), PLAIN, several(12, 12));
-        let before = bed.net.received_bytes(1);
-        let joined = some_at_a_time(&bed, Way::Join, PLAIN, several(12, 12));
-        let far_mb = (bed.net.received_bytes(1) - before) / 1_000_000;
-        // All had been on the nearer one. Eight and four take two thirds of the time.
-        let is_spread = (2..=6).contains(&far_mb) && joined > 1.15 * alone;
-        is_spread.then_some(()).ok_or_else(|| format!("{far_mb} MB, {joined} Mbit/s, {alone} over the nearer alone"))
-    })
-    .unwrap();
-}
-
 #[test]
 fn a_stream_hardly_stalls_when_its_uplink_dies_without_a_word() {
     let links = [link(10, 40, ""), link(10, 40, "")];

@@ -6,13 +6,15 @@
 //! ```text
 //! nothing known            all of the best tier at once, the one with the fewest connections first
 //! known                    in the order of base RTT + queue, the next after twice that, within [50 ms, 1 s]; but first the one with
-//!                          the fewest connections for what it delivers, among those that are near and have no queue
-//! near                     base RTT at most 1.2 times the best, with the time that octets take on an uplink that is slow
+//!                          the fewest connections for what it delivers, among those that are near and free
+//! near                     base RTT at most 1.2 times the best, with the time that octets take: those of a download over plain TCP, or those of
+//!                          small answers on an uplink that is slow
 //! slow                     brings less than a quarter of what the fastest does
-//! plain TCP                in the order in which they bring it, after what others have still to get there (see `shares.rs`); the first
-//!                          download of all as above, near with the time that its octets take
 //! not filled of late       brings what the best does, for all that anybody knows; for downloads 32 Mbit/s, if that is more than four times as much,
 //!                          and it is not three times as far
+//! free                     no queue, and no more than its share of busy downloads that stay where they are
+//! none is near and free    the lowest base RTT + queue of those that have their share of downloads still to get; of all, if none has
+//! downloads, plain TCP     near, until these have their share of connections; then all
 //! MPTCP is removed there   after those where it is not, if these bring more together, or are as near (see `servers.rs`)
 //! failing                  after all others, for 1, 2, 4 ... 64 s
 //! portal, or in doubt      after all others, until it is told otherwise (see `portal.rs`)
@@ -28,7 +30,6 @@ use units::{Duration, Instant};
 
 mod plan;
 mod servers;
-mod shares;
 
 pub use plan::Start;
 use servers::Servers;

@@ -14,12 +14,24 @@ use std::net::{IpAddr, SocketAddr};
 
 use units::{Duration, Instant};
 
-use super::shares::Shares;
 use super::{Choice, State, Tier, Weight};
 
 /// How long the first attempt is waited for before the next one begins beside it: twice its RTT, within this.
 const HEAD_START_MIN: Duration = Duration::from_millis(50);
 const HEAD_START_MAX: Duration = Duration::from_secs(1);
+/// An uplink is slow that brings less than this part of what the fastest does. Small answers take as long over what comes in between.
+const SLOW_PARTS: u64 = 4;
+/// What an uplink may bring that nobody has filled for long, octets in a second: downloads find out. One that is further away than so many
+/// times the best is not tried for it.
+/// Chosen, as the octets below are: four times 8 Mbit/s, at which a megabyte takes a second.
+const UNTRIED_BYTES: u64 = 4_000_000;
+const UNTRIED_REACH: u64 = 3;
+/// What a connection brings at least, as far as anybody knows: the time for so many octets makes a slow uplink a far one.
+const LIGHT_BYTES: u64 = 16 << 10;
+const HEAVY_BYTES: u64 = 1 << 20;
+/// Rates of uplinks are compared as if none delivered less than this part of the best: who is not used delivers nothing.
+const RATE_FLOOR_PARTS: u64 = 10;
+
 /// An attempt to connect, as planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
@@ -100,7 +112,7 @@ impl Choice {
             let healthy = candidates.iter().filter(|state| state.uplink.tier == tier && !state.is_failing(now));
             let (mut known, unknown): (Vec<_>, Vec<_>) = healthy.partition(|state| state.base(now).is_some());
             let shares = Shares::of(&known, now);
-            known.sort_by_key(|state| shares.ends(state, plain));
+            known.sort_by_key(|state| Some(state.round_trip(now)? + shares.slowness(state, plain)));
             spread(&mut known, &shares, plain);
             let is_stripped = |state: &State| {
                 let remote = remotes.iter().find(|remote| remote.is_ipv4() == state.uplink.ip.is_ipv4());
@@ -177,26 +189,29 @@ fn head_start(round_trip: Option<Duration>) -> Duration {
 }
 
 /// Moves to the front who is to carry one more connection, of which `plain` says what it will be if it stays where it starts.
-/// `known` is in the order in which answers are there.
+/// `known` is in the order of round-trip times, with what slow ones take besides.
 fn spread(known: &mut [&State], shares: &Shares, plain: Option<Weight>) {
-    let added = match plain {
-        // It may be far larger than is reckoned with.
-        Some(Weight::Heavy) if !shares.competes => 1,
-        // What the others still have to get is in the order.
-        Some(_) if shares.competes => return,
-        // What has nothing to do is taken in the order of round-trip times.
-        _ => 0,
-    };
     let now = shares.now;
     let reach = |state: &State| state.base(now).map_or(Duration::MAX, |base| base + shares.slowness(state, plain));
     let Some(best) = known.iter().map(|state| reach(state)).min() else { return };
     let is_near = |state: &State| reach(state).saturating_mul(5) <= best.saturating_mul(6);
-    // So many wait on the near ones that a far one comes first.
-    if plain == Some(Weight::Light) && !known.first().is_some_and(|first| is_near(first)) {
-        return;
-    }
-    let near_and_free = (0..known.len()).filter(|index| is_near(known[*index]) && !known[*index].has_queue(now));
-    if let Some(chosen) = near_and_free.min_by(|a, b| shares.compare(known[*a], known[*b], added)) {
+    let all = || 0..known.len();
+    let pick = |among: &dyn Fn(&State) -> bool, added: u32, count: fn(&State) -> u32| {
+        all().filter(|index| among(known[*index])).min_by(|a, b| shares.compare(known[*a], known[*b], added, count))
+    };
+    let is_free =
+        |state: &State, count: fn(&State) -> u32| !shares.has_its_share(state, known, count) && !state.has_queue(now);
+    let chosen = if plain == Some(Weight::Heavy) {
+        let near_is_free = known.iter().any(|state| is_near(state) && is_free(state, State::load));
+        pick(&|state| is_near(state) || !near_is_free, 1, State::load)
+    } else {
+        // What will spread anyway, once it is a download, leaves those alone that cannot.
+        let heavy: fn(&State) -> u32 = if plain.is_some() { |state| state.heavy } else { |_| 0 };
+        // What has nothing to do is taken in the order of round-trip times.
+        pick(&|state| is_near(state) && is_free(state, heavy), 0, State::load)
+            .or_else(|| all().find(|index| !shares.has_its_share(known[*index], known, heavy)))
+    };
+    if let Some(chosen) = chosen {
         known[..=chosen].rotate_right(1);
     }
 }
@@ -215,5 +230,64 @@ fn lead_with_mptcp(known: &mut [&State], shares: &Shares, is_heavy: bool, is_str
     };
     if is_better {
         known[..=place].rotate_right(1);
+    }
+}
+
+/// How connections are shared out: by what uplinks can bring.
+struct Shares {
+    /// Of those whose capacity is known, octets in a second.
+    fastest: u64,
+    /// The most that any has brought.
+    most: u64,
+    /// How far one may be that a download tries.
+    reach: Duration,
+    now: Instant,
+}
+
+impl Shares {
+    fn of(known: &[&State], now: Instant) -> Self {
+        let fastest = known.iter().filter_map(|state| state.capacity_bytes(now)).max().unwrap_or(0);
+        let most = known.iter().map(|state| state.rate_bytes).max().unwrap_or(0);
+        let least = known.iter().filter_map(|state| state.base(now)).min();
+        let reach = least.map_or(Duration::ZERO, |least| least.saturating_mul(UNTRIED_REACH));
+        Self { fastest, most, reach, now }
+    }
+
+    /// How long the octets of a download take that stays where it starts; for small answers, how much longer they take on an uplink that is
+    /// slow.
+    fn slowness(&self, state: &State, plain: Option<Weight>) -> Duration {
+        let capacity = state.capacity_bytes(self.now).map(|capacity| capacity.max(1));
+        let (bytes, capacity) = match plain {
+            Some(Weight::Heavy) => (HEAVY_BYTES, Some(capacity.unwrap_or_else(|| self.hoped(state)))),
+            _ => (LIGHT_BYTES, capacity.filter(|capacity| capacity.saturating_mul(SLOW_PARTS) < self.most)),
+        };
+        let capacity = capacity.filter(|capacity| *capacity > 0);
+        capacity.map_or(Duration::ZERO, |capacity| Duration::from_secs(1).mul_div(bytes, capacity))
+    }
+
+    /// What a download may find on an uplink of which it is not known.
+    fn hoped(&self, state: &State) -> u64 {
+        let is_to_try = state.is_untried(self.now) && state.base(self.now).is_some_and(|base| base <= self.reach);
+        if is_to_try && self.most.saturating_mul(SLOW_PARTS) < UNTRIED_BYTES { UNTRIED_BYTES } else { self.most }
+    }
+
+    /// One that nobody has tried counts as the best: it will show.
+    fn weight(&self, state: &State) -> u128 {
+        let floor = self.fastest / RATE_FLOOR_PARTS;
+        let bytes = state.capacity_bytes(self.now).map_or(self.fastest.max(state.rate_bytes), |bytes| bytes.max(floor));
+        u128::from(bytes.max(1))
+    }
+
+    /// By `(count + added) / weight`, as products.
+    fn compare(&self, a: &State, b: &State, added: u32, count: fn(&State) -> u32) -> core::cmp::Ordering {
+        let load = |one: &State, other: &State| u128::from(count(one) + added) * self.weight(other);
+        load(a, b).cmp(&load(b, a))
+    }
+
+    /// Whether one more would be more than its share: `(count + 1) / connections > weight / weights`.
+    fn has_its_share(&self, state: &State, known: &[&State], count: fn(&State) -> u32) -> bool {
+        let weights: u128 = known.iter().map(|state| self.weight(state)).sum();
+        let connections: u128 = known.iter().map(|state| u128::from(count(state))).sum::<u128>() + 1;
+        count(state) > 0 && u128::from(count(state) + 1) * weights > connections * self.weight(state)
     }
 }

@@ -1,6 +1,5 @@
 use super::*;
 
-mod at_once;
 mod families;
 mod stripped;
 
