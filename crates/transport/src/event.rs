@@ -40,7 +40,7 @@ pub enum Event {
     FullyEstablished(ConnectionId),
     /// Data, or the end of the stream, can be received.
     Readable(ConnectionId),
-    /// The send buffer has room again after `send` took less than it was offered.
+    /// There is room again, in the send buffer and for octets that are not sent yet, after `send` took less than it was offered.
     Writable(ConnectionId),
     /// The peer sent all its data (DATA_FIN or FIN).
     PeerFinished(ConnectionId),
