@@ -6,6 +6,9 @@ mode=${1:-short}
 logs=$TARGET/steps
 mkdir -p "$logs"
 failed=()
+# The tests that have failed and why, said again at the end: the lines between may be thousands.
+why=$logs/why.txt
+: >"$why"
 
 # On a terminal, shows what a step is doing until it is killed.
 watch_step() {
@@ -90,7 +93,7 @@ report() {
     grep -h '^left out:' "$2" | sort -u | sed 's/^/  /' || true
     if [ "$3" != 0 ]; then
         failed+=("$1")
-        panics "$2"
+        panics "$2" | tee -a "$why"
     fi
     # Tests run what was built for them: built again with other features, it would take minutes that nobody sees.
     case $1 in tests | interop | daemons | "random cases with a kernel")
@@ -188,6 +191,7 @@ if [ "$mode" = long ]; then
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
+    cat "$why"
     say "failed: $(printf '%s; ' "${failed[@]}" | sed 's/; $//'). Logs: $logs/"
     exit 1
 fi

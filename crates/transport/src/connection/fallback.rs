@@ -67,8 +67,7 @@ impl Connection {
             self.reset_subflow(id, ResetReason::MptcpSpecific, false, CloseReason::Aborted);
         }
         let sent_end = self.sender.next;
-        let received = &self.receiver.stream;
-        let mapped_distance = received.next().low().wrapping_sub(low_u32(received.received_bytes())).wrapping_sub(1);
+        let mapped_distance = self.mapped_distance();
         let Some(subflow) = self.subflows.first_mut() else { return };
         subflow.mapped_distance = Some(mapped_distance);
         if self.sender.infinite_mapping_due.is_none() {
@@ -84,6 +83,19 @@ impl Connection {
         self.acknowledge_data(una, host, now);
         unverified_fin.into_iter().for_each(|fin| self.note_data_fin(fin));
         pending.into_iter().for_each(|payload| self.deliver_unmapped(payload));
+    }
+
+    /// By how much data sequence numbers are ahead of the relative sequence numbers of the only subflow (RFC 8684 section 3.3.1).
+    fn mapped_distance(&self) -> u32 {
+        let stream = &self.receiver.stream;
+        stream.next().low().wrapping_sub(low_u32(stream.received_bytes())).wrapping_sub(1)
+    }
+
+    /// Falls back because a checksum failed, at either end.
+    fn fall_back_for_a_checksum(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
+        self.fall_back_aloud(host, now);
+        // A middlebox may have changed the mapping rather than the data: later mappings agree with one another, not with the stream.
+        self.subflows[id].mapped_distance = None;
     }
 
     /// Falls back and says so: an infinite mapping goes with the next data, retroactive from the last octet known to
@@ -154,7 +166,7 @@ impl Connection {
             return false;
         }
         self.report_failure(id, dsn);
-        self.fall_back_aloud(host, now);
+        self.fall_back_for_a_checksum(id, host, now);
         self.deliver_unmapped(rest);
         true
     }
@@ -182,7 +194,7 @@ impl Connection {
         let failed_at = self.data_ack();
         if self.streams_coincide() {
             self.report_failure(id, failed_at);
-            self.fall_back_aloud(host, now);
+            self.fall_back_for_a_checksum(id, host, now);
         } else {
             let reason = CloseReason::Violation(Violation::Checksum);
             self.reset_subflow(id, ResetReason::MiddleboxInterference, false, reason);
