@@ -1,4 +1,4 @@
-//! What forwarding costs a packet: ranges, hold queue, frames.
+//! The cost of forwarding a packet: ranges, hold queue, frames.
 //!
 //! `cargo bench -p cooperation --bench forwarding`
 
@@ -12,7 +12,7 @@ use divan::{AllocProfiler, Bencher, black_box};
 use units::{Dsn, Duration, Instant, Prng};
 use wire::{Pattern, Payload};
 
-/// Shows that nothing is allocated per packet.
+/// Shows that forwarding allocates nothing per packet.
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
@@ -29,7 +29,7 @@ fn packet(number: u64) -> Payload {
     Payload::Pattern(Pattern { stream: 0, offset: number * PACKET_BYTES, len: PACKET_BYTES as u32 })
 }
 
-/// Packets of a range arrive in the given order while the range before is wanted; then theirs is.
+/// Packets of a range arrive in the given order while the previous range is wanted; then their own range follows.
 fn hold_a_range(bencher: Bencher, order: &[u64]) {
     let mut queue = HoldQueue::new(HoldLimits::of(RANGE_BYTES, Duration::from_secs(2)));
     let mut first = Dsn(0);
@@ -54,7 +54,7 @@ fn hold_in_order(bencher: Bencher) {
     hold_a_range(bencher, &(0..RANGE_PACKETS).collect::<Vec<_>>());
 }
 
-/// The worst order there is, which no subflow has.
+/// The worst possible order, which no subflow has.
 #[divan::bench]
 fn hold_in_any_order(bencher: Bencher) {
     let mut order: Vec<u64> = (0..RANGE_PACKETS).collect();
@@ -87,7 +87,7 @@ fn keep_the_range(bencher: Bencher) {
     });
 }
 
-/// Both ends after their handshake.
+/// Returns both ends after their handshake.
 fn open_channel(seed: u8) -> (DestinationEnd, RelayEnd) {
     let (of_destination, of_relay) = (Identity::from_secret([1; 32]), Identity::from_secret([2; 32]));
     let mut destination = DestinationEnd::initiator(&of_destination, of_relay.public(), [seed; 32]);
@@ -98,13 +98,13 @@ fn open_channel(seed: u8) -> (DestinationEnd, RelayEnd) {
     (destination, relay)
 }
 
-/// What a channel costs both ends together before it is open.
+/// The cost of opening a channel, for both ends together.
 #[divan::bench]
 fn handshake() -> (DestinationEnd, RelayEnd) {
     open_channel(black_box(1))
 }
 
-/// An acknowledgement through the channel, from one end to the other.
+/// Sends an acknowledgement through the channel, from one end to the other.
 #[divan::bench]
 fn frame_to_a_relay(bencher: Bencher) {
     let (mut destination, mut relay) = open_channel(1);

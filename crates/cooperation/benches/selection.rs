@@ -1,4 +1,4 @@
-//! How long relay selection takes.
+//! The time that relay selection takes.
 //!
 //! `cargo bench -p cooperation --bench selection`
 
@@ -10,10 +10,10 @@ fn main() {
     divan::main();
 }
 
-/// Relays on offer.
+/// Numbers of relays on offer.
 const RELAYS: [u16; 3] = [10, 100, 1000];
 
-/// Relays that offer 0.3 to 1.2 Mbit/s, uniformly distributed.
+/// Returns relays that offer 0.3 to 1.2 Mbit/s, uniformly distributed.
 fn offers(relays: u16) -> Vec<Offer> {
     let mut prng = Prng::new(1);
     let mut offer = |relay| Offer { relay: RelayId(relay), available: Rate::from_bps(300_000 + prng.below(900_001)) };
@@ -24,7 +24,7 @@ fn selector(name: &str) -> Box<dyn RelaySelector> {
     build(name, SelectorSettings::default()).expect("a known name and its defaults")
 }
 
-/// Selects for `target` when `in_use` relays, those with the lowest numbers, carry data.
+/// Selects for `target` while the first `in_use` relays carry data.
 fn select(bencher: Bencher, name: &str, offers: &[Offer], target: Rate, in_use: u16) {
     let mut selector = selector(name);
     let goal = Goal { target, tolerance: 0.1 };
@@ -38,13 +38,13 @@ fn ssrs_first(bencher: Bencher, relays: u16) {
     select(bencher, "ssrs", &offers(relays), Rate::from_mbps(3), 0);
 }
 
-/// A later choice, when four relays are in use.
+/// A later choice, with four relays in use.
 #[divan::bench(args = RELAYS)]
 fn ssrs_later(bencher: Bencher, relays: u16) {
     select(bencher, "ssrs", &offers(relays), Rate::from_mbps(3), 4);
 }
 
-/// A target that takes about half of the relays.
+/// A target that needs about half of the relays.
 #[divan::bench(args = RELAYS)]
 fn ssrs_half_of_all(bencher: Bencher, relays: u16) {
     let offers = offers(relays);
@@ -52,7 +52,7 @@ fn ssrs_half_of_all(bencher: Bencher, relays: u16) {
     select(bencher, "ssrs", &offers, Rate::from_bps(sum_bps / 2), 0);
 }
 
-/// Relays that all offer the same.
+/// All relays offer the same.
 #[divan::bench(args = RELAYS)]
 fn ssrs_all_equal(bencher: Bencher, relays: u16) {
     let mut offers = offers(relays);

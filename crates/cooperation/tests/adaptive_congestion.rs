@@ -1,4 +1,4 @@
-//! Adaptive congestion control over a real connection: two paths, the slower of which has a deep queue.
+//! Adaptive congestion control over a real connection with two paths; the slower one has a deep queue.
 
 use core::net::SocketAddr;
 
@@ -47,7 +47,7 @@ fn measure(simulation: &Simulation<EndpointHost>, meter: &mut DelayMeter) -> Vec
 }
 
 struct Outcome {
-    /// Mean over the periods of the ratio of the two delays.
+    /// Ratio of the two delays, as a mean over the periods.
     delay_ratio: f64,
     /// Octets acknowledged.
     acked_bytes: u64,
@@ -86,12 +86,12 @@ fn cuts_bring_the_delays_of_paths_together_at_no_cost() {
     let (without, with) = (run(20, None), run(20, with(Settings::default())));
     assert!(without.delay_ratio > 2.0 && with.delay_ratio < 1.6, "{} {}", without.delay_ratio, with.delay_ratio);
     assert!(with.acked_bytes > without.acked_bytes / 100 * 99, "{} {}", without.acked_bytes, with.acked_bytes);
-    // Three of four periods at most.
+    // At most three of four periods.
     assert!((20..=45 + 1).contains(&with.cuts), "{} cuts", with.cuts);
 }
 
-/// A queue of a second makes the delays differ by more than eta_max, which the thesis reports of its own runs: then nothing is
-/// done, and only the variant that divides by eta_max helps.
+/// With a queue of a second, the delays differ by more than eta_max, as the thesis reports of its own runs. ACC then
+/// does nothing; only the variant that divides by eta_max helps.
 #[test]
 fn beyond_the_range_only_the_variant_helps() {
     let (without, ignoring) = (run(90, None), run(90, with(Settings::default())));

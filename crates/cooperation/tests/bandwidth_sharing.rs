@@ -1,5 +1,5 @@
-//! The whole loop of bandwidth sharing: relays' flows, their demands, competition, and a controller that yields (thesis section
-//! 7.3.1). Two links of 1.2 Mbit/s carry one subflow each and a TCP flow that wants 1.0 and 0.9 Mbit/s.
+//! The whole loop of bandwidth sharing: relays' flows, their demands, competition, and a controller that yields (thesis
+//! section 7.3.1). Two links of 1.2 Mbit/s carry one subflow each and a TCP flow with a demand of 1.0 and 0.9 Mbit/s.
 
 use core::net::SocketAddr;
 
@@ -15,22 +15,22 @@ use units::{Duration, Instant, Rate};
 const F: Duration = Duration::from_secs(2);
 const LINK: Rate = Rate::from_bps(1_200_000);
 const DEMANDS: [Rate; 2] = [Rate::from_bps(1_000_000), Rate::from_bps(900_000)];
-/// Local flows have the links for themselves until then.
+/// Local flows have the links to themselves until then.
 const SUBFLOWS_START_S: u64 = 20;
 
-/// Where demands are known from.
+/// The origin of the demands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Known {
     Configured,
     Measured,
 }
 
-/// Octets of a full packet, and of the data in it, which are what a paced source writes at a time: so all segments are full, and a demand is
-/// what it takes of the link.
+/// Octets of a full packet, and of its data. A paced source writes that much data at a time, so all segments are full,
+/// and a demand is what it takes of the link.
 const MTU: u16 = 1452;
 const PAYLOAD: u64 = 1400;
 
-/// Payload and its headers.
+/// Returns the octets of payload and headers.
 fn with_headers(payload_bytes: u64) -> u64 {
     payload_bytes * u64::from(MTU) / PAYLOAD
 }
@@ -118,7 +118,7 @@ impl World {
         });
     }
 
-    /// Payload that the destination has received over a subflow.
+    /// Returns the payload that the destination has received over a subflow.
     fn subflow_bytes(&self, subflow: usize) -> u64 {
         let host = self.simulation.host(SERVER);
         let connections = host.reports().into_iter().flat_map(|report| report.connections);
@@ -126,18 +126,18 @@ impl World {
         stats.and_then(|stats| Some(stats.subflows.get(subflow)?.received_bytes)).unwrap_or(0)
     }
 
-    /// Payload that has arrived: of the two local flows, then over the two subflows.
+    /// Returns the payload that has arrived: of the two local flows, then over the two subflows.
     fn counts(&self) -> [u64; 4] {
         [self.received[0].get(), self.received[1].get(), self.subflow_bytes(0), self.subflow_bytes(1)]
     }
 }
 
-/// What a run looked like, over three minutes in which all flows were there.
+/// The results of a run, over three minutes in which all flows were active.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shares {
-    /// What the local flows got of what they want.
+    /// Shares of their demands that the local flows got.
     local: [f64; 2],
-    /// What both subflows carried, Mbit/s.
+    /// Rate of both subflows together, Mbit/s.
     subflows_mbps: f64,
 }
 
@@ -152,7 +152,7 @@ fn share(controller: &str, known: Known, seed: u64) -> Shares {
     Shares { local: [mbps(0) / 1.0, mbps(1) / 0.9], subflows_mbps: mbps(2) + mbps(3) }
 }
 
-/// The mean of four runs that differ in when their flows start.
+/// Returns the mean of four runs whose flows start at different times.
 fn mean_shares(controller: &str, known: Known) -> Shares {
     let mut mean = Shares::default();
     for shares in (1..=4).map(|seed| share(controller, known, seed)) {
@@ -162,7 +162,7 @@ fn mean_shares(controller: &str, known: Known) -> Shares {
     mean
 }
 
-/// What is available is 1.2 - 1.036 and 1.2 - 0.932, headers included: 0.43 Mbit/s, or 0.42 of payload.
+/// Available are 1.2 - 1.036 and 1.2 - 0.932, headers included: 0.43 Mbit/s, or 0.42 of payload.
 #[test]
 fn local_flows_keep_what_lia_takes_from_them() {
     let lia = mean_shares("lia", Known::Configured);
@@ -175,7 +175,7 @@ fn local_flows_keep_what_lia_takes_from_them() {
     }
 }
 
-/// At a drop-tail queue flows lose by chance, not together, so growth by 1 / rho is not enough.
+/// At a drop-tail queue, flows lose packets by chance, not together, so growth by 1 / rho is not enough.
 #[test]
 fn yielding_as_printed_protects_less() {
     let printed = mean_shares("mcc-coop(1,0)", Known::Configured);

@@ -1,4 +1,4 @@
-//! The modules and agents of cooperation through their public face, most of them on the simulator.
+//! Tests of the modules and agents of cooperation through their public interface, most of them on the simulator.
 
 mod adaptive_congestion;
 mod agents;

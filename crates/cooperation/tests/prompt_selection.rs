@@ -25,7 +25,7 @@ fn advertise(manager: &mut RelayManager, kbps: &[u64], now: Instant) {
     }
 }
 
-/// Everything is opened that is to be opened.
+/// Establishes every subflow that should be opened.
 fn establish(manager: &mut RelayManager, now: Instant) {
     while let Some(command) = manager.poll_command() {
         if let Command::Add(relay) = command {
@@ -66,7 +66,7 @@ fn offers_out_of_range_are_answered_before_the_period_ends() {
     manager.review(ms(1500));
     assert_eq!(causes(&mut manager), [(ms(1500), Cause::Outage(Outage::Advert))]);
     assert_eq!(relays(&manager), [1, 2]);
-    // A migration is under way: nothing else begins.
+    // A migration is under way: no other begins.
     advertise(&mut manager, &[3000, 1500, 600], ms(1750));
     manager.review(ms(1750));
     assert_eq!(causes(&mut manager), []);
@@ -83,16 +83,17 @@ fn offers_in_range_are_left_alone() {
 #[test]
 fn headroom_is_asked_of_offers_and_not_of_throughput() {
     let settings = ManagerSettings { headroom: 0.1, ..ManagerSettings::build(F) };
-    // 3.3 rather than 3.0 Mbit/s, from 2.97 to 3.63.
+    // The goal is 3.3 instead of 3.0 Mbit/s, from 2.97 to 3.63.
     let mut manager = begun(settings, &[1500, 900, 1800]);
     assert_eq!(relays(&manager), [0, 2]);
-    // One period of hold-down, then 2.75 Mbit/s have arrived: less than the offers should be, and all that was asked for.
+    // One period of hold-down, then 2.75 Mbit/s have arrived: less than the offers should be, but within the range of
+    // the goal.
     advertise(&mut manager, &[1500, 900, 1800], ms(2000));
     manager.handle_period(Rate::from_bps(2_750_000), ms(2000));
     advertise(&mut manager, &[1500, 900, 1800], ms(4000));
     manager.handle_period(Rate::from_bps(2_750_000), ms(4000));
     assert_eq!(causes(&mut manager), []);
-    // Offers of 2.9 Mbit/s are too little though they are within the range around the target.
+    // Offers of 2.9 Mbit/s are too little, although they are within the range around the target.
     advertise(&mut manager, &[1500, 1800, 1400], ms(6000));
     manager.handle_period(Rate::from_bps(2_750_000), ms(6000));
     assert_eq!(causes(&mut manager), [(ms(6000), Cause::Outage(Outage::Advert))]);
@@ -108,8 +109,8 @@ fn a_set_out_of_range_is_not_said_to_be_in_range() {
     assert!(matches!(told, Some(Report::Migration { feasible: false, .. })), "{told:?}");
 }
 
-/// 20 % more than 3 Mbit/s are 3.6, from 3.24 on. Without that everything is taken that there is, and a little more or less changes
-/// nothing: 5 % of the target are 0.15 Mbit/s.
+/// 20 % above 3 Mbit/s is 3.6, from 3.24 on. If no set reaches that, all relays are used, and small changes have no
+/// effect: 5 % of the target is 0.15 Mbit/s.
 #[test]
 fn without_headroom_all_are_taken_and_small_changes_borne() {
     let settings = ManagerSettings { headroom: 0.2, ..ManagerSettings::build(F) };
@@ -124,11 +125,11 @@ fn without_headroom_all_are_taken_and_small_changes_borne() {
     assert_eq!(after(2000, &[900, 900, 800, 200, 140]), [0, 1, 2, 3]);
     assert_eq!(after(4000, &[800, 800, 800, 200, 140]), [0, 1, 2, 3]);
     assert_eq!(after(6000, &[800, 800, 800, 200, 150]), [0, 1, 2, 3, 4]);
-    // With 3.6 Mbit/s without it, the last is not needed.
+    // With 3.6 Mbit/s without the last relay, it is not needed.
     assert_eq!(after(8000, &[1200, 1200, 1000, 200, 500]), [0, 1, 2, 3]);
 }
 
-/// Adverts every 0.5 s of a link of 2 Mbit/s: of 62500 octets in 0.5 s, which are 1 Mbit/s.
+/// Adverts every 0.5 s for a link of 2 Mbit/s: 62500 octets in 0.5 s are 1 Mbit/s.
 #[test]
 fn a_step_of_the_owners_traffic_shows_within_a_second() {
     let estimator = Box::new(Configured(Rate::from_mbps(2)));
@@ -141,14 +142,15 @@ fn a_step_of_the_owners_traffic_shows_within_a_second() {
         monitor.advert(measured, ms(500 * step)).available().as_bps() / 1000
     };
     assert_eq!([0, 1, 2, 3].map(|step| after(step, 62_500, 0)), [1000; 4]);
-    // 1.4 Mbit/s: the latest two are 1.2 on average, which is more than 0.1 off the first two; these are forgotten.
+    // 1.4 Mbit/s: the mean of the latest two is 1.2, more than 0.1 from that of the first two, which are forgotten.
     assert_eq!([after(4, 87_500, 0), after(5, 87_500, 0)], [800, 600]);
-    // It begins to forward, and for four adverts believes what it knew.
+    // The relay begins to forward; for four adverts it keeps its earlier value.
     assert_eq!([6, 7, 8, 9].map(|step| after(step, 25_000, 50_000 * (step - 5))), [600; 4]);
     assert_eq!(after(10, 87_500, 250_000), 600);
 }
 
-/// The first says that it alone could carry the target, and carries a tenth of it. The others together cannot, so all are needed.
+/// The first relay claims that it alone could carry the target, and carries a tenth of it. The others together cannot,
+/// so all are needed.
 #[test]
 fn a_relay_that_lies_by_ten_is_not_trusted_alone() {
     let relays_after = |discount| {

@@ -1,4 +1,4 @@
-//! The loop of relay selection among relays that die, lie, flap and come back, every 100 ms for an hour.
+//! The loop of relay selection among relays that die, lie, flap and return, every 100 ms for an hour.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const RELAYS: u16 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Subflow {
-    /// Established at this time, if ever.
+    /// Will be established at this time, if ever.
     Opening(Option<Instant>),
     Open {
         backup: bool,
@@ -27,7 +27,7 @@ enum Subflow {
 struct Relay {
     alive: bool,
     available: Rate,
-    /// What it says, over what is true.
+    /// Factor by which its adverts exceed the truth.
     exaggeration: u64,
 }
 
@@ -50,7 +50,7 @@ impl World {
         Self::with(available, Rate::from_mbps(3), seed, settings, method)
     }
 
-    /// A world of relays that offer `available`.
+    /// Creates a world of relays that offer `available`.
     fn with(
         available: impl Iterator<Item = Rate>,
         target: Rate,
@@ -77,7 +77,7 @@ impl World {
         for relay in self.ids() {
             let Relay { alive, available, exaggeration } = self.relays[usize::from(relay.0)];
             if alive && (self.calm || !self.chance(10)) {
-                // So little that no relay counts as one whose owner needs all.
+                // So little that no relay's owner counts as needing the whole link.
                 let local = Rate::from_bps(100_000);
                 let capacity = Rate::from_bps(available.as_bps() * exaggeration + local.as_bps());
                 let energy = EnergyPrice::default();
@@ -106,7 +106,7 @@ impl World {
         self.obey();
     }
 
-    /// Carries out the commands, and checks each against what there is.
+    /// Carries out the commands, and checks each against the present state.
     fn obey(&mut self) {
         while let Some(command) = self.manager.poll_command() {
             self.commands += 1;
@@ -207,7 +207,7 @@ proptest! {
     }
 }
 
-/// Where some set of relays is in range, one is used; else as much as a connection has room for.
+/// Asserts that a set in range is used if there is one, otherwise as much as a connection has room for.
 fn uses_what_helps(kbps: &[u64], target_share: f64) {
     let offers: Vec<Rate> = kbps.iter().map(|kbps| Rate::from_bps(kbps * 1000)).collect();
     let sum_bps: u64 = offers.iter().map(|offer| offer.as_bps()).sum();
@@ -231,7 +231,7 @@ fn uses_what_helps(kbps: &[u64], target_share: f64) {
     if most_bps < range.low_bps {
         assert_eq!(carried, most_bps, "more could be had for {target:?} with {} relays", kbps.len());
     } else if descending.last().is_some_and(|least_bps| *least_bps <= range.high_bps - range.low_bps) {
-        // Offers are many and small beside the width of the range: some set is in it.
+        // Offers are many and small compared with the width of the range: some set is in it.
         assert!(range.contains(carried), "{carried} bit/s for {target:?} with {} relays", kbps.len());
     }
 }
@@ -251,7 +251,8 @@ proptest! {
 #[test]
 fn two_hundred_relays_below_two_percent_of_the_target() {
     let kbps: Vec<u64> = (0..200).map(|relay| 50 + relay % 7 * 10).collect();
-    // 15.9 Mbit/s in all, each less than 0.7 % of it: far more than a set may have reaches no range, so the largest are used.
+    // 15.9 Mbit/s in all, each offer below 0.7 % of it: no set of the maximum size reaches the range, so the largest
+    // offers are used.
     uses_what_helps(&kbps, 1.25);
     uses_what_helps(&kbps, 0.5);
     uses_what_helps(&kbps, 0.1);
@@ -259,7 +260,7 @@ fn two_hundred_relays_below_two_percent_of_the_target() {
 
 #[test]
 fn twenty_relays_that_are_not_enough_are_all_used() {
-    // 20 Mbit/s are wanted of 9.1, and eight relays offer less than 2 % of that.
+    // The target is 20 Mbit/s, the offers add up to 9.1, and eight relays offer less than 2 % of the target.
     let kbps: Vec<u64> = (0..20).map(|relay| if relay < 8 { 200 } else { 625 }).collect();
     uses_what_helps(&kbps, 2.2);
 }
@@ -320,7 +321,7 @@ fn the_last_relay_stays_though_it_is_silent() {
     assert!(world.manager.goal().range().contains(world.throughput().as_bps()), "{:?}", world.throughput());
 }
 
-/// Greedy changes the set in use, and does not look for another one: where its rule finds nothing to change, it stays
+/// Greedy adjusts the set in use, and does not look for another one. If its rule finds nothing to change, the set stays
 /// although less arrives than was offered.
 #[test]
 fn greedy_stays_where_it_has_nothing_to_change() {
@@ -342,20 +343,20 @@ fn greedy_stays_where_it_has_nothing_to_change() {
         world.obey();
     }
     assert_eq!(world.commands, commands);
-    // The loss of one of them is another matter.
+    // The loss of one of them does cause a change.
     world.relays[0].alive = false;
     world.manager.handle_leave(RelayId(0), world.now);
     world.obey();
     assert!(world.commands > commands);
 }
 
-/// With nothing in use the best set is taken, not what would be the backup for it.
+/// If no set is in use, the best set is taken, not the backup that would replace it.
 #[test]
 fn nothing_is_replaced_by_the_best() {
     let offers = [1_400_000, 1_400_000, 1_500_000, 1_500_000].map(Rate::from_bps);
     let mut world = World::with(offers.into_iter(), Rate::from_mbps(3), 1, ManagerSettings::build(F), "ssrs");
     world.calm = true;
-    // No advert has come when the connection begins.
+    // No advert has arrived when the connection begins.
     world.manager.start(world.now);
     world.obey();
     assert!(world.manager.target().is_empty());

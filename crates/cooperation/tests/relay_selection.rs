@@ -1,4 +1,4 @@
-//! Relay selectors as their users see them: hand-worked choices, and properties against counting all subsets.
+//! Relay selectors through their public interface: hand-worked choices, and properties against counting all subsets.
 
 use cooperation::relay_selection::{
     Choice, Goal, Mode, Offer, Registration, RelayId, RelaySet, SELECTORS, SelectorSettings, build,
@@ -6,7 +6,7 @@ use cooperation::relay_selection::{
 use proptest::prelude::*;
 use units::{Prng, Rate};
 
-/// The ten relays of the hand-worked example, kbit/s. 126 of their subsets make 2700 to 3300.
+/// The ten relays of the hand-worked example, kbit/s. 126 of their subsets add up to 2700 to 3300.
 const TEN_KBPS: [u64; 10] = [500, 600, 700, 800, 850, 900, 950, 1000, 1050, 1100];
 
 fn offers(rates_bps: &[u64]) -> Vec<Offer> {
@@ -52,7 +52,7 @@ fn ten_relays() {
 
 #[test]
 fn with_two_factors_the_backup_may_change_everything() {
-    // Both cost nothing; the first in order that is not in use is {5, 7, 9}, two of three relays new.
+    // Both cost nothing; the first one in order that is not in use is {5, 7, 9}, two of three relays new.
     let choice = of_ten(Mode::PaperSsrs, "exact", &[4, 8, 9]);
     assert_eq!(choice.backup, Some(set(&[3, 8, 9], 2_950_000)), "exact has one mode");
     let choice = of_ten(Mode::PaperSsrs, "ssrs", &[]);
@@ -79,7 +79,8 @@ fn greedy_takes_the_smallest() {
 
 #[test]
 fn greedy_of_the_paper_goes_by_number() {
-    // 0 to 4 make 3450, without 4 it is 2600: jumped over. From 3450, less 500 and 600, it is 2350; with 500 again 2850.
+    // 0 to 4 make 3450, without 4 it is 2600: this skips the range. From 3450, less 500 and 600, it is 2350; with 500
+    // again 2850.
     let choice = of_ten(Mode::Build, "greedy-paper", &[]);
     assert_eq!((choice.active, choice.feasible), (set(&[0, 2, 3, 4], 2_850_000), true));
     let literal = of_ten(Mode::PaperSsrs, "greedy-paper", &[]);
@@ -143,7 +144,7 @@ fn when_nothing_is_feasible_the_nearest_miss_serves() {
         assert_eq!((choice.active.sum_bps, choice.feasible), (3_000_000, false));
         assert_eq!(choice.backup, Some(choice.active));
     }
-    // All together too little: all, also those below 2 % of the target.
+    // All together are too little: all are used, including those below 2 % of the target.
     let choice = choose("ssrs", &[1_000_000, 50_000], &goal(3_000_000, 0.1), &[]);
     assert_eq!(choice, Choice { active: set(&[0, 1], 1_050_000), backup: None, feasible: false });
     assert_eq!(choose("ssrs", &[1_000_000, 50_000], &goal(3_000_000, 0.1), &[0, 1]).backup, None);
@@ -198,8 +199,8 @@ fn values_at_the_limit_do_not_overflow() {
 
 #[test]
 fn relays_that_are_gone_count_as_deletions() {
-    // All feasible sets are pairs. {0, 2} and {1, 2} are 5 from the target, {1, 7} is 22. From {0, 7, 9}, of which 9 is gone,
-    // {0, 7} takes one change and {1, 2} five. So {0, 7} costs 7/17, and {0, 2}, with three changes, 2/4.
+    // All feasible sets are pairs. {0, 2} and {1, 2} are 5 from the target, {1, 7} is 22. From {0, 7, 9}, of which 9 is
+    // gone, {0, 7} takes one change and {1, 2} five. So {0, 7} costs 7/17, and {0, 2}, with three changes, 2/4.
     let rates = [500, 490, 505, 0, 0, 0, 0, 488, 0, 0];
     for name in ["ssrs", "exact"] {
         let choice = choose(name, &rates, &goal(1000, 0.1), &[0, 7, 9]);
@@ -220,8 +221,8 @@ fn many_relays_offer_backups_with_few_changes() {
     assert!(active.relays.len() == 3 && kept >= 2, "{active:?} {backup:?}");
 }
 
-/// What trimming costs against trying every subset: no feasibility; with lists by cardinality relays in one of 3000 draws, with
-/// one list as printed in 5 %.
+/// The cost of trimming compared with trying every subset: it never loses feasibility; with lists by cardinality it
+/// costs relays in one of 3000 draws, with one list as printed in 5 %.
 #[test]
 fn trimming_costs_few_relays_in_random_draws() {
     let mut prng = Prng::new(300);
@@ -239,8 +240,8 @@ fn trimming_costs_few_relays_in_random_draws() {
     assert_eq!((larger, larger_as_printed), (1, 149));
 }
 
-/// From 17 relays on sums go into buckets: against trying every subset that costs neither feasibility nor relays here, and next to
-/// no distance.
+/// From 17 relays on, sums go into buckets: compared with trying every subset, that costs neither feasibility nor
+/// relays here, and next to no distance.
 #[test]
 fn buckets_cost_no_relay_in_random_draws() {
     let mut prng = Prng::new(17);
@@ -254,19 +255,19 @@ fn buckets_cost_no_relay_in_random_draws() {
     }
 }
 
-/// Rates that are all different, or from a coarse grid so that sums tie.
+/// Rates that are all different, or from a coarse grid on which sums tie.
 fn any_rates(count: core::ops::Range<usize>) -> impl Strategy<Value = Vec<u64>> {
     let fine = proptest::collection::vec(0_u64..2_000_000, count.clone());
     let coarse = proptest::collection::vec((0_u64..8).prop_map(|steps| steps * 250_000), count);
     prop_oneof![fine, coarse]
 }
 
-/// The selectors that properties can ask for many choices among so many relays.
+/// Returns the selectors that are fast enough for many choices among this many relays.
 fn affordable(relays: usize) -> impl Iterator<Item = &'static Registration> {
     SELECTORS.iter().filter(move |registration| registration.name != "exact" || relays <= 12)
 }
 
-/// The positive sums of all subsets with their numbers of relays.
+/// Returns the positive sums of all subsets with their numbers of relays.
 fn subsets(rates: &[u64]) -> Vec<(u64, u32)> {
     let sum = |mask: u32| (0..rates.len()).filter(|relay| mask & 1 << relay != 0).map(|relay| rates[relay]).sum();
     let all = (1_u32..1 << rates.len()).map(|mask| (sum(mask), mask.count_ones()));
@@ -300,8 +301,8 @@ proptest! {
         }
     }
 
-    /// SSRS and exact search find a feasible set if and only if there is one; no other is as small and nearer. Without one they
-    /// come as near as any subset.
+    /// SSRS and exact search find a feasible set if and only if there is one; no other is as small and nearer. If there
+    /// is none, they come as near as any subset.
     #[test]
     fn few_relays_are_searched_completely(
         rates in any_rates(1..13),
@@ -327,7 +328,7 @@ proptest! {
         prop_assert!(range.contains(exact.sum_bps).then(|| feasible.iter().find(|set| beats(set))).flatten().is_none());
     }
 
-    /// Selectors keep memory from one choice to the next, but no memory of it.
+    /// Selectors keep allocations between choices, but no information about them.
     #[test]
     fn choices_do_not_depend_on_earlier_ones(
         draws in proptest::collection::vec((any_rates(0..40), 0_u64..8_000_000, 0.0..0.5), 1..6),

@@ -1,4 +1,4 @@
-//! `anabranch join`: several uplinks of this device, used as one by whoever uses the proxy.
+//! `anabranch join`: bonds several uplinks of this device for the programs that use its proxy.
 //!
 //! ```text
 //!  programs ── proxy ── engine ── TUN device ── plumbing ── usb0, usb1, ...
@@ -7,13 +7,13 @@
 //! ```
 //!
 //! ```text
-//! offer      whether a relay has more to lend than before
-//! roster     which uplinks there are, how each is used, and what became of it
-//! selection  which of them carry for a target bit rate
-//! keeper     follows uplinks that are lost and come back; a thread of its own, since plumbing takes time
-//! status     what all of it does, for people and programs
-//! wanted     which uplinks are to be used, found or made
-//! rights     what the process gives up once it is set up
+//! offer      detects that a relay has more to lend than before
+//! roster     the uplinks, with their tiers and states
+//! selection  chooses the uplinks that carry data for a target bit rate
+//! keeper     follows uplinks that are lost and come back; in a thread of its own, since plumbing takes time
+//! status     the state of the daemon, for people and programs
+//! wanted     finds the interfaces and makes the links to relays that are to be used
+//! rights     gives up capabilities after setup
 //! ```
 
 pub(crate) mod keeper;
@@ -56,29 +56,30 @@ pub use wanted::Wanted;
 
 /// The host that the driver drives.
 type ProxyHost = EndpointHost<Alone, Proxy>;
-/// As several threads know it: none holds it while it waits for another.
+/// The roster, shared by several threads. No thread holds the lock while it waits for another thread.
 type Shared = Arc<Mutex<Roster>>;
 
-/// What to use, and for whom.
+/// Settings of [`join`].
 #[derive(Clone)]
 pub struct JoinOptions {
-    /// Interfaces and relays, and when each is used.
+    /// Interfaces and relays, with their tiers.
     pub uplinks: Wanted,
-    /// As few uplinks carry data as deliver this, if it is given; the others are kept as backups.
+    /// Target bit rate: only as few uplinks as deliver it carry data, and the others are backups. `None`: all carry
+    /// data.
     pub target: Option<Rate>,
-    /// What an octet over an uplink costs, by its interface, where that is not nothing: the cheapest that deliver the target carry.
+    /// Price of an octet by interface; 0 if absent. The cheapest uplinks that deliver the target carry data.
     pub prices: Vec<(String, u32)>,
-    /// The proxy.
+    /// Settings of the proxy.
     pub proxy: ProxyConfig,
-    /// Where this device's name servers are silent, names are asked for over each uplink.
+    /// Whether names are also looked up over each uplink if this device's name servers are silent.
     pub names_over_uplinks: bool,
-    /// The number of a group that may ask and change this daemon, besides its owner.
+    /// Number of a group that may query and control this daemon, besides its owner.
     pub control_group: Option<u32>,
-    /// How the engine is to work.
+    /// Settings of the engine.
     pub engine: EngineOptions,
 }
 
-/// What [`join`] would change on this host now, without touching anything.
+/// Returns what [`join`] would change on this host now. Changes nothing.
 ///
 /// # Errors
 /// As [`join`].
@@ -92,12 +93,12 @@ pub fn rehearse(options: &JoinOptions) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Joins the uplinks in the calling thread's network namespace until `stop` is triggered. `ready` hears what there is, once all is set
-/// up.
+/// Joins the uplinks in the calling thread's network namespace until `stop` is triggered. Calls `ready` with the status
+/// once setup is complete.
 ///
 /// # Errors
-/// In one line: if no uplink is usable, if the process may not change this host's network, if the proxy cannot listen. Everything is
-/// as it was then.
+/// In one line: if no uplink is usable, if the process may not change this host's network, if the proxy cannot listen.
+/// All changes are undone then.
 pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) -> Result<()> {
     let mut proxy_config = options.proxy;
     options.engine.apply(&mut proxy_config.connection)?;
@@ -125,7 +126,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         look_up_over_uplinks(&mut proxy_config, &shared);
     }
     let mut proxy = Proxy::new(proxy_config, &used, move || waker.wake(), |line| warn!("{line}"))?;
-    // Of all addresses that the engine was given, it begins with those in use.
+    // The engine was given all addresses; start with those in use.
     addresses.iter().for_each(|ip| endpoint.remove_local_address(*ip, driver.now()));
     used.iter().for_each(|uplink| proxy.add_uplink(*uplink, &mut endpoint, driver.now()));
     lock(&shared).named().for_each(|(ip, name)| proxy.set_name(ip, name));
@@ -152,16 +153,16 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
             let (over, shared, remote) = (&over, &shared, &remote);
             scope.spawn(move || follow(links, over, |status| heed_link(status, shared, remote)));
         }
-        // The proxy ends by itself, in good order, and with it the driver.
+        // The proxy watches `stop`: it ends in good order, and the driver ends with it.
         let ended = driver.run_with(&mut host, &Stop::new()?, Some(source.as_fd()));
-        // Nobody is left to wait for its answers.
+        // Releases threads that still wait for the driver's answers.
         drop(driver);
         drop(end);
         ended.map(|_| ())
     })
 }
 
-/// Each price is that of an uplink, and of one of its own: of two the last would win without a word.
+/// Checks that each price names an uplink, and none twice: the last price would win silently.
 fn check_prices(prices: &[(String, u32)], uplinks: &[Uplink]) -> Result<()> {
     let known: Vec<String> = uplinks.iter().map(|uplink| uplink.interface.clone()).collect();
     for (position, (name, price)) in prices.iter().enumerate() {
@@ -175,20 +176,20 @@ fn check_prices(prices: &[(String, u32)], uplinks: &[Uplink]) -> Result<()> {
     Ok(())
 }
 
-/// Names are looked up over the uplinks that are there when one is asked for.
+/// Makes the proxy look up names over the uplinks that are there at the time of each query.
 fn look_up_over_uplinks(proxy: &mut ProxyConfig, roster: &Shared) {
     let roster = Arc::clone(roster);
     proxy.lookup = names::over_uplinks(Arc::clone(&proxy.lookup), move || lock(&roster).there());
 }
 
-/// What is `wrong` with uplinks, and what else runs here.
+/// Logs what is `wrong` with uplinks, and what else runs on this host.
 fn tell_what_there_is(wrong: &[String], uplinks: &[Uplink]) -> Result<()> {
     for line in wrong {
-        // It begins with the name.
+        // The line begins with the name.
         let uplink = line.split(' ').next();
         warn!(uplink, "going on without an uplink until it is there: {line}");
     }
-    // Who keeps a VPN up may rely on it that everything goes there.
+    // The user of a VPN may rely on all traffic going through it.
     if let Some(Vpn { interface, kind }) =
         vpn_now().filter(|vpn| uplinks.iter().any(|it| it.interface != vpn.interface))
     {
@@ -205,14 +206,14 @@ fn tell_what_there_is(wrong: &[String], uplinks: &[Uplink]) -> Result<()> {
     Ok(())
 }
 
-/// Carries packets to relays until `over`; without that, what runs over them dies, and the others go on.
+/// Carries packets of links to relays until `over`. If that fails, subflows over relays die and the others go on.
 pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus)) {
     if let Err(error) = links.run(over, told) {
         error!("going on without relays ({error}): start again soon");
     }
 }
 
-/// A relay may have become a backup, or have stopped to be one, or has more to lend than before.
+/// Applies the status of a link: its relay may have become a backup, ceased to be one, or have more to lend.
 fn heed_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>) {
     let grown = lock(roster).heed_offer(status);
     if !grown.is_empty() {
@@ -220,24 +221,24 @@ fn heed_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>) {
         let reconsider = move |host: &mut ProxyHost, now| {
             host.with_app_mut(|proxy, endpoint| grown.iter().for_each(|ip| proxy.reconsider(*ip, endpoint, now)));
         };
-        // If the driver has ended, nobody needs to know.
+        // An error means that the driver has ended: nothing is left to do.
         let _ = remote.call(reconsider);
     }
     let changed = lock(roster).heed_link(status);
     if let Some(line) = changed {
         info!(uplink = status.interface, relay = status.relay, "{line}");
-        // If the driver has ended, nobody needs to know.
+        // As above.
         let _ = retier(roster, remote);
     }
 }
 
-/// Does what somebody asks for.
+/// Carries out a request.
 fn answer(request: Request, roster: &Shared, remote: &Remote<ProxyHost>) -> Answer {
     trace!(?request, "asked");
     let done = match request {
         Request::Status => look(roster, remote),
         Request::SetTier { uplink, tier } => set_tier(&uplink, tier, roster, remote),
-        // Who carries is looked at within a second.
+        // The keeper reconsiders the selection within a second.
         Request::SetPrice { uplink, price } => match lock(roster).set_price(&uplink, price) {
             Ok(()) => Ok(Answer::Done(Value::Null)),
             Err(why) => Ok(Answer::Refused(why)),
@@ -251,7 +252,7 @@ fn answer(request: Request, roster: &Shared, remote: &Remote<ProxyHost>) -> Answ
 fn look(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<Answer> {
     let shared = Arc::clone(roster);
     let status = remote.call(move |host, now| {
-        // Whoever holds it does not wait for the driver meanwhile.
+        // No thread waits for the driver while it holds this lock.
         let roster = lock(&shared);
         host.with_app_mut(|proxy, endpoint| JoinStatus::new(&roster, proxy, endpoint, now))
     })?;
@@ -284,11 +285,11 @@ fn set_target(target: Option<Rate>, roster: &Shared, remote: &Remote<ProxyHost>)
     Ok(Answer::Done(Value::Null))
 }
 
-/// Tells the proxy how each uplink is used now.
+/// Passes the current tier of each uplink to the proxy.
 fn retier(roster: &Shared, remote: &Remote<ProxyHost>) -> Result<()> {
     let shared = Arc::clone(roster);
     remote.call(move |host, now| {
-        // Looked up here, so that an uplink that is lost meanwhile is not used again.
+        // Read on the driver's thread, so that an uplink lost in the meantime is not used again.
         let there = lock(&shared).there_now();
         host.with_app_mut(|proxy, endpoint| {
             there.iter().for_each(|uplink| proxy.set_tier(*uplink, endpoint, now));

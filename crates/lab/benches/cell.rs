@@ -1,7 +1,8 @@
-//! What a run of the cooperative cell costs: `cargo bench -p lab`.
+//! Cost of a run of the cooperative cell: `cargo bench -p lab`.
 //!
-//! The thesis' set-up: 50 simulated seconds of one MPTCP connection over three relays of ten, with UDP traffic of all ten
-//! owners, on the cell and the channel that they share; and how the cost grows with the number of relays.
+//! The thesis' set-up: 50 simulated seconds of one MPTCP connection over three of ten relays, with UDP traffic of all
+//! ten owners, on the cell and the channel that they share. The argument is the number of relays and shows how the cost
+//! grows with it.
 
 use divan::Bencher;
 use lab::run::run;

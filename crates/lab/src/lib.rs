@@ -1,13 +1,13 @@
-//! Scenario files to runs, results and reports.
+//! From scenario files to runs, results and reports.
 //!
 //! ```text
-//! scenario    a TOML file and overrides -> a checked Scenario, or mistakes that name line, field and remedy
-//! measure     what happens on hosts and paths -> metrics, series, results; statistics over runs
+//! scenario    a TOML file and overrides -> a checked Scenario, or mistakes with line, field and remedy
+//! measure     what hosts and paths do -> metrics, series, results; statistics over runs
 //! run         a Scenario -> Results, in the simulator or on another backend; sweeps of many runs
 //! present     results -> text, files of a sweep, an HTML report, the verdict on a claim
 //! ```
 //!
-//! Each may use those above it.
+//! Each module may use the modules listed above it.
 
 pub mod measure;
 pub mod present;

@@ -1,15 +1,15 @@
-//! TCP through the cell against ns-3 3.37, whose numbers `ns3/src/lte.cc` measured: docs/agreement.md.
+//! TCP through the cell, compared with ns-3 3.37, whose numbers `ns3/src/lte.cc` measured: docs/agreement.md.
 
 use lab::run::run;
 use lab::scenario::load;
 
-/// NewReno to UEs at 900 m without fading, packets of 1400 octets, 20 ms of wire each way.
+/// NewReno to UEs at 900 m without fading, packets of 1400 octets, a wire delay of 20 ms in each direction.
 const TEXT: &str = "name = \"tcp\"\nduration = \"21 s\"\nworkload = { kind = \"none\" }\n\
     [connection]\nmtu = \"1400 B\"\n[metrics]\nwindow = \"1 s\"\n\
     [cell]\nfading = \"none\"\nqueue = \"125 kB\"\ncore_delay = \"20 ms\"\nuplink_rate = \"10 Mbit/s\"\nuplink_delay = \"8 ms\"\n\
     [[relays]]\ncount = COUNT\nplace = { distance_m = 900.0 }\n[[relays.local]]\nkind = \"tcp\"\ndatagram = \"1000 B\"\n";
 
-/// Mean Mbit/s per UE from the IP header on, after a second to settle.
+/// Mean Mbit/s per UE, counted from the IP header, after a second to settle.
 fn mbps_per_ue(ues: usize) -> f64 {
     let scenario = load("tcp.toml", &TEXT.replace("COUNT", &ues.to_string()), &[]).unwrap();
     let run = run(&scenario, None, &mut |_| {}).unwrap();
@@ -17,7 +17,7 @@ fn mbps_per_ue(ues: usize) -> f64 {
     let relays = &run.results.series.relays;
     assert_eq!((relays.len(), run.results.series.time_s.len()), (ues, 21));
     let sum_bps: f64 = relays.iter().flat_map(|relay| &relay.local_goodput_bps[1..]).sum();
-    // Of 1400 octets 1348 are payload.
+    // 1348 of 1400 octets are payload.
     sum_bps / 20.0 / ues as f64 * 1400.0 / 1348.0 / 1e6
 }
 

@@ -1,9 +1,9 @@
-//! Whole runs under attack: what was sent arrives, and no rule is broken.
+//! Whole runs under attack: the data sent arrive, and no rule is broken.
 
 use lab::run::{Run, run};
 use lab::scenario::{Override, load};
 
-/// Four relays on one Wi-Fi channel, all modules at work, and a file that takes some periods.
+/// Four relays on one Wi-Fi channel, all modules active, and a file that takes several periods.
 const EVERYTHING: &str = "
     name = 'attacks'
     duration = '120 s'
@@ -56,7 +56,7 @@ fn touched_messages_close_channels_and_nothing_else() {
     assert_eq!((calm.attacked.messages, calm.attacked.channels), (0, 0));
     for share in ["5 %", "50 %"] {
         let run = survives(EVERYTHING, &[&format!("attack.messages={share}")]);
-        // One in six is withheld or cut, which the next message shows; each closes the channel once.
+        // One message in six is withheld or damaged, which the next message reveals; each closes the channel once.
         assert!(run.attacked.messages > 10 && run.attacked.channels > run.attacked.messages / 2, "{:?}", run.attacked);
         let slower = run.results.totals.duration_s / calm.results.totals.duration_s;
         assert!(slower < 2.0, "{share}: {slower}");
@@ -77,8 +77,8 @@ fn touched_messages_with_many_seeds() {
     }
 }
 
-/// Three relays, the second of which turns bad in the middle of a file of 5 MB. The source sends what is missing again like any
-/// other data, so the destination must find out.
+/// Three relays, the second of which turns bad in the middle of a file of 5 MB. The source repairs the missing data
+/// like any other loss, so the destination must find the relay.
 const SWALLOWING: &str = "
     name = 'swallowing'
     duration = '120 s'
@@ -103,13 +103,13 @@ fn a_relay_that_acknowledges_data_and_drops_them_is_found_out() {
     for relays in ["ip", "fast-ack"] {
         let run = survives(SWALLOWING, &[&format!("cooperation.relays={relays}")]);
         assert_eq!(run.attacked.guilty, ["relay-2"], "{relays}");
-        // 5 MB at 9 Mbit/s take 4.5 s; at 6 Mbit/s the rest takes a little longer.
+        // 5 MB at 9 Mbit/s take 4.5 s; the rest, at 6 Mbit/s, takes a little longer.
         let duration_s = run.results.totals.duration_s;
         assert!(duration_s < 20.0, "{relays}: {duration_s}");
     }
 }
 
-/// A source that notices by itself whose octets never arrive needs nobody to tell.
+/// A source that notices by itself whose octets never arrive needs no report.
 #[test]
 fn a_source_does_without_relays_that_swallow() {
     for relays in ["ip", "fast-ack"] {
@@ -128,8 +128,8 @@ fn a_source_does_without_relays_that_swallow() {
     }
 }
 
-/// Two fast-ACK relays whose Wi-Fi is slower than their cellular links: what they have acknowledged waits there for longer than
-/// the data-level time-out, as if it had been swallowed.
+/// Two fast-ACK relays whose Wi-Fi is slower than their cellular links: the data they have acknowledged wait there for
+/// longer than the data-level time-out, as if the relay had swallowed them.
 const SLOW_WIFI: &str = "
     name = 'slow-wifi'
     duration = '120 s'
@@ -158,7 +158,8 @@ fn a_slow_relay_does_not_hide_one_that_swallows() {
     }
 }
 
-/// What a slow relay has acknowledged is on its way: it is not sent again because of what another one has lost.
+/// Data that a slow relay has acknowledged are on their way: another relay's losses must not cause their
+/// retransmission.
 #[test]
 fn what_waits_at_a_slow_relay_is_not_sent_again_when_another_leaves() {
     for seed in 1..=3 {
@@ -170,8 +171,8 @@ fn what_waits_at_a_slow_relay_is_not_sent_again_when_another_leaves() {
     }
 }
 
-/// The only relay that was ever used: to a source its ACKs without DATA_ACKs look like those of a destination that has fallen back to plain
-/// TCP, which nobody joins.
+/// The only relay ever used swallows data: to the source, ACKs without DATA_ACKs look like those of a destination that
+/// has fallen back to plain TCP, which no subflow can join.
 #[test]
 fn the_only_relay_that_was_used_may_swallow() {
     const ALONE: &str = "
@@ -199,7 +200,7 @@ fn the_only_relay_that_was_used_may_swallow() {
     }
 }
 
-/// It swallows from its first packet on, beside an honest relay.
+/// The relay swallows from its first packet on; another relay is honest.
 const FROM_THE_START: &str = "
     name = 'from-the-start'
     duration = '60 s'
@@ -224,7 +225,7 @@ fn the_first_relay_may_swallow_from_the_start_while_another_joins() {
     }
 }
 
-/// If the join comes later, the source has fallen back as RFC 8684 section 3.7 demands, and the fault says so.
+/// If the join comes later, the source has already fallen back as RFC 8684 section 3.7 demands, and the fault says so.
 #[test]
 fn a_source_that_fell_back_before_anybody_joined_is_named() {
     let told = "nothing arrived: data were acknowledged over the first relay, relay-1, without MPTCP's options before another path had \
@@ -250,12 +251,12 @@ fn data_that_the_source_believes_to_have_arrived_end_the_connection_with_a_clear
         let run = run(&load("attacks.toml", SWALLOWING, &[forged, relays]).unwrap(), None, &mut |_| {}).unwrap();
         assert!(run.faults.iter().any(|fault| fault.contains("a relay swallowed them")), "{:?}", run.faults);
         assert!(!run.results.totals.completed && run.results.totals.duration_s < 60.0);
-        // What was handed to the application is what the source sent, up to the hole.
+        // The application received a prefix of the source's data, up to the hole.
         assert!(run.results.totals.delivered_bytes > 500_000);
     }
 }
 
-/// An outage of all links is no relay's fault, and ends nothing.
+/// An outage of all links is no relay's fault, and does not end the connection.
 #[test]
 fn nobody_is_suspected_while_no_link_is_there() {
     const OUTAGE: &str = "
@@ -279,7 +280,7 @@ fn nobody_is_suspected_while_no_link_is_there() {
     }
 }
 
-/// What a middlebox changes has the connection fall back: there is nobody to exclude any more.
+/// A middlebox that changes data makes the connection fall back: after that, there is no relay to exclude.
 #[test]
 fn a_connection_that_falls_back_is_watched_no_more() {
     const SHIFTED: &str = "
@@ -303,8 +304,8 @@ fn nobody_is_suspected_who_is_only_slow_or_lossy() {
     assert_eq!(run.attacked.guilty, [""; 0]);
 }
 
-/// The first relay's queue grows to 6 s and more, and a loss in it is repaired after another turn: longer than the patience of
-/// 3 s. The others have nothing to deliver meanwhile.
+/// The first relay's queue grows to 6 s and more, and the repair of a loss waits for the queue once more: longer than
+/// the patience of 3 s. The other relays have nothing to deliver meanwhile.
 const SLOW: [&str; 5] = [
     "relays[0].cellular.rate=50 kbit/s",
     "relays[0].cellular.queue=300 packets",
@@ -322,7 +323,8 @@ fn nobody_is_suspected_whose_queue_takes_longer_than_the_patience() {
     }
 }
 
-/// Within two minutes, mostly: where the slow relay repairs for as long, the one that swallows is not told apart from it.
+/// Usually found within two minutes: where the slow relay's repair takes as long, the destination cannot distinguish it
+/// from the relay that swallows.
 #[test]
 fn who_swallows_is_found_out_beside_a_relay_with_a_long_queue() {
     let is_found = |seed: &u32| {
@@ -331,7 +333,7 @@ fn who_swallows_is_found_out_beside_a_relay_with_a_long_queue() {
         assert!(run.results.totals.intact || !run.results.totals.completed, "{seed}: {:?}", run.faults);
         run.attacked.guilty == ["relay-2"] && run.results.totals.completed
     };
-    // 12 of 16.
+    // 12 of 16 suffice.
     let found = (1..=16).filter(is_found).count();
     assert!(found >= 11, "{found} of 16");
 }

@@ -1,4 +1,4 @@
-//! Contradictions, absurd values and damaged traces: a clear mistake, or a well-defined run.
+//! Contradictions, absurd values and damaged traces yield a clear mistake, or a well-defined run.
 
 use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
@@ -14,7 +14,8 @@ fn read(overrides: &[&str]) -> Result<Scenario, String> {
     load("x.toml", LINKS, &overrides).map_err(|error| error.to_string())
 }
 
-/// The mistake names its field, and has a remedy or says what is expected; what the remedy says to write is taken.
+/// Checks that the mistake names its field and has a remedy or states what is expected, and that following the remedy
+/// works.
 #[track_caller]
 fn refused(change: &str, parts: &[&str]) {
     let Err(mistake) = read(&[change]) else { panic!("{change} was taken") };
@@ -25,7 +26,7 @@ fn refused(change: &str, parts: &[&str]) {
         assert!(mistake.contains(part), "{change}: {part:?} is missing in:\n{mistake}");
     }
     let about_it = |text: &&str| text.contains(&format!("{field}: ")) || text.contains(&format!("{field}."));
-    // Its own lines: what is wrong because of it has other hints.
+    // Only the mistake's own lines: mistakes that follow from it have other hints.
     let own: Vec<&str> = mistake.lines().skip_while(|line| !about_it(line)).collect();
     let end = own.iter().position(|line| line.contains("help: ")).unwrap_or(0);
     for hint in hints(&own[..=end].join("\n")) {
@@ -36,7 +37,7 @@ fn refused(change: &str, parts: &[&str]) {
     }
 }
 
-/// The values that a mistake says to write: in quotes after one of these words.
+/// The values that a mistake suggests: in quotes after one of these words.
 fn hints(mistake: &str) -> Vec<String> {
     let words = ["write", "like", "from", "to", "or", "at most", "least"];
     let help = mistake.split_once("help: ").map_or(mistake, |(_, help)| help);
@@ -88,7 +89,7 @@ fn times_are_finite_and_of_this_world() {
     refused("connection.user_timeout=0 s", &["no time for it"]);
     refused("connection.keep_alive=0 s", &["no time for it"]);
     refused("cooperation.watch.patience=1 ms", &["write \"1 s\" or more"]);
-    // A time-out is no shorter than that and a round trip of 42 ms.
+    // A time-out is at least this long plus a round trip of 42 ms.
     let unfair = read(&["cooperation.watch.patience=3 s", "connection.rto_min=5 s"]).unwrap_err();
     assert!(unfair.contains("cooperation.watch.patience: 3 s is too short"), "{unfair}");
     assert!(unfair.contains("write \"5.042 s\" or more"), "{unfair}");
@@ -166,7 +167,7 @@ fn links_take_what_every_link_takes_and_what_hosts_can_find() {
     let mistake = of_ipv6("1279 B").unwrap_err();
     assert!(mistake.contains("relays[0].wifi.mtu") && mistake.contains("from \"1280 B\""), "{mistake}");
     assert!(of_ipv6("1280 B").is_ok());
-    // Hosts doubt no size of 1280 octets or less by themselves.
+    // Hosts never doubt a size of 1280 octets or less by themselves.
     let small = |mtu: &str| {
         let mtu = format!("relays[0].cellular.mtu={mtu}");
         read(&["connection.mtu=1280 B", "relays[*].local=[]", &mtu]).map_err(|mistake| mistake.replace('\n', " "))
@@ -178,7 +179,7 @@ fn links_take_what_every_link_takes_and_what_hosts_can_find() {
     assert!(small("1000 B").is_ok() && small("{ size = \"1280 B\", silent = true }").is_ok());
 }
 
-/// Nobody cuts datagrams, or sends them again.
+/// Datagrams are neither fragmented nor retransmitted.
 #[test]
 fn datagrams_fit_the_links_on_their_way() {
     let read = |mtu: &str, kind: &str| read(&[mtu, &format!("relays[*].local[*].kind={kind}")]);
@@ -187,17 +188,17 @@ fn datagrams_fit_the_links_on_their_way() {
         assert!(mistake.contains(part), "{mistake}");
     }
     assert!(!mistake.contains("relays[0].local"), "{mistake}");
-    // The header of IPv6 is longer.
+    // The IPv6 header is longer.
     let changes = ["source.address=fd00::1", "relays[1].cellular.mtu=1400 B", "relays[*].local[*].kind=udp"];
     let mistake = super::bad_input::read(&changes).unwrap_err();
     assert!(mistake.contains("to \"1352 B\""), "{mistake}");
     let mistake = read("bottleneck={ rate = \"9 Mbit/s\", delay = \"1 ms\", mtu = \"1492 B\" }", "vbr").unwrap_err();
     assert!(mistake.contains("relays[0].local[0].kind: its datagrams of 1500 B do not fit"), "{mistake}");
-    // Wi-Fi carries none of it, and TCP finds out.
+    // Datagrams do not pass the Wi-Fi, and TCP discovers the size.
     assert!(read("relays[1].wifi.mtu=1400 B", "udp").is_ok() && read("relays[1].cellular.mtu=1400 B", "tcp").is_ok());
 }
 
-/// What goes over TCP has no datagrams: it fits every MTU.
+/// Traffic over TCP has no datagrams: it fits every MTU.
 #[test]
 fn only_datagrams_must_fit_the_mtu() {
     let read =
@@ -220,7 +221,7 @@ fn only_datagrams_must_fit_the_mtu() {
     assert!(mistake.contains("does not fit any packet") && mistake.contains("to \"65507 B\""), "{mistake}");
 }
 
-/// Sums are trimmed by something, or the work had no end.
+/// Subset sums must be trimmed by some amount, or the work would not be bounded.
 #[test]
 fn a_choice_trims_sums_by_something() {
     let ssrs = ["cooperation.selection.method=ssrs", "target={ bit_rate = \"1 Mbit/s\" }"];
@@ -237,7 +238,7 @@ fn a_choice_trims_sums_by_something() {
     assert!(chosen("0.1 %").is_ok() && chosen("100 %").is_ok());
 }
 
-/// A choice that is to be exact considers every relay that may offer anything.
+/// An exact choice must consider every relay that may offer anything.
 #[test]
 fn an_exact_choice_leaves_out_no_relay() {
     let chosen = |method: &str, relays: usize, more: &[&str]| {
@@ -276,7 +277,7 @@ fn buffers_of_nothing_are_refused_by_name_or_hold_nothing() {
     }
     refused("cooperation.forwarding={ range_packets = 0 }", &["range_packets", "never arrives"]);
     refused("cooperation.forwarding={ range_packets = 10, threshold = \"0 %\" }", &["threshold", "95 %"]);
-    // A hold queue of nothing holds nothing.
+    // A hold queue of size zero holds nothing.
     for relays in ["ip", "fast-ack"] {
         let relays = format!("cooperation.relays={relays}");
         let scenario =
@@ -307,7 +308,7 @@ fn relays_may_all_be_gone_from_the_start() {
     assert_eq!((totals.delivered_bytes, totals.intact), (0, false));
 }
 
-/// The scenario with a trace file of this content, or why it was refused.
+/// Loads the scenario with a trace file with this content, or explains why it was refused.
 fn with_trace(text: &[u8]) -> Result<Scenario, String> {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("walk.up"), text).unwrap();
@@ -346,12 +347,12 @@ fn traces_of_garbage_name_the_line() {
 
 #[test]
 fn a_trace_with_a_gap_is_an_outage() {
-    // A packet every 10 ms, but none from 1 to 3 s; then from the start again.
+    // A packet every 10 ms, but none from 1 to 3 s; then from the beginning again.
     let times = (1..=100).chain(300..=400).map(|count: u32| format!("{}\n", count * 10));
     with_trace(times.collect::<String>().as_bytes()).unwrap();
 }
 
-/// Neither a device, which never ends, nor a socket is a trace or something to send; what a shell pipes is.
+/// A device, which never ends, or a socket cannot be a trace or data to send; a pipe of a shell can.
 #[test]
 fn what_is_neither_a_file_nor_a_pipe_is_not_read() {
     let trace = |path: &str| format!("relays[0].cellular.rate={{ trace = \"{path}\" }}");
@@ -397,7 +398,7 @@ fn metrics_without_a_monitor_point_are_refused() {
     let analysis = "metrics.analysis={ from = \"500 ms\", to = \"1500 ms\" }";
     refused(analysis, &["has no end of a period of 2 s"]);
     assert!(read(&["metrics.analysis={ from = \"500 ms\", to = \"2 s\" }"]).is_ok());
-    // The default period says nothing of short runs.
+    // The default period does not constrain short runs.
     assert!(read(&["duration=1 s"]).is_ok());
 }
 
@@ -427,7 +428,7 @@ fn answers_of_nothing_are_refused() {
     }
 }
 
-/// As many lines of errors as it has lines help nobody.
+/// A list of errors as long as the file itself helps nobody.
 #[test]
 fn what_is_no_toml_at_all_is_said_once() {
     let json = format!("{{\n{}}}\n", "  \"a\": { \"b\": 1 },\n".repeat(40));
@@ -443,7 +444,7 @@ fn competition_that_no_relay_tells_is_refused() {
     assert!(read(&["cooperation.bandwidth_sharing.fixed=[5.0, 0.5]"]).is_ok());
 }
 
-/// What a setting is about is not there: nobody would heed it.
+/// Settings for missing things would have no effect.
 #[test]
 fn what_nobody_would_heed_is_refused() {
     let mistake = |changes: &[&str]| read(changes).unwrap_err();
@@ -486,7 +487,7 @@ fn early_drops_begin_before_the_queue_is_full() {
     assert!(read(&["cell.early_drop_above=75 kB", "cell.queue=50 packets"]).is_err());
 }
 
-/// Below 5 % of its mean no generated rate falls, so that lively ones are faster than they say.
+/// A generated rate never falls below 5 % of its mean, so strongly varying ones are faster than stated.
 #[test]
 fn a_rate_that_is_cut_is_noted() {
     let notes = |variation: &str| {
@@ -499,7 +500,7 @@ fn a_rate_that_is_cut_is_noted() {
     assert!(notes("90 %")[0].starts_with(note), "{:?}", notes("90 %"));
 }
 
-/// A run may be shorter than the scenario was made for: that is noted and not refused.
+/// A run may be shorter than the scenario intends: this yields a note, not a refusal.
 #[test]
 fn what_comes_to_nothing_is_noted() {
     let notes = |changes: &[&str]| read(changes).unwrap().notes();
@@ -546,7 +547,7 @@ fn what_comes_to_nothing_is_noted() {
     assert_eq!(notes(&[&flow("kind = \"tcp\", rate = \"1 Mbit/s\"")]), [""; 0], "its first packet waits for one");
 }
 
-/// Settings of what is not there: there is one path, no hop or no connection.
+/// Settings for missing things: there is one path, no hop, or no connection.
 #[test]
 fn what_is_about_nothing_is_noted() {
     let notes = |changes: &[&str]| read(changes).unwrap().notes();
@@ -589,7 +590,7 @@ fn what_is_about_nothing_is_noted() {
     assert!(hop.len() == 1 && hop[0].starts_with("wlan: does nothing"), "{hop:?}");
 }
 
-/// Settings with which the first of several relays has all the data.
+/// Settings with which the first of several relays carries all data.
 #[test]
 fn what_leaves_relays_without_data_is_noted() {
     let notes = |changes: &[&str]| read(changes).unwrap().notes();
@@ -611,7 +612,7 @@ fn what_leaves_relays_without_data_is_noted() {
     assert_eq!(notes(&["connection.subflows_max=2"]), [""; 0]);
 }
 
-/// What links say and do not do, and marks that no queue makes.
+/// Settings of links without effect, and ECN marks that no queue sets.
 #[test]
 fn what_does_nothing_to_packets_is_noted() {
     let notes = |changes: &[&str]| read(changes).unwrap().notes();
@@ -638,7 +639,7 @@ fn what_does_nothing_to_packets_is_noted() {
     assert_eq!(load("x.toml", text, &[]).unwrap().notes(), [""; 0]);
 }
 
-/// Modules that act at the end of periods, of which there is none.
+/// Modules that act at the ends of periods, of which there are none.
 #[test]
 fn periods_that_never_end_are_noted() {
     let notes = |changes: &[&str]| read(changes).unwrap().notes();
@@ -662,7 +663,7 @@ fn periods_that_never_end_are_noted() {
     assert_eq!(told, ["cooperation.watch.patience: 6 s is longer than the run of 5 s: it never acts"]);
 }
 
-/// What owners ask for is measured over a period; of a given ratio relays tell before one has ended.
+/// Owners' demand is measured over a period; relays report a given ratio before the first period ends.
 #[test]
 fn sharing_whose_period_never_ends_is_noted() {
     let notes = |sharing: &str| read(&[&format!("cooperation.bandwidth_sharing={{ {sharing} }}")]).unwrap().notes();
@@ -690,7 +691,7 @@ fn sharing_whose_period_never_ends_is_noted() {
     assert!(late.len() == 1 && late[0].starts_with("cooperation.bandwidth_sharing.start: 9 s never comes"), "{late:?}");
 }
 
-/// It serves the first of equals, so that what many get is no measure of the cell.
+/// The scheduler serves the first of equals, so the sum of all shares does not measure the cell.
 #[test]
 fn a_scheduler_that_serves_the_first_is_noted_where_there_are_several() {
     let notes = |scheduler: &str, relays: u32| {
@@ -705,7 +706,7 @@ fn a_scheduler_that_serves_the_first_is_noted_where_there_are_several() {
     assert_eq!([notes("maximum-throughput", 1), notes("proportional-fair", 2)], [const { Vec::<String>::new() }; 2]);
 }
 
-/// What could never happen in a run, and a video that shows nothing.
+/// Things that could never happen in a run, and a video without a picture.
 #[test]
 fn what_never_comes_to_pass_is_refused() {
     refused("target={ bit_rate = \"1 bit/s\", paced = true }", &["target.bit_rate", "not one octet in 5 s"]);

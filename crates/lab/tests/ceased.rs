@@ -1,4 +1,4 @@
-//! Runs in which nothing arrives any more long before their end.
+//! Runs in which arrivals cease long before the end.
 
 use lab::run::{Run, run};
 use lab::scenario::{Override, load};
@@ -19,7 +19,7 @@ fn run_with(changes: &[&str]) -> Run {
     run(&scenario, None, &mut |_| {}).unwrap()
 }
 
-/// The one fault of a run, from the time on.
+/// The only fault of a run, from its time on.
 fn fault(changes: &[&str]) -> String {
     let Run { faults, notes, results, .. } = run_with(changes);
     let [fault] = &faults[..] else { panic!("{changes:?}: {faults:?}") };
@@ -28,7 +28,7 @@ fn fault(changes: &[&str]) -> String {
     fault.strip_prefix(&begin).unwrap_or_else(|| panic!("{changes:?}: {fault}")).into()
 }
 
-/// What is said after ", and none after ... s", and when that is.
+/// The text after ", and none after ... s", and that time.
 fn since(changes: &[&str]) -> (f64, String) {
     let fault = fault(changes);
     let told = fault.strip_prefix(", and none after ").and_then(|rest| rest.split_once(" s"));
@@ -39,7 +39,7 @@ fn since(changes: &[&str]) -> (f64, String) {
 #[test]
 fn a_file_that_was_under_way_to_the_end_would_be_completed() {
     assert_eq!(fault(&[]), GOES_ON);
-    // One of two goes on.
+    // One of two relays continues.
     assert_eq!(fault(&["relays[0].count=2", "relays[1].leaves=5 s"]), GOES_ON);
     assert_eq!(fault(&["relays[0].cellular.outages=[{ from = '28 s', until = '29 s' }]"]), GOES_ON);
 }
@@ -72,7 +72,7 @@ fn a_file_whose_data_are_swallowed_ceases() {
     assert!((4.5..5.5).contains(&at), "{at}");
 }
 
-/// The run knows no more than that.
+/// The run has no further information.
 #[test]
 fn a_file_behind_a_dead_link_ceases() {
     let (at, rest) = since(&["relays[0].cellular.outages=[{ from = '5 s', until = '40 s' }]"]);
@@ -80,7 +80,8 @@ fn a_file_behind_a_dead_link_ceases() {
     assert!((4.5..5.5).contains(&at), "{at}");
 }
 
-/// The other path brings data all the time, which wait for those that are lost: it would be wrong to say that nothing comes.
+/// The other path delivers data continuously, but they wait for the missing ones: the note must not claim that nothing
+/// arrives.
 #[test]
 fn a_file_of_which_a_piece_is_missing_ceases_in_order_only() {
     let rest = fault(&[
@@ -95,7 +96,7 @@ fn a_file_of_which_a_piece_is_missing_ceases_in_order_only() {
     assert!(rest.starts_with(", and none in order after 5.") && rest.ends_with(told), "{rest}");
 }
 
-/// It has no size to fall short of, so that this is no fault.
+/// Such a workload has no size to fall short of, so this is not a fault.
 #[test]
 fn data_without_an_end_that_cease_are_noted() {
     for (workload, is_noted) in [

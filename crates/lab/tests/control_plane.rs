@@ -1,4 +1,4 @@
-//! What the control plane costs a Wi-Fi channel, in frames: each waits for the channel, however short it is.
+//! Cost of the control plane on a Wi-Fi channel, in frames: each frame waits for the channel, even a short one.
 
 use std::fs;
 
@@ -7,13 +7,13 @@ use lab::scenario::{Override, load};
 use pcap_file::pcapng::{Block, PcapNgReader};
 use wire::Segment;
 
-/// Ten relays, a full channel, and all modules that talk.
+/// Ten relays, a saturated channel, and all modules that send messages.
 const SCENARIO: &str = include_str!("../../../scenarios/control-plane.toml");
 const CONTROL_PORT: u16 = 40_001;
 const SECONDS: u64 = 10;
 const RELAYS: u64 = 10;
 
-/// Frames of control connections that the destination sent and received, those that only acknowledge included.
+/// Frames of control connections that the destination sent and received, including pure acknowledgements.
 fn control_frames(settings: &[&str]) -> u64 {
     let duration = format!("duration={SECONDS} s");
     let overrides: Vec<Override> =
@@ -34,7 +34,7 @@ fn control_frames(settings: &[&str]) -> u64 {
     frames
 }
 
-/// A handshake, then per relay and second at most a range, half a report and an answer to each, with room for a few words more.
+/// A handshake, then per relay and second at most one range, half a report and a reply to each, with some margin.
 #[test]
 fn a_full_channel_carries_few_control_frames() {
     const GREETINGS: u64 = 12 * (RELAYS + 1);
@@ -42,7 +42,7 @@ fn a_full_channel_carries_few_control_frames() {
     assert!(frames < GREETINGS + 4 * RELAYS * SECONDS, "{frames} frames");
 }
 
-/// A router needs neither what the destination has nor how long it takes to get there.
+/// A router needs neither the destination's received data nor the delay to the destination.
 #[test]
 fn relays_that_only_route_are_told_of_ranges_alone() {
     let spliced = control_frames(&["cooperation.adaptive_congestion.relay_delays=false"]);

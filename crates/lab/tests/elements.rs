@@ -1,4 +1,4 @@
-//! What links of scenarios do to packets besides delaying, queueing and losing them.
+//! Effects of links in scenarios on packets besides delay, queueing and loss.
 
 use lab::measure::results::Results;
 use lab::scenario::{Override, load};
@@ -21,14 +21,14 @@ fn refused(changes: &[&str]) -> String {
     load("test.toml", TEXT, &changes).unwrap_err().to_string()
 }
 
-/// 500 kB arrive whole, whatever happens to their packets; and something does.
+/// 500 kB arrive completely although the elements affect packets.
 #[test]
 fn packets_are_reordered_duplicated_and_corrupted() {
     let plain = run(&[]);
     let reordered = run(&["relays[*].cellular.reorder={ probability = '5 %', delay = '30 ms' }"]);
     assert_eq!(reordered.totals.delivered_bytes, 500_000);
     assert_ne!(reordered.series, plain.series);
-    // Twice on the link is once in the stream: the subflow drops the second, and says so.
+    // A packet that is duplicated on the link appears once in the stream: the subflow drops the copy and reports it.
     let duplicated = run(&["relays[*].cellular.duplicate=20 %"]);
     assert_eq!(duplicated.totals.delivered_bytes, 500_000);
     assert_ne!(duplicated.series, plain.series);
@@ -38,13 +38,13 @@ fn packets_are_reordered_duplicated_and_corrupted() {
     assert!(lost(&corrupted) > 2 && corrupted.totals.retransmitted_packets > 2, "{}", lost(&corrupted));
 }
 
-/// Copies wait for the link as all packets do, and one that is dropped is no loss.
+/// Copies queue for the link like all packets, and a dropped copy is no loss.
 #[test]
 fn copies_take_their_turn_on_the_link_and_are_no_losses() {
     let bulk = ["workload={ kind = 'bulk' }", "duration=10 s"];
     let results = run(&[&bulk[..], &["relays[*].cellular.duplicate=100 %"]].concat());
     assert!(results.totals.aggregate_throughput_bps < 8e6, "{} bit/s", results.totals.aggregate_throughput_bps);
-    // One packet at a time, and of each pair the second finds no room at the Wi-Fi.
+    // Packets go one by one, and the second of each pair finds no room at the Wi-Fi.
     let one_by_one = [
         "connection.receive_buffer=1500 B",
         "relays[*].cellular.rate=100 Mbit/s",
@@ -56,7 +56,7 @@ fn copies_take_their_turn_on_the_link_and_are_no_losses() {
     assert!(lost * 20 < results.totals.data_packets, "{lost} of {}", results.totals.data_packets);
 }
 
-/// Shares of what is lost of the first path: over the run, and the least and the most of a window.
+/// Loss ratios of the first path: over the run, and the smallest and largest of a window.
 fn loss(results: &Results) -> (f64, [f64; 2]) {
     let windows = || results.series.subflows[0].loss_ratio.iter().flatten().copied();
     (results.subflows[0].loss_ratio, [windows().fold(1.0, f64::min), windows().fold(0.0, f64::max)])
@@ -64,7 +64,7 @@ fn loss(results: &Results) -> (f64, [f64; 2]) {
 
 const BULK: [&str; 3] = ["workload={ kind = 'bulk' }", "duration=10 s", "metrics.window=1 s"];
 
-/// More pieces are dropped than packets entered the first hop.
+/// The path drops more pieces than packets entered its first hop.
 #[test]
 fn what_is_lost_of_pieces_is_a_share_of_the_pieces() {
     let split = "relays[0].cellular.middleboxes=[{ split = { payload = '10 B' } }]";
@@ -75,7 +75,7 @@ fn what_is_lost_of_pieces_is_a_share_of_the_pieces() {
     assert!(least <= ratio && ratio <= most && most < 1.0, "{least} to {most}, in all {ratio}");
 }
 
-/// A relay that acknowledges at once holds what its Wi-Fi does not take, and sends again what is lost there.
+/// A relay that acknowledges at once keeps data that its Wi-Fi cannot take, and retransmits data lost there.
 #[test]
 fn a_hop_loses_of_what_enters_it() {
     let fast_ack = ["cooperation.relays=fast-ack", "relays[*].wifi={ rate = '54 Mbit/s', loss = '40 %' }"];
@@ -115,7 +115,8 @@ fn nothing_passes_in_an_outage() {
 #[test]
 fn middleboxes_cut_join_and_strip() {
     let plain = run(&[]);
-    // Behind the link, so that what arrives are pieces; each is acknowledged, and nothing else changes for the connection.
+    // The middlebox is after the link, so pieces arrive; each is acknowledged, and nothing else changes for the
+    // connection.
     let split = run(&["relays[*].cellular.middleboxes=[{ split = { payload = '400 B' } }]"]);
     assert_eq!(split.totals.delivered_bytes, plain.totals.delivered_bytes);
     assert_ne!(split.series, plain.series);
@@ -125,7 +126,7 @@ fn middleboxes_cut_join_and_strip() {
     assert_eq!((plain.subflows.len(), stripped.subflows.len()), (2, 1), "plain TCP has one");
 }
 
-/// Checksums of the DSS tell what TCP's do not: with them the stream stays whole.
+/// DSS checksums detect what TCP's checksums do not: with them, the stream stays intact.
 #[test]
 fn octets_that_a_gateway_overwrites_are_noticed() {
     let overwrite = "relays[0].cellular.middleboxes=[{ overwrite = { at = 100000, text = 'gateway' } }]";

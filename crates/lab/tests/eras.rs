@@ -1,16 +1,16 @@
-//! Switches of other years in scenarios: what they say, what they change, and what does not go together.
+//! Era switches in scenarios: their notation, their effects, and combinations that are refused.
 
 use lab::measure::results::Results;
 use lab::run::run;
 use lab::scenario::{Binding, Era, Layer, Override, QUEUE_PROFILES, Queue, Scenario, load, load_layers};
 use units::ByteCount;
 
-/// Two unlike paths that lose, one of which is gone for some time.
+/// Two unequal paths with losses, one of which is down for some time.
 const PATHS: &str = "name = \"x\"\nduration = \"20 s\"\nworkload = { kind = \"bulk\" }\n\
     [[relays]]\ncellular = { rate = \"5 Mbit/s\", delay = \"10 ms\", loss = \"1 %\", queue = \"shallow\" }\n\
     [[relays]]\ncellular = { rate = \"5 Mbit/s\", delay = \"150 ms\", loss = \"1 %\", queue = \"shallow\",\n\
     outages = [{ from = \"5 s\", until = \"8 s\" }] }\n";
-/// Two relays before a channel.
+/// Two relays before a shared channel.
 const CHANNEL: &str = "name = \"x\"\nduration = \"10 s\"\nworkload = { kind = \"bulk\" }\n[wlan]\n\
     [[relays]]\ncount = 2\ncellular = { rate = \"2 Mbit/s\", delay = \"10 ms\", queue = \"4 packets\" }\n";
 const MODERN: &str = include_str!("../../../scenarios/base/modern.toml");
@@ -33,7 +33,7 @@ fn run_text(text: &str, overrides: &[&str]) -> Results {
     results_of(&read(text, overrides).unwrap())
 }
 
-/// `PATHS` under a profile.
+/// Applies a profile to `PATHS`.
 fn under(profile: &'static str) -> Scenario {
     let find = |_: &Layer, name: &str| {
         let text = if name == "paths.toml" { PATHS } else { profile };
@@ -62,7 +62,7 @@ fn the_profile_of_2013_sets_every_switch() {
     assert!(old.delivered_bytes < new.delivered_bytes, "{} {}", old.delivered_bytes, new.delivered_bytes);
 }
 
-/// A window of two segments beside a large one: bursts wait there, and what they block is missed elsewhere.
+/// A window of two segments beside a large one: bursts wait there, and other subflows lack the data that they block.
 #[test]
 fn a_sender_like_linux_pays_for_bursts_where_windows_are_small() {
     let linux = under(LINUX);
@@ -82,15 +82,15 @@ fn a_sender_like_linux_pays_for_bursts_where_windows_are_small() {
         "connection.era.reinjection_timeouts=5",
     ]);
     assert!(linux < ours * 9 / 10, "{linux} {ours}");
-    // It is the buffer, not the choice: by windows, nothing waits at the slow subflow.
+    // The buffer causes this, not the choice: with late binding, nothing waits at the slow subflow.
     let late = set(&["connection.scheduler=linux", "connection.era.reinjection_timeouts=5"]);
     assert!(late > linux, "{late} {linux}");
 }
 
-/// Each alone makes another run of the same seed, and nothing breaks.
+/// Each switch alone changes the run of some seed, and nothing breaks.
 #[test]
 fn every_switch_changes_a_run() {
-    // With one alone a switch may change nothing, or a run and not what it delivers.
+    // With a single seed, a switch may change nothing, or change a run but not the amount it delivers.
     let delivered = |overrides: &[&str]| {
         [1, 2, 3]
             .map(|seed| run_text(PATHS, &[&[&format!("seed={seed}")[..]], overrides].concat()).totals.delivered_bytes)
@@ -117,7 +117,7 @@ fn every_switch_changes_a_run() {
     assert_ne!(delivered(&["connection.sack=false", "connection.era.limited_transmit=false"]), no_sack);
 }
 
-/// What takes long to repair without SACK: a first slow start that overshoots a queue of 0.8 s.
+/// A repair that takes long without SACK: a first slow start that overshoots a queue of 0.8 s.
 #[test]
 fn the_timer_of_a_long_repair_changes_a_run() {
     let overshoots = ["connection.sack=false", "connection.hystart=false", "relays[*].cellular.queue=100 kB"];
@@ -130,7 +130,7 @@ fn the_timer_of_a_long_repair_changes_a_run() {
     assert_ne!(first, every);
 }
 
-/// 30 ms to the channel and back are 60 ms of the round trip of one relay and none of the other's.
+/// 30 ms to the channel and back add 60 ms to the round trip of one relay, and nothing to the other's.
 #[test]
 fn a_relay_may_be_far_from_the_channel() {
     let min_rtt = |overrides: &[&str]| {

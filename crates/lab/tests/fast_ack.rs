@@ -1,4 +1,4 @@
-//! Fast-ACK relays, and differentiated forwarding, in whole runs.
+//! Whole runs with fast-ACK relays and differentiated forwarding.
 
 use lab::measure::results::Results;
 use lab::run::run;
@@ -41,14 +41,14 @@ fn held_most(results: &Results) -> u64 {
 fn spliced_subflows_carry_the_file_over_both_relays() {
     let results = run_with(&[]);
     assert!(results.totals.completed && results.totals.intact);
-    // The first subflow, which its relay only routes, gives way to one that is spliced.
+    // A spliced subflow replaces the first one, which its relay only routes.
     assert_eq!(results.subflows.len(), 3);
     assert!(results.subflows[0].received_bytes < 100_000, "{:?}", results.subflows[0]);
     assert!(results.relays.iter().all(|relay| relay.share_ratio > 0.3), "{:?}", results.relays);
     assert_eq!(held_most(&results), 0, "nothing is held without ranges");
 }
 
-/// The relays are told nothing of the data sequence numbers, nor need they be.
+/// The relays receive no information about data sequence numbers, and need none.
 #[test]
 fn checksums_are_no_hindrance() {
     let results = run_with(&["connection.checksum=true"]);
@@ -82,8 +82,8 @@ fn a_run_is_a_function_of_its_seed() {
     assert_ne!(text("seed=5"), text("seed=6"));
 }
 
-/// Where losses limit windows, and the Wi-Fi loses nothing, relays that acknowledge bring no less than those that forward: the
-/// first subflow, which waits as a backup with the window of its beginning, counts for no controller.
+/// If losses limit windows and the Wi-Fi loses nothing, relays that acknowledge deliver no less than relays that
+/// forward: the first subflow, which waits as a backup with its initial window, counts for no controller.
 #[test]
 fn a_subflow_that_waits_takes_no_share_of_coupled_windows() {
     let loses = |relay: &str, rate: &str| {

@@ -23,7 +23,7 @@ fn results(changes: &[&str]) -> Results {
     run.results
 }
 
-/// Payload that came over each relay.
+/// Payload that arrived over each relay.
 fn carried(results: &Results) -> Vec<u64> {
     results.relays.iter().map(|relay| relay.carried_bytes).collect()
 }
@@ -52,7 +52,7 @@ fn a_volume_ends_what_a_relay_forwards_and_nothing_is_lost() {
     }
 }
 
-/// Of three relays each could carry the target alone.
+/// Each of the three relays could carry the target alone.
 #[test]
 fn selection_turns_elsewhere_before_a_volume_is_spent() {
     let third = "relays[1].count=2";
@@ -61,7 +61,7 @@ fn selection_turns_elsewhere_before_a_volume_is_spent() {
     let free = results(&changes);
     let first = free.selection.as_ref().unwrap().migrations[0].to[0].clone();
     let index = free.relays.iter().position(|relay| relay.name == first).unwrap();
-    // The first two are written one by one, the second of them twice.
+    // The first two relays are written individually; the second section stands for two relays.
     let volume = format!("relays[{}].lends.volume=2 MB", index.min(1));
     let limited = results(&[changes.as_slice(), &[&volume]].concat());
     assert!(carried(&free)[index] > 4_000_000, "{:?}", carried(&free));

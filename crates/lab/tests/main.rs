@@ -1,4 +1,4 @@
-//! Scenarios from file to report, through the crate's public face.
+//! Scenarios from file to report, through the crate's public interface.
 
 mod agreement;
 mod attacks;

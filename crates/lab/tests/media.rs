@@ -1,4 +1,4 @@
-//! Relays that walk from one site of the cell to another, and relays that do not hear each other on the Wi-Fi channel.
+//! Relays that move from one site of the cell to another, and relays that do not hear each other on the Wi-Fi channel.
 
 use lab::measure::results::Results;
 use lab::run::run;
@@ -22,7 +22,7 @@ fn run_text(text: &str, overrides: &[&str]) -> Results {
     run.results
 }
 
-/// Means of a relay between two times, bit/s: what it carried, and what the cell would grant it.
+/// Means for a relay between two times, bit/s: the rate it carried, and the rate that the cell would grant it.
 fn means(results: &Results, relay: usize, from_s: f64, to_s: f64) -> [f64; 2] {
     let series = &results.series;
     let windows: Vec<usize> =
@@ -35,12 +35,12 @@ fn means(results: &Results, relay: usize, from_s: f64, to_s: f64) -> [f64; 2] {
 
 #[test]
 fn a_relay_is_handed_over_and_goes_on() {
-    // It passes the middle, 1500 m from either site, at 29.8 s, and stands 300 m from the second from 58.6 s on.
+    // It passes the middle, 1500 m from either site, at 29.8 s, and stands 300 m from the second site from 58.6 s on.
     let results = run_text(HANDOVER, &["duration=70 s"]);
     let [begin, middle, end] = [(2.0, 8.0), (26.0, 34.0), (60.0, 70.0)].map(|(from, to)| means(&results, 0, from, to));
     assert!(end[1] > 0.9 * begin[1] && middle[1] < 0.5 * begin[1], "{begin:?} {middle:?} {end:?}");
     assert!(end[0] > 1e6, "{end:?}");
-    // With the first site alone the same way leads away from everything.
+    // With only the first site, the same movement leads away from all sites.
     let alone = HANDOVER.replace("handover = { hysteresis_db = 3.0, interruption = \"50 ms\" }\n", "");
     let results = run_text(&alone, &["duration=70 s", "cell.sites_m=[[0.0, 0.0]]"]);
     let stranded = means(&results, 0, 60.0, 70.0);
@@ -65,7 +65,8 @@ fn of_relays_that_do_not_hear_each_other_one_starves() {
             .map(|overrides| run_text(CHANNEL, overrides));
         assert_eq!(all_hear.totals.retransmitted_packets, 0, "{seed}");
         assert!(smaller_share(&all_hear) > 0.45, "{seed}: {:?}", all_hear.subflows);
-        // Frames of 2 ms collide until one relay gives up a packet, and its subflow backs off for the other: mostly for good.
+        // Frames of 2 ms collide until one relay gives up a packet, and its subflow backs off in favour of the other:
+        // usually permanently.
         assert!(some_do_not.totals.retransmitted_packets > 20, "{seed}: {:?}", some_do_not.totals);
         assert!(smaller_share(&some_do_not) < 0.05, "{seed}: {:?}", some_do_not.subflows);
     }

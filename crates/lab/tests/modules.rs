@@ -1,4 +1,4 @@
-//! Adaptive congestion control and bandwidth sharing in runs, alone and with everything else.
+//! Adaptive congestion control and bandwidth sharing in runs, alone and with all other modules.
 
 use lab::measure::results::Results;
 use lab::run::run;
@@ -12,7 +12,7 @@ fn results(text: &str, overrides: &[&str]) -> Results {
     run.results
 }
 
-/// Two relays whose owners want most of their links.
+/// Two relays whose owners demand most of their links.
 const KEEN: &str = r#"
 name = "keen"
 duration = "40 s"
@@ -27,14 +27,14 @@ kind = "tcp"
 rate = "1 Mbit/s"
 "#;
 
-/// What the owners' flows got of what they asked for, the one that got less.
+/// The share of its demand that an owner's flow received: the smaller one.
 fn least_local_ratio(results: &Results) -> f64 {
     results.relays.iter().map(|relay| relay.local_ratio().unwrap()).fold(f64::INFINITY, f64::min)
 }
 
 #[test]
 fn a_source_that_hears_of_the_owners_flows_leaves_them_more() {
-    // A mean over seeds: what is estimated is worth -0.02 to 0.26 with one.
+    // A mean over seeds: with one seed, the estimated signal gains between -0.02 and 0.26.
     let least = |sharing: &[&str]| {
         let of_seed = |seed: u32| {
             let seed = format!("seed={seed}");
@@ -55,12 +55,12 @@ fn signals_mean_nothing_to_other_controllers() {
         let results = results(KEEN, overrides);
         (results.series, results.totals.delivered_bytes)
     };
-    // They cost a few octets of the links, whatever they say.
+    // The signals cost a few octets of the links, whatever their value.
     let told = |rho: &str| json(&["duration=10 s", &format!("cooperation.bandwidth_sharing.fixed=[{rho}, {rho}]")]);
     assert_eq!(told("1.0"), told("50.0"));
 }
 
-/// A short and a long path, neither of which drops anything unless its queue is full.
+/// A short and a long path, which drop packets only when their queues are full.
 const UNEQUAL: &str = r#"
 name = "unequal"
 duration = "40 s"

@@ -1,4 +1,4 @@
-//! Shipped scenario files with a line lost, doubled or garbled: a mistake with its place, or a run that validates.
+//! Shipped scenario files with a line removed, doubled or garbled yield a mistake with its place, or a valid run.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use lab::scenario::{Layer, LoadError, Scenario, load_layers};
 use proptest::prelude::*;
 use units::Duration;
 
-/// A run of a scenario that survived.
+/// Duration of the run of a scenario that is still valid.
 const MOMENT: Duration = Duration::from_millis(100);
-/// Relays of a scenario that is run: with more, what takes the time is to set them up.
+/// Maximum number of relays of a scenario to run: with more, their set-up takes most of the time.
 const RELAYS_MAX: usize = 100;
 
-/// What stands in place of a value.
+/// Replacements for a value.
 const VALUES: [&str; 30] = [
     "0",
     "-1",
@@ -107,7 +107,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
 
-/// Names of all files, those that others extend included.
+/// Names of all files, including those that others extend.
 fn files() -> Vec<String> {
     let in_directory = |path: &str| {
         let entries = std::fs::read_dir(directory().join(path)).unwrap();
@@ -128,7 +128,7 @@ fn load_text(name: &str, text: String) -> Result<Scenario, LoadError> {
     load_layers(Layer { name: name.into(), text }, &find_base, &[])
 }
 
-/// Every mistake names a file with line and column, and says something.
+/// Checks that every mistake names a file with line and column, and describes a problem.
 fn check_mistakes(error: &LoadError) -> Result<(), TestCaseError> {
     let LoadError::Mistakes(mistakes) = error else { return Err(TestCaseError::fail(format!("no mistakes: {error}"))) };
     prop_assert!(!mistakes.is_empty());
@@ -143,7 +143,7 @@ fn check_mistakes(error: &LoadError) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The first moment of the run has numbers for everything, or there is a reason why it cannot begin.
+/// Checks that the beginning of the run yields numbers for everything, or that there is a reason why it cannot begin.
 fn check_run(mut scenario: Scenario) -> Result<(), TestCaseError> {
     scenario.duration = scenario.duration.min(MOMENT);
     scenario.metrics.window = scenario.metrics.window.min(scenario.duration);
@@ -192,7 +192,7 @@ const PROFILES: [&str; 3] = ["base/linux.toml", "base/modern.toml", "base/ns3-20
 fn what_ships_runs_its_first_moment() {
     for name in files() {
         let text = std::fs::read_to_string(directory().join(&name)).unwrap();
-        // Profiles are laid over scenarios and are none by themselves: `eras.rs` runs them.
+        // Profiles are laid over scenarios and are not scenarios themselves: `eras.rs` runs them.
         if PROFILES.iter().any(|profile| name.ends_with(profile)) {
             continue;
         }

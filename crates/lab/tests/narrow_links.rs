@@ -1,4 +1,4 @@
-//! Links that take no packet beyond a size, in whole runs: what is told by ICMP, what is not, and what relays make of it.
+//! Whole runs with links that take no packet beyond a size, with and without ICMP, and the effect on relays.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use lab::scenario::{Override, load};
 use pcap_file::pcapng::{Block, PcapNgReader};
 use wire::Segment;
 
-/// Two relays, and a file for a few seconds.
+/// Two relays, and a file that takes a few seconds.
 const PATHS: &str = "
     name = 'narrow'
     duration = '60 s'
@@ -25,7 +25,7 @@ const SILENT: &str = "{ size = \"1400 B\", silent = true }";
 
 struct Captured {
     results: Results,
-    /// Octets of the packets that the source sent, and of those of them that reached the destination.
+    /// Octets of the packets that the source sent, and of those that reached the destination.
     sent: Vec<usize>,
     arrived: Vec<usize>,
 }
@@ -42,7 +42,7 @@ fn run_with(settings: &[&str]) -> Captured {
     Captured { results: run.results, sent: packets("source.pcapng"), arrived: packets("destination.pcapng") }
 }
 
-/// The packets of a capture that `source` sent.
+/// The packets from `source` in a capture.
 fn packets_from(source: std::net::IpAddr, capture: &[u8]) -> Vec<usize> {
     let mut reader = PcapNgReader::new(capture).unwrap();
     let mut packets = Vec::new();
@@ -64,7 +64,7 @@ fn goodput(captured: &Captured) -> f64 {
     captured.results.totals.goodput_in_order_bps
 }
 
-/// Told at once or after time-outs: in both cases it costs little, and nothing larger comes through.
+/// Learned at once or after time-outs: the cost is small in both cases, and no larger packets pass.
 #[track_caller]
 fn assert_found(mode: &str, hops: &[&str]) {
     let mode = format!("cooperation.relays={mode}");
@@ -99,7 +99,7 @@ fn without_relays_between() {
     assert_found("multi-homed", &["cellular"]);
 }
 
-/// Of IPv6 every path takes 1280 octets, and 1400 are more.
+/// For IPv6, every path takes 1280 octets; 1400 are more.
 #[test]
 fn of_ipv6() {
     for mtu in [TOLD, SILENT] {
@@ -108,7 +108,7 @@ fn of_ipv6() {
     }
 }
 
-/// The narrowest link that a scenario may have, and hosts that begin just above what they never doubt.
+/// The narrowest link of a valid scenario, and hosts that begin just above the size that they never doubt.
 #[test]
 fn of_the_least_size() {
     for (own, mtu, most) in [
@@ -134,7 +134,7 @@ fn behind_a_bottleneck() {
     }
 }
 
-/// Once the source has been told, it sends nothing larger, and says so in its results.
+/// Once the source has learned the size, it sends nothing larger, and reports the size in its results.
 #[test]
 fn what_the_source_knows_is_in_the_results() {
     let narrow = run_with(&["relays[0].cellular.mtu=1400 B"]);
@@ -144,14 +144,15 @@ fn what_the_source_knows_is_in_the_results() {
     assert!(large(&narrow.sent) > large(&narrow.arrived), "what was too large did not arrive");
 }
 
-/// What is lost because it is too large is lost on the path.
+/// Packets lost because they are too large count as lost on the path.
 #[test]
 fn packets_that_are_too_large_are_lost() {
     let lost = |mtu: &str| run_with(&[&format!("relays[*].wifi.mtu={mtu}")]).results.subflows[0].lost_packets;
     assert!(lost("1400 B") > lost("1500 B"));
 }
 
-/// The way back carries acknowledgements only: a narrow one changes nothing, and the narrow way there is not the way back's.
+/// The return path carries only acknowledgements: a narrow one changes nothing, and the narrow forward path does not
+/// affect it.
 #[test]
 fn each_direction_has_its_own() {
     let wide = run_with(&[]);
@@ -161,7 +162,7 @@ fn each_direction_has_its_own() {
     assert!(largest(&down.arrived) <= 1400);
 }
 
-/// Held data and what routers say of their size get along.
+/// Held data are compatible with ICMP messages from routers about their size.
 #[test]
 fn behind_relays_that_hold_data() {
     for relays in ["ip", "fast-ack"] {
@@ -178,7 +179,7 @@ fn behind_relays_that_hold_data() {
     }
 }
 
-/// A relay's own TCP finds out as well.
+/// A relay's own TCP discovers the size, too.
 #[test]
 fn local_traffic_finds_out() {
     for mtu in [TOLD, SILENT] {

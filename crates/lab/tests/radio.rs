@@ -1,4 +1,4 @@
-//! Runs in a cell and on a shared channel, and what is refused.
+//! Runs in a cell and on a shared channel, and refused settings.
 
 use lab::run::{Run, run};
 use lab::scenario::{LoadError, Override, Scenario, load};
@@ -24,7 +24,7 @@ fn ten_relays_carry_data_beside_their_own_traffic() {
     let carried: u64 = results.relays.iter().map(|relay| relay.carried_bytes).sum();
     let arrived: u64 = results.subflows.iter().map(|subflow| subflow.received_bytes).sum();
     assert!(carried <= arrived && carried > arrived * 9 / 10, "{carried} of {arrived}");
-    // The cell grants everyone an equal share, and those who stream ask for less.
+    // The cell grants all UEs equal shares, and those that stream demand less.
     let streams = &results.relays[..4];
     assert!(streams.iter().all(|relay| relay.local_ratio().unwrap() > 0.95), "{streams:?}");
     assert!(results.totals.intact && results.totals.completed);

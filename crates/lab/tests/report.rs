@@ -1,4 +1,4 @@
-//! The report and the table on made-up results.
+//! The report and the table for made-up results.
 
 use lab::measure::results::RelaySeries;
 use lab::present::{report, summary};
@@ -37,7 +37,8 @@ fn a_report_depends_on_everything_but_the_wall_clock() {
     assert_eq!(report::render(&results), html);
 }
 
-/// A subflow's own holes are not drawn, and one subflow has no others to wait for: the figure is not called all that waits.
+/// A subflow's own holes are not drawn, and a single subflow has no others to wait for: the figure must not claim to
+/// show all waiting data.
 #[test]
 fn what_waits_is_said_to_wait_for_other_subflows() {
     let html = report::render(&support::results(1, 10));
@@ -119,7 +120,7 @@ fn the_legend_of_relays_has_what_is_drawn() {
     assert_eq!(drawn(&results, names), [false, false, true]);
 }
 
-/// However slow a run is, how slow it is can be read.
+/// The speed of a slow run is readable, however low it is.
 #[test]
 fn the_speed_of_a_run_has_two_figures() {
     let mut results = support::results(1, 10);

@@ -1,4 +1,4 @@
-//! Reports as a browser shows them: their sections, no complaint on the console, and something to see in either theme.
+//! Reports in a browser: their sections, no errors on the console, and visible content in both themes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use lab::run::sweep::{Journal, Manifest, Plan};
 use lab::run::{Run, run};
 use lab::scenario::{Override, load};
 
-/// A screenshot of an empty page of this size takes less than half as much.
+/// A screenshot of an empty page of this size takes less than half as many bytes.
 const BYTES_MIN: u64 = 30_000;
 
 const SECTIONS: [&str; 4] =
@@ -30,7 +30,8 @@ fn demo() -> String {
     report::render(&run(&scenario, None, &mut |_| {}).unwrap().results)
 }
 
-/// Whether there is a browser. Without one these tests say so and end; under continuous integration they fail.
+/// Returns whether there is a browser. Without one, these tests print a note and end; in continuous integration they
+/// fail.
 fn has_browser() -> bool {
     let found = Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
@@ -46,7 +47,7 @@ fn page(directory: &Path, html: &str) -> PathBuf {
     path
 }
 
-/// Chromium's answer, with the page's console on stderr.
+/// Runs Chromium; returns its output, with the page's console on stderr.
 fn chromium(directory: &Path, page: &Path, arguments: &[&str]) -> Output {
     let profile = format!("--user-data-dir={}", directory.join("profile").display());
     let common = ["--headless=new", "--no-sandbox", "--enable-logging=stderr", "--window-size=1100,1600", &profile];
@@ -56,7 +57,7 @@ fn chromium(directory: &Path, page: &Path, arguments: &[&str]) -> Output {
     output
 }
 
-/// The document after its script ran, and what the script and the page complained of.
+/// The document after its script ran, and the errors of script and page.
 fn opened(html: &str) -> (String, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let output = chromium(directory.path(), &page(directory.path(), html), &["--dump-dom"]);
@@ -105,7 +106,7 @@ fn links_without_a_cell_keep_the_short_report() {
     }
 }
 
-/// The report on a scenario that is cut short, and no variant of it.
+/// The report on a shortened scenario without variants.
 fn short(name: &str, text: &str) -> String {
     let scenario = load(name, text, &["duration=12 s".parse().unwrap()]).unwrap();
     report::render(&run(&scenario, None, &mut |_| {}).unwrap().results)
@@ -166,7 +167,7 @@ fn a_sweep_shows_verdicts_pictures_and_courses_on_screen_and_paper() {
     assert!(document.contains("class=\"dots wide\"") && document.contains("class=\"ribbon "));
     let directory = tempfile::tempdir().unwrap();
     let page = page(directory.path(), &html);
-    // Chromium's numbers for `prefers-color-scheme`: 0 dark, 1 light.
+    // Chromium's values for `prefers-color-scheme`: 0 dark, 1 light.
     let shots = ["0", "1"].map(|scheme| {
         let shot = directory.path().join(format!("{scheme}.png"));
         let (scheme, to) =
@@ -187,7 +188,7 @@ fn both_themes_show_something_else() {
     }
     let directory = tempfile::tempdir().unwrap();
     let page = page(directory.path(), &cell(10));
-    // Chromium's numbers for `prefers-color-scheme`: 0 dark, 1 light.
+    // Chromium's values for `prefers-color-scheme`: 0 dark, 1 light.
     let shots = ["0", "1"].map(|scheme| {
         let shot = directory.path().join(format!("{scheme}.png"));
         let (scheme, to) =
@@ -199,7 +200,8 @@ fn both_themes_show_something_else() {
     assert!(shots[0] != shots[1], "dark and light look the same");
 }
 
-/// On a screen of usual width all columns can be seen; what scrolls sideways is cut off in a picture and on paper.
+/// On a screen of usual width, all columns are visible; content that scrolls sideways is cut off in pictures and on
+/// paper.
 #[test]
 fn wide_tables_fit_a_screen() {
     if !has_browser() {

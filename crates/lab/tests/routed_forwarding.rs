@@ -1,10 +1,10 @@
-//! Differentiated forwarding at relays that only route, in whole runs.
+//! Whole runs with differentiated forwarding at relays that only route.
 
 use lab::measure::results::Results;
 use lab::run::run;
 use lab::scenario::{Override, load};
 
-/// Two relays of which one is slower and farther, a file of 1.6 MB, and a range of 100 packets.
+/// Two relays, one of them slower and farther away, a file of 1.6 MB, and a range of 100 packets.
 const ROUTED: &str = "
     name = 'routed'
     duration = '60 s'
@@ -43,7 +43,7 @@ fn routers_hold_what_lies_beyond_the_range_and_no_more() {
     let held = held_most(&results);
     // MAX_BF_SIZE is twice the range: 200 packets of 536 octets.
     assert!(held > 5_000 && held <= 200 * 536, "{held}");
-    // No more subflows than relays: nothing is spliced.
+    // There are no more subflows than relays, because nothing is spliced.
     assert_eq!(results.subflows.len(), 2);
 }
 
@@ -54,7 +54,7 @@ fn the_destination_has_less_to_sort_when_routers_hold() {
     assert!(with < without, "{with} octets out of order, {without} without ranges");
 }
 
-/// With holes counting as arrived, ranges move on earlier, and less is held.
+/// If octets behind holes count as arrived, ranges move on earlier, and less is held.
 #[test]
 fn what_counts_as_received_is_a_setting() {
     for relays in ["cooperation.relays=ip", "cooperation.relays=fast-ack"] {

@@ -53,7 +53,7 @@ fn totals_and_series_agree() {
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
 }
 
-/// All goes on both paths, and what is late on the slow one, which has a long queue, arrives after the end.
+/// All data go over both paths, and data delayed on the slow one, which has a long queue, arrive after the end.
 #[test]
 fn what_comes_after_the_end_counts_for_no_subflow() {
     let text = "name = \"x\"\nduration = \"60 s\"\n[workload]\nkind = \"generated\"\nsize = \"600 kB\"\n[connection]\nscheduler = \"redundant\"\n\
@@ -93,7 +93,7 @@ fn bulk_runs_for_its_duration() {
     assert!(results.totals.completed && results.totals.intact && results.totals.delivered_bytes > 500_000);
 }
 
-/// The source writes every 10 ms. What of its rate is no whole octet in that time must not be lost.
+/// The source writes every 10 ms. Fractions of an octet in its rate must not be lost.
 #[test]
 fn a_paced_source_writes_the_rate_of_its_target() {
     let written = |bps: u64| {
@@ -114,7 +114,7 @@ fn a_paced_source_writes_the_rate_of_its_target() {
     }
 }
 
-/// A rate that varies counts on the link that all share as on any other.
+/// A varying rate works on the link that all paths share as on any other.
 #[test]
 fn the_shared_link_follows_its_trace() {
     let directory = tempfile::tempdir().unwrap();
@@ -141,7 +141,7 @@ fn nothing_to_send_is_a_run_too() {
     assert_eq!(faults, [""; 0]);
     assert!(results.totals.completed && results.totals.intact);
     assert_eq!(results.totals.delivered_bytes, 0);
-    // It ends when the destination hears that there is nothing, as the series do.
+    // The run ends when the destination learns that there are no data, and so do the series.
     assert!(results.totals.duration_s > 0.0, "{}", results.totals.duration_s);
     assert_eq!(results.series.time_s.last(), Some(&results.totals.duration_s));
 }
@@ -156,7 +156,7 @@ fn a_link_that_loses_everything_ends_with_the_duration() {
     assert_eq!(results.totals.delivered_bytes, 0);
 }
 
-/// Nobody hears the source's last words: they are lost on the links that made it give up.
+/// The destination never learns why the source gave up: its last messages are lost on the links that made it give up.
 #[test]
 fn a_source_that_gives_up_is_a_fault_though_the_destination_never_hears_of_it() {
     let out = ["connection.user_timeout=1 s", "relays[*].cellular.outages=[{ from = \"2 s\", until = \"6 s\" }]"];
@@ -170,20 +170,21 @@ fn a_source_that_gives_up_is_a_fault_though_the_destination_never_hears_of_it() 
         assert!(fault.starts_with("the source gave up at ") && fault.ends_with(" s (user timeout)"), "{fault}");
         assert!(!results.totals.completed && results.totals.delivered_bytes > 0, "{workload:?}");
     }
-    // With a little more patience it goes on.
+    // With a little more patience, the connection continues.
     let patient = [&out[1..], &["workload={ kind = \"bulk\" }", "duration=8 s"]].concat();
     assert_eq!(run_quietly(&demo(&patient)).faults, [""; 0]);
-    // Whom it sent to has left, which was meant.
+    // The receiving relays have left, which was intended.
     let left = ["relays[*].leaves=2 s", "connection.user_timeout=1 s", "workload={ kind = \"bulk\" }", "duration=8 s"];
     assert_eq!(run_quietly(&demo(&left)).faults, [""; 0]);
 }
 
-/// The destination hears of it by a RST or MP_FASTCLOSE, which alone does not say why.
+/// The destination learns it by a RST or MP_FASTCLOSE, which alone does not state the reason.
 #[test]
 fn a_user_timeout_of_the_source_is_named_where_the_destination_hears_of_the_end() {
     let link = "name = \"x\"\nduration = \"20 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\n\
         cellular = { rate = \"10 Mbit/s\", delay = \"20 ms\" }\n";
-    // Shorter than a round trip through a full queue; and a relay that acknowledges what the destination never gets.
+    // A time-out shorter than a round trip through a full queue; and a relay that acknowledges data that the
+    // destination never gets.
     for (changes, heard) in [
         (&["connection.user_timeout=100 ms", "connection.mptcp=false"][..], "reset by the peer"),
         (
@@ -205,7 +206,7 @@ fn a_user_timeout_of_the_source_is_named_where_the_destination_hears_of_the_end(
     }
 }
 
-/// Its own SYN is answered too late.
+/// The answer to the source's SYN arrives too late.
 #[test]
 fn a_user_timeout_of_the_destination_is_named() {
     let hasty = ["connection.user_timeout=100 ms", "relays[*].cellular.delay=60 ms", "duration=5 s"];
@@ -260,7 +261,7 @@ fn captures_hold_what_both_hosts_saw() {
     assert!(packets_with_data(&captures[1]) <= results.totals.data_packets);
 }
 
-/// Data without an end have no size to fall short of; nothing of them is no success all the same.
+/// Data without an end have no size to fall short of; but if none arrive, the run is no success.
 #[test]
 fn bulk_data_of_which_nothing_arrives_are_neither_complete_nor_intact() {
     let mut scenario = demo(&["relays[*].cellular.loss=100 %", "duration=3 s"]);
@@ -292,7 +293,7 @@ fn a_run_without_a_connection_says_nothing_of_one() {
     assert!(report.contains("granted by the cell") && report.contains("The cell begins idle"));
 }
 
-/// Hosts with keys of their own take longer to make than a millisecond takes to be simulated.
+/// Creating hosts with keys takes longer than simulating a millisecond.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the time that a run takes is what is looked at")]
 fn the_wall_clock_of_a_run_has_its_beginning_in_it() {

@@ -1,4 +1,4 @@
-//! Scenario files: what they mean, and what is said about those that mean nothing.
+//! Scenario files: their meaning, and messages about meaningless ones.
 
 use lab::scenario::{Loss, Narrow, Override, Queue, Scenario, TextOr, load, value_of};
 use units::{ByteCount, Duration, Rate};
@@ -17,7 +17,7 @@ fn read(text: &str, overrides: &[&str]) -> Result<Scenario, String> {
     load("x.toml", text, &overrides).map_err(|error| error.to_string())
 }
 
-/// `SMALL` with the first `from` replaced.
+/// `SMALL` with the first occurrence of `from` replaced.
 fn changed(from: &str, to: &str) -> Result<Scenario, String> {
     assert!(SMALL.contains(from), "{from:?} does not stand in the file");
     read(&SMALL.replacen(from, to, 1), &[])
@@ -279,7 +279,7 @@ fn variants_and_grids_that_make_no_sense_are_refused_with_their_lines() {
     let grid = |line: &str| with(&format!("[sweep.grid]\n{line}\n"));
     assert_mistake(grid("\"workload.size\" = []"), &["x.toml:9:1: sweep.grid.workload.size: has no values"]);
     assert_mistake(grid("\"connection.mtu\" = [\"1 kB\", \"1 kB\"]"), &["x.toml:9:29", "is there twice"]);
-    // SMALL has one relay: nothing is left of what is set for every one.
+    // SMALL has one relay: its own setting replaces the one for every relay.
     assert_mistake(
         grid("\"relays[*].wifi.delay\" = [\"2 ms\"]\n\"relays[0].wifi.delay\" = [\"1 ms\", \"3 ms\"]"),
         &["sweep.grid.relays[*].wifi.delay: is undone for every relay by what follows it"],
@@ -308,7 +308,7 @@ fn paths_in_a_variant_are_relative_to_the_file() {
     let scenario = lab::run::sweep::choose(load, Some("a"), &[]).unwrap();
     assert_eq!(scenario.workload.path.as_deref(), Some(std::path::Path::new("letter")));
     assert_eq!(lab::run::check_inputs(&scenario), [""; 0]);
-    // A table on the command line says where its paths are as well.
+    // A table on the command line also determines what its paths are relative to.
     let typed = load(&["workload={ kind = \"file\", path = \"letter\" }".parse().unwrap()]).unwrap();
     assert!(typed.workload.path.unwrap().is_absolute());
 }

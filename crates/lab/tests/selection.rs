@@ -1,4 +1,4 @@
-//! Relay selection in a run: it keeps to the target, replaces relays that die, and harms nothing.
+//! Relay selection in a run: it keeps to the target, replaces dead relays, and does no harm.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use lab::measure::results::{Results, SelectionResults};
 use lab::run::run;
 use lab::scenario::{Override, load, load_file};
 
-/// A cell without fading, in which every relay has 2 Mbit/s less the traffic of its owner.
+/// A cell without fading, in which every relay has 2 Mbit/s less its owner's traffic.
 const STATIC: &str = r#"
 name = "static"
 duration = "30 s"
@@ -39,7 +39,7 @@ fn selection(results: &Results) -> &SelectionResults {
     results.selection.as_ref().unwrap()
 }
 
-/// Monitor points from `from_s` on whose throughput was out of range.
+/// Monitor points from `from_s` on with throughput out of range.
 fn outages(results: &Results, from_s: f64) -> Vec<f64> {
     let metrics = results.metrics.as_ref().unwrap();
     metrics.summary.outages_at_s.iter().copied().filter(|at| *at >= from_s).collect()
@@ -71,7 +71,8 @@ fn a_relay_that_dies_is_replaced() {
     let after = results(&[&format!("relays[{index}].leaves=15 s")]);
     let migrations = &selection(&after).migrations;
     let lost = migrations.iter().find(|migration| migration.cause == "relay lost").unwrap();
-    // Its last advert came just after 14 s and stands for 3 s; the destination's periods end just after every second second.
+    // Its last advert came just after 14 s and is valid for 3 s; the destination's periods end just after every second
+    // second.
     assert!((15.0..=18.1).contains(&lost.at_s) && !lost.to.contains(&victim), "{migrations:?}");
     assert!((2.7e6..=3.3e6).contains(&mean_bps(&after, 20.0)), "{migrations:?}");
 }
@@ -84,7 +85,7 @@ fn local_traffic_that_grows_makes_it_take_more_relays() {
     let (first, last) = (migrations.first().unwrap(), migrations.last().unwrap());
     assert!(last.at_s > 10.0 && last.to.len() > first.to.len(), "{migrations:?}");
     assert!((2.7e6..=3.3e6).contains(&mean_bps(&results, 20.0)), "{migrations:?}");
-    // The new subflows are there before the old ones go: something arrives in every window.
+    // New subflows are established before old ones close: data arrive in every window.
     assert!(results.series.aggregate_throughput_bps[1..].iter().all(|bps| *bps > 1e6));
 }
 
@@ -137,7 +138,7 @@ cellular = { rate = "1.05 Mbit/s", delay = "30 ms", queue = "30 packets" }
     assert_eq!(outages(&run.results, 6.0), [0.0; 0], "{:?}", run.results.metrics);
 }
 
-/// The owners' traffic grows by 0.2 Mbit/s at 15 s: the point at 18 s is out of range, unless relays tell at once.
+/// The owners' traffic grows by 0.2 Mbit/s at 15 s: the point at 18 s is out of range, unless relays report at once.
 #[test]
 fn prompt_adverts_headroom_and_a_paced_source_avoid_outages() {
     let step = "relays[*].local[0].changes=[{ at = \"15 s\", raise = \"0.2 Mbit/s\" }]";
@@ -154,7 +155,8 @@ fn prompt_adverts_headroom_and_a_paced_source_avoid_outages() {
     assert!(points.iter().all(|bps| *bps <= 3.3e6), "{points:?}");
 }
 
-/// The cell of the thesis with all modules: a controller that keeps queues short leaves no outage where owners use more and less.
+/// The thesis' cell with all modules: with a controller that keeps queues short, there is no outage when owners use
+/// more or less.
 #[test]
 fn short_queues_leave_no_outage_to_avoid() {
     let scenario = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/base/beyond.toml"));
@@ -174,7 +176,7 @@ fn short_queues_leave_no_outage_to_avoid() {
     }
 }
 
-/// Over a few seeds: what is nearest to the target may be cheapest, too.
+/// Over a few seeds: the set nearest to the target may also be the cheapest.
 #[test]
 fn relays_that_pay_less_are_preferred() {
     let (mut plain_j, mut minded_j) = (0.0, 0.0);
@@ -184,7 +186,7 @@ fn relays_that_pay_less_are_preferred() {
         let minded = results(&[&seed, price, "cooperation.selection.energy_weight=1.0"]);
         plain_j += energy_j(&results(&[&seed, price]));
         minded_j += energy_j(&minded);
-        // Between 100 and 500 nJ for each of the bits.
+        // Between 100 and 500 nJ for each bit.
         let carried: u64 = minded.relays.iter().map(|relay| relay.carried_bytes).sum();
         assert!((100e-9..500e-9).contains(&(energy_j(&minded) / (8.0 * carried as f64))));
         assert_eq!(outages(&minded, 12.0), [0.0; 0]);
@@ -192,7 +194,8 @@ fn relays_that_pay_less_are_preferred() {
     assert!(minded_j < 0.9 * plain_j, "{minded_j} of {plain_j} J");
 }
 
-/// It says three times what it has, about the target by itself. Nothing is lost, whether or not what it delivers is counted against it.
+/// The relay advertises three times what it has, about the target by itself. Nothing is lost, with or without
+/// discounting its offers for what it delivers.
 #[test]
 fn a_relay_that_lies_harms_no_octet() {
     for discount in ["false", "true"] {
@@ -215,7 +218,7 @@ fn unlike_the_target(relays: &str) -> Results {
     run.results
 }
 
-/// Every offer is above the range, so that none is ever chosen, and the connection stays where it began.
+/// Every offer is above the range, so no relay is ever chosen, and the connection stays on its first one.
 #[test]
 fn a_relay_that_carries_unchosen_is_not_said_to_be_left_out() {
     let results = unlike_the_target("count = 4\n");

@@ -1,4 +1,4 @@
-//! Reports on sweeps of made-up records.
+//! Reports on sweeps with made-up records.
 
 use lab::measure::Course;
 use lab::present::Summary;
@@ -19,7 +19,7 @@ fn plan(sweep: &str) -> Plan {
     Plan::new(|overrides| load("x.toml", &text, overrides), &[], None).unwrap()
 }
 
-/// The new variant has 1 Mbit/s more goodput and twice the outages on every seed; the broken one has nothing.
+/// On every seed, the new variant has 1 Mbit/s more goodput and twice as many outages; the broken one has no results.
 fn records(plan: &Plan) -> Vec<Record> {
     let record = |job: lab::run::sweep::Job| {
         let case = &plan.cases[job.case];
@@ -71,7 +71,7 @@ fn a_report_does_not_depend_on_the_order_in_which_runs_ended() {
     assert_eq!(render_sweep(&plan, &records), html);
 }
 
-/// Two, of 2.1, 2.2, 2.3 and 2.4 Mbit/s: mean 2.25; deviation 0.1291, t with three degrees 3.1824: 0.2054.
+/// Two values of 2.1, 2.2, 2.3 and 2.4 Mbit/s: mean 2.25; deviation 0.1291, t with three degrees 3.1824: 0.2054.
 #[test]
 fn means_intervals_and_verdicts_stand_in_words() {
     let plan = plan("");
@@ -86,7 +86,7 @@ fn means_intervals_and_verdicts_stand_in_words() {
     assert!(html.contains("4 of 12 runs had faults"));
 }
 
-/// G1 is not there in runs that complete no unit.
+/// G1 is missing in runs that complete no unit.
 #[test]
 fn a_mean_of_fewer_runs_than_seeds_says_of_how_many() {
     for (sweep, cell) in [("", "<td>1</td>"), (GRID, "<small>n=1</small>")] {
@@ -122,7 +122,7 @@ fn what_several_viewers_saw_is_said_to_be_a_total() {
     }
 }
 
-/// Copies of one run say nothing of how sure a difference is, however many there are.
+/// Identical runs say nothing about the certainty of a difference, however many there are.
 #[test]
 fn seeds_that_all_gave_the_same_run_give_neither_intervals_nor_verdicts() {
     let plan = plan("");
@@ -141,7 +141,7 @@ fn seeds_that_all_gave_the_same_run_give_neither_intervals_nor_verdicts() {
     assert_eq!(summary.cases.iter().map(|case| case.identical).collect::<Vec<_>>(), [true, true, false]);
     let goodput = &summary.comparisons[0].values["goodput_in_order_bps"];
     assert_eq!((goodput.difference.count, goodput.difference.half_width), (1, None));
-    // Against a variant that is random, what is the same every time is compared seed by seed.
+    // Against a random variant, a constant one is compared seed by seed.
     records[0].values.insert("goodput_in_order_bps".into(), 2.2e6);
     let text = Summary::new(&plan, &records).to_text();
     assert!(text.contains("the same run in 1 of 3 rows") && text.contains("goodput is larger than"), "{text}");
@@ -163,7 +163,7 @@ fn a_variant_with_faulty_runs_is_marked_and_there_is_no_verdict_on_it() {
     let json: serde_json::Value = serde_json::from_str(&Summary::new(&plan, &records).to_json()).unwrap();
     assert_eq!(json["comparisons"][0]["values"]["goodput_in_order_bps"]["verdict"], "withheld");
     assert_eq!(json["cases"][1]["faulty_runs"], 1);
-    // Nor if it is the baseline that is faulty.
+    // The same holds if the baseline is faulty.
     records[0].faults.push("interrupted".into());
     assert!(!Summary::new(&plan, &records).to_text().contains("larger than"));
 }
@@ -197,7 +197,7 @@ fn a_sweep_that_has_only_begun_has_a_report() {
     }
 }
 
-/// Columns that some run has a value for, in their order; zeros tell that nothing stood still.
+/// Shows the columns for which some run has a value, in order; zeros show that there were no stalls.
 #[test]
 fn what_users_wait_for_comes_before_goodput_where_there_are_users() {
     let plan = plan("");
@@ -222,7 +222,7 @@ fn what_users_wait_for_comes_before_goodput_where_there_are_users() {
     assert_eq!(head(&text), "variant point stalls time stalled goodput outages owners' time stalled Jain index");
 }
 
-/// A journal may hold more seeds than are asked for.
+/// A journal may contain more seeds than requested.
 #[test]
 fn seeds_that_nobody_asked_for_are_left_out() {
     let mut plan = plan("");

@@ -1,4 +1,4 @@
-//! Traffic that scenario files describe: users of the connection, and what owners of relays do.
+//! Traffic in scenario files: users of the connection, and the relays' owners.
 
 use lab::measure::results::{RelayResults, Results};
 use lab::present::summary;
@@ -22,7 +22,7 @@ fn results(overrides: &[&str]) -> Results {
     run.results
 }
 
-/// What the first relay's owner did beside no other traffic.
+/// Results for the first relay's owner without any other traffic.
 #[track_caller]
 fn owner(local: &str) -> (RelayResults, Results) {
     let local = format!("relays[0].local=[{{ {local} }}]");
@@ -35,7 +35,7 @@ fn a_video_stalls_over_one_relay_and_not_over_two() {
     let video = ["workload.kind=video", "workload.rate=2.5 Mbit/s"];
     let two = results(&video).totals.video.unwrap();
     assert_eq!((two.viewers, two.stalls, two.stalled_s), (1, 0, 0.0));
-    // Two seconds are buffered first, and all of 25 frames/s that can have arrived are there.
+    // Playback buffers two seconds first; all frames, at 25 frames/s, that can have arrived are there.
     assert!((2.0..2.3).contains(&two.started_s.unwrap()) && (740..=750).contains(&two.frames), "{two:?}");
     let one = results(&[&video[..], &["connection.mptcp=false"]].concat()).totals.video.unwrap();
     // At most 1.93 of 2 Mbit/s are payload: 30 s carry 23.1 s of picture.
@@ -57,17 +57,18 @@ fn requests_are_answered_one_after_the_other() {
     let ask = ["workload.kind=requests", "workload.answers=10 kB", "workload.pauses=1 s"];
     let results = results(&ask);
     let answers = results.totals.answers.unwrap();
-    // The request takes 21 ms and less than 1 ms on the wire, seven segments at 2 Mbit/s 42 ms and as long as the request: 84 ms on
-    // one link; what the other takes over saves a little. A second of pause follows each.
+    // The request takes 21 ms plus less than 1 ms on the wire; seven segments at 2 Mbit/s take 42 ms plus as long as
+    // the request: 84 ms on one link. The share that the other link carries saves a little. A pause of one second
+    // follows each.
     assert_eq!(answers.completed, 28);
     assert!((0.063..0.086).contains(&answers.median_s.unwrap()), "{answers:?}");
     assert_eq!(results.totals.delivered_bytes, answers.completed * 10_000);
-    // The last segment is a short one, and waits for no other.
+    // The last segment is short, and does not wait for another.
     let at_once = self::results(&[&ask[..], &["connection.nagle=false"]].concat()).totals.answers.unwrap();
     assert_eq!(at_once.median_s, answers.median_s);
 }
 
-/// The link dies at 4 s, soon after the second question.
+/// The link dies at 4 s, soon after the second request.
 #[test]
 fn an_answer_that_does_not_come_is_told_apart() {
     let text = "name = \"x\"\nduration = \"10 s\"\n\
@@ -98,7 +99,7 @@ fn answers_are_drawn_from_the_seed() {
     assert!(first.answers.unwrap().max_s > first.answers.unwrap().median_s);
 }
 
-/// Both copies take their turn on the link, which has room for them; the owner asked for one.
+/// Both copies queue for the link, which has room for them; the owner requested one.
 #[test]
 fn what_a_link_brings_twice_counts_once() {
     let local = "relays[0].local=[{ kind = \"udp\", rate = \"0.5 Mbit/s\" }]";
@@ -122,11 +123,12 @@ fn a_tcp_flow_without_a_rate_has_no_demand() {
 
 #[test]
 fn greedy_flows_count_for_fairness() {
-    // One connection over the second relay, one greedy flow on the first, which is twice as fast: rates of about 2 and 1.
+    // One connection over the second relay, one greedy flow on the first, which is twice as fast: rates of about 2 and
+    // 1.
     let alone = ["connection.mptcp=false", "cooperation.selection={ method = \"fixed\", fixed = [1] }"];
     let greedy = ["relays[0].local=[{ kind = \"tcp\" }]", "relays[1].cellular.rate=1 Mbit/s"];
     let index = results(&[&alone[..], &greedy[..]].concat()).metrics.unwrap().jain_index.unwrap();
-    // (2 + 1)^2 / (2 * (4 + 1)) = 0.9; one of both alone has 1.
+    // (2 + 1)^2 / (2 * (4 + 1)) = 0.9; one of them alone has 1.
     assert!((index - 0.9).abs() < 0.01, "{index}");
     assert_eq!(results(&alone).metrics.unwrap().jain_index, Some(1.0));
 }
@@ -245,7 +247,8 @@ fn local_traffic_says_what_it_needs_and_nothing_else() {
     }
 }
 
-/// The hosts say goodbye for 2 s after the last delivery, and owners' flows go on meanwhile: that is not part of the results.
+/// The hosts close their connections for 2 s after the last delivery while owners' flows continue: this is not part of
+/// the results.
 #[test]
 fn what_owners_get_after_the_end_does_not_count() {
     let text = TWO.replace("count = 2\n", "local = [{ kind = \"tcp\", count = 4 }]\n");
@@ -257,12 +260,12 @@ fn what_owners_get_after_the_end_does_not_count() {
     assert!(totals.duration_s < 20.0, "{}", totals.duration_s);
     let own_bps = totals.delivered_bytes as f64 * 8.0 / totals.duration_s;
     let all_bps = own_bps + 4.0 * metrics.greedy_goodput_bps.unwrap();
-    // All of it came over one link of 2 Mbit/s, with headers.
+    // All of it arrived over one link of 2 Mbit/s, with headers.
     assert!((1.7e6..=2e6).contains(&all_bps), "{all_bps}");
     assert!(metrics.points.time_s.iter().all(|at| *at <= totals.duration_s), "{:?}", metrics.points.time_s);
 }
 
-/// A flow that sends little or nothing at first changes when it is to change.
+/// The rate of a flow that sends little or nothing at first changes on time.
 #[test]
 fn an_owner_s_flow_may_begin_at_nothing() {
     for rate in ["0 Mbit/s", "1 kbit/s"] {
@@ -277,7 +280,8 @@ fn an_owner_s_flow_may_begin_at_nothing() {
     }
 }
 
-/// What one subflow keeps behind its own holes waits for no other; the receive buffer size has it.
+/// Octets that one subflow keeps behind its own holes do not wait for other subflows; the receive buffer size includes
+/// them.
 #[test]
 fn a_subflow_s_own_holes_are_in_the_receive_buffer_alone() {
     let lossy = results(&["connection.mptcp=false", "relays[0].cellular.loss.mean=2 %"]);
@@ -288,7 +292,7 @@ fn a_subflow_s_own_holes_are_in_the_receive_buffer_alone() {
     assert!(stored(&lossy) > stored(&smooth), "{} {}", stored(&lossy), stored(&smooth));
 }
 
-/// Four megabytes fit into its send buffer, and the link carries one in the five seconds it has.
+/// Four megabytes fit into its send buffer, and the link carries one of them in its five seconds.
 #[test]
 fn a_flow_that_takes_all_it_can_get_ends_at_its_stop() {
     let (owner, results) = owner("kind = \"tcp\", stop = \"5 s\"");

@@ -1,4 +1,5 @@
-//! Wall time of a saturated cell: ten relays of the thesis' Table 3.1 for 50 simulated seconds, and how it grows with UEs.
+//! Wall time of a saturated cell: ten relays of the thesis' Table 3.1 for 50 simulated seconds, and the same for more
+//! UEs.
 //!
 //! `cargo bench -p network --bench cell`.
 
@@ -50,7 +51,7 @@ impl Rig {
         self.network.send(self.core, packet, now);
     }
 
-    /// Every packet that arrives is followed by a new one. Returns how many arrived.
+    /// Sends a new packet for every one that arrives. Returns how many arrived.
     fn saturate(&mut self, end: Instant) -> u64 {
         (0..self.ports.len() * 30).for_each(|packet| self.send(packet % self.ports.len(), Instant::ZERO));
         let mut arrived = 0;

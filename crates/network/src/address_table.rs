@@ -1,8 +1,8 @@
-//! A table by IP address that is looked up for every packet.
+//! A table by IP address, for look-ups per packet.
 
 use core::net::IpAddr;
 
-/// Values by address, in ascending lists: with a thousand addresses a look-up is ten comparisons of one word.
+/// Values by address, in ascending lists: a look-up among a thousand addresses takes ten comparisons of one word.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressTable<T> {
     v4: Vec<(u32, T)>,
@@ -16,7 +16,7 @@ impl<T> Default for AddressTable<T> {
 }
 
 impl<T: Copy> AddressTable<T> {
-    /// Sets the value of `address`; the one before is forgotten.
+    /// Sets the value of `address`, replacing any earlier one.
     pub(crate) fn insert(&mut self, address: IpAddr, value: T) {
         match address {
             IpAddr::V4(address) => insert(&mut self.v4, address.to_bits(), value),
@@ -24,7 +24,7 @@ impl<T: Copy> AddressTable<T> {
         }
     }
 
-    /// The value of `address`.
+    /// Returns the value of `address`.
     #[inline]
     pub(crate) fn get(&self, address: IpAddr) -> Option<T> {
         match address {
@@ -33,10 +33,10 @@ impl<T: Copy> AddressTable<T> {
         }
     }
 
-    /// The value of an IPv4 address.
+    /// Returns the value of an IPv4 address.
     #[inline]
     pub(crate) fn get_v4(&self, address: u32) -> Option<T> {
-        // Most vertices know no hosts.
+        // Most vertices have no host routes.
         if self.v4.is_empty() { None } else { get(&self.v4, address) }
     }
 }

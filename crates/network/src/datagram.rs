@@ -1,27 +1,27 @@
-//! A UDP datagram whose payload is only counted.
+//! A UDP datagram whose payload is counted but not stored.
 
 use core::net::{IpAddr, SocketAddr};
 
-/// Octets of a number, in the payload.
+/// Octets of the datagram's number in the payload.
 const NUMBER_BYTES: u16 = 8;
 
-/// A UDP datagram (RFC 768) of which only the length of the payload and a number matter: local traffic costs no memory.
+/// A UDP datagram (RFC 768). It stores only a number and the length of the payload, so local traffic costs no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Where it comes from.
+    /// Source address and port.
     pub src: SocketAddr,
-    /// Where it goes.
+    /// Destination address and port.
     pub dst: SocketAddr,
-    /// Octets of payload; on the wire those after the number are zeros.
+    /// Octets of payload. On the wire, those after the number are zeros.
     pub payload_len: u16,
-    /// Which of its flow it is, from 1 on, so that a copy that a link made is known for one; 0 if it has none. On the wire the payload begins
-    /// with it, if that is long enough.
+    /// Position in its flow, from 1 on, by which a receiver recognises copies that a link made; 0 if the datagram has
+    /// no number. On the wire the payload begins with the number if it is long enough.
     pub number: u64,
 }
 
 impl Datagram {
-    /// Reads an IP packet; `None` if it is no whole UDP datagram without IP options or extension headers. What follows the number in its
-    /// payload and its checksum do not matter.
+    /// Reads an IP packet; `None` unless it is a whole UDP datagram without IP options or extension headers. The
+    /// checksum and the payload after the number are not checked.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         let (src, dst, udp) = match packet.first()? >> 4 {
             4 => split_ipv4(packet)?,
@@ -35,14 +35,14 @@ impl Datagram {
         Some(Self { src: SocketAddr::new(src, from), dst: SocketAddr::new(dst, to), payload_len, number })
     }
 
-    /// Octets on the wire: IP header, UDP header, payload.
+    /// Returns the octets on the wire: IP header, UDP header, payload.
     pub const fn wire_len(&self) -> u32 {
         let ip = if self.dst.is_ipv4() { 20 } else { 40 };
         ip + 8 + self.payload_len as u32
     }
 
-    /// Appends the octets on the wire to `out`. The UDP checksum is not used in IPv4 and computed in IPv6 (RFC 8200
-    /// section 8.1).
+    /// Appends the octets on the wire to `out`. The UDP checksum is zero in IPv4 and computed in IPv6 (RFC 8200 section
+    /// 8.1).
     pub fn emit(&self, out: &mut Vec<u8>) {
         let udp_len = 8 + self.payload_len;
         match (self.src.ip(), self.dst.ip()) {
@@ -58,7 +58,7 @@ impl Datagram {
         out.resize(end, 0);
     }
 
-    /// What the payload begins with: zeros where a number finds no room.
+    /// The number as the payload carries it; 0 if the payload is too short.
     const fn number_on_the_wire(&self) -> u64 {
         if self.payload_len < NUMBER_BYTES { 0 } else { self.number }
     }
@@ -66,7 +66,7 @@ impl Datagram {
     fn checksum(&self, udp_len: u16) -> u16 {
         let words = [v6_octets(self.src.ip()), v6_octets(self.dst.ip())];
         let addresses = words.as_flattened().chunks_exact(2).map(|word| u16::from_be_bytes([word[0], word[1]]));
-        // The length counts twice: in the pseudo-header and in the header.
+        // The length counts twice: in the pseudo-header and in the UDP header.
         let number = self.number_on_the_wire();
         let payload = [48, 32, 16, 0].map(|shift| (number >> shift) as u16);
         let header = [udp_len, udp_len, 17, self.src.port(), self.dst.port()];
@@ -78,7 +78,7 @@ impl Datagram {
     }
 }
 
-/// Addresses and payload of a packet of UDP in IPv4; no fragments.
+/// Splits an IPv4 packet into addresses and UDP payload; `None` for fragments and other protocols.
 fn split_ipv4(packet: &[u8]) -> Option<(IpAddr, IpAddr, &[u8])> {
     let (header, _) = packet.split_first_chunk::<20>()?;
     let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
@@ -88,7 +88,7 @@ fn split_ipv4(packet: &[u8]) -> Option<(IpAddr, IpAddr, &[u8])> {
     is_udp.then_some((address(12), address(16), packet.get(20..total)?))
 }
 
-/// Addresses and payload of a packet of UDP in IPv6.
+/// Splits an IPv6 packet into addresses and UDP payload.
 fn split_ipv6(packet: &[u8]) -> Option<(IpAddr, IpAddr, &[u8])> {
     let (header, payload) = packet.split_first_chunk::<40>()?;
     let total = usize::from(u16::from_be_bytes([header[4], header[5]]));

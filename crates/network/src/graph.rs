@@ -1,4 +1,4 @@
-//! The graph: nodes as vertices, static routes between them, and the packets on their way.
+//! The graph: nodes as vertices, static routes between them, and the packets in transit.
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
@@ -11,47 +11,48 @@ use crate::{
     Amount, Counters, Datagram, DropCause, Gate, Link, Medium, MediumOutput, Node, Output, Packet, PacketPool, Route,
 };
 
-/// Names a vertex of one network.
+/// Identifies a vertex of one network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VertexId(u32);
 
-/// Names a port, the vertex at which a host is attached.
+/// Identifies a port, the vertex at which a host is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortId(VertexId);
 
-/// Names an element that several vertices share.
+/// Identifies an element that several vertices share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MediumId(u32);
 
 /// A network of nodes. It has no clock: the owner sends packets into ports, calls [`Self::advance`] at
-/// [`Self::next_wakeup`], and after either takes what arrived from [`Self::poll_delivery`]. Time never moves back.
+/// [`Self::next_wakeup`], and after either takes arrived packets from [`Self::poll_delivery`]. Time never moves back.
 #[derive(Default)]
 pub struct Network {
     seed: u64,
-    /// What the elements that are added now belong to, and how many of it there are already.
+    /// The part to which new elements belong, and the number of elements it already has.
     part: Option<(String, usize)>,
     vertices: Vec<Vertex>,
     media: Vec<Shared>,
-    /// Of those vertices that have any, by [`Vertex::clock`].
+    /// The pending wake-ups, by [`Vertex::clock`].
     wakeups: Deadlines,
-    /// Whose each of them is.
+    /// The vertex to which each clock belongs.
     clocks: Vec<VertexId>,
     pending: VecDeque<(VertexId, Packet)>,
     deliveries: VecDeque<(PortId, Packet)>,
     output: Output,
     medium_output: MediumOutput,
     pool: PacketPool,
-    /// The vertex whose wake-up came last.
+    /// The vertex with the latest wake-up.
     latest: VertexId,
 }
 
-/// How far ahead [`Network::foreseen`] looks: three steps fetch one thing after the other, and each should have arrived before the next.
+/// How far ahead [`Network::foreseen`] looks: three fetches follow each other, and each should be complete before the
+/// next.
 const FORESEEN: usize = 4;
 
 struct Vertex {
     element: Element,
     next: Next,
-    /// Its place among the wake-ups; of a medium's gates the first one's counts.
+    /// Index into [`Network::wakeups`]; a medium uses that of its first gate.
     clock: u32,
     counters: Counters,
 }
@@ -72,7 +73,7 @@ struct Shared {
 }
 
 impl Vertex {
-    /// Takes note that a packet leaves, and says for where.
+    /// Counts the packet as leaving and returns the vertex it goes to.
     #[inline]
     fn depart(&mut self, packet: &mut Packet) -> Result<VertexId, DropCause> {
         let next = match &self.next {
@@ -108,27 +109,27 @@ enum Next {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("vertex {vertex:?}: entered {entered:?}, but left {left:?} + dropped {dropped:?} + held {held:?}")]
 pub struct Imbalance {
-    /// Which.
+    /// The vertex.
     pub vertex: VertexId,
-    /// What entered.
+    /// The amount that entered.
     pub entered: Amount,
-    /// What left.
+    /// The amount that left.
     pub left: Amount,
-    /// What was dropped.
+    /// The amount that was dropped.
     pub dropped: Amount,
-    /// What is inside.
+    /// The amount inside.
     pub held: Amount,
 }
 
 impl PortId {
-    /// The vertex of the port.
+    /// Returns the vertex of the port.
     pub const fn vertex(self) -> VertexId {
         self.0
     }
 }
 
 impl VertexId {
-    /// A small integer, counted from zero in order of creation.
+    /// Returns a small integer, counted from zero in order of creation.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -136,13 +137,13 @@ impl VertexId {
 
 /// Wiring.
 impl Network {
-    /// An empty network, whose nodes draw their randomness from `seed`.
+    /// Creates an empty network, whose nodes draw their randomness from `seed`.
     pub fn new(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }
 
-    /// Elements that are added from now on belong to the part of this name: their randomness hangs on it and on their order within it, and on
-    /// nothing else that the network has. Without parts it hangs on all that was added before.
+    /// Makes all elements added from now on belong to the part with this name. Their randomness depends only on the
+    /// name and on their order within the part. Without parts, it depends on everything added before.
     pub fn begin_part(&mut self, name: impl Into<String>) {
         self.part = Some((name.into(), 0));
     }
@@ -159,7 +160,7 @@ impl Network {
         self.add(Element::Node(node))
     }
 
-    /// Adds an element with several gates, each of which becomes a vertex; see [`Self::gate`].
+    /// Adds an element with several gates. Each gate becomes a vertex; see [`Self::gate`].
     pub fn add_medium(&mut self, mut medium: Box<dyn Medium>) -> MediumId {
         medium.seed(self.next_prng());
         let id = MediumId(self.media.len() as u32);
@@ -171,7 +172,7 @@ impl Network {
         id
     }
 
-    /// The vertex of a gate.
+    /// Returns the vertex of a gate.
     ///
     /// # Panics
     /// If the medium has no such gate.
@@ -181,7 +182,7 @@ impl Network {
         shared.vertex(gate)
     }
 
-    /// Adds a router: packets pass it at once.
+    /// Adds a router, which packets pass without delay.
     pub fn add_router(&mut self) -> VertexId {
         self.add(Element::Router)
     }
@@ -191,18 +192,18 @@ impl Network {
         PortId(self.add(Element::Port))
     }
 
-    /// Sends everything that leaves `from` to `to`, instead of what was set before.
+    /// Sends everything that leaves `from` to `to`, replacing any earlier connection or routes.
     pub fn connect(&mut self, from: VertexId, to: VertexId) {
         self.vertices[from.index()].next = Next::One(to);
     }
 
-    /// Adds a route for packets that leave `from`; a former [`Self::connect`] is forgotten.
+    /// Adds a route for packets that leave `from`; it replaces an earlier [`Self::connect`].
     pub fn add_route(&mut self, from: VertexId, route: Route) {
         self.routes(from).add(route);
     }
 
-    /// Adds the route for packets that leave `from` for the host `to`; it goes before those of [`Self::add_route`] and
-    /// costs little however many there are.
+    /// Adds the route for packets that leave `from` for the host `to`. It takes precedence over those of
+    /// [`Self::add_route`] and costs little, even with many hosts.
     pub fn add_host_route(&mut self, from: VertexId, to: IpAddr, via: VertexId) {
         self.routes(from).add_host(to, via);
     }
@@ -239,18 +240,18 @@ impl Network {
 
 /// Packets.
 impl Network {
-    /// A packet that holds the segment that `fill` makes, if it makes one, in memory of packets that are gone.
+    /// Returns a packet with the segment that `fill` makes, if it makes one, in memory of finished packets.
     #[inline]
     pub fn packet(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> Option<Packet> {
         self.pool.segment(fill)
     }
 
-    /// A packet that holds a datagram, in memory of packets that are gone.
+    /// Returns a packet that holds a datagram, in memory of finished packets.
     pub fn datagram(&mut self, datagram: Datagram) -> Packet {
         self.pool.datagram(datagram)
     }
 
-    /// A host sends a packet.
+    /// Sends a packet from the host at `port`.
     #[inline]
     pub fn send(&mut self, port: PortId, mut packet: Packet, now: Instant) {
         match self.vertices[port.0.index()].depart(&mut packet) {
@@ -262,13 +263,13 @@ impl Network {
         }
     }
 
-    /// When [`Self::advance`] must be called next.
+    /// Returns when [`Self::advance`] must be called next.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Instant> {
         self.wakeups.first().map(|(at, _)| at)
     }
 
-    /// Lets the node that is due first do its work, if that is by `now`; false if none is.
+    /// Runs the node that is due first if it is due by `now`; returns false if none is.
     #[inline]
     pub fn advance(&mut self, now: Instant) -> bool {
         let Some((_, clock)) = self.wakeups.first().filter(|(at, _)| *at <= now) else { return false };
@@ -280,38 +281,38 @@ impl Network {
         true
     }
 
-    /// The next packet that arrived at a port.
+    /// Returns the next packet that arrived at a port.
     #[inline]
     pub fn poll_delivery(&mut self) -> Option<(PortId, Packet)> {
         self.deliveries.pop_front()
     }
 
-    /// The packet that will leave the same link as the latest that arrived by one, once others have: some way ahead, so that what it needs can be
-    /// fetched into the cache in time. The memory of one further behind is fetched.
+    /// Returns a packet that will soon leave the link with the latest wake-up, a few packets behind the next one. The
+    /// caller can fetch into the cache what that packet needs. Prefetches the memory of a packet further behind.
     pub fn foreseen(&self) -> Option<&Packet> {
         let Element::Link(link) = &self.vertices[self.latest.index()].element else { return None };
         link.foresee(FORESEEN)
     }
 
-    /// Keeps the memory of a packet that arrived, and of which nothing is wanted any more.
+    /// Keeps the memory of an arrived packet that is no longer needed.
     #[inline]
     pub fn recycle(&mut self, packet: Packet) {
         self.pool.recycle(packet);
     }
 
-    /// Takes the segment out of a packet that arrived; `None` if it is none.
+    /// Takes the segment out of an arrived packet; `None` if it holds none.
     pub fn take_segment(&mut self, packet: Packet) -> Option<Segment> {
         self.pool.take_segment(packet)
     }
 
-    /// Moves the packets that stand between vertices until all are in a node or at a port.
+    /// Moves the packets between vertices until all are in a node or at a port.
     fn settle(&mut self, now: Instant) {
         while let Some((at, packet)) = self.pending.pop_front() {
             self.enter(at, packet, now);
         }
     }
 
-    /// A packet enters a vertex.
+    /// Lets a packet enter a vertex.
     #[inline]
     fn enter(&mut self, at: VertexId, packet: Packet, now: Instant) {
         let vertex = &mut self.vertices[at.index()];
@@ -327,12 +328,12 @@ impl Network {
         if due <= now {
             self.run_link(at, now);
         } else if due != before {
-            // Behind others it changes nothing about when the first of them is due.
+            // A packet behind others does not change when the first of them is due.
             self.wakeups.set(vertex.clock as usize, Some(due));
         }
     }
 
-    /// A packet enters a vertex that is not a link.
+    /// Lets a packet enter a vertex that is not a link.
     fn enter_other(&mut self, at: VertexId, packet: Packet, now: Instant) {
         match &self.vertices[at.index()].element {
             Element::Port => self.deliveries.push_back((PortId(at), packet)),
@@ -346,7 +347,7 @@ impl Network {
         }
     }
 
-    /// The wake-up of a vertex has come.
+    /// Runs a vertex whose wake-up is due.
     #[inline]
     fn wake(&mut self, at: VertexId, now: Instant) {
         match &mut self.vertices[at.index()].element {
@@ -363,7 +364,7 @@ impl Network {
         }
     }
 
-    /// Runs a node and collects what it puts out.
+    /// Runs a node and collects its output.
     #[inline]
     fn run_node(&mut self, at: VertexId, packet: Option<Packet>, now: Instant) {
         let vertex = &mut self.vertices[at.index()];
@@ -373,7 +374,8 @@ impl Network {
         self.collect(at);
     }
 
-    /// Lets go of what has reached the end of a link: most packets pass several, and leave without a list in between.
+    /// Passes on the packets that have reached the end of a link, without an intermediate list: most packets pass
+    /// several links.
     #[inline]
     fn run_link(&mut self, at: VertexId, now: Instant) {
         loop {
@@ -394,7 +396,7 @@ impl Network {
         }
     }
 
-    /// Runs a medium, whose wake-up is that of its first gate.
+    /// Runs a medium; its wake-up is stored at its first gate.
     fn process_medium(&mut self, id: MediumId, packet: Option<(Gate, Packet)>, now: Instant) {
         let shared = &mut self.media[id.0 as usize];
         core::mem::swap(&mut self.pool, &mut self.medium_output.pool);
@@ -418,7 +420,7 @@ impl Network {
 
     #[inline]
     fn collect(&mut self, at: VertexId) {
-        // Moved out and back, so that the borrow of the list does not hold that of the network; nothing is copied.
+        // Moved out and back to end the borrow of the network; nothing is copied.
         let mut forwarded = core::mem::take(&mut self.output.forwarded);
         forwarded.drain(..).for_each(|packet| self.leave(at, packet));
         self.output.forwarded = forwarded;
@@ -438,12 +440,12 @@ impl Network {
         }
     }
 
-    /// A packet stands before a vertex.
+    /// Puts a packet before the vertex `next`, or straight into a port.
     #[inline]
     fn go_on(&mut self, next: VertexId, packet: Packet) {
         let onto = &mut self.vertices[next.index()];
         if self.pending.is_empty() && matches!(onto.element, Element::Port) {
-            // Nobody else does.
+            // `enter`, which counts packets, is not called here.
             onto.counters.enter(&packet);
             return self.deliveries.push_back((PortId(next), packet));
         }
@@ -459,12 +461,12 @@ impl Network {
 
 /// Measurements.
 impl Network {
-    /// What went through a vertex so far.
+    /// Returns the counters of a vertex.
     pub fn counters(&self, vertex: VertexId) -> &Counters {
         &self.vertices[vertex.index()].counters
     }
 
-    /// What is inside a vertex now.
+    /// Returns the packets inside a vertex now.
     pub fn held(&self, vertex: VertexId) -> Amount {
         match &self.vertices[vertex.index()].element {
             Element::Link(link) => link.held(),
@@ -473,12 +475,12 @@ impl Network {
         }
     }
 
-    /// A medium, for measurements; `None` if it is not a `T`.
+    /// Returns a medium for measurements; `None` if it is not a `T`.
     pub fn medium<T: Medium>(&self, id: MediumId) -> Option<&T> {
         self.media[id.0 as usize].medium.as_any().downcast_ref()
     }
 
-    /// Gives a command to a medium, if it is a `T`, and does what follows from it.
+    /// Gives a command to a medium, if it is a `T`, and carries out its consequences.
     pub fn with_medium<T: Medium, R>(
         &mut self,
         id: MediumId,
@@ -491,7 +493,7 @@ impl Network {
         result
     }
 
-    /// What waits or is in service in a link, as of its latest packet; nothing for other vertices.
+    /// Returns the packets waiting or in service in a link, as of its latest packet; zero for other vertices.
     pub fn backlog(&self, vertex: VertexId) -> Amount {
         match &self.vertices[vertex.index()].element {
             Element::Link(link) => link.backlog(),
@@ -499,13 +501,13 @@ impl Network {
         }
     }
 
-    /// Every vertex at which entered = left + dropped + held does not hold, of those for which it should.
+    /// Returns every vertex at which entered = left + dropped + held should hold and does not.
     pub fn imbalances(&self) -> impl Iterator<Item = Imbalance> + '_ {
         let vertices = (0..self.vertices.len() as u32).map(VertexId).filter_map(|vertex| self.imbalance(vertex));
         vertices.chain(self.media.iter().filter_map(|shared| self.medium_imbalance(shared)))
     }
 
-    /// A medium balances over all its gates: what enters at one, or is made inside, leaves at another.
+    /// Balances a medium over all its gates: packets that enter at one gate, or are made inside, leave at another.
     fn medium_imbalance(&self, shared: &Shared) -> Option<Imbalance> {
         let [mut entered, mut left, mut dropped] = [Amount::default(); 3];
         for vertex in shared.vertices() {
@@ -664,7 +666,7 @@ mod tests {
         assert_eq!(dropped.iter().sum::<u64>(), 1);
     }
 
-    /// Two gates; what enters at one leaves at the other after 5 ms, except empty packets, which it drops.
+    /// A medium with two gates: packets that enter at one leave at the other after 5 ms. It drops empty packets.
     #[derive(Default)]
     struct Bridge(VecDeque<(Instant, Gate, Packet)>);
 
@@ -730,7 +732,7 @@ mod tests {
         assert_eq!(network.imbalances().map(|imbalance| imbalance.vertex).collect::<Vec<_>>(), [first]);
     }
 
-    /// Takes and keeps, and does not say what it holds.
+    /// Keeps all packets and does not report them.
     #[derive(Default)]
     struct Silent(Vec<Packet>);
 

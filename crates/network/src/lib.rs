@@ -1,16 +1,16 @@
 //! Sans-IO network models: a packet in at t, packets out at t'.
 //!
-//! Every element is a [`Node`]: it takes a packet and the time, gives packets to an [`Output`], and says when it wants to be
-//! woken. A [`Network`] wires nodes into a graph with static routes. The simulator drives it in virtual time, the
-//! emulator drives the same nodes on a real clock.
+//! Every element is a [`Node`]: it takes a packet and the time, gives packets to an [`Output`], and says when it wants
+//! to be called next. A [`Network`] connects nodes into a graph with static routes. The simulator drives the graph in
+//! virtual time; the emulator drives the same nodes on a real clock.
 //!
 //! ```text
-//! link          rate or trace, drop-tail queue, delay and loss in one node: the hot path
-//! impairments   delay, loss, reordering, duplication, corruption, outages, drops on match
-//! middlebox     strips, mangles, translates, splits and merges
-//! medium        an element that several vertices share: a radio cell, a channel
+//! link          rate or trace, drop-tail queue, delay and loss in one node: the most used path
+//! impairments   delay, loss, reordering, duplication, corruption, outages, drops of matching packets
+//! middlebox     strips, edits, translates, splits and merges segments
+//! medium        an element that several vertices share: a radio cell, a Wi-Fi channel
 //! graph         vertices, routes, one pending event per node
-//! topology      hosts joined by paths, as a wiring list
+//! topology      two hosts joined by a list of paths
 //! ```
 
 mod address_table;

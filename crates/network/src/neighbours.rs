@@ -1,14 +1,14 @@
-//! Which gate of a medium a packet leaves at.
+//! The gate of a medium through which a packet leaves.
 
 use core::net::IpAddr;
 
 use crate::address_table::AddressTable;
 use crate::{Gate, Packet};
 
-/// The gates behind which addresses are: by the packet's destination, else by its source.
+/// The gate behind which each address is. A packet's destination decides its gate; if that is unknown, its source does.
 ///
-/// The second rule serves a device with an address per neighbour (thesis 3.2.2: the destination's virtual addresses, one
-/// registered by each relay): what it sends from such an address goes to that neighbour.
+/// The second rule serves a device with one address per neighbour (thesis 3.2.2: the destination's virtual addresses,
+/// one registered by each relay): packets from such an address go to that neighbour.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
     by_destination: AddressTable<Gate>,
@@ -16,12 +16,12 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// No address is known.
+    /// Creates a table without addresses.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Packets to `address` leave at `gate`; what was set before is forgotten.
+    /// Packets to `address` leave at `gate`, which replaces any earlier gate.
     pub fn reach(&mut self, address: IpAddr, gate: Gate) {
         self.by_destination.insert(address, gate);
     }
@@ -31,7 +31,7 @@ impl Neighbours {
         self.by_source.insert(address, gate);
     }
 
-    /// Where `packet` leaves, if it is known.
+    /// Returns the gate at which `packet` leaves, if it is known.
     #[inline]
     pub fn gate_of(&self, packet: &Packet) -> Option<Gate> {
         let to = packet.destination().and_then(|address| self.by_destination.get(address));

@@ -8,31 +8,33 @@ use crate::Packet;
 ///
 /// The owner calls [`Self::process`] with every packet that arrives and, without one, at [`Self::next_wakeup`].
 pub trait Node: Send {
-    /// Takes `packet`, if any, and gives to `out` everything that is due by `now`. Time never moves back.
+    /// Takes `packet`, if any, and gives everything that is due by `now` to `out`. Time never moves back.
     fn process(&mut self, packet: Option<Packet>, now: Instant, out: &mut Output);
 
-    /// When [`Self::process`] must be called next, without a packet if none arrives before.
+    /// Returns when [`Self::process`] must be called next if no packet arrives before.
     fn next_wakeup(&self) -> Option<Instant> {
         None
     }
 
-    /// What is inside now.
+    /// Returns the packets inside the element now.
     fn held(&self) -> Amount {
         Amount::default()
     }
 
-    /// Whether every octet that enters comes out or is dropped. Elements that rewrite or multiply packets do not.
+    /// Returns whether every octet that enters leaves or is dropped. Elements that rewrite or multiply packets return
+    /// false.
     fn conserves(&self) -> bool {
         true
     }
 
-    /// Gives the element its own randomness; called once, before any packet.
+    /// Gives the element its own randomness. The network calls this once, before any packet.
     fn seed(&mut self, prng: Prng) {
         let _ = prng;
     }
 }
 
-/// Where a [`Node`] puts the packets it is done with. One output serves a whole network and keeps its memory.
+/// Collects the packets that a [`Node`] passes on, drops or absorbs. One output serves a whole network and keeps its
+/// memory.
 #[derive(Debug, Default)]
 pub struct Output {
     pub(crate) forwarded: Vec<Packet>,
@@ -41,7 +43,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// An empty output.
+    /// Creates an empty output.
     pub fn new() -> Self {
         Self::default()
     }
@@ -57,17 +59,17 @@ impl Output {
         self.dropped.push((packet, cause));
     }
 
-    /// Takes back a packet whose content went into another; its memory is reused.
+    /// Takes back a packet whose content moved into another packet; its memory is reused.
     pub fn absorb(&mut self, packet: Packet) {
         self.absorbed.push(packet);
     }
 
-    /// Takes everything passed on, in order.
+    /// Takes all packets that were passed on, in order.
     pub fn take_forwarded(&mut self) -> impl Iterator<Item = Packet> + '_ {
         self.forwarded.drain(..)
     }
 
-    /// Takes everything dropped.
+    /// Takes all packets that were dropped, each with its cause.
     pub fn take_dropped(&mut self) -> impl Iterator<Item = (Packet, DropCause)> + '_ {
         self.dropped.drain(..)
     }
@@ -78,24 +80,24 @@ impl Output {
 pub enum DropCause {
     /// The queue was full.
     QueueFull,
-    /// Lost on the wire.
+    /// The packet was lost on the wire.
     Loss,
-    /// Damaged, and caught by a checksum.
+    /// The packet was damaged, and a checksum detected it.
     Corruption,
     /// The link was down.
     Outage,
-    /// A filter matched it.
+    /// A filter matched the packet.
     Filtered,
-    /// No route, or no translation, for its destination.
+    /// There is no route, or no translation, for the destination.
     NoRoute,
-    /// It went in a circle.
+    /// The packet passed too many vertices: it was in a loop.
     HopLimit,
-    /// It was larger than the next hop takes.
+    /// The packet was larger than the next hop takes.
     TooBig,
 }
 
 impl DropCause {
-    /// How many causes there are.
+    /// Number of causes.
     pub const COUNT: usize = 8;
 }
 
@@ -109,7 +111,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// One packet.
+    /// Counts one packet of `wire_len` octets.
     pub(crate) const fn one(wire_len: u32) -> Self {
         Self { packets: 1, bytes: wire_len as u64 }
     }
@@ -130,48 +132,48 @@ impl core::ops::Add for Amount {
     }
 }
 
-/// What went through one vertex so far.
+/// Traffic through one vertex so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
-    /// What entered.
+    /// All packets that entered.
     pub entered: Amount,
-    /// What left.
+    /// All packets that left.
     pub left: Amount,
-    /// Packets among those that entered, and among those that left, that were copies of others.
+    /// Copies of other packets among those that entered, and among those that left.
     entered_copies: u64,
     left_copies: u64,
     dropped: [Amount; DropCause::COUNT],
-    /// Packets among the dropped ones that were copies of others.
+    /// Copies of other packets among those that were dropped.
     dropped_copies: [u64; DropCause::COUNT],
 }
 
 impl Counters {
-    /// What was dropped for one cause.
+    /// Returns the amount dropped for one cause.
     pub fn dropped(&self, cause: DropCause) -> Amount {
         self.dropped[cause as usize]
     }
 
-    /// What was dropped for any cause.
+    /// Returns the amount dropped for all causes.
     pub fn dropped_total(&self) -> Amount {
         self.dropped.iter().fold(Amount::default(), |sum, amount| sum + *amount)
     }
 
-    /// Packets dropped for one cause, without copies that an element on the way had made.
+    /// Returns the packets dropped for one cause, without copies that an element on the way made.
     pub fn lost(&self, cause: DropCause) -> u64 {
         self.dropped(cause).packets - self.dropped_copies[cause as usize]
     }
 
-    /// Packets dropped for any cause, likewise.
+    /// Returns the packets dropped for all causes, without copies.
     pub fn lost_total(&self) -> u64 {
         self.dropped_total().packets - self.dropped_copies.iter().sum::<u64>()
     }
 
-    /// Packets that entered, without copies that an element on the way had made.
+    /// Returns the packets that entered, without copies that an element on the way made.
     pub fn originals_entered(&self) -> u64 {
         self.entered.packets - self.entered_copies
     }
 
-    /// Packets that left, likewise.
+    /// Returns the packets that left, without copies.
     pub fn originals_left(&self) -> u64 {
         self.left.packets - self.left_copies
     }

@@ -1,4 +1,4 @@
-//! A packet on its way: a TCP segment, a UDP datagram, or raw octets of any protocol.
+//! A packet: a TCP segment, a UDP datagram, or raw octets of any protocol.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -7,22 +7,22 @@ use wire::{Ecn, Payload, Segment};
 
 use crate::Datagram;
 
-/// A packet: one word, so that queues move it cheaply. What it holds lies in memory that a [`PacketPool`] reuses.
+/// A packet. It is one word, so queues move it cheaply; its content lies in memory that a [`PacketPool`] reuses.
 #[derive(Debug)]
 pub struct Packet(Box<Held>);
 
-// Queues and heaps move packets about.
+// One word: queues and heaps move packets often.
 const _: () = assert!(size_of::<Option<Packet>>() == 8);
-// Four lines of a cache.
+// Four cache lines.
 const _: () = assert!(size_of::<Held>() <= 256);
 
 #[derive(Clone, Debug)]
 struct Held {
     content: Content,
     wire_len: u32,
-    /// Vertices passed: no packet goes in a circle for ever.
+    /// Number of vertices passed. Its limit ends routing loops.
     hops: u8,
-    /// One of two that an element made of one.
+    /// Whether an element made this packet by duplicating another.
     is_copy: bool,
 }
 
@@ -38,36 +38,36 @@ impl Packet {
         Self(Box::new(Held { content, wire_len, hops: 0, is_copy: false }))
     }
 
-    /// A packet in memory of its own. [`PacketPool::segment`] avoids the allocation.
+    /// Creates a packet with memory of its own. [`PacketPool::segment`] avoids the allocation.
     pub fn from_segment(segment: Segment) -> Self {
         let wire_len = segment.emitted_len() as u32;
         Self::new(Content::Segment(segment), wire_len)
     }
 
-    /// An IPv4 or IPv6 packet as octets, from the IP header on.
+    /// Creates a packet from the octets of an IPv4 or IPv6 packet, from the IP header on.
     pub fn from_raw(octets: Bytes) -> Self {
         let wire_len = octets.len() as u32;
         Self::new(Content::Raw(octets), wire_len)
     }
 
-    /// A UDP datagram.
+    /// Creates a packet from a UDP datagram.
     pub fn from_datagram(datagram: Datagram) -> Self {
         Self::new(Content::Datagram(datagram), datagram.wire_len())
     }
 
-    /// Has its memory fetched into the cache.
+    /// Prefetches the content into the cache.
     #[inline]
     pub(crate) fn prefetch(&self) {
         units::prefetch(&*self.0);
     }
 
-    /// Octets on the wire: IP header, TCP header with options, payload.
+    /// Returns the octets on the wire: IP header, TCP header with options, payload.
     #[inline]
     pub fn wire_len(&self) -> u32 {
         self.0.wire_len
     }
 
-    /// Counts one more vertex that it passes; false if it has passed too many.
+    /// Counts one more vertex on the way; returns false if the packet has passed too many.
     #[inline]
     pub(crate) fn count_hop(&mut self) -> bool {
         let before = self.0.hops;
@@ -75,7 +75,7 @@ impl Packet {
         before < u8::MAX
     }
 
-    /// The segment, if the packet is one.
+    /// Returns the segment if the packet holds one.
     #[inline]
     pub fn segment(&self) -> Option<&Segment> {
         match &self.0.content {
@@ -84,7 +84,7 @@ impl Packet {
         }
     }
 
-    /// The segment, if the packet is one, to take out of it what is wanted.
+    /// Returns the segment for taking its parts out, if the packet holds one.
     #[inline]
     pub fn segment_mut(&mut self) -> Option<&mut Segment> {
         match &mut self.0.content {
@@ -93,7 +93,7 @@ impl Packet {
         }
     }
 
-    /// The datagram, if the packet is one.
+    /// Returns the datagram if the packet holds one.
     pub fn datagram(&self) -> Option<&Datagram> {
         match &self.0.content {
             Content::Datagram(datagram) => Some(datagram),
@@ -101,7 +101,7 @@ impl Packet {
         }
     }
 
-    /// The raw octets, if the packet is given as such.
+    /// Returns the raw octets if the packet holds them.
     pub fn raw(&self) -> Option<&Bytes> {
         match &self.0.content {
             Content::Segment(_) | Content::Datagram(_) => None,
@@ -109,8 +109,10 @@ impl Packet {
         }
     }
 
-    /// Changes the segment. Raw octets that hold a TCP segment become one first; what a segment does not carry (unknown
-    /// options, IP identification) is lost then, as in many a middlebox. False, without a call, if there is no segment.
+    /// Changes the segment. Returns false, without calling `change`, if the packet holds none.
+    ///
+    /// Raw octets that hold a TCP segment become a segment first. They lose what a segment does not represent (unknown
+    /// options, the IP identification), as in many middleboxes.
     pub fn edit(&mut self, change: impl FnOnce(&mut Segment)) -> bool {
         self.parse();
         let Some(segment) = self.segment_mut() else { return false };
@@ -119,7 +121,7 @@ impl Packet {
         true
     }
 
-    /// Turns raw octets into the segment they hold, if they hold one without damage.
+    /// Turns raw octets into the segment they hold, if they hold an undamaged one.
     pub fn parse(&mut self) -> Option<&Segment> {
         if let Content::Raw(octets) = &self.0.content {
             let segment = Segment::parse(octets).ok()?;
@@ -129,7 +131,7 @@ impl Packet {
         self.segment()
     }
 
-    /// Appends the octets on the wire to `out`: [`Self::wire_len`] of them.
+    /// Appends the octets on the wire ([`Self::wire_len`] of them) to `out`.
     pub fn emit(&self, out: &mut Vec<u8>) {
         match &self.0.content {
             Content::Raw(octets) => out.extend_from_slice(octets),
@@ -138,7 +140,7 @@ impl Packet {
         }
     }
 
-    /// Where it goes; `None` for octets that are not an IP packet.
+    /// Returns the destination address; `None` for octets that are not an IP packet.
     #[inline]
     pub fn destination(&self) -> Option<IpAddr> {
         match &self.0.content {
@@ -148,7 +150,7 @@ impl Packet {
         }
     }
 
-    /// Where it comes from; `None` for octets that are not an IP packet.
+    /// Returns the source address; `None` for octets that are not an IP packet.
     #[inline]
     pub fn source(&self) -> Option<IpAddr> {
         match &self.0.content {
@@ -158,12 +160,12 @@ impl Packet {
         }
     }
 
-    /// Where it comes from and where it goes; `None` for octets that are not an IP packet.
+    /// Returns source and destination addresses; `None` for octets that are not an IP packet.
     pub(crate) fn ends(&self) -> Option<(IpAddr, IpAddr)> {
         self.source().zip(self.destination())
     }
 
-    /// [`Self::ends`] of a segment of IPv4, as most are.
+    /// [`Self::ends`] for an IPv4 segment, the most common packet.
     #[inline]
     pub(crate) fn ends_v4(&self) -> Option<(u32, u32)> {
         let segment = self.segment()?;
@@ -173,7 +175,7 @@ impl Packet {
         }
     }
 
-    /// Marks congestion experienced if the packet is ECN-capable; false if it is not (RFC 3168 section 5).
+    /// Marks congestion experienced if the packet is ECN-capable; returns false if it is not (RFC 3168 section 5).
     pub fn mark_congestion(&mut self) -> bool {
         match &mut self.0.content {
             Content::Segment(segment) => {
@@ -188,18 +190,18 @@ impl Packet {
         }
     }
 
-    /// A second copy, with memory of its own.
+    /// Makes a copy with memory of its own.
     pub fn duplicate(&self) -> Self {
         Self(Box::new(Held { is_copy: true, ..(*self.0).clone() }))
     }
 
-    /// Whether it is such a copy: nothing is lost with it that was sent.
+    /// Whether the packet is such a copy. Losing a copy loses nothing that a host sent.
     pub(crate) fn is_copy(&self) -> bool {
         self.0.is_copy
     }
 }
 
-/// Sets both ECN bits of an ECN-capable IP header; in IPv4 the header checksum follows (RFC 1624).
+/// Sets both ECN bits of an ECN-capable IP header and, in IPv4, updates the header checksum (RFC 1624).
 fn mark_raw(octets: &mut Bytes) -> bool {
     let version = octets.first().map(|first| first >> 4);
     let mut header = match version {
@@ -225,39 +227,40 @@ fn mark_raw(octets: &mut Bytes) -> bool {
     true
 }
 
-/// The octets for writing; copies only if they are shared.
+/// Returns the octets as writable; copies them only if they are shared.
 pub(crate) fn bytes_mut(octets: &mut Bytes) -> bytes::BytesMut {
     core::mem::take(octets).try_into_mut().unwrap_or_else(|shared| shared.as_ref().into())
 }
 
-/// Packets made at once: some pages full.
+/// Number of packets made at once: several pages full.
 const MADE_AT_ONCE: usize = 64;
 
-/// Packets kept at most: some megabytes. More come only from who makes packets elsewhere and lets all of them end here.
+/// Maximum number of packets kept: some megabytes. The limit matters only for an owner that makes packets elsewhere and
+/// lets all of them end here.
 const KEPT_MAX: usize = 1 << 16;
 
-/// Memory of packets that reached their end, for those to come: in steady state no packet allocates.
+/// Memory of finished packets, reused for new ones: in steady state no packet allocates.
 #[derive(Debug, Default)]
 pub struct PacketPool {
-    /// All of them segments.
+    /// All of these hold segments.
     free: Vec<Packet>,
     free_datagrams: Vec<Packet>,
 }
 
 impl PacketPool {
-    /// An empty pool.
+    /// Creates an empty pool.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A packet that holds the segment that `fill` makes, if it says that it has made one of what was there. Segments are large:
-    /// this one is made in its place.
+    /// Returns a packet with the segment that `fill` makes; `None` if `fill` returns false. Segments are large, so
+    /// `fill` makes the segment in place, from whatever was there before.
     #[inline]
     pub fn segment(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> Option<Packet> {
         if self.free.is_empty() {
             self.make_room();
         }
-        // Taken out only once there is something in it: every second call ends with nothing.
+        // The packet leaves the pool only once it has content: every second call makes none.
         let packet = self.free.last_mut()?;
         let segment = packet.segment_mut()?;
         if !fill(segment) {
@@ -268,14 +271,14 @@ impl PacketPool {
         self.free.pop()
     }
 
-    /// Makes several at once, so that they lie together: one here and one there, between what connections allocate, would each be on
-    /// a page of its own, and for each page that it has not seen lately a processor looks up where that is.
+    /// Makes several packets at once, so they lie together. Single packets between the allocations of connections would
+    /// each have a page of its own, and pages that were not used recently cost the processor an address translation.
     #[cold]
     fn make_room(&mut self) {
         self.free.extend((0..MADE_AT_ONCE).map(|_| Packet::new(Content::Segment(Segment::default()), 0)));
     }
 
-    /// A packet that holds a datagram.
+    /// Returns a packet that holds a datagram.
     pub fn datagram(&mut self, datagram: Datagram) -> Packet {
         let Some(mut packet) = self.free_datagrams.pop() else { return Packet::from_datagram(datagram) };
         *packet.0 =
@@ -283,7 +286,7 @@ impl PacketPool {
         packet
     }
 
-    /// Takes the segment out of a packet and keeps its memory. Raw octets are parsed.
+    /// Takes the segment out of a packet and keeps the packet's memory. Raw octets are parsed.
     pub fn take_segment(&mut self, mut packet: Packet) -> Option<Segment> {
         packet.parse();
         let segment = packet.segment_mut().map(core::mem::take);
@@ -291,7 +294,7 @@ impl PacketPool {
         segment
     }
 
-    /// Keeps the memory of a packet that is done with, but for the payload, which may be shared.
+    /// Keeps the memory of a finished packet, except the payload, which may be shared.
     #[inline]
     pub fn recycle(&mut self, mut packet: Packet) {
         match &mut packet.0.content {
@@ -327,7 +330,7 @@ mod tests {
 
     #[test]
     fn raw_marks_keep_the_header_checksum() {
-        // The well-known example header: checksum b861 at traffic class 00, b85f with ECT(0), b85e with CE.
+        // A known example header: checksum b861 at traffic class 00, b85f with ECT(0), b85e with CE.
         let header =
             [0x45, 0x02, 0x00, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x5f, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
         let mut packet = Packet::from_raw(header.to_vec().into());
@@ -398,7 +401,7 @@ mod tests {
         assert_eq!(pool.free.len(), MADE_AT_ONCE);
     }
 
-    /// Who makes packets elsewhere, as whoever reads them from a device does, has them all end here.
+    /// A caller that makes packets elsewhere, for example by reading them from a device, lets all of them end here.
     #[test]
     fn no_more_packets_are_kept_than_are_worth_it() {
         let mut pool = PacketPool::new();

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::net::IpAddr;
 
-/// All addresses of one family whose first `len` bits equal those of an address.
+/// All addresses of one family that share their first `len` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
@@ -13,7 +13,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The prefix of `len` bits of `address`; a longer `len` than the family has is the host itself.
+    /// Creates the prefix of `len` bits of `address`. A `len` longer than the family's addresses means the host itself.
     pub fn new(address: IpAddr, len: u8) -> Self {
         let (width, bits) = left_aligned(address);
         let len = len.min(width);
@@ -21,44 +21,44 @@ impl Prefix {
         Self { address, len, bits: bits & mask, mask }
     }
 
-    /// The one address.
+    /// Creates the prefix that contains only `address`.
     pub fn host(address: IpAddr) -> Self {
         Self::new(address, 128)
     }
 
-    /// Whether `address` is in it.
+    /// Returns whether the prefix contains `address`.
     #[inline]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
-            // Every routed packet asks: for IPv4 a word is enough.
+            // Called for every routed packet: for IPv4 one word is enough.
             (IpAddr::V4(_), IpAddr::V4(v4)) => v4.to_bits() & upper_word(self.mask) == upper_word(self.bits),
             (IpAddr::V6(_), IpAddr::V6(v6)) => v6.to_bits() & self.mask == self.bits,
             _ => false,
         }
     }
 
-    /// Mask and bits of an IPv4 prefix.
+    /// Mask and bits of the prefix if it is IPv4.
     pub(crate) fn v4(&self) -> Option<(u32, u32)> {
         self.address.is_ipv4().then(|| (upper_word(self.mask), upper_word(self.bits)))
     }
 
-    /// Mask and bits of an IPv6 prefix.
+    /// Mask and bits of the prefix if it is IPv6.
     pub(crate) fn v6(&self) -> Option<(u128, u128)> {
         self.address.is_ipv6().then_some((self.mask, self.bits))
     }
 
-    /// Length in bits.
+    /// Returns the length in bits.
     pub const fn len(&self) -> u8 {
         self.len
     }
 
-    /// Whether it holds every address of its family.
+    /// Returns whether the prefix contains every address of its family.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
-/// Bits of the family, and the address in the upper ones of 128.
+/// Number of bits of the family, and the address in the upper ones of 128.
 fn left_aligned(address: IpAddr) -> (u8, u128) {
     match address {
         IpAddr::V4(v4) => (32, u128::from(v4.to_bits()) << 96),
@@ -66,7 +66,7 @@ fn left_aligned(address: IpAddr) -> (u8, u128) {
     }
 }
 
-/// The upper 32 of 128 bits.
+/// The upper 32 bits of 128.
 const fn upper_word(bits: u128) -> u32 {
     (bits >> 96) as u32
 }

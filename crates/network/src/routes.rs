@@ -6,18 +6,18 @@ use core::ops::BitAnd;
 use crate::address_table::AddressTable;
 use crate::{Packet, Prefix, VertexId};
 
-/// A static route; of those that match a packet the first one added counts.
+/// A static route. If several match a packet, the one that was added first counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// Sources to which it applies; `None` for all.
+    /// Sources to which the route applies; `None` for all.
     pub from: Option<Prefix>,
-    /// Destinations to which it applies; `None` for all.
+    /// Destinations to which the route applies; `None` for all.
     pub to: Option<Prefix>,
-    /// Where the packet goes next.
+    /// The next vertex on the way.
     pub via: VertexId,
 }
 
-/// Where packets that leave a vertex go: to the host's own route if there is one, else to the first that matches.
+/// The routes for packets that leave a vertex. A host route takes precedence; otherwise the first match counts.
 #[derive(Default)]
 pub(crate) struct Routes {
     by_host: AddressTable<VertexId>,
@@ -25,7 +25,7 @@ pub(crate) struct Routes {
     v6: Vec<Entry<u128>>,
 }
 
-/// A route for one family: packets whose addresses have these bits under these masks.
+/// A route for one family. It matches packets whose addresses have these bits under these masks.
 struct Entry<T> {
     from: (T, T),
     to: (T, T),
@@ -59,7 +59,7 @@ impl Routes {
         }
     }
 
-    /// Apart, so that what all segments of IPv4 go through is short.
+    /// A separate function, to keep the path of IPv4 segments short.
     #[inline(never)]
     fn next_other(&self, packet: &Packet) -> Option<VertexId> {
         let (source, destination) = packet.ends()?;

@@ -1,4 +1,4 @@
-//! What the tests of nodes share: packets of a size, and a lane that drives one node.
+//! Shared parts of the nodes' tests: packets of a given size, and a lane that drives one node.
 
 use core::net::SocketAddr;
 
@@ -25,7 +25,7 @@ pub(crate) fn packet(wire_len: u32) -> Packet {
     Packet::from_segment(segment(wire_len - 40))
 }
 
-/// The same, ECN-capable.
+/// As [`packet`], but ECN-capable.
 pub(crate) fn ecn_packet(wire_len: u32) -> Packet {
     Packet::from_segment(Segment { ecn: Ecn::Capable0, ..segment(wire_len - 40) })
 }
@@ -34,7 +34,7 @@ pub(crate) fn is_marked(packet: &Packet) -> bool {
     packet.segment().is_some_and(|segment| segment.ecn == Ecn::CongestionExperienced)
 }
 
-/// Drives one node in virtual time and notes what comes out, with times in microseconds.
+/// Drives one node in virtual time and records its output, with times in microseconds.
 pub(crate) struct Lane<N> {
     pub node: N,
     pub arrived: Vec<(u64, Packet)>,
@@ -79,7 +79,7 @@ impl<N: Node> Lane<N> {
     }
 }
 
-/// When which sizes arrived.
+/// Times and sizes of the packets that arrived.
 pub(crate) fn arrivals<N>(lane: &Lane<N>) -> Vec<(u64, u32)> {
     lane.arrived.iter().map(|(at, packet)| (*at, packet.wire_len())).collect()
 }

@@ -1,4 +1,4 @@
-//! Two hosts joined by paths, written as a wiring list.
+//! Two hosts joined by a list of paths.
 //!
 //! ```
 //! use network::{Link, LossModel, Queue, TwoHosts};
@@ -19,14 +19,14 @@ use crate::impairment::Outage;
 use crate::middlebox::Nat;
 use crate::{Gate, Link, Medium, Network, Node, PortId, Prefix, Route, VertexId};
 
-/// A path between two hosts: a link each way, and nodes on them.
+/// A path between two hosts: a link in each direction, and nodes on them.
 pub struct Path {
     to_server: Way,
     to_client: Way,
     middleboxes: Vec<Middlebox>,
 }
 
-/// One direction: the link, then what follows it.
+/// One direction: the link, then the nodes behind it.
 struct Way {
     link: Link,
     nodes: Vec<Box<dyn Node>>,
@@ -34,27 +34,27 @@ struct Way {
 
 enum Middlebox {
     Node(Box<dyn Node>),
-    /// With a gate for each side.
+    /// An element with a gate for each side.
     Medium {
         medium: Box<dyn Medium>,
         client: Gate,
         server: Gate,
     },
-    /// Made when the path gets its addresses.
+    /// Created when the path gets its addresses.
     Nat {
         idle_timeout: Duration,
     },
 }
 
 impl From<Link> for Path {
-    /// The same link both ways.
+    /// Uses the same link in both directions.
     fn from(link: Link) -> Self {
         Self::new(link.clone(), link)
     }
 }
 
 impl Path {
-    /// A path of unequal links.
+    /// Creates a path with a different link in each direction.
     pub fn new(to_server: Link, to_client: Link) -> Self {
         let way = |link| Way { link, nodes: Vec::new() };
         Self { to_server: way(to_server), to_client: way(to_client), middleboxes: Vec::new() }
@@ -77,18 +77,18 @@ impl Path {
         self.to_server(node.clone()).to_client(node)
     }
 
-    /// Takes the path down for a while.
+    /// Takes the path down for the given time span.
     pub fn down(self, span: Range<Instant>) -> Self {
         self.each_way(Outage::new([span]))
     }
 
-    /// Adds a middlebox through which both directions pass, next to the client (behind those added before).
+    /// Adds a middlebox that both directions pass. It stands next to the client, behind those added before.
     pub fn middlebox(mut self, node: impl Node + 'static) -> Self {
         self.middleboxes.push(Middlebox::Node(Box::new(node)));
         self
     }
 
-    /// As [`Self::middlebox`], for an element with a gate towards the client and another one towards the server: a relay.
+    /// Adds a middlebox with a gate towards the client and a gate towards the server: a relay.
     pub fn medium(mut self, medium: impl Medium, client: Gate, server: Gate) -> Self {
         self.middleboxes.push(Middlebox::Medium { medium: Box::new(medium), client, server });
         self
@@ -101,7 +101,7 @@ impl Path {
     }
 }
 
-/// Builds the network of two hosts. Each path has a pair of addresses; packets take the path of the client's address.
+/// Builder of a network of two hosts. Each path has a pair of addresses; packets take the path of the client's address.
 pub struct TwoHosts {
     seed: u64,
     paths: Vec<Path>,
@@ -113,9 +113,9 @@ pub struct TwoHosts {
 pub struct Wired {
     /// The network.
     pub network: Network,
-    /// Where the client is attached.
+    /// The client's port.
     pub client: PortId,
-    /// Where the server is attached.
+    /// The server's port.
     pub server: PortId,
     /// The paths in order.
     pub paths: Vec<PathEnds>,
@@ -137,7 +137,7 @@ pub struct PathEnds {
 }
 
 impl TwoHosts {
-    /// No path yet; all randomness of the network grows from `seed`.
+    /// Starts without paths. All randomness of the network derives from `seed`.
     pub fn new(seed: u64) -> Self {
         Self { seed, paths: Vec::new(), ipv6: false, one_server_address: false }
     }
@@ -158,7 +158,7 @@ impl TwoHosts {
         Self { one_server_address: true, ..self }
     }
 
-    /// Wires it up.
+    /// Builds the network.
     ///
     /// # Panics
     /// With more than 254 paths: there are no addresses for them.
@@ -200,7 +200,7 @@ impl Addresses {
     }
 }
 
-/// Where a middlebox is met: at one vertex from both sides, or at a gate for each.
+/// The vertices of a middlebox: the same one towards both sides, or a gate for each.
 #[derive(Clone, Copy)]
 struct Stop {
     inner: VertexId,
@@ -217,7 +217,7 @@ fn wire_path(network: &mut Network, client: PortId, server: PortId, path: Path, 
     let has_nat = path.middleboxes.iter().any(|middlebox| matches!(middlebox, Middlebox::Nat { .. }));
     let to_server = wire_way(network, path.to_server, server.vertex());
     let boxes: Vec<Stop> = path.middleboxes.into_iter().map(|mb| add_middlebox(network, mb, addresses)).collect();
-    // From the client outwards: the client, the middleboxes, the link towards the server.
+    // In this order: the client, the middleboxes, the link towards the server.
     let row: Vec<Stop> =
         core::iter::once(client.vertex().into()).chain(boxes.iter().copied()).chain([to_server.into()]).collect();
     row.windows(3).for_each(|neighbours| wire_stop(network, neighbours, addresses));
@@ -230,7 +230,7 @@ fn wire_path(network: &mut Network, client: PortId, server: PortId, path: Path, 
     PathEnds { client: addresses.client, server: addresses.server, external, to_server, to_client }
 }
 
-/// Joins the middle one of three to its neighbours.
+/// Joins the middle one of three neighbours to the other two.
 fn wire_stop(network: &mut Network, neighbours: &[Stop], addresses: Addresses) {
     let (before, stop, behind) = (neighbours[0].outer, neighbours[1], neighbours[2].inner);
     if stop.inner != stop.outer {
@@ -238,7 +238,7 @@ fn wire_stop(network: &mut Network, neighbours: &[Stop], addresses: Addresses) {
         return network.connect(stop.outer, behind);
     }
     let inwards = Route { from: None, to: Some(Prefix::host(addresses.client)), via: before };
-    // A NAT further in still waits for its external address.
+    // Packets to a NAT nearer the client still carry its external address.
     let inwards_external = Route { to: Some(Prefix::host(addresses.external)), ..inwards };
     network.add_route(stop.inner, inwards);
     network.add_route(stop.inner, inwards_external);
@@ -258,7 +258,7 @@ fn add_middlebox(network: &mut Network, middlebox: Middlebox, addresses: Address
     }
 }
 
-/// Adds a link and what follows it, up to `end`; gives the link.
+/// Adds a link and the nodes behind it, up to `end`; returns the link.
 fn wire_way(network: &mut Network, way: Way, end: VertexId) -> VertexId {
     let link = network.add_link(way.link);
     let mut last = link;
@@ -283,7 +283,7 @@ mod tests {
         Link::new(Rate::from_mbps(8), Duration::from_millis(delay_ms))
     }
 
-    /// Sends an empty segment and tells where and how it arrives.
+    /// Sends an empty segment and returns the port at which it arrives, and the segment as it arrives.
     fn deliver(wired: &mut Wired, from: PortId, src: SocketAddr, dst: SocketAddr) -> Option<(PortId, Segment)> {
         wired.network.send(from, Packet::from_segment(Segment::new(src, dst)), Instant::ZERO);
         loop {
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    /// Passes everything on.
+    /// Passes everything on to the other gate.
     struct TwoGates;
 
     impl Medium for TwoGates {

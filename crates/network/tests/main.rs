@@ -1,4 +1,4 @@
-//! The network models through their public face.
+//! The network models through their public interface.
 
 mod cell;
 mod wlan;

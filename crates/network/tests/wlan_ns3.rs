@@ -1,6 +1,6 @@
-//! Agreement with ns-3 3.37 (802.11a ad hoc, YansWifi), whose results stand here.
+//! Agreement with ns-3 3.37 (802.11a ad hoc, YansWifi), whose results are constants here.
 //!
-//! Stations 2 m around a root all have 1400 octets of UDP payload to send to it at any time; no frame is announced by RTS.
+//! All stations, 2 m around a root, always have 1400 octets of UDP payload for it; frames are sent without RTS.
 //! Measured by `scripts/ns3.sh wlan`: means of seeds 1 to 5, 5 s each. The set-up is stated in `docs/agreement.md`.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -27,7 +27,7 @@ const NS3: [(u64, u16, f64); 10] = [
     (6, 10, 4.264),
 ];
 
-/// The root is station 0; every station has a port behind it.
+/// A channel whose root is station 0; every station has a port behind it.
 struct Rig {
     network: Network,
     wlan: MediumId,
@@ -56,7 +56,7 @@ impl Rig {
         Self { network, wlan, ports }
     }
 
-    /// Fills every queue but the root's.
+    /// Fills every queue except the root's.
     fn refill(&mut self, now: Instant) {
         for station in 1..self.ports.len() as u16 {
             while self.queued(station) < 2 {

@@ -1,6 +1,6 @@
 //! Simulated data packets per wall-clock second with the engine at both ends: bulk transfer over two 100 Mbit/s paths.
 //!
-//! `cargo bench -p simulator --bench engine [-- SECONDS] [NAME]`: all, or those whose name contains NAME.
+//! `cargo bench -p simulator --bench engine [-- SECONDS] [NAME]`: all cases, or those whose name contains NAME.
 
 use core::net::SocketAddr;
 use std::time::Instant as WallClock;
@@ -65,7 +65,7 @@ fn simulation(wired: Wired, config: &ConnectionConfig) -> Simulation<EndpointHos
 }
 
 fn host(id: HostId, paths: &[PathEnds]) -> EndpointHost {
-    // One address at the server: one subflow per path.
+    // With one address at the server, there is one subflow per path.
     let addresses = paths.iter().take(if id == CLIENT { paths.len() } else { 1 });
     let ip = |path: &PathEnds| if id == CLIENT { path.client } else { path.server };
     let local_addresses = addresses.map(|path| LocalAddress { ip: ip(path), backup: false }).collect();

@@ -1,4 +1,4 @@
-//! What a packet costs on hosts with many applications: TCP or UDP flows that share 10 Mbit/s.
+//! Cost of a packet on hosts with many applications: TCP or UDP flows that share 10 Mbit/s.
 //!
 //! `cargo bench -p simulator --bench local_flows [-- FLOWS [udp]]`; without numbers, a table.
 

@@ -1,12 +1,13 @@
-//! Many connections in one simulation: what a packet costs beside thousands of others, what an idle and a busy connection
-//! hold, and how many short flows a minute are opened and closed.
+//! Many connections in one simulation: the cost of a packet beside thousands of other connections, the memory of idle
+//! and busy connections, and the number of short flows opened and closed per minute.
 //!
-//! `cargo bench -p simulator --bench many [-- CONNECTIONS]`: with a number, at most so many connections; with `idle`, `busy` or `churn`
-//! beside it, that alone.
+//! `cargo bench -p simulator --bench many [-- CONNECTIONS]`: with a number, at most that many connections; with `idle`,
+//! `busy` or `churn` as well, only that measurement.
 //!
-//! The mix is that of a busy server: nine of ten connections send 20 kB, end, and are followed by the next; the tenth sends
-//! without end. Each has 1 Mbit/s of one link, 20 ms there and back. The mix is measured once more with huge pages for the heap, which
-//! glibc asks for if its environment says so; elsewhere that changes nothing.
+//! The mix is that of a busy server: nine of ten connections send 20 kB, end, and are replaced by the next; the tenth
+//! sends without end. Each connection has 1 Mbit/s of one link with a round-trip time of 20 ms. The mix is measured
+//! again with huge pages for the heap, which glibc requests if its environment says so; on other systems this changes
+//! nothing.
 
 use core::net::SocketAddr;
 use std::collections::HashMap;
@@ -22,13 +23,13 @@ use wire::{Pattern, Payload};
 const CLIENT: HostId = HostId(0);
 const SERVER: HostId = HostId(1);
 const SHORT_BYTES: u64 = 20_000;
-/// Of so many connections one sends without end.
+/// One connection in this number sends without end.
 const BULK_EVERY: usize = 10;
-/// A host has too few ports for all connections towards one port.
+/// Number of server ports: a host has too few ports to open all connections to a single one.
 const SERVER_PORTS: usize = 16;
-/// Has glibc ask for huge pages (2 MiB): where memory is, the processor then knows for far more of it.
+/// Makes glibc request huge pages (2 MiB), which let the processor cache address translations for far more memory.
 const HUGE_PAGES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
-/// Connections begin within this time.
+/// All connections begin within this time.
 const BEGIN: Duration = Duration::from_secs(1);
 
 fn main() {
@@ -39,12 +40,12 @@ fn main() {
         Some(connections) if is_asked("idle") => idle(connections),
         Some(connections) if is_asked("busy") => busy(connections),
         Some(connections) if is_asked("churn") => churn(connections),
-        // Where nobody measures, it is enough that all of it runs.
+        // Without measurement, it is enough that everything runs.
         most => all(most.unwrap_or(if is_asked("--bench") { 100_000 } else { 100 })),
     }
 }
 
-/// Each measurement in a process of its own: what one leaves behind is not the next one's.
+/// Runs each measurement in its own process, so that the memory of one does not affect the next.
 fn all(most: usize) {
     println!("{:<24} {:>12} {:>10} {:>12} {:>10}", "idle connections", "connections", "wall s", "MiB", "KiB each");
     alone("idle", most, &[]);
@@ -68,13 +69,13 @@ fn alone(what: &str, connections: usize, environment: &[(&str, &str)]) {
     assert!(status.is_ok_and(|status| status.success()), "{what} {connections}");
 }
 
-/// What a data packet costs, and what both ends of a connection hold.
+/// Measures the cost of a data packet and the memory of both ends of a connection.
 fn busy(connections: usize) {
     let before = resident_bytes();
     let mut simulation = simulation(connections, Crowd::mix(connections));
     simulation.run_until(Instant::ZERO + BEGIN * 2);
     let held = resident_bytes().saturating_sub(before);
-    // As many packets for few as for many, so that times are alike.
+    // The number of packets is the same for few and many connections, so that durations are similar.
     let seconds = (20_000 / connections as u64).clamp(2, 200);
     let first = packets(&simulation);
     let wall_s = timed(|| simulation.run_until(Instant::ZERO + BEGIN * 2 + Duration::from_secs(seconds)));
@@ -85,7 +86,7 @@ fn busy(connections: usize) {
     println!("{label:<24} {packets:>12} {wall_s:>10.3} {:>12.0} {each:>10.1}", packets as f64 / wall_s);
 }
 
-/// What connections hold that are open and say nothing.
+/// Measures the memory of open but silent connections.
 fn idle(connections: usize) {
     let before = resident_bytes();
     let mut simulation = simulation(connections, Crowd::silent(connections));
@@ -97,7 +98,7 @@ fn idle(connections: usize) {
     println!("{:<24} {open:>12} {wall_s:>10.3} {:>12.0} {each:>10.1}", connections, held / 1024.0 / 1024.0);
 }
 
-/// How many flows of one segment come and go in a minute.
+/// Counts the flows of one segment that open and close in a minute.
 fn churn(at_once: usize) {
     let mut simulation = simulation(at_once, Crowd::short(at_once, 1000));
     simulation.run_until(Instant::ZERO + BEGIN * 2);
@@ -115,7 +116,7 @@ fn timed(run: impl FnOnce()) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-/// Memory of the process that is in use, as Linux tells; zero elsewhere.
+/// Resident memory of the process as Linux reports it; zero on other systems.
 fn resident_bytes() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let resident = pages.and_then(|pages| pages.split(' ').nth(1)?.parse::<u64>().ok());
@@ -124,7 +125,7 @@ fn resident_bytes() -> u64 {
 
 type Hosts = Simulation<EndpointHost<host::Alone, Crowd>>;
 
-/// Segments with data, or their like: the server counts octets, and all but the last of a flow are full.
+/// Segments with data, estimated from the server's octets: all segments of a flow except the last are full.
 fn packets(simulation: &Hosts) -> u64 {
     simulation.host(SERVER).app_ref().received_bytes / 1428
 }
@@ -146,17 +147,17 @@ fn simulation(connections: usize, clients: Crowd) -> Hosts {
     simulation
 }
 
-/// All connections of one host: one application, because each of many would hear of every event.
+/// All connections of one host. One application handles them all, because each of many would see every event.
 struct Crowd {
-    /// Where connections come from; an unspecified one is a server's.
+    /// Local address of the connections; an unspecified one means a server.
     local: SocketAddr,
     remote: SocketAddr,
     wanted: usize,
     begun: usize,
-    /// Octets of the flows that end, none if all are silent; and whether some never end.
+    /// Octets of the flows that end, zero if all are silent; and whether some flows never end.
     flow_bytes: u64,
     has_bulk: bool,
-    /// Octets that each flow still has to send.
+    /// Octets that each flow has yet to send.
     left: HashMap<ConnectionId, u64, FixedState>,
     next_at: Instant,
     received_bytes: u64,

@@ -1,4 +1,4 @@
-//! Simulated data packets per wall-clock second: the driver and the links alone, with hosts that do next to nothing.
+//! Simulated data packets per wall-clock second: the driver and the links alone, with minimal hosts.
 //!
 //! Two paths of 100 Mbit/s. `cargo bench -p simulator --bench packets_per_second [-- SECONDS]`, 60 by default.
 

@@ -1,4 +1,4 @@
-//! A place in the network whose host is elsewhere.
+//! A point in the network whose host is elsewhere.
 
 use std::collections::VecDeque;
 
@@ -19,39 +19,40 @@ pub enum Passing {
     Octets(Bytes),
 }
 
-/// Stands where a host would: keeps what arrives for somebody who carries it on, and sends what they bring.
+/// Takes the place of a host: keeps arriving packets for a carrier outside, and sends the packets that the carrier
+/// brings.
 #[derive(Debug, Default)]
 pub struct Portal {
     arrived: VecDeque<Passing>,
     segments: VecDeque<Segment>,
     datagrams: VecDeque<Datagram>,
     octets: VecDeque<Bytes>,
-    /// What passes has another host in the simulation, which observers see.
+    /// Whether packets only pass through, to a host that the simulation contains and observers watch there.
     in_transit: bool,
 }
 
 impl Portal {
-    /// One behind which the host is that observers look at.
+    /// Creates a portal for a host outside, whose packets observers see here.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One that packets only pass between two hosts of the simulation.
+    /// Creates a portal that packets pass between two hosts of the simulation.
     pub fn in_transit() -> Self {
         Self { in_transit: true, ..Self::default() }
     }
 
-    /// The next packet that arrived.
+    /// Takes the next packet that arrived.
     pub fn take(&mut self) -> Option<Passing> {
         self.arrived.pop_front()
     }
 
-    /// Whether something arrived that nobody has taken.
+    /// Returns whether packets wait to be taken.
     pub fn has_arrivals(&self) -> bool {
         !self.arrived.is_empty()
     }
 
-    /// Somebody brings a packet that is to be sent.
+    /// Accepts a packet from outside, to be sent.
     pub fn bring(&mut self, packet: Passing) {
         match packet {
             Passing::Segment(segment) => self.segments.push_back(segment),

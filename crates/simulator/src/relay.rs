@@ -13,31 +13,31 @@ pub const SOURCE_GATE: Gate = Gate(0);
 /// The gate towards the destination.
 pub const DESTINATION_GATE: Gate = Gate(1);
 
-/// A relay in the network. Packets that are none of a spliced subflow pass through as at a router.
+/// A relay in the network. It routes packets that belong to no spliced subflow.
 pub struct RelayMedium<F> {
     relay: ForwardingRelay<F>,
     passing: VecDeque<(Gate, Packet)>,
-    /// Out of order since then: nothing passes.
+    /// Whether the relay has failed: nothing passes any more.
     dead: bool,
 }
 
 impl<F: Forwarding> RelayMedium<F> {
-    /// `relay` in a network.
+    /// Creates the network element of `relay`.
     pub fn new(relay: ForwardingRelay<F>) -> Self {
         Self { relay, passing: VecDeque::new(), dead: false }
     }
 
-    /// The relay and its policy.
+    /// Returns the relay with its policy.
     pub fn relay(&self) -> &ForwardingRelay<F> {
         &self.relay
     }
 
-    /// Relay and policy, for commands.
+    /// Returns relay and policy, for commands.
     pub fn parts(&mut self) -> (&mut FastAckRelay, &mut F) {
         self.relay.parts()
     }
 
-    /// The relay is gone, with all it holds, and without a word.
+    /// Makes the relay fail silently, with everything that it holds.
     pub fn kill(&mut self) {
         self.dead = true;
     }
@@ -61,7 +61,7 @@ impl<F: Forwarding> RelayMedium<F> {
     }
 }
 
-/// Draws nothing: the relay's secrets are its owner's to seed.
+/// Draws no randomness: the owner of the relay seeds the relay's secrets.
 impl<F: Forwarding> Medium for RelayMedium<F> {
     fn gates(&self) -> u16 {
         2

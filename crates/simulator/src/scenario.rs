@@ -1,4 +1,4 @@
-//! Two hosts on a wiring list, ready to run.
+//! Two hosts joined by paths, ready to run.
 
 use network::topology::Wired;
 use network::{PathEnds, TwoHosts};
@@ -7,15 +7,15 @@ use transport::{Endpoint, EndpointConfig};
 
 use crate::{EndpointHost, HostId, Simulation};
 
-/// The client's place in [`two_hosts`].
+/// The client of [`two_hosts`].
 pub const CLIENT: HostId = HostId(0);
-/// The server's place in [`two_hosts`].
+/// The server of [`two_hosts`].
 pub const SERVER: HostId = HostId(1);
 
-/// Puts an engine at each end of a wiring list: [`CLIENT`] and [`SERVER`], which know all their addresses. `equip` is
-/// told which host it is and the paths, and adds applications. Every segment is checked, and a fingerprint kept.
+/// Puts an engine at each end of a topology, as [`CLIENT`] and [`SERVER`], which know all their addresses.
 ///
-/// `seed` seeds the engines; that of the network is in `topology`.
+/// `equip` gets each host's identifier and the paths, and adds applications. The simulation checks every segment and
+/// computes a fingerprint. `seed` seeds the engines; the network has its own seed in `topology`.
 pub fn two_hosts(
     topology: TwoHosts,
     seed: u64,

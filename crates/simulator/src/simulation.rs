@@ -9,23 +9,23 @@ use wire::Segment;
 use crate::check::{Checker, FlowKey};
 use crate::{Direction, Fingerprint, Interface, Tap};
 
-/// A host that asks for so many calls without time moving is broken.
+/// Maximum calls of a host without progress of time; a host that asks for more is broken.
 const CALLS_PER_INSTANT_MAX: u32 = 100_000;
 
-/// Names a host of one simulation.
+/// Identifies a host of one simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostId(pub u32);
 
 /// Hosts on a network in virtual time.
 ///
-/// Events at one time happen in a fixed order: the network's before the hosts' timers, and among equals those first
-/// that were set first.
+/// Events at one time happen in a fixed order: events of the network before timers of hosts, and otherwise in the order
+/// in which they were set.
 pub struct Simulation<H> {
     now: Instant,
     started: bool,
     network: Network,
     hosts: Vec<Attached<H>>,
-    /// The host at each vertex of the network that is a port.
+    /// For each vertex, the host if the vertex is a port.
     host_at: Vec<Option<HostId>>,
     timers: Deadlines,
     watchers: Watchers,
@@ -34,25 +34,25 @@ pub struct Simulation<H> {
 struct Attached<H> {
     host: H,
     port: PortId,
-    /// When the host wants to be called. Its event in `timers` may be earlier: a timer that moves away, as with every
-    /// ACK, costs nothing.
+    /// When the host wants to be called. Its event in `timers` may be earlier: moving a timer to a later time, as every
+    /// ACK does, costs nothing.
     deadline: Option<Instant>,
     calls_without_progress: u32,
 }
 
-/// Whoever sees the segments.
+/// Observers of segments.
 #[derive(Default)]
 struct Watchers {
     checker: Option<Checker>,
     fingerprint: Option<Fingerprint>,
     taps: Vec<Box<dyn Tap>>,
-    /// Whether there is any of them; and whether any but the checker.
+    /// Whether there is any observer, and whether there is any besides the checker.
     any: bool,
     shows: bool,
 }
 
 impl<H: Host> Simulation<H> {
-    /// A simulation of `network`, at time zero, without hosts.
+    /// Creates a simulation of `network`, at time zero, without hosts.
     pub fn new(network: Network) -> Self {
         Self {
             now: Instant::ZERO,
@@ -78,13 +78,13 @@ impl<H: Host> Simulation<H> {
         id
     }
 
-    /// Watches every segment for broken rules; see [`Self::faults`].
+    /// Checks every segment for broken rules; see [`Self::faults`].
     pub fn check(&mut self) {
         self.watchers.checker = Some(Checker::new());
         self.watchers.any = true;
     }
 
-    /// Keeps a fingerprint of every segment.
+    /// Computes a fingerprint of all segments.
     pub fn take_fingerprint(&mut self) {
         self.watchers.fingerprint = Some(Fingerprint::default());
         (self.watchers.any, self.watchers.shows) = (true, true);
@@ -96,22 +96,22 @@ impl<H: Host> Simulation<H> {
         (self.watchers.any, self.watchers.shows) = (true, true);
     }
 
-    /// The time.
+    /// Returns the present time.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// The network, for measurements.
+    /// Returns the network, for measurements.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// A host.
+    /// Returns a host.
     pub fn host(&self, id: HostId) -> &H {
         &self.hosts[id.0 as usize].host
     }
 
-    /// Does something at a host, and sends what follows from it.
+    /// Runs `action` at a host and sends the packets that result.
     pub fn with_host<T>(&mut self, id: HostId, action: impl FnOnce(&mut H, Instant) -> T) -> T {
         let result = action(&mut self.hosts[id.0 as usize].host, self.now);
         self.service(id);
@@ -119,7 +119,7 @@ impl<H: Host> Simulation<H> {
         result
     }
 
-    /// Gives a command to a medium of the network, if it is a `T`, and does what follows from it.
+    /// Gives a command to a medium of the network, if it is a `T`, and carries out its consequences.
     pub fn with_medium<T: Medium, R>(&mut self, id: MediumId, act: impl FnOnce(&mut T, Instant) -> R) -> Option<R> {
         let now = self.now;
         let result = self.network.with_medium(id, now, |medium| act(medium, now));
@@ -127,39 +127,40 @@ impl<H: Host> Simulation<H> {
         result
     }
 
-    /// The fingerprint so far, if one is taken.
+    /// Returns the fingerprint so far, if one is computed.
     pub fn fingerprint(&self) -> Option<u64> {
         self.watchers.fingerprint.map(|fingerprint| fingerprint.value())
     }
 
-    /// What is wrong with the run so far, in words: broken rules on the wire (with [`Self::check`]), octets that
-    /// appeared or vanished in the network, and what the hosts themselves found.
+    /// Describes all faults of the run so far: broken rules on the wire (with [`Self::check`]), octets that appeared or
+    /// vanished in the network, and faults that the hosts found themselves.
     pub fn faults(&self) -> Vec<String> {
         let hosts = self.hosts.iter().flat_map(|attached| attached.host.faults());
         self.broken_rules().into_iter().chain(hosts).collect()
     }
 
-    /// Of [`Self::faults`], those that no network and no peer can be to blame for: all but what the hosts themselves found.
+    /// Returns those of [`Self::faults`] that neither network nor peer can cause: all except those that the hosts found
+    /// themselves.
     pub fn broken_rules(&self) -> Vec<String> {
         let wire = self.watchers.checker.iter().flat_map(|checker| checker.faults()).map(|fault| fault.to_string());
         let network = self.network.imbalances().map(|imbalance| imbalance.to_string());
         wire.chain(network).collect()
     }
 
-    /// When the next event is due.
+    /// Returns when the next event is due.
     pub fn next_event(&self) -> Option<Instant> {
         let timer = self.timers.first().map(|(at, _)| at);
         [self.network.next_wakeup(), timer].into_iter().flatten().min().filter(|at| *at < Instant::FAR_FUTURE)
     }
 
-    /// Runs every event up to and including `end`, which is then the time.
+    /// Runs every event up to and including `end`, and sets the time to `end`.
     pub fn run_until(&mut self, end: Instant) {
         self.run_while(end, |_| true);
         self.now = self.now.max(end);
     }
 
-    /// Runs as long as `goes_on` holds and there are events by `end`; true if it ended because `goes_on` failed. The
-    /// time is that of the last event.
+    /// Runs while `goes_on` returns true and there are events by `end`. Returns true if it stopped because `goes_on`
+    /// returned false. The time is then that of the last event.
     pub fn run_while(&mut self, end: Instant, mut goes_on: impl FnMut(&Self) -> bool) -> bool {
         self.start();
         while goes_on(self) {
@@ -176,7 +177,7 @@ impl<H: Host> Simulation<H> {
         }
     }
 
-    /// Runs the next event, if it is due by `end`.
+    /// Runs the next event if it is due by `end`.
     #[inline]
     fn step(&mut self, end: Instant) -> bool {
         let network = self.network.next_wakeup().unwrap_or(Instant::FAR_FUTURE);
@@ -192,7 +193,8 @@ impl<H: Host> Simulation<H> {
             self.deliver();
         } else {
             self.fire(HostId(timer.1 as u32));
-            // A link or middlebox next to the host may pass on, or answer, without delay: no event of the network tells of it.
+            // A link or middlebox next to the host may pass packets on, or answer them, without delay and thus without
+            // an event.
             self.deliver();
         }
         true
@@ -225,7 +227,7 @@ impl<H: Host> Simulation<H> {
         self.service(id);
     }
 
-    /// Calls a host whose time has come.
+    /// Calls a host whose deadline has passed.
     fn fire(&mut self, id: HostId) {
         let attached = &mut self.hosts[id.0 as usize];
         if attached.deadline.is_some_and(|deadline| deadline <= self.now) {
@@ -237,7 +239,7 @@ impl<H: Host> Simulation<H> {
         self.timers.set(id.0 as usize, attached.deadline);
     }
 
-    /// Sends what the host has to send, and takes note of when it wants to be called.
+    /// Sends the host's packets and updates its deadline.
     #[inline]
     fn service(&mut self, id: HostId) {
         let attached = &mut self.hosts[id.0 as usize];
@@ -263,7 +265,8 @@ impl<H: Host> Simulation<H> {
     }
 }
 
-/// Gives a host what is not a segment. Octets that hold one are for the engine, but nobody watches them: a middlebox has made them.
+/// Gives a packet other than a segment to a host. Raw octets that hold a segment go to the engine, but observers do not
+/// see them: they come from a middlebox.
 fn hand_over(host: &mut impl Host, packet: &mut Packet, now: Instant) {
     packet.parse();
     if let Some(segment) = packet.segment_mut() {
@@ -292,7 +295,7 @@ impl<H> Attached<H> {
     }
 }
 
-/// Apart, so that what nearly every segment goes past is short.
+/// A separate function, to keep the code that nearly every segment runs short.
 #[inline(never)]
 fn look_inside<'a>(host: &'a impl Host, (local, remote): &FlowKey) -> Option<Sight<'a>> {
     host.inspect(local, remote)
@@ -321,7 +324,7 @@ impl Watchers {
         self.show(at, id, Direction::Sent, segment);
     }
 
-    /// A host has nothing more to send.
+    /// Tells the checker that a host has nothing more to send.
     #[inline]
     fn see_rest(&mut self, at: Instant, host: &impl Host) {
         if let Some(checker) = &mut self.checker {

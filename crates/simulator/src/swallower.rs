@@ -1,4 +1,4 @@
-//! A relay that acknowledges the source's data and delivers none of them.
+//! A relay that acknowledges the source's data without delivering them.
 
 use core::any::Any;
 
@@ -9,7 +9,7 @@ use wire::{Flags, Segment, Timestamps};
 
 use crate::relay::{DESTINATION_GATE, SOURCE_GATE};
 
-/// Sits between [`SOURCE_GATE`] and [`DESTINATION_GATE`]. Until a given time it only passes packets on.
+/// Sits between [`SOURCE_GATE`] and [`DESTINATION_GATE`]. Before a given time it only passes packets on.
 #[derive(Debug)]
 pub struct Swallower {
     from: Instant,
@@ -18,23 +18,24 @@ pub struct Swallower {
 }
 
 impl Swallower {
-    /// Swallows data from `from` on, and answers each segment of them with an ACK in the destination's name; with
-    /// `forges_data_acks`, with a DATA_ACK too.
+    /// Swallows data from the time `from` on and answers each data segment with an ACK in the destination's name; with
+    /// `forges_data_acks`, also with a DATA_ACK.
     pub fn new(from: Instant, forges_data_acks: bool) -> Self {
         Self { from, forges_data_acks, swallowed: 0 }
     }
 
-    /// Segments swallowed.
+    /// Returns the number of swallowed segments.
     pub const fn swallowed(&self) -> u64 {
         self.swallowed
     }
 
-    /// What the destination would say if it had `data`.
+    /// The answer that the destination would send if it had `data`.
     fn answer(&self, data: &Segment) -> Segment {
         let mut answer = Segment::new(data.dst, data.src);
         (answer.seq, answer.ack, answer.window) = (data.ack, data.end(), u16::MAX);
         answer.flags = Flags::ACK;
-        // The destination's clock as the source saw it last: a later time would unmask what the destination says itself.
+        // The destination's clock as the source saw it last: a later time would clash with the destination's own
+        // segments.
         let stamps = data.options.timestamps;
         answer.options.timestamps = stamps.map(|theirs| Timestamps { value: theirs.echo, echo: theirs.value });
         if let Some(ack) = self.forges_data_acks.then(|| data_ack(data)).flatten() {
@@ -44,7 +45,7 @@ impl Swallower {
     }
 }
 
-/// The data sequence number after what a segment maps.
+/// The data sequence number after the data that a segment maps.
 fn data_ack(data: &Segment) -> Option<DataSeq> {
     let mapping = data.options.mptcp.iter().find_map(|option| match option {
         MptcpOption::Dss(dss) => dss.mapping,

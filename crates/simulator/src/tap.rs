@@ -1,4 +1,4 @@
-//! Who sees the segments of a run.
+//! Observers of a run's segments.
 
 use core::fmt::Write;
 use core::net::IpAddr;
@@ -9,16 +9,16 @@ use wire::{Options, Payload, Segment};
 
 use crate::HostId;
 
-/// Where a segment is seen: at which address of which host.
+/// Where a segment is seen: a host and one of its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Interface {
     /// The host.
     pub host: HostId,
-    /// Its own address in the segment.
+    /// The host's address in the segment.
     pub address: IpAddr,
 }
 
-/// Which way a segment goes, seen from the host.
+/// Direction of a segment, as seen from the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// The host sends it.
@@ -27,13 +27,14 @@ pub enum Direction {
     Received,
 }
 
-/// Sees every segment as it leaves or reaches a host, before the host or the network handles it.
+/// Observes every segment as it leaves or reaches a host, before the host or the network handles it.
 pub trait Tap {
-    /// A segment passes.
+    /// Called for each segment.
     fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment);
 }
 
-/// A number that any difference between two runs changes: for the test that a run is a function of scenario and seed.
+/// A number that changes with any difference between two runs. Tests use it to show that a run is a function of
+/// scenario and seed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fingerprint {
     hash: u64,
@@ -41,17 +42,17 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// The number so far.
+    /// Returns the number so far.
     pub const fn value(&self) -> u64 {
         self.hash
     }
 
-    /// How many segments went into it.
+    /// Returns the number of segments included.
     pub const fn segments(&self) -> u64 {
         self.segments
     }
 
-    /// Mixes a word in, so that order counts (the standard library promises no fixed hash).
+    /// Mixes in a word, so that order matters (the standard library promises no fixed hash).
     #[inline]
     fn mix(&mut self, word: u64) {
         self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
@@ -70,7 +71,7 @@ impl Fingerprint {
         for option in &options.mptcp {
             match option {
                 MptcpOption::Dss(dss) => self.mix_dss(dss),
-                // Rare options: their debug form holds every field and is the same on every machine.
+                // Rare options: their debug form contains every field and is the same on every machine.
                 other => drop(write!(self, "{other:?}")),
             }
         }

@@ -1,4 +1,4 @@
-//! In steady state no packet allocates: memory is that of packets before.
+//! In steady state no packet allocates: packets reuse the memory of earlier ones.
 
 use core::net::SocketAddr;
 
@@ -36,7 +36,7 @@ fn the_counter_counts() {
 
 #[test]
 fn links_and_driver() {
-    // A narrow queue and random loss: packets that are dropped leave their memory too.
+    // A narrow queue and random loss: dropped packets must return their memory, too.
     let lossy = link().queue(Queue::packets(50)).loss(LossModel::uniform(0.001));
     let mut simulation = dummy::simulation(vec![link(), lossy], 300, 1);
     assert_eq!(allocations(&mut simulation, 5, 15), 0);
@@ -91,8 +91,8 @@ fn local_traffic() {
     simulation
         .attach(wired.client, sources.app(PacedSource::new(paced).mixed(Prng::new(5))).app(VideoSource::new(video)));
     simulation.attach(wired.server, sinks.app(TcpSink::new(at(3), config)).app(player));
-    // Random sizes at random rates: now and then one datagram more is on the way than ever before, and needs memory. Of
-    // the quarter of a million packets in this time no other does.
+    // Random sizes at random rates: occasionally one more datagram is in flight than ever before, and needs memory.
+    // None of the other quarter of a million packets in this time does.
     let allocations = allocations(&mut simulation, 300, 400);
     assert!(allocations < 10, "{allocations}");
     for report in simulation.host(HostId(1)).reports() {

@@ -1,4 +1,4 @@
-//! BBR with pacing: the rate of the path whatever it loses, and a short queue.
+//! BBR with pacing: it reaches the rate of the path despite losses, and keeps the queue short.
 
 use core::net::SocketAddr;
 
@@ -8,8 +8,8 @@ use simulator::{CLIENT, SERVER, Source, two_hosts};
 use transport::ConnectionConfig;
 use units::{Duration, Instant, Rate};
 
-/// Over paths of 10 Mbit/s and 40 ms with a queue of 400 packets (480 ms), for 30 s: the rate in Mbit/s, and the smoothed
-/// round-trip times in ms at the end.
+/// Runs 30 s over paths of 10 Mbit/s and 40 ms with a queue of 400 packets (480 ms). Returns the rate in Mbit/s, and
+/// the final smoothed round-trip times in ms.
 fn run(controller: &str, paths: usize, loss: f64) -> (f64, Vec<f64>) {
     let link = || Link::new(Rate::from_mbps(10), Duration::from_millis(20)).queue(Queue::packets(400));
     let topology = (0..paths).fold(TwoHosts::new(2).one_server_address(), |topology, _| {
@@ -43,7 +43,7 @@ fn a_deep_queue_stays_short() {
 
 #[test]
 fn random_losses_cost_little() {
-    // NewReno is down to 2.6 Mbit/s.
+    // NewReno falls to 2.6 Mbit/s.
     let (rate, _) = run("bbr", 1, 0.01);
     assert!(rate > 8.5, "{rate} Mbit/s");
 }

@@ -1,4 +1,4 @@
-//! The checker, on hand-made segments: what breaks a rule is reported, what keeps it is not.
+//! The checker on hand-made segments: it reports those that break a rule, and no others.
 
 use core::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use wire::mptcp::{
 };
 use wire::{Flags, Payload, SackBlock, Segment};
 
-/// SHA-256 of eight zero octets is af5570f5 ... e5b2328de0e83dfc: token, and initial data sequence number.
+/// SHA-256 of eight zero octets is af5570f5 ... e5b2328de0e83dfc: token and initial data sequence number.
 const LOCAL_KEY: Key = Key(0);
 const LOCAL_TOKEN: Token = Token(0xaf55_70f5);
 const LOCAL_IDSN: u64 = 0xe5b2_328d_e0e8_3dfc;
@@ -19,10 +19,11 @@ const LOCAL_IDSN: u64 = 0xe5b2_328d_e0e8_3dfc;
 const REMOTE_KEY: Key = Key(1);
 const REMOTE_IDSN: u64 = 0x19ec_5090_83d0_0a50;
 
-/// SHA-256 of seven zero octets and a one begins with this.
+/// SHA-256 of seven zero octets and a one begins with this token.
 const REMOTE_TOKEN: Token = Token(0xcd26_6215);
-/// Of HMAC-SHA256 under eight zero octets, seven and a one: over random numbers 7 and 7 the first 64 bits, over 9 and 7 the first
-/// 160; over address 3, 10.0.0.9 and over address 3, fd00::9 port 443 the last 64. From another implementation.
+/// HMAC-SHA256 under a key of eight zero octets, seven zero octets and a one: the first 64 bits over random numbers 7
+/// and 7, the first 160 over 9 and 7; the last 64 over address 3, 10.0.0.9 and over address 3, fd00::9 port 443. From
+/// another implementation.
 const ANSWER_HMAC: u64 = 0x6048_5b49_1939_c452;
 const ACK_HMAC: [u8; 20] = [
     0xdf, 0x30, 0x41, 0x31, 0x9d, 0x4f, 0x58, 0x95, 0x96, 0xc8, 0x7f, 0x15, 0xd4, 0x1e, 0xbb, 0x82, 0x7a, 0x6f, 0xfd,
@@ -34,7 +35,7 @@ const ADDRESS_HMAC_V6: u64 = 0x7afb_ecb9_a86c_9a94;
 const LOCAL_ISN: u32 = 1000;
 const REMOTE_ISN: u32 = 5000;
 
-/// One host, at which a checker watches.
+/// One host that a checker watches.
 #[derive(Default)]
 struct Watched {
     checker: Checker,
@@ -64,7 +65,8 @@ impl Watched {
         assert_eq!(self.see(Direction::Received, segment), [], "who receives breaks no rule");
     }
 
-    /// The host says `inspection` of the flow when it has sent its latest segment, and an ACK that tells nothing.
+    /// Returns the faults if the host reports `inspection` for the flow after its latest segment and an ACK without
+    /// news.
     fn says(&mut self, inspection: Inspection) -> Vec<Rule> {
         assert_eq!(self.sends(ack_of(0)), []);
         let known = self.checker.faults().len();
@@ -72,7 +74,7 @@ impl Watched {
         self.checker.faults()[known..].iter().map(|fault| fault.broken).collect()
     }
 
-    /// The host connects; windows are not scaled, the peer's first one is 10 000.
+    /// Connects the host; windows are not scaled, and the peer's first window is 10 000.
     fn connected(options: [Option<MptcpOption>; 3]) -> Self {
         let mut watched = Self::default();
         watched.handshake(options);
@@ -101,17 +103,18 @@ fn with(mut segment: Segment, option: Option<MptcpOption>) -> Segment {
     segment
 }
 
-/// The host acknowledges `octets` octets of the peer's data.
+/// An ACK of `octets` octets of the peer's data.
 fn ack_of(octets: u32) -> Segment {
     Segment { seq: SeqNr(LOCAL_ISN + 1), ack: SeqNr(REMOTE_ISN + 1 + octets), flags: Flags::ACK, ..blank() }
 }
 
-/// The host sends `len` octets of data from position `at` on.
+/// A segment from the host with `len` octets of data from position `at` on.
 fn data(at: u32, len: usize) -> Segment {
     Segment { seq: SeqNr(LOCAL_ISN + 1 + at), payload: Payload::from(vec![0; len]), ..ack_of(0) }
 }
 
-/// The peer sends `len` octets from position `at` on, acknowledges `acked` octets, and has `window` free.
+/// A segment from the peer with `len` octets from position `at` on, which acknowledges `acked` octets and advertises
+/// `window`.
 fn peer(at: u32, len: usize, acked: u32, window: u16) -> Segment {
     let (seq, ack) = (SeqNr(REMOTE_ISN + 1 + at), SeqNr(LOCAL_ISN + 1 + acked));
     Segment { seq, ack, window, flags: Flags::ACK, payload: Payload::from(vec![0; len]), ..blank() }
@@ -131,8 +134,8 @@ fn multipath() -> Watched {
     Watched::connected([capable(None, None), capable(Some(REMOTE_KEY), None), both])
 }
 
-/// A DSS whose numbers count octets of data: of this side in the mapping, of the other in the DATA_ACK (and the
-/// reverse for the peer's).
+/// A DSS whose numbers count octets of data: of this side in the mapping, of the other side in the DATA_ACK (the
+/// reverse in the peer's segments).
 fn dss(data_ack: Option<u64>, mapping: Option<(u64, u32, u16)>) -> Option<MptcpOption> {
     let mapping = mapping.map(|(dsn, ssn, len)| Mapping { dsn: DataSeq::Long(dsn), ssn, len, checksum: None });
     Some(MptcpOption::Dss(Dss { data_ack: data_ack.map(DataSeq::Long), mapping, data_fin: false }))
@@ -176,7 +179,7 @@ fn data_stay_within_the_highest_right_edge() {
     let mut host = plain();
     assert_eq!(host.sends(data(9_000, 1_000)), []);
     assert_eq!(host.sends(data(9_000, 1_001)), [Rule::BeyondWindow { end: 10_002, edge: 10_001 }]);
-    // The window shrinks: what was once allowed stays so.
+    // The window shrinks: data that were once allowed stay allowed.
     host.receives(peer(0, 0, 1_000, 0));
     assert_eq!(host.sends(data(9_000, 1_000)), []);
     assert_eq!(host.sends(data(10_000, 1)), [], "a probe");
@@ -255,7 +258,7 @@ fn the_window_of_a_connection_counts_from_its_data_ack() {
     let sent = |position: u64, len: u16| with(data(0, len.into()), dss(None, Some((local_dsn(position), 1, len))));
     assert_eq!(host.sends(sent(9_000, 1_000)), []);
     assert_eq!(host.sends(sent(9_500, 1_000)), [Rule::BeyondDataWindow { end: 10_500, edge: 10_000 }]);
-    // A subflow's own ACK moves nothing; the DATA_ACK does.
+    // A subflow's own ACK does not move the window; the DATA_ACK does.
     host.receives(with(peer(0, 0, 1_000, 10_000), dss(None, None)));
     assert_eq!(host.sends(sent(9_500, 1_000)).len(), 1);
     host.receives(with(peer(0, 0, 1_000, 10_000), dss(Some(local_dsn(500)), None)));
@@ -266,7 +269,7 @@ fn the_window_of_a_connection_counts_from_its_data_ack() {
 fn a_joined_subflow_shares_the_connection() {
     let mut host = multipath();
     host.port = 1;
-    // The peer joins: the host's token names the connection.
+    // The peer joins: the host's token identifies the connection.
     let (backup, address_id, nonce) = (false, AddressId(1), 7);
     let join = MptcpOption::Join(MpJoin::Syn { backup, address_id, token: LOCAL_TOKEN, nonce });
     host.receives(with(Segment { seq: SeqNr(REMOTE_ISN), flags: Flags::SYN, ..blank() }, Some(join)));
@@ -275,7 +278,7 @@ fn a_joined_subflow_shares_the_connection() {
     let answer = Segment { seq: SeqNr(LOCAL_ISN), ack: SeqNr(REMOTE_ISN + 1), flags, ..blank() };
     assert_eq!(host.sends(with(answer, Some(accept))), []);
     host.receives(with(peer(0, 100, 0, 10_000), dss(Some(local_dsn(5_000)), Some((remote_dsn(0), 1, 100)))));
-    // What arrived on the second subflow may be acknowledged on the first, and its DATA_ACK opens the window there.
+    // Data from the second subflow may be acknowledged on the first, and its DATA_ACK opens the window there.
     host.port = 0;
     let mapped = |end: u64| with(data(0, 100), dss(Some(remote_dsn(100)), Some((local_dsn(end - 100), 1, 100))));
     assert_eq!(host.sends(mapped(15_000)), []);
@@ -365,7 +368,7 @@ fn an_announced_address_proves_the_keys() {
     assert_eq!(host.sends(add("10.0.0.8", None, None)), [], "an echo proves nothing");
 }
 
-/// What a host says, made by hand.
+/// A hand-made state of a host.
 #[derive(Clone, Copy, Debug, Default)]
 struct Inspection {
     flight: FlightInspection,
@@ -375,7 +378,7 @@ struct Inspection {
     connection: ConnectionInspection,
 }
 
-/// Which timers of a subflow run.
+/// The running timers of a subflow.
 #[derive(Clone, Copy, Debug, Default)]
 struct ArmedTimers {
     retransmit: bool,
@@ -385,7 +388,7 @@ struct ArmedTimers {
     pace: bool,
 }
 
-/// What a connection waits for.
+/// The data that a connection waits for.
 #[derive(Clone, Copy, Debug, Default)]
 struct ConnectionInspection {
     is_open: bool,
@@ -439,7 +442,7 @@ impl Inspect for Inspection {
     }
 }
 
-/// A subflow with data in flight and a window of 4000 octets, in good order.
+/// A correct subflow with data in flight and a window of 4000 octets.
 fn sending() -> Inspection {
     let timers = ArmedTimers { retransmit: true, ..ArmedTimers::default() };
     let flight = FlightInspection {
@@ -466,7 +469,7 @@ fn new_data_stay_within_the_congestion_window() {
     assert_eq!(host.says(sending()), [], "what is acknowledged is not in flight");
 }
 
-/// The window has fallen below what is in flight (BBR looks for the round-trip time). After a while one segment may probe; a
+/// The window has fallen below the flight (BBR measures the round-trip time). After a while one segment may probe; a
 /// second one may not.
 #[test]
 fn a_tail_loss_probe_may_go_beyond_a_window_that_fell() {
@@ -483,7 +486,7 @@ fn a_tail_loss_probe_may_go_beyond_a_window_that_fell() {
     }
 }
 
-/// Segments that were within the window when they were sent are no probes, whatever becomes of the window.
+/// Segments that were within the window when they were sent are no probes, even if the window falls later.
 #[test]
 fn a_probe_may_follow_what_was_sent_before_the_window_fell() {
     let mut host = plain();

@@ -1,4 +1,4 @@
-//! Many connections at once: what is fetched ahead for segments to come changes nothing but how soon it is there.
+//! Many connections at once: prefetching for future segments changes nothing except speed.
 
 use core::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use wire::Segment;
 
 const CONNECTIONS: u16 = 300;
 
-/// A host that is told of segments to come, or hides that it would like to be.
+/// A host that is told of future segments, or that hides its wish to be told.
 struct Foreseeing {
     host: EndpointHost,
     is_told: bool,
@@ -53,7 +53,7 @@ impl Host for Foreseeing {
     }
 }
 
-/// The fingerprint of a run, and of how many segments hosts were told before.
+/// Returns the fingerprint of a run, and the number of segments of which hosts were told in advance.
 fn run(is_told: bool) -> (Option<u64>, u64) {
     let link = Link::new(Rate::from_mbps(50), Duration::from_millis(20)).queue(Queue::packets(400));
     let wired = TwoHosts::new(1).path(link.loss(LossModel::uniform(0.01))).build();
@@ -84,6 +84,6 @@ fn to_be_told_of_segments_to_come_changes_nothing() {
     let (told, not_told) = (run(true), run(false));
     assert_eq!(told.0, not_told.0);
     assert_eq!(not_told.1, 0);
-    // A segment is foreseen if four others are on the link behind the one that arrives.
+    // A segment is foreseen if four others are on the link between it and the arriving one.
     assert!(told.1 > 500, "{}", told.1);
 }

@@ -1,4 +1,4 @@
-//! The driver, with hosts that are not the engine.
+//! The driver, with hosts other than the engine.
 
 use std::sync::{Arc, Mutex};
 
@@ -36,7 +36,7 @@ fn a_full_window_fills_the_link() {
     let rate = Rate::from_bps(11_744_000);
     let link = Link::new(rate, Duration::from_millis(10)).queue(Queue::unlimited());
     let mut simulation = dummy::simulation(vec![link], 50, 1);
-    // The first segment arrives after 1 + 10 ms, then one every millisecond.
+    // The first segment arrives after 1 + 10 ms, later ones every millisecond.
     simulation.run_until(Instant::from_millis(1010));
     assert_eq!(data_segments(&simulation), 1000);
     assert_eq!(simulation.now(), Instant::from_millis(1010));
@@ -83,7 +83,7 @@ fn watching_changes_nothing() {
 
 #[test]
 fn a_host_is_called_when_its_last_deadline_comes_and_not_before() {
-    // Answers move the deadline, as long as there are any.
+    // Answers move the deadline while they arrive.
     let mut alive = dummy::simulation(vec![link(10, 10)], 10, 1);
     alive.run_until(Instant::from_secs(10));
     assert_eq!(timeouts(&alive), 0);
@@ -103,10 +103,10 @@ fn a_run_stops_when_it_is_told_to() {
     assert!(!simulation.run_while(reached, |_| true));
 }
 
-/// Time in microseconds, where, which way, octets of data.
+/// Time in microseconds, interface, direction, octets of data.
 type Seen = (u64, Interface, Direction, usize);
 
-/// Notes what it sees.
+/// Records the segments it sees.
 struct Log(Arc<Mutex<Vec<Seen>>>);
 
 impl Tap for Log {
@@ -137,7 +137,7 @@ fn taps_see_both_ends() {
     assert_eq!(seen[4].1.address, "10.1.1.1".parse::<core::net::IpAddr>().unwrap());
 }
 
-/// Asks for a time that has passed, whatever happens.
+/// Always asks for a time that has passed.
 struct Stuck;
 
 impl Host for Stuck {

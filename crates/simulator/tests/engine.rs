@@ -24,7 +24,7 @@ fn client(paths: &[PathEnds]) -> SocketAddr {
     SocketAddr::new(paths[0].client, 0)
 }
 
-/// Runs a download of `source` and checks it; gives the run and the receiver's report.
+/// Downloads and checks `source`; returns the simulation and the receiver's report.
 fn download(topology: TwoHosts, source: &Source, config: &ConnectionConfig) -> (Simulation<EndpointHost>, Report) {
     let (mut simulation, _) = two_hosts(topology, 7, |(id, paths), host| {
         if id == SERVER {
@@ -47,13 +47,13 @@ fn two_paths_carry_more_than_one() {
     let config = ConnectionConfig::default();
     let two = TwoHosts::new(1).path(link(20, 10)).path(link(20, 10));
     let (simulation, report) = download(two, &megabytes, &config);
-    // 20 MB take 8 s on one path and 4 s on two; coupled windows (RFC 6356) grow slowly towards that.
+    // 20 MB take 8 s on one path and 4 s on two; coupled windows (RFC 6356) approach that slowly.
     assert!(report.completed_at.unwrap() < Instant::from_millis(6500), "{:?}", report.completed_at);
     let stats = simulation.host(CLIENT).endpoint.stats(report.connections[0]).unwrap();
     assert!(stats.mptcp && stats.subflows.len() >= 2, "{stats:?}");
 }
 
-/// An opportunity of a trace at the very time of sending, and no delay: the network has no event of its own for it.
+/// The trace has an opportunity exactly at the time of sending, and there is no delay: the network has no event for it.
 #[test]
 fn what_a_link_passes_on_at_once_arrives_at_once() {
     let link = Link::traced(Trace::constant(Rate::from_mbps(12), Duration::from_millis(1)), Duration::ZERO);
@@ -134,7 +134,7 @@ fn an_echo_answers_every_request() {
     assert_eq!(simulation.faults(), Vec::<String>::new());
     let report = simulation.host(CLIENT).reports().remove(0);
     assert_eq!((report.received_bytes, report.latencies.len()), (10_000, 10));
-    // A request of one segment and its answer: one round trip of 20 ms and little more.
+    // A request of one segment and its answer: slightly more than one round trip of 20 ms.
     let quick = Duration::from_millis(20)..Duration::from_millis(21);
     assert!(report.latencies.iter().all(|latency| quick.contains(latency)), "{:?}", report.latencies);
 }

@@ -1,6 +1,6 @@
-//! Where the windows of controllers settle on paths that lose a given share at random, against the fixed points of their
-//! fluid models. The models balance squares of windows: with gains of 1/w per segment and losses of w/2, the mean of w^2 is
-//! 2/p exactly. So windows are compared by the root of their mean square.
+//! The equilibria of controllers' windows on paths with a given random loss rate, compared with the fixed points of
+//! their fluid models. The models balance squares of windows: with gains of 1/w per segment and losses of w/2, the mean
+//! of w^2 is exactly 2/p. Windows are therefore compared by the root of their mean square.
 
 use core::net::SocketAddr;
 
@@ -11,22 +11,22 @@ use transport::ConnectionConfig;
 use transport::stats::SubflowStats;
 use units::{Duration, Instant, Rate};
 
-/// How long a run settles, and how long it is watched after that.
+/// Time for a run to settle, and the time it is measured after that.
 const SETTLE_S: u64 = 50;
 const WATCH_S: u64 = 600;
 const SAMPLES_PER_S: u64 = 25;
 
-/// What a run looked like once it had settled.
+/// Measurements of a run after it has settled.
 struct Settled {
-    /// Root of the mean squared window of each subflow, segments.
+    /// Root mean square of the window of each subflow, segments.
     windows: Vec<f64>,
-    /// The same of all windows together.
+    /// Root mean square of the sum of all windows, segments.
     total: f64,
-    /// Segments sent in a round-trip time, of each subflow.
+    /// Segments per round-trip time, for each subflow.
     rates: Vec<f64>,
 }
 
-/// One connection over paths given as round-trip time in ms and loss rate, which limit nothing else.
+/// Runs one connection over paths given as round-trip time in ms and loss rate, without other limits.
 fn settle(controller: &str, paths: &[(u64, f64)]) -> Settled {
     let mut simulation = connection(controller, paths);
     simulation.run_until(Instant::from_secs(SETTLE_S));
@@ -48,10 +48,10 @@ fn settle(controller: &str, paths: &[(u64, f64)]) -> Settled {
     Settled { windows: squares.into_iter().map(root_mean).collect(), total: root_mean(total_squares), rates }
 }
 
-/// A server that sends without end.
+/// Opens a connection whose server sends without end.
 fn connection(controller: &str, paths: &[(u64, f64)]) -> Simulation<EndpointHost> {
     let link = |rtt_ms: u64| Link::new(Rate::from_mbps(1000), Duration::from_millis(rtt_ms / 2));
-    // One address of the server: a subflow over each path, not over each pair of addresses.
+    // With one address at the server, there is one subflow per path instead of one per pair of addresses.
     let topology = paths.iter().fold(TwoHosts::new(11).one_server_address(), |topology, &(rtt_ms, loss)| {
         topology.path(Path::new(link(rtt_ms), link(rtt_ms).loss(LossModel::uniform(loss))))
     });
@@ -111,7 +111,8 @@ fn lia_settles_where_its_model_does() {
 
 #[test]
 fn olia_settles_where_its_model_does() {
-    // All windows together are NewReno's on the best path, and only the best paths carry much (CoNEXT 2012, theorem 1).
+    // The sum of all windows is NewReno's on the best path, and only the best paths carry much (CoNEXT 2012, theorem
+    // 1).
     let settled = settle("olia", &[(40, 0.0005), (40, 0.002)]);
     assert_near("both", settled.total, 63.25);
     let lia_worse = 12.65;
@@ -131,8 +132,9 @@ fn balia_settles_where_its_model_does() {
 
 #[test]
 fn mveno_settles_where_its_model_does() {
-    // Without a queue every loss is random: E = 1/5, delta_r = w_r^2 / W^2, so E p_r w_r^2 = delta_r holds on the best path
-    // alone, with W = sqrt(5 / p_1) = 100. The other stays at the floor of delta: sqrt(0.01 * 5 / p_2) = 5.
+    // Without a queue every loss counts as random: E = 1/5, delta_r = w_r^2 / W^2, so E p_r w_r^2 = delta_r holds on
+    // the best path alone, with W = sqrt(5 / p_1) = 100. The other path stays at the floor of delta: sqrt(0.01 * 5 /
+    // p_2) = 5.
     let settled = settle("mveno", &[(40, 0.0005), (40, 0.002)]);
     assert_near("worse path", settled.windows[1], 5.0);
     assert_near("both", settled.total, 100.0);
@@ -141,8 +143,9 @@ fn mveno_settles_where_its_model_does() {
 
 #[test]
 fn mveno_by_its_own_round_trip_times_uses_a_short_path() {
-    // Both lose 0.2 % at random, but one has 20 ms and the other 200. Without queues delta_r is x_r^2 / y^2, and E p w_r^2 = delta_r
-    // leaves the better rate to carry all: w = sqrt(5 / p) = 50 on the short path, sqrt(0.01 * 5 / p) = 5 on the other.
+    // Both paths lose 0.2 % at random, but one has 20 ms and the other 200 ms. Without queues delta_r is x_r^2 / y^2,
+    // and E p w_r^2 = delta_r lets the path with the better rate carry everything: w = sqrt(5 / p) = 50 on the short
+    // path, sqrt(0.01 * 5 / p) = 5 on the other.
     let settled = settle("mveno-own-rtt", &[(20, 0.002), (200, 0.002)]);
     assert_near("short path", settled.windows[0], 50.0);
 }

@@ -1,5 +1,5 @@
-//! One path that holds tens of thousands of segments, and a sender that overruns its queue: what waits for a hole to fill
-//! is as much as the window that was announced, and no limit of the receiver's ends the subflow.
+//! One path that holds tens of thousands of segments, and a sender that overruns its queue: as many octets as the
+//! announced window wait for a hole to fill, and no limit of the receiver ends the subflow.
 
 use core::net::SocketAddr;
 
@@ -13,7 +13,8 @@ use units::{Duration, Instant, Rate};
 const LIMIT: Instant = Instant::from_secs(60);
 const OCTETS: u64 = 30_000_000;
 
-/// As many segments in a window as at 1.5 Gbit/s and 200 ms with buffers of 128 MiB, of an eighth of the octets.
+/// The window holds as many segments as one at 1.5 Gbit/s and 200 ms with buffers of 128 MiB; the segments have an
+/// eighth of the octets.
 #[test]
 fn a_loss_in_front_of_a_window_of_tens_of_thousands_of_segments_ends_no_subflow() {
     let config = ConnectionConfig {

@@ -1,4 +1,4 @@
-//! The driver with the engine, and with hosts that are not the engine.
+//! The driver with the engine, and with hosts other than the engine.
 
 mod allocation;
 mod bbr;
@@ -9,7 +9,7 @@ mod driver;
 mod dummy;
 mod engine;
 mod equilibria;
-// As transport counts.
+// The same counting allocator as in the tests of transport.
 #[path = "../../transport/tests/live/mod.rs"]
 mod live;
 mod long_fat_path;

@@ -1,4 +1,4 @@
-//! Transfers through networks that interfere (RFC 8684 sections 3.7 and 6): whatever happens, the stream arrives intact.
+//! Transfers through networks that interfere (RFC 8684 sections 3.7 and 6): the stream always arrives intact.
 
 use core::net::SocketAddr;
 
@@ -17,7 +17,7 @@ fn link() -> Link {
     Link::new(Rate::from_mbps(20), Duration::from_millis(10))
 }
 
-/// Downloads a file and checks it; gives the run and the client's statistics.
+/// Downloads and checks a file; returns the simulation and the client's statistics.
 fn download(topology: TwoHosts, config: &ConnectionConfig) -> (Simulation<EndpointHost>, ConnectionStats) {
     let source = Source::pattern(OCTETS);
     let (mut simulation, _) = two_hosts(topology, 3, |(id, paths), host| {
@@ -41,7 +41,7 @@ fn default() -> ConnectionConfig {
     ConnectionConfig::default()
 }
 
-/// Whether the engine found the interference and gave up a subflow for it (RFC 8684 section 3.7).
+/// Whether the engine detected the interference and gave up a subflow because of it (RFC 8684 section 3.7).
 fn has_lost_a_subflow(stats: &ConnectionStats) -> bool {
     stats.mptcp && stats.subflows.iter().any(|subflow| subflow.closed_at.is_some())
 }
@@ -92,9 +92,9 @@ fn address_translation_goes_unnoticed() {
     assert!(stats.mptcp && stats.subflows.len() == 2, "{stats:?}");
 }
 
-/// Section 3.5: a RST ends a subflow. One that a middlebox sends ends no connection, not even on the only path: the side
-/// that opened it joins again, and the other waits for that. Whoever sends hears of the RST; a client that only receives
-/// has keep-alives to find out.
+/// Section 3.5: a RST ends a subflow. A RST from a middlebox ends no connection, even on the only path: the side that
+/// opened the connection joins again, and the other side waits for that. A sender hears of the RST; a client that only
+/// receives finds out by keep-alives.
 #[test]
 fn resets_of_a_firewall_that_forgets_end_no_connection() {
     let forgetful = || {
@@ -108,8 +108,8 @@ fn resets_of_a_firewall_that_forgets_end_no_connection() {
     }
 }
 
-/// The same where the resets are the engine's own: both paths begin to strip options in the middle, and joins lose
-/// theirs, until the middleboxes are gone.
+/// As above, with resets by the engine itself: both paths begin to strip options in the middle, and joins lose theirs,
+/// until the middleboxes are gone.
 #[test]
 fn options_stripped_on_both_paths_for_a_while_end_no_connection() {
     let stripping = || {

@@ -1,16 +1,16 @@
-//! Scenarios A, B and C of Khalili, Gast, Popovic and Le Boudec, "MPTCP Is Not Pareto-Optimal" (CoNEXT 2012): what upgraded
-//! users take from the others by LIA, and how much of it OLIA leaves them.
+//! Scenarios A, B and C of Khalili, Gast, Popovic and Le Boudec, "MPTCP Is Not Pareto-Optimal" (CoNEXT 2012): what
+//! upgraded users take from others with LIA, and how much of it OLIA leaves to the others.
 //!
-//! LIA is held to the fixed point of its fluid model, on which the paper's analysis rests; with equal round-trip times and
-//! loss rates p of paths
+//! LIA is compared with the fixed point of its fluid model, on which the paper's analysis rests. With equal round-trip
+//! times and path loss rates p:
 //!
 //! ```text
 //! one path      x   = sqrt(2 / p)
 //! LIA           x_r = sqrt(2 / min p) (1 / p_r) / sum of 1 / p
 //! ```
 //!
-//! The paper's testbed, which olia_testbed.rs builds, had 1 to 2 Mbit/s for each user and windows of few segments; here each has
-//! 3 to 8 Mbit/s and 100 ms, so that windows are large enough for the model.
+//! The paper's testbed, which olia_testbed.rs builds, had 1 to 2 Mbit/s per user and windows of few segments. Here each
+//! user has 3 to 8 Mbit/s and 100 ms: the windows are large enough for the model.
 
 use crate::bottlenecks::{DELAYED_ACK_MS, DropCurve, Plan, Users};
 
@@ -33,8 +33,8 @@ fn assert_near(what: &str, found_mbps: f64, expected_mbps: f64) {
     assert!((found_mbps / expected_mbps - 1.0).abs() < 0.1, "{what}: {found_mbps} Mbit/s, {expected_mbps} expected");
 }
 
-/// Type 1 users stream from a server of 4 Mbit/s each, over a private access point and over one that they share with 10 users
-/// of type 2, for each of whom it has 4 Mbit/s. Goodput of a user of type 1 and of type 2.
+/// Goodput of a user of type 1 and of type 2. Type 1 users download from a server with 4 Mbit/s for each, over a
+/// private access point and over one that they share with 10 users of type 2; it has 4 Mbit/s for each of those.
 fn scenario_a(controller: &'static str, type_1: usize) -> [f64; 2] {
     let upgraded = Users { count: type_1, controller, paths: &[&[0], &[0, 1]] };
     let others = Users { count: 10, controller: "newreno", paths: &[&[1]] };
@@ -54,7 +54,7 @@ fn a_lia_takes_what_it_does_not_need() {
 
 #[test]
 fn a_olia_takes_less() {
-    // Of the 1.0 and 1.9 Mbit/s that LIA takes from each user of type 2, OLIA gives back 48 and 43 %.
+    // OLIA returns 48 and 43 % of the 1.0 and 1.9 Mbit/s that LIA takes from each user of type 2.
     for type_1 in [10, 30] {
         let ([_, by_lia], [upgraded, by_olia]) = (scenario_a("lia", type_1), scenario_a("olia", type_1));
         let fair = 4.0 * TCP_PAYLOAD;
@@ -63,8 +63,8 @@ fn a_olia_takes_less() {
     }
 }
 
-/// 15 Blue users have a path over the network X (45 Mbit/s) and one over T (60 Mbit/s); 15 Red users have one over T, and, once
-/// upgraded, one over both X and T. Goodput of a Blue user and of a Red one.
+/// Goodput of a Blue user and of a Red one. 15 Blue users have a path over the network X (45 Mbit/s) and one over T (60
+/// Mbit/s); 15 Red users have one over T and, once upgraded, one over both X and T.
 fn scenario_b(controller: &'static str, upgraded: bool) -> [f64; 2] {
     let blue = Users { count: 15, controller, paths: &[&[0], &[1]] };
     let red = if upgraded {
@@ -96,8 +96,8 @@ fn b_olia_loses_less_to_the_upgrade() {
     assert!(lia > 0.1 && olia < 0.7 * lia, "of all goodput an upgrade costs {lia} by LIA and {olia} by OLIA");
 }
 
-/// 10 users of two paths have an access point of `own_mbps` each for themselves, and one that they share with 10 users of one
-/// path, for each of whom it has 4 Mbit/s. Goodput of either.
+/// Goodput of users of two paths and of one path. 10 users of two paths have a private access point of `own_mbps` each
+/// and one that they share with 10 users of one path; it has 4 Mbit/s for each of those.
 fn scenario_c(controller: &'static str, own_mbps: u64) -> [f64; 2] {
     let multipath = Users { count: 10, controller, paths: &[&[0], &[1]] };
     let others = Users { count: 10, controller: "newreno", paths: &[&[1]] };

@@ -1,12 +1,13 @@
 //! The testbed of Khalili, Gast, Popovic and Le Boudec with its own capacities, users and queues
-//! (draft-khalili-mptcp-performance-issues-06, sections 3 to 7; CoNEXT 2012), held to the throughputs that they measured.
+//! (draft-khalili-mptcp-performance-issues-06, sections 3 to 7; CoNEXT 2012), compared with their measured throughputs.
 //!
-//! A number is taken as reproduced if it is within 10 %. So much is uncertain on their side: they print two digits (half a unit
-//! of 1.1 is 5 %), their links carry 0.98 Mbit/s of payload where ours carry 0.96 and, under MPTCP, 0.95, and their own analysis
-//! differs from what they measured by up to 14 % (0.50 for 0.44). Of 24 throughputs one is not: see
-//! [`c_with_thirty_olia_leaves_less_than_published`]. One seed stands for all: over five the standard deviation is 2 % at most.
+//! A number counts as reproduced if it is within 10 %, because their side is that uncertain: they print two digits
+//! (half a unit of 1.1 is 5 %), their links carry 0.98 Mbit/s of payload where ours carry 0.96 and, under MPTCP, 0.95,
+//! and their own analysis differs from their measurements by up to 14 % (0.50 for 0.44). Of 24 throughputs one is not
+//! reproduced: see [`c_with_thirty_olia_leaves_less_than_published`]. One seed is enough: over five seeds the standard
+//! deviation is 2 % at most.
 //!
-//! Round-trip times are "150 ms including queuing delay": 115 ms of propagation and the 30 to 40 ms that the queues settle at.
+//! Round-trip times are "150 ms including queuing delay": 115 ms of propagation and queues that settle at 30 to 40 ms.
 
 use crate::bottlenecks::{DELAYED_ACK_MS, DropCurve, Outcome, Plan, Users};
 
@@ -31,19 +32,19 @@ fn single_path(count: usize, paths: &'static [&'static [usize]]) -> Users {
     Users { count, controller: "newreno", paths }
 }
 
-/// `type_1` users of a server, over a private path and over the access point of 10 users of type 2; either is shared at
+/// `type_1` users of a server, over a private path and over the access point of 10 users of type 2; both are shared at
 /// 1 Mbit/s a user.
 fn scenario_a(controller: &'static str, type_1: usize) -> Outcome {
     run([type_1 as u64, 10], [multipath(type_1, controller, &[&[0], &[0, 1]]), single_path(10, &[&[1]])])
 }
 
-/// 15 Blue users over X (27 Mbit/s) and over T (36 Mbit/s), 15 Red ones over T, and once upgraded also over X and T.
+/// 15 Blue users over X (27 Mbit/s) and over T (36 Mbit/s); 15 Red users over T and, once upgraded, also over X and T.
 fn scenario_b(controller: &'static str, upgraded: bool) -> Outcome {
     let red = if upgraded { multipath(15, controller, &[&[1], &[0, 1]]) } else { single_path(15, &[&[1]]) };
     run([27, 36], [multipath(15, controller, &[&[0], &[1]]), red])
 }
 
-/// Users of two access points of 1 Mbit/s a user, of which they share the second with 10 users of one path.
+/// Users of two access points of 1 Mbit/s a user; they share the second with 10 users of one path.
 fn plan_c(controller: &'static str, count: usize) -> ([u64; 2], [Users; 2]) {
     ([count as u64, 10], [multipath(count, controller, &[&[0], &[1]]), single_path(10, &[&[1]])])
 }
@@ -107,8 +108,8 @@ fn c_of_thirty_users_of_lia_as_published() {
     assert_both_published("LIA", &scenario_c("lia", 30), [1.19, 0.38]);
 }
 
-/// 0.64 instead of 0.72 Mbit/s. At 1.4 segments per round trip it shows what receivers do with a lone segment: the longer its ACK
-/// is held, the less 30 users of OLIA probe.
+/// 0.64 instead of 0.72 Mbit/s. At 1.4 segments per round trip, the result depends on how receivers treat a lone
+/// segment: the longer they hold back its ACK, the less 30 users of OLIA probe.
 #[test]
 fn c_with_thirty_olia_leaves_less_than_published() {
     let by_lia = scenario_c("lia", 30).goodput_mbps[1];

@@ -1,4 +1,4 @@
-//! Transfers over paths that carry less than the hosts' interfaces do, with and without a word from the router (RFC 1191,
+//! Transfers over paths that are narrower than the hosts' interfaces, with and without ICMP from the router (RFC 1191,
 //! RFC 8201, RFC 4821, RFC 8899).
 
 use core::net::SocketAddr;
@@ -21,7 +21,7 @@ fn narrow(hop: NarrowHop) -> Path {
     path(Rate::from_mbps(20), hop)
 }
 
-/// The server sends `octets` to the client; gives the run and the server's subflows.
+/// The server sends `octets` to the client; returns the simulation and the server's subflows.
 fn download(
     topology: TwoHosts,
     config: &ConnectionConfig,
@@ -62,13 +62,14 @@ fn transfer(
     (simulation, stats.subflows)
 }
 
-/// What `path` octets may look like: exactly so to whom a router told it, within the search's step to others.
+/// Checks what a subflow found for `path` octets: exactly this if a router reported it, otherwise within one step of
+/// the search.
 fn assert_found(subflow: &SubflowStats, path: u16, silent: bool) {
     let least = if silent { path - 8 } else { path };
     assert!((least..=path).contains(&subflow.path_mtu_bytes), "{path}, silent {silent}: {subflow:#?}");
 }
 
-/// Behind PPPoE or a tunnel on both paths, and nothing is left of them for large packets.
+/// Both paths are behind PPPoE or a tunnel: no path is left for large packets.
 #[test]
 fn two_narrow_paths_carry_a_file() {
     for mtu in [1280, 1400, 1492] {
@@ -80,7 +81,7 @@ fn two_narrow_paths_carry_a_file() {
                 let (simulation, subflows) = download(topology, &ConnectionConfig::default(), OCTETS);
                 assert_eq!(subflows.len(), 2);
                 subflows.iter().for_each(|subflow| assert_found(subflow, mtu, silent));
-                // Time for a few time-outs of 200 ms and more, and for the data.
+                // Time for several time-outs of 200 ms and more, and for the data.
                 let patience = if silent { 8 } else { 3 };
                 assert!(simulation.now() < Instant::from_secs(patience), "{mtu} {silent}: {:?}", simulation.now());
             }
@@ -88,8 +89,8 @@ fn two_narrow_paths_carry_a_file() {
     }
 }
 
-/// A NAT between the narrow hop and either host: what the router says is translated, with the packet that it quotes, or the
-/// connection would be behind a black hole (RFC 5508 section 4.2).
+/// A NAT between the narrow hop and either host translates the router's error with the packet that it quotes; without
+/// this, the connection would be behind a black hole (RFC 5508 section 4.2).
 #[test]
 fn a_word_from_the_router_passes_a_nat() {
     for nat_outside in [false, true] {
@@ -109,7 +110,7 @@ fn a_word_from_the_router_passes_a_nat() {
     }
 }
 
-/// What a router says costs the packets that it said it of, and no window.
+/// A router's error costs the packets that it refers to, and no window.
 #[test]
 fn a_word_from_the_router_costs_little() {
     let config = ConnectionConfig::default();
@@ -120,7 +121,7 @@ fn a_word_from_the_router_costs_little() {
     assert!(narrow_s < wide_s * 1.1 + 50.0, "{narrow_s} ms, {wide_s} ms");
 }
 
-/// A black hole is no congestion either, once it is known for what it is.
+/// Without SACK, a black hole leaves the path MTU at the base: the search goes no further.
 #[test]
 fn without_sack_the_base_is_as_far_as_it_goes() {
     let config = ConnectionConfig { sack: false, ..ConnectionConfig::default() };
@@ -129,8 +130,8 @@ fn without_sack_the_base_is_as_far_as_it_goes() {
     assert_eq!(subflows[0].path_mtu_bytes, 1280);
 }
 
-/// IPv4 below the base: the second step down. Of a packet that fits the base the first step takes 500 octets, and the 728 that are left over
-/// pass some of these paths: that is no sign that the whole does.
+/// IPv4 below the base: the second step down. The first step takes 500 octets of a packet that fits the base. The
+/// remaining 728 pass some of these paths, but this is no sign that the whole packet passes.
 #[test]
 fn a_very_narrow_path_of_ipv4() {
     for size in [600, 800, 1000, 1270] {
@@ -156,7 +157,8 @@ fn a_path_shrinks_under_a_connection() {
     }
 }
 
-/// Ten minutes after the path was found narrow it is looked at again, once it is wide and once it is not.
+/// Ten minutes after a path was found narrow the search repeats, once on a path that is wide again and once on one that
+/// is not.
 #[test]
 fn a_path_grows_back_after_ten_minutes() {
     for silent in [false, true] {
@@ -173,7 +175,7 @@ fn a_path_grows_back_after_ten_minutes() {
     }
 }
 
-/// An outage of many time-outs is no black hole.
+/// An outage of many time-outs is not a black hole.
 #[test]
 fn an_outage_changes_no_size() {
     for end_ms in [1500, 3000, 10_000, 30_000] {

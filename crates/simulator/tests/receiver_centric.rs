@@ -1,4 +1,5 @@
-//! MPTCP-rec over unequal lossy paths: what it delivers, what is said on the wire, and what happens if one side is silent.
+//! MPTCP-rec over unequal lossy paths: its goodput, its options on the wire, and its behaviour if one side does not
+//! speak it.
 
 use core::cell::RefCell;
 use core::net::SocketAddr;
@@ -29,7 +30,7 @@ fn config(receiver_centric: Option<ReceiverCentric>) -> ConnectionConfig {
     ConnectionConfig { receiver_centric, receive_buffer_bytes: 384 << 10, ..ConnectionConfig::default() }
 }
 
-/// What was seen of MPTCP-rec, and the longest options.
+/// Counts of MPTCP-rec's options, and the longest options.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     offers: u32,
@@ -98,7 +99,7 @@ fn run(client: Option<ReceiverCentric>, server: Option<ReceiverCentric>, seed: u
 
 const REC: Option<ReceiverCentric> = Some(ReceiverCentric::DEFAULT);
 
-/// 2.5 % of the packets of each path get lost, which keeps windows that halve at each loss small.
+/// 2.5 % of the packets of each path are lost, which keeps windows small that halve at each loss.
 #[test]
 fn losses_cost_less_where_the_receiver_rules() {
     let seconds = |receiver_centric| -> f64 {
@@ -108,7 +109,7 @@ fn losses_cost_less_where_the_receiver_rules() {
     assert!(rec < 0.5 * standard, "three transfers take {rec} s, and {standard} s without MPTCP-rec");
 }
 
-/// Losses are answered by whoever rules the window: where that is the receiver, few end in a time-out.
+/// The side that controls the window responds to losses: where that is the receiver, few losses end in a time-out.
 #[test]
 fn the_receiver_s_window_avoids_time_outs() {
     let paced = Some(ReceiverCentric { window: WindowRule::Controller, ..ReceiverCentric::DEFAULT });
@@ -131,8 +132,8 @@ fn without_losses_it_is_nearly_as_fast() {
     assert!(rec.seconds < 1.25 * standard.seconds, "{} s and {} s", rec.seconds, standard.seconds);
 }
 
-/// The data go from server to client. A server that wants it says nothing unless the client has offered it; a client that
-/// offers it in vain has said so once.
+/// The data go from server to client. A server that wants MPTCP-rec sends no option for it unless the client has
+/// offered it; a client that offers it in vain has sent one offer.
 #[test]
 fn where_one_side_does_not_speak_it_nothing_of_it_is_said() {
     let standard = run(None, None, 1, 0.025);

@@ -1,4 +1,4 @@
-//! Downloads over fast-ACK relays: the source is an ordinary MPTCP host, and so is the destination.
+//! Downloads over fast-ACK relays, with ordinary MPTCP hosts as source and destination.
 
 use core::cell::RefCell;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -29,7 +29,7 @@ fn link(mbps: u64, delay_ms: u64) -> Link {
     Link::new(Rate::from_mbps(mbps), Duration::from_millis(delay_ms))
 }
 
-/// A source, a path of the destination's own, and behind it relays, each with a cellular link of 10 Mbit/s and Wi-Fi.
+/// A source, the destination's own path, and relays, each with a cellular link of 10 Mbit/s and Wi-Fi.
 struct Stage {
     simulation: Simulation<EndpointHost>,
     relays: Vec<MediumId>,
@@ -42,9 +42,9 @@ struct Setup {
     relay: RelayConfig,
     source: Source,
     wifi_mbps: u64,
-    /// What the destination sends.
+    /// Data that the destination sends.
     upstream: Option<Source>,
-    /// How narrow cellular links and Wi-Fi are, both ways.
+    /// Narrow hops of cellular links and Wi-Fi, both ways.
     narrow: [Option<NarrowHop>; 2],
 }
 
@@ -61,7 +61,7 @@ impl Setup {
         self.build_with(None)
     }
 
-    /// With an address at which the first relay is itself reached.
+    /// Builds the stage with an address for the first relay itself.
     fn build_with(self, own: Option<IpAddr>) -> Stage {
         let mut network = Network::new(1);
         let (source, sink) = (network.add_port(), network.add_port());
@@ -99,12 +99,12 @@ impl Setup {
     }
 }
 
-/// What leaves from the destination's address on a path goes `via` it.
+/// Sends packets from the destination's address on a path `via` a vertex.
 fn from(path: usize, via: VertexId) -> Route {
     Route { from: Some(Prefix::host(destination(path))), to: None, via }
 }
 
-/// 1 Mbit/s, so that what arrives fast came through relays.
+/// Adds a path of 1 Mbit/s; a fast download must therefore have used relays.
 fn add_own_path(network: &mut Network, router: VertexId, out: VertexId, sink: PortId) {
     let (down, up) = (network.add_link(link(1, 20)), network.add_link(link(1, 20)));
     network.add_host_route(router, destination(0), down);
@@ -145,7 +145,7 @@ fn add_relay(
     medium
 }
 
-/// Where packets enter a link: at what measures them, which answers those that are too large `back`, or at the link itself.
+/// Returns the entry of a link: a narrow hop, which answers packets that are too large `back`, or the link itself.
 fn enter(network: &mut Network, narrow: Option<&NarrowHop>, link: VertexId, back: VertexId) -> VertexId {
     let Some(hop) = narrow else { return link };
     let entry = network.add_medium(Box::new(NarrowEntry::new(hop.clone())));
@@ -156,7 +156,7 @@ fn enter(network: &mut Network, narrow: Option<&NarrowHop>, link: VertexId, back
 }
 
 impl Stage {
-    /// The destination joins through every relay once it may.
+    /// The destination joins through every relay as soon as it may.
     fn join(&mut self) {
         self.simulation.run_until(Instant::from_millis(500));
         let now = self.simulation.now();
@@ -200,7 +200,7 @@ impl Stage {
     }
 }
 
-/// A window of 100 octets is less than one step of what the relay would announce for its own buffer.
+/// A window of 100 octets is less than one step of the window that the relay would announce for its own buffer.
 #[test]
 fn windows_smaller_than_a_step_of_the_relays_own_pass() {
     let mut setup = Setup { relays: 1, source: Source::pattern(5_000), ..Setup::default() };
@@ -238,7 +238,7 @@ fn the_source_sees_neither_loss_nor_delay_of_the_wifi() {
     let stats = stage.simulation.host(SOURCE_HOST).endpoint.stats(connection).unwrap();
     let through = stats.subflows.iter().find(|subflow| subflow.remote.ip() == destination(1)).unwrap();
     assert_eq!(through.retransmitted_bytes, 0, "{through:?}");
-    // 30 ms each way to the relay; the Wi-Fi would add another 10.
+    // 30 ms each way to the relay; the Wi-Fi would add 10 ms.
     assert!(through.min_rtt.unwrap() < Duration::from_millis(64), "{through:?}");
     let (_, splice) = stage.relay(0).splices().next().unwrap();
     assert!(splice.towards_destination.retransmitted_bytes > 50_000, "{splice:?}");
@@ -319,7 +319,7 @@ fn a_relay_that_leaves_delivers_what_it_has() {
     assert_eq!(stage.relay(0).splices().count() + stage.relay(1).splices().count(), 0, "nothing is remembered");
 }
 
-/// Each leg finds out what its own link carries, and cuts what comes from the other one accordingly.
+/// Each leg finds the path MTU of its own link and cuts the other leg's data accordingly.
 #[test]
 fn each_leg_has_a_path_mtu_of_its_own() {
     for silent in [false, true] {
@@ -332,7 +332,7 @@ fn each_leg_has_a_path_mtu_of_its_own() {
             stage.simulation.run_until(Instant::from_secs(6));
             let (_, stats) = stage.relay(0).splices().next().expect("it stands");
             let (up, down) = (stats.towards_source, stats.towards_destination);
-            // Without a word the search begins at 1280, and 1390 is its first step up that passes.
+            // Without ICMP the search begins at 1280, and 1390 is its first step up that passes.
             let found = |narrow: bool, bytes: u16| match (narrow, silent) {
                 (false, _) => bytes == 1500,
                 (true, false) => bytes == 1400,
@@ -345,7 +345,7 @@ fn each_leg_has_a_path_mtu_of_its_own() {
     }
 }
 
-/// What finds its way up again after a black hole are pieces as large as they came, also where none wait any more.
+/// After a black hole, a leg searches upwards with pieces as large as they arrived, even if no data wait any more.
 #[test]
 fn a_leg_searches_for_what_passes() {
     let narrow = [None, Some(NarrowHop::new(1400).silent())];
@@ -377,7 +377,7 @@ fn memory_bounds_what_a_slow_wifi_piles_up() {
 
 #[test]
 fn data_go_upstream_too_and_checksums_are_made_anew() {
-    // Relays find out what the checksums say of the numbers' upper half, or are told.
+    // Relays deduce the numbers' upper half from the checksums, or are told.
     for told in [false, true] {
         checksums_are_made_anew(told);
     }
@@ -408,7 +408,7 @@ fn an_abort_reaches_the_other_host_through_the_relay() {
         stage.join();
         stage.simulation.run_until(Instant::from_millis(900));
         let now = stage.simulation.now();
-        // Without the destination's own path there is no other way for the news.
+        // Without the destination's own path, the news has no other way.
         stage.simulation.with_host(DESTINATION_HOST, |host, _| {
             let connection = host.endpoint.connections().next().unwrap();
             host.endpoint.remove_subflow(connection, SubflowId(0), now).unwrap();
@@ -425,7 +425,7 @@ fn an_abort_reaches_the_other_host_through_the_relay() {
     }
 }
 
-/// Everything that passes the relays' legs, and the keys of the connection.
+/// Everything that passes the relays' legs, and the connection's keys.
 struct Eavesdropper(Rc<RefCell<Heard>>);
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Relays that come and go every 100 ms: the stream arrives, and neither memory nor identifiers run out.
+//! Relays come and go every 100 ms: the stream arrives, and neither memory nor identifiers run out.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -17,9 +17,9 @@ const SOURCE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)
 const SOURCE_HOST: HostId = HostId(0);
 const DESTINATION_HOST: HostId = HostId(1);
 const RELAYS: usize = 3;
-/// What each path carries.
+/// Rate of each path.
 const PATH_MBPS: u64 = 2;
-/// How often a relay comes or goes.
+/// Interval at which a relay comes or goes.
 const STEP: Duration = Duration::from_millis(100);
 
 fn destination(path: usize) -> IpAddr {
@@ -40,7 +40,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// A path of the destination's own and some over relays; the source has data for `duration`.
+    /// Creates a path of the destination's own and paths over relays; the source has data for `duration`.
     fn new(relays: Relays, duration: Duration) -> Self {
         let mut network = Network::new(1);
         let (source, sink) = (network.add_port(), network.add_port());
@@ -55,7 +55,7 @@ impl Stage {
         let media = media.collect();
         let mut simulation = Simulation::new(network);
         let config = ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() };
-        // Of 8 Mbit/s, half: relays are there half of the time.
+        // Half of 8 Mbit/s: relays are present half of the time.
         let data = Source::pattern(Rate::from_mbps(PATH_MBPS * (RELAYS as u64 + 1) / 2).bytes_in(duration));
         let host = |seed, addresses: Vec<IpAddr>| {
             let local_addresses = addresses.into_iter().map(|ip| LocalAddress { ip, backup: false }).collect();
@@ -75,7 +75,8 @@ impl Stage {
         self.simulation.host(host).endpoint.connections().next().expect("the connection stands")
     }
 
-    /// One relay comes, or goes: in good order, or without a word to the source but over another subflow.
+    /// Lets one relay come or go. It goes properly, or silently so that the source learns of it only over another
+    /// subflow.
     fn come_or_go(&mut self, step: u64) {
         let connection = self.connection(DESTINATION_HOST);
         let local = destination(1 + (step % RELAYS as u64) as usize);
@@ -83,7 +84,7 @@ impl Stage {
         self.simulation.with_host(DESTINATION_HOST, |host, now| {
             let endpoint = &mut host.endpoint;
             let subflows = endpoint.stats(connection).expect("it stands").subflows;
-            // One that still goes does not keep it from coming again.
+            // A subflow that is still closing does not prevent a new one.
             let is_there = |state| matches!(state, "SYN-SENT" | "ESTABLISHED");
             let there = subflows.iter().find(|subflow| subflow.local.ip() == local && is_there(subflow.state));
             match there {
@@ -91,7 +92,7 @@ impl Stage {
                     let joined = endpoint.add_subflow(connection, SocketAddr::new(local, 0), SOURCE, false, now);
                     *comings += u64::from(joined.is_ok());
                 }
-                // What goes already cannot go twice.
+                // A subflow that is already closing cannot be removed again.
                 Some(subflow) if step % 4 < 2 => drop(endpoint.remove_subflow(connection, subflow.id, now)),
                 Some(_) => drop(endpoint.withdraw_address(connection, local, now)),
             }
@@ -115,7 +116,7 @@ impl Stage {
         }
     }
 
-    /// What hosts and relays claim is that of the subflows of the latest minute, the time of TIME-WAIT.
+    /// Hosts and relays may only claim resources for subflows of the latest minute, the duration of TIME-WAIT.
     fn assert_claims_are_few(&self) {
         for host in [SOURCE_HOST, DESTINATION_HOST] {
             let footprint = self.simulation.host(host).endpoint.footprint();
@@ -128,7 +129,7 @@ impl Stage {
     }
 }
 
-/// A link each way, and between them and the destination a relay if there is a seed for it.
+/// Adds a link in each direction and, if there is a seed for it, a relay between the links and the destination.
 fn add_path(
     network: &mut Network,
     path: usize,
@@ -162,13 +163,13 @@ fn arrives(relays: Relays, duration: Duration) {
     stage.churn_until(Instant::ZERO + duration * 4);
     assert_eq!(stage.simulation.faults(), [""; 0], "{relays:?}");
     assert!(stage.is_complete(), "{relays:?}: {:?}", stage.simulation.host(DESTINATION_HOST).reports());
-    // One comes every 200 ms, where the limit on subflows allows it.
+    // A relay comes every 200 ms, if the limit on subflows allows it.
     let comings_min = duration.as_millis() / 400;
     assert!(stage.comings > comings_min, "{relays:?}: {} comings", stage.comings);
     stage.assert_claims_are_few();
 }
 
-/// The checkers look on elsewhere: what they remember grows with what they see.
+/// The checkers are off here, because their memory grows with what they see; other tests use them.
 fn memory_stays(relays: Relays, duration: Duration) {
     let mut stage = Stage::new(relays, duration);
     stage.churn_until(Instant::ZERO + duration / 3);

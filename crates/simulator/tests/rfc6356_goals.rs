@@ -1,4 +1,4 @@
-//! The three goals of RFC 6356 section 2, at bottlenecks that users of one path and of two share.
+//! The three goals of RFC 6356 section 2, at bottlenecks shared by users of one path and users of two.
 
 use crate::bottlenecks::{DELAYED_ACK_MS, DropCurve, Plan, Users};
 
@@ -22,13 +22,14 @@ fn tcp(count: usize, paths: &'static [&'static [usize]]) -> Users {
     Users { count, controller: "newreno", paths }
 }
 
-/// Ten users whose two subflows both pass the same bottleneck of 80 Mbit/s, and ten users of plain TCP: goodput of either.
+/// Goodput of ten users whose two subflows both pass one bottleneck of 80 Mbit/s, and of ten users of plain TCP.
 fn at_one_bottleneck(controller: &'static str) -> [f64; 2] {
     let multipath = Users { count: 10, controller, paths: &[&[0], &[0]] };
     run(&[80], vec![multipath, tcp(10, &[&[0]])]).try_into().unwrap()
 }
 
-/// Ten users of two bottlenecks of 60 Mbit/s each; five users of plain TCP at the first, fifteen at the second. Goodput of each.
+/// Goodput of ten users of two bottlenecks of 60 Mbit/s each, and of plain TCP users: five at the first bottleneck,
+/// fifteen at the second.
 fn at_unequal_bottlenecks(controller: &'static str) -> [f64; 3] {
     let multipath = Users { count: 10, controller, paths: &[&[0], &[1]] };
     run(&[60, 60], vec![multipath, tcp(5, &[&[0]]), tcp(15, &[&[1]])]).try_into().unwrap()
@@ -42,7 +43,7 @@ fn assert_near(what: &str, found_mbps: f64, expected_mbps: f64) {
 fn goal_2_both_subflows_at_one_bottleneck_take_the_share_of_one_flow() {
     let [multipath, others] = at_one_bottleneck("lia");
     assert_near("multipath", multipath, 4.0 * MPTCP_PAYLOAD);
-    // Uncoupled subflows take a share each: 80 / 30 is left for a user of plain TCP.
+    // Uncoupled subflows take one share each, which leaves 80 / 30 for a user of plain TCP.
     let [two_shares, one_share] = at_one_bottleneck("uncoupled");
     assert!(two_shares > 1.15 * multipath, "uncoupled {two_shares} Mbit/s, LIA {multipath}");
     assert!(others > 1.3 * one_share, "TCP gets {others} Mbit/s beside LIA, {one_share} beside uncoupled subflows");
@@ -56,15 +57,15 @@ fn goals_1_and_3_load_moves_to_where_there_is_less_of_it() {
     assert_near("multipath", multipath, 4.922 * MPTCP_PAYLOAD);
     assert_near("TCP at the first", at_first, 4.922 * TCP_PAYLOAD);
     assert_near("TCP at the second", at_second, 3.078 * TCP_PAYLOAD);
-    // Goal 1: no less than plain TCP on the better path. The model has as many packets for both; here LIA has 0.85 to 1.05 of what
-    // TCP has, with seeds 1 to 4. Goal 3: where more users are, more is left to them than uncoupled subflows would leave, by which
-    // 10 users more are at either bottleneck: 4.0 and 2.4 Mbit/s.
+    // Goal 1: no less than plain TCP on the better path. In the model both have the same number of packets; here LIA
+    // gets 0.85 to 1.05 of TCP's, with seeds 1 to 4. Goal 3: at the busier bottleneck, LIA leaves plain TCP more than
+    // uncoupled subflows would. Those would act as 10 more users at each bottleneck: 4.0 and 2.4 Mbit/s.
     assert!(multipath > 0.9 * at_first, "{multipath} Mbit/s, plain TCP {at_first}");
     assert!(at_second > 1.15 * 2.4 * TCP_PAYLOAD, "{at_second} Mbit/s");
 }
 
-/// What Veno takes for random loss, because the queue of each flow is short, is congestion here: early drop keeps queues so.
-/// LIA is 1.1 times as fast as plain TCP, mVeno more than 1.5 times.
+/// Early drop keeps the queue of each flow short, so Veno mistakes congestion for random loss. LIA is 1.1 times as fast
+/// as plain TCP, mVeno more than 1.5 times.
 #[test]
 fn mveno_misses_goal_2_where_queues_drop_early() {
     for controller in ["mveno", "mveno-own-rtt"] {

@@ -1,4 +1,4 @@
-//! Every scheduler over a fast and a slow path, with buffers that hold little.
+//! Every scheduler over a fast and a slow path, with small buffers.
 
 use core::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use units::{Duration, Instant, Rate};
 
 const LIMIT: Instant = Instant::from_secs(300);
 
-/// How long 4 MB take, in seconds, over 10 Mbit/s with 20 ms and 2 Mbit/s with 200 ms, by what the receive buffer holds.
+/// Seconds for 4 MB over 10 Mbit/s with 20 ms and 2 Mbit/s with 200 ms, depending on the size of the receive buffer.
 fn duration_s(scheduler: &str, receive_buffer_bytes: u64, loss: f64) -> f64 {
     let config = ConnectionConfig { scheduler: scheduler.into(), receive_buffer_bytes, ..ConnectionConfig::default() };
     duration_with_s(&config, loss)
@@ -44,7 +44,7 @@ fn duration_with_s(config: &ConnectionConfig, loss: f64) -> f64 {
 
 #[test]
 fn all_deliver_over_unlike_lossy_paths() {
-    // At a loss rate of 1 % windows stay small: half of what the links carry would take 5.3 s.
+    // At a loss rate of 1 % windows stay small: half of the links' capacity would take 5.3 s.
     for registration in SCHEDULERS {
         let seconds = duration_s(registration.name, 100_000, 0.01);
         assert!(seconds < 10.0, "{}: {seconds} s", registration.name);
@@ -64,8 +64,8 @@ fn all_deliver_from_buffers_that_grow() {
 
 #[test]
 fn a_small_buffer_is_not_blocked_by_the_slow_path() {
-    // A path of 200 ms holds back a buffer that the fast path fills every 80 ms. BLEST leaves the slow path alone: the
-    // fast one by itself takes 3.2 s.
+    // A path of 200 ms holds back a buffer that the fast path fills every 80 ms. BLEST avoids the slow path: the fast
+    // one alone takes 3.2 s.
     let [lowest_rtt, blest, ecf] = ["lowest-rtt", "blest", "ecf"].map(|name| duration_s(name, 100_000, 0.0));
     assert!(blest < 4.0 && lowest_rtt > 1.5 * blest, "BLEST {blest} s, lowest round-trip time {lowest_rtt} s");
     assert!(ecf < lowest_rtt, "ECF {ecf} s, lowest round-trip time {lowest_rtt} s");
@@ -73,7 +73,7 @@ fn a_small_buffer_is_not_blocked_by_the_slow_path() {
 
 #[test]
 fn a_blocked_window_is_relieved() {
-    // What the slow path holds goes out again on the fast one, and the slow path's window shrinks: each helps.
+    // The slow path's data are sent again on the fast one, and the slow path's window shrinks: both help.
     let names = ["lowest-rtt", "opportunistic", "penalizing"];
     let [lowest_rtt, opportunistic, penalizing] = names.map(|name| duration_s(name, 100_000, 0.0));
     assert!(opportunistic < 0.9 * lowest_rtt, "opportunistic {opportunistic} s, lowest round-trip time {lowest_rtt} s");

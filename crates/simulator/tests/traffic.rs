@@ -1,4 +1,4 @@
-//! Local traffic over links, alone and beside other flows.
+//! Local traffic over links, alone and with other flows.
 
 use core::cell::RefCell;
 use core::net::SocketAddr;
@@ -43,7 +43,7 @@ fn tcp_flow(ends: (SocketAddr, SocketAddr), demand: Option<Demand>, congestion: 
     TcpFlow { local, remote, config, demand, backlog_bytes: 64_000, start: Instant::ZERO, stop: NEVER }
 }
 
-/// Runs flows from client to server for `seconds` over the link; gives what was demanded and what arrived of each.
+/// Runs flows from client to server over the link for `seconds`; returns the octets demanded and received of each.
 fn run_tcp(demands: &[(Option<Demand>, &str)], seconds: u64) -> Vec<(u64, u64)> {
     run_tcp_over(wired(), demands, seconds)
 }
@@ -78,8 +78,8 @@ fn run_flows(wired: Wired, flows: &[(Option<Demand>, ConnectionConfig)], seconds
 fn a_tcp_flow_alone_gets_what_it_demands() {
     let demand = Demand::constant(mbps(10), Instant::ZERO);
     let counts = run_tcp(&[(Some(demand), "newreno")], 20);
-    // 1 Mbit/s over 20 s; what is under way at the end and the handshake are less than 2 %.
-    // The count is that of the last write.
+    // 1 Mbit/s over 20 s; data in flight at the end and the handshake are less than 2 %. The demand is counted up to
+    // the last write.
     assert!(counts[0].0 > 2_500_000 - 1400 && counts[0].0 <= 2_500_000, "{counts:?}");
     assert!(counts[0].1 > 2_450_000 && counts[0].1 <= 2_500_000, "{counts:?}");
 }
@@ -90,7 +90,8 @@ fn demand_beyond_the_link_is_given_up_and_not_sent_later() {
     let changes = [(0, mbps(20)), (10, Rate::ZERO)].map(|(at, rate)| Change { at: Instant::from_secs(at), rate });
     let counts = run_tcp(&[(Some(Demand::steps(changes.to_vec())), "newreno")], 60);
     assert_eq!(counts[0].0, 2_500_000);
-    // 10 s of the link are 1.5 MB, headers included; the backlog, the queue and what is under way are less than 150 kB.
+    // 10 s of the link are 1.5 MB, including headers; the backlog, the queue and the data in flight are less than 150
+    // kB.
     assert!(counts[0].1 < 1_650_000 && counts[0].1 > 1_200_000, "{counts:?}");
 }
 
@@ -101,7 +102,7 @@ fn a_large_send_buffer_does_not_let_a_flow_fall_further_behind() {
         let config = ConnectionConfig { send_buffer_bytes, ..plain("newreno") };
         run_flows(wired(), &[(Some(Demand::steps(changes.to_vec())), config)], 60)[0].1
     });
-    // 30 s of the link, headers included, and 150 kB.
+    // 30 s of the link, including headers, and 150 kB.
     assert!(arrived.iter().all(|bytes| (4_000_000..4_650_000).contains(bytes)), "{arrived:?}");
 }
 
@@ -109,7 +110,7 @@ fn a_large_send_buffer_does_not_let_a_flow_fall_further_behind() {
 fn what_is_demanded_goes_on_while_nothing_can_be_sent() {
     let path = Path::from(Link::new(mbps(12), Duration::from_millis(20))).down(Instant::from_secs(5)..NEVER);
     let wired = TwoHosts::new(1).path(path).build();
-    // A buffer that is full when the backlog is not: no event comes any more.
+    // The buffer is full before the backlog: there are no more events.
     let config = ConnectionConfig { send_buffer_bytes: 32_000, ..plain("newreno") };
     let counts = run_flows(wired, &[(Some(Demand::constant(mbps(10), Instant::ZERO)), config)], 30);
     assert!((3_750_000 - 13_000..=3_750_000).contains(&counts[0].0), "30 s of 1 Mbit/s: {counts:?}");
@@ -119,7 +120,7 @@ fn what_is_demanded_goes_on_while_nothing_can_be_sent() {
 #[test]
 fn a_flow_without_a_demand_takes_what_there_is() {
     let counts = run_tcp(&[(None, "newreno")], 20);
-    // 1.2 Mbit/s over 20 s are 3 MB, headers included.
+    // 1.2 Mbit/s over 20 s are 3 MB, including headers.
     assert!(counts[0].1 > 2_700_000 && counts[0].1 < 3_000_000, "{counts:?}");
 }
 
@@ -155,13 +156,13 @@ fn datagrams_fill_what_tcp_leaves_and_lose_the_rest() {
     simulation.run_until(Instant::from_secs(50));
     assert_eq!(simulation.faults(), [""; 0]);
     assert_eq!(demanded.get(), 3_750_000);
-    // Half of the link is the datagrams'; those few are lost that find the queue full of TCP's segments.
+    // The datagrams take half of the link; the few that find the queue full of TCP's segments are lost.
     assert!(received.get() > 3_500_000, "{}", received.get());
     let tcp_mbps = tcp_received.get() as f64 * 8.0 / 50e6;
     assert!(tcp_mbps > 0.4 && tcp_mbps < 0.6, "{tcp_mbps}");
 }
 
-/// Sum of what flows got under each of two controllers that share a link with random losses, four flows each, Mbit/s.
+/// Total throughputs under each of two controllers that share a link with random losses, four flows each, Mbit/s.
 fn share_under_loss(congestion: [&str; 2], seed: u64) -> (f64, f64) {
     let link = Link::new(Rate::from_mbps(40), Duration::from_millis(50)).loss(LossModel::uniform(0.01));
     let demands: Vec<_> = (0..8).map(|number| (None, congestion[number % 2])).collect();
@@ -170,8 +171,8 @@ fn share_under_loss(congestion: [&str; 2], seed: u64) -> (f64, f64) {
     (sum(0), sum(1))
 }
 
-/// Yang and Lam (ICNP 2000): under random losses p the rate of AIMD(alpha, beta), beta the factor that a loss leaves,
-/// is sqrt(alpha (1 + beta) / (2 (1 - beta) p)) segments per round trip. That is sqrt(1.5 / p) for NewReno and
+/// Yang and Lam (ICNP 2000): under random losses p the rate of AIMD(alpha, beta), where a loss multiplies the window by
+/// beta, is sqrt(alpha (1 + beta) / (2 (1 - beta) p)) segments per round trip. That is sqrt(1.5 / p) for NewReno and
 /// sqrt(1.517 / p) for AIMD(0.7, 0.625): a ratio of 1.006. AIMD(0.7, 0.5) would get 0.837.
 #[test]
 fn aimd_is_as_aggressive_as_its_formula_says() {
@@ -188,8 +189,8 @@ fn aimd_is_as_aggressive_as_its_formula_says() {
     assert!((meek - 0.837).abs() < 0.05, "{meek}");
 }
 
-/// An MPTCP transfer over two links of 2 Mbit/s, the second of which carries an on-off flow of 1.5 Mbit/s, half of the
-/// time on. Gives the octets of the datagrams demanded and received, and those of the transfer.
+/// Runs an MPTCP transfer over two links of 2 Mbit/s, the second of which also carries an on-off flow of 1.5 Mbit/s,
+/// half of the time on. Returns the octets of datagrams demanded and received, and those of the transfer.
 fn transfer_beside_on_off(seed: u64, seconds: u64) -> (u64, u64, u64) {
     let link = || Link::new(mbps(20), Duration::from_millis(20)).queue(Queue::packets(40));
     let means = OnOff { on: Duration::from_secs(1), off: Duration::from_secs(1) };
@@ -223,14 +224,14 @@ fn a_transfer_over_two_paths_takes_what_an_on_off_flow_leaves() {
     // 0.75 Mbit/s on average; 60 cycles of 2 s leave a standard error of about 10 % of it.
     assert!((mbps(demanded) - 0.75).abs() < 0.2, "{}", mbps(demanded));
     assert!(received <= demanded && received as f64 > 0.9 * demanded as f64, "{received} of {demanded}");
-    // Two links of 2 Mbit/s bear 3.8 Mbit/s of payload at most. The first alone bears 1.9.
+    // Two links of 2 Mbit/s carry at most 3.8 Mbit/s of payload. The first alone carries 1.9.
     let together = mbps(received) + mbps(transferred);
     assert!(together > 3.2 && together < 3.85, "{together}");
     assert!(mbps(transferred) > 2.3, "{}", mbps(transferred));
     assert_eq!(transfer_beside_on_off(1, 120), (demanded, received, transferred));
 }
 
-/// Counts segments with data by their payload.
+/// Counts data segments by payload size.
 struct Sizes(Rc<RefCell<BTreeMap<usize, u32>>>);
 
 impl Tap for Sizes {
@@ -257,11 +258,12 @@ fn mixed_tcp_packets_have_the_papers_sizes() {
     simulation.add_tap(Box::new(Sizes(Rc::clone(&sizes))));
     simulation.run_until(Instant::from_secs(100));
     let sizes = sizes.borrow();
-    // 12.5 MB in packets of 501 octets on average are 24,950; but for what the handshake delayed all go by themselves.
+    // 12.5 MB in packets of 501 octets on average are 24,950 packets; all except those that the handshake delayed are
+    // sent separately.
     let all: u32 = sizes.values().sum();
     assert!((24_000..26_000).contains(&all), "{all}");
     let share = |len: usize| f64::from(sizes[&len]) / f64::from(all);
-    // 40 octets of headers less; a standard error of 0.3 %.
+    // Minus 40 octets of headers; a standard error of 0.3 %.
     let shares = [share(4), share(536), share(1460)];
     assert!(shares.iter().zip([0.5, 0.25, 0.25]).all(|(share, wanted)| (share - wanted).abs() < 0.012), "{shares:?}");
     assert!(all - sizes[&4] - sizes[&536] - sizes[&1460] <= 5, "{sizes:?}");

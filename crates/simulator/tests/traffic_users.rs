@@ -1,4 +1,4 @@
-//! What users do: watch videos, fetch small things, ask and wait.
+//! Traffic of users: they watch videos, fetch small objects, and request answers.
 
 use core::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use simulator::{CLIENT, EndpointHost, Report, SERVER, Simulation, two_hosts};
 use transport::ConnectionConfig;
 use units::{Duration, Instant, Prng, Rate};
 
-/// So many links of `kbps` kbit/s and 20 ms.
+/// `count` links of `kbps` kbit/s and 20 ms.
 fn links(count: usize, kbps: u64) -> TwoHosts {
     let link = || Link::new(Rate::from_bps(kbps * 1000), Duration::from_millis(20)).queue(Queue::packets(50));
     (0..count).fold(TwoHosts::new(1), |topology, _| topology.path(link()))
@@ -26,7 +26,7 @@ fn plain() -> ConnectionConfig {
     ConnectionConfig { mptcp: false, ..ConnectionConfig::default() }
 }
 
-/// Plays 20 s of video; what was seen until `until`.
+/// Plays 20 s of video; returns the statistics at `until`.
 fn watch(topology: TwoHosts, rate: Rate, config: &ConnectionConfig, until: Instant) -> PlaybackStats {
     let frames = FrameSizes::new(VideoFormat { rate, ..VideoFormat::default() }, 3);
     let (mut screen, mut counts) = (None, (Octets::default(), Octets::default()));
@@ -56,11 +56,12 @@ fn watch(topology: TwoHosts, rate: Rate, config: &ConnectionConfig, until: Insta
 fn a_video_that_fits_never_stalls() {
     let rate = Rate::from_mbps(1);
     let seen = watch(links(1, 2000), rate, &plain(), Instant::from_secs(10));
-    // Two seconds of frames are made within 1.96 s; the last of them takes a trip of 20 ms and its own length.
+    // Two seconds of frames are made within 1.96 s; the last one needs 20 ms of delay and its own serialisation.
     let started = seen.started_at.unwrap().as_millis();
     assert!((1980..2060).contains(&started), "{started}");
     assert_eq!((seen.stalls, seen.stalled), (0, Duration::ZERO));
-    // A live source is never ahead: what was buffered at first stays, to a frame and what large frames take to arrive.
+    // A live source is never ahead: the buffer keeps its initial level, within a frame and the transfer time of large
+    // frames.
     assert!((1850..=2050).contains(&seen.level.as_millis()), "{:?}", seen.level);
     let end = watch(links(1, 2000), rate, &plain(), Instant::from_secs(60));
     assert_eq!((end.stalls, end.arrived_frames, end.level), (0, 500, Duration::ZERO));
@@ -71,8 +72,9 @@ fn a_video_beyond_one_link_stalls_and_over_two_links_does_not() {
     let rate = Rate::from_mbps(3);
     let config = ConnectionConfig::default();
     let one = watch(links(1, 2000), rate, &config, Instant::from_secs(60));
-    // 60 Mbit at about 1.9 Mbit/s take 31.6 s, and the picture begins when 6 Mbit are there, after 3.2 s. It moves for
-    // 20 s, so it stands still for 8.4 s, and for up to the second of the last run that a stall has to buffer.
+    // 60 Mbit at about 1.9 Mbit/s take 31.6 s, and playback begins when 6 Mbit have arrived, after 3.2 s. The picture
+    // moves for 20 s, so it stands still for 8.4 s, and for up to one second more, which must be buffered after a
+    // stall.
     assert_eq!(one.arrived_frames, 500);
     assert!(one.stalls >= 4, "{one:?}");
     assert!((7800..9800).contains(&one.stalled.as_millis()), "{one:?}");
@@ -80,7 +82,7 @@ fn a_video_beyond_one_link_stalls_and_over_two_links_does_not() {
     assert_eq!((two.stalls, two.arrived_frames), (0, 500));
 }
 
-/// Sends short flows for a minute over 1.2 Mbit/s.
+/// Sends short flows over 1.2 Mbit/s for a minute.
 fn fetch(sizes_bytes: Draw, pauses_s: Draw) -> (Simulation<EndpointHost>, Report) {
     let (mut simulation, _) = two_hosts(links(1, 1200), 1, |(id, paths), host| {
         let (local, remote) = ends(paths);
@@ -100,8 +102,8 @@ fn fetch(sizes_bytes: Draw, pauses_s: Draw) -> (Simulation<EndpointHost>, Report
 #[test]
 fn short_flows_take_as_long_as_they_must() {
     let (mut simulation, report) = fetch(Draw::Constant(12_000.0), Draw::Constant(1.0));
-    // A round trip for the handshake, one for data and acknowledgement, and 12,000 octets in nine segments with headers,
-    // 12,500 in all, at 1.2 Mbit/s: 40 + 40 + 83 ms, and a few small segments.
+    // A round trip for the handshake and one for data and acknowledgement. 12,000 octets in nine segments with headers
+    // are 12,500 at 1.2 Mbit/s: 40 + 40 + 83 ms, and a few small segments.
     let took = report.latencies[0].as_millis();
     assert!((163..175).contains(&took), "{took}");
     assert!(report.latencies.iter().all(|later| later.as_millis().abs_diff(took) <= 1), "{:?}", report.latencies);
@@ -110,7 +112,7 @@ fn short_flows_take_as_long_as_they_must() {
     let sink = simulation.host(SERVER).reports().remove(0);
     assert_eq!((sink.completed, sink.received_bytes), (51, 51 * 12_000));
     assert_eq!(simulation.host(SERVER).endpoint.footprint().connections, 0);
-    // The side that ends first remembers a connection for a minute (TIME-WAIT). Eight flows had ended by 10 s.
+    // The side that ends first remembers a connection for a minute (TIME-WAIT). Eight flows had ended after 10 s.
     let remembered = |simulation: &Simulation<EndpointHost>| simulation.host(CLIENT).endpoint.footprint().connections;
     assert_eq!(remembered(&simulation), 51 - 8);
     simulation.run_until(Instant::from_secs(125));
@@ -145,9 +147,9 @@ fn requests_of_drawn_sizes_are_answered_after_drawn_pauses() {
     };
     let report = ask(1);
     assert_eq!((report.completed, report.latencies.len(), report.sent_bytes), (1, 100, report.received_bytes));
-    // A mean of 2550 octets and a deviation of 1415 over 100 requests: a standard error of 142.
+    // A mean of 2550 octets and a standard deviation of 1415 over 100 requests: a standard error of 142.
     assert!(report.sent_bytes.abs_diff(255_000) < 43_000, "{}", report.sent_bytes);
-    // A hundred pauses of 0.5 s and answers of little more than 40 ms: 54 s, and a standard error of 5 s.
+    // A hundred pauses of 0.5 s and answers of slightly more than 40 ms: 54 s, with a standard error of 5 s.
     let took = report.completed_at.unwrap().as_secs_f64();
     assert!((took - 55.0).abs() < 15.0, "{took}");
     assert_eq!(ask(1).latencies, report.latencies);

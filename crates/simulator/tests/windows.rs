@@ -1,4 +1,4 @@
-//! The scenario that shows the windows of controllers shows all of them.
+//! The scenario that plots the windows of controllers includes all controllers.
 
 use transport::congestion::CONTROLLERS;
 

@@ -1,7 +1,7 @@
-//! What the engine costs a packet, both ends included, on a network that costs nothing.
+//! The engine's cost per packet, both ends included, on a network without cost.
 //!
 //! `cargo bench -p transport`: packets per second of a bulk transfer over two paths, and whether many connections in
-//! one endpoint make each packet dearer.
+//! one endpoint increase the cost per packet.
 
 #[path = "../tests/steady/mod.rs"]
 mod steady;
@@ -19,7 +19,7 @@ use wire::{Flags, Segment, Timestamps};
 const PACKETS: u64 = 100_000;
 /// A burst of about ten segments.
 const BURST_BYTES: u64 = 14_000;
-/// Data segments measured for the ratio.
+/// Number of data segments measured for the ratio.
 const RATIO_PACKETS: u64 = 400_000;
 
 fn main() {
@@ -30,7 +30,7 @@ fn main() {
     }
 }
 
-/// One connection, two paths, a window's worth in flight: an item is a data packet with its share of ACKs.
+/// One connection, two paths, a window in flight. An item is a data packet with its share of ACKs.
 #[divan::bench(args = ["lowest-rtt", "round-robin", "redundant"])]
 fn bulk(bencher: Bencher, scheduler: &str) {
     let config = ConnectionConfig { scheduler: scheduler.into(), ..ConnectionConfig::default() };
@@ -39,7 +39,7 @@ fn bulk(bencher: Bencher, scheduler: &str) {
     bencher.counter(ItemsCount::new(PACKETS)).bench_local(|| world.run(PACKETS));
 }
 
-/// What an item of a SYN flood costs: a SYN to a listener whose backlog is full, or an ACK that brings no cookie back.
+/// Cost of an item of a SYN flood: a SYN to a listener with a full backlog, or an ACK without a cookie.
 #[divan::bench(args = ["SYN", "ACK"])]
 fn flood(bencher: Bencher, kind: &str) {
     let mut endpoint = Endpoint::with_seed(EndpointConfig { backlog: 1, ..EndpointConfig::default() }, 1);
@@ -63,13 +63,13 @@ fn flood(bencher: Bencher, kind: &str) {
         endpoint.handle_segment(segment, Instant::ZERO);
         while endpoint.poll_transmit(Instant::ZERO).is_some() {}
     };
-    // The first takes the place, the second makes the listener expect cookies.
+    // The first takes the place; the second makes the listener expect cookies.
     (0..2).for_each(|_| inject(Flags::SYN));
     let flags = if kind == "SYN" { Flags::SYN } else { Flags::ACK };
     bencher.counter(ItemsCount::new(1_u32)).bench_local(|| inject(flags));
 }
 
-/// Nanoseconds per data packet when `count` connections send bursts in turn.
+/// Measures nanoseconds per data packet when `count` connections send bursts in turn.
 #[expect(clippy::disallowed_methods, reason = "a bench looks at the wall clock; the engine does not")]
 fn nanos_per_packet(count: usize) -> f64 {
     let mut world = Steady::new(count, 1, &ConnectionConfig::default());

@@ -1,44 +1,46 @@
-//! What can be set on a connection that exists.
+//! Settings that can change on an existing connection.
 
 use units::Duration;
 
 use crate::ConnectionConfig;
 use crate::congestion::ControllerSpec;
 
-/// New settings for a connection that exists, for [`crate::Endpoint::change`]; `None` leaves one as it is. What is not here was
-/// agreed upon with the peer, or used up, when the connection was opened.
+/// New settings for an existing connection, for [`crate::Endpoint::change`]; `None` keeps the current value. Settings
+/// that are not listed here were agreed with the peer, or used up, when the connection was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SettingsChange {
-    /// Congestion controller. It starts without a past: windows stay where they are, and it grows and lowers them from there.
+    /// Congestion controller. It starts without history: windows keep their sizes, and the controller changes them from
+    /// there.
     pub congestion: Option<ControllerSpec>,
-    /// Name of the scheduler, one of [`crate::scheduler::SCHEDULERS`]. What subflows were given already, they keep.
+    /// Name of the scheduler, one of [`crate::scheduler::SCHEDULERS`]. Data already given to a subflow stay there.
     pub scheduler: Option<String>,
-    /// Octets of unacknowledged and unsent data kept for the peer. If there are more now, `send` takes nothing until there
-    /// are fewer.
+    /// Send buffer: octets of unacknowledged and unsent data. If it holds more now, `send` takes nothing until it holds
+    /// less.
     pub send_buffer_bytes: Option<u64>,
-    /// Octets that are kept although no subflow has taken them yet.
+    /// Limit on octets that no subflow has taken yet.
     pub unsent_max_bytes: Option<u64>,
-    /// Octets of received data kept for the application. A window that was announced is never taken back (RFC 9293 section
-    /// 3.8.6.2.2), and subflows that exist announce no more than their window scale allows (RFC 7323 section 2.2).
+    /// Receive buffer: octets of received data kept for the application. An announced window is never withdrawn (RFC
+    /// 9293 section 3.8.6.2.2), and existing subflows announce no more than their window scale allows (RFC 7323 section
+    /// 2.2).
     pub receive_buffer_bytes: Option<u64>,
-    /// As [`ConnectionConfig::nagle`].
+    /// See [`ConnectionConfig::nagle`].
     pub nagle: Option<bool>,
     /// Longest time an ACK is delayed, from the next one on.
     pub delayed_ack: Option<Duration>,
-    /// Idle time before keep-alive probes, counted from what was last heard; `Some(None)` sends none.
+    /// Idle time before keep-alive probes, counted from the last segment received; `Some(None)` sends none.
     pub keep_alive: Option<Option<Duration>>,
-    /// Give up when data stay unacknowledged this long, those that are outstanding included.
+    /// Give up when data stay unacknowledged this long; also applies to data already outstanding.
     pub user_timeout: Option<Duration>,
-    /// Subflows at most; those that exist stay.
+    /// Maximum number of subflows; existing subflows stay.
     pub subflows_max: Option<usize>,
-    /// Addresses of the peer remembered at most, from the next one on.
+    /// Maximum number of the peer's addresses to remember; applies from the next address on.
     pub remote_addresses_max: Option<usize>,
-    /// Time that subflows will spend in TIME-WAIT.
+    /// Time that subflows spend in TIME-WAIT from now on.
     pub time_wait: Option<Duration>,
 }
 
 impl SettingsChange {
-    /// `config` with these changes.
+    /// Returns `config` with these changes.
     pub(crate) fn applied_to(&self, config: &ConnectionConfig) -> ConnectionConfig {
         let Self { congestion, scheduler, .. } = self;
         ConnectionConfig {

@@ -1,4 +1,4 @@
-//! What can be set on an endpoint and on a connection.
+//! Settings of endpoints and connections.
 
 use core::ops::RangeInclusive;
 
@@ -15,19 +15,20 @@ use crate::receiver_centric::ReceiverCentric;
 pub struct EndpointConfig {
     /// Addresses of this host that path managers may use.
     pub local_addresses: Vec<LocalAddress>,
-    /// First port of the range from which `connect` and joins pick theirs, where in it the seed tells (RFC 6056).
+    /// First port of the range from which `connect` and joins pick theirs; the seed decides where in the range (RFC
+    /// 6056).
     pub ephemeral_port_first: u16,
-    /// Connections at most, those in TIME-WAIT included: the oldest of these give way to new ones. Where all are in use, further
-    /// SYNs are ignored.
+    /// Maximum number of connections, including those in TIME-WAIT: the oldest of these make room for new ones. If all
+    /// connections are in use, further SYNs are ignored.
     pub connections_max: usize,
-    /// Connections that are being set up by peers at most, per listener.
+    /// Maximum number of connections that peers are setting up, per listener.
     pub backlog: usize,
-    /// Answer segments for no connection with RST (RFC 9293 section 3.10.7.1). Off where the endpoint shares its
-    /// addresses with another stack.
+    /// Answer segments for no connection with RST (RFC 9293 section 3.10.7.1). Off if the endpoint shares its addresses
+    /// with another stack.
     pub reset_unknown: bool,
 }
 
-/// Settings of a connection. [`Default`] is what a user of a real network would want.
+/// Settings of a connection. [`Default`] suits real networks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionConfig {
     /// Speak MPTCP; otherwise plain TCP.
@@ -38,26 +39,26 @@ pub struct ConnectionConfig {
     pub congestion: ControllerSpec,
     /// Name of the scheduler, one of [`crate::scheduler::SCHEDULERS`].
     pub scheduler: String,
-    /// Offer MPTCP-rec: where both sides do, the receiver of data says how fast it wants them on each path.
+    /// Offer MPTCP-rec: if both sides do, the receiver of data states how fast it wants them on each path.
     pub receiver_centric: Option<ReceiverCentric>,
     /// Name of the path manager, one of [`crate::path_manager::PATH_MANAGERS`].
     pub path_manager: String,
-    /// Octets of unacknowledged and unsent data kept for the peer. [`crate::Event::Writable`] comes once a quarter of them is free, so that an owner
-    /// who waits for it has less than all of them under way.
+    /// Send buffer: octets of unacknowledged and unsent data. [`crate::Event::Writable`] comes once a quarter of it is
+    /// free, so an owner that waits for the event has less than the whole buffer under way.
     pub send_buffer_bytes: u64,
-    /// Octets that are kept although no subflow has taken them yet, at most; `send` takes no more (Linux: TCP_NOTSENT_LOWAT). Where the send
-    /// buffer holds no more than this, as by default, it is no limit.
+    /// Limit on octets that no subflow has taken yet; `send` takes no more (Linux: TCP_NOTSENT_LOWAT). It has no effect
+    /// if the send buffer is no larger, as by default.
     pub unsent_max_bytes: u64,
-    /// Octets of received data kept for the application: the connection-level receive window.
+    /// Receive buffer: octets of received data kept for the application, the connection-level receive window.
     pub receive_buffer_bytes: u64,
-    /// Largest IP packet in octets that the interface takes; the MSS announced follows from it. Paths may carry less, which
-    /// subflows find out for themselves (RFC 1191, RFC 4821).
+    /// Largest IP packet that the interface takes, octets; the announced MSS follows from it. Paths may carry less,
+    /// which subflows discover themselves (RFC 1191, RFC 4821).
     pub mtu: u16,
-    /// Largest payload of one segment handed out, in octets; above the MSS where the driver has segmentation offload.
+    /// Largest payload of one segment handed out, octets; above the MSS if the driver has segmentation offload.
     pub offload_max_bytes: u32,
     /// Initial window in segments (RFC 6928).
     pub initial_window_segments: u32,
-    /// Leave the first slow start when the round-trip time rises (HyStart++, RFC 9406), rather than at the first loss.
+    /// Leave the first slow start when the round-trip time rises (HyStart++, RFC 9406), not at the first loss.
     pub hystart: bool,
     /// Use timestamps (RFC 7323).
     pub timestamps: bool,
@@ -65,11 +66,11 @@ pub struct ConnectionConfig {
     pub sack: bool,
     /// Use ECN (RFC 3168).
     pub ecn: bool,
-    /// Delay a segment that is not full while an earlier such one is unacknowledged (Nagle, RFC 9293 section 3.7.4; Minshall, appendix
-    /// A.3).
+    /// Delay a segment that is not full while an earlier such one is unacknowledged (Nagle, RFC 9293 section 3.7.4;
+    /// Minshall, appendix A.3).
     pub nagle: bool,
-    /// Leave out subflows that deliver octets which never arrive, while others can carry data. Without it such octets are sent
-    /// again like any others; RFC 8684 section 3.3.6 asks for no more.
+    /// Suspend subflows that acknowledge octets but never deliver them, while others can carry data. Without this
+    /// setting such octets are sent again like any others; RFC 8684 section 3.3.6 asks for no more.
     pub suspension: bool,
     /// Longest time an ACK is delayed (RFC 9293 section 3.8.6.3); zero acknowledges at once.
     pub delayed_ack: Duration,
@@ -77,45 +78,48 @@ pub struct ConnectionConfig {
     pub rto_min: Duration,
     /// Idle time before keep-alive probes (RFC 9293 section 3.8.4), 100 ms or more; `None` sends none.
     pub keep_alive: Option<Duration>,
-    /// Give up when data stay unacknowledged this long (RFC 9293 section 3.8.3). The retransmission time-out is doubled up to a
-    /// quarter of it at most, so that there are three retransmissions before that. 100 ms or more.
+    /// Give up when data stay unacknowledged this long (RFC 9293 section 3.8.3). Doubling of the retransmission
+    /// time-out stops at a quarter of this, which leaves time for three retransmissions. 100 ms or more.
     pub user_timeout: Duration,
-    /// Subflows at most, the first included; no more than [`crate::SUBFLOWS_CAP`] whatever it says.
+    /// Maximum number of subflows, including the first; [`crate::SUBFLOWS_CAP`] limits it further.
     pub subflows_max: usize,
-    /// Addresses of the peer remembered at most.
+    /// Maximum number of the peer's addresses to remember.
     pub remote_addresses_max: usize,
     /// Time spent in TIME-WAIT: 2 MSL (RFC 9293 section 3.4.2).
     pub time_wait: Duration,
-    /// How it differs from an endpoint of today.
+    /// Differences from a present-day endpoint.
     pub era: Era,
 }
 
-/// Octets that a window can announce at most (RFC 7323 section 2.3); a larger buffer would never fill.
+/// Largest window that can be announced, octets (RFC 7323 section 2.3); a larger buffer would never fill.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
-/// Headers of IPv4 and TCP, and the least MSS, below which options leave no room.
+/// Smallest MTU: headers of IPv4 and TCP plus the smallest MSS, below which options leave no room.
 const MTU_MIN: u64 = 40 + 88;
-/// Least time after which a silent peer is probed or given up, as in scenarios: with none a keep-alive would be due again in the
-/// instant in which it is sent, and data would be given up before they leave.
+/// Shortest time after which a silent peer is probed or given up, as in scenarios. At zero, a keep-alive would be due
+/// again at the instant at which it is sent, and data would be given up before they leave.
 const SILENCE_MIN: Duration = Duration::from_millis(100);
 
 impl ConnectionConfig {
-    /// Payload of a super-segment at most: with its headers it is one IP packet, and its mapping has a length of 16 bits.
+    /// Largest payload of a super-segment: with its headers it is one IP packet, and the length of its mapping has 16
+    /// bits.
     pub(crate) fn super_segment_max(&self) -> u32 {
         const HEADERS_MAX: u32 = 40 + 60;
         self.offload_max_bytes.min(0xffff - HEADERS_MAX)
     }
 
-    /// What the send buffer of a new connection holds, octets.
+    /// Returns the size of a new connection's send buffer, octets.
     pub(crate) fn first_send_buffer_bytes(&self) -> u64 {
         match self.era.binding {
-            // 87040 octets with an MTU of 1500. Its first subflow has 46080; with these the model was no nearer (docs/decisions/0040).
+            // 87040 octets with an MTU of 1500. The first subflow has 46080; with that value the model was no closer
+            // (docs/decisions/0040).
             Binding::Autotuned => autotuned_bytes(0, self.mtu.into()).min(self.send_buffer_bytes),
             Binding::Late | Binding::Early { .. } => self.send_buffer_bytes,
         }
     }
 
-    /// Refuses what no connection could run with. Other settings make it slow at most: no time-out is shorter than the
-    /// granularity of RFC 6298, and an ACK that is delayed for long is sent with the second segment anyway.
+    /// Refuses settings that no connection could run with. Any other setting at most makes a connection slow: no
+    /// time-out is shorter than the granularity of RFC 6298, and a long-delayed ACK is sent with the second segment
+    /// anyway.
     pub(crate) fn check(&self) -> Result<(), UnusableSetting> {
         let buffer_bytes = 1..=BUFFER_BYTES_MAX;
         let queue_bytes = match self.era.binding {
@@ -137,7 +141,7 @@ impl ConnectionConfig {
     }
 }
 
-/// Refuses a value that is not `usable`.
+/// Refuses a value that is not in `usable`.
 fn check_within<T: Copy + PartialOrd + Into<SettingValue>>(
     field: &'static str,
     value: T,
@@ -225,7 +229,7 @@ mod tests {
         assert_eq!(refusal(|config| config.era.binding = Binding::Early { buffer_bytes: 0 }).as_deref(), Some(said));
     }
 
-    /// A keep-alive of no time was due again in the instant in which it was sent, without end.
+    /// With a time of zero, a keep-alive was due again at the instant at which it was sent, endlessly.
     #[test]
     fn a_peer_is_not_given_up_or_probed_at_once() {
         let silence = |ms| Duration::from_millis(ms);
@@ -253,7 +257,7 @@ mod tests {
         assert_eq!(endpoint.footprint().connections, 0);
     }
 
-    /// RFC 8684 section 3.3.5: a sender that could not fill the peer's window would not reach the path's rate.
+    /// RFC 8684 section 3.3.5: a sender that cannot fill the peer's window does not reach the path's rate.
     #[test]
     fn the_send_buffer_is_no_smaller_than_the_receive_buffer() {
         let config = ConnectionConfig::default();

@@ -1,14 +1,14 @@
-//! The control loop of congestion (RFC 5681): what a TCB learns of losses, time-outs and round trips goes to a
-//! controller, and what the controller answers goes into effect.
+//! The control loop of congestion (RFC 5681): passes a TCB's losses, time-outs and round trips to a controller, and
+//! applies the controller's answers.
 //!
 //! ```text
 //! ACKs, timers -> Tcb -> AckOutcome, Expired -> this loop -> controller
 //!                 Tcb <- window, threshold, pacing rate <- this loop <- controller
 //! ```
 //!
-//! A connection with its subflows and the leg of a relay are both [`ControlledPaths`]: the one shows its controller all
-//! siblings, the other a single path. What else follows from an ACK or a time-out is the owner's: reinjection, events,
-//! what schedulers see.
+//! A connection with its subflows and the leg of a relay are both [`ControlledPaths`]: a connection shows its
+//! controller all siblings, a leg a single path. The owner handles all other consequences of an ACK or a time-out:
+//! reinjection, events, the view of schedulers.
 
 use units::Instant;
 
@@ -18,37 +18,38 @@ use crate::congestion::{
 };
 use crate::tcp::{AckOutcome, Expired, Tcb};
 
-/// Who decides how much a path sends.
+/// Who decides how fast a path sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// The controller.
+    /// The controller decides.
     Controller,
     /// The controller decides the window, and the peer the pace.
     PeerPaces,
-    /// The peer, which answers losses by the rate that it asks for.
+    /// The peer decides, and answers losses with the rate that it asks for.
     Peer,
 }
 
-/// Paths that share a controller. Each has a TCB and a name that stays its own while others come and go.
+/// Paths that share a controller. Each has a TCB and an identifier that stays the same while others come and go.
 pub(crate) trait ControlledPaths {
-    /// The TCB of a path that exists.
+    /// Returns the TCB of an existing path.
     fn tcb(&mut self, id: SubflowId) -> &mut Tcb;
 
-    /// The controller alone, for what needs no view.
+    /// Returns the controller, for calls that need no view.
     fn controller(&mut self) -> &mut dyn CongestionController;
 
-    /// The controller and what it may see: of the paths that it knows the one that it is asked about, and those that carry or may.
+    /// Calls `ask` with the controller and its view: among the paths that it knows, the one in question and those that
+    /// carry data or may.
     fn with_paths<T>(&mut self, asked: SubflowId, ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T)
     -> T;
 
-    /// Whether the controller knows the path. Before the end of the handshake it does not.
+    /// Whether the controller knows the path. It does not before the end of the handshake.
     fn is_admitted(&self, id: SubflowId) -> bool;
 
-    /// Who decides about the path.
+    /// Returns who decides about the path.
     fn rule(&self, id: SubflowId) -> Rule;
 }
 
-/// What controllers may see of a path.
+/// Returns what controllers may see of a path.
 pub(crate) fn path_view(id: SubflowId, tcb: &Tcb, competition: Option<Competition>) -> PathView {
     let (window, rtt) = (tcb.window(), tcb.rtt());
     PathView {
@@ -65,7 +66,7 @@ pub(crate) fn path_view(id: SubflowId, tcb: &Tcb, competition: Option<Competitio
     }
 }
 
-/// Answers what an ACK told.
+/// Responds to an ACK.
 pub(crate) fn on_ack(paths: &mut impl ControlledPaths, id: SubflowId, ack: &AckOutcome, now: Instant) {
     if !paths.is_admitted(id) {
         return;
@@ -92,7 +93,7 @@ pub(crate) fn on_ack(paths: &mut impl ControlledPaths, id: SubflowId, ack: &AckO
     }
 }
 
-/// Runs the timers of a TCB that are due, and answers what they found. None if none was due.
+/// Runs the timers of a TCB that are due, and responds to the results. `None` if none was due.
 pub(crate) fn on_timeout(paths: &mut impl ControlledPaths, id: SubflowId, now: Instant) -> Option<Expired> {
     let tcb = paths.tcb(id);
     if tcb.next_timeout() > now {
@@ -113,8 +114,8 @@ pub(crate) fn on_timeout(paths: &mut impl ControlledPaths, id: SubflowId, now: I
     Some(expired)
 }
 
-/// The controller says how fast a path sends, unless the peer does. Asked after every round, and when the controller
-/// changes.
+/// Sets the pace of a path from the controller, unless the peer decides it. Called after every round, and when the
+/// controller changes.
 pub(crate) fn follow_pace(paths: &mut impl ControlledPaths, id: SubflowId) {
     if paths.rule(id) == Rule::Controller {
         let rate = paths.controller().pacing_rate_bytes_per_s(id);
@@ -148,7 +149,8 @@ fn ssthresh_after_timeout(paths: &mut impl ControlledPaths, id: SubflowId, now: 
     }
 }
 
-/// Slow start is the TCB's own, unless the controller wants it; what it leaves of the octets is the controller's.
+/// Grows the window. The TCB performs slow start itself unless the controller wants it; the octets left over go to the
+/// controller.
 fn grow_window(paths: &mut impl ControlledPaths, id: SubflowId, ack: &AckOutcome, now: Instant) {
     let mut acked_bytes = ack.growth_bytes;
     let rules_slow_start = paths.controller().rules_slow_start();
@@ -177,7 +179,7 @@ mod tests {
 
     const ID: SubflowId = SubflowId(7);
 
-    /// Writes down what it is asked.
+    /// Records the calls that it receives.
     #[derive(Default)]
     struct Recorder(Vec<&'static str>);
 

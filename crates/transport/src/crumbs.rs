@@ -1,7 +1,7 @@
-//! Small pieces of data, and the memory they hold on to.
+//! Small pieces of data, and the memory that they keep alive.
 //!
-//! A payload shares the memory of the packet it came in, so that data are not copied. A peer that sends an octet a
-//! packet would make every octet of the receive buffer cost a packet's memory: pieces this small are copied instead.
+//! A payload shares the memory of its packet, so data are not copied. If a peer sends one octet per packet, every octet
+//! of the receive buffer would cost a packet's memory. Pieces this small are therefore copied.
 
 use bytes::Bytes;
 use wire::Payload;
@@ -9,12 +9,12 @@ use wire::Payload;
 /// Payloads shorter than this are copied.
 const CRUMB_BYTES: usize = 512;
 
-/// Whether a payload is too small to hold on to its packet.
+/// Whether a payload is too small to keep its packet alive.
 pub(crate) fn is_crumb(payload: &Payload) -> bool {
     matches!(payload, Payload::Bytes(octets) if octets.len() < CRUMB_BYTES)
 }
 
-/// The same payload; a crumb in memory of its own.
+/// Returns the same payload; a crumb gets its own memory.
 #[inline]
 pub(crate) fn keep(payload: Payload) -> Payload {
     match payload {

@@ -1,4 +1,4 @@
-//! One host: demultiplexes segments to connections, and tokens to the connections they join.
+//! One host: assigns segments to connections, and tokens to the connections that they join.
 
 mod application;
 #[cfg(test)]
@@ -31,10 +31,10 @@ use crate::path_manager::{LocalAddress, PathEvent};
 use crate::received::Received;
 use crate::{ConnectionConfig, ConnectionId, ConnectionStats, EndpointConfig, ListenerId, SubflowId};
 
-/// What an endpoint holds. All is zero once every connection was released and has ended.
+/// Resources that an endpoint holds. All are zero once every connection was released and has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Connections, released ones that have not ended included.
+    /// Connections, including released ones that have not ended.
     pub connections: usize,
     /// Four-tuples in use.
     pub four_tuples: usize,
@@ -60,9 +60,9 @@ fn owned(slots: &mut [Slot], id: ConnectionId) -> Result<&mut Connection, Connec
 /// | `poll_*` | [`Self::poll_transmit`] or [`Self::poll_transmit_into`], [`Self::poll_timeout`], [`Self::poll_event`] |
 /// | getters | [`Self::stats`], [`Self::config`], [`Self::addresses`], [`Self::send_capacity`], [`Self::readable_bytes`], [`Self::mss`], [`Self::pending_accepts`], ... |
 ///
-/// After any `handle_*` or command, poll in this order: `poll_transmit` until it gives nothing, `poll_event` until it
-/// gives nothing, then `poll_timeout`, and call `handle_timeout` at the time it names. Time only moves forward: a
-/// `now` before an earlier one is a bug of the caller and asserts.
+/// After any `handle_*` or command, poll in this order: `poll_transmit` until it returns nothing, `poll_event` until it
+/// returns nothing, then `poll_timeout`, and call `handle_timeout` at the time that it returns. Time only moves
+/// forward: a `now` before an earlier one is a bug of the caller and asserts.
 pub struct Endpoint {
     host: Host,
     slots: Vec<Slot>,
@@ -72,20 +72,20 @@ pub struct Endpoint {
     next_listener: u32,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
-    /// Connections of which nothing is left but TIME-WAIT, the oldest first, and some that are gone.
+    /// Connections with nothing left but TIME-WAIT, the oldest first, and some that have ended.
     lingering: VecDeque<ConnectionId>,
-    /// When connections want to be called, or earlier: a deadline that moves on is noticed when it comes.
+    /// When connections want to be called, or earlier: a postponed deadline is noticed when it comes.
     timers: Deadlines,
-    /// Where connections begin whose owner names no address.
+    /// Local address of connections whose owner names none.
     preferred_address: Option<IpAddr>,
     now: Instant,
     /// The latest subflows of [`Self::expect`].
     expected: [Option<Route>; 2],
-    /// Whose timer came first with the latest calls of it.
+    /// Connections whose timers came first at the latest calls of [`Self::expect`].
     expected_due: [Option<usize>; 2],
-    /// The settings of the connection that was opened last.
+    /// Settings of the connection that was opened last.
     latest_config: Option<Arc<ConnectionConfig>>,
-    /// Data that came for subflows that are no more.
+    /// Data that arrived for subflows that no longer exist.
     strays: Vec<Stray>,
 }
 
@@ -96,7 +96,7 @@ struct Slot {
 }
 
 impl Endpoint {
-    /// A host. Keys, nonces and initial sequence numbers grow from `seed`: on a real network draw it from the
+    /// Creates a host. `seed` determines keys, nonces and initial sequence numbers: on a real network, draw it from the
     /// operating system.
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl Endpoint {
         }
     }
 
-    /// A host for simulations, whose run is a function of `seed`.
+    /// Creates a host for simulations, whose run is a function of `seed`.
     pub fn with_seed(config: EndpointConfig, seed: u64) -> Self {
         let mut octets = [0; 32];
         octets[..8].copy_from_slice(&seed.to_le_bytes());
@@ -130,7 +130,8 @@ impl Endpoint {
         self.now = now;
     }
 
-    /// Takes a segment from the network: a whole one or, without moving what is large, what it needs out of a borrowed one.
+    /// Handles a segment from the network: an owned one or, to avoid moving large segments, a borrowed one, from which
+    /// it takes what it needs.
     #[inline]
     pub fn handle_segment(&mut self, mut segment: impl BorrowMut<Segment>, now: Instant) {
         self.take_segment(segment.borrow_mut(), now);
@@ -156,7 +157,7 @@ impl Endpoint {
             return;
         }
         let is_opening = segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST);
-        // Data on a SYN are not taken: they stay unacknowledged and come again.
+        // Data on a SYN are not accepted: they stay unacknowledged and are sent again.
         let taken = is_opening && self.handle_syn(segment, now);
         if !is_opening {
             self.note_stray(segment, now);
@@ -166,8 +167,9 @@ impl Endpoint {
         }
     }
 
-    /// Takes an ICMP error from the network: a packet of ours was too big for its path. Believed, within reason, if it names a
-    /// segment in flight (RFC 5927); the subflow's packets are smaller then, and what was lost goes out again at once.
+    /// Handles an ICMP error from the network: a packet of ours was too big for its path. The error counts only if it
+    /// names a segment in flight (RFC 5927), and within limits. The subflow then sends smaller packets, and sends lost
+    /// data again at once.
     pub fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) {
         self.advance(now);
         let tuple = Tuple { local: too_big.src, remote: too_big.dst };
@@ -178,7 +180,7 @@ impl Endpoint {
         self.after(route.slot);
     }
 
-    /// A SYN for no known four-tuple: a join or a new connection. False if nobody wants it.
+    /// Handles a SYN for an unknown four-tuple: a join or a new connection. Returns false if there is no use for it.
     fn handle_syn(&mut self, syn: &Segment, now: Instant) -> bool {
         let join = syn.options.mptcp.iter().find_map(|option| match option {
             MptcpOption::Join(join) => Some(*join),
@@ -194,7 +196,7 @@ impl Endpoint {
         }
     }
 
-    /// A join. Where the endpoint shares its addresses, an unknown token may be another stack's.
+    /// Handles a join. If the endpoint shares its addresses, an unknown token may belong to another stack.
     fn handle_join(&mut self, syn: &Segment, token: Token, request: JoinRequest, now: Instant) {
         let Self { host, slots, .. } = self;
         let slot = host.by_token(token);
@@ -207,7 +209,7 @@ impl Endpoint {
         }
     }
 
-    /// Makes a connection and claims its token and first four-tuple. Its key is `key`, if that is given and no other
+    /// Creates a connection and claims its token and first four-tuple. Its key is `key`, if given and no other
     /// connection has its token.
     fn create(
         &mut self,
@@ -238,7 +240,8 @@ impl Endpoint {
         Ok(slot)
     }
 
-    /// A connection was touched: it may have something to send, to tell, or nothing left to do.
+    /// Follows up on a connection after an operation: it may have something to send or to report, or nothing left to
+    /// do.
     fn after(&mut self, slot: u32) {
         let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() else { return };
         if connection.note_touch() {
@@ -264,7 +267,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes note of the time; harmless before [`Self::poll_timeout`].
+    /// Handles timers that are due; harmless before [`Self::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
         while let Some((_, position)) = self.timers.first().filter(|(at, _)| *at <= now) {
@@ -281,21 +284,21 @@ impl Endpoint {
         }
     }
 
-    /// Sees to it that the connection is called no later than it wants.
+    /// Makes sure that the connection is called no later than it wants.
     fn arm(&mut self, slot: u32) {
         if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
             arm(&mut self.timers, connection);
         }
     }
 
-    /// The next segment to send, if any.
+    /// Returns the next segment to send, if any.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let mut segment = Segment::default();
         self.poll_transmit_into(&mut segment, now).then_some(segment)
     }
 
-    /// As [`Self::poll_transmit`], with `segment` as the place for it, whatever it holds; false if there is none, and then what
-    /// `segment` holds means nothing. Segments are large: this spares moving them.
+    /// Like [`Self::poll_transmit`], but writes into `segment`, whatever it contains. Returns false if there is no
+    /// segment; the content of `segment` is then meaningless. Segments are large, and this saves moving them.
     #[inline]
     pub fn poll_transmit_into(&mut self, segment: &mut Segment, now: Instant) -> bool {
         self.advance(now);
@@ -349,7 +352,7 @@ impl Endpoint {
         true
     }
 
-    /// When to call [`Self::handle_timeout`] next. May be early, never late.
+    /// Returns when to call [`Self::handle_timeout`] next. May be early, never late.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
         if !self.ready.is_empty() || !self.host.replies.is_empty() {
             return Some(self.now);
@@ -357,18 +360,18 @@ impl Endpoint {
         self.timers.first().map(|(at, _)| at)
     }
 
-    /// Whether [`Self::poll_event`] has one: most calls lead to none.
+    /// Whether [`Self::poll_event`] would return an event: most calls cause none.
     #[inline]
     pub fn has_events(&self) -> bool {
         !self.host.events.is_empty()
     }
 
-    /// The next event, if any.
+    /// Returns the next event, if any.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.host.events.pop_front()
     }
 
-    /// Waits for connections to `local`; an unspecified address takes any.
+    /// Listens for connections to `local`; an unspecified address accepts any.
     ///
     /// # Errors
     /// If the port is 0 or taken, the configuration names an unknown policy, or no connection could run with it.
@@ -387,37 +390,37 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Stops listening. Established connections stay, those not yet accepted are aborted.
+    /// Stops listening. Established connections stay; those not yet accepted are aborted.
     pub fn close_listener(&mut self, listener: ListenerId, now: Instant) {
         self.advance(now);
         let Some(listener) = self.listeners.remove(&listener) else { return };
         listener.queue.into_iter().for_each(|connection| self.discard(connection));
     }
 
-    /// A connection whose listener is gone: nobody will ever accept it.
+    /// Ends a connection whose listener is closed: nobody will ever accept it.
     fn discard(&mut self, connection: ConnectionId) {
         let _ = self.abort(connection, self.now);
         self.release(connection);
     }
 
-    /// The next established connection of a listener, if any.
+    /// Returns the next established connection of a listener, if any.
     pub fn accept(&mut self, listener: ListenerId) -> Option<ConnectionId> {
         self.listeners.get_mut(&listener)?.queue.pop_front()
     }
 
-    /// The connection that this side's `token` names (RFC 8684 section 3.2).
+    /// Returns the connection that this side's `token` names (RFC 8684 section 3.2).
     pub fn by_token(&self, token: Token) -> Option<ConnectionId> {
         let slot = self.host.by_token(token)?;
         let place = self.slots.get(slot as usize)?;
         place.connection.is_some().then_some(ConnectionId { slot, generation: place.generation })
     }
 
-    /// Opens a connection. A `local` port of zero lets the endpoint choose one. An unspecified `local` address stands for the
-    /// one of [`Self::prefer_address`] or, if that is of the other family or there is none, for the first of
-    /// [`EndpointConfig::local_addresses`] that is of the family and no backup, or else a backup.
+    /// Opens a connection. If the port of `local` is zero, the endpoint chooses one. If the address of `local` is
+    /// unspecified, the endpoint uses that of [`Self::prefer_address`]. If this is missing or of the other family, it
+    /// uses the first of [`EndpointConfig::local_addresses`] of the right family that is no backup, or else a backup.
     ///
     /// # Errors
-    /// [`ConnectError`], nothing being opened.
+    /// [`ConnectError`]; then nothing is opened.
     pub fn connect(
         &mut self,
         local: SocketAddr,
@@ -451,7 +454,8 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// The same settings, where those of the connection before are the same: among many connections they stay in the cache.
+    /// Shares the settings of the previous connection if they are equal: with many connections, they thus stay in the
+    /// cache.
     fn share(&mut self, config: ConnectionConfig) -> Arc<ConnectionConfig> {
         match &self.latest_config {
             Some(latest) if **latest == config => latest.clone(),
@@ -466,13 +470,13 @@ impl Endpoint {
             .and_then(|slot| slot.connection.as_deref())
     }
 
-    /// A connection that its owner has not released.
+    /// Returns a connection that its owner has not released.
     fn get_mut(&mut self, id: ConnectionId, now: Instant) -> Result<&mut Connection, ConnectionError> {
         self.advance(now);
         owned(&mut self.slots, id)
     }
 
-    /// Does something to a connection, then sees to its timers and transmissions.
+    /// Applies a command to a connection, then updates its timers and transmissions.
     fn with<T>(
         &mut self,
         id: ConnectionId,
@@ -486,37 +490,37 @@ impl Endpoint {
         result
     }
 
-    /// Hands over data; gives the number of octets taken from the front, which the send buffer limits.
+    /// Accepts data for sending; returns the number of octets taken from the front, which the send buffer limits.
     ///
     /// # Errors
-    /// After `shutdown`, or when the connection is over.
+    /// After `shutdown`, or if the connection has ended.
     pub fn send(&mut self, connection: ConnectionId, data: Payload, now: Instant) -> Result<usize, ConnectionError> {
         self.with(connection, now, |connection, _| connection.send(data))
     }
 
-    /// Takes at most `max` octets of received data. One call gives one contiguous piece, an empty one if `max` is 0 and there is
-    /// something to read.
+    /// Takes at most `max` octets of received data. One call returns one contiguous piece, which is empty if `max` is 0
+    /// and there is something to read.
     ///
     /// # Errors
-    /// When the connection ended before the peer's stream did.
+    /// If the connection ended before the peer's stream did.
     #[inline]
     pub fn recv(&mut self, connection: ConnectionId, max: usize, now: Instant) -> Result<Received, ConnectionError> {
         let reader = self.get_mut(connection, now)?;
         let Some(payload) = reader.take(max) else { return reader.nothing_to_read() };
-        // Reading gives something to say only where it opens the window by much.
+        // Reading causes a segment only if it opens the window far enough.
         if reader.announce_window_if_worthwhile() {
             self.after(connection.slot);
         }
         Ok(Received::Data(payload))
     }
 
-    /// Octets that [`Self::send`] would take now.
+    /// Returns the octets that [`Self::send`] would take now.
     pub fn send_capacity(&self, connection: ConnectionId) -> u64 {
         self.get(connection).map_or(0, Connection::send_capacity)
     }
 
-    /// Octets that the peer has acknowledged so far, at the data level; zero if there is no such connection. As
-    /// [`ConnectionStats::acked_bytes`], but cheap enough to ask of thousands of connections.
+    /// Returns the octets that the peer has acknowledged so far at the data level; zero if there is no such connection.
+    /// As [`ConnectionStats::acked_bytes`], but cheap enough to query for thousands of connections.
     pub fn acked_bytes(&self, connection: ConnectionId) -> u64 {
         self.get(connection).map_or(0, Connection::acked_bytes)
     }
@@ -524,7 +528,7 @@ impl Endpoint {
     /// Ends this side's stream (DATA_FIN, or FIN): the other direction stays open.
     ///
     /// # Errors
-    /// When the connection is over.
+    /// If the connection has ended.
     pub fn shutdown(&mut self, connection: ConnectionId, now: Instant) -> Result<(), ConnectionError> {
         self.with(connection, now, |connection, _| connection.shutdown())
     }
@@ -551,7 +555,7 @@ impl Endpoint {
         })
     }
 
-    /// Forgets a connection that has closed, statistics included; one that has not is forgotten once it has.
+    /// Forgets a connection that has closed, including its statistics; an open one is forgotten once it has closed.
     pub fn release(&mut self, connection: ConnectionId) {
         let now = self.now;
         let _ = self.with(connection, now, |connection, _| {
@@ -560,16 +564,16 @@ impl Endpoint {
         });
     }
 
-    /// Whether there is such a connection and it was not released: events may still tell of one that was.
+    /// Whether there is such a connection and it was not released: events may still concern a released one.
     pub fn has(&self, connection: ConnectionId) -> bool {
         self.get(connection).is_some_and(|connection| !connection.released)
     }
 
-    /// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). A `local` port of zero lets the endpoint choose one.
-    /// Possible from [`Event::FullyEstablished`] on.
+    /// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). If the port of `local` is zero, the endpoint chooses one. Possible
+    /// from [`Event::FullyEstablished`] on.
     ///
     /// # Errors
-    /// [`ConnectError`], nothing being opened.
+    /// [`ConnectError`]; then nothing is opened.
     pub fn add_subflow(
         &mut self,
         connection: ConnectionId,
@@ -585,7 +589,7 @@ impl Endpoint {
     /// Closes a subflow (RFC 6897 TCP_MULTIPATH_REMOVE); its unacknowledged data go to the others.
     ///
     /// # Errors
-    /// If there is no such subflow, or no MPTCP.
+    /// If there is no such subflow, or the connection is not MPTCP.
     pub fn remove_subflow(
         &mut self,
         connection: ConnectionId,
@@ -595,10 +599,10 @@ impl Endpoint {
         self.with(connection, now, |connection, _| connection.remove_subflow(subflow))
     }
 
-    /// Asks the peer to use a subflow as backup, or as regular again (MP_PRIO), and does so itself.
+    /// Uses a subflow as backup, or as regular again, and asks the peer to do the same (MP_PRIO).
     ///
     /// # Errors
-    /// If there is no such subflow, or no MPTCP.
+    /// If there is no such subflow, or the connection is not MPTCP.
     pub fn set_priority(
         &mut self,
         connection: ConnectionId,
@@ -609,8 +613,8 @@ impl Endpoint {
         self.with(connection, now, |connection, _| connection.set_priority(subflow, backup))
     }
 
-    /// Tells the controller what a subflow competes with at its relay; `None` if that is unknown, or was told too long ago.
-    /// Controllers that do not ask for it are not affected.
+    /// Tells the controller about a subflow's competition at its relay; `None` if it is unknown, or its last report is
+    /// too old. Controllers that do not use it are not affected.
     ///
     /// # Errors
     /// If there is no such subflow.
@@ -625,8 +629,8 @@ impl Endpoint {
     }
 
     /// Lowers a subflow's congestion window and slow start threshold to at most those of `cut`: for layers above any
-    /// controller. Two segments always stay, nothing is raised, and a subflow that repairs a loss keeps its windows. Tells
-    /// whether anything changed.
+    /// controller. At least two segments remain, nothing is raised, and a subflow that repairs a loss keeps its
+    /// windows. Returns whether anything changed.
     ///
     /// # Errors
     /// If there is no such subflow.
@@ -640,8 +644,9 @@ impl Endpoint {
         self.with(connection, now, |connection, _| connection.cut_window(subflow, cut))
     }
 
-    /// Lets a subflow hold at most `held_max_bytes` octets, unsent and unacknowledged, or its window if that is more; `None` for
-    /// what its buffer takes. Where data are bound late ([`crate::era::Binding::Late`]), nothing waits at subflows, and this has no effect.
+    /// Limits a subflow to `held_max_bytes` octets, unsent and unacknowledged, or to its window if that is larger;
+    /// `None` limits it to its buffer. If data are bound late ([`crate::era::Binding::Late`]), nothing waits at
+    /// subflows, and this has no effect.
     ///
     /// # Errors
     /// If there is no such subflow.
@@ -658,7 +663,8 @@ impl Endpoint {
     /// Announces an address to the peer of one connection (ADD_ADDR).
     ///
     /// # Errors
-    /// If it is not an established MPTCP connection, the address is not of one host, or no identifier is left for another.
+    /// If it is not an established MPTCP connection, the address is not that of one host, or all identifiers are in
+    /// use.
     pub fn announce_address(
         &mut self,
         connection: ConnectionId,
@@ -686,7 +692,7 @@ impl Endpoint {
         })
     }
 
-    /// A local address became usable: all path managers hear of it.
+    /// Adds a local address that has become usable, and tells all path managers.
     pub fn add_local_address(&mut self, address: LocalAddress, now: Instant) {
         self.advance(now);
         self.host.config.local_addresses.retain(|known| known.ip != address.ip);
@@ -703,15 +709,15 @@ impl Endpoint {
         self.host.config.local_addresses.iter().any(|known| known.ip == ip)
     }
 
-    /// A local address is gone: its subflows fail, all path managers hear of it.
+    /// Removes a local address that has disappeared: its subflows fail, and all path managers are told.
     pub fn remove_local_address(&mut self, ip: IpAddr, now: Instant) {
         self.advance(now);
         self.host.config.local_addresses.retain(|known| known.ip != ip);
         self.for_each_connection(|connection, host| connection.lose_local_address(ip, host, now));
     }
 
-    /// A local address was replaced, as when a device comes back to a Wi-Fi network: path managers hear of the new one first, so
-    /// that connections are never without an address, and what was tied to the old one ends.
+    /// Replaces a local address, for example after a device returns to a Wi-Fi network. Path managers hear of the new
+    /// address first, so connections are never without one; then everything bound to the old address ends.
     pub fn replace_local_address(&mut self, old: IpAddr, new: IpAddr, now: Instant) {
         let known = self.host.config.local_addresses.iter().find(|known| known.ip == old).copied();
         if let Some(known) = known {
@@ -733,38 +739,38 @@ impl Endpoint {
         }
     }
 
-    /// How much the endpoint holds.
+    /// Returns the resources that the endpoint holds.
     pub fn footprint(&self) -> Footprint {
         let (four_tuples, tokens) = self.host.claims();
         Footprint { connections: self.open, four_tuples, tokens }
     }
 
-    /// Statistics of a connection, also after it closed.
+    /// Returns statistics of a connection, also after it has closed.
     pub fn stats(&self, connection: ConnectionId) -> Option<ConnectionStats> {
         self.get(connection).map(Connection::stats)
     }
 
-    /// The next data sequence numbers of an MPTCP connection: of data to send, and of data expected.
+    /// Returns the next data sequence numbers of an MPTCP connection: of data to send, and of data expected.
     pub fn data_sequence(&self, connection: ConnectionId) -> Option<(Dsn, Dsn)> {
         self.get(connection)?.data_sequence()
     }
 
-    /// Octets of payload in the largest packet of `segment`, which [`Self::poll_transmit`] gave last, if it is a subflow's:
-    /// what the path MTU, the peer's MSS and our own leave beside the options (RFC 6691). A driver with segmentation offload
-    /// cuts super-segments to this size, and no probe of the path MTU.
+    /// Returns the octets of payload in the largest packet of `segment`, the last one from [`Self::poll_transmit`], if
+    /// it belongs to a subflow: the room that the path MTU, the peer's MSS and our own leave beside the options (RFC
+    /// 6691). A driver with segmentation offload cuts super-segments to this size, but not probes of the path MTU.
     pub fn packet_payload(&self, segment: &Segment) -> Option<u32> {
         let route = self.host.route(&Tuple { local: segment.src, remote: segment.dst })?;
         self.slots[route.slot as usize].connection.as_deref()?.packet_payload(route.subflow, segment)
     }
 
-    /// A look at the subflow from `local` to `remote`, if there is one: for checkers.
+    /// Returns a view of the subflow from `local` to `remote`, if there is one: for checkers.
     #[inline]
     pub fn inspect(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Sight<'_>> {
         let route = self.host.route_between(local, remote)?;
         self.slots[route.slot as usize].connection.as_deref()?.inspect(route.subflow)
     }
 
-    /// All connections that were not released.
+    /// Iterates over all connections that were not released.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
         self.slots
             .iter()
@@ -774,7 +780,7 @@ impl Endpoint {
     }
 }
 
-/// Sees to it that a connection is called no later than it wants.
+/// Makes sure that a connection is called no later than it wants.
 #[inline]
 fn arm(timers: &mut Deadlines, connection: &mut Connection) {
     let slot = connection.id.slot as usize;

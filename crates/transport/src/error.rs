@@ -1,4 +1,4 @@
-//! Errors of commands, and why connections and subflows end.
+//! Errors of commands, and reasons for the end of connections and subflows.
 
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
@@ -11,7 +11,7 @@ use crate::congestion::BuildError;
 /// Why a connection or subflow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CloseReason {
-    /// Both sides closed in good order.
+    /// Both sides closed gracefully.
     #[error("closed")]
     Finished,
     /// This side asked for it.
@@ -37,7 +37,7 @@ pub enum CloseReason {
     Violation(#[from] Violation),
 }
 
-/// What a peer, or a middlebox on the way, did wrong. Each is bound to one reaction on the wire.
+/// What a peer, or a middlebox on the path, did wrong. Each has exactly one reaction on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// The HMAC of a join did not match (RFC 8684 section 3.2).
@@ -52,10 +52,10 @@ pub enum Violation {
     /// A mapping that contradicts an earlier one.
     #[error("contradictory mappings")]
     MappingMismatch,
-    /// More mappings than any sender needs, with nothing to fill them.
+    /// More mappings than any sender needs, without data for them.
     #[error("too many unfilled mappings")]
     MappingFlood,
-    /// A DSS checksum failed (RFC 8684 section 3.7), or was there, or not, against the agreement (section 3.3).
+    /// A DSS checksum failed (RFC 8684 section 3.7), or was present or absent contrary to the agreement (section 3.3).
     #[error("a DSS checksum failed or was not as agreed")]
     Checksum,
 }
@@ -69,7 +69,7 @@ pub enum ListenError {
     /// Another listener has this address and port.
     #[error("address and port are in use")]
     InUse,
-    /// The configuration asks for a policy that there is not.
+    /// The configuration names a policy that does not exist.
     #[error(transparent)]
     UnusablePolicy(#[from] UnusablePolicy),
     /// No connection could run with the configuration.
@@ -77,10 +77,10 @@ pub enum ListenError {
     UnusableSetting(#[from] UnusableSetting),
 }
 
-/// A policy that cannot be had; the message names those that can, or says what is wrong with which parameter.
+/// A policy that cannot be created; the message lists the available ones, or says which parameter is wrong and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnusablePolicy {
-    /// No controller has the name, or it does not take the parameters.
+    /// No controller has the name, or it rejects the parameters.
     #[error(transparent)]
     Congestion(#[from] BuildError),
     /// No scheduler or path manager has the name.
@@ -88,21 +88,21 @@ pub enum UnusablePolicy {
     Unknown(#[from] UnknownName),
 }
 
-/// A field of [`crate::ConnectionConfig`] whose value no connection could run with.
+/// A field of [`crate::ConnectionConfig`] with a value with which no connection could run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} cannot be {value}: set {}", Usable { least, most })]
 pub struct UnusableSetting {
-    /// Its name.
+    /// Name of the field.
     pub field: &'static str,
-    /// What it is set to.
+    /// Its value.
     pub value: SettingValue,
-    /// The least it can be.
+    /// Smallest allowed value.
     pub least: SettingValue,
-    /// The most it can be.
+    /// Largest allowed value.
     pub most: SettingValue,
 }
 
-/// What a setting is set to.
+/// The value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingValue {
     /// A number, in the unit of the field.
@@ -132,7 +132,7 @@ impl fmt::Display for SettingValue {
     }
 }
 
-/// What a setting can be, in words. The longest time there is does not read as one.
+/// The allowed range of a setting, in words. The longest possible time is not printed as a number.
 struct Usable<'a> {
     least: &'a SettingValue,
     most: &'a SettingValue,
@@ -153,25 +153,25 @@ pub enum ConnectError {
     /// No such connection.
     #[error("no such connection")]
     UnknownConnection,
-    /// All ports are taken, or the four-tuple is.
+    /// All ports, or the four-tuple, are in use.
     #[error("address and port are in use")]
     InUse,
-    /// Local and remote address are of different families.
+    /// Local and remote address belong to different families.
     #[error("addresses of different families")]
     FamilyMismatch,
-    /// Nobody is there: port 0, or an address that is unspecified or not of one host.
+    /// No host can be there: port 0, or an address that is unspecified or not that of one host.
     #[error("{0} is no peer's: name the address of one host, and a port above 0")]
     NoPeer(SocketAddr),
-    /// The local address is unspecified, and none of its family is known.
+    /// The local address is unspecified, and no address of its family is known.
     #[error("no local address of this family is known: name one")]
     NoLocalAddress,
     /// The limit on connections or subflows is reached.
     #[error("limit reached")]
     Limit,
-    /// The connection is plain TCP, or not fully established yet: [`crate::Event::FullyEstablished`] tells.
+    /// The connection is plain TCP, or not yet fully established: wait for [`crate::Event::FullyEstablished`].
     #[error("not a fully established MPTCP connection")]
     NotMptcp,
-    /// The configuration asks for a policy that there is not.
+    /// The configuration names a policy that does not exist.
     #[error(transparent)]
     UnusablePolicy(#[from] UnusablePolicy),
     /// No connection could run with the configuration.
@@ -185,10 +185,10 @@ pub enum ChangeError {
     /// No such connection, or it was released.
     #[error("no such connection")]
     UnknownConnection,
-    /// The connection is over.
+    /// The connection has ended.
     #[error("{0}")]
     Closed(CloseReason),
-    /// The change asks for a policy that there is not.
+    /// The change names a policy that does not exist.
     #[error(transparent)]
     UnusablePolicy(#[from] UnusablePolicy),
     /// No connection could run with the change.
@@ -205,16 +205,16 @@ pub enum ConnectionError {
     /// No such subflow.
     #[error("no such subflow")]
     UnknownSubflow,
-    /// Not possible in this state: sending after `shutdown`, say.
+    /// Not possible in this state, for example sending after `shutdown`.
     #[error("not possible in this state")]
     WrongState,
-    /// An address that is unspecified or not of one host, or one with port 0.
+    /// An address that is unspecified or not that of one host, or one with port 0.
     #[error("{0} cannot be announced: name the address of one host, and a port above 0 if any")]
     UnusableAddress(IpAddr),
     /// All 255 address identifiers are taken: withdraw an address first.
     #[error("no address identifier is left: withdraw an address first")]
     Limit,
-    /// The connection is over.
+    /// The connection has ended.
     #[error("{0}")]
     Closed(CloseReason),
 }

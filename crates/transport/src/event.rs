@@ -1,4 +1,4 @@
-//! What the engine tells its owner.
+//! Events from the engine to its owner.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -8,109 +8,109 @@ use wire::mptcp::AddressId;
 use crate::error::CloseReason;
 use crate::{ConnectionId, ListenerId, SubflowId};
 
-/// Something happened to a connection.
+/// An event on a connection.
 ///
-/// An owner that opens a connection hears of it in this order: [`Self::Connected`], [`Self::SubflowEstablished`] for the
-/// first subflow, and [`Self::FullyEstablished`] once the peer has confirmed MPTCP. One that accepts connections hears
-/// [`Self::Incoming`] and no `Connected`: whether it is MPTCP, [`crate::Endpoint::stats`] tells. The first subflow's
-/// `SubflowEstablished`, and `FullyEstablished`, come before `Incoming`, because an accepted connection is ready for
-/// everything. An owner need not note what it hears of connections that it does not know yet.
+/// An owner that opens a connection receives, in this order, [`Self::Connected`], [`Self::SubflowEstablished`] for the
+/// first subflow, and [`Self::FullyEstablished`] once the peer has confirmed MPTCP. An owner that accepts connections
+/// receives [`Self::Incoming`] and no `Connected`; [`crate::Endpoint::stats`] tells whether the connection is MPTCP.
+/// The first subflow's `SubflowEstablished`, and `FullyEstablished`, come before `Incoming`, because an accepted
+/// connection is ready for everything. An owner may ignore events on connections that it does not know yet.
 ///
 /// # How many wait
-/// A peer cannot make unpolled events pile up. Whatever can happen again only after the owner has acted (reading, say)
-/// waits once for each connection. Of [`Self::PriorityChanged`] the latest word on each subflow waits, of
-/// [`Self::AddressAnnounced`] and [`Self::AddressWithdrawn`] the latest word on each of the 256 identifiers. A subflow
-/// of the peer counts when it is established, which takes an answer from this side: no more than
+/// A peer cannot make unpolled events pile up. An event that can recur only after the owner has acted (reading, for
+/// example) waits once per connection. For [`Self::PriorityChanged`] the latest event on each subflow waits, for
+/// [`Self::AddressAnnounced`] and [`Self::AddressWithdrawn`] the latest event on each of the 256 identifiers. A subflow
+/// of the peer counts when it is established, which takes an answer from this side: at most
 /// [`crate::ConnectionConfig::subflows_max`] can come between two rounds of [`crate::Endpoint::poll_transmit`], and
-/// each is heard of twice.
+/// each causes two events.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A peer's connection waits in the listener's queue; take it with [`crate::Endpoint::accept`].
     Incoming(ListenerId),
-    /// A connection that this side opened is established. Of accepted ones [`Self::Incoming`] tells.
+    /// A connection that this side opened is established. For accepted ones there is [`Self::Incoming`].
     Connected {
-        /// Which.
+        /// The connection.
         connection: ConnectionId,
-        /// Whether MPTCP was agreed upon; otherwise it is a plain TCP connection.
+        /// Whether MPTCP was agreed on; otherwise it is a plain TCP connection.
         mptcp: bool,
     },
-    /// The peer has shown that it speaks MPTCP on this connection (RFC 8684 section 3.1): from now on subflows can be
-    /// added ([`crate::Endpoint::add_subflow`]) and addresses announced. At most once for each connection; never, if it
-    /// is plain TCP. A connection that was accepted is fully established from the start.
+    /// The peer has shown that it speaks MPTCP on this connection (RFC 8684 section 3.1): from now on, subflows can be
+    /// added ([`crate::Endpoint::add_subflow`]) and addresses announced. At most once per connection; never for plain
+    /// TCP. An accepted connection is fully established from the start.
     FullyEstablished(ConnectionId),
     /// Data, or the end of the stream, can be received.
     Readable(ConnectionId),
-    /// There is room again, in the send buffer and for octets that are not sent yet, after `send` took less than it was offered.
+    /// After `send` took less than offered, there is room again in the send buffer and for unsent octets.
     Writable(ConnectionId),
-    /// The peer sent all its data (DATA_FIN or FIN).
+    /// The peer has sent all its data (DATA_FIN or FIN).
     PeerFinished(ConnectionId),
-    /// Everything sent, the end of the stream included, is acknowledged.
+    /// All data sent are acknowledged, including the end of the stream.
     AllAcknowledged(ConnectionId),
-    /// MPTCP was given up; the connection goes on as plain TCP (RFC 8684 section 3.7).
+    /// MPTCP was given up; the connection continues as plain TCP (RFC 8684 section 3.7).
     FellBack(ConnectionId),
     /// A subflow is ready to carry data.
     SubflowEstablished {
-        /// Whose.
+        /// Its connection.
         connection: ConnectionId,
-        /// Which.
+        /// The subflow.
         subflow: SubflowId,
-        /// This side of it.
+        /// This side's address.
         local: SocketAddr,
-        /// The peer's side.
+        /// The peer's address.
         remote: SocketAddr,
     },
-    /// A subflow is gone, or an attempt of this side to open one has failed. Attempts of the peer that fail are silent.
+    /// A subflow has ended, or an attempt of this side to open one has failed. Failed attempts of the peer are silent.
     SubflowClosed {
-        /// Whose.
+        /// Its connection.
         connection: ConnectionId,
-        /// Which.
+        /// The subflow.
         subflow: SubflowId,
-        /// Why.
+        /// Why it ended.
         reason: CloseReason,
     },
     /// The peer changed a subflow's priority (MP_PRIO).
     PriorityChanged {
-        /// Whose.
+        /// Its connection.
         connection: ConnectionId,
-        /// Which.
+        /// The subflow.
         subflow: SubflowId,
-        /// Backup or regular.
+        /// Whether it is now a backup.
         backup: bool,
     },
-    /// The peer announced an address, instead of whatever the identifier stood for before.
+    /// The peer announced an address; it replaces what the identifier stood for before.
     AddressAnnounced {
-        /// To whom.
+        /// The connection.
         connection: ConnectionId,
-        /// Its identifier.
+        /// Identifier of the address.
         address_id: AddressId,
         /// The address.
         address: SocketAddr,
     },
-    /// The peer withdrew an address, which the owner may not have heard of if it was announced a moment ago.
+    /// The peer withdrew an address; its announcement may be missing if it came shortly before.
     AddressWithdrawn {
-        /// From whom.
+        /// The connection.
         connection: ConnectionId,
-        /// Its identifier.
+        /// Identifier of the address.
         address_id: AddressId,
     },
-    /// The connection is over; its statistics stay until [`crate::Endpoint::release`].
+    /// The connection has ended; its statistics remain until [`crate::Endpoint::release`].
     Closed {
-        /// Which.
+        /// The connection.
         connection: ConnectionId,
-        /// Why.
+        /// Why it ended.
         reason: CloseReason,
     },
 }
 
-/// An event that may still wait.
+/// Identifies an event that may still wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
-/// Events that nobody has polled yet.
+/// Events that have not been polled yet.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
     waiting: VecDeque<Event>,
-    /// Events polled so far: the number of the first that waits.
+    /// Number of events polled so far, which is the number of the first that waits.
     polled: u64,
 }
 
@@ -135,7 +135,7 @@ impl EventQueue {
         ticket.0 >= self.polled
     }
 
-    /// Says `event` in place of an earlier word on the same matter, if that still waits.
+    /// Replaces an earlier event on the same matter by `event` if it still waits; otherwise appends `event`.
     pub(crate) fn replace_or_push(&mut self, earlier: Option<Ticket>, event: Event) -> Ticket {
         let Some(ticket) = earlier.filter(|ticket| self.waits(*ticket)) else { return self.push_back(event) };
         self.waiting[units::narrow::usize_from(ticket.0 - self.polled)] = event;

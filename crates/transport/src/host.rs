@@ -1,4 +1,4 @@
-//! What the connections of an endpoint share: events, secrets, and the tables that find them.
+//! State that the connections of an endpoint share: events, secrets, and the tables that find connections.
 
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, SocketAddr};
@@ -22,20 +22,20 @@ use crate::syn_cookie::CookieJar;
 use crate::tcp::Secrets;
 use crate::{ConnectionId, EndpointConfig, ListenerId, SubflowId};
 
-/// RFC 6528 section 3: the clock part of initial sequence numbers ticks every 4 microseconds.
+/// Tick of the clock part of initial sequence numbers: 4 microseconds (RFC 6528 section 3).
 const ISN_TICK_NANOS: u64 = 4_000;
 
-/// Replies to strangers that wait to be sent at most: a flood is not worth more.
+/// Maximum number of queued replies to strangers. A flood deserves no more.
 const REPLIES_MAX: usize = 1024;
 
-/// A four-tuple, as seen from this host.
+/// A four-tuple, seen from this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tuple {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
 }
 
-/// In few steps, since every segment asks.
+/// Hashes in few steps because every segment needs a lookup.
 impl Hash for Tuple {
     #[inline]
     fn hash<H: Hasher>(&self, hasher: &mut H) {
@@ -49,14 +49,14 @@ impl Hash for Tuple {
     }
 }
 
-/// Which subflow of which connection.
+/// Identifies a subflow of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) slot: u32,
     pub(crate) subflow: SubflowId,
 }
 
-/// Shared by all connections of one endpoint.
+/// State shared by all connections of one endpoint.
 pub(crate) struct Host {
     pub(crate) config: EndpointConfig,
     pub(crate) events: EventQueue,
@@ -64,9 +64,9 @@ pub(crate) struct Host {
     pub(crate) accepted: Vec<(Option<ConnectionId>, ListenerId)>,
     /// Replies that belong to no connection.
     pub(crate) replies: VecDeque<Segment>,
-    /// For keys, nonces and tokens: cryptographic, because peers see what it makes.
+    /// Source of keys, nonces and tokens. Cryptographic because peers see its output.
     pub(crate) secrets: ChaCha12Rng,
-    /// For schedulers, which nobody has to guess.
+    /// Source of randomness for schedulers, which need not be unpredictable.
     pub(crate) prng: Prng,
     isn_key: [u8; 32],
     routes: Routes,
@@ -75,7 +75,7 @@ pub(crate) struct Host {
     pub(crate) cookies: CookieJar,
 }
 
-/// A secret for one purpose, which tells nothing of those for others.
+/// Derives a secret for one purpose that reveals nothing about the secrets for other purposes.
 fn derived(secret: &[u8; 32], purpose: &[u8]) -> [u8; 32] {
     let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(secret).expect("HMAC takes keys of any length");
     mac.update(purpose);
@@ -106,8 +106,9 @@ impl Host {
         }
     }
 
-    /// Where a new TCB starts: RFC 6528's clock plus a keyed function of the four-tuple, so that a new incarnation of a
-    /// connection starts beyond the old one and nobody else can tell where. Timestamps likewise (RFC 7323 section 7.1).
+    /// Returns the initial sequence number and timestamp offset of a new TCB. The sequence number is RFC 6528's clock
+    /// plus a keyed function of the four-tuple: a new incarnation of a connection starts beyond the old one, and no
+    /// outsider can predict where. RFC 7323 section 7.1 asks the same of timestamps.
     pub(crate) fn tcb_secrets(&self, tuple: &Tuple, now: Instant) -> Secrets {
         let mut keyed = Sha256::new().chain_update(self.isn_key);
         for address in [tuple.local, tuple.remote] {
@@ -128,7 +129,7 @@ impl Host {
         self.routes.get(tuple)
     }
 
-    /// Where a segment belongs that has arrived.
+    /// Returns the subflow that an arriving segment belongs to.
     #[inline(always)]
     pub(crate) fn route_of(&self, segment: &Segment) -> Option<Route> {
         self.route_between(&segment.dst, &segment.src)
@@ -139,7 +140,7 @@ impl Host {
         self.routes.between(local, remote)
     }
 
-    /// Claims a four-tuple; false if it is taken.
+    /// Claims a four-tuple. Returns false if it is taken.
     pub(crate) fn claim(&mut self, tuple: Tuple, route: Route) -> bool {
         if self.routes.get(&tuple).is_some() {
             return false;
@@ -156,7 +157,7 @@ impl Host {
         self.tokens.get(&token.0).copied()
     }
 
-    /// Claims a token; false if another connection has it (RFC 8684 section 3.1).
+    /// Claims a token. Returns false if another connection has it (RFC 8684 section 3.1).
     pub(crate) fn claim_token(&mut self, token: Token, slot: u32) -> bool {
         if self.tokens.contains_key(&token.0) {
             return false;
@@ -165,19 +166,19 @@ impl Host {
         true
     }
 
-    /// Gives a token back; nothing happens if it is no longer, or not yet, that connection's.
+    /// Releases a token if it belongs to the connection in `slot`; otherwise does nothing.
     pub(crate) fn release_token(&mut self, token: Token, slot: u32) {
         if self.by_token(token) == Some(slot) {
             self.tokens.remove(&token.0);
         }
     }
 
-    /// Four-tuples and tokens in use.
+    /// Returns the numbers of four-tuples and tokens in use.
     pub(crate) fn claims(&self) -> (usize, usize) {
         (self.routes.len(), self.tokens.len())
     }
 
-    /// A free local port towards `remote`, or `None` if all are taken.
+    /// Picks a free local port for a connection to `remote`. Returns `None` if all are taken.
     pub(crate) fn pick_port(&mut self, local: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
         let Self { ports, routes, .. } = self;
         let is_free = |port| routes.get(&Tuple { local: SocketAddr::new(local, port), remote }).is_none();
@@ -188,14 +189,14 @@ impl Host {
         &self.config.local_addresses
     }
 
-    /// Answers a segment that belongs nowhere (RFC 9293 section 3.10.7.1).
+    /// Answers a segment that belongs to no connection (RFC 9293 section 3.10.7.1).
     pub(crate) fn reply_reset(&mut self, segment: &Segment) {
         if !segment.flags.contains(Flags::RST) {
             self.reply(segment.reset_in_answer());
         }
     }
 
-    /// Refuses a join and says why (RFC 8684 sections 3.2 and 3.6).
+    /// Refuses a join and states the reason (RFC 8684 sections 3.2 and 3.6).
     pub(crate) fn refuse_join(&mut self, syn: &Segment, reason: ResetReason) {
         let mut reply = syn.reset_in_answer();
         let transient = reason == ResetReason::LackOfResources;
@@ -203,7 +204,7 @@ impl Host {
         self.reply(reply);
     }
 
-    /// Sends a segment that belongs to no connection, unless too many wait already.
+    /// Queues a segment that belongs to no connection, unless the queue is full.
     pub(crate) fn reply(&mut self, reply: Segment) {
         if self.replies.len() < REPLIES_MAX {
             self.replies.push_back(reply);

@@ -1,4 +1,4 @@
-//! A look at one subflow and its connection from outside, for checkers: what only the engine knows, and cheap to take.
+//! Cheap inspection of a subflow and its connection, for checkers outside the engine.
 
 use units::Instant;
 
@@ -6,30 +6,31 @@ use crate::SubflowId;
 use crate::connection::Connection;
 use crate::tcp::Tcb;
 
-/// Answers what checkers ask. They ask after most segments and need little of it then, so each answer is worked out when it is asked for.
+/// Answers the questions of checkers. A checker asks after most segments but rarely needs all answers, so each answer
+/// is computed on demand.
 pub trait Inspect {
-    /// What is in flight on the subflow, and what may be.
+    /// Octets in flight on the subflow, and the limits on them.
     fn flight(&self) -> FlightInspection;
-    /// Whether anything sent is unacknowledged: SYN, data or FIN.
+    /// Whether anything the subflow sent is unacknowledged: SYN, data or FIN.
     fn is_outstanding(&self) -> bool;
-    /// Octets that wait in the subflow, not sent yet.
+    /// Octets that the subflow holds but has not sent.
     fn unsent_bytes(&self) -> u64;
     /// Whether a timer of the subflow runs.
     fn runs(&self, timer: SubflowTimer) -> bool;
     /// Whether the connection is established and not over.
     fn is_open(&self) -> bool;
-    /// Octets written to the connection that no subflow was given yet.
+    /// Octets written to the connection and not yet given to a subflow.
     fn connection_unsent_bytes(&self) -> u64;
-    /// Whether data given to subflows, or a DATA_FIN, wait for their DATA_ACK.
+    /// Whether data given to subflows, or a DATA_FIN, lack their DATA_ACK.
     fn is_data_outstanding(&self) -> bool;
     /// Whether the data-level time-out runs.
     fn data_timer_runs(&self) -> bool;
-    /// Whether anything will happen by itself (a timer of the connection runs, or of any subflow but its keep-alive), or nothing
-    /// can because every subflow is being opened or closed.
+    /// Whether the connection will act by itself (a timer of the connection, or a timer of a subflow other than its
+    /// keep-alive, runs), or cannot because every subflow is opening or closing.
     fn is_driven(&self) -> bool;
 }
 
-/// A look at a subflow of the engine.
+/// Read-only view of a subflow of the engine.
 #[derive(Clone, Copy)]
 pub struct Sight<'a> {
     pub(crate) connection: &'a Connection,
@@ -37,19 +38,20 @@ pub struct Sight<'a> {
     pub(crate) tcb: &'a Tcb,
 }
 
-/// What is in flight on a subflow, and what may be.
+/// Octets in flight on a subflow, and the limits on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlightInspection {
     /// Largest payload of a segment, octets.
     pub mss_bytes: u32,
     /// Congestion window, octets.
     pub cwnd_bytes: u64,
-    /// Octets in flight, as the engine reckons.
+    /// Octets in flight, as the engine counts them.
     pub in_flight_bytes: u64,
-    /// Whether it is repairing a loss.
+    /// Whether the subflow is repairing a loss.
     pub in_recovery: bool,
-    /// When its window was last halved because the peer's window was full of what it carries (NSDI 2012, section 4.2), if that is
-    /// still known: what was sent at the same time before that had the window of before.
+    /// When the window was last halved because the peer's window was full of this subflow's data (NSDI 2012, section
+    /// 4.2), if the engine still knows. Data sent at the same instant but before the cut were sent under the larger
+    /// window.
     pub penalized_at: Option<Instant>,
 }
 
@@ -64,6 +66,6 @@ pub enum SubflowTimer {
     TailProbe,
     /// Zero-window probe (RFC 9293 section 3.8.6.1).
     Persist,
-    /// The next segment waits for its time.
+    /// Pacing: the next segment waits for its departure time.
     Pace,
 }

@@ -1,12 +1,12 @@
-//! What a connection, or a relay, writes on the data that it hands to TCP.
+//! Labels that a connection or a relay attaches to the data it hands to TCP.
 //!
-//! TCP carries labels along, gives them back with the data, and looks into none. All that it does with one is to ask for
-//! that of the rest where it cuts data in two.
+//! TCP carries labels along, returns them with the data, and never reads them. When it splits data, it asks the label
+//! for the label of the second part.
 
 use units::Dsn;
 use wire::mptcp::Mapping;
 
-/// Says what octets are at the level above TCP.
+/// Identifies octets at the level above TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     dsn: Dsn,
@@ -14,31 +14,31 @@ pub(crate) struct Label {
 }
 
 impl Label {
-    /// For what has no place in a data stream: a FIN.
+    /// Label of a FIN, which has no place in a data stream.
     pub(crate) const NONE: Self = Self::new(Dsn(0));
 
-    /// For octets from data sequence number `dsn` on that were never sent.
+    /// Labels octets that were never sent, starting at data sequence number `dsn`.
     pub(crate) const fn new(dsn: Dsn) -> Self {
         Self { dsn, first: None }
     }
 
-    /// The same octets, on their way for the first time with `mapping`, perhaps with the DATA_FIN.
+    /// Labels the same octets when they are first sent, with `mapping` and perhaps the DATA_FIN.
     pub(crate) const fn sent_with(self, mapping: Mapping, data_fin: bool) -> Self {
         Self { first: Some((mapping, data_fin)), ..self }
     }
 
-    /// For what is left when the first `octets` are cut off. Pieces keep the mapping of the whole: Linux takes a second mapping
-    /// for octets that one covers already only if the two are identical.
+    /// Returns the label of the rest after the first `octets` are cut off. Pieces keep the mapping of the whole: Linux
+    /// accepts a second mapping for mapped octets only if it is identical to the first.
     pub(crate) fn behind(self, octets: u32) -> Self {
         Self { dsn: self.dsn + u64::from(octets), ..self }
     }
 
-    /// Data sequence number of the first octet.
+    /// Returns the data sequence number of the first octet.
     pub(crate) const fn dsn(&self) -> Dsn {
         self.dsn
     }
 
-    /// The mapping that the octets were first sent with, and whether it carried the DATA_FIN.
+    /// Returns the mapping that the octets were first sent with, and whether it carried the DATA_FIN.
     pub(crate) const fn first_mapping(&self) -> Option<(Mapping, bool)> {
         self.first
     }

@@ -1,8 +1,8 @@
-//! The sans-IO Multipath TCP engine: RFC 9293 and its companions below, RFC 8684 above.
+//! A sans-IO Multipath TCP engine: RFC 9293 and its companions below, RFC 8684 above.
 //!
-//! An [`Endpoint`] is one host. It is a pure state machine: it takes segments, commands and the time, and gives back
-//! segments, events and the time at which it wants to be called again. It owns no clock, no socket and no randomness
-//! but what grows from its seed, so the same code runs in the simulator, inside ns-3 and on real Linux.
+//! An [`Endpoint`] is one host. It is a pure state machine: it takes segments, commands and the time, and returns
+//! segments, events and the time at which it wants to be called again. It owns no clock and no socket, and derives all
+//! randomness from its seed. The same code therefore runs in the simulator, inside ns-3 and on real Linux.
 //!
 //! ```text
 //! endpoint      segments and tokens -> connections; listeners
@@ -46,18 +46,18 @@ pub use event::Event;
 pub use received::Received;
 pub use stats::{ConnectionStats, Echo, Hearing, SubflowStats};
 
-/// Names a connection of one endpoint; never reused.
+/// Identifies a connection of one endpoint; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId {
     slot: u32,
     generation: u32,
 }
 
-/// Names a listener of one endpoint; never reused.
+/// Identifies a listener of one endpoint; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListenerId(pub(crate) u32);
 
-/// Names a subflow of one connection, in order of creation. After 65,536 subflows the numbers start over, past those of
-/// subflows that exist or that [`ConnectionStats`] still lists: no two in one report have the same.
+/// Identifies a subflow of one connection, in order of creation. After 65,536 subflows the numbers start over. They
+/// skip subflows that exist or that [`ConnectionStats`] still lists, so identifiers are unique within a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 pub struct SubflowId(pub u16);

@@ -1,16 +1,16 @@
 //! Source ports (RFC 6056, algorithm 4 of section 3.3: "double-hash").
 //!
-//! Towards one destination ports follow one another from a place that only the secret tells, so that one comes again as late as
-//! possible, nobody off the path guesses it, and another process begins elsewhere: it does not meet the TIME-WAIT
-//! that the peer keeps of this one.
+//! Ports for one destination are consecutive, from a start that depends on a secret. A port is therefore reused as late
+//! as possible, and an off-path attacker cannot guess it. Another process starts elsewhere, so it does not collide with
+//! connections of this process that the peer keeps in TIME-WAIT.
 
 use core::net::{IpAddr, SocketAddr};
 
 use sha2::{Digest, Sha256};
 use units::narrow::u16_from;
 
-/// Counters. Destinations share them by their hash, so that how far one has got says little about another (RFC 6056
-/// section 3.3.4 suggests ten and more).
+/// Number of counters. Destinations share them by hash, so one counter says little about another destination (RFC 6056
+/// section 3.3.4 suggests ten or more).
 const COUNTERS: usize = 64;
 
 /// Chooses source ports.
@@ -22,12 +22,12 @@ pub(crate) struct SourcePorts {
 }
 
 impl SourcePorts {
-    /// Ports from `first` on. Zero is no port.
+    /// Chooses from the ports starting at `first`. Zero is not a port.
     pub(crate) fn new(first: u16, secret: [u8; 32]) -> Self {
         Self { first: first.max(1), secret, counters: [0; COUNTERS] }
     }
 
-    /// A port from `local` to `remote` for which `is_free` holds, or `None` if there is none.
+    /// Picks a port from `local` to `remote` for which `is_free` holds. Returns `None` if there is none.
     pub(crate) fn pick(&mut self, local: IpAddr, remote: SocketAddr, is_free: impl Fn(u16) -> bool) -> Option<u16> {
         let (offset, counter) = self.hash(local, remote);
         let count = u32::from(u16::MAX - self.first) + 1;
@@ -42,7 +42,7 @@ impl SourcePorts {
         None
     }
 
-    /// F and G of the RFC: where the ports towards `remote` begin, and which counter moves on from there.
+    /// Computes F and G of the RFC: where the ports towards `remote` start, and which counter advances from there.
     fn hash(&self, local: IpAddr, remote: SocketAddr) -> (u32, usize) {
         let mut hash = Sha256::new().chain_update(self.secret);
         for ip in [local, remote.ip()] {

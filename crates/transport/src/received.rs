@@ -1,14 +1,14 @@
-//! What reading from a connection gives.
+//! Result of reading from a connection.
 
 use wire::Payload;
 
-/// What [`crate::Endpoint::recv`] found.
+/// Result of [`crate::Endpoint::recv`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Received {
     /// The next octets of the stream.
     Data(Payload),
-    /// Nothing yet.
+    /// No data yet.
     Pending,
-    /// The peer sent all its data and everything was received.
+    /// The peer has sent all its data, and the application has read them.
     Finished,
 }

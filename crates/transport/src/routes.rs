@@ -1,4 +1,4 @@
-//! Which subflow of which connection a four-tuple is.
+//! Lookup of the subflow that a four-tuple belongs to.
 
 use core::net::SocketAddr;
 use std::collections::HashMap;
@@ -8,14 +8,14 @@ use units::narrow::usize_from;
 
 use crate::host::{Route, Tuple};
 
-/// Four-tuples that are found at once.
+/// Number of cached four-tuples, which are found without hashing.
 const FEW: usize = 16;
 
-/// The table of four-tuples. Every segment asks it, and an IPv4 address with its port fits in one word: so four-tuples of
-/// IPv4 have a table of their own, whose keys are hashed and compared in few steps.
+/// Table of four-tuples. Every segment needs a lookup, and an IPv4 address with its port fits into one word. IPv4
+/// four-tuples therefore have a table of their own, with keys that are cheap to hash and compare.
 pub(crate) struct Routes {
     v4: HashMap<(u64, u64), Route, FixedState>,
-    /// Some of `v4`, each in the only place where it can be: an endpoint with few connections finds them without the hash.
+    /// Cache of some entries of `v4`, each at its only possible place. An endpoint with few connections needs no hash.
     few: [Option<((u64, u64), Route)>; FEW],
     others: HashMap<Tuple, Route, FixedState>,
 }
@@ -30,7 +30,7 @@ impl Routes {
         self.between(&tuple.local, &tuple.remote)
     }
 
-    /// As [`Self::get`], of two ends that lie where they are.
+    /// As [`Self::get`], with borrowed addresses.
     #[inline(always)]
     pub(crate) fn between(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Route> {
         match words(local, remote) {
@@ -47,13 +47,13 @@ impl Routes {
         self.v4.get(&words).copied()
     }
 
-    /// Apart, so that what all of IPv4 goes through is short.
+    /// Separate from [`Self::between`] to keep the IPv4 code short.
     #[inline(never)]
     fn get_other(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Route> {
         self.others.get(&Tuple { local: *local, remote: *remote }).copied()
     }
 
-    /// Notes where a four-tuple leads.
+    /// Adds or replaces the route of a four-tuple.
     pub(crate) fn insert(&mut self, tuple: Tuple, route: Route) {
         match words(&tuple.local, &tuple.remote) {
             Some(words) => {
@@ -79,14 +79,14 @@ impl Routes {
     }
 }
 
-/// Where a four-tuple can be among the few. Who chooses ports so that they meet gets no more than the other table.
+/// Returns a four-tuple's place in the cache. A peer that chooses colliding ports only causes lookups in the table.
 #[inline]
 fn place((local, remote): (u64, u64)) -> usize {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     usize_from((local ^ remote.rotate_left(8)).wrapping_mul(MIX) >> (64 - FEW.ilog2()))
 }
 
-/// Both ends of a four-tuple of IPv4.
+/// Packs both ends of an IPv4 four-tuple into words.
 #[inline]
 fn words(local: &SocketAddr, remote: &SocketAddr) -> Option<(u64, u64)> {
     match (local, remote) {

@@ -1,16 +1,16 @@
-//! The states of RFC 9293 section 3.3.2, and their transitions as a table to be read beside its figure 5.
+//! The states of RFC 9293 section 3.3.2, and their transitions as a table that mirrors its figure 5.
 //!
-//! A subflow goes through them with FINs; the MPTCP level goes through the closing half again with DATA_FINs
-//! (RFC 8684 section 3.3.3).
+//! A subflow moves through them with FINs. The MPTCP level moves through the closing half again with DATA_FINs (RFC
+//! 8684 section 3.3.3).
 
 use Step::{FinAcked, ReceiveFin, ReceiveSyn, SendFin, SynAcked, TimeWaitOver};
 
 /// A TCP state, or its data-level counterpart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
-    /// SYN sent, nothing heard.
+    /// SYN sent, none received.
     SynSent,
-    /// SYN sent and received, ours not acknowledged.
+    /// SYN sent and received; ours is not acknowledged.
     SynReceived,
     /// Data flow both ways.
     Established,
@@ -20,34 +20,34 @@ pub enum State {
     FinWait2,
     /// The peer has finished; this side still sends.
     CloseWait,
-    /// Both FINs sent, ours not acknowledged, the peer's came after ours.
+    /// Both FINs sent; ours came first and is not acknowledged.
     Closing,
-    /// Both FINs sent, ours not acknowledged, the peer's came first.
+    /// Both FINs sent; the peer's came first and ours is not acknowledged.
     LastAck,
-    /// Both finished; waits for stray segments to die out.
+    /// Both sides have finished; waits until stray segments have expired.
     TimeWait,
     /// Over.
     Closed,
 }
 
-/// What moves a state on.
+/// A cause of a state transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A SYN arrived while ours is outstanding (simultaneous open).
+    /// A SYN arrived while ours was outstanding (simultaneous open).
     ReceiveSyn,
-    /// Our SYN is acknowledged, and the peer's has arrived.
+    /// Our SYN was acknowledged, and the peer's has arrived.
     SynAcked,
     /// This side sends its FIN.
     SendFin,
-    /// Our FIN is acknowledged.
+    /// Our FIN was acknowledged.
     FinAcked,
-    /// The peer's FIN arrived, with everything before it.
+    /// The peer's FIN arrived, and everything before it.
     ReceiveFin,
     /// 2 MSL have passed.
     TimeWaitOver,
 }
 
-/// RFC 9293 figure 5: every transition that is not a reset. Anything absent leaves the state as it is.
+/// RFC 9293 figure 5: every transition that is not a reset. Any other step leaves the state unchanged.
 const TRANSITIONS: &[(State, Step, State)] = &[
     (State::SynSent, ReceiveSyn, State::SynReceived),
     (State::SynSent, SynAcked, State::Established),
@@ -66,27 +66,27 @@ const TRANSITIONS: &[(State, Step, State)] = &[
 ];
 
 impl State {
-    /// The state after `step`.
+    /// Returns the state after `step`.
     pub fn after(self, step: Step) -> Self {
         TRANSITIONS.iter().find(|(from, by, _)| *from == self && *by == step).map_or(self, |(_, _, to)| *to)
     }
 
-    /// RFC 9293 section 3.3.2: both SYNs have been exchanged and acknowledged.
+    /// Whether both SYNs have been exchanged and acknowledged (RFC 9293 section 3.3.2).
     pub const fn is_synchronized(self) -> bool {
         !matches!(self, Self::SynSent | Self::SynReceived | Self::Closed)
     }
 
-    /// New data may still be sent.
+    /// Whether new data may still be sent.
     pub const fn can_send(self) -> bool {
         matches!(self, Self::Established | Self::CloseWait)
     }
 
-    /// The peer may still send data.
+    /// Whether the peer may still send data.
     pub const fn can_receive(self) -> bool {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
     }
 
-    /// The name RFC 9293 uses.
+    /// Returns the name that RFC 9293 uses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SynSent => "SYN-SENT",

@@ -1,4 +1,4 @@
-//! Statistics of connections and subflows; they survive the close.
+//! Statistics of connections and subflows. They remain available after the close.
 
 use core::net::SocketAddr;
 
@@ -10,86 +10,89 @@ use crate::SubflowId;
 /// Statistics of one connection.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ConnectionStats {
-    /// State, in RFC 8684's or RFC 9293's words.
+    /// State, by its name in RFC 8684 or RFC 9293.
     pub state: &'static str,
     /// Whether MPTCP is in use.
     pub mptcp: bool,
-    /// Whether MPTCP was given up.
+    /// Whether the connection fell back to plain TCP.
     pub fell_back: bool,
-    /// This side's token, if MPTCP.
+    /// This side's token, with MPTCP.
     pub local_token: Option<u32>,
-    /// The peer's token, if MPTCP.
+    /// The peer's token, with MPTCP.
     pub remote_token: Option<u32>,
-    /// Octets the application handed over.
+    /// Octets that the application wrote.
     pub written_bytes: u64,
-    /// Octets of these that no subflow was given yet.
+    /// Octets written and not yet given to a subflow.
     pub unsent_bytes: u64,
-    /// Octets the peer acknowledged at the data level.
+    /// Octets that the peer acknowledged at the data level.
     pub acked_bytes: u64,
     /// Octets received in order.
     pub received_bytes: u64,
-    /// Octets the application took.
+    /// Octets that the application read.
     pub read_bytes: u64,
-    /// Octets sent again on another subflow.
+    /// Octets reinjected on another subflow.
     pub reinjected_bytes: u64,
-    /// Octets that came in order on their subflow when the connection had them already: up to its first hole, whichever subflow had brought
-    /// them, the same one under other sequence numbers included; or waiting beyond that hole, brought by the same subflow. Not in it is what a
-    /// subflow drops by its own sequence numbers or still holds behind a hole of its own, nor what waits twice, of two subflows. 0 in plain TCP.
+    /// Octets that arrived in order on their subflow when the connection already had them. They count if they lie
+    /// before the connection's first hole, no matter which subflow brought them first (including the same subflow,
+    /// under other sequence numbers), or if they lie beyond the hole and the same subflow brought them. Octets that a
+    /// subflow drops by its own sequence numbers, or holds behind a hole of its own, do not count; nor do octets that
+    /// wait twice, from two subflows. 0 in plain TCP.
     pub duplicate_bytes: u64,
-    /// Octets now waiting for a hole before them to fill, at the data level: what a subflow holds behind a hole of its own is not in it.
+    /// Octets that wait for a hole at the data level to fill. Excludes data that a subflow holds behind a hole of its
+    /// own.
     pub out_of_order_bytes: u64,
     /// Largest value of `out_of_order_bytes`.
     pub out_of_order_peak_bytes: u64,
-    /// When it was established.
+    /// When the connection was established.
     pub established_at: Option<Instant>,
-    /// When it ended.
+    /// When the connection ended.
     pub closed_at: Option<Instant>,
-    /// Every subflow that ever was, in order of creation.
+    /// All subflows, past and present, in order of creation.
     pub subflows: Vec<SubflowStats>,
 }
 
-/// What a subflow has given and not given: for owners who look often, and want no more.
+/// A short report on what a subflow delivers, for owners that look often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hearing {
-    /// Octets that came on it and wait for a hole before them to fill.
+    /// Octets that arrived on it and wait for a hole before them to fill.
     pub held_bytes: u64,
     /// When the peer was last heard on it.
     pub heard_at: Instant,
-    /// What the peer echoed last, if both sides use timestamps.
+    /// The peer's last timestamp echo, if both sides use timestamps.
     pub echo: Option<Echo>,
 }
 
 /// An echo of one of our timestamps (RFC 7323 section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
-    /// The timestamp, a tick of a clock of this side.
+    /// The timestamp: a tick of this side's clock.
     pub tick: u32,
-    /// How long ago it was sent when the echo came, in ticks of 1 ms: a round trip, with what packets wait for in queues and, where the peer had
-    /// nothing to send meanwhile, its pause.
+    /// Time from sending the timestamp to receiving its echo, in ticks of 1 ms. It is a round trip that includes
+    /// queueing and, if the peer had nothing to send, the peer's pause.
     pub took: Duration,
 }
 
 /// Statistics of one subflow.
 #[derive(Clone, Debug, Serialize)]
 pub struct SubflowStats {
-    /// Which.
+    /// Identifier.
     pub id: SubflowId,
-    /// This side.
+    /// Address and port of this side.
     pub local: SocketAddr,
-    /// The peer's side.
+    /// Address and port of the peer.
     pub remote: SocketAddr,
-    /// What this side calls its address (RFC 8684 section 3.2), which names the subflow's path whatever NATs do; 0 for the first
-    /// subflow's.
+    /// This side's address identifier (RFC 8684 section 3.2), which names the subflow's path whatever NATs do; 0 on the
+    /// first subflow.
     pub local_address_id: u8,
-    /// What the peer calls its address.
+    /// The peer's address identifier.
     pub remote_address_id: u8,
     /// TCP state (RFC 9293 section 3.3.2).
     pub state: &'static str,
-    /// Backup priority.
+    /// Whether the subflow has backup priority.
     pub backup: bool,
     /// Largest payload of a segment, octets.
     pub mss_bytes: u32,
-    /// Largest IP packet that is sent, octets: what the path is known or believed to carry.
+    /// Largest IP packet sent, octets: the path MTU as known or estimated.
     pub path_mtu_bytes: u16,
     /// Congestion window, octets.
     pub cwnd_bytes: u64,
@@ -97,49 +100,50 @@ pub struct SubflowStats {
     pub ssthresh_bytes: u64,
     /// Octets in flight.
     pub in_flight_bytes: u64,
-    /// Octets that were given to it and wait for its window; many only where data are bound early ([`crate::era::Binding::Early`]).
+    /// Octets given to the subflow that wait for its window. Many only with early binding
+    /// ([`crate::era::Binding::Early`]).
     pub unsent_bytes: u64,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Smallest round-trip time of the last five minutes or so: what the path has now, if it changed.
+    /// Smallest round-trip time of about the last five minutes. It follows changes of the path.
     pub min_rtt: Option<Duration>,
-    /// Smallest round-trip time that there ever was.
+    /// Smallest round-trip time ever.
     pub least_rtt: Option<Duration>,
-    /// Sum of all round-trip time samples: with their number, the mean over any span.
+    /// Sum of all round-trip time samples. Together with their number it gives the mean over any span.
     pub rtt_sum: Duration,
     /// Number of round-trip time samples.
     pub rtt_samples: u64,
-    /// Whether it is repairing a loss.
+    /// Whether the subflow is repairing a loss.
     pub in_recovery: bool,
-    /// Segments with data sent, retransmissions included.
+    /// Segments sent with data, including retransmissions.
     pub sent_segments: u64,
     /// Payload octets sent for the first time.
     pub sent_bytes: u64,
-    /// Payload octets sent again.
+    /// Payload octets retransmitted.
     pub retransmitted_bytes: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted_segments: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// Congestion events: windows reduced after loss or ECN.
+    /// Congestion events: window reductions after loss or ECN.
     pub congestion_events: u64,
     /// Payload octets acknowledged.
     pub acked_bytes: u64,
-    /// Segments with data received.
+    /// Segments received with data.
     pub received_segments: u64,
-    /// Payload octets received, duplicates included.
+    /// Payload octets received, including duplicates.
     pub received_bytes: u64,
-    /// Payload octets received again.
+    /// Payload octets received more than once.
     pub duplicate_bytes: u64,
-    /// When it was established.
+    /// When the subflow was established.
     pub established_at: Option<Instant>,
-    /// When it ended.
+    /// When the subflow ended.
     pub closed_at: Option<Instant>,
 }
 
 impl SubflowStats {
-    /// An established subflow of which nothing was counted yet, and nothing is known of its sender: all counts, octets and times are zero. For
-    /// whoever counts it from outside.
+    /// Returns the statistics of an established subflow without any counts, for a caller that counts from outside and
+    /// knows nothing of the sender. All counts, octets and times are zero.
     pub const fn unheard(id: SubflowId, local: SocketAddr, remote: SocketAddr, established_at: Instant) -> Self {
         Self {
             id,

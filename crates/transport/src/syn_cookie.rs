@@ -1,17 +1,17 @@
-//! SYN cookies: what a listener would have to remember of a SYN, in numbers that the third segment gives back (RFC 4987
+//! SYN cookies: a listener encodes what it must remember of a SYN in numbers that the third segment returns (RFC 4987
 //! section 3.6).
 //!
 //! ```text
 //! digest   HMAC-SHA256(secret; four-tuple, IRS, epoch)           the epoch is a clock that ticks every 64 s
-//! ISS      digest[0..4]  ^  place of the MSS in a table          3 bits of 32
+//! ISS      digest[0..4]  ^  index of the MSS in a table          3 bits of 32
 //! key      digest[4..12] ^  everything else (Terms)              9 bits of 64, with MPTCP
-//! TSval    the clock, its last 6 bits the TCP part of that       with timestamps
+//! TSval    the clock, with the TCP part of Terms in 6 bits       with timestamps
 //! ```
 //!
-//! The third ACK acknowledges the ISS, echoes the TSval and, as RFC 8684 section 3.1 has it, repeats our key: a client that
-//! speaks MPTCP loses nothing, one that has timestamps only the MPTCP of a path that strips options, and one that
-//! has neither is served without window scale and SACK. To guess a cookie takes 2^28 ACKs on average. The key is
-//! as hard to guess as a random one for who has not seen it: the digest hides the bits in it.
+//! The third ACK acknowledges the ISS, echoes the TSval and, by RFC 8684 section 3.1, repeats our key. An MPTCP client
+//! therefore loses nothing. A client with timestamps loses only MPTCP, and only on a path that strips options. A client
+//! with neither gets no window scale and no SACK. Guessing a cookie takes 2^28 ACKs on average. The key is as hard to
+//! guess as a random one for anyone who has not seen it: the digest hides the bits in it.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -24,23 +24,23 @@ use wire::{Flags, Segment};
 
 use crate::host::Tuple;
 
-/// One tick of the clock in cookies. A cookie is good for the rest of its tick and the next.
+/// Tick of the cookie clock. A cookie is valid for the rest of its tick and the next one.
 const EPOCH: Duration = Duration::from_secs(64);
-/// No cookie is good for longer.
+/// Maximum lifetime of a cookie.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(128);
 
-/// The MSS of a SYN is rounded down to one of these. The first is the least that the engine sends to anybody; then the
-/// default of IPv4, the least of IPv6, tunnels, Ethernet under both, and jumbo frames.
+/// MSS values to which the MSS of a SYN is rounded down. The first is the smallest that the engine sends to any peer.
+/// The others are the default of IPv4, the minimum of IPv6, tunnels, Ethernet under both, and jumbo frames.
 const MSS_TABLE: [u16; 8] = [88, 536, 1220, 1360, 1380, 1440, 1460, 8940];
 
-/// Without the option: what holds for IPv4 (RFC 9293 section 3.7.1), and a little less than for IPv6.
+/// MSS of a SYN without the option: the default of IPv4 (RFC 9293 section 3.7.1), a little below that of IPv6.
 const MSS_DEFAULT: u16 = 536;
 
 /// Bits of [`Terms`] in a key.
 const KEY_BITS: u32 = 9;
-/// Bits of [`Terms`] in a timestamp: those that TCP knows.
+/// Bits of [`Terms`] in a timestamp: the TCP part.
 const STAMP_BITS: u32 = 6;
-/// The window scale of a SYN without the option: no shift is that large (RFC 7323 section 2.3).
+/// Window scale that stands for a SYN without the option. No real shift is that large (RFC 7323 section 2.3).
 const UNSCALED: u8 = 15;
 const SACK: u16 = 1 << 4;
 const ECN: u16 = 1 << 5;
@@ -48,12 +48,12 @@ const CHECKSUM: u16 = 1 << 6;
 const NO_JOIN: u16 = 1 << 7;
 const RECEIVER_CENTRIC: u16 = 1 << 8;
 
-/// What a SYN offers beside its MSS, in nine bits: the window scale in four, then a bit for each option.
+/// A SYN's offer beside its MSS, in nine bits: four for the window scale, then one for each option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms(u16);
 
 impl Terms {
-    /// Neither window scale nor anything else.
+    /// No window scale and no options.
     const NONE: Self = Self(UNSCALED as u16);
 
     fn of(syn: &Segment) -> Self {
@@ -79,7 +79,7 @@ impl Terms {
         self.0 & bit != 0
     }
 
-    /// What was offered, on a SYN made anew.
+    /// Restores the offer on a rebuilt SYN.
     fn restore(self, syn: &mut Segment) {
         let shift = (self.0 & 0xf) as u8;
         syn.options.window_scale = (shift != UNSCALED).then_some(shift);
@@ -102,7 +102,7 @@ impl Terms {
     }
 }
 
-/// What answers a SYN.
+/// Cookie that answers a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cookie {
     /// The initial sequence number of the SYN/ACK.
@@ -113,7 +113,7 @@ pub(crate) struct Cookie {
 }
 
 impl Cookie {
-    /// The timestamp of the SYN/ACK: at most the clock, so that those that follow are no older.
+    /// Returns the timestamp of the SYN/ACK. It is at most the clock, so later timestamps are not older.
     pub(crate) fn stamp(&self, clock: u32) -> u32 {
         let mask = (1 << STAMP_BITS) - 1;
         let value = clock & !mask | u32::from(self.terms.0) & mask;
@@ -121,18 +121,18 @@ impl Cookie {
     }
 }
 
-/// What a cookie that came back tells.
+/// Contents of a returned cookie.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Returned {
-    /// The SYN, as far as the cookie kept it.
+    /// The SYN, as far as the cookie preserved it.
     pub(crate) syn: Segment,
-    /// The initial sequence number that we answered it with.
+    /// The initial sequence number of our answer.
     pub(crate) iss: SeqNr,
-    /// The key that we answered it with, if the ACK repeats it.
+    /// The key of our answer, if the ACK repeats it.
     pub(crate) key: Option<Key>,
 }
 
-/// Makes cookies and knows them again.
+/// Makes cookies and recognises them.
 #[derive(Clone)]
 pub(crate) struct CookieJar {
     mac: Hmac<Sha256>,
@@ -143,7 +143,7 @@ impl CookieJar {
         Self { mac: Mac::new_from_slice(secret).expect("HMAC takes keys of any length") }
     }
 
-    /// The cookie for a SYN that arrives at `now`.
+    /// Makes the cookie for a SYN that arrives at `now`.
     pub(crate) fn cookie(&self, syn: &Segment, now: Instant) -> Cookie {
         let tuple = Tuple { local: syn.dst, remote: syn.src };
         let (word, pad) = self.digest(&tuple, syn.seq, epoch(now));
@@ -153,7 +153,7 @@ impl CookieJar {
         Cookie { iss: SeqNr(word ^ u32_from(place as u64)), key: Key(pad ^ u64::from(terms.0)), terms }
     }
 
-    /// Whether `ack` brings a cookie back that is not too old, and what it says.
+    /// Decodes the cookie that `ack` returns. `None` if it has none, or one that is too old.
     pub(crate) fn open(&self, ack: &Segment, now: Instant) -> Option<Returned> {
         let tuple = Tuple { local: ack.dst, remote: ack.src };
         let (irs, iss) = (ack.seq - 1, ack.ack - 1);
@@ -184,7 +184,7 @@ impl CookieJar {
         Some(Returned { syn, iss, key: keys.map(|(ours, _)| ours).filter(|_| kept.is_some()) })
     }
 
-    /// What makes the ISS, and what makes the key.
+    /// Returns the values that mask the ISS and the key.
     fn digest(&self, tuple: &Tuple, irs: SeqNr, epoch: u64) -> (u32, u64) {
         let mut mac = self.mac.clone();
         for address in [tuple.local, tuple.remote] {
@@ -239,7 +239,7 @@ mod tests {
         syn
     }
 
-    /// The third ACK of an honest client.
+    /// Builds the third ACK of an honest client.
     fn ack_of(syn: &Segment, cookie: &Cookie, clock: Option<u32>) -> Segment {
         let mut ack = Segment::new(syn.src, syn.dst);
         ack.flags = Flags::ACK;
@@ -292,7 +292,7 @@ mod tests {
         }
     }
 
-    /// RFC 9293 section 3.7.1: no MSS option means 536 octets; 88 is what the engine takes for less.
+    /// RFC 9293 section 3.7.1: no MSS option means 536 octets. The engine treats less than 88 as 88.
     #[test]
     fn the_mss_is_never_rounded_up() {
         let kept = |mss| {

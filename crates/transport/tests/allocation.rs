@@ -1,4 +1,4 @@
-//! No allocation per packet in steady state, counted by the allocator itself.
+//! Tests that steady state allocates nothing per packet. The allocator itself counts.
 
 use transport::ConnectionConfig;
 use transport::receiver_centric::ReceiverCentric;
@@ -27,7 +27,8 @@ fn a_bulk_transfer_over_two_paths_allocates_nothing() {
     assert_eq!(allocations_of(&plain), 0, "defaults");
     let careful = ConnectionConfig { checksum: true, scheduler: "round-robin".into(), ..plain.clone() };
     assert_eq!(allocations_of(&careful), 0, "checksums, round robin");
-    // Rounds go with every data segment; reports, a few a round-trip time, are the second option of an ACK.
+    // Every data segment carries a round. A report, sent a few times per round-trip time, is the second option of an
+    // ACK.
     let receiver_centric = ConnectionConfig { receiver_centric: Some(ReceiverCentric::DEFAULT), ..plain.clone() };
     let reports = allocations_of(&receiver_centric);
     assert!((1..MEASURED / 100).contains(&reports), "MPTCP-rec: {reports}");

@@ -1,4 +1,4 @@
-//! What each switch of `ConnectionConfig::era` changes on the wire.
+//! Effects of each switch of `ConnectionConfig::era` on the wire.
 
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
@@ -8,7 +8,7 @@ use units::Duration;
 use crate::pair::{self, Pair, Side};
 use crate::script::{Script, config};
 
-/// A sender of 30 segments of 1000 octets, of which the initial window of ten is out.
+/// Creates a sender of 30 segments of 1000 octets that has sent the initial window of ten.
 fn sending(era: Era, peer_options: &str) -> Script {
     let config = ConnectionConfig { congestion: ControllerSpec::named("newreno"), era, ..config() };
     let mut script = Script::established(config, peer_options);
@@ -16,8 +16,8 @@ fn sending(era: Era, peer_options: &str) -> Script {
     script
 }
 
-/// RFC 3042 lets a segment out for each of the first two duplicate ACKs. Without it there is silence until the third
-/// (RFC 5681 section 3.2), which retransmits.
+/// RFC 3042 releases a segment for each of the first two duplicate ACKs. Without it nothing leaves until the third (RFC
+/// 5681 section 3.2), which retransmits.
 #[test]
 fn without_limited_transmit_two_duplicate_acks_let_nothing_out() {
     let mut script = sending(Era { limited_transmit: false, ..Era::default() }, "mss 1000");
@@ -54,7 +54,8 @@ fn an_initial_threshold_ends_slow_start() {
     assert!((12_000..13_000).contains(&cwnd), "{cwnd}");
 }
 
-/// One segment SACKed above a hole: RACK waits a quarter of the round-trip time (RFC 8985 section 6.2). RFC 6675 section 4 wants three.
+/// One segment is SACKed above a hole: RACK waits a quarter of the round-trip time (RFC 8985 section 6.2), and RFC 6675
+/// section 4 requires three.
 #[test]
 fn without_rack_three_segments_above_tell_a_loss() {
     let options = "win 65535 mss 1000 sackok";
@@ -77,7 +78,8 @@ fn without_rack_three_segments_above_tell_a_loss() {
     assert_eq!(script.stats().congestion_events, 1);
 }
 
-/// RFC 8985 section 7.2: a probe after twice the round-trip time of 100 ms, here before the time-out of 300 ms after the last segment.
+/// RFC 8985 section 7.2: the probe leaves after twice the round-trip time of 100 ms, before the time-out of 300 ms
+/// after the last segment.
 #[test]
 fn without_tail_loss_probes_the_time_out_comes_first() {
     for (tail_loss_probe, at_ms) in [(true, 200), (false, 300)] {
@@ -91,7 +93,7 @@ fn without_tail_loss_probes_the_time_out_comes_first() {
     }
 }
 
-/// RFC 6298 section 2.4: a second, where Linux's floor is on the variance alone.
+/// RFC 6298 section 2.4: the minimum is a second; Linux's minimum applies to the variance alone.
 #[test]
 fn the_floor_under_all_of_the_time_out_is_its_least() {
     for (rto_floor, at_ms) in [(RtoFloor::Variance, 1100), (RtoFloor::Whole, 1000)] {
@@ -104,7 +106,7 @@ fn the_floor_under_all_of_the_time_out_is_its_least() {
     }
 }
 
-/// Three partial ACKs, 100 ms apart: the time-out comes after the last of them, or after the first (RFC 6582 section 4).
+/// Three partial ACKs, 100 ms apart: the time-out counts from the last of them, or from the first (RFC 6582 section 4).
 #[test]
 fn the_first_partial_ack_alone_may_restart_the_timer() {
     for (partial_acks, timeouts) in [(PartialAcks::Every, 0), (PartialAcks::First, 1)] {
@@ -121,8 +123,8 @@ fn the_first_partial_ack_alone_may_restart_the_timer() {
     }
 }
 
-/// The first of ten segments is found lost 290 ms after the last ACK that moved on, 10 ms before the time-out, and sent again: the ACK of
-/// that comes in time, or never (RFC 6675 section 6).
+/// The first of ten segments is found lost 290 ms after the last ACK that advanced, 10 ms before the time-out, and is
+/// retransmitted. Its ACK arrives in time only if the repair restarts the timer (RFC 6675 section 6).
 #[test]
 fn a_repair_may_restart_the_timer() {
     let quiet = Era { tail_loss_probe: false, ..Era::default() };
@@ -139,8 +141,8 @@ fn a_repair_may_restart_the_timer() {
     }
 }
 
-/// The first of ten segments is sent again at 390 ms, and SACKs of four that were sent before that come 210 ms later. What the window lets
-/// out then would tell that the repair is lost too, had the timer left it the time.
+/// The first of ten segments is retransmitted at 390 ms. 210 ms later SACKs arrive for four segments sent before that.
+/// The window then releases data that would reveal the loss of the repair too, if the timer leaves them the time.
 #[test]
 fn sacks_of_what_was_sent_before_a_repair_may_restart_the_timer() {
     let quiet = Era { tail_loss_probe: false, ..Era::default() };
@@ -158,7 +160,7 @@ fn sacks_of_what_was_sent_before_a_repair_may_restart_the_timer() {
     }
 }
 
-/// SACKs of what was sent after the repair do not put the time-out off: they tell that the repair is lost.
+/// SACKs of data sent after the repair do not delay the time-out: they show that the repair is lost.
 #[test]
 fn sacks_of_what_was_sent_after_a_repair_send_it_again() {
     let era = Era { repair_timer: RepairTimer::OnSack, tail_loss_probe: false, ..Era::default() };
@@ -173,8 +175,8 @@ fn sacks_of_what_was_sent_after_a_repair_send_it_again() {
     assert_eq!((script.stats().retransmitted_segments, script.stats().timeouts), (2, 0));
 }
 
-/// Nine of ten segments are SACKed at once and the first is sent again, with nothing behind it or all that the window takes: when the
-/// recovery ends the window is what is in flight and a segment, or the threshold and what the last ACK lets it grow by.
+/// Nine of ten segments are SACKed at once and the first is retransmitted, followed by nothing or by a full window.
+/// When the recovery ends, the window is the flight plus a segment, or the threshold plus the growth for the last ACK.
 #[test]
 fn a_recovery_ends_with_what_is_in_flight_or_at_the_threshold() {
     let ended = |recovery_end, more_bytes: u32| {
@@ -201,13 +203,13 @@ fn a_recovery_ends_with_what_is_in_flight_or_at_the_threshold() {
     );
 }
 
-/// Two paths, of 10 and 200 ms one way, over which data go out in turns.
+/// Creates two paths, of 10 and 200 ms one way, for data that alternate between them.
 fn two_paths(era: Era) -> (Pair, ConnectionConfig) {
     let config = ConnectionConfig { scheduler: "round-robin".into(), era, ..ConnectionConfig::default() };
     (Pair::new(&[10, 200], config.clone(), 1), config)
 }
 
-/// Payload octets of first transmissions on each path.
+/// Returns the payload octets of first transmissions on each path.
 fn carried(pair: &Pair) -> [u64; 2] {
     let on = |path| {
         let data = pair.logged(|side, segment| side == Side::Client && pair::path_of(side, segment) == path);
@@ -216,8 +218,8 @@ fn carried(pair: &Pair) -> [u64; 2] {
     [on(0), on(1)]
 }
 
-/// 200 kB fit the two buffers of 128 KiB: in turns, each subflow gets half of them at once, and the slow one keeps its half. Bound
-/// late, the fast one carries what the slow one's window has no room for.
+/// 200 kB fit the two buffers of 128 KiB. Alternating, each subflow gets half of the data at once, and the slow one
+/// keeps its half. With late binding, the fast subflow carries the data that exceed the slow one's window.
 #[test]
 fn what_is_bound_early_stays_where_it_is() {
     let shares = [Binding::Late, Binding::Early { buffer_bytes: 131_072 }].map(|binding| {
@@ -234,7 +236,7 @@ fn what_is_bound_early_stays_where_it_is() {
     assert!((95_000..=105_000).contains(&early[1]), "{early:?}");
 }
 
-/// A subflow's own buffer holds no more than it says: the rest waits for whichever has room next.
+/// A subflow's own buffer respects its limit; the rest waits for the next subflow with room.
 #[test]
 fn a_full_buffer_takes_no_more() {
     let (mut pair, config) = two_paths(Era { binding: Binding::Early { buffer_bytes: 20_000 }, ..Era::default() });
@@ -247,7 +249,7 @@ fn a_full_buffer_takes_no_more() {
     assert!(slow < fast / 4, "{fast} and {slow}: the slow one is full most of the time");
 }
 
-/// Linux gives a subflow a burst of 64 kB, whatever its window, and the rest to the one that holds less.
+/// Linux gives a subflow a burst of 64 kB, whatever its window, and the rest to the subflow that holds less.
 #[test]
 fn bursts_wait_where_linux_puts_them() {
     let unsent = [Binding::Late, Binding::Autotuned].map(|binding| {
@@ -263,16 +265,16 @@ fn bursts_wait_where_linux_puts_them() {
     });
     let [late, autotuned] = unsent;
     assert_eq!(late, [0, 0]);
-    // Windows of ten segments: of 65428 octets 14 kB are on their way, and of the 15 kB left a few hundred wait.
+    // Windows of ten segments: of 65428 octets 14 kB are in flight, and of the 15 kB left a few hundred wait.
     assert!((50_000..53_000).contains(&autotuned[0]) && autotuned[1] < 2000, "{autotuned:?}");
 }
 
-/// As in Linux, what a connection holds grows with its windows, up to what it is allowed.
+/// As in Linux, a connection's send buffer grows with its windows, up to its limit.
 #[test]
 fn a_send_buffer_grows_with_the_windows() {
     let era = Era { binding: Binding::Autotuned, ..Era::default() };
     let config = ConnectionConfig { era, ..config() };
-    // Twice ten, then twice twenty segments, of 2304 octets each with all that is counted.
+    // Twice ten, then twice twenty segments, of 2304 octets each including overhead.
     for (send_buffer_bytes, first, then) in
         [(1 << 20, 46_080, 92_160), (50_000, 46_080, 50_000), (15_000, 15_000, 15_000)]
     {
@@ -288,7 +290,8 @@ fn a_send_buffer_grows_with_the_windows() {
     }
 }
 
-/// A path goes dark: what it has moves at its first time-out, or after as many as are said. What the data level misses for long moves anyway.
+/// A path goes dark: its data move at its first time-out, or after the configured number. Data missing for long at the
+/// data level move anyway.
 #[test]
 fn reinjection_may_wait_for_more_time_outs() {
     let reinjected = [1, 3].map(|reinjection_timeouts| {
@@ -298,7 +301,7 @@ fn reinjection_may_wait_for_more_time_outs() {
         let now = pair.now;
         pair.dark[1] = true;
         pair.client.send(client, pair::pattern(0, 100_000), now).unwrap();
-        // A probe and a time-out have passed, and nothing at the data level.
+        // A probe and a time-out have passed on the subflow, but no time-out at the data level.
         [2200, 2000].map(|millis| {
             pair.run_for(Duration::from_millis(millis));
             pair.client.stats(client).unwrap().reinjected_bytes
@@ -307,8 +310,8 @@ fn reinjection_may_wait_for_more_time_outs() {
     assert!(reinjected[0][0] > 0 && reinjected[1][0] == 0 && reinjected[1][1] > 0, "{reinjected:?}");
 }
 
-/// 64 KiB go to the fast path and the rest to the slow one, which is dark. The fast one owes nothing soon, and is given the rest long
-/// before the slow one has had its time-outs.
+/// 64 KiB go to the fast path and the rest to the slow one, which is dark. The fast one is soon idle, and gets the rest
+/// long before the slow one's time-outs.
 #[test]
 fn what_the_head_waits_for_goes_to_who_owes_nothing() {
     let reinjected = [true, false].map(|idle_reinjection| {
@@ -329,7 +332,8 @@ fn what_the_head_waits_for_goes_to_who_owes_nothing() {
     assert_eq!(reinjected, [(80_000 - 65_536, 80_000), (0, 65_536)]);
 }
 
-/// A path goes dark with data under way: with reinjection the other delivers them, without it they wait for the path.
+/// A path goes dark with data in flight: with reinjection the other path delivers them, without it they wait for the
+/// path.
 #[test]
 fn without_reinjection_data_wait_for_their_subflow() {
     let reinjected = [true, false].map(|reinjection| {

@@ -1,4 +1,4 @@
-//! Peers that lie about what they received, and about how much more they would take.
+//! Peers that lie about what they received, and about how much more they can take.
 
 use transport::{ConnectionConfig, ConnectionId};
 use units::{Duration, SeqNr};
@@ -11,7 +11,7 @@ use crate::victim::Victim;
 
 const WRITTEN: u32 = 1 << 20;
 
-/// A connection on which the victim has a megabyte to send and has sent its first window.
+/// Creates a connection on which the victim has a megabyte to send and has sent its first window.
 fn attack(mptcp: bool) -> (Victim, Forger, ConnectionId) {
     attack_as(Forger::new(mptcp, 0xabcd))
 }
@@ -29,7 +29,7 @@ fn attack_as(forger: Forger) -> (Victim, Forger, ConnectionId) {
     (victim, forger, id)
 }
 
-/// The forger acknowledges everything, honestly, until the victim has nothing more to send.
+/// Lets the forger acknowledge everything, honestly, until the victim has nothing more to send.
 fn acknowledge_all(victim: &mut Victim, forger: &mut Forger, id: ConnectionId) {
     for _ in 0..3000 {
         let answers = victim.play(forger, |forger, now| forger.ack(0, now));
@@ -85,7 +85,7 @@ fn data_acks_of_the_unsent_change_nothing() {
 fn data_acks_without_acks_do_not_free_the_subflow() {
     let (mut victim, mut forger, id) = attack(true);
     let first = forger.flows[0].peer_iss + 1;
-    // Everything acknowledged at the data level, nothing below: the windows below hold.
+    // Everything is acknowledged at the data level and nothing below: the subflow windows still hold.
     for _ in 0..100 {
         victim.play(&mut forger, |forger, now| {
             let mut ack = forger.ack(0, now);
@@ -141,7 +141,7 @@ fn sacks_that_cut_segments_to_pieces_cost_neither_memory_nor_tiny_retransmission
         let sizes = sent.iter().map(|segment| segment.payload.len()).filter(|len| *len > 0);
         smallest = smallest.min(sizes.min().unwrap_or(usize::MAX));
     }
-    // Time-outs may halve a segment twice, to see whether its path has become narrow.
+    // Time-outs may halve a segment twice, to test whether its path has become narrow.
     assert!(smallest >= 1428 / 4, "retransmissions of {smallest} octets");
     assert!(live_bytes() - before < 200_000, "{} octets", live_bytes() - before);
     acknowledge_all(&mut victim, &mut forger, id);
@@ -185,7 +185,7 @@ fn acks_of_single_octets_do_not_open_the_window_by_segments() {
 fn a_window_shut_for_ever_keeps_one_connection_and_no_more() {
     for mptcp in [false, true] {
         let (mut victim, mut forger, id) = attack_as(Forger { window_scale: Some(0), ..Forger::new(mptcp, 0xabcd) });
-        // The right edge stays where it was, and one day the window is shut.
+        // The right edge stays in place, and the window eventually shuts.
         let edge = forger.flows[0].peer_iss + 1 + 0xffff;
         let shut = |victim: &mut Victim, forger: &mut Forger| {
             victim.play(forger, |forger, now| {

@@ -1,4 +1,4 @@
-//! Peers that lie about their data: where they belong, how many there are, when they end.
+//! Peers that lie about the place, the amount and the end of their data.
 
 use transport::{ConnectionConfig, ConnectionId, Event, Received};
 use units::Duration;
@@ -21,7 +21,7 @@ fn attack(mptcp: bool) -> (Victim, Forger, ConnectionId) {
     (victim, forger, id)
 }
 
-/// The mapping of `segment`, to be lied about.
+/// Returns the mapping of `segment`, for lies.
 fn mapping(segment: &mut Segment) -> &mut Mapping {
     segment.options.mptcp.iter_mut().find_map(mapping_of).expect("the segment has a mapping")
 }
@@ -75,7 +75,7 @@ fn data_beyond_the_connections_window_are_not_kept_although_the_subflow_has_room
 fn contradictory_mappings_reset_the_subflow_and_the_connection_goes_on_elsewhere() {
     let (mut victim, mut forger, id) = attack(true);
     let f = victim.join(&mut forger);
-    // A hole first, so that the mapping stays.
+    // A hole first, so that the mapping is kept.
     let (seq, dsn) = (forger.flows[f].nxt + 100, forger.dsn + 100);
     victim.inject(forger.data_at(f, seq, dsn, 1000, victim.now));
     let answers = victim.inject(forger.data_at(f, seq + 500, dsn + 501, 1000, victim.now));
@@ -104,7 +104,7 @@ fn mappings_that_nothing_fills_are_limited() {
     assert_eq!(victim.read(id, &forger, 0), 1000);
 }
 
-/// Each octet in a packet of its own, as a device delivers it: the payload is a part of the packet's memory.
+/// Builds a packet with a single octet, as a device delivers it: the payload is a part of the packet's memory.
 fn crumb(forger: &Forger, distance: u32, victim: &Victim) -> Segment {
     const PACKET_BYTES: usize = 1500;
     let (seq, dsn) = (forger.flows[0].nxt + distance, forger.dsn + u64::from(distance));
@@ -125,7 +125,7 @@ fn crumbs_out_of_order_cost_little_more_than_the_buffer() {
         }
         let cost = live_bytes() - before;
         assert!(cost < 8 * BUFFER as isize, "{cost} octets for a buffer of {BUFFER}");
-        // The next octet ends what the crumbs blocked.
+        // The next octet releases the data that the crumbs blocked.
         forger.timestamps = false;
         victim.send_data(&mut forger, 0, 1);
         victim.assert_honest_goes_on();
@@ -171,7 +171,7 @@ fn a_wrong_checksum_never_reaches_the_application_of_a_connection_with_two_subfl
 #[test]
 fn the_end_of_the_stream_may_be_absurd_and_may_change_but_data_after_it_never_come() {
     let (mut victim, mut forger, id) = attack(true);
-    // Beyond any window; then one that may be, which the next ones contradict.
+    // First distances beyond any window, then a possible one that the next ones contradict.
     for distance in [1 << 40, u64::MAX / 2, 1000, 500, 5000] {
         let mut segment = forger.ack(0, victim.now);
         let end = DataSeq::Long(forger.dsn.0.wrapping_add(distance));
@@ -227,7 +227,7 @@ fn data_before_the_stream_are_duplicates() {
     let (mut victim, mut forger, id) = attack(true);
     victim.send_data(&mut forger, 0, 1000);
     let first = keys::first_dsn(forger.key);
-    // The same place again on new subflow octets; then the octets before the first.
+    // The same place again in new subflow octets; then the octets before the first.
     for dsn in [first, first - 500, first - (1 << 40)] {
         let segment = forger.data_at(0, forger.flows[0].nxt, dsn, 400, victim.now);
         victim.inject(segment);

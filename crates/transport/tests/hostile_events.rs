@@ -1,4 +1,4 @@
-//! Peers that want the owner to drown in events, or the places for subflows to be taken.
+//! Peers that flood the owner with events, or occupy all subflow places.
 
 use std::net::SocketAddr;
 
@@ -23,13 +23,13 @@ fn attack_with(config: ConnectionConfig) -> (Victim, Forger, ConnectionId) {
     (victim, forger, id)
 }
 
-/// A segment arrives and is answered, and the owner does not look at its events.
+/// Injects a segment and lets the victim answer it. The owner does not read its events.
 fn inject_unheard(victim: &mut Victim, segment: Segment) {
     victim.endpoint.handle_segment(segment, victim.now);
     while victim.endpoint.poll_transmit(victim.now).is_some() {}
 }
 
-/// Everything that the owner has not heard.
+/// Returns all events that the owner has not read.
 fn unheard(victim: &mut Victim) -> Vec<Event> {
     std::iter::from_fn(|| victim.endpoint.poll_event()).collect()
 }
@@ -123,7 +123,7 @@ fn is_syn_ack(segments: &[Segment]) -> bool {
     matches!(segments, [answer] if answer.flags == Flags::SYN | Flags::ACK)
 }
 
-/// The first segment of a join from a new place; what comes back.
+/// Sends the first segment of a join from a new address. Returns the answers.
 fn join_syn(victim: &mut Victim, forger: &mut Forger) -> Vec<Segment> {
     let flow = victim.new_flow();
     forger.flows.push(flow);
@@ -135,7 +135,7 @@ fn limited() -> (Victim, Forger, ConnectionId) {
     attack_with(ConnectionConfig { path_manager: "manual".into(), subflows_max: 4, ..ConnectionConfig::default() })
 }
 
-/// Three places, three joins that are begun: nobody else gets in for a second, and then the oldest gives way.
+/// Three joins occupy three places: no other join gets in for a second, then the oldest gives way.
 #[test]
 fn joins_that_are_only_begun_give_way_after_a_second() {
     let (mut victim, mut forger, id) = limited();
@@ -154,10 +154,10 @@ fn joins_that_are_only_begun_give_way_after_a_second() {
     victim.play(&mut forger, |forger, now| forger.join_ack(honest, now));
     victim.send_data(&mut forger, honest, 500);
     assert_eq!(victim.read(id, &forger, 0), 500, "the honest join has succeeded");
-    // The oldest has lost its place: its third ACK comes too late.
+    // The oldest join has lost its place: its third ACK is too late.
     let late = victim.play(&mut forger, |forger, now| forger.join_ack(1, now));
     assert_eq!(resets(&late), 1);
-    // The others have theirs, until an established subflow is all that is left besides.
+    // The other joins keep their places and can still complete.
     let f = 2;
     victim.play(&mut forger, |forger, now| forger.join_ack(f, now));
     victim.send_data(&mut forger, f, 500);

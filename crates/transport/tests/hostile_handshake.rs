@@ -24,7 +24,7 @@ fn a_join_ack_with_a_wrong_hmac_is_reset_and_its_other_options_and_data_count_fo
     let (mut forger, id) = victim.connect(true);
     let before = established_subflows(&victim);
     let f = victim.begin_join(&mut forger);
-    // Whoever saw the token but not the keys: the ACK carries data with a mapping, too.
+    // An attacker saw the token but not the keys; the ACK also carries data with a mapping.
     let mut ack = forger.data(f, 1000, victim.now);
     ack.options.mptcp.insert(0, MptcpOption::Join(MpJoin::Ack { hmac: [7; 20] }));
     let answers = victim.inject(ack);
@@ -63,7 +63,7 @@ fn joins_that_fail_again_and_again_cost_neither_memory_nor_the_connection() {
     let mut victim = Victim::new(&config());
     let (mut forger, id) = victim.connect(true);
     let mut after_some = 0;
-    // More than there are identifiers of subflows.
+    // More rounds than there are subflow identifiers.
     for round in 0..70_000_u32 {
         let mut flow = forger.flows[0].clone();
         flow.local.set_port(2000 + (round % 1000) as u16);
@@ -132,7 +132,8 @@ fn a_flood_of_syns_takes_the_backlog_at_most_and_leaves_nothing_behind() {
     assert_eq!(victim.read(id, &forger, 0), 10, "the next honest peer is served");
 }
 
-/// Whole connections, each closed by us: TIME-WAIT is ours. The honest connection keeps its place, and so do those in use.
+/// Complete connections, each closed by us, so TIME-WAIT is ours. The honest connection keeps its place, and so do
+/// connections in use.
 #[test]
 fn connections_in_time_wait_give_way_to_new_ones() {
     let mut victim = Victim::with_limits(&config(), EndpointConfig { connections_max: 8, ..EndpointConfig::default() });
@@ -176,7 +177,7 @@ fn the_token_of_a_failed_handshake_leads_nowhere() {
         reset.flags = Flags::RST;
         reset
     });
-    // Somebody else may have the place of the failed connection by now.
+    // Another connection may have the place of the failed one by now.
     let (_, id) = victim.connect(true);
     let f = forger.flows.len();
     let flow = victim.new_flow();
@@ -267,13 +268,13 @@ fn attempts_to_open_subflows_do_not_keep_a_dead_connection_alive() {
         victim.play(&mut forger, |forger, now| forger.signal(0, forger.add_addr(n, address), now));
     }
     victim.endpoint.send(id, Payload::from(vec![1; 5000]), victim.now).unwrap();
-    // The peer says no more, on any address: the user time-out (300 s), then a minute for a new subflow.
+    // The peer falls silent on all addresses: the user time-out (300 s), then a minute for a new subflow.
     victim.wait(Duration::from_secs(400));
     assert!(victim.stats(id).closed_at.is_some(), "{:#?}", victim.stats(id));
 }
 
-/// RSTs are not authenticated, and a peer may open and reset connections as fast as it likes: each costs no more, and no
-/// longer, than one that is left open.
+/// RSTs are not authenticated, and a peer may open and reset connections as fast as it likes. Each costs no more, and
+/// for no longer, than one that is left open.
 #[test]
 fn connections_that_are_reset_are_forgotten() {
     let limits = EndpointConfig { connections_max: 50, ..EndpointConfig::default() };

@@ -6,11 +6,12 @@ use units::Prng;
 use crate::live;
 use crate::operations;
 
-/// Inputs a run at least: enough to reach every operation in every state within seconds; the fuzzer does the rest.
+/// Minimum number of inputs per run: enough to reach every operation in every state within seconds. The fuzzer does the
+/// rest.
 const INPUTS_MIN: u64 = 4000;
 const INPUT_BYTES_MAX: u64 = 1200;
 
-/// As many as properties are tried with, if that is more.
+/// Returns the number of inputs: the number of proptest cases if that is larger.
 fn inputs() -> u64 {
     let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     wanted.unwrap_or(0).max(INPUTS_MIN)

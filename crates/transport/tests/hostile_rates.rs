@@ -1,4 +1,4 @@
-//! Receivers that lie about the rate they want (MPTCP-rec), and senders that lie about rounds.
+//! Receivers that lie about their desired rate (MPTCP-rec), and senders that lie about rounds.
 
 use arrayvec::ArrayVec;
 use transport::receiver_centric::ReceiverCentric;
@@ -37,8 +37,8 @@ fn octets(segments: &[Segment]) -> usize {
     segments.iter().map(|segment| segment.payload.len()).sum()
 }
 
-/// The victim sends a megabyte to a receiver that acknowledges everything every 100 ms and always wants
-/// `desired_bytes_per_s`; gives the octets that each of the first 100 ms brought.
+/// Sends a megabyte to a receiver that acknowledges everything every 100 ms and always wants `desired_bytes_per_s`.
+/// Returns the octets that arrived in each of the first intervals of 100 ms.
 fn rounds(desired_bytes_per_s: u32) -> Vec<usize> {
     let (mut victim, mut forger, id) = attack(true);
     let mut offset = 0;
@@ -47,7 +47,7 @@ fn rounds(desired_bytes_per_s: u32) -> Vec<usize> {
         victim.endpoint.send(id, data, victim.now).unwrap();
         offset += u64::from(len);
     };
-    // The handshake took no time at all: give the victim a notion of the round-trip time.
+    // The handshake took no time, so give the victim samples of the round-trip time.
     for _ in 0..30 {
         send(&mut victim, 1000);
         let sent = victim.wait(Duration::from_millis(100));
@@ -78,7 +78,7 @@ fn whoever_wants_everything_gets_no_more_than_twice_what_it_acknowledged() {
     let course = rounds(u32::MAX);
     assert!(course.iter().sum::<usize>() > 100_000, "{course:?}");
     for pair in course.windows(2) {
-        // Twice the initial window, or what came before; a segment more for what the pace leaves over.
+        // Twice the initial window, or twice the last round, plus a segment for the remainder of the pacing.
         assert!(pair[1] <= 2 * pair[0].max(10 * 1424) + 1424, "{course:?}");
     }
 }
@@ -107,7 +107,7 @@ fn data_said_to_be_held_are_sent_again_nevertheless_when_the_peer_lacks_the_firs
     let (mut victim, mut forger, id) = attack(true);
     victim.endpoint.send(id, Payload::Pattern(Pattern { stream: 1, offset: 0, len: 5000 }), victim.now).unwrap();
     let sent = victim.wait(Duration::ZERO);
-    // Nothing is acknowledged, and everything, with more that was never sent, is said to be held.
+    // The lie acknowledges nothing, and claims to hold everything and more that was never sent.
     let mut lie = forger.ack(0, victim.now);
     let blocks = [(0, 5000), (1, u32::MAX), (1400, 5000)].map(|(start, end)| HeldBlock { start, end });
     let report = RateReport { held: blocks.into_iter().collect(), ..wish(1, 100_000) };
@@ -137,7 +137,7 @@ fn rounds_and_paths_made_up_provoke_few_reports_and_keep_nothing() {
             victim.wait(Duration::from_millis(1));
         }
     }
-    // 200 ms have passed: one report a millisecond at most.
+    // 200 ms have passed: at most one report per millisecond.
     assert!((1..=200).contains(&answered), "{answered}");
     victim.events = Vec::new();
     let kept = live_bytes() - before;

@@ -1,4 +1,4 @@
-//! A fast-ACK relay between hosts that lie: whatever they send, it neither panics nor remembers without bound.
+//! A fast-ACK relay between hosts that lie: whatever they send, it neither panics nor uses unbounded memory.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -17,7 +17,7 @@ pub(super) fn host(side: Side) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), 80)
 }
 
-/// What the two hosts have seen of the relay, so that lies may come close to the truth.
+/// Segments that the two hosts have seen from the relay, so that lies can be close to the truth.
 #[derive(Default)]
 pub(super) struct Seen {
     /// Latest segment to each side.
@@ -34,7 +34,7 @@ pub(super) fn index(side: Side) -> usize {
 struct Lie {
     side: Side,
     flags: u8,
-    /// Sequence and acknowledgement numbers relative to what the relay expects; large ones are anywhere.
+    /// Sequence and acknowledgement numbers relative to those that the relay expects; large ones lie anywhere.
     seq: i32,
     ack: i32,
     window: u16,
@@ -125,7 +125,7 @@ pub(super) fn syn() -> Segment {
     syn
 }
 
-/// An honest handshake, so that lies meet a relay that has something to lose.
+/// Performs an honest handshake, so that the relay has state to lose.
 fn join(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
     join_by(syn(), relay, seen, now);
 }
@@ -157,8 +157,8 @@ pub(super) fn join_by(syn: Segment, relay: &mut ForwardingRelay<AtOnce>, seen: &
     assert!(relay.relay().splices().all(|(_, stats)| stats.joined), "{:?}", seen.latest);
 }
 
-/// RFC 8684 section 3.3: where checksums are in use every mapping has one, that of a DATA_FIN too, though a relay hears of them
-/// with it for the first time. A host resets a subflow on which one is missing.
+/// RFC 8684 section 3.3: with checksums in use every mapping has one, even that of a DATA_FIN that first shows the
+/// relay that they are in use. A host resets a subflow on which one is missing.
 #[test]
 fn the_end_of_a_stream_without_data_keeps_its_checksum() {
     for checksum in [None, Some(0x1234)] {
@@ -190,7 +190,8 @@ fn the_end_of_a_stream_without_data_keeps_its_checksum() {
     }
 }
 
-/// The checksum of an end of stream without data covers the same in both legs, whatever the peer thinks that is.
+/// The checksum of a stream's end without data covers the same octets on both legs, whatever the peer believes them to
+/// be.
 #[test]
 fn the_checksum_of_an_end_without_data_passes_unchanged() {
     let (mut relay, mut seen, now) = joined();
@@ -205,7 +206,7 @@ fn the_checksum_of_an_end_without_data_passes_unchanged() {
     assert_eq!(checksum, Some(0x1234), "{passed_on:?}");
 }
 
-/// What the source writes of a mapping; data are all 7.
+/// The source's mapping; data are all 7.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     dsn: u32,
@@ -216,7 +217,7 @@ struct Sent {
 }
 
 impl Sent {
-    /// With the checksum that a host makes who knows all bits.
+    /// Adds the checksum of a host that knows all bits.
     fn summed(self, dsn: Dsn) -> Self {
         let (payload, len) = (Payload::Bytes(vec![7; self.len.into()].into()), self.len + u16::from(self.data_fin));
         Self { dsn: dsn.low(), checksum: Some(dss_checksum(dsn, self.ssn, len, [&payload])), ..self }
@@ -236,7 +237,7 @@ impl Sent {
     }
 }
 
-/// A relay that has spliced a subflow; the source's first octet of data has sequence number 101.
+/// Creates a relay that has spliced a subflow. The source's first octet of data has sequence number 101.
 fn joined() -> (ForwardingRelay<AtOnce>, Seen, Instant) {
     let mut relay = ForwardingRelay::new(FastAckRelay::new(RelayConfig::default(), [3; 32]).unwrap(), AtOnce);
     let (mut seen, now) = (Seen::default(), Instant::from_secs(1));
@@ -244,7 +245,8 @@ fn joined() -> (ForwardingRelay<AtOnce>, Seen, Instant) {
     (relay, seen, now)
 }
 
-/// Octets that the destination has got, and of them those whose checksum is right by all bits of the number near `dsn`.
+/// Returns the octets that the destination received, and the number of them whose checksum is right for all bits of the
+/// number near `dsn`.
 fn verified(seen: &Seen, dsn: Dsn) -> (u64, u64) {
     let mut octets = (0, 0);
     for segment in &seen.data {
@@ -262,12 +264,12 @@ fn verified(seen: &Seen, dsn: Dsn) -> (u64, u64) {
     octets
 }
 
-/// RFC 8684 section 3.3.1: checksums cover 64 bits of the data sequence number, of which hosts may write 32. The relay cuts anew
-/// what comes in long segments and makes checksums that the destination finds right; over what was damaged before the first
-/// checksum, it makes none.
+/// RFC 8684 section 3.3.1: checksums cover 64 bits of the data sequence number, of which hosts may write 32. The relay
+/// cuts long segments into new ones, with checksums that the destination finds right. Over data damaged before the
+/// first checksum, it makes none.
 #[test]
 fn checksums_are_made_anew_over_numbers_of_which_the_relay_knows_half() {
-    // The last wraps the lower half while it is sent.
+    // The last one wraps the lower half during the transfer.
     for dsn in [Dsn(900), Dsn(0x1234_5678_9abc_def0), Dsn(0xffff_0000_ffff_fff0), Dsn(0xfffe_ffff_ffff_ff00)] {
         for damaged in [false, true] {
             let (mut relay, mut seen, now) = joined();
@@ -279,7 +281,7 @@ fn checksums_are_made_anew_over_numbers_of_which_the_relay_knows_half() {
                     octets[1] ^= 0x10;
                     segment.payload = Payload::Bytes(octets.into());
                 }
-                // In two pieces, the first of which says nothing for sure.
+                // In two pieces, of which the first proves nothing.
                 let mut rest = segment.clone();
                 rest.seq += 500;
                 rest.payload = segment.payload.slice(500..1400);
@@ -299,7 +301,7 @@ fn checksums_are_made_anew_over_numbers_of_which_the_relay_knows_half() {
     }
 }
 
-/// What is told of the upper halves while data wait for a hole to fill is true of them as well.
+/// Bits learned of the upper halves while data wait behind a hole also apply to these data.
 #[test]
 fn mappings_that_wait_move_with_the_numbers() {
     for summed in [false, true] {
@@ -323,7 +325,7 @@ fn mappings_that_wait_move_with_the_numbers() {
     }
 }
 
-/// RFC 9293 section 3.8.4: who asks for a sign of life wants the other host's, not the relay's.
+/// RFC 9293 section 3.8.4: a question asks for a sign of life of the other host, not of the relay.
 #[test]
 fn questions_are_answered_when_the_other_host_lives() {
     for octets in [0, 1] {
@@ -346,7 +348,7 @@ fn questions_are_answered_when_the_other_host_lives() {
             relay.handle_segment(side.opposite(), answer.clone(), now);
             deliver(&mut relay, &mut seen, now);
             assert_eq!(heard(&seen, side).ack, question.seq + 1);
-            // One answer for a question.
+            // Exactly one answer per question.
             seen.latest = [None, None];
             relay.handle_segment(side.opposite(), answer, now);
             deliver(&mut relay, &mut seen, now);
@@ -355,8 +357,8 @@ fn questions_are_answered_when_the_other_host_lives() {
     }
 }
 
-/// A segment with its headers is one IP packet, and its mapping has 16 bits for its length, however much the owner of the relay
-/// hands over and the driver takes at once.
+/// A segment with its headers is one IP packet, and its mapping has 16 bits for its length, however much the relay's
+/// owner forwards and the driver takes at once.
 #[test]
 fn what_is_forwarded_at_once_fits_packets_and_mappings() {
     let tcp =
@@ -406,7 +408,7 @@ proptest! {
             }
             prop_assert!(relay.relay().splices().count() <= 2);
         }
-        // Left alone, it forgets everything in the end.
+        // Left alone, it eventually forgets everything.
         for _ in 0..1000 {
             let Some(at) = relay.poll_timeout() else { break };
             now = now.max(at);
@@ -417,8 +419,8 @@ proptest! {
     }
 }
 
-/// Who joined is gone before it could answer the SYN/ACK that the relay passed on: the other host hears of it, and the relay
-/// forgets both.
+/// The joining host is gone before it could answer the SYN/ACK that the relay passed on. The other host gets a RST, and
+/// the relay forgets both.
 #[test]
 fn a_join_that_ends_before_its_proof_is_forgotten() {
     let config = RelayConfig { buffer_bytes: BUFFER_BYTES, ..RelayConfig::default() };

@@ -1,4 +1,4 @@
-//! Peers that abuse MPTCP's signals, and strangers who guess.
+//! Peers that abuse MPTCP's signals, and strangers that guess.
 
 use std::net::SocketAddr;
 
@@ -84,7 +84,7 @@ fn one_identifier_with_ever_new_addresses_does_not_make_the_victim_a_scanner() {
     for n in 0..5000_u32 {
         let address = SocketAddr::from(([10, 9, (n >> 8) as u8, n as u8], 80));
         opened += syns(&victim.inject(forger.signal(0, forger.add_addr(1, address), victim.now)));
-        // Withdrawn at once, to make room for the next.
+        // Withdrawn at once to make room for the next.
         let address_ids: ArrayVec<_, 37> = [AddressId(1)].into_iter().collect();
         let remove = MptcpOption::RemoveAddr(RemoveAddr { address_ids });
         opened += syns(&victim.inject(forger.signal(0, remove, victim.now)));
@@ -196,7 +196,7 @@ fn strangers_get_a_reset_and_nothing_else() {
         stranger.flows.push(flow);
         let mut segment = stranger.data(0, 100, victim.now);
         segment.flags = if n % 3 == 0 { Flags::SYN } else { Flags::ACK };
-        // Not to the listener: nobody is there.
+        // Not to the listener's port, but to one without a listener.
         segment.dst.set_port(81);
         assert!(victim.inject(segment).len() <= 1);
     }

@@ -1,4 +1,4 @@
-//! The engine through its public face.
+//! Tests of the engine through its public interface.
 
 mod allocation;
 mod eras;

@@ -42,8 +42,8 @@ fn announced(events: &[Event]) -> Vec<(AddressId, SocketAddr)> {
     announced.collect()
 }
 
-/// Section 3.4.1: an announcement, with or without port, of either family, is echoed as it was and repeated no more. It
-/// fits beside whatever has to go with it.
+/// Section 3.4.1: an announcement of either family, with or without port, is echoed unchanged and then no longer
+/// repeated. It fits beside all other necessary options.
 #[test]
 fn announcements_are_echoed() {
     let v4: IpAddr = "192.0.2.7".parse().unwrap();
@@ -69,8 +69,8 @@ fn announcements_are_echoed() {
     }
 }
 
-/// An announcement that is not echoed is repeated, ever more slowly, six times in all; one echo suffices, and the peer
-/// hears of the address once.
+/// An announcement without an echo is repeated, ever more slowly, six times in all. One echo suffices, and the peer
+/// reports the address once.
 #[test]
 fn announcements_are_repeated_until_echoed() {
     let (mut pair, _, server) = established();
@@ -91,7 +91,7 @@ fn announcements_are_repeated_until_echoed() {
     assert_eq!(pair.logged(|_, segment| is_announcement(segment)).len(), 6);
 }
 
-/// Section 3.4.1: a wrong HMAC: neither echo nor effect.
+/// Section 3.4.1: a wrong HMAC causes neither echo nor effect.
 #[test]
 fn announcements_with_a_wrong_hmac_are_ignored() {
     let (mut pair, _, server) = established();
@@ -108,7 +108,8 @@ fn announcements_with_a_wrong_hmac_are_ignored() {
     assert!(pair.logged(|side, segment| side == Side::Client && add_addr(segment).is_some()).is_empty());
 }
 
-/// An identifier names one address until it is withdrawn, and no more are remembered than the limit allows.
+/// An identifier names one address until it is withdrawn, and the engine remembers no more addresses than the limit
+/// allows.
 #[test]
 fn what_is_remembered_of_announcements() {
     let (mut pair, _, server) = established();
@@ -119,8 +120,8 @@ fn what_is_remembered_of_announcements() {
     assert_eq!(announced(&pair.client_events).len(), ConnectionConfig::default().remote_addresses_max);
 }
 
-/// Section 3.4.2: a withdrawal ends the subflows of the address on both sides, and the data go on. Identifier 0 is that of
-/// the first subflow's address.
+/// Section 3.4.2: a withdrawal ends the subflows of the address on both sides, and the data continue. Identifier 0 is
+/// that of the first subflow's address.
 #[test]
 fn withdrawals_end_subflows() {
     for (path, address_id) in [(0, AddressId(0)), (1, AddressId(1))] {
@@ -150,8 +151,8 @@ fn withdrawals_end_subflows() {
     }
 }
 
-/// One option withdraws several addresses; identifiers that mean nothing are ignored, and a withdrawn identifier is not
-/// given to another address soon.
+/// One option withdraws several addresses. Unknown identifiers are ignored, and a withdrawn identifier is not soon
+/// given to another address.
 #[test]
 fn lists_of_withdrawals() {
     let (mut pair, client, server) = established();
@@ -187,8 +188,8 @@ fn lists_of_withdrawals() {
     assert!(!pair.client_events.iter().any(|event| matches!(event, Event::AddressWithdrawn { .. })));
 }
 
-/// Section 3.4.1: an identifier names one address, so that there are no more addresses than identifiers: 0 is the first
-/// subflow's. One that is announced again keeps its own.
+/// Section 3.4.1: an identifier names one address, so there are no more addresses than identifiers; 0 is the first
+/// subflow's. An address that is announced again keeps its identifier.
 #[test]
 fn identifiers_are_unique() {
     let (mut pair, _, server) = established();
@@ -228,7 +229,7 @@ fn open_pairs(pair: &Pair, client: ConnectionId) -> Vec<(IpAddr, IpAddr)> {
     pairs
 }
 
-/// The full mesh: the initiator opens every pair of addresses, announced ones included; the responder announces.
+/// The full mesh: the initiator opens every pair of addresses, including announced ones; the responder announces.
 #[test]
 fn the_full_mesh() {
     for v6 in [false, true] {
@@ -245,7 +246,7 @@ fn the_full_mesh() {
     }
 }
 
-/// Signal only: both announce, nobody opens. Manual: nobody does anything.
+/// Signal only: both sides announce, neither opens. Manual: neither side does anything.
 #[test]
 fn signal_only_and_manual() {
     let mut pair = Pair::new(&[10, 20], managed_by("signal-only"), 1);
@@ -258,8 +259,8 @@ fn signal_only_and_manual() {
     assert!(announced(&pair.client_events).is_empty() && announced(&pair.server_events).is_empty());
 }
 
-/// Announcements do not hold back data, nor data announcements, even where they do not fit into one segment: an address goes
-/// on an ACK of its own (appendix A).
+/// Announcements do not delay data, nor data announcements, even if they do not fit into one segment: an address then
+/// goes on a separate ACK (appendix A).
 #[test]
 fn announcements_under_load() {
     let config = ConnectionConfig { checksum: true, ..managed_by("manual") };

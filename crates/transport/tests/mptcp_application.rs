@@ -1,4 +1,4 @@
-//! Settings that change while a connection over two paths carries data, and what applications ask it.
+//! Settings that change while a connection over two paths carries data, and requests of applications.
 
 use transport::congestion::{CONTROLLERS, ControllerSpec};
 use transport::scheduler::SCHEDULERS;
@@ -19,15 +19,16 @@ fn over_two_paths(seed: u64) -> (Pair, ConnectionId, ConnectionId) {
     (pair, client, server)
 }
 
-/// Every controller takes over from the one before it in the middle of a transfer with losses, every scheduler likewise,
-/// and the stream arrives as it was sent.
+/// Every controller takes over from another in the middle of a transfer with losses, every scheduler likewise, and the
+/// stream arrives intact.
 #[test]
 fn controllers_and_schedulers_change_in_the_middle_of_a_transfer() {
     const PIECE: u32 = 400_000;
     let (mut pair, client, server) = over_two_paths(3);
     pair.loss = 0.01;
     let mut received = Vec::new();
-    // The sequence visits every controller after its neighbour, the last before the first, and one that paces in between.
+    // The sequence visits every controller after its neighbour, the last before the first, and one that paces in
+    // between.
     for (n, known) in CONTROLLERS.iter().chain([&CONTROLLERS[0]]).enumerate() {
         for name in [known.name, "bbr", known.name] {
             let change = SettingsChange {
@@ -61,7 +62,7 @@ fn controllers_and_schedulers_change_in_the_middle_of_a_transfer() {
     }
 }
 
-/// A controller that does not pace is not held to the pace of the one before.
+/// A controller that does not pace is not limited by the pace of its predecessor.
 #[test]
 fn the_pace_goes_with_its_controller() {
     let burst = |after: Option<&str>| {
@@ -71,7 +72,7 @@ fn the_pace_goes_with_its_controller() {
             pair.client.change(client, &SettingsChange { congestion, ..SettingsChange::default() }, pair.now).unwrap();
         };
         switch(&mut pair, "bbr");
-        // Little at a time: BBR believes that the path is slow.
+        // A little data at a time: BBR believes that the path is slow.
         for n in 0..200 {
             pair.client.send(client, pattern(n * 1000, 1000), pair.now).unwrap();
             pair.run_for(Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! Ends of streams, subflows and connections (RFC 8684 sections 3.3.3, 3.5 and 3.6), and what is left of them.
+//! Ends of streams, subflows and connections (RFC 8684 sections 3.3.3, 3.5 and 3.6), and the state that remains.
 
 use transport::error::{CloseReason, ConnectionError};
 use transport::{ConnectionConfig, ConnectionId, EndpointConfig, Event, Footprint, Received, SubflowId};
@@ -15,7 +15,7 @@ fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }
 }
 
-/// A connection with one subflow on every path.
+/// Creates a connection with one subflow on every path.
 fn established(paths: &[u64]) -> (Pair, ConnectionId, ConnectionId) {
     let mut pair = Pair::new(paths, config(), 1);
     let (client, server) = pair.establish(config());
@@ -44,7 +44,7 @@ fn has_data_fin(segment: &Segment) -> bool {
     dss(segment).is_some_and(|dss| dss.data_fin)
 }
 
-/// Section 3.3.3: a DATA_FIN that ends data travels with them and has the data sequence number behind them; one without
+/// Section 3.3.3: a DATA_FIN that ends data travels with them and has the data sequence number after them; one without
 /// data maps subflow sequence number zero and length one.
 #[test]
 fn the_two_forms_of_data_fin() {
@@ -64,7 +64,7 @@ fn the_two_forms_of_data_fin() {
     assert_eq!(both_closed(&pair), FINISHED);
 }
 
-/// A DATA_FIN, with data or alone, is repeated until it is acknowledged, however often it is lost.
+/// A DATA_FIN, with or without data, is repeated until it is acknowledged, however often it is lost.
 #[test]
 fn lost_data_fins_are_repeated() {
     for bytes in [0, 1000] {
@@ -99,7 +99,7 @@ fn lost_acknowledgements_of_data_fins_are_repeated() {
     }
 }
 
-/// Both sides end at the same time, also with data on their way.
+/// Both sides end at the same time, also with data in flight.
 #[test]
 fn simultaneous_ends() {
     for bytes in [0, 100_000] {
@@ -118,7 +118,7 @@ fn simultaneous_ends() {
     }
 }
 
-/// A half-closed connection carries data in the other direction for as long as it takes.
+/// A half-closed connection carries data in the other direction as long as necessary.
 #[test]
 fn half_closed_connections_go_on() {
     let (mut pair, client, server) = established(&[10, 30]);
@@ -131,14 +131,14 @@ fn half_closed_connections_go_on() {
     assert_eq!(both_closed(&pair), FINISHED);
 }
 
-/// After `close` nobody reads: what still comes is discarded, and a peer that never ends is waited for a minute.
+/// After `close` no application reads: later data are discarded, and a peer that never ends is waited for a minute.
 #[test]
 fn a_closed_connection_lingers_no_longer_than_a_minute() {
     let (mut pair, client, server) = established(&[10, 30]);
     pair.client.close(client, pair.now).unwrap();
     pair.run_for(Duration::from_secs(30));
     pair.server.send(server, pattern(0, 100_000), pair.now).unwrap();
-    // A subflow that joins meanwhile does not change that.
+    // A subflow that joins in the meantime does not change that.
     pair.server.add_subflow(server, server_address(1), client_address6000(), false, pair.now).unwrap();
     pair.run_for(Duration::from_secs(25));
     assert_eq!(both_closed(&pair), (None, None));
@@ -148,8 +148,8 @@ fn a_closed_connection_lingers_no_longer_than_a_minute() {
     pair.assert_released(client, server);
 }
 
-/// RFC 9293 section 3.8.6.1 lets a peer shut its window for as long as it answers probes. A DATA_FIN needs no window, so
-/// silence after it counts as it does with an open one.
+/// RFC 9293 section 3.8.6.1 lets a peer keep its window shut while it answers probes. A DATA_FIN needs no window, so
+/// silence after it counts as with an open one.
 #[test]
 fn a_shut_window_does_not_excuse_silence_about_a_data_fin() {
     let little = ConnectionConfig { receive_buffer_bytes: 20_000, ..config() };
@@ -189,7 +189,8 @@ fn abort_is_fastclose_on_every_subflow() {
     }
 }
 
-/// What was lost before the RST does not keep its MP_FASTCLOSE from being heard; a wrong key, or a sequence number out of the window, does.
+/// A loss before the RST does not invalidate its MP_FASTCLOSE. A wrong key does, or a sequence number outside the
+/// window.
 #[test]
 fn a_reset_behind_a_hole_is_a_fastclose_with_the_right_key() {
     for (ahead, right_key, is_heard) in
@@ -213,7 +214,7 @@ fn a_reset_behind_a_hole_is_a_fastclose_with_the_right_key() {
     }
 }
 
-/// A RST without MP_FASTCLOSE, but with MP_FASTCLOSE on an ACK before: the form with option A of section 3.5.
+/// A RST without MP_FASTCLOSE, after an ACK with MP_FASTCLOSE: option A of section 3.5.
 #[test]
 fn fastclose_on_an_ack_is_answered_with_resets() {
     for right_key in [true, false] {
@@ -237,7 +238,8 @@ fn fastclose_on_an_ack_is_answered_with_resets() {
     }
 }
 
-/// The last segment that the client sent on its first subflow, and the server's key, which a fast close must show.
+/// Returns the last segment that the client sent on its first subflow, and the server's key, which a fast close must
+/// carry.
 fn last_ack_and_key(pair: &mut Pair, client: ConnectionId, server: ConnectionId) -> (Segment, Key) {
     let mut watched = Pair::new(&[10, 30], config(), 1);
     watched.log = Some(Vec::new());
@@ -254,8 +256,8 @@ fn last_ack_and_key(pair: &mut Pair, client: ConnectionId, server: ConnectionId)
     ((*sent.last().unwrap()).clone(), key.unwrap())
 }
 
-/// A RST of one of several subflows ends that one; what it owed comes on the other. A RST of the last ends all, unless
-/// somebody joins in time (`mptcp_resets.rs`).
+/// A RST of one of several subflows ends that subflow, and the others carry its remaining data. A RST of the last ends
+/// the connection, unless a new subflow joins in time (`mptcp_resets.rs`).
 #[test]
 fn resets_of_one_and_of_all_subflows() {
     for both in [false, true] {
@@ -280,7 +282,7 @@ fn resets_of_one_and_of_all_subflows() {
 }
 
 /// Section 3.3.3: FINs of all subflows without DATA_FIN do not end the stream. The connection waits for a new subflow,
-/// which takes up where they left off; without one it gives up after a minute. The side that did not leave says so where
+/// which continues the transfer; without one it gives up after a minute. The side that did not leave signals this if
 /// its half is still open.
 #[test]
 fn a_connection_outlives_its_subflows() {
@@ -309,7 +311,7 @@ fn a_connection_outlives_its_subflows() {
     }
 }
 
-/// Whatever the state, an abort ends the connection and leaves nothing behind.
+/// An abort in any state ends the connection and leaves no state.
 #[test]
 fn abort_in_every_state() {
     let nothing = Footprint { connections: 0, four_tuples: 0, tokens: 0 };
@@ -348,7 +350,7 @@ fn abort_in_every_state() {
     }
 }
 
-/// Statistics stay until `release`; then the identifier names nothing, though its slot serves the next connection.
+/// Statistics remain until `release`. Afterwards the identifier is invalid, though its slot serves the next connection.
 #[test]
 fn statistics_survive_and_slots_return() {
     let (mut pair, client, server) = established(&[10, 30]);
@@ -368,8 +370,8 @@ fn statistics_survive_and_slots_return() {
     assert!(pair.client.stats(client).is_none() && pair.client.stats(next).is_some());
 }
 
-/// The backlog bounds what waits, half-open or not accepted. Of those beyond it as many again are let in by cookies; the
-/// others speak again.
+/// The backlog bounds the connections that wait, half-open or not accepted. Cookies admit as many again beyond it;
+/// other clients must retry.
 #[test]
 fn the_backlog_is_bounded() {
     let mut pair = Pair::new(&[10], config(), 1);
@@ -386,7 +388,7 @@ fn the_backlog_is_bounded() {
     assert_eq!((accepted.len(), ids.len()), (8, 8));
 }
 
-/// Connections that nobody accepted end with their listener, those being set up included.
+/// Connections that were not accepted end with their listener, including those being set up.
 #[test]
 fn a_listener_takes_its_queue_along() {
     for after_ms in [5, 15, 25, 100] {
@@ -403,7 +405,7 @@ fn a_listener_takes_its_queue_along() {
     }
 }
 
-/// A SYN flood costs the listener its backlog, and only until the half-open connections give up.
+/// A SYN flood occupies the listener's backlog only until the half-open connections give up.
 #[test]
 fn half_open_connections_give_up() {
     let mut pair = Pair::new(&[10], config(), 1);

@@ -1,4 +1,4 @@
-//! When a connection is fully established (RFC 8684 section 3.1), and what the owner hears of it.
+//! When a connection is fully established (RFC 8684 section 3.1), and the events that its owner gets.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }
 }
 
-/// A connection that the engine opened; the peer has said nothing since its SYN/ACK.
+/// Creates a connection that the engine opened. The peer has sent nothing since its SYN/ACK.
 fn unconfirmed() -> (Victim, Forger, ConnectionId) {
     let mut victim = Victim::new(&config());
     victim.events.clear();
@@ -27,7 +27,7 @@ fn announced() -> SocketAddr {
     SocketAddr::from(([10, 9, 0, 7], 8080))
 }
 
-/// An ACK with no option but `option`.
+/// Builds an ACK with `option` as its only option.
 fn bare(forger: &Forger, option: MptcpOption, victim: &Victim) -> Segment {
     let mut segment = forger.ack(0, victim.now);
     segment.options.mptcp = vec![option].into_iter().collect();
@@ -48,7 +48,7 @@ fn confirmations(victim: &Victim) -> usize {
     victim.events.iter().filter(|event| matches!(event, Event::FullyEstablished(_))).count()
 }
 
-/// Whether the engine may open a subflow now; one that it opens is given up at once.
+/// Whether the engine may open a subflow now. Gives up an opened subflow at once.
 fn may_join(victim: &mut Victim, id: ConnectionId) -> bool {
     let (local, remote) = (victim::victim_address(1).ip(), announced());
     match victim.endpoint.add_subflow(id, SocketAddr::new(local, 0), remote, false, victim.now) {
@@ -82,7 +82,7 @@ fn an_address_confirms_at_the_initiator_and_is_echoed() {
     assert_eq!(victim.endpoint.announce_address(id, address, None, victim.now), Ok(()));
 }
 
-/// After the address the engine's first data go with a DSS: nothing is left for MP_CAPABLE to confirm.
+/// After the address, the engine's first data go with a DSS: MP_CAPABLE has nothing left to confirm.
 #[test]
 fn what_an_address_has_confirmed_needs_no_keys_beside_data() {
     for confirmed in [false, true] {
@@ -129,7 +129,8 @@ fn a_data_ack_confirms_and_a_dss_without_one_does_not() {
     assert!(may_join(&mut victim, id));
 }
 
-/// The listener knows from the third ACK on; what the owner hears comes in the order that [`Event`] documents.
+/// The listener's connection is fully established from the third ACK on. Its events come in the order that [`Event`]
+/// documents.
 #[test]
 fn an_accepted_connection_is_fully_established_and_echoes_addresses_before_any_data() {
     let mut victim = Victim::new(&config());

@@ -1,4 +1,5 @@
-//! What RFC 8684 asks of DATA_ACKs, of the windows that hang on them, and of the numbers in a DSS, segment by segment.
+//! RFC 8684's rules for DATA_ACKs, for the windows that refer to them, and for the numbers in a DSS, segment by
+//! segment.
 
 use transport::Received;
 use wire::Payload;
@@ -6,7 +7,7 @@ use wire::mptcp::{MpCapable, MptcpOption};
 
 use crate::script::{self, Script, mptcp_config};
 
-/// A connection that the peer opened, with a window of `window` octets; no DSS of the peer's has come yet.
+/// Creates a connection that the peer opened, with a window of `window` octets. The peer has not sent a DSS yet.
 fn accepted(window: u32) -> Script {
     let mut script = Script::listen(mptcp_config());
     script.inject(&format!("S 0 win {window} mss 1000 sackok mpc"));
@@ -16,7 +17,7 @@ fn accepted(window: u32) -> Script {
     script
 }
 
-/// The same with a second subflow, and with a DSS of the peer's on each.
+/// As [`accepted`], with a second subflow, and a DSS of the peer on each.
 fn two_subflows() -> Script {
     let mut script = accepted(65535);
     script.inject("A 1 ack 1 dack 1");
@@ -29,7 +30,7 @@ fn two_subflows() -> Script {
     script
 }
 
-/// Section 3.3.2: a window without a DATA_ACK is no window of the connection's.
+/// Section 3.3.2: a window without a DATA_ACK does not apply to the connection.
 #[test]
 fn a_window_without_a_data_ack_is_not_the_connections() {
     let mut script = accepted(3000);
@@ -41,7 +42,7 @@ fn a_window_without_a_data_ack_is_not_the_connections() {
     script.expect("A 2941+980 ack 1 dack 1 map 2941");
 }
 
-/// Section 3.3.2: a peer may leave the DATA_ACK out where it says nothing new, or say it on another subflow.
+/// Section 3.3.2: a peer may omit a DATA_ACK that says nothing new, or send it on another subflow.
 #[test]
 fn data_acks_only_where_they_advance_are_valid() {
     let mut script = two_subflows();
@@ -59,7 +60,8 @@ fn data_acks_only_where_they_advance_are_valid() {
     assert_eq!(script.endpoint.stats(id).unwrap().acked_bytes, 1960);
 }
 
-/// Section 3.3.5: the windows of the subflows count beside the connection's: what one announced does not hold on another.
+/// Section 3.3.5: the windows of the subflows apply in addition to the connection's: one subflow's window does not hold
+/// on another.
 #[test]
 fn each_subflow_keeps_to_its_own_window() {
     let mut script = two_subflows();
@@ -74,7 +76,7 @@ fn each_subflow_keeps_to_its_own_window() {
     assert_eq!(sent, ["A 1961+980 ack 1 dack 1 map 9801", "2: A 7841+980 ack 1 dack 1 map 10781"]);
 }
 
-/// What does not fit the window of one subflow does not wait there while another takes it.
+/// Data that do not fit one subflow's window do not wait there while another subflow takes them.
 #[test]
 fn what_the_window_of_one_subflow_does_not_take_goes_on_another() {
     let mut script = two_subflows();
@@ -85,7 +87,7 @@ fn what_the_window_of_one_subflow_does_not_take_goes_on_another() {
     assert_eq!((mapped("A "), mapped("2: A ")), (2, 8), "{sent:?}");
 }
 
-/// A window below a segment takes what fits, and the rest waits for room anywhere.
+/// A window below a segment takes the data that fit; the rest waits for room on any subflow.
 #[test]
 fn a_window_below_a_segment_is_used() {
     let mut script = accepted(500);
@@ -96,7 +98,7 @@ fn a_window_below_a_segment_is_used() {
     script.expect("A 501+500 ack 1 dack 1 map 501");
 }
 
-/// Section 3.3.1: octets that have come in order keep their values, whatever another subflow says of them.
+/// Section 3.3.1: octets that arrived in order keep their values, whatever another subflow brings.
 #[test]
 fn what_came_first_in_order_is_what_counts() {
     let mut script = two_subflows();
@@ -112,7 +114,7 @@ fn what_came_first_in_order_is_what_counts() {
     assert_eq!((read.len(), boundary), (1000, Some(500)));
 }
 
-/// Section 3.7: until something was acknowledged as data every segment has its mapping, repetitions too.
+/// Section 3.7: until data are acknowledged at the data level, every segment has its mapping, including repetitions.
 #[test]
 fn every_segment_has_a_mapping_until_data_are_acknowledged() {
     let mut script = accepted(65535);
@@ -123,7 +125,7 @@ fn every_segment_has_a_mapping_until_data_are_acknowledged() {
     assert!(sent.iter().all(|line| line.contains("+980 ") && line.contains(" map ")), "{sent:?}");
 }
 
-/// Section 3.1: the mapping that MP_CAPABLE has may come with each segment of a burst, and beside those of DSSs.
+/// Section 3.1: MP_CAPABLE's mapping may come with each segment of a burst, and alongside mappings of DSSs.
 #[test]
 fn mappings_of_mp_capable_may_repeat() {
     let mut script = accepted(65535);
@@ -142,7 +144,7 @@ fn mappings_of_mp_capable_may_repeat() {
     assert_eq!((stats.mptcp, stats.acked_bytes), (true, 100));
 }
 
-/// Section 3.7: after an infinite mapping there are no more DATA_ACKs, nor anything else of MPTCP.
+/// Section 3.7: after an infinite mapping no DATA_ACKs are sent, nor any other MPTCP option.
 #[test]
 fn an_infinite_mapping_ends_data_acks() {
     let mut script = accepted(65535);

@@ -39,14 +39,14 @@ fn each_dss(segment: &mut Segment, mut visit: impl FnMut(&mut wire::mptcp::Dss))
     }
 }
 
-/// Section 3.3.2: a peer that sends 8-octet data sequence numbers gets 8-octet DATA_ACKs; one that does not, 4-octet ones.
-/// All options still fit, beside the timestamps too.
+/// Section 3.3.2: a peer that sends 8-octet data sequence numbers gets 8-octet DATA_ACKs; other peers get 4-octet ones.
+/// All options still fit, even beside the timestamps.
 #[test]
 fn data_acks_are_as_wide_as_the_peers_numbers() {
     for wide in [false, true] {
         for checksum in [false, true] {
             let (mut pair, client, server) = established(&[10, 20], ConnectionConfig { checksum, ..config() });
-            // All 64 bits of what the server sends.
+            // All 64 bits of the server's numbers.
             let first = first_dsn(&pair);
             pair.log = Some(Vec::new());
             pair.interfere = change(move |side, segment| {
@@ -70,7 +70,7 @@ fn data_acks_are_as_wide_as_the_peers_numbers() {
     }
 }
 
-/// The first data sequence number of the server's stream (section 3.1).
+/// Returns the first data sequence number of the server's stream (section 3.1).
 fn first_dsn(pair: &Pair) -> Dsn {
     let key = pair.logged(|_, segment| is_syn_ack(segment))[0].options.mptcp.iter().find_map(|option| match option {
         MptcpOption::Capable(capable) => capable.sender_key,
@@ -80,8 +80,8 @@ fn first_dsn(pair: &Pair) -> Dsn {
     Dsn(u64::from_be_bytes(*digest.last_chunk().unwrap())) + 1
 }
 
-/// Section 3.3.1: one mapping may cover many segments. A super-segment is cut on its way, every piece with the same
-/// mapping, or only the first; with checksums the whole is verified.
+/// Section 3.3.1: one mapping may cover many segments. A super-segment is cut on its way, and either every piece has
+/// the same mapping, or only the first one has. Checksums verify the whole.
 #[test]
 fn mappings_span_segments() {
     for only_first in [false, true] {
@@ -103,7 +103,7 @@ fn mappings_span_segments() {
     }
 }
 
-/// Section 3.3.1: a mapping that gives octets another place than before ends the subflow, not the stream.
+/// Section 3.3.1: a mapping that moves octets to another place ends the subflow, not the stream.
 #[test]
 fn contradictory_mappings_end_the_subflow() {
     let (mut pair, client, server) = established(&[10, 20], config());
@@ -135,7 +135,7 @@ fn contradictory_mappings_end_the_subflow() {
     );
 }
 
-/// A large window's worth of segments may wait behind one that is lost: no limit on mappings takes that for an attack.
+/// A large window of segments may wait behind one that is lost: no limit on mappings mistakes that for an attack.
 #[test]
 fn a_full_window_behind_a_hole_is_no_flood() {
     let large = ConnectionConfig {
@@ -156,8 +156,8 @@ fn a_full_window_behind_a_hole_is_no_flood() {
     assert!(pair.client.stats(client).unwrap().mptcp);
 }
 
-/// Sections 3.3.4 and 3.3.5: the window is that of the connection. Its right edge (DATA_ACK plus window) never moves left, and
-/// nothing is sent beyond it, whatever the subflows do.
+/// Sections 3.3.4 and 3.3.5: the window belongs to the connection. Its right edge (DATA_ACK plus window) never moves
+/// left, and nothing is sent beyond it, whatever the subflows do.
 #[test]
 fn the_window_is_shared_and_its_edge_stands() {
     let small = ConnectionConfig { receive_buffer_bytes: 50_000, ..config() };
@@ -193,8 +193,8 @@ fn drain(pair: &mut Pair, client: ConnectionId, pieces: &mut VecDeque<wire::Payl
     }
 }
 
-/// RFC 9293 section 3.8.6.1 at the data level: a reader that stops closes the window; when it reads again the transfer
-/// goes on, also if the update is lost and the subflow that was last in use has died.
+/// RFC 9293 section 3.8.6.1 at the data level: a reader that stops closes the window. When it reads again the transfer
+/// continues, even if the update is lost and the last used subflow has died.
 #[test]
 fn a_closed_window_reopens() {
     for (lose_updates, dies) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -230,8 +230,8 @@ fn a_closed_window_reopens() {
     }
 }
 
-/// Section 3.3.1: a segment that has become too big for its path goes out again in pieces, and all of them carry the mapping
-/// that it was first sent with, MP_CAPABLE's too: a peer that has seen a part of it takes no other.
+/// Section 3.3.1: a segment that has become too big for its path leaves again in pieces, all with the mapping of its
+/// first transmission, also that of MP_CAPABLE: a peer that has seen part of it accepts no other.
 #[test]
 fn pieces_of_a_segment_keep_its_mapping() {
     for offload_max_bytes in [0, 10_000] {
@@ -262,8 +262,8 @@ fn pieces_of_a_segment_keep_its_mapping() {
     }
 }
 
-/// Two endpoints, the client of which has sent what the initial window allows, in vain; it has not heard that the server has
-/// its keys.
+/// Creates two endpoints. The client has sent the initial window in vain, and does not know yet that the server has its
+/// keys.
 fn too_big_pair(config: ConnectionConfig) -> Pair {
     let mut pair = Pair::new(&[10], config.clone(), 1);
     pair.interfere =
@@ -277,7 +277,7 @@ fn too_big_pair(config: ConnectionConfig) -> Pair {
     pair
 }
 
-/// The mapping of a segment with data: subflow sequence number, length, checksum.
+/// Returns the mapping of a segment with data: subflow sequence number, length, checksum.
 fn mapping(segment: &Segment) -> Option<(u32, u16, Option<u16>)> {
     segment.options.mptcp.iter().find_map(|option| match option {
         MptcpOption::Dss(dss) => dss.mapping.map(|mapping| (mapping.ssn, mapping.len, mapping.checksum)),

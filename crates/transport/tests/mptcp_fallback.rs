@@ -1,4 +1,4 @@
-//! Fallback to plain TCP (RFC 8684 section 3.7): every place at which a middlebox may strip options or change data.
+//! Fallback to plain TCP (RFC 8684 section 3.7) wherever a middlebox may strip options or change data.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ fn with_checksums() -> ConnectionConfig {
     ConnectionConfig { checksum: true, ..config() }
 }
 
-/// A connection over a path that strips MPTCP options from segments for which `is_it` holds.
+/// Creates a connection over a path that strips MPTCP options from segments for which `is_it` holds.
 fn stripped(is_it: impl Fn(Side, &Segment) -> bool + 'static) -> (Pair, ConnectionId, ConnectionId) {
     let mut pair = Pair::new(&[10], config(), 1);
     pair.log = Some(Vec::new());
@@ -49,7 +49,7 @@ fn has_no_options(segment: &&Segment) -> bool {
     segment.options.mptcp.is_empty()
 }
 
-/// The option stripped from SYN, SYN/ACK or both: plain TCP from the start.
+/// The option is stripped from SYN, SYN/ACK or both: plain TCP from the start.
 #[test]
 fn stripped_on_syns() {
     let cases: [fn(Side, &Segment) -> bool; 3] = [
@@ -65,7 +65,7 @@ fn stripped_on_syns() {
     }
 }
 
-/// Stripped from the third ACK alone: the listener falls back, and its first ACK of data tells the initiator.
+/// Stripped from the third ACK only: the listener falls back, and its first ACK of data tells the initiator.
 #[test]
 fn stripped_on_the_third_ack() {
     for first in [Side::Client, Side::Server] {
@@ -85,7 +85,7 @@ fn stripped_on_the_third_ack() {
     }
 }
 
-/// Stripped from the third ACK, and nobody has data: the initiator's DATA_FIN remains without an answer, a FIN does not.
+/// Stripped from the third ACK, and neither side has data: the initiator's DATA_FIN gets no answer, but a FIN does.
 #[test]
 fn stripped_on_the_third_ack_of_a_connection_without_data() {
     for first in [Side::Client, Side::Server] {
@@ -111,8 +111,8 @@ fn stripped_on_the_third_ack_of_a_connection_without_data() {
     }
 }
 
-/// The first DATA_FINs are lost, and nobody has data, so that no DSS was seen from the peer: the FIN that then goes out as if
-/// to a peer that fell back still carries the DATA_FIN for one that did not.
+/// The first DATA_FINs are lost and neither side has data, so the peer never sent a DSS. The FIN that is then sent as
+/// to a peer that fell back still carries the DATA_FIN for a peer that did not.
 #[test]
 fn lost_data_fins_of_a_connection_without_data() {
     for first in [Side::Client, Side::Server] {
@@ -140,8 +140,8 @@ fn lost_data_fins_of_a_connection_without_data() {
     }
 }
 
-/// Options pass on SYNs only, in one direction or both, and either side sends first: both sides end up with TCP, and no
-/// octet is lost or doubled.
+/// Options pass only on SYNs, in one direction or both, and either side sends first. Both sides end up with TCP, and no
+/// octet is lost or duplicated.
 #[test]
 fn stripped_on_everything_but_syns() {
     let directions: [&[Side]; 3] = [&[Side::Client], &[Side::Server], &[Side::Client, Side::Server]];
@@ -163,7 +163,7 @@ fn stripped_on_everything_but_syns() {
     }
 }
 
-/// Stripped from data only: SYNs and ACKs pass.
+/// Stripped from data only: the options of SYNs and ACKs pass.
 #[test]
 fn stripped_on_segments_with_data() {
     for first in [Side::Client, Side::Server] {
@@ -172,14 +172,15 @@ fn stripped_on_segments_with_data() {
         assert_pattern(&pair.transfer(first, sender, receiver, BYTES), BYTES);
         let back = if first == Side::Client { Side::Server } else { Side::Client };
         assert_pattern(&pair.transfer(back, receiver, sender, BYTES), BYTES);
-        // The sender hears of it with the first data of the other side: until then it is told what has arrived as if nothing had happened.
+        // The sender learns of it with the first data of the other side. Until then the receiver acknowledges data as
+        // before.
         assert_eq!(fell_back(&pair, client, server), (true, true));
         pair.assert_released(client, server);
     }
 }
 
-/// A path that changes in the middle of a transfer and from then on strips options, in either direction or both. The
-/// only subflow has carried all data in order, so nothing stands against going on.
+/// A path changes in the middle of a transfer and strips options from then on, in either direction or both. The only
+/// subflow has carried all data in order, so the transfer can continue.
 #[test]
 fn stripped_later_with_a_single_subflow() {
     let directions: [&[Side]; 3] = [&[Side::Client], &[Side::Server], &[Side::Client, Side::Server]];
@@ -235,7 +236,7 @@ fn reset_reasons(pair: &Pair) -> Vec<ResetReason> {
         .collect()
 }
 
-/// With several subflows the one whose path strips options is reset, and its data come another way.
+/// With several subflows, the one whose path strips options is reset, and its data take another path.
 #[test]
 fn stripped_later_with_several_subflows() {
     for victim in [0, 1] {
@@ -259,7 +260,8 @@ fn stripped_later_with_several_subflows() {
     }
 }
 
-/// A joined path on which only handshakes carry options: the first answer to data shows it, and the sender resets.
+/// On a joined path only handshakes carry options. The first answer to data shows this, and the sender resets the
+/// subflow.
 #[test]
 fn stripped_on_a_join_after_its_handshake() {
     let (mut pair, client, server) = {
@@ -280,7 +282,7 @@ fn stripped_on_a_join_after_its_handshake() {
     assert_eq!(reset_reasons(&pair), [ResetReason::MiddleboxInterference]);
 }
 
-/// Changes one octet in the `n`th segment with data of `side` on `path`, and in all after it.
+/// Changes one octet in the `n`th segment with data of `side` on `path`, and in all later ones.
 fn alter_from(n: u32, victim: Side, path: usize) -> Option<pair::Interfere> {
     let mut seen = 0;
     change(move |side, segment| {
@@ -296,7 +298,7 @@ fn alter_from(n: u32, victim: Side, path: usize) -> Option<pair::Interfere> {
     })
 }
 
-/// Between data sequence number and subflow sequence number of a mapping.
+/// Returns the distance between data sequence number and subflow sequence number of a mapping.
 fn distance(segment: &Segment) -> u32 {
     let mapping = dss(segment).unwrap().mapping.unwrap();
     let DataSeq::Short(dsn) = mapping.dsn else { panic!("four octets") };
@@ -307,8 +309,8 @@ fn total(pieces: &[Payload]) -> u64 {
     pieces.iter().map(|piece| piece.len() as u64).sum()
 }
 
-/// A middlebox changes data on the only subflow: MP_FAIL in both directions, an infinite mapping, and TCP from there on;
-/// what the middlebox made of the data is what the application gets, complete and in order.
+/// A middlebox changes data on the only subflow: MP_FAIL in both directions, an infinite mapping, and TCP from there
+/// on. The application gets the data as changed by the middlebox, complete and in order.
 #[test]
 fn altered_data_on_a_single_subflow() {
     for n in [1, 5, 50] {
@@ -331,7 +333,7 @@ fn altered_data_on_a_single_subflow() {
                 |segment: &Segment| dss(segment).is_some_and(|dss| dss.mapping.is_some_and(|mapping| mapping.len == 0));
             let infinite = pair.logged(|from, segment| from == victim && is_infinite(segment));
             assert_eq!(infinite.len(), 1);
-            // It starts where a mapping could have started: all have the same distance between the two spaces.
+            // It starts where a mapping could have started: all mappings have the same distance between the two spaces.
             let ordinary =
                 pair.logged(|from, segment| from == victim && !segment.payload.is_empty() && dss(segment).is_some());
             assert_eq!(distance(infinite[0]), distance(ordinary[0]));
@@ -343,7 +345,7 @@ fn altered_data_on_a_single_subflow() {
     }
 }
 
-/// A middlebox that changes data also joins segments: what follows the bad mapping in the same segment is not lost.
+/// A middlebox that changes data also joins segments: data after the bad mapping in the same segment are not lost.
 #[test]
 fn altered_data_in_joined_segments() {
     let mut pair = Pair::new(&[10], with_checksums(), 1);
@@ -372,7 +374,7 @@ fn altered_data_in_joined_segments() {
     assert_eq!(pair.server.stats(server).unwrap().subflows[0].retransmitted_bytes, 0, "nothing was lost on the way");
 }
 
-/// The moment of falling back counts no octet twice: nothing is deemed acknowledged that has not arrived.
+/// Fallback counts no octet twice: data that have not arrived never count as acknowledged.
 #[test]
 fn falling_back_acknowledges_nothing_twice() {
     let (mut pair, client, server) =
@@ -387,8 +389,8 @@ fn falling_back_acknowledges_nothing_twice() {
     assert_eq!(fell_back(&pair, client, server), (true, true));
 }
 
-/// With several subflows and mappings that span segments, the altered one has been acknowledged in part when it is found
-/// out: no subflow owes these octets any more, and yet they come again at once.
+/// With several subflows and mappings that span segments, part of the altered one has been acknowledged when the
+/// alteration is found. No subflow is responsible for these octets any more, yet they are sent again at once.
 #[test]
 fn altered_data_that_were_acknowledged_in_part() {
     let config = ConnectionConfig { offload_max_bytes: 20_000, ..with_checksums() };
@@ -401,7 +403,8 @@ fn altered_data_that_were_acknowledged_in_part() {
     assert!(pair.now - started < Duration::from_millis(900), "{:?}", pair.now - started);
 }
 
-/// MP_FAIL is lost: that our ACKs carry no DATA_ACK any more says the same, once three data-level time-outs in a row have found nobody who joins.
+/// MP_FAIL is lost. The absence of DATA_ACKs in our ACKs has the same meaning, once three data-level time-outs in a row
+/// have passed without a join.
 #[test]
 fn altered_data_whose_report_is_lost() {
     let mut pair = Pair::new(&[10], with_checksums(), 1);
@@ -417,7 +420,8 @@ fn altered_data_whose_report_is_lost() {
     assert_eq!(fell_back(&pair, client, server), (true, true));
 }
 
-/// With several subflows altered data are not delivered: RST with MP_FAIL, and others bring the originals.
+/// With several subflows altered data are not delivered: the subflow gets a RST with MP_FAIL, and others bring the
+/// originals.
 #[test]
 fn altered_data_on_one_of_several_subflows() {
     for victim in [0, 1] {
@@ -437,7 +441,7 @@ fn altered_data_on_one_of_several_subflows() {
     }
 }
 
-/// Without checksums nobody notices, as nobody asked to.
+/// Without checksums the change goes unnoticed, as configured.
 #[test]
 fn altered_data_without_checksums() {
     let mut pair = Pair::new(&[10], config(), 1);
@@ -447,7 +451,7 @@ fn altered_data_without_checksums() {
     assert_eq!(speaks_mptcp(&pair, client, server), (true, true));
 }
 
-/// A peer without MPTCP, on either side.
+/// One peer, on either side, has no MPTCP.
 #[test]
 fn peers_without_mptcp() {
     let tcp = ConnectionConfig { mptcp: false, ..config() };

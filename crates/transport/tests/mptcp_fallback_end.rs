@@ -1,5 +1,5 @@
-//! How a stream ends whose connection has fallen back (RFC 8684 sections 3.3.3 and 3.7): by the FIN; or by a DATA_FIN of
-//! a peer that has not heard of the fallback, if it lies exactly where the stream has got to.
+//! How the stream of a connection in fallback ends (RFC 8684 sections 3.3.3 and 3.7): by the FIN, or by a DATA_FIN of a
+//! peer that does not know of the fallback, if it lies exactly at the present end of the stream.
 
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Event, Received};
@@ -22,7 +22,7 @@ fn connected() -> (Victim, Forger, ConnectionId) {
     (victim, forger, id)
 }
 
-/// The last 1000 octets of the stream, with a DATA_FIN; `alter` is what a middlebox does to them.
+/// Builds a segment with the last 1000 octets of the stream and a DATA_FIN. `alter` changes them as a middlebox does.
 fn last_data(forger: &Forger, victim: &Victim, alter: impl Fn(&mut Vec<u8>)) -> Segment {
     let mut segment = forger.data(0, 1000, victim.now);
     let MptcpOption::Dss(dss) = &mut segment.options.mptcp[0] else { panic!() };
@@ -36,7 +36,7 @@ fn last_data(forger: &Forger, victim: &Victim, alter: impl Fn(&mut Vec<u8>)) -> 
     segment
 }
 
-/// A DATA_FIN on its own, behind what the forger has sent.
+/// Builds a separate DATA_FIN, after all data that the forger has sent.
 fn data_fin(forger: &Forger, victim: &Victim) -> Segment {
     let mut segment = forger.ack(0, victim.now);
     let mapping = Mapping { dsn: DataSeq::Long(forger.dsn.0), ssn: 0, len: 1, checksum: Some(0) };
@@ -44,7 +44,7 @@ fn data_fin(forger: &Forger, victim: &Victim) -> Segment {
     segment
 }
 
-/// Reads everything: how many octets there were, and whether the stream has ended.
+/// Reads everything. Returns the number of octets, and whether the stream has ended.
 fn read(victim: &mut Victim, id: ConnectionId) -> (usize, bool) {
     let mut octets = 0;
     loop {
@@ -63,7 +63,7 @@ fn fin(forger: &Forger, victim: &Victim) -> Segment {
     segment
 }
 
-/// Octets that fail their checksum: the connection falls back.
+/// Sends octets that fail their checksum: the connection falls back.
 fn fall_back(victim: &mut Victim, forger: &mut Forger, id: ConnectionId) {
     let mut segment = forger.data(0, 1000, victim.now);
     segment.payload = Payload::from(vec![7; 1000]);
@@ -81,7 +81,7 @@ fn the_data_fin_of_altered_data_ends_the_stream() {
     forger.sent(0, 1000);
     assert!(victim.stats(id).fell_back);
     assert_eq!(read(&mut victim, id), (1000, true));
-    // The peer's data level heard no DATA_ACK and repeats its data, behind what it has sent on the subflow.
+    // The peer got no DATA_ACK and repeats its data, after all octets that it has sent on the subflow.
     let mut again = forger.data_at(0, forger.flows[0].nxt, forger.dsn, 1000, victim.now);
     again.options.mptcp.clear();
     victim.play(&mut forger, |_, _| again);
@@ -125,7 +125,7 @@ fn data_fins_elsewhere_end_nothing() {
     assert_eq!(read(&mut victim, id), (0, true));
 }
 
-/// Options on a connection that never was MPTCP mean nothing.
+/// Options on a connection that never was MPTCP are ignored.
 #[test]
 fn plain_tcp_knows_no_data_fin() {
     let mut victim = Victim::new(&with_checksums());
@@ -141,7 +141,7 @@ fn plain_tcp_knows_no_data_fin() {
     assert_eq!(read(&mut victim, id), (0, false));
 }
 
-/// A middlebox that makes data longer moves the end of the stream: the FIN tells where it is.
+/// A middlebox that lengthens data moves the end of the stream, which the FIN then marks.
 #[test]
 fn data_that_grew_on_the_way_end_with_the_fin() {
     let (mut victim, mut forger, id) = connected();
@@ -155,7 +155,7 @@ fn data_that_grew_on_the_way_end_with_the_fin() {
     assert_eq!(read(&mut victim, id), (0, true));
 }
 
-/// What follows octets that were verified up to the end is not the peer's.
+/// Octets after a verified end are not the peer's.
 #[test]
 fn octets_behind_a_verified_end_are_dropped() {
     let (mut victim, mut forger, id) = connected();
@@ -166,7 +166,7 @@ fn octets_behind_a_verified_end_are_dropped() {
     assert_eq!(read(&mut victim, id), (1000, true));
 }
 
-/// Our own stream has ended before: a peer that then never sends its FIN is not waited for longer than the user time-out.
+/// Our own stream has ended before: a peer that never sends its FIN is waited for no longer than the user time-out.
 #[test]
 fn a_fin_that_never_comes_is_not_waited_for() {
     for ours_first in [false, true] {

@@ -1,4 +1,4 @@
-//! Only where subflow and data stream coincide is there a way back to plain TCP (RFC 8684 section 3.7), and the infinite
+//! Fallback to plain TCP is possible only if subflow and data stream coincide (RFC 8684 section 3.7), and the infinite
 //! mapping says from where.
 
 use transport::{ConnectionConfig, ConnectionId};
@@ -36,7 +36,7 @@ fn wait(victim: &mut Victim, forger: &mut Forger, span: Duration) -> Vec<Segment
     sent
 }
 
-/// The forger has everything on the subflow, but of the data only what is before `data_ack`.
+/// Builds an ACK of everything on the subflow, but at the data level only up to `data_ack`.
 fn ack_up_to(forger: &Forger, data_ack: Dsn, victim: &Victim) -> Segment {
     let mut ack = forger.ack(0, victim.now);
     ack.options.mptcp[0] = MptcpOption::Dss(Dss { data_ack: Some(DataSeq::Long(data_ack.0)), ..Dss::default() });
@@ -56,7 +56,7 @@ fn fail(forger: &Forger, dsn: Dsn, victim: &Victim) -> Segment {
     segment
 }
 
-/// Section 3.7: the infinite mapping is retroactive, from the last octet known to have arrived intact; it has neither
+/// Section 3.7: the infinite mapping is retroactive, from the last octet known to have arrived intact. It has neither
 /// length nor checksum.
 #[test]
 fn the_infinite_mapping_starts_behind_what_was_acknowledged() {
@@ -72,7 +72,7 @@ fn the_infinite_mapping_starts_behind_what_was_acknowledged() {
     assert_eq!(infinite, [Mapping { dsn, ssn: 3001, len: 0, checksum: Some(0) }]);
 }
 
-/// What was sent twice as data has two places on the subflow: a report of failure ends the subflow.
+/// Data that were sent twice have two places on the subflow: a report of failure ends the subflow.
 #[test]
 fn after_a_repetition_of_our_data_there_is_no_way_back() {
     for repeated in [false, true] {
@@ -110,7 +110,8 @@ fn after_a_repetition_of_the_peers_data_there_is_no_way_back() {
     }
 }
 
-/// With our SYN/ACK a join may be a subflow for the peer, who cannot fall back any more: nor can we, until we know better.
+/// Our SYN/ACK may complete a join for the peer, which then cannot fall back any more. Nor can we, until the state of
+/// the join is known.
 #[test]
 fn while_a_join_of_the_peers_is_under_way_there_is_no_way_back() {
     for begun in [false, true] {
@@ -126,8 +127,8 @@ fn while_a_join_of_the_peers_is_under_way_there_is_no_way_back() {
     }
 }
 
-/// A peer that reports a failure without a RST has fallen back, whatever it knows of a join. It is followed as long as both
-/// streams are those of the first subflow; otherwise what comes next has no place.
+/// A peer that reports a failure without a RST has fallen back, whatever it knows of a join. The engine follows if both
+/// streams are those of the first subflow; otherwise further data have no place.
 #[test]
 fn a_peer_that_fell_back_is_followed_or_reset() {
     for used in [false, true] {
@@ -140,7 +141,7 @@ fn a_peer_that_fell_back_is_followed_or_reset() {
         let first = keys::first_dsn(forger.peer_key.unwrap());
         let report = fail(&forger, first, &victim);
         let answers = victim.play(&mut forger, |_, _| report);
-        // Who follows resets the join, who does not the subflow.
+        // An engine that follows resets the join; otherwise it resets the subflow.
         assert_eq!((victim.stats(id).fell_back, resets(&answers)), (!used, 1), "{answers:?}");
     }
 }

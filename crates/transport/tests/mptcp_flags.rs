@@ -1,4 +1,5 @@
-//! Flags and version of MP_CAPABLE in all its forms (RFC 8684 section 3.1): what cannot be agreed upon is plain TCP.
+//! Flags and version of MP_CAPABLE in all its forms (RFC 8684 section 3.1). Without agreement the connection is plain
+//! TCP.
 
 use transport::{ConnectionConfig, Received};
 use wire::Segment;
@@ -16,7 +17,7 @@ fn config() -> ConnectionConfig {
     ConnectionConfig { mptcp: true, path_manager: "manual".into(), ..script::config() }
 }
 
-/// A checksum is wanted by this side.
+/// Returns a configuration that requires checksums.
 fn checksums() -> ConnectionConfig {
     ConnectionConfig { checksum: true, ..config() }
 }
@@ -41,7 +42,7 @@ fn is_mptcp(script: &Script) -> bool {
     script.endpoint.stats(script.id()).unwrap().mptcp
 }
 
-/// The peer opens with `syn` as flags of its SYN and confirms with `ack` as those of its third ACK.
+/// Creates a connection that the peer opens with the flags `syn` and confirms with the flags `ack` on its third ACK.
 fn opened_by_peer(config: ConnectionConfig, syn: u8, ack: u8) -> Script {
     let mut script = Script::listen(config);
     script.inject_with("S 0 mss 1000 mpc", set(syn));
@@ -50,8 +51,8 @@ fn opened_by_peer(config: ConnectionConfig, syn: u8, ack: u8) -> Script {
     script
 }
 
-/// The third ACK names the one algorithm that was agreed upon, has B unset, and confirms what was decided about
-/// checksums; without that the option is invalid, and the connection plain TCP.
+/// The third ACK names the one agreed algorithm, has B unset, and confirms the decision about checksums. Otherwise the
+/// option is invalid, and the connection plain TCP.
 #[test]
 fn the_third_ack_confirms_what_the_syns_agreed_upon() {
     let cases = [
@@ -83,7 +84,7 @@ fn the_third_ack_confirms_what_the_syns_agreed_upon() {
     }
 }
 
-/// The same on the first data, which bring the keys where the third ACK was lost.
+/// The same applies to the first data, which bring the keys if the third ACK was lost.
 #[test]
 fn keys_that_come_with_data_are_judged_alike() {
     for (flags, agreed) in [(H, true), (0, false), (H | A, false), (H | B, false)] {
@@ -96,8 +97,8 @@ fn keys_that_come_with_data_are_judged_alike() {
     }
 }
 
-/// After the handshake the option comes again with the first data, because no DSS has been heard. One that is invalid
-/// maps nothing, so its data have no mapping and the connection falls back (section 3.7).
+/// After the handshake the option comes again with the first data, because no DSS has arrived. An invalid option maps
+/// nothing, so its data have no mapping and the connection falls back (section 3.7).
 #[test]
 fn a_repetition_with_other_flags_maps_nothing() {
     for (flags, agreed) in [(H, true), (0, false), (H | B, false), (H | A, false)] {
@@ -108,7 +109,7 @@ fn a_repetition_with_other_flags_maps_nothing() {
     }
 }
 
-/// A third ACK of another version than was agreed upon.
+/// The third ACK has another version than agreed.
 #[test]
 fn the_third_ack_has_the_version_agreed_upon() {
     for (version, agreed) in [(0, false), (1, true), (2, false)] {
@@ -120,7 +121,7 @@ fn the_third_ack_has_the_version_agreed_upon() {
     }
 }
 
-/// The listener chooses one algorithm; several are no choice.
+/// The listener must choose one algorithm; several are invalid.
 #[test]
 fn the_syn_ack_chooses_one_algorithm() {
     let cases = [(H, true), (H | C, true), (H | A, true), (0, false), (G, false), (H | G, false), (H | B, false)];
@@ -136,7 +137,7 @@ fn the_syn_ack_chooses_one_algorithm() {
     }
 }
 
-/// A listener that wants checksums says so in its SYN/ACK, and does not where nobody does.
+/// A listener that wants checksums says so in its SYN/ACK. If neither side wants them, the flag is unset.
 #[test]
 fn the_syn_ack_tells_whether_checksums_are_used() {
     for (config, offered, answered) in
@@ -149,7 +150,7 @@ fn the_syn_ack_tells_whether_checksums_are_used() {
     }
 }
 
-/// A SYN whose flags leave nothing to agree upon is answered by TCP.
+/// TCP answers a SYN whose flags allow no agreement.
 #[test]
 fn a_syn_without_a_usable_algorithm_is_answered_by_tcp() {
     for flags in [0, A, C, G, H | B] {
@@ -164,13 +165,13 @@ fn a_syn_without_a_usable_algorithm_is_answered_by_tcp() {
     }
 }
 
-/// Who does not offer MPTCP is not offered it.
+/// A peer that does not offer MPTCP gets no offer.
 #[test]
 fn a_syn_without_the_option_is_answered_without_it() {
     let mut script = Script::listen(config());
     script.inject("S 0 mss 1000");
     script.expect("SA 0 ack 1");
-    // Nor does a third ACK bring it in.
+    // A third ACK cannot add the option either.
     script.inject("A 1 ack 1");
     assert!(!is_mptcp(&script));
 }

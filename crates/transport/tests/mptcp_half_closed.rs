@@ -1,5 +1,5 @@
-//! FINs of subflows on which this side still has something to say (RFC 8684 section 3.3.3): a FIN is answered only if
-//! another subflow can carry the rest, or nothing is left because our DATA_FIN is acknowledged.
+//! FINs of subflows on which this side still has data to send (RFC 8684 section 3.3.3). A FIN is answered only if
+//! another subflow can carry the rest, or if our DATA_FIN is acknowledged and nothing is left.
 
 use transport::Event;
 use transport::error::CloseReason;
@@ -14,8 +14,8 @@ fn join(script: &mut Script) {
     script.inject(&format!("{flow}: A 1 ack 1 join"));
 }
 
-/// The peer ends its stream and closes the only subflow, as section 3.3.3 asks of it. What is written later arrives,
-/// and so does the end of our stream; only then does our half end.
+/// The peer ends its stream and closes the only subflow, as section 3.3.3 requires. Data written later arrive, and so
+/// does the end of our stream; only then does our half end.
 #[test]
 fn data_written_after_the_fin_leave_on_its_subflow() {
     let mut script = Script::accepted();
@@ -38,7 +38,7 @@ fn data_written_after_the_fin_leave_on_its_subflow() {
     script.assert_nothing_left(100_000);
 }
 
-/// FIN and DATA_FIN in one segment, while most of what was written waits for the congestion window.
+/// FIN and DATA_FIN come in one segment while most of the written data wait for the congestion window.
 #[test]
 fn data_in_the_buffer_leave_on_a_half_closed_subflow() {
     let mut script = Script::accepted();
@@ -64,7 +64,7 @@ fn data_in_the_buffer_leave_on_a_half_closed_subflow() {
     script.assert_nothing_left(100_000);
 }
 
-/// Losses on a half-closed subflow are repaired, that of the DATA_FIN too.
+/// Losses on a half-closed subflow are repaired, including that of the DATA_FIN.
 #[test]
 fn losses_on_a_half_closed_subflow_are_repaired() {
     let mut script = Script::accepted();
@@ -89,7 +89,7 @@ fn losses_on_a_half_closed_subflow_are_repaired() {
     assert_eq!(script.closed(), Some(CloseReason::Finished));
 }
 
-/// Our DATA_FIN is on its way when the FIN comes.
+/// Our DATA_FIN is in flight when the FIN arrives.
 #[test]
 fn a_data_fin_that_is_not_acknowledged_keeps_the_subflow() {
     let mut script = Script::accepted();
@@ -106,8 +106,8 @@ fn a_data_fin_that_is_not_acknowledged_keeps_the_subflow() {
     script.assert_nothing_left(100_000);
 }
 
-/// Our DATA_FIN is acknowledged, the peer's has not come: there is nothing to keep the subflow for. The peer has a
-/// minute to come back with the rest of its stream.
+/// Our DATA_FIN is acknowledged, and the peer's has not arrived: the subflow is no longer needed. The peer has a minute
+/// to return with the rest of its stream.
 #[test]
 fn a_fin_after_our_acknowledged_data_fin_is_answered() {
     let mut script = Script::accepted();
@@ -125,8 +125,8 @@ fn a_fin_after_our_acknowledged_data_fin_is_answered() {
     assert_eq!((script.recv(1000), script.closed()), (None, Some(CloseReason::Finished)));
 }
 
-/// Break before make: the peer closes its only subflow and means to come back. Until it does, what is written leaves on
-/// the half that is open; then that half ends, and new data take the new subflow.
+/// Break before make: the peer closes its only subflow and intends to return. Until then, written data leave on the
+/// open half. That half ends when the peer returns, and new data take the new subflow.
 #[test]
 fn a_half_closed_subflow_carries_until_the_peer_is_back() {
     let mut script = Script::accepted();
@@ -146,8 +146,8 @@ fn a_half_closed_subflow_carries_until_the_peer_is_back() {
     assert_eq!(script.closed(), None);
 }
 
-/// A peer that has closed its only subflow, has not ended its stream and does not come back is waited for a minute from
-/// when it acknowledged something last.
+/// A peer that has closed its only subflow, has not ended its stream and does not return is waited for a minute after
+/// its last acknowledgement.
 #[test]
 fn a_peer_that_left_is_waited_for_a_minute() {
     let mut script = Script::accepted();
@@ -167,7 +167,7 @@ fn a_peer_that_left_is_waited_for_a_minute() {
     script.assert_nothing_left(100_000);
 }
 
-/// What such a peer does not acknowledge is sent again until the user time-out, no longer and no shorter.
+/// Data that such a peer does not acknowledge are retransmitted exactly until the user time-out.
 #[test]
 fn a_peer_that_left_and_is_gone_is_given_up_at_the_user_timeout() {
     let mut script = Script::accepted();
@@ -180,7 +180,7 @@ fn a_peer_that_left_and_is_gone_is_given_up_at_the_user_timeout() {
     script.assert_nothing_left(100_000);
 }
 
-/// Of two subflows the first that the peer closes ends at once; the second stays for our data.
+/// The first of two subflows that the peer closes ends at once; the second stays for our data.
 #[test]
 fn the_last_of_several_fins_is_not_answered() {
     let mut script = Script::accepted();
@@ -203,7 +203,7 @@ fn the_last_of_several_fins_is_not_answered() {
     script.assert_nothing_left(100_000);
 }
 
-/// Another subflow that shows no sign of life is no place for the rest. Once it does, the half-closed one may end.
+/// Another subflow without a sign of life cannot carry the rest. Once it shows one, the half-closed subflow may end.
 #[test]
 fn a_dead_sibling_does_not_let_a_half_closed_subflow_go() {
     let mut script = Script::accepted();
@@ -232,7 +232,7 @@ fn a_dead_sibling_does_not_let_a_half_closed_subflow_go() {
     script.expect("FA 2561 ack 2 dack 1");
 }
 
-/// A backup is a subflow too.
+/// A backup counts as another subflow.
 #[test]
 fn a_backup_lets_a_half_closed_subflow_go() {
     let mut script = Script::accepted();
@@ -248,7 +248,7 @@ fn a_backup_lets_a_half_closed_subflow_go() {
     script.expect("2: A 1+500 ack 1 dack 2 map 1");
 }
 
-/// The application may give the half-closed subflow up itself; it has a minute to find another.
+/// The application may remove the half-closed subflow itself, and then has a minute to open another.
 #[test]
 fn the_application_may_remove_a_half_closed_subflow() {
     let mut script = Script::accepted();
@@ -267,7 +267,7 @@ fn the_application_may_remove_a_half_closed_subflow() {
     assert!(sent.contains(&"2: A 1+500 ack 1 dack 2 map 1".to_string()), "{sent:?}");
 }
 
-/// A FIN without DATA_FIN was no end of the stream. If the connection then falls back, it is.
+/// A FIN without DATA_FIN did not end the stream. If the connection then falls back, it does.
 #[test]
 fn a_fallback_makes_a_subflows_fin_the_end_of_the_stream() {
     let mut script = Script::accepted();
@@ -277,7 +277,7 @@ fn a_fallback_makes_a_subflows_fin_the_end_of_the_stream() {
     assert_eq!(script.recv(1000), Some(300));
     script.send(500);
     script.expect("A 1+500 ack 302 dack 301 map 1");
-    // The path has begun to strip options: what acknowledges our data has no DSS (section 3.7).
+    // The path has begun to strip options: ACKs of our data have no DSS (section 3.7).
     script.inject("A 302 ack 501");
     script.run_for(10_000);
     assert!(script.events.iter().any(|event| matches!(event, Event::FellBack(_))));

@@ -1,4 +1,4 @@
-//! MP_CAPABLE (RFC 8684 section 3.1): every form of the handshake, and what may happen to it on the way.
+//! MP_CAPABLE (RFC 8684 section 3.1): every form of the handshake, and its possible accidents.
 
 use std::net::SocketAddr;
 
@@ -32,7 +32,7 @@ fn has_capable(segment: &Segment) -> bool {
     capable(segment).is_some()
 }
 
-/// Section 3.1: SYN without key, SYN/ACK with the listener's, third ACK with both; then the listener shows with a DSS
+/// Section 3.1: SYN without key, SYN/ACK with the listener's, third ACK with both. The listener then shows with a DSS
 /// that it has them.
 #[test]
 fn keys_are_exchanged_in_three_segments() {
@@ -72,7 +72,7 @@ fn data_with_mp_capable_replace_a_lost_third_ack() {
     assert_eq!(pair.server.stats(server).unwrap().duplicate_bytes, 0);
 }
 
-/// Section 3.1: third ACK and first data are lost; what follows has only a DSS and must not end the handshake.
+/// Section 3.1: third ACK and first data are lost. Later data have only a DSS and must not end the handshake.
 #[test]
 fn data_that_overtake_the_keys_wait() {
     for lost in 1..=3 {
@@ -89,8 +89,8 @@ fn data_that_overtake_the_keys_wait() {
     }
 }
 
-/// Section 3.7: the third ACK is lost, and the peer does not say its keys again, as Linux 6.18 does once its application has
-/// ended the stream. Two SYN/ACKs later the connection is plain TCP.
+/// Section 3.7: the third ACK is lost, and the peer does not repeat its keys, as Linux 6.18 does once its application
+/// has ended the stream. Two SYN/ACKs later the connection is plain TCP.
 #[test]
 fn keys_that_do_not_come_again_are_given_up() {
     let mut pair = pair();
@@ -118,8 +118,8 @@ fn keys_that_do_not_come_again_are_given_up() {
     assert_pattern(&pair.transfer(Side::Server, server, client, 100_000), 100_000);
 }
 
-/// The same, but the peer goes on with MPTCP and sends octets again behind later ones, as Linux does on the same subflow. In
-/// the subflow's order they would be in the stream twice.
+/// The same, but the peer continues with MPTCP and sends octets again behind later ones, as Linux does on the same
+/// subflow. In the subflow's order they would be in the stream twice.
 #[test]
 fn a_peer_that_goes_on_with_mptcp_is_not_taken_at_its_order() {
     let (first, again) = ("A 1+1000 ack 1 map 1", "A 1001+1000 ack 1 map 1");
@@ -141,7 +141,8 @@ fn a_peer_that_goes_on_with_mptcp_is_not_taken_at_its_order() {
     }
 }
 
-/// The first data came without a mapping, so that the order of the subflow counts, and then the same once more with one, before any other.
+/// The first data came without a mapping, so the subflow's order counts. Then they come again with one, before any
+/// other.
 #[test]
 fn the_first_mapping_after_a_fallback_is_compared_with_the_beginning() {
     for (dsn, is_taken) in [(1, false), (502, true)] {
@@ -160,7 +161,7 @@ fn the_first_mapping_after_a_fallback_is_compared_with_the_beginning() {
     }
 }
 
-/// Where MPTCP was never agreed upon, a DSS means nothing.
+/// Without an agreement on MPTCP, a DSS is ignored.
 #[test]
 fn mappings_mean_nothing_to_plain_tcp() {
     let mut script = Script::ready();
@@ -171,7 +172,7 @@ fn mappings_mean_nothing_to_plain_tcp() {
     assert_eq!(script.recv(usize::MAX), Some(2000));
 }
 
-/// Both ACK and data arrive before the listener has sent anything: its SYN/ACK has announced a window for them.
+/// ACK and data both arrive before the listener has sent anything: its SYN/ACK has announced a window for them.
 #[test]
 fn data_in_the_same_breath_as_the_third_ack_are_taken() {
     let mut server = Endpoint::with_seed(EndpointConfig::default(), 1);
@@ -190,7 +191,8 @@ fn data_in_the_same_breath_as_the_third_ack_are_taken() {
     assert_eq!(server.recv(accepted, usize::MAX, now).unwrap(), Received::Data(pattern(0, 4000)));
 }
 
-/// Section 3.1: a lost SYN or SYN/ACK is repeated with its option; so is the third ACK, when the SYN/ACK comes again.
+/// Section 3.1: a lost SYN or SYN/ACK is repeated with its option, and so is the third ACK when the SYN/ACK comes
+/// again.
 #[test]
 fn lost_handshake_segments_are_repeated() {
     let cases: [fn(Side, &Segment) -> bool; 3] = [
@@ -209,8 +211,8 @@ fn lost_handshake_segments_are_repeated() {
     }
 }
 
-/// Section 3.1: what is no offer of version 1 with HMAC-SHA256 and B unset is answered by plain TCP, and a later
-/// version by ours.
+/// Section 3.1: plain TCP answers any offer that is not version 1 with HMAC-SHA256 and B unset; our version answers a
+/// later one.
 #[test]
 fn offers_are_judged_by_version_and_flags() {
     let offer = |version, flags, sender_key| MpCapable { version, flags, sender_key, receiver_key: None, data: None };
@@ -270,7 +272,7 @@ fn an_address_that_forbids_joins_gets_none() {
                     _ => {}
                 }
             }
-            // Its other address remains unknown.
+            // The peer's other address remains unknown.
             segment.options.mptcp.retain(|option| !matches!(option, MptcpOption::AddAddr(_)));
         });
         let (client, _) = pair.establish(mesh.clone());
@@ -278,7 +280,7 @@ fn an_address_that_forbids_joins_gets_none() {
     }
 }
 
-/// Section 3.1: a third ACK that echoes another key proves nothing: the listener goes on as TCP, and the initiator
+/// Section 3.1: a third ACK that echoes another key proves nothing. The listener continues as TCP, and the initiator
 /// notices that its data are acknowledged without a DATA_ACK (section 3.7).
 #[test]
 fn a_wrong_echoed_key_falls_back() {
@@ -304,7 +306,7 @@ fn a_wrong_echoed_key_falls_back() {
     );
 }
 
-/// A path that eats SYNs with MP_CAPABLE: after two repetitions the SYN goes without.
+/// A path drops SYNs with MP_CAPABLE: after two repetitions the SYN omits it.
 #[test]
 fn syns_that_never_arrive_are_tried_without_the_option() {
     let mut pair = pair();
@@ -318,7 +320,7 @@ fn syns_that_never_arrive_are_tried_without_the_option() {
     pair.exchange_and_close(client, server);
 }
 
-/// RFC 9293 section 3.5: two SYNs that cross. MP_CAPABLE has no form for that, so both sides speak TCP.
+/// RFC 9293 section 3.5: two SYNs cross. MP_CAPABLE has no form for that, so both sides use TCP.
 #[test]
 fn crossing_syns_make_a_plain_tcp() {
     let addresses = [SocketAddr::from(([10, 0, 0, 1], 1000)), SocketAddr::from(([10, 0, 0, 2], 2000))];
@@ -343,7 +345,7 @@ fn crossing_syns_make_a_plain_tcp() {
     assert_eq!(b.recv(from_b, usize::MAX, now).unwrap(), Received::Data(pattern(0, 3000)));
 }
 
-/// Section 3.3.3: a connection that ends before it said anything; its DATA_FIN is the first DSS.
+/// Section 3.3.3: a connection ends before it carried any data; its DATA_FIN is the first DSS.
 #[test]
 fn a_connection_without_data_ends_at_once() {
     for lost in 0..6 {
@@ -371,7 +373,7 @@ fn a_connection_without_data_ends_at_once() {
     }
 }
 
-/// A RST in answer to the SYN refuses; no answer at all times out.
+/// A RST in answer to the SYN refuses the connection; without an answer it times out.
 #[test]
 fn refused_and_unanswered_connections_end() {
     let mut pair = pair();

@@ -51,7 +51,7 @@ fn closed_with(events: &[Event], id: SubflowId) -> Option<CloseReason> {
     })
 }
 
-/// Section 3.2: four segments, from either side, to an address without a listener too.
+/// Section 3.2: four segments, from either side, also to an address without a listener.
 #[test]
 fn either_side_joins() {
     for from in [Side::Client, Side::Server] {
@@ -79,8 +79,8 @@ fn either_side_joins_over_ipv6() {
     pair.exchange_and_close(client, server);
 }
 
-/// Section 3.2: whichever of the four segments is lost, once or several times, the join succeeds, and the initiator
-/// sends no data before it has heard of its success.
+/// Section 3.2: if any of the four segments is lost, once or several times, the join still succeeds. The initiator
+/// sends no data before it knows of the success.
 #[test]
 fn every_segment_of_a_join_may_be_lost() {
     let is_join_ack = |segment: &Segment| matches!(join(segment), Some(MpJoin::Ack { .. }));
@@ -108,7 +108,7 @@ fn every_segment_of_a_join_may_be_lost() {
     }
 }
 
-/// Section 3.2: a wrong HMAC, in the SYN/ACK or in the third ACK, or none at all, is answered with a RST that says why.
+/// Section 3.2: a wrong or missing HMAC, in the SYN/ACK or in the third ACK, causes a RST that states the reason.
 #[test]
 fn joins_without_proof_are_reset() {
     let spoil: [fn(&mut MpJoin); 2] = [
@@ -124,7 +124,8 @@ fn joins_without_proof_are_reset() {
         },
     ];
     let violation = CloseReason::Violation(Violation::JoinHmac);
-    // Whose proof is wrong; the peer's failed attempts are no news for the other side's owner.
+    // The side with the wrong proof, then the other. The owner of the other side gets no event for the peer's failed
+    // attempts.
     for (how, told) in spoil.into_iter().zip([(Some(violation), None), (Some(CloseReason::Reset), None)]) {
         let (mut pair, client, server) = established();
         pair.interfere = change(move |_, segment| {
@@ -145,7 +146,7 @@ fn joins_without_proof_are_reset() {
     }
 }
 
-/// Section 3.2: options that a middlebox removes from any handshake segment of a join end it, and nothing but it.
+/// Section 3.2: options that a middlebox removes from any handshake segment of a join end only the join.
 #[test]
 fn joins_whose_options_vanish_are_reset() {
     let cases: [fn(&Segment) -> bool; 3] =
@@ -161,7 +162,7 @@ fn joins_whose_options_vanish_are_reset() {
         pair.run_for(Duration::from_secs(2));
         assert_eq!(subflows(&pair, (client, server)), (1, 1));
         pair.interfere = None;
-        // A stripped SYN is that of another connection.
+        // A stripped SYN opens another connection.
         while let Some(other) = pair.server.accept(pair.listener) {
             pair.server.abort(other, pair.now).unwrap();
             pair.server.release(other);
@@ -170,7 +171,7 @@ fn joins_whose_options_vanish_are_reset() {
     }
 }
 
-/// Nothing that a segment with a wrong HMAC says may count: whoever sees the token in a SYN could send it.
+/// Nothing in a segment with a wrong HMAC may take effect: anyone who sees the token in a SYN could send it.
 #[test]
 fn an_unproven_third_ack_says_nothing() {
     let (mut pair, client, server) = established();
@@ -212,7 +213,7 @@ fn refusal(pair: &Pair) -> Option<ResetReason> {
     })
 }
 
-/// Section 3.2: a token that names no connection.
+/// Section 3.2: a token that names no connection is refused.
 #[test]
 fn an_unknown_token_is_refused() {
     let (mut pair, _, server) = established();
@@ -222,7 +223,7 @@ fn an_unknown_token_is_refused() {
     assert_eq!(refusal(&pair), Some(ResetReason::MptcpSpecific));
 }
 
-/// A token outlives neither its connection nor MPTCP.
+/// A token becomes invalid with its connection, and with fallback.
 #[test]
 fn the_token_of_a_closed_connection_is_refused() {
     let (mut pair, client, server) = established();
@@ -235,7 +236,7 @@ fn the_token_of_a_closed_connection_is_refused() {
     assert_eq!(refusal(&pair), Some(ResetReason::MptcpSpecific));
 }
 
-/// The limit on subflows holds on both sides; a subflow that is gone makes room, though it lingers in TIME-WAIT.
+/// The limit on subflows holds on both sides. A subflow that has ended makes room, though it lingers in TIME-WAIT.
 #[test]
 fn limits_are_kept_and_places_come_back() {
     let limited = |subflows_max| ConnectionConfig { subflows_max, ..config() };
@@ -265,7 +266,8 @@ fn limits_are_kept_and_places_come_back() {
     pair.exchange_and_close(client, server);
 }
 
-/// A four-tuple is one subflow; so is a join that crosses families, or belongs to no MPTCP connection, none.
+/// A four-tuple can have only one subflow. Joins across address families, or of a connection without MPTCP, are refused
+/// as well.
 #[test]
 fn impossible_joins_are_refused_on_the_spot() {
     let (mut pair, client, _) = established();
@@ -293,8 +295,8 @@ fn impossible_joins_are_refused_on_the_spot() {
     assert_eq!(refused, Err(ConnectError::NotMptcp));
 }
 
-/// A join may come before the segment that establishes the connection for the side it reaches: the SYN is not refused,
-/// its repetition succeeds.
+/// A join may arrive before the segment that establishes the connection for the receiving side: the SYN is not refused,
+/// and its repetition succeeds.
 #[test]
 fn a_join_that_comes_too_early_is_taken_later() {
     let mut pair = Pair::new(&[300, 10], config(), 1);

@@ -1,11 +1,11 @@
-//! What section 3.2 of RFC 8684 asks of the four segments of a join, segment by segment.
+//! The rules of RFC 8684 section 3.2 for the four segments of a join, segment by segment.
 
 use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
 use wire::{Flags, Segment, mptcp::AddressId};
 
 use crate::script::{Script, mptcp_config as config};
 
-/// A connection that the engine opened, and the SYN of a second subflow that it opens to the peer's next port.
+/// Creates a connection that the engine opened, and the SYN of a second subflow that it opens to the peer's next port.
 fn joining() -> (Script, Segment) {
     let mut script = Script::connect(config());
     script.expect("S 0 mpc");
@@ -29,7 +29,7 @@ fn join_of(segment: &Segment) -> MpJoin {
     segment.options.mptcp.iter().find_map(find).expect("MP_JOIN")
 }
 
-/// The third ACK with the HMAC is answered, or the peer may not send data; so is its repetition.
+/// The third ACK with the HMAC must be answered, or the peer may not send data. So must its repetition.
 #[test]
 fn the_third_ack_of_a_join_is_answered_each_time() {
     let mut script = Script::accepted();
@@ -42,7 +42,7 @@ fn the_third_ack_of_a_join_is_answered_each_time() {
     }
 }
 
-/// A SYN/ACK that comes again says the same: number and HMAC are those of the first.
+/// A repeated SYN/ACK has the random number and HMAC of the first.
 #[test]
 fn a_repeated_syn_ack_says_the_same() {
     let mut script = Script::accepted();
@@ -53,7 +53,7 @@ fn a_repeated_syn_ack_says_the_same() {
     assert_eq!(join_of(&script.expect("2: SA 0 ack 1 join")), first);
 }
 
-/// The side that joins sends no data before the fourth segment, and repeats its third ACK until that has come.
+/// The side that joins sends no data before the fourth segment, and repeats its third ACK until that arrives.
 #[test]
 fn no_data_before_the_fourth_segment() {
     let (mut script, _) = joining();
@@ -69,7 +69,7 @@ fn no_data_before_the_fourth_segment() {
     script.expect("2: A 1+500 ack 1 dack 1 map 1");
 }
 
-/// A SYN/ACK without MP_JOIN, or with a wrong HMAC, ends the subflow by a RST.
+/// A SYN/ACK without MP_JOIN, or with a wrong HMAC, ends the subflow with a RST.
 #[test]
 fn a_syn_ack_without_proof_is_reset() {
     for strip in [true, false] {
@@ -85,7 +85,7 @@ fn a_syn_ack_without_proof_is_reset() {
     }
 }
 
-/// A third ACK without MP_JOIN, or with a wrong HMAC, likewise. Every such RST says that MPTCP itself went wrong.
+/// A third ACK without MP_JOIN, or with a wrong HMAC, likewise. Each such RST gives an MPTCP-specific error as reason.
 #[test]
 fn resets_of_joins_say_why() {
     type Change = fn(&mut Segment);
@@ -114,7 +114,7 @@ fn resets_of_joins_say_why() {
     }
 }
 
-/// The token leads to the connection, not the port: a join may go to one at which nobody listens.
+/// The token identifies the connection, not the port: a join may go to a port without a listener.
 #[test]
 fn a_join_finds_its_connection_by_the_token() {
     let mut script = Script::accepted();
@@ -128,7 +128,7 @@ fn a_join_finds_its_connection_by_the_token() {
     assert_eq!(script.recv(1000), Some(500));
 }
 
-/// Every address has an identifier: 0 is that of the first subflow, and another address gets another.
+/// Every address has an identifier: 0 for that of the first subflow, and another one for each other address.
 #[test]
 fn another_address_joins_with_another_identifier() {
     let (_, syn) = joining();
@@ -136,7 +136,7 @@ fn another_address_joins_with_another_identifier() {
     assert_ne!(address_id, AddressId(0));
 }
 
-/// A join before the third ACK is ignored, not refused: its repetition succeeds once the keys are known on both sides.
+/// A join before the third ACK is ignored, not refused: its repetition succeeds once both sides know the keys.
 #[test]
 fn a_join_before_the_keys_is_not_refused() {
     let mut script = Script::listen(config());

@@ -1,4 +1,4 @@
-//! What section 3.3 of RFC 8684 asks of mappings, checksums and retransmissions, segment by segment.
+//! The rules of RFC 8684 section 3.3 for mappings, checksums and retransmissions, segment by segment.
 
 use transport::Event;
 use transport::error::{CloseReason, Violation};
@@ -8,7 +8,7 @@ use wire::{Segment, mptcp::Mapping};
 
 use crate::script::{self, Script, mptcp_config as config};
 
-/// A connection that the peer opened; 20 of 1000 octets are the DSS's. The peer's next octet is 1, so is ours.
+/// Creates a connection that the peer opened; 20 of 1000 octets are the DSS's. The next octet of either side is 1.
 fn accepted(flags: CapableFlags) -> Script {
     let with_flags = move |segment: &mut Segment| {
         if let Some(MptcpOption::Capable(capable)) = segment.options.mptcp.first_mut() {
@@ -40,8 +40,8 @@ fn mapping(segment: &mut Segment) -> &mut Mapping {
     script::mptcp::signal(segment).mapping.as_mut().expect("the segment has a mapping")
 }
 
-/// The peer sends `text` with the checksum `value` in its mapping, if any: nothing of it may count, and the RST says that
-/// MPTCP itself went wrong.
+/// Sends `text` with the checksum `value` in its mapping, if any. Nothing of it may take effect, and the RST must give
+/// an MPTCP-specific error as reason.
 #[track_caller]
 fn assert_checksum_resets(script: &mut Script, text: &str, value: Option<u16>) {
     script.inject_with(text, |segment| match segment.options.mptcp.first_mut() {
@@ -66,11 +66,11 @@ fn reset_reason(option: &MptcpOption) -> Option<ResetReason> {
     }
 }
 
-/// What maps something: data, data that end the stream, the end alone, and the first data, whose mapping is MP_CAPABLE's.
+/// Segments with a mapping: data, data that end the stream, the end alone, and the first data, mapped by MP_CAPABLE.
 const MAPPINGS: [&str; 4] =
     ["A 1+500 ack 1 dack 1 map 1", "A 1+500 ack 1 dack 1 map 1 dfin", "A 1 ack 1 dack 1 dfin 1", "A 1+500 ack 1 mpc"];
 
-/// Section 3.3: a peer that leaves out the checksum that was agreed upon does not behave as negotiated.
+/// Section 3.3: a peer that omits the agreed checksum violates the negotiation.
 #[test]
 fn a_checksum_that_was_agreed_upon_and_is_missing_resets_the_subflow() {
     for text in &MAPPINGS[..3] {
@@ -79,7 +79,7 @@ fn a_checksum_that_was_agreed_upon_and_is_missing_resets_the_subflow() {
     }
 }
 
-/// Section 3.3: neither does one that sends a checksum that was not agreed upon, whatever it says.
+/// Section 3.3: so does a peer that sends a checksum that was not agreed on, whatever its value.
 #[test]
 fn a_checksum_that_was_not_agreed_upon_resets_the_subflow() {
     for text in MAPPINGS {
@@ -87,7 +87,7 @@ fn a_checksum_that_was_not_agreed_upon_resets_the_subflow() {
     }
 }
 
-/// Appendix C.1.1: with checksums in use we send one with every mapping, that of a DATA_FIN without data too.
+/// Appendix C.1.1: with checksums in use we send one with every mapping, including that of a DATA_FIN without data.
 #[test]
 fn every_mapping_has_the_checksum_that_was_agreed_upon() {
     for required in [false, true] {
@@ -102,7 +102,7 @@ fn every_mapping_has_the_checksum_that_was_agreed_upon() {
     }
 }
 
-/// Section 3.3.1: a segment needs no mapping of its own as long as an earlier one covers it.
+/// Section 3.3.1: a segment needs no mapping of its own if an earlier one covers it.
 #[test]
 fn a_mapping_covers_later_segments() {
     let mut script = plain();
@@ -112,7 +112,7 @@ fn a_mapping_covers_later_segments() {
     assert_eq!(script.recv(1000), Some(900));
 }
 
-/// Section 3.3.1: octets that have a place cannot be given another; a repetition of the same mapping is fine.
+/// Section 3.3.1: mapped octets cannot move to another place; repeating the same mapping is allowed.
 #[test]
 fn a_mapping_cannot_be_changed() {
     for (number, is_same) in [(1001, true), (1002, false)] {
@@ -124,8 +124,8 @@ fn a_mapping_cannot_be_changed() {
     }
 }
 
-/// Sections 3.3.1 and 3.3.6: the same data may come on several subflows; each is acknowledged on its own, and the
-/// application sees them once.
+/// Sections 3.3.1 and 3.3.6: the same data may arrive on several subflows. Each subflow acknowledges its own octets,
+/// and the application gets the data once.
 #[test]
 fn data_may_come_on_several_subflows() {
     let mut script = plain();
@@ -138,7 +138,8 @@ fn data_may_come_on_several_subflows() {
     assert_eq!(script.recv(2000), Some(500));
 }
 
-/// Section 3.3.2: DATA_ACKs are cumulative across subflows: a hole in the data stream stands, whatever a subflow has.
+/// Section 3.3.2: DATA_ACKs are cumulative across subflows: a hole in the data stream stops them, whatever a subflow
+/// has.
 #[test]
 fn a_data_ack_stops_at_the_first_hole_of_the_stream() {
     let mut script = plain();
@@ -152,8 +153,8 @@ fn a_data_ack_stops_at_the_first_hole_of_the_stream() {
     assert_eq!(script.recv(2000), Some(1000));
 }
 
-/// Section 3.3.6: what another subflow delivered is still sent again on the one that lost it, with the same mapping: a
-/// middlebox would wonder about a hole.
+/// Section 3.3.6: data that another subflow delivered are still retransmitted on the one that lost them, with the same
+/// mapping, because a hole could confuse a middlebox.
 #[test]
 fn a_subflow_repairs_its_loss_although_another_delivered_the_data() {
     let mut script = plain();
@@ -172,7 +173,7 @@ fn a_subflow_repairs_its_loss_although_another_delivered_the_data() {
     assert!(!sent.is_empty() && sent.iter().all(|line| line == "A 1+980 ack 1 dack 1 map 1"), "{sent:?}");
 }
 
-/// Section 3.3.5: the window is that of the largest DATA_ACK plus window ever heard; a smaller one takes nothing back.
+/// Section 3.3.5: the window is the largest DATA_ACK plus window ever received; a smaller one takes nothing back.
 #[test]
 fn a_smaller_right_edge_takes_nothing_back() {
     let mut script = plain();
@@ -201,8 +202,8 @@ fn all_subflows_are_closed_with_fins_at_the_end() {
     assert_eq!(sent, ["2: FA 1 ack 1 dack 2", "FA 1 ack 1 dack 2"]);
 }
 
-/// A middlebox merges the last segment of the stream with one behind it, a repetition whose mapping is lost by that: behind
-/// the end there is nothing, and nothing is wrong with the path either.
+/// A middlebox merges the last segment of the stream with a later repetition, whose mapping is lost in the process.
+/// There are no data behind the end, and the path is not at fault either.
 #[test]
 fn octets_behind_the_end_of_the_stream_are_no_data() {
     for is_joined in [false, true] {
@@ -216,7 +217,7 @@ fn octets_behind_the_end_of_the_stream_are_no_data() {
             signal.mapping.as_mut().unwrap().len = 501;
         });
         assert_eq!((script.recv(1000), script.recv(1000)), (Some(500), None));
-        // A repetition of what came there, and more of it without a mapping.
+        // A repetition of these octets, and more of them without a mapping.
         script.inject_with("A 901+400 ack 1", |_| {});
         assert_eq!(script.recv(1000), None);
         let stats = script.endpoint.stats(script.id()).unwrap();
@@ -227,7 +228,7 @@ fn octets_behind_the_end_of_the_stream_are_no_data() {
     }
 }
 
-/// The checksum that the peer would write, before somebody moves the mapping by `moved` octets.
+/// Adds the checksum that the peer would write before a middlebox moves the mapping by `moved` octets.
 fn sign(segment: &mut Segment, moved: u64) {
     let (payload, first) = (segment.payload.clone(), crate::forger::keys::first_dsn(script::mptcp::PEER_KEY));
     let mapping = mapping(segment);
@@ -236,8 +237,8 @@ fn sign(segment: &mut Segment, moved: u64) {
     mapping.dsn = DataSeq::Long((dsn + moved).0);
 }
 
-/// A middlebox on one path moves data sequence numbers. Checksums show it, with data and without: where such a segment says
-/// that the stream ends, it does not.
+/// A middlebox on one path moves data sequence numbers. Checksums reveal it, with and without data. A segment with such
+/// a mapping cannot end the stream.
 #[test]
 fn an_end_that_fails_its_checksum_is_none() {
     for end in ["A 1+500 ack 1 dack 1 map 1 dfin", "A 1 ack 1 dack 1 dfin 1"] {

@@ -1,5 +1,5 @@
-//! Data sequence numbers have 64 bits, whatever is sent of them (RFC 8684 section 3.3.1): the lower half wraps in the middle
-//! of a stream.
+//! Data sequence numbers have 64 bits, however many are sent (RFC 8684 section 3.3.1): the lower half wraps in the
+//! middle of a stream.
 
 use transport::{ConnectionConfig, ConnectionId};
 use units::{Dsn, Duration};
@@ -9,10 +9,10 @@ use wire::{Pattern, Payload, Segment};
 use crate::forger::Forger;
 use crate::victim::Victim;
 
-/// The stream of this key starts 2207 octets before its numbers need a 33rd bit more.
+/// With this key the stream starts 2207 octets before its numbers need a 33rd bit.
 const KEY: u64 = 0x57_131d;
 
-/// What is left of the numbers in 32 bits.
+/// Shortens the numbers to 32 bits.
 fn shortened(mut segment: Segment) -> Segment {
     for option in &mut segment.options.mptcp {
         if let MptcpOption::Dss(Dss { mapping: Some(mapping), .. }) = option {
@@ -47,7 +47,7 @@ fn mapping_numbers(segments: &[Segment]) -> Vec<DataSeq> {
         .collect()
 }
 
-/// The victim sends `bytes` and the forger acknowledges them; the numbers of what was sent.
+/// Lets the victim send `bytes` and the forger acknowledge them. Returns the numbers of the sent segments.
 fn carry(victim: &mut Victim, forger: &mut Forger, id: ConnectionId, mut bytes: u64) -> Vec<DataSeq> {
     let mut numbers = Vec::new();
     while bytes > 0 {
@@ -68,8 +68,8 @@ fn carry(victim: &mut Victim, forger: &mut Forger, id: ConnectionId, mut bytes: 
     numbers
 }
 
-/// The first GiB of a stream has short numbers, all that follows long ones: also what is repeated of the first, so that
-/// nothing that a path holds back for minutes can be taken for something else.
+/// The first GiB of a stream has short numbers, all later data have long ones, as do repetitions of the first. Data
+/// that a path delays for minutes therefore cannot be misplaced.
 #[test]
 fn long_streams_have_long_numbers() {
     let config = ConnectionConfig {
@@ -80,7 +80,7 @@ fn long_streams_have_long_numbers() {
     };
     let mut victim = Victim::new(&config);
     let (mut forger, id) = victim.connect_as(Forger::new(true, KEY));
-    // From its first data on the forger wants long DATA_ACKs, which leave the least room.
+    // From its first data on the forger requests long DATA_ACKs, which leave the least room.
     victim.send_data(&mut forger, 0, 1000);
     let numbers = carry(&mut victim, &mut forger, id, (1 << 30) - 500);
     assert!(numbers.iter().all(|number| matches!(number, DataSeq::Short(_))));
@@ -112,7 +112,7 @@ fn long_streams_have_long_numbers() {
     assert!(matches!(end[..], [DataSeq::Long(_)]), "{end:?}");
 }
 
-/// The upper half counts on where the lower wraps, also for segments that arrive in another order than they were sent.
+/// The upper half advances where the lower wraps, also for segments that arrive out of order.
 #[test]
 fn short_numbers_count_on_behind_their_wrap() {
     let (mut victim, forger, id) = connected();
@@ -127,7 +127,7 @@ fn short_numbers_count_on_behind_their_wrap() {
     assert_eq!(victim.read(id, &forger, 0), 5000);
 }
 
-/// A number from before the wrap that comes late is an old one, not one of the far future.
+/// A late number from before the wrap is old, not in the far future.
 #[test]
 fn an_old_number_behind_the_wrap_is_a_duplicate() {
     let (mut victim, mut forger, id) = connected();

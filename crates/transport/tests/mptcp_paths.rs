@@ -17,7 +17,7 @@ fn scheduled_by(scheduler: &str) -> ConnectionConfig {
     ConnectionConfig { scheduler: scheduler.into(), ..config() }
 }
 
-/// A connection with one subflow on every path, opened by the client.
+/// Creates a connection with one subflow on every path, opened by the client.
 fn established(paths: &[u64], config: ConnectionConfig) -> (Pair, ConnectionId, ConnectionId) {
     let mut pair = Pair::new(paths, config.clone(), 1);
     let (client, server) = pair.establish(config);
@@ -29,7 +29,7 @@ fn established(paths: &[u64], config: ConnectionConfig) -> (Pair, ConnectionId, 
     (pair, client, server)
 }
 
-/// A steady stream from server to client: what it has delivered, in order.
+/// A steady stream from server to client, which records the delivered data in order.
 struct Stream {
     written: u64,
     received: Vec<Payload>,
@@ -60,8 +60,8 @@ fn sent(pair: &Pair, server: ConnectionId) -> Vec<u64> {
     pair.server.stats(server).unwrap().subflows.iter().map(|subflow| subflow.sent_bytes).collect()
 }
 
-/// Section 3.3.6: a path goes dead; within a few time-outs the other carries everything, what was under way on the dead
-/// one included. When the path returns it is used again.
+/// Section 3.3.6: a path goes dead. Within a few time-outs the other carries everything, including the data that were
+/// in flight on the dead one. When the path returns it is used again.
 #[test]
 fn a_dead_path_is_left_and_a_revived_one_used_again() {
     for dead_for_s in [2, 20] {
@@ -75,7 +75,7 @@ fn a_dead_path_is_left_and_a_revived_one_used_again() {
         assert!(pair.server.stats(server).unwrap().reinjected_bytes > 0);
         pair.dark[0] = false;
         let before = sent(&pair, server)[0];
-        // It tries again at the latest after as long as it has been dead, and then has to prove itself.
+        // The subflow retries at the latest after as long as it has been dead, and then has to prove itself.
         stream.run(&mut pair, ids, Duration::from_secs(dead_for_s + 8));
         let carried = sent(&pair, server)[0] - before;
         assert!(carried > 100_000, "{carried} octets after it came back");
@@ -98,7 +98,7 @@ fn a_total_blackout_is_survived() {
         }
         pair.dark[1] = true;
         stream.run(&mut pair, (client, server), Duration::from_secs(10));
-        // Only the other comes back.
+        // Only the other path returns.
         pair.dark[1] = false;
         pair.run_for(Duration::from_secs(30));
         stream.run(&mut pair, (client, server), Duration::from_secs(1));
@@ -110,7 +110,7 @@ fn a_total_blackout_is_survived() {
     }
 }
 
-/// Section 3.3.6: a new subflow takes over at once what dead ones hold, not when their next time-out comes.
+/// Section 3.3.6: a new subflow takes over the data of dead ones at once, not at their next time-out.
 #[test]
 fn a_new_subflow_takes_over_from_dead_ones() {
     let (mut pair, client, server) = established(&[10, 40], config());
@@ -128,7 +128,7 @@ fn a_new_subflow_takes_over_from_dead_ones() {
     assert_pattern(&stream.received, stream.received_bytes());
 }
 
-/// So does one that comes back to life, from one that died after it and still holds the head of the stream.
+/// So does a subflow that revives, from one that died later and still holds the head of the stream.
 #[test]
 fn a_revived_subflow_takes_over_from_dead_ones() {
     let (mut pair, client, server) = established(&[10, 40], config());
@@ -152,7 +152,7 @@ fn a_revived_subflow_takes_over_from_dead_ones() {
     assert!(stream.received_bytes() > in_order + 100_000, "{} octets", stream.received_bytes() - in_order);
 }
 
-/// A path that was slow for a while is not avoided for ever because of what was measured then.
+/// A path that was slow for a while is not avoided forever because of old measurements.
 #[test]
 fn a_path_that_was_slow_is_tried_again() {
     let (mut pair, client, server) = established(&[10, 40], scheduled_by("lowest-rtt"));
@@ -174,7 +174,7 @@ fn a_path_that_was_slow_is_tried_again() {
 /// A dead subflow's user time-out ends it; the full mesh opens it again once the path is back.
 #[test]
 fn the_full_mesh_replaces_subflows_that_time_out() {
-    // The side that only receives notices by its probes.
+    // The receiving side notices by its probes.
     let mesh = ConnectionConfig {
         user_timeout: Duration::from_secs(10),
         keep_alive: Some(Duration::from_secs(2)),
@@ -197,7 +197,7 @@ fn the_full_mesh_replaces_subflows_that_time_out() {
     assert_pattern(&stream.received, stream.received_bytes());
 }
 
-/// RFC 9293 section 3.8.4: a sign of life is given as often as somebody asks for one, and the question's octet is no data.
+/// RFC 9293 section 3.8.4: every question gets a sign of life, and its octet is not data.
 #[test]
 fn questions_are_answered_however_soon_one_follows_another() {
     let (mut pair, client, server) = established(&[10, 40], config());
@@ -219,7 +219,7 @@ fn questions_are_answered_however_soon_one_follows_another() {
     assert_pattern(&stream.received, stream.received_bytes());
 }
 
-/// RFC 6897: subflows added and removed while data flow, by either side; the stream never notices.
+/// RFC 6897: either side adds and removes subflows during a transfer, which the stream does not notice.
 #[test]
 fn subflows_come_and_go_under_load() {
     let (mut pair, client, server) = established(&[10, 20, 30], config());
@@ -243,8 +243,8 @@ fn subflows_come_and_go_under_load() {
     assert!(unknown.is_err());
 }
 
-/// Section 3.3.8: a backup carries data only while no regular subflow is usable, and MP_PRIO changes that at once, in the
-/// direction of both sides.
+/// Section 3.3.8: a backup carries data only while no regular subflow is usable. MP_PRIO changes that at once, as seen
+/// by both sides.
 #[test]
 fn backups_wait_until_they_are_needed() {
     let (mut pair, client, server) = established(&[10, 40], config());
@@ -278,7 +278,8 @@ fn backups_wait_until_they_are_needed() {
     assert_pattern(&stream.received, stream.received_bytes());
 }
 
-/// Redundant: every octet goes on every subflow, and a subflow that falls behind skips what the others have brought.
+/// Redundant: every octet goes on every subflow, and a subflow that falls behind skips the data that others have
+/// delivered.
 #[test]
 fn redundant_sends_everything_everywhere_but_nothing_in_vain() {
     let (mut pair, client, server) = established(&[10, 12], scheduled_by("redundant"));
@@ -286,7 +287,7 @@ fn redundant_sends_everything_everywhere_but_nothing_in_vain() {
     stream.run(&mut pair, (client, server), Duration::from_secs(1));
     pair.run_for(Duration::from_secs(1));
     assert_eq!(sent(&pair, server), [stream.written, stream.written]);
-    // One path dies: its copies are not missed, not even for a moment.
+    // One path dies: its copies are not missed, not even briefly.
     pair.dark[1] = true;
     let start = stream.written;
     stream.run(&mut pair, (client, server), Duration::from_secs(2));
@@ -299,8 +300,8 @@ fn redundant_sends_everything_everywhere_but_nothing_in_vain() {
     assert_pattern(&stream.received, stream.received_bytes());
 }
 
-/// Round robin: equal paths carry equally many segments. Octets may differ, since a short segment can fall to the same subflow
-/// turn after turn.
+/// Round robin: equal paths carry equal numbers of segments. Octets may differ, because a short segment can fall to the
+/// same subflow turn after turn.
 #[test]
 fn round_robin_shares_evenly() {
     let (mut pair, client, server) = established(&[20, 20, 20], scheduled_by("round-robin"));
@@ -322,7 +323,7 @@ fn the_fastest_path_comes_first() {
     assert!(shares[1] > 50 * shares[0].max(1), "{shares:?}");
 }
 
-/// A local address that goes takes its subflows along, and one that comes is used (full mesh).
+/// The full mesh drops the subflows of a removed local address, and uses an added one.
 #[test]
 fn local_addresses_come_and_go() {
     let mesh = ConnectionConfig::default();

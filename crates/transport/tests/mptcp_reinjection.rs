@@ -1,5 +1,5 @@
-//! What a subflow took and the peer does not have (RFC 8684 section 3.3.6), and windows of which subflows know
-//! differently (section 3.3.4).
+//! Data that a subflow took and the peer lacks (RFC 8684 section 3.3.6), and subflows with different knowledge of the
+//! window (section 3.3.4).
 
 use transport::{ConnectionConfig, ConnectionId};
 use units::{Dsn, Duration};
@@ -18,7 +18,7 @@ fn config() -> ConnectionConfig {
     }
 }
 
-/// A connection with two subflows; windows that the forger announces are not scaled.
+/// Creates a connection with two subflows; the forger's windows are not scaled.
 fn two_subflows() -> (Victim, Forger, ConnectionId) {
     two_subflows_of(&config())
 }
@@ -43,7 +43,7 @@ fn send(victim: &mut Victim, forger: &mut Forger, id: ConnectionId, bytes: usize
     wait(victim, forger, Duration::ZERO)
 }
 
-/// The forger has everything on flow `f`, the data before `data_ack`, and takes `window` octets more.
+/// Builds an ACK of everything on flow `f`, of the data before `data_ack`, with a window of `window` octets.
 fn ack(forger: &Forger, f: usize, data_ack: Dsn, window: u16, victim: &Victim) -> Segment {
     let mut ack = forger.ack(f, victim.now);
     ack.window = window;
@@ -51,7 +51,7 @@ fn ack(forger: &Forger, f: usize, data_ack: Dsn, window: u16, victim: &Victim) -
     ack
 }
 
-/// Where each segment with data starts in the victim's stream, and on which flow it comes.
+/// Returns where each segment with data starts in the victim's stream, and its flow.
 fn carried(segments: &[Segment], forger: &Forger) -> Vec<(u64, usize)> {
     let first = keys::first_dsn(forger.peer_key.unwrap());
     let place = |segment: &Segment| {
@@ -65,7 +65,8 @@ fn carried(segments: &[Segment], forger: &Forger) -> Vec<(u64, usize)> {
     segments.iter().filter(|segment| !segment.payload.is_empty()).filter_map(place).collect()
 }
 
-/// The peer acknowledges octets on a subflow, not as data, and resets the subflow: they come on the other one at once.
+/// The peer acknowledges octets on a subflow but not as data, and resets the subflow: they come again at once on the
+/// other.
 #[test]
 fn what_a_reset_subflow_took_comes_again_at_once() {
     let (mut victim, mut forger, id) = two_subflows();
@@ -82,7 +83,7 @@ fn what_a_reset_subflow_took_comes_again_at_once() {
     assert_eq!(victim.stats(id).reinjected_bytes, 1000);
 }
 
-/// The same without a reset: they come again after the time-out of the data level, a second at least.
+/// The same without a reset: they come again after the data-level time-out of at least a second.
 #[test]
 fn what_is_not_acknowledged_as_data_comes_again_after_a_second() {
     let (mut victim, mut forger, id) = two_subflows();
@@ -96,7 +97,7 @@ fn what_is_not_acknowledged_as_data_comes_again_after_a_second() {
     assert_eq!(carried(&again[..1], &forger)[0].0, 0);
 }
 
-/// Data go where there is room: not to a subflow whose own window is shut while the connection's is open.
+/// Data go to a subflow with room, not to one whose own window is shut while the connection's is open.
 #[test]
 fn a_subflow_whose_window_is_shut_gets_nothing() {
     let (mut victim, mut forger, id) = two_subflows();
@@ -109,7 +110,7 @@ fn a_subflow_whose_window_is_shut_gets_nothing() {
     assert!(carried(&sent, &forger).iter().all(|(_, f)| *f == 1));
 }
 
-/// What a subflow owes is handed over once; what it is given after that, once more.
+/// The data of a failing subflow are handed over once; data that it gets later, once more.
 #[test]
 fn a_subflow_that_fails_again_is_relieved_again() {
     let (mut victim, mut forger, id) = two_subflows();
@@ -121,7 +122,7 @@ fn a_subflow_that_fails_again_is_relieved_again() {
     answer(&mut victim, &mut forger, 1, 0xffff);
     // As much as the congestion window of flow 1 takes.
     send(&mut victim, &mut forger, id, 10 * 1428);
-    // What follows waits on flow 0 for a window that takes it, and probes there get no answer.
+    // The next data wait on flow 0 for a sufficient window, and probes there get no answer.
     answer(&mut victim, &mut forger, 0, 1000);
     let sent = send(&mut victim, &mut forger, id, 1428);
     assert_eq!(carried(&sent, &forger), []);
@@ -133,7 +134,7 @@ fn a_subflow_that_fails_again_is_relieved_again() {
     let relieved = victim.stats(id);
     assert_eq!(relieved.acked_bytes, 11 * 1428);
     assert!(relieved.reinjected_bytes > 0);
-    // It opens its window, gets new data, and is heard of no more.
+    // Flow 0 opens its window, gets new data, and then falls silent.
     answer(&mut victim, &mut forger, 0, 0xffff);
     let sent = send(&mut victim, &mut forger, id, 8000);
     assert!(carried(&sent, &forger).iter().any(|(_, f)| *f == 0));
@@ -149,17 +150,17 @@ fn a_subflow_that_fails_again_is_relieved_again() {
     assert!(elsewhere.iter().all(|at| taken_over.contains(at)), "{elsewhere:?} {taken_over:?}");
 }
 
-/// A window that what is in flight fills is not shut: ACKs will open it, and there is nothing to probe.
+/// A window filled by data in flight is not shut: ACKs will open it, so it needs no probe.
 #[test]
 fn a_window_that_is_in_use_is_not_probed() {
     let (mut victim, mut forger, id) = two_subflows();
     for f in 0..2 {
-        // Two segments: it will be full to the last octet.
+        // Two segments will fill it to the last octet.
         let narrow = ack(&forger, f, forger.peer_dsn, 2 * 1428, &victim);
         victim.play(&mut forger, |_, _| narrow);
     }
     let mut sent = send(&mut victim, &mut forger, id, 40_000);
-    // The connection's window opens, as flow 1 hears; flow 0 is busy with what it has.
+    // The connection's window opens, as flow 1 learns; flow 0 is busy with its own data.
     for _ in 0..4 {
         let wide = ack(&forger, 1, forger.peer_dsn, 0xffff, &victim);
         sent.extend(victim.play(&mut forger, |_, _| wide));
@@ -170,7 +171,7 @@ fn a_window_that_is_in_use_is_not_probed() {
     assert_eq!(empty.count(), 0, "{:?}", carried(&sent, &forger));
 }
 
-/// Section 3.3.4: what the connection's window promises on one subflow holds on every other.
+/// Section 3.3.4: a window that the connection announced on one subflow holds on every other.
 #[test]
 fn a_window_announced_on_one_subflow_holds_on_the_other() {
     let config = ConnectionConfig { receive_buffer_bytes: 200_000, ..config() };
@@ -179,7 +180,7 @@ fn a_window_announced_on_one_subflow_holds_on_the_other() {
     for _ in 0..90 {
         victim.send_data(&mut forger, 0, 1000);
     }
-    // All that flow 1 ever hears is a window of 110,000 octets.
+    // Flow 1 only ever gets a window of 110,000 octets.
     victim.join(&mut forger);
     assert_eq!(victim.read(id, &forger, 0), 90_000);
     let told = victim.wait(Duration::ZERO);

@@ -1,5 +1,5 @@
-//! What waits for a hole to fill is bounded by the window that was announced, and whoever keeps to that window is never
-//! reset for it (RFC 8684 section 3.3.1, RFC 9293 section 3.10.7.4).
+//! The announced window bounds the data that wait for a hole to fill. A peer that obeys the window is never reset for
+//! it (RFC 8684 section 3.3.1, RFC 9293 section 3.10.7.4).
 
 use transport::{ConnectionConfig, ConnectionId};
 
@@ -12,7 +12,7 @@ fn attack(config: &ConnectionConfig) -> (Victim, Forger, ConnectionId) {
     (victim, forger, id)
 }
 
-/// Sends `count` segments of `len` octets with the first one missing, then the first.
+/// Sends `count` segments of `len` octets without the first one, then the first.
 fn with_a_hole_in_front(victim: &mut Victim, forger: &mut Forger, count: u32, len: u16) {
     for n in 1..count {
         let distance = n * u32::from(len);
@@ -24,7 +24,7 @@ fn with_a_hole_in_front(victim: &mut Victim, forger: &mut Forger, count: u32, le
     victim.play(forger, |_, _| first);
 }
 
-/// A window of 40,000 segments, one loss at its front: nothing is lost besides, and nothing has to be sent again.
+/// A window of 40,000 segments loses its first one: no other is lost, and none has to be sent again.
 #[test]
 fn a_whole_window_may_wait_for_one_segment() {
     const COUNT: u32 = 40_000;
@@ -35,8 +35,8 @@ fn a_whole_window_may_wait_for_one_segment() {
     assert_eq!(forger.flows[0].acked, forger.flows[0].nxt + COUNT * 1400);
 }
 
-/// Segments so small that the receiver cannot hold as many as the window would take: it does without some, which come
-/// again, and that is all.
+/// Segments are so small that the receiver cannot hold as many as the window takes. It drops some, which come again,
+/// and nothing else happens.
 #[test]
 fn a_window_of_tiny_segments_costs_retransmissions_and_no_reset() {
     const OCTETS: u32 = 20_000;

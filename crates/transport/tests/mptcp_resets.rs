@@ -1,4 +1,5 @@
-//! Resets of the last subflow (RFC 8684 section 3.5): a RST ends a subflow, and the connection waits a while for another.
+//! Resets of the last subflow (RFC 8684 section 3.5): a RST ends only the subflow, and the connection waits for
+//! another.
 
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, Event};
@@ -9,7 +10,7 @@ use crate::script::{self, Script, mptcp_config as config};
 /// How long a connection whose last subflow was reset waits for another, ms.
 const WAIT_MS: u64 = 20_000;
 
-/// A connection that the engine opened, with the path manager of the same name.
+/// Creates a connection that the engine opened, with the named path manager.
 fn opened(path_manager: &str) -> Script {
     let mut script = Script::connect(ConnectionConfig { path_manager: path_manager.into(), ..config() });
     script.expect("S 0 mpc");
@@ -19,7 +20,7 @@ fn opened(path_manager: &str) -> Script {
     script
 }
 
-/// The peer joins with another subflow, which is told the DATA_ACK `acked`.
+/// The peer joins with another subflow, which gets the DATA_ACK `acked`.
 fn join(script: &mut Script, acked: u32) {
     let flow = script.new_flow();
     script.inject(&format!("{flow}: S 0 mss 1000 sackok join"));
@@ -28,7 +29,7 @@ fn join(script: &mut Script, acked: u32) {
     script.expect(&format!("{flow}: A 1 ack 1 dack {acked}"));
 }
 
-/// What the reset subflow owed, and what is written meanwhile, leaves on the one that the peer opens next.
+/// Data of the reset subflow, and data written in the meantime, leave on the next subflow that the peer opens.
 #[test]
 fn a_listener_waits_for_the_next_subflow() {
     let mut script = Script::accepted();
@@ -52,7 +53,7 @@ fn a_listener_waits_for_the_next_subflow() {
     assert_eq!(script.closed(), None, "the wait is over");
 }
 
-/// Nobody joins: the application hears why the connection ended, and nothing is left of it.
+/// Without a join, the application learns why the connection ended, and no state remains.
 #[test]
 fn a_connection_that_nobody_joins_ends_as_reset() {
     for with_data in [false, true] {
@@ -71,7 +72,7 @@ fn a_connection_that_nobody_joins_ends_as_reset() {
     }
 }
 
-/// The side that opened the connection opens the first pair of addresses again, ever more slowly while it is refused.
+/// The side that opened the connection opens the first pair of addresses again, ever more slowly while refused.
 #[test]
 fn an_initiator_opens_the_first_path_again() {
     let mut script = opened("full-mesh");
@@ -92,7 +93,7 @@ fn an_initiator_opens_the_first_path_again() {
     assert_eq!(script.closed(), None);
 }
 
-/// Attempts that fail do not lengthen the wait.
+/// Failed attempts do not lengthen the wait.
 #[test]
 fn attempts_do_not_keep_a_connection() {
     let mut script = opened("full-mesh");
@@ -110,7 +111,7 @@ fn attempts_do_not_keep_a_connection() {
     assert_eq!(script.closed(), Some(CloseReason::Reset));
 }
 
-/// A join is on its way when the last subflow is reset.
+/// A join is in progress when the last subflow is reset.
 #[test]
 fn a_join_on_its_way_takes_over() {
     let mut script = Script::accepted();
@@ -146,7 +147,7 @@ fn the_wait_starts_with_the_last_reset() {
     script.assert_nothing_left(1);
 }
 
-/// A subflow that this side resets, because what comes on it breaks the rules, is the end of the subflow alone.
+/// A subflow that this side resets because of a breach of the rules ends alone.
 #[test]
 fn a_violation_has_the_scope_of_its_subflow() {
     let mut script = Script::accepted();
@@ -162,8 +163,8 @@ fn a_violation_has_the_scope_of_its_subflow() {
     assert_eq!((script.recv(1000), script.closed()), (Some(500), None));
 }
 
-/// The path begins to strip options, and both directions have carried data: no fallback is possible (section 3.7). The
-/// subflow is reset, and the rest comes on the next.
+/// The path begins to strip options, and both directions have carried data: fallback is impossible (section 3.7). The
+/// subflow is reset, and the rest comes on the next one.
 #[test]
 fn stripped_options_cost_the_subflow_alone() {
     let mut script = Script::accepted();
@@ -180,7 +181,7 @@ fn stripped_options_cost_the_subflow_alone() {
     script.expect("3: A 1+500 ack 1 dack 1 map 1");
 }
 
-/// There is nothing to wait for: neither side has anything left but our bare DATA_FIN.
+/// Waiting is pointless: neither side has anything left except our bare DATA_FIN.
 #[test]
 fn a_reset_ends_a_connection_that_has_nothing_left_to_carry() {
     let mut script = Script::accepted();
@@ -195,7 +196,8 @@ fn a_reset_ends_a_connection_that_has_nothing_left_to_carry() {
     script.assert_nothing_left(1);
 }
 
-/// The same where the application has closed and its data are acknowledged: nobody reads what the peer still has.
+/// The same if the application has closed and its data are acknowledged: no application reads the peer's remaining
+/// data.
 #[test]
 fn a_reset_ends_a_connection_that_nobody_reads() {
     let mut script = Script::accepted();
@@ -207,7 +209,7 @@ fn a_reset_ends_a_connection_that_nobody_reads() {
     script.assert_nothing_left(1);
 }
 
-/// Data that were written before `close` are still owed.
+/// Data written before `close` must still be delivered.
 #[test]
 fn data_of_a_closed_connection_wait_for_the_next_subflow() {
     let mut script = Script::accepted();
@@ -220,7 +222,7 @@ fn data_of_a_closed_connection_wait_for_the_next_subflow() {
     script.expect("2: A 1+500 ack 1 dack 1 map 1 dfin");
 }
 
-/// Nobody can join what is plain TCP, fell back, or is not fully established: the end comes at once.
+/// A connection in plain TCP or fallback, or not fully established, cannot be joined: it ends at once.
 #[test]
 fn a_connection_that_nobody_can_join_ends_at_once() {
     let mut plain = Script::listen(config());
@@ -238,7 +240,7 @@ fn a_connection_that_nobody_can_join_ends_at_once() {
     }
 }
 
-/// MP_FASTCLOSE on the RST means the whole connection; with a key that is not ours it means nothing (section 3.5).
+/// MP_FASTCLOSE on the RST ends the whole connection; with a wrong key it is ignored (section 3.5).
 #[test]
 fn fastclose_ends_all_at_once() {
     for is_ours in [true, false] {

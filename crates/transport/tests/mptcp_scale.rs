@@ -1,4 +1,4 @@
-//! Ten thousand connections in one endpoint: every one works. What each costs the others is a matter of benches.
+//! Ten thousand connections in one endpoint all work. The benches measure their cost.
 
 use std::net::SocketAddr;
 
@@ -51,7 +51,7 @@ impl World {
         pairs
     }
 
-    /// Exchanges segments, each a millisecond on its way, until there are no more.
+    /// Exchanges segments, each with a delay of a millisecond, until there are none left.
     fn settle(&mut self) {
         loop {
             let up: Vec<_> = std::iter::from_fn(|| self.client.poll_transmit(self.now)).collect();
@@ -98,7 +98,7 @@ fn ten_thousand_connections() {
     for pair in pairs.iter().step_by(97) {
         world.exchange(*pair);
     }
-    // All at once, while timers of all are running.
+    // All at once, while the timers of all connections run.
     for (client, _) in &pairs {
         world.client.send(*client, pattern(2000), world.now).unwrap();
     }

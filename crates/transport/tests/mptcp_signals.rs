@@ -1,5 +1,5 @@
-//! Rules about signals that stand between sections of RFC 8684: what an ACK with an option means to congestion control, which
-//! segments' options count at all, and how subflows and connections end that are asked to.
+//! Rules about signals that span sections of RFC 8684: how congestion control treats an ACK with an option, on which
+//! segments options count, and how subflows and connections end on request.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,8 @@ use crate::forger::Forger;
 use crate::pair::{Pair, Side, client_address, has_option, is_rst, path_of, pattern, server_address};
 use crate::victim::Victim;
 
-/// Segments with data that the victim sends again after four equal ACKs, each with `option` beside its DSS.
+/// Returns the number of data segments that the victim repeats after four equal ACKs, each with `option` beside its
+/// DSS.
 fn repeated_after(option: Option<&MptcpOption>) -> usize {
     let mut victim = Victim::new(&ConnectionConfig::default());
     let (mut forger, id) = victim.connect_as(Forger { sack: false, ..Forger::new(true, 0xf0f0) });
@@ -34,7 +35,7 @@ fn repeated_after(option: Option<&MptcpOption>) -> usize {
     again
 }
 
-/// Section 3.4.1: an ACK with an option other than a DSS is no duplicate ACK that tells of a loss.
+/// Section 3.4.1: an ACK with an option other than a DSS is not a duplicate ACK that indicates a loss.
 #[test]
 fn acks_with_signals_tell_of_no_loss() {
     assert_eq!(repeated_after(None), 1, "without an option they do");
@@ -45,7 +46,7 @@ fn acks_with_signals_tell_of_no_loss() {
 
 type Change = fn(&mut Segment);
 
-/// What TCP does not take, and what it does.
+/// Changes, and whether TCP then accepts the segment.
 const CHANGES: [(Change, bool); 4] = [
     (|segment| segment.seq = segment.seq - 100_000, false),
     (|segment| segment.seq += 1 << 30, false),
@@ -53,7 +54,7 @@ const CHANGES: [(Change, bool); 4] = [
     (|_| (), true),
 ];
 
-/// Section 3.4.2: a withdrawal counts only on a segment that TCP itself takes.
+/// Section 3.4.2: a withdrawal counts only on a segment that TCP accepts.
 #[test]
 fn a_withdrawal_on_an_unacceptable_segment_counts_for_nothing() {
     let removal = || MptcpOption::RemoveAddr(RemoveAddr { address_ids: [AddressId(1)].into_iter().collect() });
@@ -70,7 +71,7 @@ fn a_withdrawal_on_an_unacceptable_segment_counts_for_nothing() {
     }
 }
 
-/// Sections 3 and 3.4.1: nor does any other signal, a DATA_ACK included.
+/// Sections 3 and 3.4.1: the same holds for every other signal, including a DATA_ACK.
 #[test]
 fn no_signal_on_an_unacceptable_segment_counts() {
     type Signal = fn(&Forger) -> MptcpOption;
@@ -109,7 +110,7 @@ fn no_signal_on_an_unacceptable_segment_counts() {
     }
 }
 
-/// Section 3.4.1: the same address with another port is another place to join.
+/// Section 3.4.1: the same address with another port is a separate address to join.
 #[test]
 fn an_address_may_be_announced_with_another_port() {
     let mut victim = Victim::new(&ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() });
@@ -126,7 +127,7 @@ fn an_address_may_be_announced_with_another_port() {
     assert_eq!(announced.collect::<Vec<_>>(), expected);
 }
 
-/// Two subflows, on paths of 10 and 30 ms.
+/// Creates two subflows, on paths of 10 and 30 ms.
 fn established() -> (Pair, [transport::ConnectionId; 2]) {
     let config = ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() };
     let mut pair = Pair::new(&[10, 30], config.clone(), 1);
@@ -137,7 +138,7 @@ fn established() -> (Pair, [transport::ConnectionId; 2]) {
     (pair, [client, server])
 }
 
-/// Section 3.4.2: a subflow that works is closed with FINs in both directions, not with REMOVE_ADDR and not with a RST.
+/// Section 3.4.2: a working subflow is closed with FINs in both directions, not with REMOVE_ADDR and not with a RST.
 #[test]
 fn a_working_subflow_is_closed_with_fins() {
     let (mut pair, [client, server]) = established();
@@ -153,7 +154,7 @@ fn a_working_subflow_is_closed_with_fins() {
     pair.exchange_and_close(client, server);
 }
 
-/// Section 3.5: fast closes that cross. Each side is over at once and leaves nothing behind.
+/// Section 3.5: two fast closes cross. Each side ends at once and keeps no state.
 #[test]
 fn two_fast_closes_cross() {
     let (mut pair, [client, server]) = established();

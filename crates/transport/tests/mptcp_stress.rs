@@ -1,5 +1,4 @@
-//! Random networks, random commands: whatever happens, the stream arrives intact, both sides close and nothing is
-//! left behind.
+//! Random networks and random commands: in all cases the stream arrives intact, both sides close, and no state remains.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,7 +12,7 @@ use crate::pair::{
 };
 
 const SEEDS: u64 = 200;
-/// Seeds that found something: 407 a late original that overlaps, with checksums, the pieces it was cut into.
+/// Seeds that found bugs. 407: with checksums, a late original overlaps the pieces it was cut into.
 const REGRESSIONS: [u64; 1] = [407];
 const PATHS: u64 = 3;
 
@@ -79,7 +78,7 @@ fn config(prng: &mut Prng) -> ConnectionConfig {
     }
 }
 
-/// Opens, closes and re-prioritises subflows, and darkens paths, but never all of them for good.
+/// Opens, closes and re-prioritises subflows, and darkens paths, but never all of them permanently.
 fn disturb(pair: &mut Pair, ids: [ConnectionId; 2], v6: bool, prng: &mut Prng) {
     let now = pair.now;
     let side = if prng.chance(0.5) { Side::Client } else { Side::Server };
@@ -97,7 +96,7 @@ fn disturb(pair: &mut Pair, ids: [ConnectionId; 2], v6: bool, prng: &mut Prng) {
             let local = match side {
                 Side::Client => local,
                 Side::Server => {
-                    // The client listens nowhere: a join needs no listener, the token finds the connection.
+                    // The client has no listener: a join needs none, because the token finds the connection.
                     let server = core::mem::replace(&mut remote, local);
                     remote.set_port(4000 + prng.below(1000) as u16);
                     std::net::SocketAddr::new(server.ip(), 0)
@@ -158,7 +157,7 @@ fn assert_nothing_left(pair: &mut Pair, ids: [ConnectionId; 2]) {
     pair.dark.fill(false);
     pair.client.release(ids[0]);
     pair.server.release(ids[1]);
-    // Longer than any retransmission of a FIN waits, and than a user time-out.
+    // Longer than the longest retransmission of a FIN and than a user time-out.
     pair.run_for(Duration::from_secs(1000));
     let nothing = Footprint { connections: 0, four_tuples: 0, tokens: 0 };
     assert_eq!((pair.client.footprint(), pair.server.footprint()), (nothing, nothing));

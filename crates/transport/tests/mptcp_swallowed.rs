@@ -1,6 +1,6 @@
-//! Subflows that acknowledge octets which never arrive: a relay took them in the peer's name and lost them. The data level
-//! times out (RFC 8684 section 3.3.6), and others carry what is missing and what is new.
-//! From the only subflow that there ever was it looks like a peer that has fallen back (section 3.7).
+//! Subflows that acknowledge octets which never arrive: a relay acknowledged them in the peer's name and lost them. The
+//! data level times out (RFC 8684 section 3.3.6), and other subflows carry the missing and the new data. On a
+//! connection that never had another subflow, this looks like a peer that has fallen back (section 3.7).
 
 use transport::Event;
 
@@ -23,7 +23,7 @@ fn two_subflows() -> Script {
     script
 }
 
-/// One segment of new data leaves, on this flow.
+/// Asserts that one segment of new data leaves on this flow.
 #[track_caller]
 fn sends_on(script: &mut Script, line: &str) {
     script.send(980);
@@ -42,14 +42,15 @@ fn who_swallowed_octets_does_not_carry_them_again() {
     script.expect("2: A 1+980 ack 1 dack 1 map 1");
     script.run_for(50);
     script.inject("2: A 1 ack 981 dack 981");
-    // As many octets as were missing when it was found out go elsewhere.
+    // As many octets as were missing at the discovery go to the other subflow.
     sends_on(&mut script, "2: A 981+980 ack 1 dack 1 map 981");
     script.run_for(50);
     script.inject("2: A 1 ack 1961 dack 1961");
     sends_on(&mut script, "A 981+980 ack 1 dack 1 map 1961");
 }
 
-/// Twice in a row: it is left alone for twice as long. After a time as long without a failure it is as good as any.
+/// After two failures in a row the subflow is suspended for twice as long. After the same time without a failure it is
+/// as good as any.
 #[test]
 fn tries_become_rare_as_they_fail() {
     let mut script = two_subflows();
@@ -75,8 +76,8 @@ fn tries_become_rare_as_they_fail() {
     assert_eq!(on_the_first, [0, 2, 5, 10, 19, 36]);
 }
 
-/// What is sent again shows whether the rest is missing too: a relay may only be slow. What the other delivered waits at the peer
-/// for what is missing, and is not sent again.
+/// The first octets sent again show whether the rest is missing too: a relay may only be slow. Data that the other
+/// subflow delivered wait at the peer for the missing data, and are not sent again.
 #[test]
 fn only_what_was_swallowed_is_sent_again() {
     let mut script = two_subflows();
@@ -108,7 +109,7 @@ fn only_what_was_swallowed_is_sent_again() {
     assert_eq!(again, (1..10).map(|k| 1 + 980 * k).collect::<Vec<u64>>());
 }
 
-/// Where all have delivered in vain, whoever fails comes after those that have failed less.
+/// If all subflows have swallowed data, those that failed less come first.
 #[test]
 fn who_swallowed_less_is_tried_first() {
     let mut script = two_subflows();
@@ -133,7 +134,7 @@ fn who_swallowed_less_is_tried_first() {
     assert!((3..=5).contains(&on_the_second), "{carriers:?}");
 }
 
-/// The only one with signs of life is better than one without.
+/// A swallowing subflow is better than one without signs of life.
 #[test]
 fn who_swallows_is_better_than_nobody() {
     let mut script = two_subflows();
@@ -148,7 +149,7 @@ fn who_swallows_is_better_than_nobody() {
     assert_eq!(script.closed(), None);
 }
 
-/// A subflow that has fallen silent does not put off what the others have to repair.
+/// A silent subflow does not delay the repairs of the others.
 #[test]
 fn a_silent_subflow_does_not_stretch_the_time_out() {
     let mut script = two_subflows();
@@ -167,7 +168,7 @@ fn a_silent_subflow_does_not_stretch_the_time_out() {
     script.expect("A 12741+980 ack 1 dack 1 map 11761");
 }
 
-/// Neither does one that falls silent and revives all the time.
+/// Nor does one that alternates between silence and life.
 #[test]
 fn a_subflow_that_comes_and_goes_does_not_put_off_the_time_out() {
     let mut script = two_subflows();
@@ -176,7 +177,7 @@ fn a_subflow_that_comes_and_goes_does_not_put_off_the_time_out() {
     script.run_for(10);
     script.inject("A 1 ack 9801 dack 9801");
     script.run_for(40);
-    // The second swallowed its part.
+    // The second subflow swallowed its part.
     script.inject("2: A 1 ack 1961 dack 9801");
     let (mut acked, mut waited_ms) = (9801, 0);
     loop {
@@ -193,7 +194,7 @@ fn a_subflow_that_comes_and_goes_does_not_put_off_the_time_out() {
     }
 }
 
-/// The end of the stream on its own: no ACK of TCP tells whether it has arrived, so the subflows take turns.
+/// A lone DATA_FIN: no ACK of TCP shows whether it has arrived, so the subflows take turns.
 #[test]
 fn a_data_fin_on_its_own_takes_turns() {
     let mut script = two_subflows();
@@ -202,12 +203,12 @@ fn a_data_fin_on_its_own_takes_turns() {
     script.run_for(1000);
     script.expect("2: A 1 ack 1 dack 1 dfin 1");
     script.inject("2: A 1 ack 1 dack 2 dfin 1");
-    // It has arrived, so the subflows end.
+    // It has arrived, so the subflows close.
     script.expect("FA 1 ack 1 dack 2");
     script.expect("2: FA 1 ack 1 dack 2");
 }
 
-/// The only subflow acknowledges 980 octets without a DATA_ACK, after others with one.
+/// The only subflow acknowledges 980 octets without a DATA_ACK, after earlier ACKs with one.
 fn in_doubt() -> Script {
     let mut script = Script::accepted();
     sends_on(&mut script, "A 1+980 ack 1 dack 1 map 1");
@@ -221,7 +222,7 @@ fn has_fallen_back(script: &Script) -> bool {
     script.events.iter().any(|event| matches!(event, Event::FellBack(_)))
 }
 
-/// A peer that has fallen back would not join: what was acknowledged in its name comes again.
+/// A peer that has fallen back would not join, so octets acknowledged in its name are sent again.
 #[test]
 fn who_joins_has_not_fallen_back() {
     let mut script = in_doubt();
@@ -237,7 +238,7 @@ fn who_joins_has_not_fallen_back() {
     assert!(!has_fallen_back(&script));
 }
 
-/// Nothing is sent again on the same subflow: to a peer that has fallen back it would be more of the stream.
+/// Nothing is sent again on the same subflow: a peer that has fallen back would add it to the stream.
 #[test]
 fn where_nobody_joins_the_peer_has_fallen_back() {
     let mut script = in_doubt();
@@ -251,7 +252,7 @@ fn where_nobody_joins_the_peer_has_fallen_back() {
     assert!(sent.last().is_some_and(|line| line.starts_with("A 1961+500 ack 1")), "{sent:?}");
 }
 
-/// A DATA_ACK that is news ends the doubt.
+/// A new DATA_ACK ends the doubt.
 #[test]
 fn a_data_ack_ends_the_doubt() {
     let mut script = in_doubt();
@@ -263,8 +264,8 @@ fn a_data_ack_ends_the_doubt() {
     assert!(!has_fallen_back(&script));
 }
 
-/// Whoever swallows from the start leaves no DATA_ACK at all. The first octets are acknowledged without one while a join waits for
-/// its third ACK.
+/// A relay that swallows from the start lets no DATA_ACK through. The first octets are acknowledged without one while a
+/// join waits for its third ACK.
 fn in_doubt_from_the_start() -> Script {
     let mut script = Script::accepted();
     sends_on(&mut script, "A 1+980 ack 1 dack 1 map 1");
@@ -276,7 +277,8 @@ fn in_doubt_from_the_start() -> Script {
     script
 }
 
-/// A join that succeeds shows that the peer speaks MPTCP: the first subflow strips or forges, and ends at the next such answer.
+/// A join that succeeds shows that the peer speaks MPTCP: the first subflow strips or forges, and ends at the next such
+/// answer.
 #[test]
 fn who_is_joining_has_not_fallen_back() {
     let mut script = in_doubt_from_the_start();
@@ -296,7 +298,7 @@ fn who_is_joining_has_not_fallen_back() {
     assert!(!has_fallen_back(&script));
 }
 
-/// Without another answer on the first subflow, the data-level time-out finds out.
+/// Without another answer on the first subflow, the data-level time-out detects it.
 #[test]
 fn who_has_joined_gets_what_was_swallowed_at_the_start() {
     let mut script = in_doubt_from_the_start();
@@ -307,8 +309,8 @@ fn who_has_joined_gets_what_was_swallowed_at_the_start() {
     assert!(!has_fallen_back(&script));
 }
 
-/// Section 3.7: where nobody joins, the first answer without a DATA_ACK is the end of MPTCP; so is the next one if the peer refuses
-/// the join that it had begun, as one that has fallen back since does.
+/// Section 3.7: without a join, the first answer without a DATA_ACK ends MPTCP. With a join in progress the next one
+/// does, if the peer refuses that join, as a peer that has fallen back in the meantime does.
 #[test]
 fn who_gives_up_its_join_has_fallen_back() {
     let mut script = Script::accepted();
@@ -325,7 +327,8 @@ fn who_gives_up_its_join_has_fallen_back() {
     assert!(sent.last().is_some_and(|line| line.starts_with("A 1961+500 ack 1")), "{sent:?}");
 }
 
-/// A join that is begun and never completed, as anybody can who has seen the token, puts it off by three data-level time-outs.
+/// Anyone who has seen the token can begin a join and never complete it. This delays fallback by three data-level
+/// time-outs.
 #[test]
 fn a_join_that_is_not_completed_puts_fallback_off_only() {
     let mut script = in_doubt_from_the_start();

@@ -1,4 +1,4 @@
-//! Paths that MPTCP-rec leaves out of use, and the probes that keep their rates known.
+//! Paths that MPTCP-rec leaves unused, and the probes that keep their rates known.
 
 use arrayvec::ArrayVec;
 use transport::receiver_centric::ReceiverCentric;
@@ -37,13 +37,13 @@ fn send(victim: &mut Victim, forger: &mut Forger, id: ConnectionId, bytes: usize
     wait(victim, forger, Duration::ZERO);
 }
 
-/// Segments with data on the flow that is left out.
+/// Returns the number of data segments on the flow that is left out.
 fn probes(segments: &[Segment], forger: &Forger) -> usize {
     segments.iter().filter(|segment| !segment.payload.is_empty() && segment.dst == forger.flows[UNUSED].local).count()
 }
 
-/// The receiver wants little of the second path, and its window falls: the second path is left out. An octet is
-/// outstanding that it does not acknowledge.
+/// Leaves one path out: the receiver wants little of the second path, and its window falls. One octet that it does not
+/// acknowledge is outstanding.
 fn leave_one_out() -> (Victim, Forger) {
     let mut victim = Victim::new(&config());
     let (mut forger, id) = victim.connect_as(Forger { receiver_centric: true, ..Forger::new(true, 78) });
@@ -67,14 +67,14 @@ fn leave_one_out() -> (Victim, Forger) {
     (victim, forger)
 }
 
-/// A probe that the path does not deliver is the subflow's to repeat, at its own pace (RFC 6298 section 5). Others on top
-/// would say nothing that it does not, and where many connections do so they fill the path.
+/// If the path does not deliver a probe, the subflow repeats it at its own pace (RFC 6298 section 5). Further probes
+/// would reveal nothing more, and with many connections they would fill the path.
 #[test]
 fn no_second_probe_before_the_first_is_acknowledged() {
     let (mut victim, mut forger) = leave_one_out();
     let sent = wait(&mut victim, &mut forger, MS(190));
     assert_eq!(probes(&sent, &forger), 1, "{sent:?}");
-    // Repetitions back off; each may come with a tail loss probe.
+    // Repetitions back off; each may be accompanied by a tail loss probe.
     let sent = wait(&mut victim, &mut forger, MS(2000));
     assert!((1..=6).contains(&probes(&sent, &forger)), "{sent:?}");
 }
@@ -88,7 +88,7 @@ fn a_probe_every_round_trip_that_is_answered() {
     for _ in 0..20 {
         let sent = wait(&mut victim, &mut forger, MS(5));
         seen += probes(&sent, &forger);
-        // What the other path carried is still missing as data.
+        // The other path's data are still missing at the data level.
         forger.peer_dsn = before - 1;
         victim.play(&mut forger, |forger, now| forger.ack(UNUSED, now));
     }

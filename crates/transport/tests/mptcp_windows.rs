@@ -1,4 +1,4 @@
-//! Windows that stay shut (RFC 9293 section 3.8.6.1) at the level of the connection, seen from a peer made by hand.
+//! Windows that stay shut (RFC 9293 section 3.8.6.1) at the connection level, tested with a hand-made peer.
 
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Event};
@@ -21,7 +21,7 @@ fn config() -> ConnectionConfig {
     }
 }
 
-/// A connection on which the engine has a hundred kilobytes to send and has sent its first window.
+/// Creates a connection on which the engine has 100 kB to send and has sent its first window.
 fn sending(subflows: usize) -> (Victim, Forger, ConnectionId) {
     let mut victim = Victim::new(&config());
     let (mut forger, id) = victim.connect_as(Forger { window_scale: Some(0), ..Forger::new(true, 0xabcd) });
@@ -36,8 +36,8 @@ fn sending(subflows: usize) -> (Victim, Forger, ConnectionId) {
     (victim, forger, id)
 }
 
-/// What the peer says on flow `f`: its window is shut, and it has everything on the subflow but only up to `data_ack`
-/// of the stream.
+/// Builds the peer's ACK on flow `f`: its window is shut, and it has everything on the subflow but only the stream
+/// before `data_ack`.
 fn shut(forger: &Forger, f: usize, data_ack: Dsn, victim: &Victim) -> Segment {
     let mut ack = forger.ack(f, victim.now);
     ack.window = 0;
@@ -45,7 +45,7 @@ fn shut(forger: &Forger, f: usize, data_ack: Dsn, victim: &Victim) -> Segment {
     ack
 }
 
-/// Time passes; every segment is answered by a shut window. Gives the number of segments.
+/// Lets time pass and answers every segment with a shut window. Returns the number of segments.
 fn hold_off(victim: &mut Victim, forger: &mut Forger, span: Duration, data_ack: impl Fn(&Forger) -> Dsn) -> usize {
     let (end, mut segments) = (victim.now + span, 0);
     while victim.now < end {
@@ -76,8 +76,8 @@ fn open(victim: &mut Victim, forger: &mut Forger, id: ConnectionId) {
     assert_eq!(victim.stats(id).acked_bytes, u64::from(WRITTEN));
 }
 
-/// The peer took all that was sent and shuts its window; on one subflow or two it is probed, and as long as it answers
-/// it is waited for.
+/// The peer took all data and shuts its window. It is probed, with one subflow or two, and waited for as long as it
+/// answers.
 #[test]
 fn a_peer_that_answers_probes_is_waited_for() {
     for subflows in [1, 2] {
@@ -94,7 +94,7 @@ fn a_peer_that_answers_probes_is_waited_for() {
     }
 }
 
-/// The peer shrinks its window below what is in flight: it has the octets on the subflow and discards them as data.
+/// The peer shrinks its window below the flight: it has the octets on the subflow and discards them as data.
 #[test]
 fn a_peer_that_shrinks_its_window_and_answers_is_waited_for() {
     for subflows in [1, 2] {
@@ -112,7 +112,7 @@ fn a_peer_that_shrinks_its_window_and_answers_is_waited_for() {
     }
 }
 
-/// A connection that rested for longer than the user time-out, its window shut, is probed before it is judged.
+/// A connection that was idle with a shut window for longer than the user time-out is probed before it is judged.
 #[test]
 fn a_window_that_was_shut_during_a_long_rest_is_probed_first() {
     for mptcp in [false, true] {
@@ -142,7 +142,7 @@ fn a_window_that_was_shut_during_a_long_rest_is_probed_first() {
     }
 }
 
-/// One that shuts its window and then says nothing is not.
+/// A peer that shuts its window and then falls silent is not waited for.
 #[test]
 fn a_peer_that_shut_its_window_and_fell_silent_is_given_up() {
     for (subflows, all) in [(1, true), (1, false), (2, true), (2, false)] {
@@ -162,7 +162,7 @@ fn a_peer_that_shut_its_window_and_fell_silent_is_given_up() {
     }
 }
 
-/// An open window whose data are never acknowledged is no reason to wait: the user time-out ends the connection.
+/// If data in an open window are never acknowledged, the user time-out ends the connection.
 #[test]
 fn a_peer_that_takes_data_and_never_acknowledges_them_is_given_up() {
     let (mut victim, mut forger, id) = sending(1);

@@ -1,4 +1,4 @@
-//! What a fast-ACK relay tells the source of the connection, in ACKs that say nothing new of the subflow.
+//! A fast-ACK relay's news to the source of the connection, in ACKs that repeat the subflow's acknowledgement.
 
 use proptest::prelude::*;
 use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, NewsPace, RelayConfig, Side, SpliceId};
@@ -13,15 +13,15 @@ const SEGMENT: u32 = 1000;
 /// The first octet of the stream.
 const FIRST: u64 = 500;
 
-/// A relay between honest hosts, and all that the source has heard.
+/// A relay between honest hosts, and all segments that the source has received.
 struct Talk {
     relay: ForwardingRelay<AtOnce>,
     splice: SpliceId,
     seen: Seen,
     now: Instant,
-    /// Segments that the source has sent.
+    /// Number of segments that the source has sent.
     sent: u32,
-    /// The first octet that the destination misses.
+    /// The first octet that the destination lacks.
     rcv_nxt: Dsn,
     heard: Vec<(Instant, Segment)>,
 }
@@ -75,7 +75,7 @@ impl Talk {
         self.collect();
     }
 
-    /// The destination has got `bytes` more, over other relays.
+    /// The destination has received `bytes` more, over other relays.
     fn progress(&mut self, bytes: u64) {
         self.rcv_nxt += bytes;
         let (relay, _) = self.relay.parts();
@@ -84,7 +84,7 @@ impl Talk {
         self.collect();
     }
 
-    /// ACKs without data in a row that repeat the one before, each with the time since.
+    /// Returns runs of ACKs without data that repeat the previous one, each with the time since.
     fn repeats(&self) -> Vec<Vec<Duration>> {
         let mut rows = vec![Vec::new()];
         for pair in self.heard.windows(2) {
@@ -106,8 +106,9 @@ impl Talk {
     }
 }
 
-/// Where data that were held at other relays go on at once, the destination's progress comes in bursts. A source without SACK hears of
-/// it twice; the third time it would take for a loss (RFC 5681 section 3.2). SACK tells it what was lost, so there it hears all.
+/// If data held at other relays move on at once, the destination's progress comes in bursts. A source without SACK gets
+/// the news twice; a third repeat would indicate a loss (RFC 5681 section 3.2). With SACK, losses are explicit, so the
+/// source gets all news.
 #[test]
 fn a_burst_elsewhere_does_not_look_like_a_loss_here() {
     for (news_pace, sack, repeats) in [
@@ -125,7 +126,7 @@ fn a_burst_elsewhere_does_not_look_like_a_loss_here() {
             talk.wait(8);
         }
         assert_eq!(talk.heard.len() - 1, repeats, "{news_pace:?}, SACK {sack}");
-        // What comes next is acknowledged, and with it the source hears the rest.
+        // The next data are acknowledged, and the source gets the rest of the news.
         talk.data();
         talk.data();
         assert_eq!(talk.told(), Some(DataSeq::Short(talk.rcv_nxt.low())), "{news_pace:?}, SACK {sack}");
@@ -133,7 +134,8 @@ fn a_burst_elsewhere_does_not_look_like_a_loss_here() {
 }
 
 proptest! {
-    /// Whatever happens when: no third repeat within a second, and in the end the source knows what the destination has.
+    /// Whatever happens, there is no third repeat within a second, and finally the source knows what the destination
+    /// has.
     #[test]
     fn a_sparing_relay_tells_everything_and_nothing_three_times(
         steps in proptest::collection::vec((0..3_u8, 1..40_000_u64, 0..300_u64), 1..80),

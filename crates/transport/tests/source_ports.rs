@@ -1,4 +1,4 @@
-//! Source ports that the endpoint chooses: RFC 6056, algorithm 4 of section 3.3.
+//! The endpoint's choice of source ports: RFC 6056, algorithm 4 of section 3.3.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ fn remote(last: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, 1, last], port))
 }
 
-/// Opens a connection; gives the port that its SYN comes from.
+/// Opens a connection. Returns the source port of its SYN.
 fn try_connect(endpoint: &mut Endpoint, remote: SocketAddr) -> Result<u16, ConnectError> {
     let local = SocketAddr::from(([10, 0, 0, 1], 0));
     let config = ConnectionConfig { mptcp: false, ..ConnectionConfig::default() };
@@ -31,8 +31,8 @@ fn connect(endpoint: &mut Endpoint, remote: SocketAddr) -> u16 {
     try_connect(endpoint, remote).expect("a free port")
 }
 
-/// A process that starts anew must not meet the TIME-WAIT of the one before it: with 16,384 ports, 100 seeds that
-/// chose at random would share a port about 0.3 times on average, and 5 times hardly ever.
+/// A restarted process must avoid the TIME-WAIT of the former one. With 16,384 ports, 100 seeds that choose at random
+/// share a port about 0.3 times on average, and hardly ever 5 times.
 #[test]
 fn another_seed_begins_elsewhere() {
     let ports: BTreeSet<u16> = (1..=100).map(|seed| connect(&mut endpoint(seed), remote(1, 80))).collect();
@@ -51,7 +51,7 @@ fn the_same_seed_chooses_the_same_ports() {
     assert_eq!(run(), run());
 }
 
-/// Section 3.1: a port towards one destination comes again as late as possible, so that the peer's TIME-WAIT has passed.
+/// Section 3.1: a port for one destination is reused as late as possible, after the peer's TIME-WAIT.
 #[test]
 fn ports_towards_one_destination_go_round() {
     let mut endpoint = endpoint(3);
@@ -63,7 +63,7 @@ fn ports_towards_one_destination_go_round() {
     }
 }
 
-/// Section 3.3.4: who learns the port towards one destination does not know that towards another.
+/// Section 3.3.4: the port for one destination does not reveal that for another.
 #[test]
 fn ports_towards_other_destinations_lie_elsewhere() {
     let mut endpoint = endpoint(3);
@@ -74,7 +74,7 @@ fn ports_towards_other_destinations_lie_elsewhere() {
     assert!(near <= 2, "{near} of 39 neighbours are near: {ports:?}");
 }
 
-/// Every port of the range is used before there is none.
+/// Every port of the range is used before the choice fails.
 #[test]
 fn all_ports_are_found_and_then_none() {
     let config = EndpointConfig { ephemeral_port_first: u16::MAX - 9, ..EndpointConfig::default() };
@@ -85,7 +85,8 @@ fn all_ports_are_found_and_then_none() {
     assert!(try_connect(&mut endpoint, remote(2, 80)).is_ok(), "another destination");
 }
 
-/// Where the same port must be used again, the peer's TIME-WAIT costs one round trip, not the second of the SYN's timer.
+/// If the same port must be used again, the peer's TIME-WAIT costs one round trip instead of the second of the SYN's
+/// timer.
 #[test]
 fn the_time_wait_of_a_former_process_costs_one_round_trip() {
     let config = ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() };
@@ -94,7 +95,7 @@ fn the_time_wait_of_a_former_process_costs_one_round_trip() {
     let client = pair.client.connect(local, server_address(0), config.clone(), pair.now).unwrap();
     pair.run_for(Duration::from_secs(1));
     let server = pair.server.accept(pair.listener).unwrap();
-    // The server closes first, so that the TIME-WAIT is its own.
+    // The server closes first, so it has the TIME-WAIT.
     pair.server.close(server, pair.now).unwrap();
     pair.run_for(Duration::from_secs(1));
     pair.client.close(client, pair.now).unwrap();

@@ -1,4 +1,4 @@
-//! SYN cookies (RFC 4987 section 3.6): what a listener serves that can remember no more handshakes.
+//! SYN cookies (RFC 4987 section 3.6): the service of a listener that can remember no more handshakes.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ fn config() -> ConnectionConfig {
     ConnectionConfig { path_manager: "manual".into(), ..ConnectionConfig::default() }
 }
 
-/// A listener whose whole backlog is `backlog` handshakes, the first of which strangers have taken or not.
+/// A listener with a backlog of `backlog` handshakes, in which strangers may have taken the first places.
 struct Server {
     endpoint: Endpoint,
     listener: ListenerId,
@@ -28,12 +28,12 @@ impl Server {
         Self { endpoint, listener, now: Instant::from_secs(1000) }
     }
 
-    /// Room for all.
+    /// Creates a server with room for all handshakes.
     fn with_memory(config: ConnectionConfig) -> Self {
         Self::new(config, 100, 1)
     }
 
-    /// One handshake is all it remembers, and that one does not end.
+    /// Creates a server that remembers only one handshake, which never ends.
     fn flooded(config: ConnectionConfig) -> Self {
         Self::flooded_with(config, 1)
     }
@@ -44,7 +44,7 @@ impl Server {
         server
     }
 
-    /// A SYN of which nothing more will come.
+    /// Sends a SYN without a continuation.
     fn stranger(&mut self, n: u16) {
         let stranger = Forger { flows: vec![flow(60_000 + n)], ..Forger::new(false, 1) };
         assert_eq!(self.play(stranger.syn(0, self.now)).len(), 1);
@@ -70,7 +70,7 @@ impl Server {
         sent
     }
 
-    /// The client's SYN is answered, and the client knows it.
+    /// Answers the client's SYN and informs the client.
     fn answer(&mut self, client: &mut Forger) -> Segment {
         let answers = self.play(client.syn(0, self.now));
         assert_eq!(answers.len(), 1);
@@ -106,7 +106,7 @@ fn capable(segment: &Segment) -> Option<MpCapable> {
     })
 }
 
-/// What does not depend on keys and initial sequence numbers.
+/// Returns the part of a segment that does not depend on keys and initial sequence numbers.
 fn shape(segment: &Segment, iss: SeqNr) -> String {
     let options = &segment.options;
     let mptcp: Vec<String> = options
@@ -135,7 +135,8 @@ fn shape(segment: &Segment, iss: SeqNr) -> String {
     )
 }
 
-/// A SYN, the third ACK, a window of 40 (scaled or not), and as much data as it takes, with a hole in the client's.
+/// Exchanges a SYN, the third ACK, and as much data as a window of 40 (scaled or not) takes, with a hole in the
+/// client's data.
 fn conversation(mut server: Server, mut client: Forger, change_syn: impl Fn(&mut Segment)) -> Vec<String> {
     let mut syn = client.syn(0, server.now);
     change_syn(&mut syn);
@@ -159,8 +160,9 @@ fn conversation(mut server: Server, mut client: Forger, change_syn: impl Fn(&mut
     shapes
 }
 
-/// RFC 8684 section 3.1: the third ACK carries both keys precisely so that the listener need not remember. With MPTCP all that
-/// a SYN offers comes back, with timestamps all that TCP offers: a connection by cookie is one by memory.
+/// RFC 8684 section 3.1: the third ACK carries both keys precisely so that the listener need not remember them. With
+/// MPTCP all of a SYN's offers come back, and with timestamps all of TCP's: a connection by cookie equals one from
+/// memory.
 #[test]
 fn what_a_cookie_brings_back_is_what_was_offered() {
     for bits in 0..64_u32 {
@@ -188,7 +190,7 @@ fn what_a_cookie_brings_back_is_what_was_offered() {
     }
 }
 
-/// Beside the usual ones: MPTCP-rec, and every shift that there is.
+/// Beside the usual offers: MPTCP-rec, and every possible shift.
 #[test]
 fn rare_offers_come_back_too() {
     let config = ConnectionConfig { receiver_centric: Some(ReceiverCentric::DEFAULT), ..config() };
@@ -204,7 +206,7 @@ fn rare_offers_come_back_too() {
     }
 }
 
-/// What neither timestamps nor a key can carry is done without: the MSS is all that comes back.
+/// Without timestamps or a key only the MSS comes back.
 #[test]
 fn without_timestamps_and_mptcp_there_is_the_mss() {
     for (offered, largest) in [(1460, 1460), (1400, 1380), (600, 536), (536, 536), (300, 88), (65535, 1460)] {
@@ -236,7 +238,7 @@ fn the_same_over_ipv6() {
     assert!(server.stats(id).mptcp);
 }
 
-/// Nothing is remembered of the SYN: neither connection nor four-tuple nor token.
+/// The listener remembers nothing of the SYN: neither connection nor four-tuple nor token.
 #[test]
 fn a_cookie_takes_no_memory() {
     let mut server = Server::flooded(config());
@@ -250,7 +252,8 @@ fn a_cookie_takes_no_memory() {
     assert_eq!(server.endpoint.poll_timeout(), timeout);
 }
 
-/// A cookie is believed from where it was sent to, with the sequence number it was made for, and with the right key only.
+/// A cookie is valid only from the address it was sent to, with the sequence number it was made for, and with the right
+/// key.
 #[test]
 fn a_cookie_that_was_changed_is_none() {
     let mut server = Server::flooded(config());
@@ -276,7 +279,7 @@ fn a_cookie_that_was_changed_is_none() {
     assert!(server.accept().is_some());
 }
 
-/// Another endpoint's cookie, and an ACK to a listener that has sent none.
+/// Another endpoint's cookie, and an ACK to a listener that has sent none, are invalid.
 #[test]
 fn cookies_of_others_are_none() {
     let mut client = client(Forger::new(true, 77));
@@ -292,7 +295,7 @@ fn cookies_of_others_are_none() {
     assert_eq!(again.answer(&mut client.clone()), cookie, "a run is a function of the seed");
 }
 
-/// A cookie is good for 64 s at least, and for no longer than 128 s, whatever the time of the clock at which it was made.
+/// A cookie is valid for at least 64 s and at most 128 s, whatever the clock at its creation.
 #[test]
 fn a_cookie_grows_old() {
     for begun in 0..16 {
@@ -302,7 +305,7 @@ fn a_cookie_grows_old() {
             let mut client = client(Forger::new(true, 77));
             server.answer(&mut client);
             let ack = client.third_ack(0, server.now);
-            // Others keep the listener looking for cookies.
+            // Other SYNs keep the listener looking for cookies.
             server.wait(Duration::from_secs(age - 1));
             server.answer(&mut Forger { flows: vec![flow(4999)], ..Forger::new(true, 77) });
             server.wait(Duration::from_secs(1));
@@ -314,7 +317,7 @@ fn a_cookie_grows_old() {
     }
 }
 
-/// Section 3.1: the third ACK is lost. Data that have only a DSS must not end the handshake, those with both keys do.
+/// Section 3.1: the third ACK is lost. Data with only a DSS must not end the handshake; data with both keys do.
 #[test]
 fn the_first_data_replace_a_lost_third_ack() {
     let mut server = Server::flooded(config());
@@ -333,7 +336,7 @@ fn the_first_data_replace_a_lost_third_ack() {
     assert!(server.stats(id).mptcp && matches!(received, Ok(Received::Data(data)) if data.len() == 500));
 }
 
-/// Section 3.7: options that a path strips from the third ACK on, or a key that is not ours, leave plain TCP.
+/// Section 3.7: if the path strips options from the third ACK on, or the key is wrong, the connection is plain TCP.
 #[test]
 fn without_the_keys_it_is_plain_tcp() {
     let mut server = Server::flooded(config());
@@ -358,7 +361,7 @@ fn without_the_keys_it_is_plain_tcp() {
     assert_eq!(server.endpoint.footprint().tokens, before);
 }
 
-/// Each four-tuple has a key of its own, so that no two clients share a token.
+/// Each four-tuple has its own key, so that no two clients share a token.
 #[test]
 fn keys_of_cookies_differ() {
     let mut server = Server::flooded(config());
@@ -370,15 +373,15 @@ fn keys_of_cookies_differ() {
         })
         .collect();
     assert_eq!(keys.len(), 500);
-    // Octets of a digest: each bit is set in about half of them.
+    // Octets of a digest: each bit is set in about half of the keys.
     for bit in 0..64 {
         let set = keys.iter().filter(|key| *key & 1 << bit != 0).count();
         assert!((190..310).contains(&set), "bit {bit} is set in {set} of 500 keys");
     }
 }
 
-/// RFC 8684 section 3.1: a key that follows from the SYN cannot be drawn anew. Where its token is taken, here by a connection that
-/// lives on in another subflow while its first four-tuple is opened again, the SYN/ACK offers no MPTCP.
+/// RFC 8684 section 3.1: a key that follows from the SYN cannot be redrawn. If its token is taken (here by a connection
+/// that lives on in another subflow while its first four-tuple is opened again), the SYN/ACK offers no MPTCP.
 #[test]
 fn a_cookie_whose_token_is_taken_offers_no_mptcp() {
     let mut server = Server::flooded(config());
@@ -403,7 +406,7 @@ fn a_cookie_whose_token_is_taken_offers_no_mptcp() {
     assert!(server.stats(id).mptcp);
 }
 
-/// Timestamps never run backwards from the SYN/ACK on (RFC 7323 section 4.3), nor does the cookie's say the future.
+/// From the SYN/ACK on, timestamps never run backwards (RFC 7323 section 4.3), and the cookie's is not in the future.
 #[test]
 fn the_clock_of_a_cookie_is_no_later_than_it_is() {
     for ms in 0..200 {
@@ -417,8 +420,8 @@ fn the_clock_of_a_cookie_is_no_later_than_it_is() {
     }
 }
 
-/// Connections that nobody accepts are a limit of their own: past the backlog no SYN is answered, and past twice as many no
-/// cookie either. What the client has sent is still good once there is room.
+/// Connections that wait for `accept` have a separate limit: beyond the backlog no SYN is answered, and beyond twice as
+/// many no cookie either. The client's segments are still valid once there is room.
 #[test]
 fn a_full_queue_is_silent() {
     let mut server = Server::flooded(config());
@@ -437,8 +440,8 @@ fn a_full_queue_is_silent() {
     assert!(server.accept().is_some() && server.accept().is_some() && server.accept().is_none());
 }
 
-/// When the flood is over and its handshakes have timed out (three minutes), SYNs are remembered again: a SYN/ACK that is
-/// lost is repeated without the client.
+/// After the flood, when its handshakes have timed out (three minutes), SYNs are remembered again: a lost SYN/ACK is
+/// repeated without the client's help.
 #[test]
 fn after_the_flood_handshakes_are_remembered_again() {
     let mut server = Server::flooded(config());
@@ -454,7 +457,7 @@ fn after_the_flood_handshakes_are_remembered_again() {
     );
 }
 
-/// RFC 9293 section 3.5: the third segment may say everything.
+/// RFC 9293 section 3.5: the third segment may carry data and the end of the stream.
 #[test]
 fn the_third_segment_may_end_the_stream() {
     let mut server = Server::flooded(config());
@@ -468,8 +471,8 @@ fn the_third_segment_may_end_the_stream() {
     assert!(matches!(server.endpoint.recv(id, 5000, server.now), Ok(Received::Data(data)) if data.len() == 700));
 }
 
-/// What belongs to no connection is answered as long as the answers leave: not more than 1024 wait. Those that give a reason are
-/// no other's.
+/// Segments of no connection are answered only as long as the answers leave: at most 1024 wait. Answers that carry a
+/// reason belong to no other.
 #[test]
 fn replies_to_strangers_are_bounded() {
     let mut server = Server::flooded(config());

@@ -1,5 +1,5 @@
-//! A listener under a flood of SYNs from addresses that do not exist, beside clients that do: 100,000 SYNs a second, with
-//! forged ACKs and joins among them, in virtual time.
+//! A listener under a flood of SYNs from addresses that do not exist, beside real clients: 100,000 SYNs a second, mixed
+//! with forged ACKs and joins, in virtual time.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -31,7 +31,7 @@ enum Forged {
     Join,
 }
 
-/// Segments of nobody.
+/// Forged segments.
 struct Flood {
     prng: Prng,
     sent: usize,
@@ -86,14 +86,14 @@ struct Client {
 struct World {
     server: Endpoint,
     listener: ListenerId,
-    /// Connections of the server, and whether the response was handed over.
+    /// Connections of the server, and whether the response was written.
     served: Vec<ConnectionId>,
     clients: Vec<Client>,
     flood: Flood,
     now: Instant,
     in_flight: BTreeMap<(Instant, u64), Segment>,
     order: u64,
-    /// When each endpoint wants to be called: the server, then the clients.
+    /// Deadline of each endpoint: the server, then the clients.
     timers: Vec<Instant>,
 }
 
@@ -139,7 +139,7 @@ impl World {
         }
     }
 
-    /// 10 ms one way, 30 ms between the second addresses.
+    /// Delivers a segment after 10 ms one way, or 30 ms between the second addresses.
     fn carry(&mut self, segment: Segment) {
         let last = |address: SocketAddr| match address.ip() {
             IpAddr::V4(ip) => ip.octets()[3],
@@ -150,7 +150,7 @@ impl World {
         self.in_flight.insert((self.now + Duration::from_millis(delay), self.order), segment);
     }
 
-    /// Sends what the server has to send; what goes to nobody is lost.
+    /// Sends the server's segments; those to non-existent addresses are lost.
     fn flush_server(&mut self) {
         while let Some(segment) = self.server.poll_transmit(self.now) {
             if matches!(segment.dst.ip(), IpAddr::V4(ip) if ip.octets()[0] == 10) {
@@ -259,8 +259,8 @@ impl World {
     }
 }
 
-/// Floods the listener for `seconds`, while the clients come one after the other: each is served, with MPTCP over all its
-/// paths, as if there were no flood.
+/// Floods the listener for `seconds` while clients come one after the other. Each is served, with MPTCP over all its
+/// paths, as without a flood.
 fn flood(seconds: u64) {
     let mut world = World::new(1);
     world.run_for(Duration::from_millis(100));

@@ -6,7 +6,7 @@ use units::{Duration, Instant};
 
 use crate::script::{Script, config};
 
-/// A connection whose first 16 segments, which are acknowledged one by one, are through.
+/// Creates a connection after its first 16 segments, which are acknowledged one by one.
 fn warmed_up(config: ConnectionConfig) -> Script {
     let mut script = Script::established(config, "mss 1000 sackok");
     for n in 0..16 {
@@ -17,7 +17,7 @@ fn warmed_up(config: ConnectionConfig) -> Script {
     script
 }
 
-/// Every second full segment at once, a single one after 40 ms.
+/// Every second full segment is acknowledged at once, a single one after 40 ms.
 #[test]
 fn every_second_segment_or_after_a_while() {
     let mut script = warmed_up(config());
@@ -31,7 +31,7 @@ fn every_second_segment_or_after_a_while() {
     script.silent_until(1000);
 }
 
-/// What counts as a full segment is what the peer sends: here 600 octets, as over a path with a smaller MTU.
+/// The peer's segments define a full segment: here 600 octets, as over a path with a smaller MTU.
 #[test]
 fn a_full_segment_is_the_peers() {
     let mut script = Script::established(config(), "mss 1000 sackok");
@@ -45,7 +45,7 @@ fn a_full_segment_is_the_peers() {
     script.expect("A 1 ack 10801");
 }
 
-/// RFC 5681 section 4.2: at once out of order, and when a hole fills; a FIN too.
+/// RFC 5681 section 4.2: segments out of order are acknowledged at once, as is one that fills a hole; so is a FIN.
 #[test]
 fn what_is_not_delayed() {
     let mut script = warmed_up(config());
@@ -61,8 +61,9 @@ fn now_ms(script: &Script) -> u64 {
     script.now.saturating_since(Instant::ZERO).as_millis()
 }
 
-/// One segment in each round trip of 100 ms: the wait for a second one doubles to as long as that. After a pause in which the peer may
-/// have timed out, and after what was there already, 16 are acknowledged at once and the delay is the least again.
+/// One segment per round trip of 100 ms: the wait for a second one doubles until it is as long. After a pause in which
+/// the peer may have timed out, and after duplicate data, 16 segments are acknowledged at once and the delay returns to
+/// the minimum.
 #[test]
 fn an_adaptive_delay_grows_to_a_round_trip() {
     let era = Era { ack_delay: AckDelay::Adaptive, ..Era::default() };
@@ -93,7 +94,7 @@ fn an_adaptive_delay_grows_to_a_round_trip() {
     one(&mut script, 40);
 }
 
-/// Data carry the ACK along, and the timer has nothing left to do.
+/// Data carry the ACK, and the timer stops.
 #[test]
 fn data_carry_the_ack() {
     let mut script = warmed_up(config());
@@ -104,7 +105,7 @@ fn data_carry_the_ack() {
     script.silent_until(10_000);
 }
 
-/// A delay of zero is none.
+/// A delay of zero disables the delay.
 #[test]
 fn no_delay() {
     let mut script = warmed_up(ConnectionConfig { delayed_ack: Duration::ZERO, ..config() });
@@ -112,7 +113,7 @@ fn no_delay() {
     script.expect("A 1 ack 16101");
 }
 
-/// RFC 9293 section 3.9.1.2: PSH on what ends the data at hand, and on nothing else.
+/// RFC 9293 section 3.9.1.2: PSH is set only on the segment that ends the available data.
 #[test]
 fn push_ends_what_there_is() {
     let mut script = warmed_up(config());

@@ -1,5 +1,5 @@
-//! What applications ask for beside sending and receiving, as it shows on the wire: corks, settings that change while the
-//! connection lives, half shutdown for reading.
+//! Requests of applications beside sending and receiving, as they show on the wire: corks, settings that change during
+//! the connection, half shutdown for reading.
 
 use transport::error::{ChangeError, CloseReason, ConnectionError, UnusableSetting};
 use transport::{ConnectionConfig, Event, Received, SettingsChange, SubflowId};
@@ -21,7 +21,7 @@ fn change(script: &mut Script, change: &SettingsChange) -> Result<(), ChangeErro
     script.command(|endpoint, id, now| endpoint.change(id, change, now))
 }
 
-/// Nagle would send the first 300 octets at once: nothing is in flight.
+/// Nagle would send the first 300 octets at once, because nothing is in flight.
 #[test]
 fn with_a_cork_only_whole_segments_leave() {
     let mut script = Script::ready();
@@ -64,7 +64,7 @@ fn the_end_of_the_stream_pulls_the_cork() {
     script.expect("FA 1+300 ack 1");
 }
 
-/// A buffer smaller than a segment would never fill one: what fills three quarters of it goes.
+/// A buffer smaller than a segment would never fill one, so data that fill three quarters of it leave.
 #[test]
 fn a_cork_does_not_outwait_a_small_buffer() {
     let mut script = Script::established(ConnectionConfig { send_buffer_bytes: 800, ..config() }, "win 65535 mss 1000");
@@ -77,7 +77,7 @@ fn a_cork_does_not_outwait_a_small_buffer() {
     assert!(script.events.iter().any(|event| matches!(event, Event::Writable(_))));
 }
 
-/// Super-segments are whole segments too.
+/// Super-segments count as whole segments.
 #[test]
 fn a_cork_holds_back_the_rest_of_a_super_segment() {
     let offload = ConnectionConfig { offload_max_bytes: 65_000, ..config() };
@@ -149,7 +149,7 @@ fn a_larger_send_buffer_takes_more_and_a_smaller_one_waits() {
     assert_eq!((capacity(&script), send_more(&mut script, 1)), (0, 0));
 }
 
-/// What is under way does not count, so the connection is as fast; what waits for its turn is little.
+/// Data in flight do not count, so the connection is as fast; only little data wait for transmission.
 #[test]
 fn no_more_waits_to_be_sent_than_is_asked_for() {
     let little = ConnectionConfig { unsent_max_bytes: 2500, ..config() };
@@ -169,7 +169,7 @@ fn no_more_waits_to_be_sent_than_is_asked_for() {
     assert_eq!(send_more(&mut script, 20_000), 9500);
 }
 
-/// Told of room that is not there, whoever sends whenever told so would do nothing else.
+/// An application that sends on every notice of room would be kept busy by notices without room.
 #[test]
 fn nobody_is_told_of_room_for_nothing() {
     let least = ConnectionConfig { unsent_max_bytes: 1, ..config() };
@@ -179,7 +179,7 @@ fn nobody_is_told_of_room_for_nothing() {
     assert!(!script.events.iter().any(|event| matches!(event, Event::Writable(_))));
 }
 
-/// A window that was announced is not taken back; one larger than before is announced without delay.
+/// An announced window is not taken back; a larger one is announced without delay.
 #[test]
 fn the_receive_buffer_follows() {
     let receive_buffer = |bytes| SettingsChange { receive_buffer_bytes: Some(bytes), ..SettingsChange::default() };
@@ -199,7 +199,7 @@ fn the_receive_buffer_follows() {
     assert_eq!(script.expect("A 1 ack 40001").window, 1000);
 }
 
-/// Until the peer has answered, the window scale of the SYN is that of the buffer it was sent with.
+/// Until the peer has answered, the SYN's window scale remains that of the buffer with which it was first sent.
 #[test]
 fn the_window_scale_of_a_syn_does_not_change() {
     let mut script = Script::connect(ConnectionConfig { receive_buffer_bytes: 60_000, ..config() });
@@ -238,7 +238,7 @@ fn what_no_connection_can_run_with_changes_nothing() {
     assert_eq!(corked, Err(ConnectionError::Closed(CloseReason::Aborted)));
 }
 
-/// The peer is not held up by data that nobody wants, and the other direction goes on.
+/// Discarded data do not hold up the peer, and the other direction continues.
 #[test]
 fn half_shutdown_for_reading() {
     let little = ConnectionConfig { receive_buffer_bytes: 4000, ..config() };
@@ -260,7 +260,7 @@ fn half_shutdown_for_reading() {
     script.send(1000);
     script.expect("A 1+1000 ack 20001");
     script.inject("A 20001 ack 1001");
-    // No hurry: only `close` stops waiting for the peer's end.
+    // No hurry: only `close` limits the wait for the peer's end.
     script.shutdown();
     script.expect("FA 1001 ack 20001");
     script.inject("A 20001 ack 1002");

@@ -1,4 +1,4 @@
-//! Segments of somebody who guesses (RFC 5961), and plain garbage.
+//! Segments of an attacker who guesses (RFC 5961), and plain garbage.
 
 use crate::script::Script;
 
@@ -32,7 +32,7 @@ fn a_syn_inside_a_connection_is_challenged() {
     }
 }
 
-/// RFC 5961 section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT, or the data are not taken. Here 1 - 65535.
+/// RFC 5961 section 5.2: unless SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT, the data are not taken. Here 1 - 65535.
 #[test]
 fn data_with_an_impossible_ack_are_refused() {
     let mut script = Script::ready();
@@ -87,7 +87,7 @@ fn an_old_ack_says_nothing_about_the_window() {
     assert_eq!(script.drain(), ["A 3001+1000 ack 11", "A 4001+1000 ack 11"]);
 }
 
-/// SACK blocks of what was never sent, backwards, or below the window do no harm (RFC 2018 section 4).
+/// SACK blocks of data never sent, backwards, or below the window do no harm (RFC 2018 section 4).
 #[test]
 fn lying_sacks_are_ignored() {
     let mut script = Script::ready();

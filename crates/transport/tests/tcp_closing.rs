@@ -2,7 +2,7 @@
 
 use crate::script::{Script, config};
 
-/// RFC 9293 figure 12, and section 3.10.7.4, eighth step: a FIN that comes again restarts the 2 MSL (60 s here).
+/// RFC 9293 figure 12, and section 3.10.7.4, eighth step: a repeated FIN restarts the 2 MSL (60 s here).
 #[test]
 fn the_active_side_waits() {
     let mut script = Script::ready();
@@ -48,7 +48,7 @@ fn both_sides_may_close_at_once() {
     assert_eq!(script.state(), "TIME-WAIT");
 }
 
-/// CLOSE-WAIT sends as long as it likes; LAST-ACK ends without TIME-WAIT.
+/// CLOSE-WAIT may send for any time; LAST-ACK ends without TIME-WAIT.
 #[test]
 fn the_passive_side_finishes_its_say() {
     let mut script = Script::ready();
@@ -67,7 +67,8 @@ fn the_passive_side_finishes_its_say() {
     assert_eq!(script.state(), "CLOSED");
 }
 
-/// RFC 9293 section 3.6: who has closed still receives, for as long as the peer sends, however long that is silent.
+/// RFC 9293 section 3.6: a side that has closed still receives as long as the peer sends, however long the peer is
+/// silent.
 #[test]
 fn a_half_closed_connection_lives_on() {
     let mut script = Script::ready();
@@ -80,8 +81,8 @@ fn a_half_closed_connection_lives_on() {
     assert_eq!((script.state(), script.recv(2000)), ("FIN-WAIT-2", Some(1000)));
 }
 
-/// A FIN is repeated like data: as a tail loss probe, which takes the place of the first time-out (RFC 8985 section
-/// 7.3; PTO 2 * 100 + 200 ms is bounded by RTO 300 ms), then by time-outs of 300 and 600 ms.
+/// A FIN is repeated like data: as a tail loss probe, which replaces the first time-out (RFC 8985 section 7.3; PTO 2 *
+/// 100 + 200 ms is bounded by RTO 300 ms), then by time-outs of 300 and 600 ms.
 #[test]
 fn a_lost_fin_is_repeated() {
     let mut script = Script::ready();
@@ -131,7 +132,7 @@ fn a_reset_ends_every_state() {
     }
 }
 
-/// RFC 9293 section 3.10.5: ABORT sends a RST at SND.NXT; whatever comes then belongs to no connection.
+/// RFC 9293 section 3.10.5: ABORT sends a RST at SND.NXT; later segments belong to no connection.
 #[test]
 fn abort_resets() {
     let mut script = Script::ready();
@@ -144,7 +145,7 @@ fn abort_resets() {
     script.expect("R 1001");
 }
 
-/// RFC 9293 section 3.6.1: a SYN in TIME-WAIT is challenged, and the peer's RST to that frees the addresses.
+/// RFC 9293 section 3.6.1: a SYN in TIME-WAIT is challenged, and the peer's RST in reply frees the addresses.
 #[test]
 fn a_new_incarnation_ends_time_wait() {
     let mut script = Script::listen(config());

@@ -17,7 +17,7 @@ fn capable() -> Script {
     script
 }
 
-/// Section 6.1.1: ECE and CWR offer, ECE alone accepts; both on a SYN/ACK are the mirror of a broken host.
+/// Section 6.1.1: ECE and CWR offer ECN, ECE alone accepts it; both on a SYN/ACK are a broken host's reflection.
 #[test]
 fn is_agreed_upon_in_the_handshake() {
     let mut script = capable();
@@ -50,7 +50,7 @@ fn a_mark_is_echoed_until_cwr() {
     script.expect("AE 1 ack 4001");
 }
 
-/// Section 6.1.2: the sender answers once per window of data, and says so with CWR on the next new data.
+/// Section 6.1.2: the sender reacts once per window of data, and signals this with CWR on the next new data.
 #[test]
 fn an_echo_counts_once_per_window() {
     let mut script = capable();

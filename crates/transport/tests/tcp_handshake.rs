@@ -1,4 +1,4 @@
-//! Opening a connection, against a peer played by hand.
+//! Opening a connection, against a hand-played peer.
 
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, Endpoint, EndpointConfig, Event};
@@ -33,7 +33,7 @@ fn three_segments_open_a_connection() {
     assert_eq!(server.state(), "ESTABLISHED");
 }
 
-/// RFC 6298 section 2.1 (1 s at first) and 5.5 (doubled, up to 60 s); RFC 9293 MUST-23: at least three minutes.
+/// RFC 6298 section 2.1 (initially 1 s) and 5.5 (doubled, up to 60 s); RFC 9293 MUST-23: at least three minutes.
 #[test]
 fn a_syn_is_repeated_for_three_minutes() {
     let mut script = Script::connect(config());
@@ -47,8 +47,8 @@ fn a_syn_is_repeated_for_three_minutes() {
     assert_eq!(close_reason(&script), Some(CloseReason::TimedOut));
 }
 
-/// RFC 5681 section 3.1: one segment is the initial window where the SYN was lost. RFC 6298 section 5.7: and 3 s the
-/// first time-out, since Karn's algorithm leaves no sample.
+/// RFC 5681 section 3.1: after a lost SYN the initial window is one segment. RFC 6298 section 5.7: the first time-out
+/// is 3 s, because Karn's algorithm leaves no sample.
 #[test]
 fn a_lost_syn_makes_for_a_careful_start() {
     let mut script = Script::connect(config());
@@ -62,7 +62,7 @@ fn a_lost_syn_makes_for_a_careful_start() {
     script.expect_at(4100, "A 1+1000 ack 1");
 }
 
-/// RFC 9293 section 3.10.7.3: an ACK of what was never sent is answered with a RST, and the SYN stands.
+/// RFC 9293 section 3.10.7.3: an ACK of data never sent is answered with a RST, and the SYN stands.
 #[test]
 fn syn_sent_believes_no_foreign_ack() {
     let mut script = Script::connect(config());
@@ -80,9 +80,9 @@ fn syn_sent_believes_no_foreign_ack() {
     assert_eq!(close_reason(&script), Some(CloseReason::Refused));
 }
 
-/// The peer remembers a former connection from our port (TIME-WAIT) and challenges the SYN (RFC 5961 section 4). Our RST
-/// ends that one, and the SYN is repeated at once. It has an answer of its own, so the round-trip time is known:
-/// 100 ms, with a time-out of 300 ms.
+/// The peer remembers a former connection from our port (TIME-WAIT) and challenges the SYN (RFC 5961 section 4). Our
+/// RST ends that connection, and the SYN is repeated at once. The repeated SYN has its own answer, so the round-trip
+/// time is known: 100 ms, with a time-out of 300 ms.
 #[test]
 fn a_syn_that_met_an_old_connection_is_repeated_at_once() {
     let mut script = Script::connect(config());
@@ -99,7 +99,7 @@ fn a_syn_that_met_an_old_connection_is_repeated_at_once() {
     assert_eq!(script.stats().srtt, Some(ms(100)));
 }
 
-/// The timer of the SYN starts anew with it.
+/// The SYN's timer restarts with the repetition.
 #[test]
 fn a_syn_repeated_at_once_has_its_whole_time() {
     let mut script = Script::connect(config());
@@ -112,7 +112,7 @@ fn a_syn_repeated_at_once_has_its_whole_time() {
     script.expect_at(3600, "S 0");
 }
 
-/// A peer that challenges every SYN, whose RSTs are lost, gets one more SYN for each time-out: no faster than that.
+/// A peer challenges every SYN, and our RSTs are lost: the peer gets one more SYN per time-out, and no faster.
 #[test]
 fn a_peer_that_challenges_every_syn_makes_no_loop() {
     let mut script = Script::connect(config());
@@ -147,7 +147,7 @@ fn both_sides_may_open_at_once() {
     assert_eq!(script.drain(), ["A 1+1000 ack 1", "A 1001+1000 ack 1", "A 2001+1000 ack 1"]);
 }
 
-/// The same, where an ACK instead of the SYN/ACK comes first.
+/// The same, if an ACK instead of the SYN/ACK comes first.
 #[test]
 fn an_ack_completes_a_simultaneous_open_too() {
     let mut script = Script::connect(config());
@@ -197,7 +197,7 @@ fn the_third_segment_may_say_everything() {
     assert_eq!(script.recv(10_000), None);
 }
 
-/// RFC 9293 section 3.10.7.2: a SYN with data is a SYN. Its data are not taken and come again.
+/// RFC 9293 section 3.10.7.2: a SYN with data counts as a SYN. Its data are not taken and come again.
 #[test]
 fn data_on_a_syn_wait() {
     let mut script = Script::listen(config());
@@ -225,7 +225,7 @@ fn windows_are_scaled_after_the_handshake_only() {
     assert_eq!(script.expect("A 3001 ack 11").window, 65535);
 }
 
-/// RFC 9293 section 3.7.1: 536 octets without the option, and never more than our own path takes.
+/// RFC 9293 section 3.7.1: 536 octets without the option, and never more than our own path carries.
 #[test]
 fn the_smaller_mss_counts() {
     let mut script = Script::established(config(), "win 65535");
@@ -236,7 +236,7 @@ fn the_smaller_mss_counts() {
     script.expect("A 1+1000 ack 1");
 }
 
-/// RFC 6528 section 3: a keyed function of the addresses plus a clock of 4 microseconds a tick.
+/// RFC 6528 section 3: a keyed function of the addresses plus a clock with a tick of 4 microseconds.
 #[test]
 fn initial_sequence_numbers_move_with_the_clock() {
     let iss = |seed, port: u16, ms| -> SeqNr {

@@ -35,7 +35,7 @@ fn fast_retransmit_and_partial_acks() {
     assert_eq!(script.stats().retransmitted_segments, 2);
 }
 
-/// Segments with data, or with another window, are no duplicate ACKs (RFC 5681 section 2).
+/// Segments with data, or with another window, are not duplicate ACKs (RFC 5681 section 2).
 #[test]
 fn not_every_repeated_ack_is_a_duplicate() {
     let mut script = sending(10_000);
@@ -60,7 +60,7 @@ fn small_segments_are_repaired_too() {
     script.expect("A 1+100 ack 1");
 }
 
-/// RFC 6582 section 3.2 step 1: duplicate ACKs that a time-out's needless retransmissions cause do not retransmit.
+/// RFC 6582 section 3.2 step 1: duplicate ACKs caused by a time-out's needless retransmissions do not retransmit.
 #[test]
 fn a_time_out_is_followed_by_no_false_recovery() {
     let mut script = sending(30_000);
@@ -74,8 +74,8 @@ fn a_time_out_is_followed_by_no_false_recovery() {
     assert_eq!(script.stats().retransmitted_segments, before);
 }
 
-/// RFC 6582 section 3.2 step 3, the first choice of a full acknowledgement: the smaller of the threshold and what is
-/// outstanding plus a segment. Duplicate ACKs that came before say nothing about what was sent in recovery.
+/// RFC 6582 section 3.2 step 3, the first choice of a full acknowledgement: the smaller of the threshold and the
+/// outstanding data plus a segment. Earlier duplicate ACKs say nothing about data sent in recovery.
 #[test]
 fn recovery_ends_with_what_is_outstanding() {
     let mut script = sending(30_000);
@@ -91,8 +91,8 @@ fn recovery_ends_with_what_is_outstanding() {
     assert_eq!(script.stats().cwnd_bytes, window, "{sent:?}");
 }
 
-/// RFC 5681 section 3.1: after a time-out one segment goes out, and what it does not bring forth does not either. Duplicate
-/// ACKs of what was sent before would keep a full queue full, in which the segment that matters is lost time after time.
+/// RFC 5681 section 3.1: after a time-out only one segment leaves, then only what its ACK allows. If duplicate ACKs of
+/// earlier data released more, a full queue would stay full and lose the important segment again and again.
 #[test]
 fn after_a_time_out_duplicate_acks_clock_out_nothing() {
     let mut script = sending(30_000);
@@ -107,7 +107,8 @@ fn after_a_time_out_duplicate_acks_clock_out_nothing() {
     script.expect_nothing();
 }
 
-/// A segment that waited behind a hole was not on its way until the hole was filled: its round-trip time was 200 ms, not 500.
+/// A segment that waited behind a hole was not in transit until the hole was filled: its round-trip time was 200 ms,
+/// not 500.
 #[test]
 fn what_waited_behind_a_hole_is_no_sample_of_the_round_trip_time() {
     let mut script = sending(10_000);

@@ -8,7 +8,7 @@ use wire::TooBig;
 
 use crate::script::{Script, config};
 
-/// `bytes` octets handed over at 100 ms, ten segments of 1460 octets sent.
+/// Writes `bytes` octets at 100 ms; ten segments of 1460 octets are sent.
 fn sending(bytes: u32) -> Script {
     let config = ConnectionConfig { mtu: 1500, congestion: ControllerSpec::named("newreno"), ..config() };
     let mut script = Script::established(config, "win 65535 mss 1460 sackok wscale 6");
@@ -17,12 +17,12 @@ fn sending(bytes: u32) -> Script {
     script
 }
 
-/// What a router with a next hop of `mtu` octets says about the packet whose data start at `seq`.
+/// A router with a next hop of `mtu` octets reports on the packet whose data start at `seq`.
 fn too_big(script: &mut Script, seq: i32, mtu: u32) {
     script.inject_too_big(seq, |error| error.next_hop_mtu = mtu);
 }
 
-/// RFC 1191 section 6.4 and RFC 8201: packets are smaller at once, what was too big goes out again, and the window stays.
+/// RFC 1191 section 6.4 and RFC 8201: packets shrink at once, the rejected data are sent again, and the window stays.
 #[test]
 fn a_router_shrinks_packets() {
     let mut script = sending(20_000);
@@ -39,7 +39,7 @@ fn a_router_shrinks_packets() {
     assert_eq!(script.stats().congestion_events, 0);
 }
 
-/// RFC 5927 section 4.1: an error must quote a segment in flight; RFC 1191 and RFC 8201: and an MTU that makes sense.
+/// RFC 5927 section 4.1: an error must quote a segment in flight. RFC 1191 and RFC 8201: its MTU must be plausible.
 #[test]
 fn forged_errors_change_nothing() {
     let mut script = sending(20_000);
@@ -61,14 +61,14 @@ fn forged_errors_change_nothing() {
     wrong.into_iter().for_each(|change| script.inject_too_big(1461, change));
     script.expect_nothing();
     assert_eq!(script.stats().path_mtu_bytes, 1500);
-    // The least that is believed, and an old router's word: the next size down in the table of RFC 1191.
+    // The smallest accepted MTU, and an old router's report: the next smaller size in the table of RFC 1191.
     script.inject_too_big(1461, |error| error.next_hop_mtu = 0);
     assert_eq!(script.stats().path_mtu_bytes, 1492);
     script.inject_too_big(1461, |error| error.next_hop_mtu = 100);
     assert_eq!(script.stats().path_mtu_bytes, 552);
 }
 
-/// Before the connection is synchronised nothing large is in flight.
+/// Before the connection is synchronised, no large packet is in flight.
 #[test]
 fn a_handshake_is_not_to_be_shrunk() {
     let mut script = Script::connect(ConnectionConfig { mtu: 1500, ..config() });
@@ -79,8 +79,8 @@ fn a_handshake_is_not_to_be_shrunk() {
     assert_eq!(script.stats().path_mtu_bytes, 1500);
 }
 
-/// RFC 4821 section 7.7: the large ones vanish in silence. The second time-out tries a smaller packet; it passes, the
-/// next large one times out again: a black hole. No window is charged for it.
+/// RFC 4821 section 7.7: large packets vanish silently. The second time-out tries a smaller packet, which passes; the
+/// next large one times out again: a black hole. This does not reduce the window.
 #[test]
 fn a_black_hole_is_found_without_a_word() {
     let mut script = sending(60_000);
@@ -101,7 +101,7 @@ fn a_black_hole_is_found_without_a_word() {
     assert_eq!(script.stats().ssthresh_bytes, u64::MAX);
 }
 
-/// An outage is no black hole: after the small packet the large ones pass, too.
+/// An outage is no black hole: after the small packet the large ones pass too.
 #[test]
 fn an_outage_shrinks_nothing() {
     let mut script = sending(60_000);
@@ -122,7 +122,7 @@ fn an_outage_shrinks_nothing() {
     assert_eq!(script.stats().path_mtu_bytes, 1500);
 }
 
-/// Brings a connection to the base size, with all that was sent acknowledged; gives the octets that are.
+/// Brings a connection to the base size, with all sent data acknowledged. Returns their number of octets.
 fn at_the_base() -> (Script, u32) {
     let mut script = sending(14_600);
     script.run_until(150);
@@ -134,8 +134,8 @@ fn at_the_base() -> (Script, u32) {
     (script, 14_601)
 }
 
-/// RFC 1191 section 6.3: ten minutes after a router's word a larger packet is tried, the largest first; its loss is no
-/// congestion (RFC 4821 section 7.5), three of them end the trial of a size, and one that arrives raises the size.
+/// RFC 1191 section 6.3: ten minutes after a router's report a larger packet is tried, the largest first. Its loss is
+/// no congestion (RFC 4821 section 7.5); three losses end the trial of a size, and one arrival raises the size.
 #[test]
 fn probes_find_the_way_up() {
     let (mut script, una) = at_the_base();
@@ -147,7 +147,7 @@ fn probes_find_the_way_up() {
     script.inject(&format!("A 1 ack {acked}"));
     script.run_until(600_200);
     for _ in 0..3 {
-        // The probe is lost, four segments behind it arrive.
+        // The probe is lost; four segments behind it arrive.
         script.send(1460 + 4 * 1240);
         let sent = script.drain();
         assert_eq!(sent[0], format!("A {acked}+1460 ack 1"), "{sent:?}");
@@ -172,7 +172,7 @@ fn probes_find_the_way_up() {
     assert_eq!(script.stats().path_mtu_bytes, 1390);
 }
 
-/// Without SACK nothing tells which packet was lost: no probes.
+/// Without SACK the lost packet cannot be identified, so there are no probes.
 #[test]
 fn without_sack_nothing_is_probed() {
     let config = ConnectionConfig { mtu: 1500, ..config() };
@@ -189,7 +189,7 @@ fn without_sack_nothing_is_probed() {
     assert_eq!(script.drain()[0], "A 14601+1360 ack 1");
 }
 
-/// A peer with a smaller MSS, or an MTU that was set by hand, is the most there is.
+/// The smaller MSS of a peer, or a configured MTU, is the maximum.
 #[test]
 fn nothing_exceeds_what_the_peer_takes() {
     let config = ConnectionConfig { mtu: 1500, ..config() };

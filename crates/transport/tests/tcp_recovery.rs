@@ -1,13 +1,13 @@
 //! Loss recovery with SACK: RACK-TLP (RFC 8985) and proportional rate reduction (RFC 6937).
 //!
-//! Segments of 1000 octets, ten of which go out at 100 ms; the round-trip time is 100 ms.
+//! Segments of 1000 octets, ten of which leave at 100 ms; the round-trip time is 100 ms.
 
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
 
 use crate::script::{Script, config};
 
-/// `bytes` octets handed over at 100 ms, ten segments sent.
+/// Writes `bytes` octets at 100 ms; ten segments are sent.
 fn sending(bytes: u32) -> Script {
     let config = ConnectionConfig { congestion: ControllerSpec::named("newreno"), ..config() };
     let mut script = Script::established(config, "mss 1000 sackok");
@@ -16,9 +16,9 @@ fn sending(bytes: u32) -> Script {
     script
 }
 
-/// RFC 8985 section 6.2 step 4: three SACKed segments and no reordering so far: the window for it is zero.
-/// RFC 6937: ten segments in flight, ssthresh five. Of ten delivered segments five may be answered: after three,
-/// ceil(3 * 5 / 10) is one and a half, which is one segment, the retransmission; after four, two are.
+/// RFC 8985 section 6.2 step 4: with three SACKed segments and no reordering so far, the reordering window is zero. RFC
+/// 6937: ten segments in flight, ssthresh five. Of ten delivered segments five may be answered: after three, ceil(3 * 5
+/// / 10) is one and a half, which is one segment, the retransmission; after four, two are.
 #[test]
 fn three_sacked_segments_prove_a_loss() {
     let mut script = sending(30_000);
@@ -33,8 +33,8 @@ fn three_sacked_segments_prove_a_loss() {
     script.expect_nothing();
 }
 
-/// Limited transmit (RFC 3042): new data for the first two SACKs. The segment that one SACK overtook is lost a quarter
-/// of the round-trip time later (RFC 8985 section 6.2 steps 4 and 5).
+/// Limited transmit (RFC 3042): new data leave for the first two SACKs. The segment that one SACK overtook counts as
+/// lost a quarter of the round-trip time later (RFC 8985 section 6.2 steps 4 and 5).
 #[test]
 fn one_sacked_segment_waits_for_reordering() {
     let mut script = sending(30_000);
@@ -45,8 +45,8 @@ fn one_sacked_segment_waits_for_reordering() {
     script.expect_at(225, "A 1+1000 ack 1");
 }
 
-/// Steps 3 and 4: what a cumulative ACK covers has come in order, so the window for reordering stays zero; the hole that
-/// an original fills proves reordering, and from then on three SACKs are not enough.
+/// Steps 3 and 4: data covered by a cumulative ACK arrived in order, so the reordering window stays zero. A hole that
+/// an original fills proves reordering; from then on three SACKs are not enough.
 #[test]
 fn only_reordering_widens_the_window() {
     let mut script = sending(30_000);
@@ -67,7 +67,7 @@ fn only_reordering_widens_the_window() {
     assert!(script.drain().contains(&"A 2001+1000 ack 1".into()));
 }
 
-/// Step 5 also finds a lost retransmission: it was sent at 200 ms, and what was sent at 210 ms has arrived.
+/// Step 5 also finds a lost retransmission: it was sent at 200 ms, and data sent at 210 ms have arrived.
 #[test]
 fn a_lost_retransmission_is_found() {
     let mut script = sending(30_000);
@@ -83,7 +83,7 @@ fn a_lost_retransmission_is_found() {
     assert_eq!(script.stats().congestion_events, 1);
 }
 
-/// Recovery ends with everything acknowledged that was sent before it, and the window is the threshold or less.
+/// Recovery ends when all data sent before it are acknowledged, and the window is at most the threshold.
 #[test]
 fn recovery_ends_at_its_point() {
     let mut script = sending(10_000);
@@ -97,8 +97,8 @@ fn recovery_ends_at_its_point() {
     script.silent_until(60_000);
 }
 
-/// RFC 8985 section 7.2: a probe after twice the round-trip time repeats the last segment; section 7.3: the time-out
-/// starts afresh then, 300 ms later.
+/// RFC 8985 section 7.2: after twice the round-trip time a probe repeats the last segment. Section 7.3: this restarts
+/// the time-out, of 300 ms.
 #[test]
 fn a_tail_loss_probe_comes_before_the_time_out() {
     let mut script = sending(10_000);
@@ -108,8 +108,8 @@ fn a_tail_loss_probe_comes_before_the_time_out() {
     assert_eq!(script.stats().timeouts, 1);
 }
 
-/// Section 7.2: for a single segment, which the peer may acknowledge late, 200 ms more, bounded by RTO; and section 7.4.2:
-/// the probe repaired a loss nobody would have noticed, which the window answers.
+/// Section 7.2: for a single segment, which the peer may acknowledge late, the wait is 200 ms longer, bounded by RTO.
+/// Section 7.4.2: the probe repaired an otherwise unnoticed loss, which reduces the window.
 #[test]
 fn a_repaired_tail_is_a_congestion_event() {
     let mut script = Script::ready();
@@ -143,8 +143,8 @@ fn a_needless_probe_is_none() {
     }
 }
 
-/// RFC 6298 section 5.4: a time-out sends the first segment again, whatever the window says; RFC 2018 section 8: after
-/// the second in a row SACKs are forgotten, since the peer may have reneged.
+/// RFC 6298 section 5.4: a time-out repeats the first segment, whatever the window. RFC 2018 section 8: the second in a
+/// row discards the SACKs, because the peer may have reneged.
 #[test]
 fn a_time_out_repeats_the_first_segment() {
     let mut script = sending(10_000);
@@ -161,8 +161,8 @@ fn a_time_out_repeats_the_first_segment() {
     assert_eq!(script.drain(), ["A 1001+1000 ack 1", "A 2001+1000 ack 1"]);
 }
 
-/// What the last three of ten segments were lost for is one congestion event: the probe's repair (RFC 8985 section 7.4.2) is part of the
-/// recovery that its answer begins (section 7.1).
+/// The loss of the last three of ten segments is one congestion event: the probe's repair (RFC 8985 section 7.4.2)
+/// belongs to the recovery that its ACK begins (section 7.1).
 #[test]
 fn a_tail_is_paid_for_once() {
     let mut script = sending(10_000);
@@ -183,7 +183,7 @@ fn a_tail_is_paid_for_once() {
     assert_eq!((script.stats().congestion_events, script.stats().ssthresh_bytes), (1, ssthresh));
 }
 
-/// What waited behind a hole was not under way for all that time, also where the SACKs that told of it are forgotten: after two
+/// Data behind a hole were not in transit all that time. This holds even if their SACKs have been discarded, after two
 /// time-outs in a row.
 #[test]
 fn a_hole_is_no_round_trip() {
@@ -197,9 +197,9 @@ fn a_hole_is_no_round_trip() {
     assert_eq!((script.stats().timeouts, script.stats().srtt), (2, before));
 }
 
-/// RFC 5681 section 3.1: a window that holds back retransmissions grows as one that holds back new data, also where what was
-/// sent first had not filled it. Of 20 segments the last three arrive, what recovery sends is lost, and the time-out halves
-/// what was left of the window.
+/// RFC 5681 section 3.1: a window that limits retransmissions grows like one that limits new data, even if the original
+/// transmission had not filled it. Of 20 segments the last three arrive, the data sent in recovery are lost, and the
+/// time-out halves the remaining window.
 #[test]
 fn the_window_grows_while_much_is_repaired_after_a_time_out() {
     let config =
@@ -224,8 +224,8 @@ fn the_window_grows_while_much_is_repaired_after_a_time_out() {
     assert_eq!(in_round, [1, 2, 3, 4, 5, 2]);
 }
 
-/// RFC 9293 section 3.9.1.2: the last segment of what was written is pushed, and so is its retransmission, which the
-/// receiver may get to see alone.
+/// RFC 9293 section 3.9.1.2: the last segment of a write is pushed, and so is its retransmission, which may be all that
+/// the receiver sees.
 #[test]
 fn a_retransmission_is_pushed_like_the_original() {
     let config = ConnectionConfig { nagle: false, ..config() };

@@ -1,4 +1,4 @@
-//! The retransmission time-out (RFC 6298), without SACK and so without tail loss probes.
+//! The retransmission time-out (RFC 6298), without SACK and therefore without tail loss probes.
 
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, Event, SettingsChange};
@@ -10,7 +10,7 @@ fn plain() -> Script {
     Script::established(config(), "mss 1000")
 }
 
-/// Sections 5.4 to 5.6, and 5.7 with Karn's algorithm: the back-off stays until something sent once is acknowledged.
+/// Sections 5.4 to 5.6, and 5.7 with Karn's algorithm: the back-off stays until data sent only once are acknowledged.
 /// RTO is 300 ms at first. The sample of 100 ms makes it 100 + max(200, 4 * 37.5).
 #[test]
 fn backs_off_until_there_is_a_sample() {
@@ -41,8 +41,8 @@ fn backs_off_until_there_is_a_sample() {
     again.expect_at(3200, "A 1001+1000 ack 1");
 }
 
-/// Section 3, Karn's algorithm: without SACK, what has arrived beyond a hole is acknowledged when the hole is filled, and
-/// tells nothing about the path.
+/// Section 3, Karn's algorithm: without SACK, data that arrived beyond a hole are acknowledged when the hole is filled,
+/// which says nothing about the path.
 #[test]
 fn what_waited_for_a_repair_is_no_sample() {
     let mut script = plain();
@@ -55,7 +55,7 @@ fn what_waited_for_a_repair_is_no_sample() {
     assert_eq!((script.stats().rtt_samples, script.stats().srtt), (1, Some(Duration::from_millis(100))));
 }
 
-/// Section 5.3: every ACK of new data restarts the timer. Section 5.2: none outstanding, no timer.
+/// Section 5.3: every ACK of new data restarts the timer. Section 5.2: without outstanding data the timer stops.
 #[test]
 fn progress_restarts_the_timer() {
     let mut script = plain();
@@ -71,7 +71,7 @@ fn progress_restarts_the_timer() {
     script.silent_until(100_000);
 }
 
-/// RFC 5681 section 3.1: after a time-out one segment, then slow start, a segment for each ACK (RFC 3465 section 2.3).
+/// RFC 5681 section 3.1: after a time-out one segment, then slow start by one segment per ACK (RFC 3465 section 2.3).
 #[test]
 fn slow_start_after_a_time_out() {
     let mut script = plain();
@@ -87,7 +87,7 @@ fn slow_start_after_a_time_out() {
     assert_eq!(script.drain(), ["A 3001+1000 ack 1", "A 4001+1000 ack 1", "A 5001+1000 ack 1"]);
 }
 
-/// RFC 9293 section 3.8.3: the user time-out ends it.
+/// RFC 9293 section 3.8.3: the user time-out ends the connection.
 #[test]
 fn gives_up_after_the_user_time_out() {
     let config = ConnectionConfig { user_timeout: Duration::from_secs(5), ..config() };
@@ -101,8 +101,8 @@ fn gives_up_after_the_user_time_out() {
     assert!(script.events.iter().any(|event| matches!(event, Event::Closed { reason: CloseReason::TimedOut, .. })));
 }
 
-/// RFC 9293 section 3.8.3 (SHLD-10): three retransmissions at the current RTO, before anything is given up. Karn's rule keeps
-/// the back-off of one loss for the next, where nothing but retransmissions is acknowledged.
+/// RFC 9293 section 3.8.3 (SHLD-10): three retransmissions at the current RTO before giving up. Karn's rule keeps the
+/// back-off of one loss for the next if only retransmissions are acknowledged.
 #[test]
 fn three_retransmissions_fit_into_the_user_time_out() {
     let config = ConnectionConfig { user_timeout: Duration::from_secs(8), ..config() };
@@ -121,7 +121,7 @@ fn three_retransmissions_fit_into_the_user_time_out() {
     script.expect_at(13_000, "RA 2001 ack 1");
 }
 
-/// Section 5.7: what bounds the back-off does not shorten the time-out that the round-trip time asks for.
+/// Section 5.7: the limit of the back-off does not shorten the time-out below what the round-trip time requires.
 #[test]
 fn a_user_time_out_shorter_than_the_round_trips_leaves_the_time_out() {
     let mut script = plain();
@@ -153,7 +153,7 @@ fn an_idle_connection_starts_anew() {
     assert_eq!(script.drain().len(), 10);
 }
 
-/// RFC 9293 section 3.8.4: probes of an idle connection, and nine without an answer are the end.
+/// RFC 9293 section 3.8.4: an idle connection is probed, and ends after nine probes without an answer.
 #[test]
 fn keep_alive_probes() {
     let config = ConnectionConfig { keep_alive: Some(Duration::from_secs(10)), ..config() };

@@ -1,4 +1,4 @@
-//! What a receiver reports: SACK (RFC 2018) and DSACK (RFC 2883).
+//! Reports of a receiver: SACK (RFC 2018) and DSACK (RFC 2883).
 
 use crate::script::{Script, config};
 
@@ -39,8 +39,8 @@ fn duplicates_are_reported_once() {
     assert_eq!(script.stats().duplicate_bytes, 1000 + 1000 + 500);
 }
 
-/// RFC 2883 section 4: a segment that repeats what is held beyond a hole reports it, also where it brings something new,
-/// and where it fills the hole; of several runs the first. A run above the ACK is followed by the block it is part of.
+/// RFC 2883 section 4: a segment that repeats held data beyond a hole reports them, even if it also brings new data or
+/// fills the hole; of several runs it reports the first. A run above the ACK is followed by the block that contains it.
 #[test]
 fn duplicates_of_what_is_held_are_reported() {
     let mut script = Script::ready();
@@ -52,7 +52,7 @@ fn duplicates_of_what_is_held_are_reported() {
     script.expect("A 1 ack 1 sack 2501-3001 sack 1501-3501");
     script.inject("A 5001+1000 ack 1");
     script.expect("A 1 ack 1 sack 5001-6001 sack 1501-3501");
-    // What lies between the two runs is new; both of them are not.
+    // The data between the two runs are new; the runs are not.
     script.inject("A 3001+3500 ack 1");
     script.expect("A 1 ack 1 sack 3001-3501 sack 1501-6501");
     assert_eq!(script.stats().duplicate_bytes, 500 + 500 + 500 + 1000);
@@ -62,7 +62,7 @@ fn duplicates_of_what_is_held_are_reported() {
     assert_eq!(script.recv(10_000), Some(6500));
 }
 
-/// RFC 2883 section 4.2: two duplicates in one segment, the first of them below the ACK: that one is reported.
+/// RFC 2883 section 4.2: of two duplicates in one segment, the first below the ACK, the first is reported.
 #[test]
 fn of_two_duplicates_in_a_segment_the_first_is_reported() {
     let mut script = Script::ready();
@@ -76,8 +76,8 @@ fn of_two_duplicates_in_a_segment_the_first_is_reported() {
     assert_eq!(script.recv(10_000), Some(3500));
 }
 
-/// RFC 2883 section 5: what a sender makes of a first block below the ACK, or within the second, is that a duplicate has
-/// arrived. Nothing is acknowledged, lost or sent by it.
+/// RFC 2883 section 5: a sender takes a first block below the ACK, or within the second block, as report of a
+/// duplicate. It acknowledges, loses or sends nothing because of it.
 #[test]
 fn a_report_of_a_duplicate_acknowledges_nothing() {
     let mut script = Script::ready();
@@ -99,7 +99,7 @@ fn a_report_of_a_duplicate_acknowledges_nothing() {
     assert_eq!(script.stats().congestion_events, 0);
 }
 
-/// Full segments leave no room for SACK blocks: the report goes ahead of them.
+/// Full segments leave no room for SACK blocks: the report precedes them.
 #[test]
 fn data_do_not_crowd_out_reports() {
     let mut script = Script::ready();
@@ -113,7 +113,7 @@ fn data_do_not_crowd_out_reports() {
     );
 }
 
-/// Without the option in both SYNs there is none later (RFC 2018 section 2).
+/// Without the option in both SYNs later segments have no SACK (RFC 2018 section 2).
 #[test]
 fn only_where_both_agreed() {
     let mut script = Script::established(config(), "mss 1000");

@@ -9,8 +9,8 @@ fn stamped() -> Script {
     Script::established(config, "mss 1000 sackok ts 5000 0")
 }
 
-/// Section 5.3, R1: older than TS.Recent is dropped and answered; section 3.2: without timestamps it is dropped in
-/// silence; a RST needs none.
+/// Section 5.3, R1: a timestamp older than TS.Recent is dropped and answered. Section 3.2: a segment without timestamps
+/// is dropped silently; a RST needs none.
 #[test]
 fn old_duplicates_are_kept_out() {
     let mut script = stamped();
@@ -34,7 +34,7 @@ fn timestamps_grow_stale() {
     script.expect("A 1 ack 101");
 }
 
-/// Section 4.3: the echo is that of the segment which the last ACK waited for, so that holes do not shorten the
+/// Section 4.3: the echo is that of the segment that the last ACK waited for, so that holes do not shorten the
 /// round-trip time: an out-of-order segment does not count, the one that fills the hole does.
 #[test]
 fn the_echo_is_that_of_the_next_in_order() {
@@ -47,7 +47,7 @@ fn the_echo_is_that_of_the_next_in_order() {
     assert_eq!(script.expect("A 1 ack 401").options.timestamps.unwrap().echo, 5020);
 }
 
-/// Section 3.2: data give 12 octets to the option; a peer that offers none gets none.
+/// Section 3.2: the option takes 12 octets of each data segment; a peer that offers none gets none.
 #[test]
 fn options_are_paid_for_by_data() {
     let mut script = stamped();
@@ -59,7 +59,7 @@ fn options_are_paid_for_by_data() {
     assert!(script.expect("A 1+1000 ack 1").options.timestamps.is_none());
 }
 
-/// Section 4: the echo tells which transmission is answered, so even a retransmission gives a sample, which ends the
+/// Section 4: the echo shows which transmission is answered, so even a retransmission gives a sample, which ends the
 /// back-off: SRTT 100, RTTVAR 3/4 * 50 = 37.5, so RTO is back at 100 + 200 ms.
 #[test]
 fn a_retransmission_can_be_measured() {
@@ -76,7 +76,7 @@ fn a_retransmission_can_be_measured() {
     script.expect_at(1400, "A 989+988 ack 1");
 }
 
-/// RFC 3522 and RFC 4015: the ACK after a time-out echoes the original. Nothing was lost; the window is as before.
+/// RFC 3522 and RFC 4015: the ACK after a time-out echoes the original. Nothing was lost; the window is restored.
 #[test]
 fn a_spurious_time_out_is_undone() {
     let mut script = stamped();

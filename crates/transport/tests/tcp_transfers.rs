@@ -1,5 +1,5 @@
 //! Whole transfers over plain TCP, both ways, over every kind of path: all data arrive once, in order and intact, both
-//! sides close, and no repair takes longer than it must.
+//! sides close, and repairs are fast.
 
 use transport::ConnectionConfig;
 use units::Duration;
@@ -12,7 +12,7 @@ fn tcp() -> ConnectionConfig {
     ConnectionConfig { mptcp: false, ..ConnectionConfig::default() }
 }
 
-/// The variants of TCP that a loss is repaired by.
+/// Variants of TCP's loss repair.
 fn variants() -> [(&'static str, ConnectionConfig); 4] {
     [
         ("SACK", tcp()),
@@ -26,8 +26,8 @@ fn losing(lost: impl Fn(u64) -> bool + 'static) -> rough::Plan {
     Box::new(move |number, _| if lost(number) { Fate::Lost } else { Fate::Arrives })
 }
 
-/// Every single segment in turn: SYN, SYN/ACK, ACK, data, FINs. 40 ms suffice without loss; with one, a time-out: a
-/// second for the handshake, else a few hundred milliseconds.
+/// Loses every single segment in turn: SYN, SYN/ACK, ACK, data, FINs. Without loss 40 ms suffice; with one, a time-out:
+/// a second for the handshake, else a few hundred milliseconds.
 #[test]
 fn any_single_loss_is_repaired_soon() {
     for (name, config) in variants() {
@@ -43,7 +43,7 @@ fn any_single_loss_is_repaired_soon() {
     }
 }
 
-/// Every burst of 2, 5 and 20 segments in turn; 20 SYNs in a row would be the end.
+/// Loses every burst of 2, 5 and 20 segments in turn; 20 lost SYNs in a row would end the connection.
 #[test]
 fn any_burst_is_repaired() {
     for (name, config) in variants() {
@@ -57,7 +57,7 @@ fn any_burst_is_repaired() {
     }
 }
 
-/// One segment arrives 5, 30 or 300 ms late: whatever it is, nothing breaks.
+/// One segment arrives 5, 30 or 300 ms late: whichever it is, the transfer succeeds.
 #[test]
 fn any_late_segment_is_survived() {
     for (name, config) in variants() {
@@ -72,7 +72,8 @@ fn any_late_segment_is_survived() {
     }
 }
 
-/// Everything twice: with SACK nothing is sent again for that. (Without, a duplicate looks like a duplicate ACK.)
+/// Everything arrives twice: with SACK this causes no retransmission. (Without, a duplicate looks like a duplicate
+/// ACK.)
 #[test]
 fn duplicates_cause_no_retransmissions() {
     for (name, config) in variants().into_iter().take(2) {
@@ -153,7 +154,7 @@ fn super_segments() {
     }
 }
 
-/// Two hundred kinds of bad weather.
+/// Two hundred combinations of delay, loss, duplication and reordering.
 #[test]
 fn all_weathers() {
     for seed in 0..200 {

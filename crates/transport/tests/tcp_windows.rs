@@ -4,8 +4,8 @@ use transport::ConnectionConfig;
 
 use crate::script::{Script, config};
 
-/// Section 3.8.6.1: a shut window is probed after a time-out (100 + 200 ms), then ever more rarely; as long as the peer
-/// answers, for ever. When it opens, data flow at once.
+/// Section 3.8.6.1: a shut window is probed after a time-out (100 + 200 ms), then ever more rarely, and without end if
+/// the peer answers. When it opens, data flow at once.
 #[test]
 fn a_shut_window_is_probed() {
     let mut script = Script::ready();
@@ -27,7 +27,7 @@ fn a_shut_window_is_probed() {
     assert_eq!(script.stats().timeouts, 0);
 }
 
-/// Section 3.8.3: but a peer that does not even answer probes is gone after the user time-out.
+/// Section 3.8.3: a peer that does not even answer probes is gone after the user time-out.
 #[test]
 fn a_silent_peer_with_a_shut_window_is_gone() {
     let mut script = Script::ready();
@@ -38,8 +38,8 @@ fn a_silent_peer_with_a_shut_window_is_gone() {
     assert_eq!(sent.last().unwrap(), "RA 1 ack 1");
 }
 
-/// Section 3.8.6.2.1: less than a segment and less than half the largest window is not worth sending; but after a
-/// time-out it is better than nothing.
+/// Section 3.8.6.2.1: less than a segment and less than half the largest window is not worth sending, except after a
+/// time-out.
 #[test]
 fn a_window_that_stays_small_is_used_in_the_end() {
     let mut script = Script::ready();
@@ -66,8 +66,8 @@ fn half_of_a_small_window_is_worth_it() {
     script.expect_nothing();
 }
 
-/// Section 3.8.6.2.2: the window is not opened by crumbs. The buffer takes 4000 octets, a step is half of it or a packet,
-/// here 1040 octets; an update goes out by itself from 2920 octets on.
+/// Section 3.8.6.2.2: the window does not open by crumbs. The buffer takes 4000 octets, a step is half of it or a
+/// packet, here 1040 octets; an update leaves by itself from 2920 octets on.
 #[test]
 fn a_receiver_does_not_offer_crumbs() {
     let config = ConnectionConfig { receive_buffer_bytes: 4000, ..config() };
@@ -90,7 +90,7 @@ fn a_receiver_does_not_offer_crumbs() {
     assert_eq!(script.drain().last().unwrap(), "A 1 ack 4001");
 }
 
-/// Section 3.10.7.4, first step: with the window shut nothing is taken, but ACKs still count, and a probe is answered.
+/// Section 3.10.7.4, first step: a shut window takes no data, but ACKs still count, and a probe is answered.
 #[test]
 fn acks_count_even_when_the_window_is_shut() {
     let config = ConnectionConfig { receive_buffer_bytes: 1000, ..config() };
@@ -106,8 +106,8 @@ fn acks_count_even_when_the_window_is_shut() {
     script.expect("A 1001 ack 1001");
 }
 
-/// A peer whose data have filled the window, and are late, goes on to acknowledge from the window's right edge. That is where
-/// its next octet is, and as good a place as any for an ACK.
+/// A peer whose data have filled the window, and are late, acknowledges from the window's right edge, where its next
+/// octet lies. ACKs there are valid.
 #[test]
 fn acks_count_at_the_right_edge_of_the_window() {
     let config = ConnectionConfig { receive_buffer_bytes: 1000, ..config() };
@@ -123,7 +123,7 @@ fn acks_count_at_the_right_edge_of_the_window() {
     assert_eq!(script.stats().acked_bytes, 1000, "beyond the edge nothing counts");
 }
 
-/// A window that shrinks below what is in flight (section 3.8.6, RFC 7323 section 2.4) stops new data and nothing else.
+/// A window that shrinks below the flight (section 3.8.6, RFC 7323 section 2.4) stops only new data.
 #[test]
 fn a_shrinking_window_is_survived() {
     let mut script = Script::ready();
@@ -137,7 +137,7 @@ fn a_shrinking_window_is_survived() {
     assert_eq!(script.drain(), ["A 8001+1000 ack 1", "A 9001+1000 ack 1"]);
 }
 
-/// A retransmission of the peer's may bring a new ACK; its window counts from there, the old one must not.
+/// A retransmission of the peer may bring a new ACK. Its window counts from there; the old one must not.
 #[test]
 fn a_window_never_reaches_beyond_what_was_allowed() {
     let mut script = Script::ready();
@@ -191,7 +191,7 @@ fn nagle_as_minshall_changed_it() {
     script.expect("FA 3301+300 ack 1");
 }
 
-/// A super-segment is cut where the part that is left of it has to wait.
+/// A super-segment is cut if its last part has to wait.
 #[test]
 fn nagle_cuts_super_segments() {
     let mut script = Script::established(ConnectionConfig { offload_max_bytes: 65_535, ..config() }, "mss 1000");
@@ -203,7 +203,7 @@ fn nagle_cuts_super_segments() {
     script.expect("A 4101+200 ack 1");
 }
 
-/// RFC 6928: ten segments at first, fewer octets where segments are large; RFC 5681 section 3.1: slow start.
+/// RFC 6928: ten segments at first, fewer octets if segments are large; RFC 5681 section 3.1: slow start.
 #[test]
 fn the_initial_window() {
     let mut script = Script::ready();

@@ -1,4 +1,4 @@
-//! Data get through: over TCP and MPTCP, both ways, with loss.
+//! Transfers over TCP and MPTCP, both ways, with loss.
 
 use transport::{ConnectionConfig, Event};
 use units::Duration;

@@ -1,4 +1,4 @@
-//! What the owner of a connection may do to congestion windows, and what statistics tell it for that.
+//! Cuts of congestion windows by a connection's owner, and the statistics that they rest on.
 
 use transport::congestion::{ControllerSpec, WindowSet};
 use transport::{ConnectionConfig, SubflowId};

@@ -7,28 +7,29 @@ use units::{Duration, Instant};
 
 use super::{Beyond, Cut, Mode, PathSample, Settings, SettingsError};
 
-/// No window is cut below this, in segments: the thesis prints no floor, RFC 5681 has this one for thresholds.
+/// Minimum window after a cut, in segments: the thesis prints no floor, RFC 5681 has this one for thresholds.
 const CWND_MIN_SEGMENTS: u64 = 2;
 
 /// Adaptive congestion control of one connection.
 #[derive(Clone, Debug)]
 pub struct Acc {
     settings: Settings,
-    /// Cuts in a row (count_r); as printed of every path, by its meaning only of the one that is slowest.
+    /// Consecutive cuts (count_r): of every path in paper mode, only of the slowest path in build mode.
     counts: BTreeMap<SubflowId, u32>,
 }
 
 impl Acc {
-    /// With these settings.
+    /// Creates the algorithm with these settings.
     ///
     /// # Errors
-    /// If they cannot be meant.
+    /// Returns an error if the settings make no sense.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         settings.check()?;
         Ok(Self { settings, counts: BTreeMap::new() })
     }
 
-    /// The end of a period (F): the window to cut, if any. `paths` are those in use that were measured in the period. O(paths).
+    /// Handles the end of a period (F); returns the window to cut, if any. `paths` are the paths in use that were
+    /// measured in the period. O(paths).
     pub fn on_period(&mut self, now: Instant, paths: &[PathSample]) -> Option<Cut> {
         let slowest =
             paths.iter().reduce(|slowest, path| if path.mean_delay > slowest.mean_delay { path } else { slowest })?;
@@ -45,8 +46,8 @@ impl Acc {
         }
     }
 
-    /// What is left of the window of the slowest path, if the delay ratio is in range. By delays, which are integers, it is found in integers: a
-    /// kernel has nothing else (`bpf/rules/acc.h`).
+    /// Returns the window that remains to the slowest path, if the delay ratio is in range. Ratios of delays are
+    /// computed in integers, because a kernel has nothing else (`bpf/rules/acc.h`).
     fn left(&self, eta: f64, slowest: &PathSample, fastest: &PathSample) -> Option<u64> {
         let of = |part: Duration| {
             let product = u128::from(slowest.cwnd) * u128::from(part.as_nanos());
@@ -65,7 +66,7 @@ impl Acc {
         }
     }
 
-    /// Counts cuts in a row, so anything else that happens to the path starts the count anew.
+    /// Build mode: counts consecutive cuts, so anything else that happens to the path restarts the count.
     fn by_meaning(
         &mut self,
         now: Instant,
@@ -83,12 +84,13 @@ impl Acc {
         }
         let is_settled = now.saturating_since(slowest.established_at) > gamma;
         let cut = cut(slowest, left).filter(|_| is_settled && is_avoiding_congestion(slowest));
-        // A period in which the path could not be cut does not count, and does not break the row either.
+        // A period in which the path could not be cut neither counts nor restarts the count.
         self.counts.insert(slowest.path, made + u32::from(cut.is_some()));
         cut
     }
 
-    /// Line by line, with the age of the path that line 4 finds. The row is broken only by a period without a cut after m.
+    /// Paper mode: line by line, with the age of the path that line 4 finds. Only a period without a cut after m cuts
+    /// restarts the count.
     fn by_letter(
         &mut self,
         now: Instant,
@@ -111,17 +113,17 @@ impl Acc {
     }
 }
 
-/// How far the delay of a path is above what it is without a queue.
+/// Returns the ratio of the path's delay to its delay without a queue.
 fn spread(path: &PathSample) -> f64 {
     path.mean_delay.as_nanos() as f64 / path.min_rtt.as_nanos().max(1) as f64
 }
 
-/// Out of slow start, and not repairing a loss.
+/// Returns whether the path is out of slow start and not repairing a loss.
 fn is_avoiding_congestion(path: &PathSample) -> bool {
     path.cwnd >= path.ssthresh && !path.in_recovery
 }
 
-/// The window of `path` lowered to `left`, if that makes it smaller.
+/// Returns the cut that lowers the window of `path` to `left`, if that makes it smaller.
 fn cut(path: &PathSample, left: u64) -> Option<Cut> {
     let cwnd = left.max(CWND_MIN_SEGMENTS * u64::from(path.mss));
     (cwnd < path.cwnd).then(|| Cut { path: path.path, cwnd, ssthresh: path.ssthresh.min(cwnd) })
@@ -131,7 +133,8 @@ fn cut(path: &PathSample, left: u64) -> Option<Cut> {
 mod tests {
     use super::*;
 
-    /// Established at time zero, out of slow start, smoothed round-trip time of 100 ms, MSS 1000 octets.
+    /// Returns a path established at time zero, out of slow start, with a smoothed round-trip time of 100 ms and an MSS
+    /// of 1000 octets.
     fn path(id: u16, mean_delay_ms: u64, segments: u64) -> PathSample {
         PathSample {
             path: SubflowId(id),
@@ -158,7 +161,8 @@ mod tests {
         acc(Settings { mode: Mode::Paper, ..Settings::default() })
     }
 
-    /// What is cut of path 1 (window of 20 segments, twice the delay of path 0) in periods that end at these seconds.
+    /// Returns the cuts of path 1 (window of 20 segments, twice the delay of path 0) in periods that end at these
+    /// seconds.
     fn cuts(acc: &mut Acc, periods: &[&[PathSample; 2]]) -> Vec<Option<u64>> {
         let end = |(paths, period): (&&[PathSample; 2], u64)| {
             acc.on_period(Instant::from_secs(2 * period), *paths).map(|cut| cut.cwnd)
@@ -203,8 +207,8 @@ mod tests {
         assert_eq!([150, 301, 900].map(|delay| cut_at(capped, delay)), [Some(14_000), Some(7_000), Some(7_000)]);
     }
 
-    /// The fast path has 100 ms. Of a path with 50 ms of its own and 250 ms in all a fifth of the window would do, so 2.5 is asked
-    /// of it; of one with 200 ms of its own no more than 1.25.
+    /// The fast path has 100 ms. A path with 50 ms of its own and 250 ms in all would need only a fifth of its window,
+    /// so it is cut by the whole ratio of 2.5; one with 200 ms of its own, by no more than 1.25.
     #[test]
     fn each_path_has_a_limit_of_its_own() {
         let spread = Settings { beyond: Beyond::Spread, ..Settings::default() };
@@ -213,7 +217,7 @@ mod tests {
             acc(spread).on_period(Instant::from_secs(2), &[path(0, 100, 10), slow]).map(|cut| cut.cwnd)
         };
         assert_eq!([cut_of(250, 50), cut_of(250, 200), cut_of(250, 250)], [Some(8_000), Some(16_000), None]);
-        // Beyond the common limit of 3 too, where the queue is deep enough.
+        // Above the common limit of 3 too, if the queue is deep enough.
         assert_eq!([cut_of(500, 50), cut_of(500, 125), cut_of(500, 500)], [Some(4_000), Some(5_000), None]);
     }
 
@@ -233,7 +237,8 @@ mod tests {
         }
     }
 
-    /// Gamma is 4 * 300 ms, by the longest round-trip time, which need not be that of the path with the longest mean delay.
+    /// Gamma is 4 * 300 ms, from the longest round-trip time, which need not be that of the path with the longest mean
+    /// delay.
     #[test]
     fn a_young_subflow_is_left_alone() {
         let cut_at = |slow: PathSample, now_ms| {
@@ -254,8 +259,8 @@ mod tests {
         assert_eq!(cuts(&mut acc(once), &[&paths; 4]), [yes, no, yes, no]);
     }
 
-    /// Two cuts, then path 0 is the slowest or the delays are alike, and three more may follow. As printed the row goes on, and
-    /// equal delays even count: the third cut is one that does nothing.
+    /// Two cuts, then path 0 is the slowest or the delays are alike, and three more may follow. As printed, the count
+    /// continues, and equal delays even count: the third cut does nothing.
     #[test]
     fn a_row_of_cuts_ends_when_another_path_is_slowest_or_delays_are_alike() {
         let slow = [path(0, 100, 2), path(1, 200, 20)];
@@ -280,7 +285,8 @@ mod tests {
         assert_eq!(cuts(&mut build(), &[&slow, &slow, &recovering, &slow, &slow]), [yes, yes, no, yes, no]);
     }
 
-    /// Algorithm 3, lines 4 and 8: the age is that of the fastest path. Line 6 includes both ends; nothing asks for slow start.
+    /// Algorithm 3, lines 4 and 8: the age is that of the fastest path. Line 6 includes both ends; slow start plays no
+    /// role.
     #[test]
     fn as_printed_the_fastest_path_must_be_old_enough() {
         let at = Instant::from_secs(10);

@@ -1,4 +1,4 @@
-//! The mean delay of each path over a period, from statistics that only ever grow.
+//! Measures the mean delay of each path over a period, from cumulative statistics.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use units::Duration;
 
 use super::PathSample;
 
-/// Takes the difference between the statistics of two times.
+/// Computes differences between the statistics of two times.
 #[derive(Clone, Debug, Default)]
 pub struct DelayMeter {
     latest: BTreeMap<SubflowId, Sums>,
@@ -20,7 +20,7 @@ struct Sums {
 }
 
 impl DelayMeter {
-    /// The paths in use that were measured since the call before: established, not closed, not backup.
+    /// Returns the paths in use that were measured since the previous call: established, not closed, not backup.
     pub fn take<'a>(&mut self, subflows: impl IntoIterator<Item = &'a SubflowStats>) -> Vec<PathSample> {
         let before = core::mem::take(&mut self.latest);
         let mut samples = Vec::new();
@@ -91,7 +91,7 @@ pub(super) mod tests {
             path: SubflowId(3),
             mean_delay: Duration::from_millis(100),
             srtt: Duration::from_millis(90),
-            // The smoothed one, where no shortest is known.
+            // The smoothed round-trip time, because no shortest one is known.
             min_rtt: Duration::from_millis(90),
             cwnd: 20_000,
             ssthresh: 10_000,
@@ -109,11 +109,11 @@ pub(super) mod tests {
         let opening = SubflowStats { established_at: None, ..stats(2, 1000, 10) };
         let mut meter = DelayMeter::default();
         assert_eq!(meter.take(&[backup, closed, opening]), []);
-        // The backup that comes into use is measured from there.
+        // A backup that comes into use is measured from then on.
         assert_eq!(delays_ms(&meter.take(&[stats(0, 1050, 11)])), [(0, 50)]);
     }
 
-    /// A number that another subflow had before is measured anew.
+    /// A subflow that reuses the number of an earlier one is measured afresh.
     #[test]
     fn sums_that_start_over_are_not_taken_for_a_mean() {
         let mut meter = DelayMeter::default();

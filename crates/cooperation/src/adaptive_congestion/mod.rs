@@ -1,5 +1,6 @@
-//! Adaptive congestion control (ACC): cuts the window of the slowest path so that the delays of all paths come closer together
-//! (thesis chapter 5, algorithm 3). A layer over any controller, which goes on to say how windows grow.
+//! Adaptive congestion control (ACC): cuts the window of the slowest path, so the delays of all paths move closer
+//! together (thesis chapter 5, algorithm 3). It is a layer over any controller; the controller still decides how
+//! windows grow.
 //!
 //! ```text
 //! every F, if at least two paths were measured:
@@ -8,7 +9,7 @@
 //!     cwnd_j = max(2 MSS, cwnd_j / eta),  ssthresh_j = min(ssthresh_j, cwnd_j)
 //! ```
 //!
-//! The symbols, and where this departs from what is printed, are in `docs/algorithms/adaptive-congestion.md`.
+//! `docs/algorithms/adaptive-congestion.md` explains the symbols and where this departs from the printed algorithm.
 
 mod acc;
 mod delay_meter;
@@ -24,17 +25,18 @@ pub use waiting::Waiting;
 use transport::SubflowId;
 use units::{Duration, Instant};
 
-/// What ACC needs to know of a path in use, at the end of a period.
+/// The state of a path in use at the end of a period, as ACC needs it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathSample {
-    /// Its subflow.
+    /// The path's subflow.
     pub path: SubflowId,
-    /// Mean delay over the period (d_r). The source cannot see one way alone, so by default the round trip's; where a relay
-    /// acknowledges, with what it reports of its own way to the destination.
+    /// Mean delay over the period (d_r). The source cannot measure one direction alone, so this is the round trip's by
+    /// default. If a relay acknowledges, it includes the delay from the relay to the destination, as the relay reports
+    /// it.
     pub mean_delay: Duration,
     /// Smoothed round-trip time.
     pub srtt: Duration,
-    /// The shortest round-trip time ever, without any queue.
+    /// Shortest round-trip time ever measured, without any queue.
     pub min_rtt: Duration,
     /// Congestion window, octets.
     pub cwnd: u64,
@@ -42,19 +44,19 @@ pub struct PathSample {
     pub ssthresh: u64,
     /// Maximum segment size, octets.
     pub mss: u32,
-    /// Whether it is repairing a loss.
+    /// Whether the path is repairing a loss.
     pub in_recovery: bool,
-    /// When it was established (T_init).
+    /// Time of its establishment (T_init).
     pub established_at: Instant,
 }
 
 /// A window to lower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Whose.
+    /// The subflow.
     pub path: SubflowId,
-    /// The congestion window, octets.
+    /// The new congestion window, octets.
     pub cwnd: u64,
-    /// The slow start threshold, octets.
+    /// The new slow start threshold, octets.
     pub ssthresh: u64,
 }

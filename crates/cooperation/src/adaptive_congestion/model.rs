@@ -1,4 +1,4 @@
-//! What delays cost in goodput: the model of the thesis's section 5.1, for two paths.
+//! The cost of delay differences in goodput: the model of section 5.1 of the thesis, for two paths.
 //!
 //! ```text
 //! Upsilon = 1 / tau_1 + 1 / tau_2                                       (5.4)
@@ -12,32 +12,33 @@
 //! Upsilon   throughput, packets/s
 //! ```
 //!
-//! Equation (5.2) is printed for dD > tau_1, with T = dD. Between tau_1 and tau_2 that would exceed the throughput: a unit cannot
-//! arrive faster than its packets are sent.
+//! The thesis prints equation (5.2) for dD > tau_1, with T = dD. Between tau_1 and tau_2 that would exceed the
+//! throughput: a unit cannot arrive faster than its packets are sent.
 
-/// Two paths as the model sees them, all in seconds.
+/// The two paths of the model, all values in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoPaths {
     /// Interval between packets on the path with the shorter delay (tau_1), above 0.
     pub interval_1_s: f64,
-    /// Interval between packets on the other (tau_2), above 0.
+    /// Interval between packets on the other path (tau_2), above 0.
     pub interval_2_s: f64,
-    /// By how much the delay of the other is longer (dD), at least 0.
+    /// Difference by which the delay of the other path is longer (dD), at least 0.
     pub delay_gap_s: f64,
 }
 
 impl TwoPaths {
-    /// Throughput of both together (Upsilon), packets/s: the bound of goodput.
+    /// Returns the throughput of both paths together (Upsilon), packets/s: the upper bound of goodput.
     pub fn throughput(&self) -> f64 {
         1.0 / self.interval_1_s + 1.0 / self.interval_2_s
     }
 
-    /// Goodput (G), packets/s.
+    /// Returns the goodput (G), packets/s.
     pub fn goodput(&self) -> f64 {
         self.unit_packets() / self.delay_gap_s.max(self.interval_2_s)
     }
 
-    /// Goodput by equations (5.2) and (5.3) as printed, packets/s; above the throughput if tau_1 < dD < tau_2.
+    /// Returns the goodput by equations (5.2) and (5.3) as printed, packets/s; above the throughput if tau_1 < dD <
+    /// tau_2.
     pub fn printed_goodput(&self) -> f64 {
         let is_gap_longer = self.delay_gap_s > self.interval_1_s;
         self.unit_packets() / if is_gap_longer { self.delay_gap_s } else { self.interval_2_s }
@@ -58,8 +59,8 @@ mod tests {
         TwoPaths { interval_1_s, interval_2_s, delay_gap_s }
     }
 
-    /// A packet on path 2 for every four on path 1, 5 in 4 s; a gap of 8 s doubles the time of a unit, one of 20 s makes it
-    /// five times as long.
+    /// One packet on path 2 for every four on path 1, 5 in 4 s. A gap of 8 s doubles the time of a unit, one of 20 s
+    /// makes it five times as long.
     #[test]
     fn goodput_falls_with_the_gap_once_that_exceeds_the_slower_interval() {
         let goodput = |gap| paths(1.0, 4.0, gap).goodput();
@@ -67,7 +68,7 @@ mod tests {
         assert_eq!([0.0, 1.0, 4.0, 8.0, 20.0].map(goodput), [1.25, 1.25, 1.25, 0.625, 0.25]);
     }
 
-    /// As printed, 2 packets per second arrive of 4/3 that were sent.
+    /// As printed, 2 packets per second arrive although only 4/3 are sent.
     #[test]
     fn as_printed_goodput_can_exceed_the_throughput() {
         let example = paths(1.0, 2.0, 1.25);

@@ -1,61 +1,63 @@
-//! What can be set of adaptive congestion control.
+//! The settings of adaptive congestion control.
 
 use core::str::FromStr;
 
-/// Whether the algorithm is taken by its meaning or by its letter.
+/// Whether the algorithm follows its intent or its letter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// What the text of the thesis says it is for.
+    /// The intent, as the text of the thesis explains it.
     #[default]
     Build,
     /// Algorithm 3 line by line.
     Paper,
 }
 
-/// What happens if the delays differ by more than eta_max.
+/// Reaction if the delays differ by more than eta_max.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beyond {
-    /// Nothing, as the thesis has it.
+    /// No reaction, as in the thesis.
     #[default]
     Ignore,
-    /// The window is divided by eta_max.
+    /// Divide the window by eta_max.
     Cap,
-    /// Each path has a limit of its own in place of eta_max: its mean delay over its shortest round-trip time. A smaller window
-    /// can empty a path's queue and no more.
+    /// Replace eta_max by a limit for each path: its mean delay over its shortest round-trip time. A smaller window can
+    /// only empty a path's queue.
     Spread,
 }
 
-/// What is lowered of the slowest path.
+/// The quantity of the slowest path that is lowered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ActsOn {
     /// Its congestion window, as printed.
     #[default]
     Window,
-    /// What it holds, where data are bound to subflows before their windows open ([`super::Waiting`]); the window stays.
+    /// The octets that the subflow holds, if data are bound to subflows before their windows open ([`super::Waiting`]).
+    /// The window stays.
     Waiting,
 }
 
 /// Settings of adaptive congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Delay ratio up to which nothing is done (eta_min), at least 1. 1.1 leaves alone what is noise.
+    /// Delay ratio up to which nothing happens (eta_min), at least 1. 1.1 ignores noise.
     pub eta_min: f64,
-    /// Delay ratio up to which the window is divided by it (eta_max).
+    /// Delay ratio up to which the window is divided by the ratio (eta_max).
     pub eta_max: f64,
-    /// What happens beyond.
+    /// Reaction above eta_max.
     pub beyond: Beyond,
-    /// Cuts in a row of the same path, before one period without (m).
+    /// Maximum number of consecutive cuts of the same path, before a period without a cut (m).
     pub cuts_max: u32,
-    /// Smoothed round-trip times, of the path where they are longest, that a subflow must have lived (Gamma).
+    /// Minimum age of a subflow, in the longest smoothed round-trip time of all paths (Gamma).
     pub age_rtts: u64,
-    /// By the meaning or by the letter.
+    /// Whether the intent or the letter counts.
     pub mode: Mode,
-    /// What is lowered.
+    /// The quantity that is lowered.
     pub acts_on: ActsOn,
 }
 
 impl Default for Settings {
-    /// Those of the thesis, section 5.3; for Gamma, which it calls several times the largest round-trip time, 4.
+    /// The settings of the thesis, section 5.3. Gamma, which the thesis calls several times the largest round-trip
+    /// time, is 4.
     fn default() -> Self {
         Self {
             eta_min: 1.0,
@@ -69,37 +71,37 @@ impl Default for Settings {
     }
 }
 
-/// A value that a setting cannot have.
+/// The error for invalid settings.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SettingsError {
     /// The range is empty, or below 1.
     #[error("eta_min = {eta_min} and eta_max = {eta_max}: 1 <= eta_min < eta_max must hold, both finite")]
     Range {
-        /// What was given.
+        /// The given lower end.
         eta_min: f64,
-        /// What was given.
+        /// The given upper end.
         eta_max: f64,
     },
     /// No cut would ever be made.
     #[error("cuts_max = 0: at least one cut must be allowed")]
     NoCuts,
-    /// No mode or way has this name.
+    /// No value of this kind has this name.
     #[error("unknown {kind} \"{name}\": there are {known}")]
     UnknownName {
-        /// Of what.
+        /// Kind of the value.
         kind: &'static str,
-        /// What was given.
+        /// The given name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: &'static str,
     },
 }
 
 impl Settings {
-    /// Refuses what cannot be meant.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`SettingsError`], naming the value.
+    /// Returns a [`SettingsError`] that names the value.
     pub fn check(&self) -> Result<(), SettingsError> {
         let Self { eta_min, eta_max, .. } = *self;
         if !(eta_min >= 1.0 && eta_min < eta_max && eta_max.is_finite()) {
@@ -122,7 +124,7 @@ impl FromStr for Mode {
 }
 
 impl Beyond {
-    /// By which it is written and read.
+    /// Returns the name by which it is written and read.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ignore => "ignore",

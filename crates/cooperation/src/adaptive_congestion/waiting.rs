@@ -1,14 +1,16 @@
-//! Data that are bound to a subflow before its window opens wait there: a part of the path's delay that its round trips do not show,
-//! and that a smaller window makes longer.
+//! Data that wait for a subflow's window.
+//!
+//! Data that are bound to a subflow before its window opens wait there. Round trips do not show this part of the path's
+//! delay, and a smaller window makes it longer.
 //!
 //! ```text
 //! U_r octets wait unsent, A_r were acknowledged in the period F:     d_r = mean RTT + F U_r / A_r
 //! where ACC would cut cwnd_j to cwnd_j / eta:                        B_j = (octets that j holds) / eta
-//! each period without a cut of j:                                    B_j = 2 B_j, none once that is LIMIT_END
+//! each period without a cut of j:                                    B_j = 2 B_j, no limit once that is LIMIT_END
 //! ```
 //!
-//! What a path delivers in d_r is what it holds (Little's law), so that B_j is what it delivers in the delay of the fastest path. The
-//! engine lets a subflow hold its window in any case: a path is never left idle for it.
+//! A path delivers in d_r what it holds (Little's law), so B_j is the octets that it delivers in the delay of the
+//! fastest path. The engine always lets a subflow hold its window, so the limit never idles a path.
 
 use std::collections::BTreeMap;
 
@@ -17,20 +19,21 @@ use units::Duration;
 
 use super::{Cut, PathSample};
 
-/// A limit that has grown to so many octets is none: no sending buffer of one subflow is larger.
+/// A limit that has grown to this many octets is dropped: no send buffer of a subflow is larger.
 const LIMIT_END: u64 = 1 << 20;
 
-/// What waits at the subflows of one connection, and how much may.
+/// The waiting data of one connection's subflows, and their limits.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
-    /// Octets that had been acknowledged when the period before ended.
+    /// Octets acknowledged by the end of the previous period.
     acked: BTreeMap<SubflowId, u64>,
     /// B_r, octets.
     limits: BTreeMap<SubflowId, u64>,
 }
 
 impl Waiting {
-    /// A period of length `period` has ended: adds to the delays of `paths` how long data wait for their windows.
+    /// Adds the time that data wait for their windows to the delays of `paths`, at the end of a period of length
+    /// `period`.
     pub fn lengthen(&mut self, paths: &mut [PathSample], subflows: &[SubflowStats], period: Duration) {
         let before = core::mem::take(&mut self.acked);
         for subflow in subflows {
@@ -42,7 +45,7 @@ impl Waiting {
         }
     }
 
-    /// What each of `paths` may hold from now on, where the window of one of them would be `cut`.
+    /// Returns the new limit of what each of `paths` may hold, given the `cut` that one of the windows would get.
     pub fn limit(
         &mut self,
         cut: Option<Cut>,
@@ -102,7 +105,7 @@ mod tests {
         Cut { path: SLOW, cwnd: 5_000, ssthresh: 5_000 }
     }
 
-    /// 100 kB wait on a path that delivered 50 kB in 2 s: 4 s. In the next period it delivers 200 kB: 1 s.
+    /// 100 kB wait on a path that delivered 50 kB in 2 s: 4 s. In the next period, it delivers 200 kB: 1 s.
     #[test]
     fn what_waits_counts_at_the_rate_of_the_latest_period() {
         let mut waiting = Waiting::default();
@@ -115,7 +118,7 @@ mod tests {
         assert_eq!(delays_ms(subflow(1, 250_000, 100_000)), [100, 1100]);
     }
 
-    /// A path that delivered nothing is the slowest there is, and nothing is divided by zero.
+    /// A path that delivered nothing is the slowest of all, and nothing is divided by zero.
     #[test]
     fn a_path_that_stands_still_waits_for_ever() {
         let mut paths = [path(0), path(1)];

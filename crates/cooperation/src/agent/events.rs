@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// How many wait at most: a run of hours without an observer must not fill the memory.
+/// Maximum number of waiting events: hours without an observer must not fill the memory.
 const WAITING_MAX: usize = 1024;
 
-/// Events that wait to be asked for; the oldest are forgotten if nobody asks.
+/// A queue of events that an observer polls; it drops the oldest if nobody does.
 #[derive(Debug)]
 pub(super) struct Events<E>(VecDeque<E>);
 

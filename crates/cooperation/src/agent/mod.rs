@@ -1,4 +1,4 @@
-//! The three agents: what a host does to work together with others, and all of it.
+//! The three agents: everything that a host does to cooperate with others.
 //!
 //! ```text
 //!   source's          relay's                destination's
@@ -12,18 +12,19 @@
 //!      └─────────── loads and delays ──────────────┘
 //! ```
 //!
-//! What they say to each other are octets on TCP connections of the engine ([`control`]): as late as the network makes them.
-//! The destination calls, relays and source answer; a source without an agent is an ordinary host. An agent owns all modules
-//! of its host, and is itself a part of the host ([`host::Agent`]): segments and events of the engine, measurements and the
-//! time go in; segments, commands to the engine, events for observers and the next wake-up come out.
+//! The agents exchange octets on TCP connections of the engine ([`control`]), which arrive as late as the network makes
+//! them. The destination calls; relays and source answer. A source without an agent is an ordinary host. An agent owns
+//! all modules of its host, and is itself a part of the host ([`host::Agent`]): segments and events of the engine,
+//! measurements and the time go in; segments, commands to the engine, events for observers and the next wake-up come
+//! out.
 //!
 //! ```text
 //! control       channels on connections
-//! destination   relay selection, ranges, the watch over relays, what the source is told
-//! relay         offers, load, data on their way
+//! destination   relay selection, ranges, the watch over relays, reports to the source
+//! relay         offers, load, data in transit
 //! source        adaptive congestion control, bandwidth sharing
-//! events        what waits for an observer
-//! role          one of them, or none
+//! events        events that wait for an observer
+//! role          one of the agents, or none
 //! ```
 
 pub mod control;

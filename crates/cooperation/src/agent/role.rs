@@ -1,4 +1,4 @@
-//! The part that a host plays.
+//! The role of a host.
 
 use bytes::Bytes;
 use host::Agent;
@@ -11,9 +11,9 @@ use super::destination::DestinationAgent;
 use super::relay::RelayAgent;
 use super::source::SourceAgent;
 
-/// The part that a host plays, where hosts of one kind play different ones.
+/// The role of a host, for networks whose hosts of one type play different roles.
 pub enum Role {
-    /// It works with nobody.
+    /// It does not cooperate.
     Alone,
     /// A destination.
     Destination(Box<DestinationAgent>),
@@ -24,7 +24,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// What the control plane did at this host.
+    /// Returns the totals of the control plane at this host.
     pub fn control_stats(&self) -> ControlStats {
         match self {
             Self::Alone => ControlStats::default(),
@@ -34,7 +34,7 @@ impl Role {
         }
     }
 
-    /// The agent, if it is a destination's.
+    /// Returns the agent if it is a destination's.
     pub fn destination(&self) -> Option<&DestinationAgent> {
         match self {
             Self::Destination(agent) => Some(agent),
@@ -42,7 +42,7 @@ impl Role {
         }
     }
 
-    /// The agent, if it is a destination's.
+    /// Returns the agent if it is a destination's.
     pub fn destination_mut(&mut self) -> Option<&mut DestinationAgent> {
         match self {
             Self::Destination(agent) => Some(agent),
@@ -50,7 +50,7 @@ impl Role {
         }
     }
 
-    /// The agent, if it is a relay's.
+    /// Returns the agent if it is a relay's.
     pub fn relay(&self) -> Option<&RelayAgent> {
         match self {
             Self::Relay(agent) => Some(agent),
@@ -58,7 +58,7 @@ impl Role {
         }
     }
 
-    /// The agent, if it is a relay's.
+    /// Returns the agent if it is a relay's.
     pub fn relay_mut(&mut self) -> Option<&mut RelayAgent> {
         match self {
             Self::Relay(agent) => Some(agent),

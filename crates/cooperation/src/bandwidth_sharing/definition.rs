@@ -1,19 +1,19 @@
-//! The two ways to put competition into a number.
+//! Two definitions of competition as a number.
 
 use core::str::FromStr;
 
-/// What rho_r is the ratio of.
+/// The quantity whose ratio to the available bandwidth is rho_r.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Definition {
-    /// The mean demand of the competing flows to what is available: a subflow that is so much weaker leaves them all they
-    /// want. It gives the numbers of the thesis's section 7.3.1.
+    /// Mean demand of the competing flows: a subflow that is weaker by this factor leaves all of them their demand. It
+    /// gives the numbers in section 7.3.1 of the thesis.
     #[default]
     Protect,
-    /// The fair share to what is available, as printed in equation (7.3).
+    /// The fair share, as printed in equation (7.3).
     FairShare,
 }
 
-/// A name that no definition has.
+/// The error for a name that no definition has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown definition of competition \"{0}\": there are protect and eq7.3")]
 pub struct UnknownDefinition(String);

@@ -1,44 +1,44 @@
-//! What a relay's own flows want, from what they get.
+//! Estimates the demands of a relay's own flows from their rates.
 //!
-//! Competition is about demands, but a relay sees rates, and those shrink under the very competition that it is to report.
+//! Competition compares demands, but a relay only sees rates, and the competition that it reports lowers those rates.
 //!
 //! ```text
 //! rate >= demand                                    demand = rate
 //! link full and rate >= 3/4 B / (K + 1)             demand stays: the flow may be squeezed
 //! otherwise, for 10 s after the demand was reached  demand stays: flows pause
-//! and then, every period                            demand = (demand + rate) / 2
+//! after that, every period                          demand = (demand + rate) / 2
 //! ```
 //!
-//! A link that is not full leaves every flow what it wants. On a full one a flow that asks for more gets about an even share,
-//! unless whoever it competes with is stronger than TCP: much less than that is all it asks for.
+//! On a link that is not full, every flow gets its demand. On a full link, a flow with a larger demand gets about an
+//! even share, unless its competitors are stronger than TCP. A flow far below an even share therefore gets its demand.
 
 use std::collections::BTreeMap;
 
 use units::{Duration, Instant, Rate};
 
-/// How long the highest rate stands.
+/// Time for which the highest rate stays the demand.
 const HOLD: Duration = Duration::from_secs(10);
-/// Share of its capacity from which a link counts as full: TCP that fills it leaves gaps after losses.
+/// Share of its capacity above which a link counts as full: TCP that fills a link leaves gaps after losses.
 const FULL_SHARE: f64 = 0.8;
 /// Share of an even share of the link below which a flow is not squeezed.
 const SQUEEZED_SHARE: f64 = 0.75;
-/// A flow that wants less sleeps, and does not count.
+/// Smallest demand that counts; below it, a flow is idle.
 const LEAST: Rate = Rate::from_bps(1000);
 
-/// A flow that ends at the relay, by a number that the relay gives it.
+/// A flow that ends at the relay, by a number that the relay assigns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
-/// What the relay's link is like at the end of a period.
+/// Counts of the relay's link at the end of a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkCount {
-    /// What it could carry in the period (B).
+    /// Rate that the link could carry in the period (B).
     pub capacity: Rate,
-    /// Octets of packets that it has carried since the run began, forwarded ones included.
+    /// Octets of packets that the link has carried since the run began, including forwarded ones.
     pub carried_bytes: u64,
 }
 
-/// Estimates demands from counts of octets.
+/// Estimates demands from octet counts.
 #[derive(Clone, Debug, Default)]
 pub struct DemandEstimator {
     measured_at: Option<Instant>,
@@ -50,14 +50,14 @@ pub struct DemandEstimator {
 struct Flow {
     bytes: u64,
     demand: Rate,
-    /// When it last got what it wants.
+    /// Time at which the rate last reached the demand.
     reached_at: Instant,
     is_reported: bool,
 }
 
 impl DemandEstimator {
-    /// Takes the octets of packets that each flow has received since it began, at the end of a period; a flow that is left out
-    /// is over.
+    /// Records, at the end of a period, the octets of packets that each flow has received since it began. A flow
+    /// missing from `counts` has ended.
     pub fn measure(&mut self, now: Instant, link: LinkCount, counts: impl IntoIterator<Item = (FlowId, u64)>) {
         let period = self.measured_at.replace(now).map_or(Duration::ZERO, |before| now.saturating_since(before));
         let squeezed_from = self.squeezed_from(link, period);
@@ -73,7 +73,7 @@ impl DemandEstimator {
         self.flows.retain(|_, flow| flow.is_reported);
     }
 
-    /// The rate, in bit/s, from which flows may want more than they get; none if the link was not full.
+    /// Returns the rate, in bit/s, from which flows may be squeezed; `None` if the link was not full.
     fn squeezed_from(&mut self, link: LinkCount, period: Duration) -> Option<f64> {
         let carried =
             link.carried_bytes.saturating_sub(core::mem::replace(&mut self.carried_bytes, link.carried_bytes));
@@ -87,7 +87,7 @@ impl DemandEstimator {
         self.flows.values().map(|flow| flow.demand).filter(|demand| *demand >= LEAST)
     }
 
-    /// The demand of each flow that wants anything, as [`super::RelayLoad::demands`].
+    /// Returns the demand of each flow that is not idle, as [`super::RelayLoad::demands`].
     pub fn demands(&self) -> Vec<Rate> {
         self.awake().collect()
     }
@@ -109,8 +109,8 @@ mod tests {
 
     const CAPACITY: Rate = Rate::from_bps(1_200_000);
 
-    /// Measures flow 1 on a link of 1.2 Mbit/s every 2 s, at rates of the flow and of the whole link in kbit/s; gives its demand
-    /// after each, in kbit/s.
+    /// Measures flow 1 on a link of 1.2 Mbit/s every 2 s, at rates of the flow and of the whole link in kbit/s. Returns
+    /// its demand after each measurement, in kbit/s.
     fn demands(rates_kbps: &[(u64, u64)]) -> Vec<u64> {
         let mut estimator = DemandEstimator::default();
         let (mut bytes, mut carried_bytes) = (0, 0);
@@ -125,14 +125,14 @@ mod tests {
         rates_kbps.iter().zip(1..).map(after).collect()
     }
 
-    /// The flow alone on its link.
+    /// As `demands`, with the flow alone on its link.
     fn demands_alone(rates_kbps: &[u64]) -> Vec<u64> {
         demands(&rates_kbps.iter().map(|rate| (*rate, *rate)).collect::<Vec<_>>())
     }
 
     #[test]
     fn the_highest_rate_stands_for_ten_seconds() {
-        // The peak is at 4 s; up to 14 s it stands, then it goes halfway to 600 each time.
+        // The peak is at 4 s. It stands until 14 s; then the demand halves its distance to 600 in each period.
         assert_eq!(
             demands_alone(&[900, 1000, 600, 600, 600, 600, 600, 600, 600]),
             [900, 1000, 1000, 1000, 1000, 1000, 1000, 800, 700]
@@ -154,7 +154,7 @@ mod tests {
         let mut rates = vec![(1000, 1000)];
         rates.extend(squeezed);
         assert_eq!(demands(&rates), [1000; 8]);
-        // It is not full any more: the flow could have had what it wants for long.
+        // The link is not full any more, so the flow could have had its demand.
         rates.push((450, 950));
         assert_eq!(demands(&rates).last(), Some(&725));
     }

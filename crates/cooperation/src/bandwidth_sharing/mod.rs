@@ -1,11 +1,12 @@
-//! Bandwidth sharing: how much a subflow may take of a relay's link without harm to the relay's own flows (thesis chapter 7).
+//! Bandwidth sharing: how much of a relay's link a subflow may take without harm to the relay's own flows (thesis
+//! chapter 7).
 //!
 //! ```text
 //! relay    octets of its own flows --DemandEstimator--> demands --RelayLoad--> Signal, every period F
 //! source   Signal --SharingState--> Competition of the relay's subflow, for a controller that yields to it
 //! ```
 //!
-//! The symbols are in `docs/algorithms/bandwidth-sharing.md`. The controllers are `transport`'s.
+//! `docs/algorithms/bandwidth-sharing.md` explains the symbols. The controllers are in `transport`.
 
 mod definition;
 mod demand;
@@ -21,17 +22,17 @@ use units::Instant;
 
 use crate::relay_selection::RelayId;
 
-/// What a relay tells the source of the flows that end there (COOP_SIGNAL).
+/// A relay's report to the source about the flows that end at the relay (COOP_SIGNAL).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signal {
-    /// Who tells.
+    /// The relay that reports.
     pub relay: RelayId,
-    /// Competition (rho_r): above 1 there is some.
+    /// Competition (rho_r); above 1, the flows compete.
     pub ratio: f64,
     /// Segments that the relay's flows gain per round trip (alpha'_r).
     pub increase: f64,
-    /// What a loss leaves of their windows (beta'_r).
+    /// Part of their windows that remains after a loss (beta'_r).
     pub decrease: f64,
-    /// When it was measured, by the relay's clock. Clocks need not agree: it orders the signals of one relay.
+    /// Time of measurement, on the relay's clock. It only orders the signals of one relay, so clocks need not agree.
     pub at: Instant,
 }

@@ -1,55 +1,56 @@
-//! How much a subflow would compete with the flows that end at a relay.
+//! Computes how much a subflow competes with the flows that end at its relay.
 //!
 //! ```text
 //! xi = B / (K + 1)                                                      an even share, with the subflow
-//! J  = number of flows with lambda < xi                                 they get what they want anyway
+//! J  = number of flows with lambda < xi                                 modest flows: they get their demand anyway
 //! A  = B - sum of all lambda                                            available
 //!
 //! rho = [ sum of the K - J others / (K - J) ] / A                       protect
 //! rho = [ (B - sum of the J modest) / (K - J + 1) ] / A                 eq7.3
 //! rho = 1 if J = K;  50 if A <= 0, and at most that
 //!
-//! B        what the relay's link carries, bit/s
+//! B        capacity of the relay's link, bit/s
 //! K        number of flows that end at the relay
 //! lambda   demand of one of them, bit/s
 //! ```
 //!
-//! Both exceed 1 under the same condition: the others want more on average than is available.
+//! Both exceed 1 under the same condition: the mean demand of the others exceeds the available bandwidth.
 
 use units::{Instant, Rate};
 
 use super::{Definition, Signal};
 use crate::relay_selection::RelayId;
 
-/// Largest ratio: with nothing available all of them would be infinite. A subflow fifty times weaker takes next to nothing.
+/// Largest ratio: with nothing available, every ratio would be infinite. A subflow fifty times weaker takes next to
+/// nothing.
 pub const RATIO_MAX: f64 = 50.0;
 
-/// What a relay knows of its link and of the flows that end there.
+/// A relay's knowledge of its link and of the flows that end there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelayLoad {
-    /// What its link carries (B).
+    /// Capacity of its link (B).
     pub capacity: Rate,
-    /// What each of its flows would send if it had the link for itself (lambda), in any order.
+    /// Rate at which each of its flows would send if it had the link to itself (lambda), in any order.
     pub demands: Vec<Rate>,
     /// Segments that its flows gain per round trip (alpha'_r); 1 for TCP.
     pub increase: f64,
-    /// What a loss leaves of their windows (beta'_r); 1/2 for TCP.
+    /// Part of their windows that remains after a loss (beta'_r); 1/2 for TCP.
     pub decrease: f64,
 }
 
-/// What follows from a [`RelayLoad`].
+/// The result of [`RelayLoad::estimate`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Flows that end at the relay (K).
     pub local_flows: usize,
-    /// Those of them that want less than an even share (J).
+    /// Those of them whose demand is below an even share (J).
     pub modest_flows: usize,
     /// Competition (rho_r).
     pub ratio: f64,
 }
 
 impl RelayLoad {
-    /// How much a subflow competes with the relay's flows. O(K).
+    /// Computes how much a subflow competes with the relay's flows. O(K).
     pub fn estimate(&self, definition: Definition) -> Estimate {
         let local_flows = self.demands.len();
         let capacity_bps = u128::from(self.capacity.as_bps());
@@ -80,7 +81,7 @@ impl RelayLoad {
         Estimate { local_flows, modest_flows, ratio }
     }
 
-    /// What the relay tells the source.
+    /// Returns the relay's report to the source.
     pub fn signal(&self, relay: RelayId, definition: Definition, at: Instant) -> Signal {
         let Estimate { ratio, .. } = self.estimate(definition);
         Signal { relay, ratio, increase: self.increase, decrease: self.decrease, at }
@@ -99,14 +100,14 @@ mod tests {
         RelayLoad { capacity: rate(capacity_kbps), demands, increase: 1.0, decrease: 0.5 }
     }
 
-    /// By eq7.3 and by protect.
+    /// Returns the ratios by eq7.3 and by protect.
     fn ratios(capacity_kbps: u64, demands_kbps: &[u64]) -> (f64, f64) {
         let load = load(capacity_kbps, demands_kbps);
         (load.estimate(Definition::FairShare).ratio, load.estimate(Definition::Protect).ratio)
     }
 
-    /// C38, thesis section 7.2.1: of 3 Mbit/s one flow wants 0.5 and another 1.5. The even share is 1, available is 1.
-    /// Fair shares of what the modest one leaves: 2.5 / 2 = 1.25.
+    /// C38, thesis section 7.2.1: on 3 Mbit/s, one flow demands 0.5 and another 1.5. The even share is 1, and 1 is
+    /// available. Fair share of what the modest flow leaves: 2.5 / 2 = 1.25.
     #[test]
     fn the_example_of_section_7_2_1() {
         assert_eq!(ratios(3000, &[500, 1500]), (1.25, 1.5));
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(ratios(1200, &[]), (1.0, 1.0));
         assert_eq!(ratios(1200, &[500]), (1.0, 1.0));
         assert_eq!(ratios(1200, &[399, 399]), (1.0, 1.0));
-        // Just an even share is no less than it, and leaves just as much.
+        // A demand of exactly an even share is not below it, and leaves exactly as much.
         assert_eq!(ratios(1200, &[600]), (1.0, 1.0));
         assert_eq!(ratios(0, &[]), (1.0, 1.0));
     }
@@ -138,7 +139,7 @@ mod tests {
         assert_eq!(ratios(1200, &[1200]), (50.0, 50.0));
         assert_eq!(ratios(1200, &[2000, 100]), (50.0, 50.0));
         assert_eq!(ratios(0, &[1]), (50.0, 50.0));
-        // 1.19 / 0.01 and 0.6 / 0.01 are beyond it too.
+        // 1.19 / 0.01 and 0.6 / 0.01 exceed the maximum too.
         assert_eq!(ratios(1200, &[1190]), (50.0, 50.0));
     }
 
@@ -153,7 +154,8 @@ mod tests {
     }
 
     proptest! {
-        /// Either may be the switch between the two laws of growth, and rho_prot = ((K - J + 1) rho_share - 1) / (K - J).
+        /// A controller may switch between its two laws of growth by either; rho_prot = ((K - J + 1) rho_share - 1) /
+        /// (K - J).
         #[test]
         fn both_definitions_agree_on_whether_there_is_competition(
             capacity in 1_u64..100_000,

@@ -1,4 +1,4 @@
-//! The source's side: what relays told, smoothed, for as long as it holds.
+//! The source's side: the relays' signals, smoothed, until they expire.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::relay_selection::RelayId;
 
 /// Weight of a new ratio in the moving average (the thesis names none).
 const NEW_WEIGHT: f64 = 0.5;
-/// Periods after which what was told holds no longer.
+/// Periods after which a signal expires.
 pub const LIFETIME_PERIODS: u64 = 3;
 
-/// What a source knows of the flows at its relays.
+/// The source's knowledge of the flows at its relays.
 #[derive(Clone, Debug)]
 pub struct SharingState {
     lifetime: Duration,
@@ -23,18 +23,18 @@ pub struct SharingState {
 #[derive(Clone, Copy, Debug)]
 struct Told {
     competition: Competition,
-    /// The relay's stamp on the newest signal.
+    /// The relay's timestamp on the newest signal.
     at: Instant,
     expires_at: Instant,
 }
 
 impl SharingState {
-    /// For relays that signal every `period` (F).
+    /// Creates the state for relays that signal every `period` (F).
     pub fn new(period: Duration) -> Self {
         Self { lifetime: period.saturating_mul(LIFETIME_PERIODS), relays: BTreeMap::new() }
     }
 
-    /// Takes a signal; false if it is older than one that came before, or has numbers that no relay could mean.
+    /// Records a signal. Returns false if it is no newer than an earlier one or holds impossible numbers.
     pub fn on_signal(&mut self, now: Instant, signal: &Signal) -> bool {
         let is_number = |value: f64| value.is_finite() && value > 0.0;
         let before = self.relays.get(&signal.relay);
@@ -52,18 +52,18 @@ impl SharingState {
         true
     }
 
-    /// What a subflow through `relay` competes with; nothing if that is unknown or has expired, and then it is to behave as
-    /// without competition.
+    /// Returns the competition that a subflow through `relay` faces; `None` if it is unknown or expired: the subflow
+    /// then behaves as without competition.
     pub fn current(&self, relay: RelayId, now: Instant) -> Option<Competition> {
         self.relays.get(&relay).filter(|told| told.expires_at > now).map(|told| told.competition)
     }
 
-    /// When the next of what [`Self::current`] gives at `now` expires.
+    /// Returns when the next competition that [`Self::current`] returns at `now` expires.
     pub fn next_expiry(&self, now: Instant) -> Option<Instant> {
         self.relays.values().map(|told| told.expires_at).filter(|expires_at| *expires_at > now).min()
     }
 
-    /// A relay is gone for good: nothing it told counts any more, stamps included.
+    /// Forgets a relay that is gone for good, including its timestamps.
     pub fn forget(&mut self, relay: RelayId) {
         self.relays.remove(&relay);
     }
@@ -121,10 +121,10 @@ mod tests {
         take(&mut state, 4, signal(1, 4, 5.0));
         assert!(!take(&mut state, 5, signal(1, 4, 1.0)));
         assert!(!take(&mut state, 5, signal(1, 2, 1.0)));
-        // Not even after it has expired.
+        // A replay is refused even after the signal has expired.
         assert!(!take(&mut state, 60, signal(1, 4, 1.0)));
         assert_eq!((told(&state, 1, 5), told(&state, 1, 60)), (Some(5.0), None));
-        // A relay that starts anew has a clock of its own.
+        // A relay that restarts has a new clock.
         state.forget(RelayId(1));
         assert!(take(&mut state, 61, signal(1, 1, 1.0)));
     }

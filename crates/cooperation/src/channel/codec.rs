@@ -1,4 +1,4 @@
-//! Frames <-> octets. A frame is the body of one record, whole.
+//! Frames <-> octets. A frame is the whole body of one record.
 //!
 //! ```text
 //!  0       1       2
@@ -7,7 +7,7 @@
 //! +-------+-------+----- - - - ----+
 //! ```
 //!
-//! The first two bits of a kind say who writes it: 00 a relay, 01 the destination to a relay, 10 the destination to the
+//! The first two bits of a kind name the writer: 00 a relay, 01 the destination to a relay, 10 the destination to the
 //! source, 11 the source.
 
 use bytes::BytesMut;
@@ -20,7 +20,7 @@ use super::prefix::Role;
 const HEAD_BYTES: usize = 2;
 const WRITER_MASK: u8 = 0xc0;
 
-/// The bits of a kind that say who writes it.
+/// Returns the bits of a kind that name the writer.
 const fn writer_bits(writer: Role) -> u8 {
     match writer {
         Role::Relay => 0x00,
@@ -32,13 +32,13 @@ const fn writer_bits(writer: Role) -> u8 {
 
 /// The frames of one direction.
 pub trait Frame: Sized {
-    /// Who writes them.
+    /// The end that writes these frames.
     const WRITER: Role;
 
     /// Reads the fields of a frame.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Returns the fault in the fields.
     fn take(kind: u8, fields: &[u8]) -> Result<Self, Fault>;
 
     /// Writes the frame.
@@ -50,10 +50,10 @@ pub fn encode<F: Frame>(frame: &F, out: &mut BytesMut) {
     frame.put(out);
 }
 
-/// Reads a frame, which `octets` are exactly.
+/// Reads a frame that takes up all of `octets`.
 ///
 /// # Errors
-/// Why they are no frame of this direction.
+/// Returns why `octets` are not a frame of this direction.
 pub fn decode<F: Frame>(octets: &[u8]) -> Result<F, Fault> {
     let (&[version, kind], fields) =
         octets.split_first_chunk::<HEAD_BYTES>().ok_or(Fault::Headless { octets: octets.len() })?;
@@ -66,7 +66,7 @@ pub fn decode<F: Frame>(octets: &[u8]) -> Result<F, Fault> {
     F::take(kind, fields)
 }
 
-/// Reads fields, which must be exactly as long as they should.
+/// Reads fields, which must take up all of the octets.
 pub(super) fn take_fields<T: Field>(frame: &'static str, fields: &[u8]) -> Result<T, Fault> {
     let mut octets = Octets(fields);
     let value = T::take(&mut octets).map_err(|unread| unread.of_frame(frame))?;
@@ -76,7 +76,7 @@ pub(super) fn take_fields<T: Field>(frame: &'static str, fields: &[u8]) -> Resul
     }
 }
 
-/// Writes head and fields.
+/// Writes version, kind and fields.
 pub(super) fn put_frame(kind: u8, fields: &impl Field, out: &mut BytesMut) {
     out.extend_from_slice(&[VERSION, kind]);
     fields.put(out);

@@ -1,69 +1,69 @@
-//! Why octets are not the peer's.
+//! The errors of a channel.
 
 use super::fault::Fault;
 use super::prefix::CHANNEL_VERSION;
 
-/// A channel broke: the peer is not what it claims to be, or somebody touched its octets. Close it and open another, with
-/// a new seed; what is told next makes up for what was lost.
+/// A broken channel: the peer is not the device that it claims to be, or somebody tampered with its octets. Close the
+/// channel and open another with a new seed; later messages make up for lost ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
-    /// The octets are not the peer's, or not its next ones.
+    /// The octets are not the peer's, or not the next ones in order.
     #[error(transparent)]
     Authentication(#[from] AuthenticationError),
-    /// They are the peer's, and no frame.
+    /// The octets are the peer's, but not a frame.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-/// Octets that the peer did not write, or not now. Close the channel and treat the peer as gone.
+/// Octets that the peer did not write, or that come out of turn. Close the channel and treat the peer as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthenticationError {
     /// The peer's first octets are not a prefix.
     #[error("the channel starts with {octets:02x?}, not with its prefix: is this the port of another service?")]
     NoPrefix {
-        /// The first octets.
+        /// The first octets of the peer.
         octets: [u8; 4],
     },
-    /// Another version of prefix, handshake and records.
+    /// The peer has another version of prefix, handshake and records.
     #[error("a channel of version {version} instead of {CHANNEL_VERSION}: run the same release at both ends")]
     Version {
-        /// The peer's.
+        /// The peer's version.
         version: u8,
     },
-    /// The prefix is not of the other role: perhaps our own, sent back.
+    /// The prefix names the wrong role: perhaps it is our own, sent back.
     #[error("the prefix has role {role} instead of {expected}: are the roles of both ends mixed up?")]
     Role {
-        /// The peer's.
+        /// The role in the prefix.
         role: u8,
-        /// What it should be.
+        /// The expected role.
         expected: u8,
     },
-    /// The peer's message of the handshake fits neither our keys nor what we sent.
+    /// The peer's handshake message matches neither our keys nor our own message.
     #[error(
         "the handshake fails: one end has another key than the other one thinks, or octets were changed on their way; \
          compare the public keys, and pair the devices again if they differ"
     )]
     Handshake,
-    /// A record of impossible length.
+    /// A record has an impossible length.
     #[error("record {record} announces {len} octets, of {min} to {max}: the peer is broken or not the peer")]
     Length {
-        /// Its place in the channel, from 0.
+        /// Number of the record in its direction, from 0.
         record: u64,
-        /// What it announces.
+        /// The announced length.
         len: u16,
-        /// What it should be at least.
+        /// The minimum length.
         min: u16,
-        /// What it should be at most.
+        /// The maximum length.
         max: u16,
     },
-    /// A record does not decrypt in its place.
+    /// A record does not decrypt at its place in the channel.
     #[error(
         "record {record} is not the peer's next one: forged, damaged, played again or out of its turn; open another \
          channel, and do not trust the network if it happens again"
     )]
     Forged {
-        /// Its place in the channel, from 0.
+        /// Number of the record in its direction, from 0.
         record: u64,
     },
 }

@@ -1,59 +1,59 @@
-//! Why octets are not a frame.
+//! The faults of octets that should be a frame.
 
 use super::VERSION;
 
-/// What is wrong with a frame.
+/// A fault in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Too short for a version and a kind.
+    /// The frame is too short for a version and a kind.
     #[error("a frame of {octets} octets has no room for its version and kind: the peer is broken")]
     Headless {
-        /// Octets of the frame.
+        /// Length of the frame.
         octets: usize,
     },
-    /// Another version of the frames.
+    /// The frame has another version.
     #[error("version {version} instead of {VERSION}: run the same release at both ends")]
     Version {
-        /// The first octet.
+        /// The version: the first octet.
         version: u8,
     },
-    /// No frame has this number.
+    /// No frame has this kind.
     #[error("no frame has the kind {kind:#04x}: is this the port of another service?")]
     UnknownKind {
-        /// The second octet.
+        /// The kind: the second octet.
         kind: u8,
     },
-    /// A relay spoke as a destination does, or the other way round.
+    /// The frame belongs to the other direction: for example, a relay sent a frame that only a destination writes.
     #[error("the frame kind {kind:#04x} travels the other way: are the roles of both ends mixed up?")]
     WrongWay {
-        /// The second octet.
+        /// The kind: the second octet.
         kind: u8,
     },
     /// The frame ends inside a field.
     #[error("{frame} ends inside its field {field}: the peer is broken")]
     Truncated {
-        /// The frame.
+        /// Name of the frame.
         frame: &'static str,
-        /// Its field.
+        /// Name of the field.
         field: &'static str,
     },
-    /// The frame goes on after its last field.
+    /// The frame continues after its last field.
     #[error("{frame} has {octets} octets too many: the peer is broken")]
     Trailing {
-        /// The frame.
+        /// Name of the frame.
         frame: &'static str,
-        /// Octets after the last field.
+        /// Number of octets after the last field.
         octets: usize,
     },
-    /// A field has a value that means nothing.
+    /// A field has an invalid value.
     #[error("{value:#x} is not a value of the field {field} of {frame}: the peer is broken")]
     Value {
-        /// The frame.
+        /// Name of the frame.
         frame: &'static str,
-        /// Its field.
+        /// Name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         value: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Fields of frames: numbers in network byte order.
+//! The fields of frames: numbers in network byte order.
 
 use bytes::BytesMut;
 use units::{Dsn, Duration, Instant, Rate};
@@ -7,12 +7,12 @@ use super::fault::Fault;
 use crate::forwarding::range::{CumAck, DsnRange, RangeUpdate};
 use crate::relay_selection::energy::EnergyPrice;
 
-/// More than any link carries; sums over all relays of a destination fit into 64 bits by far.
+/// Upper limit of rates: higher than any link's. Sums over all relays of a destination are far below 2^64 bit/s.
 pub(crate) const RATE_MAX: Rate = Rate::from_bps(1_000_000_000_000);
-/// Longer than any wait that ends.
+/// Upper limit of delays: longer than any finite wait.
 pub(super) const DELAY_MAX: Duration = Duration::from_secs(3600);
 
-/// Octets not read yet.
+/// The octets that are still unread.
 pub(crate) struct Octets<'a>(pub(crate) &'a [u8]);
 
 impl Octets<'_> {
@@ -23,29 +23,29 @@ impl Octets<'_> {
     }
 }
 
-/// Why octets are not a field.
+/// The reason why octets are not a field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread {
-    /// The innermost field that has a name.
+    /// The innermost named field.
     field: Option<&'static str>,
-    /// The value, which means nothing; none if there are too few octets.
+    /// The invalid value; `None` if there are too few octets.
     value: Option<u64>,
 }
 
 impl Unread {
     const SHORT: Self = Self { field: None, value: None };
 
-    /// A value that means nothing.
+    /// Reports an invalid value.
     pub(crate) fn value(value: impl Into<u64>) -> Self {
         Self { field: None, value: Some(value.into()) }
     }
 
-    /// The fault is in `field`, or in a field of it, whose own name says more.
+    /// Attributes the fault to `field`, unless a field inside it already has a more specific name.
     pub(crate) fn within(self, field: &'static str) -> Self {
         Self { field: self.field.or(Some(field)), ..self }
     }
 
-    /// As the fault of a frame.
+    /// Converts to the fault of a frame.
     pub(crate) fn of_frame(self, frame: &'static str) -> Fault {
         let field = self.field.unwrap_or("body");
         match self.value {
@@ -55,13 +55,13 @@ impl Unread {
     }
 }
 
-/// Something that a frame carries.
+/// A value that a frame carries.
 pub(crate) trait Field: Sized {
     fn put(&self, out: &mut BytesMut);
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread>;
 }
 
-/// Makes a struct the sequence of its fields.
+/// Implements [`Field`] for a struct as the sequence of its fields.
 macro_rules! fields {
     ($name:ident { $($field:ident),+ $(,)? }) => {
         impl $crate::channel::field::Field for $name {
@@ -81,7 +81,7 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// Makes integers fields.
+/// Implements [`Field`] for integers.
 macro_rules! integers {
     ($($integer:ty),+) => {
         $(impl Field for $integer {
@@ -108,7 +108,7 @@ impl Field for Dsn {
     }
 }
 
-/// Factors and shares: finite and not negative, as IEEE 754 binary64.
+/// A factor or share: finite and not negative, as IEEE 754 binary64.
 impl Field for f64 {
     fn put(&self, out: &mut BytesMut) {
         self.to_bits().put(out);
@@ -121,7 +121,7 @@ impl Field for f64 {
     }
 }
 
-/// Nanojoule for a bit, as IEEE 754 binary64.
+/// Nanojoules per bit, as IEEE 754 binary64.
 impl Field for EnergyPrice {
     fn put(&self, out: &mut BytesMut) {
         self.nj_per_bit().put(out);
@@ -133,7 +133,7 @@ impl Field for EnergyPrice {
     }
 }
 
-/// bit/s. Of a rate beyond sense the highest is told, so that the peer goes on listening.
+/// bit/s. A rate above the maximum is written as the maximum, because the peer would refuse the frame otherwise.
 impl Field for Rate {
     fn put(&self, out: &mut BytesMut) {
         (*self).min(RATE_MAX).as_bps().put(out);
@@ -145,7 +145,7 @@ impl Field for Rate {
     }
 }
 
-/// Nanoseconds. Of a wait without end the longest is told.
+/// Nanoseconds. A delay above the maximum is written as the maximum.
 impl Field for Duration {
     fn put(&self, out: &mut BytesMut) {
         (*self).min(DELAY_MAX).as_nanos().put(out);
@@ -175,7 +175,7 @@ impl Field for DsnRange {
         self.max.put(out);
     }
 
-    /// A range has an octet at least.
+    /// A range has at least one octet.
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
         let range = Self { seq: u64::take(octets)?, min: Dsn::take(octets)?, max: Dsn::take(octets)? };
         if range.max.before(range.min) {
@@ -192,7 +192,7 @@ impl Field for CumAck {
         self.widened_bytes.put(out);
     }
 
-    /// A window that reaches half around the sequence space has its edge behind it.
+    /// A window of 2^63 octets or more would put its right edge behind its left edge.
     fn take(octets: &mut Octets<'_>) -> Result<Self, Unread> {
         let (rcv_nxt, window_bytes) = (Dsn::take(octets)?, u64::take(octets)?);
         let ack = Self { rcv_nxt, window_bytes, widened_bytes: u64::take(octets)? };

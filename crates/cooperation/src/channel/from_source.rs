@@ -1,4 +1,4 @@
-//! What the source says to the destination: nothing yet.
+//! Messages from the source to the destination: none yet.
 
 use bytes::BytesMut;
 
@@ -6,7 +6,7 @@ use super::codec::Frame;
 use super::fault::Fault;
 use super::prefix::Role;
 
-/// A frame of the source. There is none: whatever it says is a fault.
+/// A frame of the source. None is defined, so any frame from the source is a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromSource {}
 

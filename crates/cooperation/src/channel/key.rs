@@ -1,4 +1,4 @@
-//! Who is who on a channel: key pairs of Curve25519 (RFC 7748).
+//! The identities on a channel: key pairs of Curve25519 (RFC 7748).
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,17 +8,17 @@ use super::noise;
 /// Octets of a key.
 pub const KEY_BYTES: usize = 32;
 
-/// What others know a device by.
+/// The public key by which others know a device.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; KEY_BYTES]);
 
 impl PublicKey {
-    /// The key with these octets.
+    /// Creates the key from its octets.
     pub const fn new(octets: [u8; KEY_BYTES]) -> Self {
         Self(octets)
     }
 
-    /// Its octets.
+    /// Returns the octets of the key.
     pub const fn octets(&self) -> &[u8; KEY_BYTES] {
         &self.0
     }
@@ -37,7 +37,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// A text is no public key.
+/// The error for a text that is not a public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a public key has {} hexadecimal digits: copy it whole, as the other device shows it", 2 * KEY_BYTES)]
 pub struct NoKey;
@@ -57,7 +57,7 @@ impl FromStr for PublicKey {
     }
 }
 
-/// The static key pair of a device, on all its channels.
+/// The static key pair of a device, used on all its channels.
 #[derive(Clone)]
 pub struct Identity {
     secret: [u8; KEY_BYTES],
@@ -65,13 +65,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The key pair of a private key, whose octets must be unpredictable and are kept for as long as others shall know this
-    /// device.
+    /// Creates the key pair of a private key. The octets must be unpredictable; keep them as long as other devices
+    /// should recognise this one.
     pub fn from_secret(secret: [u8; KEY_BYTES]) -> Self {
         Self { secret, public: PublicKey(noise::public_key(&secret)) }
     }
 
-    /// What others know the device by.
+    /// Returns the public key, by which others know the device.
     pub const fn public(&self) -> PublicKey {
         self.public
     }
@@ -81,7 +81,7 @@ impl Identity {
     }
 }
 
-/// Private keys stay out of logs.
+/// Keeps private keys out of logs.
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity").field("public", &self.public).finish_non_exhaustive()

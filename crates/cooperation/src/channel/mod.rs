@@ -1,26 +1,26 @@
-//! The control plane: what source, relays and destination tell each other, over reliable, in-order streams of octets.
+//! The control plane: messages between source, relays and destination, over reliable, in-order streams of octets.
 //!
-//! Data do not travel here but on subflows (decision 0012). A channel leads from the destination to one relay, or to the
-//! source; who speaks is known from the channel, so that nobody can speak for another. The octets are written down in
-//! `docs/control-plane.md`.
+//! Data travel on subflows instead (decision 0012). A channel leads from the destination to one relay, or to the
+//! source. The channel identifies the sender of each message, so nobody can speak for another. `docs/control-plane.md`
+//! defines the octets.
 //!
 //! ```text
-//! end              one end: frames in, octets out, and back
-//! to_destination   what a relay says: frames, and the kinds that mark them
-//! to_relay         what the destination says to a relay
-//! to_source        what the destination says to the source
-//! from_source      what the source says: nothing yet
+//! end              one end of a channel: frames to octets, and back
+//! to_destination   messages of a relay: frames and their kinds
+//! to_relay         messages of the destination to a relay
+//! to_source        messages of the destination to the source
+//! from_source      messages of the source: none yet
 //! codec            frames <-> octets
 //! field            numbers <-> octets
-//! fault            why octets are not a frame
-//! key              who is who: private and public keys
+//! fault            the faults of octets that should be a frame
+//! key              identities: private and public keys
 //! secure           octets that only one end can have sent and only the other can read, each once and in order
-//! prefix           the plain octets before: version and role
-//! noise            the handshake that `secure` begins with
-//! error            why octets are not the peer's
+//! prefix           the plain octets at the start: version and role
+//! noise            the handshake with which `secure` begins
+//! error            the errors of a channel
 //! ```
 //!
-//! What a peer can make an end remember is the start of one record, [`secure::KEPT_BYTES_MAX`] octets.
+//! A peer can make an end keep no more than the start of one record, [`secure::KEPT_BYTES_MAX`] octets.
 
 pub mod codec;
 mod end;
@@ -50,11 +50,11 @@ use to_source::ToSource;
 /// The version of the frames, in the first octet of each.
 pub const VERSION: u8 = 4;
 
-/// The end of a channel at its relay, which answers.
+/// A relay's end of its channel to the destination; it answers.
 pub type RelayEnd = ChannelEnd<ToDestination, ToRelay>;
-/// The end of a relay's channel at the destination, which begins.
+/// The destination's end of a channel to a relay; it starts the handshake.
 pub type DestinationEnd = ChannelEnd<ToRelay, ToDestination>;
-/// The end of a channel at the source, which answers.
+/// The source's end of its channel to the destination; it answers.
 pub type SourceEnd = ChannelEnd<FromSource, ToSource>;
-/// The end of the source's channel at the destination, which begins.
+/// The destination's end of the channel to the source; it starts the handshake.
 pub type ToSourceEnd = ChannelEnd<ToSource, FromSource>;

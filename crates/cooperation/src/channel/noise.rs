@@ -1,5 +1,5 @@
-//! The Noise handshake, by `snow`, with two things of our own: randomness that grows from a seed, and no public keys whose
-//! secrets everybody knows.
+//! The Noise handshake, by `snow`, with two additions: randomness comes from a seed, and public keys whose shared
+//! secrets everybody knows are refused.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -12,28 +12,28 @@ use super::key::{Identity, KEY_BYTES, PublicKey};
 
 /// SHA-256, because the engine has it already.
 const PROTOCOL: &str = "Noise_IK_25519_ChaChaPoly_SHA256";
-/// Of ends that do not know each other's static keys yet, but share one.
+/// The pattern for ends that share a key but do not know each other's static keys yet.
 const INTRODUCTION: &str = "Noise_XXpsk0_25519_ChaChaPoly_SHA256";
-/// Octets that tell whether others are genuine (RFC 8439 section 2.5).
+/// Octets of an authentication tag (RFC 8439 section 2.5).
 pub(crate) const TAG_BYTES: usize = 16;
 /// e, s, es, ss: an ephemeral key, our own key encrypted, and nothing else.
 pub(crate) const FIRST_MESSAGE_BYTES: usize = KEY_BYTES + (KEY_BYTES + TAG_BYTES) + TAG_BYTES;
 /// e, ee, se: an ephemeral key, and nothing else.
 pub(crate) const SECOND_MESSAGE_BYTES: usize = KEY_BYTES + TAG_BYTES;
 
-/// The handshake of who speaks first.
+/// Creates the initiator's handshake.
 pub(crate) fn initiator(identity: &Identity, peer: PublicKey, prologue: &[u8], seed: [u8; 32]) -> HandshakeState {
     let builder = builder(identity, prologue, seed).and_then(|builder| builder.remote_public_key(peer.octets()));
-    // The builder fails over keys that are missing, doubled, or of the wrong length.
+    // The builder fails only for keys that are missing, set twice, or of the wrong length.
     builder.and_then(Builder::build_initiator).expect("all keys are there, each once")
 }
 
-/// The handshake of who answers.
+/// Creates the responder's handshake.
 pub(crate) fn responder(identity: &Identity, prologue: &[u8], seed: [u8; 32]) -> HandshakeState {
     builder(identity, prologue, seed).and_then(Builder::build_responder).expect("all keys are there, each once")
 }
 
-/// The handshake in which ends that share a key show each other who they are: static keys travel under it, both ways.
+/// Creates the handshake in which two ends that share a key exchange their static keys, encrypted under that key.
 pub(crate) fn introduction(
     initiates: bool,
     identity: &Identity,
@@ -60,14 +60,14 @@ fn builder_of<'a>(
     builder.local_private_key(identity.secret())?.prologue(prologue)
 }
 
-/// The public key of a private one.
+/// Computes the public key of a private one.
 pub(super) fn public_key(secret: &[u8; KEY_BYTES]) -> [u8; KEY_BYTES] {
     let mut pair = DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("the curve is built in");
     pair.set(secret);
     pair.pubkey().try_into().expect("a key has its length")
 }
 
-/// The usual primitives, and randomness that the caller drew: a run is a function of its seed.
+/// The usual primitives, with randomness from the caller's seed: a run is a function of its seed.
 struct Seeded {
     seed: [u8; 32],
 }
@@ -99,8 +99,8 @@ impl Random for Drawn {
     }
 }
 
-/// Refuses the public keys of small order: with them a shared secret is zero whatever the private key (RFC 7748 section 6.1),
-/// so that anybody could pass for their owner.
+/// Refuses public keys of small order: their shared secret is zero whatever the private key (RFC 7748 section 6.1), so
+/// anybody could pass for their owner.
 struct Contributory(Box<dyn Dh>);
 
 impl Dh for Contributory {
@@ -134,7 +134,7 @@ impl Dh for Contributory {
 
     fn dh(&self, pubkey: &[u8], out: &mut [u8]) -> Result<(), Error> {
         self.0.dh(pubkey, out)?;
-        // All octets are looked at: how long it takes says nothing of the secret.
+        // Reads all octets, so the time taken reveals nothing about the secret.
         let any = out[..self.dh_len()].iter().fold(0, |any, octet| any | octet);
         if any == 0 { Err(Error::Dh) } else { Ok(()) }
     }

@@ -1,16 +1,16 @@
-//! The plain octets with which each end begins: what this is, in which version, and who writes.
+//! The plain octets at the start of each end's stream: magic, version, and the role of the writer.
 //!
-//! They are also the prologue of the handshake, so that nobody can change them on their way unnoticed.
+//! They are also the prologue of the handshake, so changing them on the way breaks the handshake.
 
 use super::error::AuthenticationError;
 
-/// The version of prefix, handshake and records. Version 1 had keyed hashes and shared secrets.
+/// The version of prefix, handshake and records. Version 1 used keyed hashes and shared secrets.
 pub const CHANNEL_VERSION: u8 = 2;
 /// Octets of a prefix.
 pub const PREFIX_BYTES: usize = MAGIC.len() + 2;
 const MAGIC: [u8; 4] = *b"ABCH";
 
-/// Who writes: which end of which channel.
+/// The role of the writer: which end of which channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The destination, to a relay.
@@ -24,12 +24,12 @@ pub enum Role {
 }
 
 impl Role {
-    /// As in a prefix.
+    /// Returns the number of the role in a prefix.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The other end.
+    /// Returns the role of the other end.
     pub const fn peer(self) -> Self {
         match self {
             Self::DestinationToRelay => Self::Relay,
@@ -39,24 +39,24 @@ impl Role {
         }
     }
 
-    /// Whether this end begins the handshake: the destination, which all channels lead to, knows whom it wants to talk to.
+    /// Returns whether this end starts the handshake: the destination does, because it knows which peer it wants.
     pub const fn initiates(self) -> bool {
         matches!(self, Self::DestinationToRelay | Self::DestinationToSource)
     }
 
-    /// What it writes first.
+    /// Returns the prefix that this role sends.
     pub(super) const fn prefix(self) -> [u8; PREFIX_BYTES] {
         let [a, b, c, d] = MAGIC;
         [a, b, c, d, CHANNEL_VERSION, self.number()]
     }
 
-    /// The prefixes of both ends, that of the initiator first.
+    /// Returns the prefixes of both ends, the initiator's first.
     pub(super) fn prologue(self) -> Vec<u8> {
         let initiator = if self.initiates() { self } else { self.peer() };
         [initiator.prefix(), initiator.peer().prefix()].concat()
     }
 
-    /// Whether `octets` are the prefix of this role.
+    /// Checks that `octets` are the prefix of this role.
     pub(super) fn check(self, octets: &[u8]) -> Result<(), AuthenticationError> {
         let &[a, b, c, d, version, role] = octets else { unreachable!("a prefix has its length") };
         if [a, b, c, d] != MAGIC {

@@ -1,4 +1,5 @@
-//! Octets that only the holder of a key can have written and only that of another can read: each once and in order.
+//! Octets that only the holder of one key can have written and only the holder of another can read, each once and in
+//! order.
 //!
 //! ```text
 //! initiator                                     responder
@@ -10,8 +11,8 @@
 //! record   octets of ciphertext (2), ciphertext: body and tag of 16 octets
 //! ```
 //!
-//! The first message alone could be an old one, played again: so the responder believes who the initiator is when a record
-//! shows that the initiator has read the answer.
+//! The first message alone could be a replay. The responder therefore trusts the initiator's identity only after a
+//! record shows that the initiator has read the answer.
 
 use arrayvec::ArrayVec;
 use bytes::{Buf, Bytes, BytesMut};
@@ -23,11 +24,11 @@ use super::noise::{self, FIRST_MESSAGE_BYTES, SECOND_MESSAGE_BYTES, TAG_BYTES};
 use super::prefix::{PREFIX_BYTES, Role};
 
 const LEN_BYTES: usize = 2;
-/// Octets of ciphertext in one record at most.
+/// Maximum octets of ciphertext in one record.
 pub const CIPHERTEXT_BYTES_MAX: usize = 256;
-/// Octets of body in one record at most.
+/// Maximum octets of body in one record.
 pub const BODY_BYTES_MAX: usize = CIPHERTEXT_BYTES_MAX - TAG_BYTES;
-/// What a peer can make an end keep: a record that is not complete.
+/// Maximum octets that a peer can make an end keep: one incomplete record.
 pub const KEPT_BYTES_MAX: usize = LEN_BYTES + CIPHERTEXT_BYTES_MAX;
 
 /// Room for the body of a record.
@@ -42,23 +43,25 @@ pub struct SecureChannel {
     out: BytesMut,
 }
 
-/// What is due from the peer. States of Noise are large, and few at a time: they do not weigh on those who move a channel.
+/// The item that this end expects from the peer. Noise states are large and few exist at a time, so they are boxed to
+/// keep a channel cheap to move.
 #[derive(Debug)]
 enum Phase {
-    /// Its prefix.
+    /// The peer's prefix.
     Prefix(Box<HandshakeState>),
-    /// Its message of the handshake.
+    /// The peer's handshake message.
     Handshake(Box<HandshakeState>),
-    /// The initiator's first record, which shows that it is there now.
+    /// The initiator's first record, which shows that the initiator is live and not a replay.
     Confirmation(Records),
     /// Records.
     Open(Records),
-    /// Nothing any more.
+    /// Nothing more: the channel failed.
     Failed(AuthenticationError),
 }
 
 impl SecureChannel {
-    /// The end that knows whom it talks to, and speaks first. A seed must never be used twice: draw it for each channel.
+    /// Creates the end that knows its peer in advance and speaks first. Never use a seed twice: draw one for each
+    /// channel.
     pub fn initiator(role: Role, identity: &Identity, peer: PublicKey, seed: [u8; 32]) -> Self {
         let mut handshake = noise::initiator(identity, peer, &role.prologue(), seed);
         let mut out = BytesMut::from(role.prefix().as_slice());
@@ -69,19 +72,19 @@ impl SecureChannel {
         Self { role, phase, pieces: Pieces::default(), out }
     }
 
-    /// The end that answers, and hears whom it talks to. A seed must never be used twice: draw it for each channel.
+    /// Creates the end that answers and learns the peer's identity. Never use a seed twice: draw one for each channel.
     pub fn responder(role: Role, identity: &Identity, seed: [u8; 32]) -> Self {
         let handshake = noise::responder(identity, &role.prologue(), seed);
         let out = BytesMut::from(role.prefix().as_slice());
         Self { role, phase: Phase::Prefix(Box::new(handshake)), pieces: Pieces::default(), out }
     }
 
-    /// Whether records can be sent and read: both ends have proven who they are.
+    /// Returns whether records can be sent and read: both ends have proven their identity.
     pub const fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open(_))
     }
 
-    /// Who the other end has proven to be.
+    /// Returns the proven identity of the other end.
     pub fn peer(&self) -> Option<PublicKey> {
         match &self.phase {
             Phase::Open(records) => Some(records.peer),
@@ -89,18 +92,18 @@ impl SecureChannel {
         }
     }
 
-    /// What is to be sent now; may be empty.
+    /// Returns the octets to send now; may be empty.
     pub fn take_octets(&mut self) -> Bytes {
         self.out.split().freeze()
     }
 
-    /// Octets of the peer that are kept until the rest of what they belong to comes: [`KEPT_BYTES_MAX`] at most.
+    /// Returns the number of octets kept until the rest of their message or record arrives: [`KEPT_BYTES_MAX`] at most.
     pub fn kept_bytes(&self) -> usize {
         self.pieces.0.len()
     }
 
-    /// Sends a record with `body`, which is 1 to [`BODY_BYTES_MAX`] octets. False if the channel is not open: then nothing
-    /// is sent.
+    /// Sends a record with `body`, which is 1 to [`BODY_BYTES_MAX`] octets. Returns false, and sends nothing, if the
+    /// channel is not open.
     pub fn seal(&mut self, body: &[u8]) -> bool {
         let Phase::Open(records) = &mut self.phase else { return false };
         debug_assert!((1..=BODY_BYTES_MAX).contains(&body.len()), "a body of {} octets", body.len());
@@ -108,11 +111,11 @@ impl SecureChannel {
         true
     }
 
-    /// Takes octets off the front of `input` until a record is complete and gives its body, which is in `room`; none if
-    /// `input` is used up first. There may be something to send afterwards.
+    /// Takes octets off the front of `input` until a record is complete, and returns its body, which is in `room`;
+    /// returns `None` if `input` runs out first. There may be octets to send afterwards.
     ///
     /// # Errors
-    /// What the peer did not write, or not now. Nothing can be read or sent after that: close the channel.
+    /// The octets are not the peer's, or come out of turn. Nothing can be read or sent afterwards: close the channel.
     pub fn open<'a>(&mut self, input: &mut Bytes, room: &'a mut Body) -> Result<Option<&'a [u8]>, AuthenticationError> {
         match self.advance(input, room) {
             Ok(len) => Ok(len.map(|len| &room[..len])),
@@ -145,7 +148,7 @@ impl SecureChannel {
         }
     }
 
-    /// What was due has come: the next phase.
+    /// Moves to the next phase after the expected item has arrived.
     fn go_on(&mut self) -> Result<(), AuthenticationError> {
         let phase = core::mem::replace(&mut self.phase, Phase::Failed(AuthenticationError::Handshake));
         self.phase = match phase {
@@ -166,7 +169,7 @@ impl SecureChannel {
     }
 }
 
-/// Appends our next message of the handshake, of `N` octets.
+/// Appends our next handshake message, of `N` octets.
 fn say<const N: usize>(handshake: &mut HandshakeState, out: &mut BytesMut) -> Result<(), AuthenticationError> {
     let mut message = [0; N];
     let written = handshake.write_message(&[], &mut message).map_err(|_| AuthenticationError::Handshake)?;
@@ -175,17 +178,17 @@ fn say<const N: usize>(handshake: &mut HandshakeState, out: &mut BytesMut) -> Re
     Ok(())
 }
 
-/// Takes the peer's message of the handshake, which has no payload.
+/// Reads the peer's handshake message, which has no payload.
 fn hear(handshake: &mut HandshakeState, message: &[u8]) -> Result<(), AuthenticationError> {
     handshake.read_message(message, &mut []).map(drop).map_err(|_| AuthenticationError::Handshake)
 }
 
-/// Octets of body at least and at most.
+/// Minimum and maximum octets of a body.
 type Bodies = (usize, usize);
 const BODIES: Bodies = (1, BODY_BYTES_MAX);
 const NO_BODY: Bodies = (0, 0);
 
-/// Both directions after the handshake.
+/// Both directions of the channel after the handshake.
 #[derive(Debug)]
 struct Records {
     cipher: Box<TransportState>,
@@ -211,7 +214,7 @@ impl Records {
         debug_assert_eq!(written, len);
     }
 
-    /// The length of the next body, which is in `room`, once its record is complete.
+    /// Decrypts the next record into `room` once it is complete; returns the length of its body.
     fn next(
         &mut self,
         pieces: &mut Pieces,
@@ -231,12 +234,12 @@ impl Records {
     }
 }
 
-/// The start of what is due next.
+/// The start of the next message or record, kept until the rest arrives.
 #[derive(Debug, Default)]
 struct Pieces(ArrayVec<u8, KEPT_BYTES_MAX>);
 
 impl Pieces {
-    /// Reads the next `need` octets, once they are there. They are copied only if they come in pieces.
+    /// Reads the next `need` octets once all have arrived. Copies them only if they arrive in pieces.
     fn next<R>(&mut self, need: usize, input: &mut Bytes, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
         if self.0.is_empty() && input.len() >= need {
             return Some(read(&input.split_to(need)));
@@ -250,7 +253,7 @@ impl Pieces {
         })
     }
 
-    /// The length that the next record announces, which stays unread.
+    /// Returns the length that the next record announces, without consuming it.
     fn peek_len(&mut self, input: &mut Bytes) -> Option<u16> {
         if self.0.is_empty() && input.len() >= LEN_BYTES {
             return input.first_chunk().copied().map(u16::from_be_bytes);

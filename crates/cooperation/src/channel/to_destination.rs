@@ -1,4 +1,4 @@
-//! What a relay says to the destination.
+//! Messages from a relay to the destination.
 
 use bytes::BytesMut;
 use units::{Duration, Instant, Rate};
@@ -12,72 +12,74 @@ use crate::relay_selection::RelayId;
 use crate::relay_selection::energy::EnergyPrice;
 use crate::relay_selection::monitor::Advert;
 
-/// What a relay offers (RELAY_ADVERT), every period F: an [`Advert`] without its author.
+/// The offer of a relay (RELAY_ADVERT), sent every period F: an [`Advert`] without its author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// When it was measured, on the relay's clock.
+    /// Time of measurement, on the relay's clock.
     pub at: Instant,
-    /// What its cellular link could carry (B).
+    /// Rate that the relay's cellular link could carry (B).
     pub capacity: Rate,
-    /// What its owner's traffic takes of that.
+    /// Part of the capacity that the owner's traffic takes.
     pub local: Rate,
-    /// What it pays for a bit that it forwards.
+    /// The relay's cost of forwarding a bit.
     pub energy: EnergyPrice,
 }
 
 impl Offer {
-    /// What `advert` says.
+    /// Returns the contents of `advert`.
     pub const fn of(advert: &Advert) -> Self {
         Self { at: advert.at, capacity: advert.capacity, local: advert.local, energy: advert.energy }
     }
 
-    /// As said by `relay`, whose channel it came from.
+    /// Adds the author: `relay`, whose channel the offer came from.
     pub const fn by(self, relay: RelayId) -> Advert {
         Advert { relay, at: self.at, capacity: self.capacity, local: self.local, energy: self.energy }
     }
 }
 
-/// How a relay's own flows compete, every period F: a [`Signal`] without its author. The destination hands it on to the
-/// source.
+/// How the relay's own flows compete, sent every period F: a [`Signal`] without its author. The destination passes it
+/// on to the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// rho: how far fair sharing falls short of what the local flows want.
+    /// rho: how far fair sharing falls short of the local flows' demand.
     pub ratio: f64,
     /// alpha': additive increase of the local flows, MSS per round trip.
     pub increase: f64,
-    /// beta': what is left of the window of local flows after a loss.
+    /// beta': part of the local flows' window that remains after a loss.
     pub decrease: f64,
-    /// When it was measured, on the relay's clock.
+    /// Time of measurement, on the relay's clock.
     pub at: Instant,
 }
 
 impl Load {
-    /// What `signal` says.
+    /// Returns the contents of `signal`.
     pub const fn of(signal: &Signal) -> Self {
         Self { ratio: signal.ratio, increase: signal.increase, decrease: signal.decrease, at: signal.at }
     }
 
-    /// As said by `relay`, whose channel it came from.
+    /// Adds the author: `relay`, whose channel the load came from.
     pub const fn by(self, relay: RelayId) -> Signal {
         Signal { relay, ratio: self.ratio, increase: self.increase, decrease: self.decrease, at: self.at }
     }
 }
 
-/// How long data take from a relay to the destination, every period F: what a relay that acknowledges at once hides from the
-/// source, whose round-trip times end there. The destination hands it on to the source, for adaptive congestion control.
+/// The time that data take from a relay to the destination, sent every period F. A relay that acknowledges at once
+/// hides this delay from the source, whose round-trip times end at the relay. The destination passes it on to the
+/// source, for adaptive congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
-    /// When it was measured, on the relay's clock.
+    /// Time of measurement, on the relay's clock.
     pub at: Instant,
-    /// From the relay's storing an octet until the destination has it; an hour at most is told.
+    /// Time from when the relay stores an octet until the destination has it; values above an hour are reported as an
+    /// hour.
     pub delay: Duration,
 }
 
 impl Delay {
-    /// Of a relay that stores `stored_bytes`, sends on at `rate`, and whose leg to the destination has a smoothed round-trip
-    /// time of `srtt`: stored / rate + srtt / 2.
+    /// Computes the delay of a relay that stores `stored_bytes`, forwards at `rate`, and whose leg to the destination
+    /// has a smoothed round-trip time of `srtt`: stored / rate + srtt / 2.
     pub fn of_leg(at: Instant, stored_bytes: u64, rate: Rate, srtt: Duration) -> Self {
-        // Nothing stored waits for nothing, whatever the rate.
+        // An empty store causes no wait, even at a rate of zero.
         let wait = if stored_bytes == 0 { Duration::ZERO } else { rate.time_to_send(stored_bytes) };
         Self { at, delay: (wait + srtt / 2).min(DELAY_MAX) }
     }
@@ -86,11 +88,11 @@ impl Delay {
 /// A frame to the destination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ToDestination {
-    /// What the relay offers.
+    /// The relay's offer.
     Offer(Offer),
-    /// How its own flows compete.
+    /// How the relay's own flows compete.
     Load(Load),
-    /// How long data take from it to the destination.
+    /// The time that data take from the relay to the destination.
     Delay(Delay),
 }
 

@@ -1,4 +1,4 @@
-//! What the destination says to a relay. No frame carries a key of the connection.
+//! Messages from the destination to a relay. No frame carries a key of the connection.
 
 use bytes::BytesMut;
 
@@ -10,9 +10,9 @@ use crate::forwarding::range::{CumAck, RangeUpdate};
 /// A frame to a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToRelay {
-    /// DSN_RANGE: what to forward next.
+    /// DSN_RANGE: the range to forward at once.
     Range(RangeUpdate),
-    /// CUM_ACK: what to acknowledge to the source.
+    /// CUM_ACK: the cumulative acknowledgement for the source.
     CumAck(CumAck),
 }
 

@@ -1,7 +1,7 @@
-//! What the destination says to the source: what it heard from the relays, for the layers over the source's controller.
+//! Messages from the destination to the source: what the relays reported, for the layers over the source's controller.
 //!
-//! Addresses change on their way through a NAT; the address identifier of the destination's end of a subflow does not (RFC 8684
-//! section 3.2). With the token of the connection it names a subflow.
+//! Addresses change on their way through a NAT, but the address identifier of the destination's end of a subflow does
+//! not (RFC 8684 section 3.2). Together with the token of the connection it names a subflow.
 
 use bytes::BytesMut;
 use wire::mptcp::{AddressId, Token};
@@ -15,22 +15,22 @@ use super::to_destination::{Delay, Load};
 /// A frame to the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ToSource {
-    /// How the own flows of the relay of a subflow compete.
+    /// How the own flows of a subflow's relay compete.
     Load {
         /// The connection, by the source's token.
         connection: Token,
         /// The subflow, by the destination's address.
         address_id: AddressId,
-        /// What the relay said.
+        /// The relay's report.
         load: Load,
     },
-    /// How long data take from the relay of a subflow to the destination.
+    /// The time that data take from a subflow's relay to the destination.
     Delay {
         /// The connection, by the source's token.
         connection: Token,
         /// The subflow, by the destination's address.
         address_id: AddressId,
-        /// What the relay said.
+        /// The relay's report.
         delay: Delay,
     },
 }
@@ -40,7 +40,7 @@ mod kind {
     pub(super) const DELAY: u8 = 0x82;
 }
 
-/// Something said of a subflow.
+/// A report about a subflow.
 struct Of<T> {
     connection: Token,
     address_id: AddressId,

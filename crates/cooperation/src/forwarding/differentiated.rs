@@ -1,5 +1,5 @@
-//! Differentiated forwarding between the legs of a fast-ACK relay: the relay acknowledges data to the source at once, and
-//! sends on what the destination wants.
+//! Differentiated forwarding between the legs of a fast-ACK relay: the relay acknowledges data to the source at once,
+//! and forwards the data that the destination wants.
 
 use transport::relay::{FastAckRelay, Forwarding, Piece, RelayEvent, Side, SpliceId};
 use units::Instant;
@@ -7,10 +7,10 @@ use units::Instant;
 use super::hold_queue::{HoldLimits, HoldQueue};
 use super::range::{CumAck, RangeUpdate};
 
-/// Holds what goes to the destination of one connection; what goes to the source goes at once.
+/// Holds data for the destination of one connection; data for the source pass at once.
 ///
-/// The relay's own buffer ([`transport::relay::RelayConfig::buffer_bytes`]) also counts what is held: it must be larger
-/// than the limit of the queue, or it is the limit.
+/// The relay's own buffer ([`transport::relay::RelayConfig::buffer_bytes`]) also counts held data. It must be larger
+/// than the limit of the queue, or it becomes the limit.
 #[derive(Debug)]
 pub struct Differentiated {
     queue: HoldQueue<Piece>,
@@ -19,31 +19,31 @@ pub struct Differentiated {
 }
 
 impl Differentiated {
-    /// Forwards everything until it hears of a range.
+    /// Creates a queue that forwards everything until a range arrives.
     pub fn new(limits: HoldLimits) -> Self {
         Self { queue: HoldQueue::new(limits), splices: Vec::new(), ack: None }
     }
 
-    /// What is held.
+    /// Returns the queue of held data.
     pub const fn queue(&self) -> &HoldQueue<Piece> {
         &self.queue
     }
 
-    /// The destination announced a range.
+    /// Handles a range that the destination announced.
     pub fn on_range(&mut self, update: RangeUpdate, relay: &mut FastAckRelay, now: Instant) {
         self.on_ack(update.ack, relay);
         self.queue.on_range(update.range);
         self.drain(relay, now);
     }
 
-    /// The destination told what it has and takes, and how far the relays widen its window. Its DATA_ACKs also come on its
-    /// subflow through this relay, but no oftener than data go there.
+    /// Handles the destination's acknowledgement: what it has and can take, and how far the relays widen its window.
+    /// Its DATA_ACKs also pass on its subflow through this relay, but no more often than data travel there.
     pub fn on_ack(&mut self, ack: CumAck, relay: &mut FastAckRelay) {
         self.ack = Some(ack);
         self.splices.iter().for_each(|splice| apply(ack, *splice, relay));
     }
 
-    /// Nobody says any more what is wanted: forwards everything until somebody does again.
+    /// Forwards everything until a range arrives again, because the wanted range is unknown.
     pub fn forget_range(&mut self, relay: &mut FastAckRelay, now: Instant) {
         self.queue.forget_range();
         self.drain(relay, now);
@@ -55,7 +55,7 @@ impl Differentiated {
         self.drain(relay, now);
     }
 
-    /// Forwards everything, now and from now on, so that the subflows can be closed.
+    /// Forwards everything, now and from now on, so the subflows can be closed.
     pub fn leave(&mut self, relay: &mut FastAckRelay, now: Instant) {
         self.queue.leave();
         self.drain(relay, now);

@@ -1,15 +1,16 @@
 //! The relay's side of differentiated forwarding (thesis algorithm 5, Co-MPTCP algorithm 2).
 //!
-//! What the destination wants soon is forwarded, what lies beyond its range waits:
+//! The relay forwards data that the destination wants soon, and holds data beyond its range:
 //!
 //! ```text
-//! DSN <= MAX      forward at once (below MIN too: somebody is late, so it is urgent)
+//! DSN <= MAX      forward at once (below MIN too: such data are late, so they are urgent)
 //! DSN >  MAX      hold, until a range covers it, the queue overflows (lowest DSN first), it has waited T_hold, or the
 //!                 relay leaves
 //! ```
 //!
-//! The queue is ordered by DSN. A subflow delivers its data nearly always in that order, so a packet joins at the end;
-//! any other finds its place by binary search. No octet is copied, and nothing is allocated once the queue has grown.
+//! The queue is ordered by DSN. A subflow nearly always delivers its data in that order, so a packet joins at the end;
+//! any other packet finds its place by binary search. The queue copies no octets, and allocates nothing once it has
+//! grown.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ use units::{Dsn, Duration, Instant};
 
 use super::range::DsnRange;
 
-/// What a packet counts at least against the limit: packets of an octet each must not fill the memory.
+/// Minimum octets that a packet counts against the limit: packets of one octet each must not fill the memory.
 const PACKET_BYTES_MIN: u64 = 64;
 
 /// How much a relay holds, and for how long.
@@ -25,18 +26,18 @@ const PACKET_BYTES_MIN: u64 = 64;
 pub struct HoldLimits {
     /// MAX_BF_SIZE, octets; zero holds nothing.
     pub size_bytes: u64,
-    /// T_hold: the longest stay of a packet. A safeguard, should a range never arrive.
+    /// T_hold: the longest stay of a packet. A safeguard in case a range never arrives.
     pub stay: Duration,
 }
 
 impl HoldLimits {
-    /// Twice the range in octets, and two periods.
+    /// Returns limits of twice the range in octets, and two periods.
     pub const fn of(range_len_bytes: u64, period: Duration) -> Self {
         Self { size_bytes: range_len_bytes.saturating_mul(2), stay: period.saturating_mul(2) }
     }
 }
 
-/// What happened to packets so far.
+/// Totals of packets so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HoldStats {
     /// Packets that had to wait.
@@ -45,7 +46,7 @@ pub struct HoldStats {
     pub overflowed_packets: u64,
     /// Of these, forwarded out of range because they had waited T_hold.
     pub expired_packets: u64,
-    /// The most that waited at once, octets.
+    /// Maximum octets that waited at once.
     pub peak_bytes: u64,
 }
 
@@ -53,7 +54,7 @@ pub struct HoldStats {
 struct Held<T> {
     dsn: Dsn,
     len_bytes: u32,
-    /// When the packet, or one after it, has waited T_hold: ascends along the queue.
+    /// When this packet, or one behind it, has waited T_hold: ascends along the queue.
     due: Instant,
     packet: T,
 }
@@ -64,15 +65,15 @@ impl<T> Held<T> {
     }
 }
 
-/// Packets of one connection at one relay. `T` is what is forwarded: the payload, or a whole segment at a relay that
-/// only routes.
+/// Held packets of one connection at one relay. `T` is the item to forward: the payload, or a whole segment at a relay
+/// that only routes.
 ///
-/// After every call, what there is to forward is taken with [`Self::poll_forward`], and [`Self::handle_timeout`] is due
-/// at [`Self::poll_timeout`].
+/// After every call, take the items to forward with [`Self::poll_forward`]. [`Self::handle_timeout`] is due at
+/// [`Self::poll_timeout`].
 #[derive(Debug)]
 pub struct HoldQueue<T> {
     limits: HoldLimits,
-    /// None before the first: then everything is forwarded.
+    /// `None` before the first range: everything is then forwarded.
     range: Option<DsnRange>,
     is_leaving: bool,
     held: VecDeque<Held<T>>,
@@ -82,7 +83,7 @@ pub struct HoldQueue<T> {
 }
 
 impl<T> HoldQueue<T> {
-    /// An empty queue, which forwards everything until it hears of a range.
+    /// Creates an empty queue, which forwards everything until a range arrives.
     pub fn new(limits: HoldLimits) -> Self {
         Self {
             limits,
@@ -95,7 +96,7 @@ impl<T> HoldQueue<T> {
         }
     }
 
-    /// Takes a packet of `len_bytes` octets of data, the first of which is `dsn`. What has no data is not held.
+    /// Takes a packet of `len_bytes` octets of data that begin with `dsn`. A packet without data is not held.
     pub fn on_packet(&mut self, now: Instant, dsn: Dsn, len_bytes: u32, packet: T) {
         let in_range = self.range.is_none_or(|range| dsn.before_or_at(range.max));
         if in_range || self.is_leaving || len_bytes == 0 {
@@ -110,12 +111,12 @@ impl<T> HoldQueue<T> {
         self.stats.peak_bytes = self.stats.peak_bytes.max(self.held_bytes);
     }
 
-    /// Takes a packet that does not wait.
+    /// Forwards a packet without holding it.
     pub fn pass(&mut self, packet: T) {
         self.forwards.push_back(packet);
     }
 
-    /// Drops what waits and begins with `dsn`.
+    /// Drops the held packet that begins with `dsn`.
     pub fn discard(&mut self, dsn: Dsn) {
         let at = self.held.partition_point(|held| held.dsn.before(dsn));
         if self.held.get(at).is_some_and(|held| held.dsn == dsn) {
@@ -123,7 +124,7 @@ impl<T> HoldQueue<T> {
         }
     }
 
-    /// Takes a range, unless a newer one is known, and forwards what it or an earlier range covers.
+    /// Takes a range, unless a newer one is known, and forwards held data that it or an earlier range covers.
     pub fn on_range(&mut self, range: DsnRange) {
         if self.range.is_some_and(|known| !range.is_newer_than(&known)) {
             return;
@@ -134,7 +135,7 @@ impl<T> HoldQueue<T> {
         }
     }
 
-    /// Forwards everything until it hears of a range again: nobody says any more what is wanted.
+    /// Forwards everything until a range arrives again, because the wanted range is unknown.
     pub fn forget_range(&mut self) {
         self.range = None;
         self.flush();
@@ -146,14 +147,14 @@ impl<T> HoldQueue<T> {
         self.flush();
     }
 
-    /// Forwards all that waits.
+    /// Forwards all held packets.
     pub fn flush(&mut self) {
         while !self.held.is_empty() {
             self.forward_head();
         }
     }
 
-    /// Changes the limits. A shorter stay also holds for what waits already.
+    /// Changes the limits. A shorter stay also applies to packets that wait already.
     pub fn set_limits(&mut self, now: Instant, limits: HoldLimits) {
         self.limits = limits;
         for held in &mut self.held {
@@ -165,12 +166,12 @@ impl<T> HoldQueue<T> {
         }
     }
 
-    /// When [`Self::handle_timeout`] is due.
+    /// Returns when [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.held.front().map(|head| head.due)
     }
 
-    /// Forwards what has waited T_hold, and all that precedes it.
+    /// Forwards packets that have waited T_hold, and all packets before them.
     pub fn handle_timeout(&mut self, now: Instant) {
         while self.held.front().is_some_and(|head| head.due <= now) {
             self.stats.expired_packets += 1;
@@ -178,27 +179,27 @@ impl<T> HoldQueue<T> {
         }
     }
 
-    /// The next packet to forward.
+    /// Returns the next packet to forward.
     pub fn poll_forward(&mut self) -> Option<T> {
         self.forwards.pop_front()
     }
 
-    /// What waits, octets: at most the limit.
+    /// Returns the octets that wait: at most the limit.
     pub const fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
 
-    /// Packets that wait.
+    /// Returns the number of packets that wait.
     pub fn held_packets(&self) -> usize {
         self.held.len()
     }
 
-    /// The latest range heard of.
+    /// Returns the latest range.
     pub const fn range(&self) -> Option<DsnRange> {
         self.range
     }
 
-    /// What happened so far.
+    /// Returns the totals so far.
     pub const fn stats(&self) -> &HoldStats {
         &self.stats
     }
@@ -210,7 +211,7 @@ impl<T> HoldQueue<T> {
             }
             _ => self.held.len(),
         };
-        // What follows in the stream has waited longer and takes this packet along.
+        // The packet behind this one has waited longer, and takes it along when it leaves.
         if let Some(next) = self.held.get(at) {
             packet.due = packet.due.min(next.due);
         }

@@ -1,24 +1,25 @@
-//! The destination's watch over its relays: who acknowledged data to the source and never delivered them?
+//! The destination's watch over its relays: which relay acknowledged data to the source and never delivered them?
 //!
-//! Such data leave a hole in the stream that stays. The destination cannot see over which relay they came, so it excludes
-//! one after the other, whoever has been silent for longest first; what an excluded relay owes, the source sends by others.
-//! That closes a hole whoever made it: only holes that come again, or do not, tell who it was.
+//! Such data leave a lasting hole in the stream. The destination cannot see over which relay they travelled. It
+//! therefore excludes relays one after another, the one that has been silent longest first; the source resends an
+//! excluded relay's data over others. This closes a hole whichever relay made it. Only the recurrence of holes, or its
+//! absence, shows which relay is guilty.
 //!
 //! ```text
 //! T_patience = max(T_set 2^excluded, 3 T_late), at most 16 T_set
 //!
-//! the same hole for T_patience            exclude the most silent of those left
-//! the same, and nothing comes at all      wait 4 T_patience more before that: links may be down for a while
-//! none for 4 T_patience after that        the latest excluded is guilty, those excluded before it are cleared
-//! a hole, and one silent relay left       give up: the source no longer has what is missing, or nothing can come
+//! the same hole for T_patience            exclude the most silent of the remaining relays
+//! the same, and nothing arrives at all    first wait 4 T_patience more: links may be down for a while
+//! no hole for 4 T_patience after that     the latest excluded is guilty, those excluded before it are cleared
+//! a hole, and one silent relay left       give up: the source no longer has the data, or nothing can arrive
 //! ```
 //!
-//! T_patience doubles with each exclusion until the case is closed: what is sent again may wait in long queues. It also grows
-//! with what honest relays show of their queues (T_late): how much later octets come than others that they overtook, while
-//! nobody is suspected. A loss in such a queue is repaired after another turn in it.
+//! T_patience doubles with each exclusion until the case is closed: resent data may wait in long queues. It also grows
+//! with the queues that honest relays show (T_late): how much later octets arrive than others that overtook them, while
+//! no relay is suspected. The repair of a loss in such a queue takes another turn in it.
 //!
-//! Somebody on the way can also make the source believe that the destination has the data (a forged DATA_ACK, which RFC 8684
-//! does not authenticate). Then nobody can fill the hole, and giving up is all that is left.
+//! An attacker on the path can also make the source believe that the destination has the data (a forged DATA_ACK, which
+//! RFC 8684 does not authenticate). Then nobody can fill the hole, and the destination can only give up.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,25 +27,25 @@ use units::{Dsn, Duration, Instant};
 
 use crate::relay_selection::RelayId;
 
-/// Looks at the stream in T_patience: who was silent for longest must be seen.
+/// Checks of the stream per T_patience: the destination must see which relay was silent longest.
 const LOOKS: u64 = 32;
-/// Times T_patience without a hole after which a case is closed.
+/// Multiple of T_patience without a hole after which a case is closed.
 const CALM: u64 = 4;
-/// Times T_patience for which the last relay is waited for while it delivers, and all are while none does.
+/// Multiple of T_patience to wait for the last relay while it delivers, and for all relays while none does.
 const WAITS_MAX: u64 = 4;
-/// T_patience doubles so often at most.
+/// Maximum number of doublings of T_patience.
 const DOUBLINGS_MAX: u32 = 4;
-/// T_patience in T_late: a turn in the queue to notice a loss, one to repair it, and one for what comes in between.
+/// T_patience in T_late: a turn in the queue to notice a loss, one to repair it, and one as reserve.
 const TURNS: u64 = 3;
-/// Looks in the longest T_patience.
+/// Checks in the longest T_patience.
 const AHEAD_MAX: usize = (LOOKS as usize) << DOUBLINGS_MAX;
-/// T_late shrinks by this part with each look at a stream that moves.
+/// T_late shrinks by one part in this many with each check of a stream that moves.
 const FORGET: u64 = 64;
 
 /// Settings of a [`HoleWatch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchSettings {
-    /// T_set: what honest hosts and relays need to repair a loss where queues are short. Longer than the longest
+    /// T_set: the time that honest hosts and relays need to repair a loss if queues are short. Longer than the longest
     /// retransmission time-out; the source's data-level time-out is twice that.
     pub patience: Duration,
 }
@@ -56,62 +57,63 @@ impl Default for WatchSettings {
     }
 }
 
-/// What the destination sees of its stream.
+/// The destination's view of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamView {
-    /// The first octet that is missing.
+    /// The first missing octet.
     pub rcv_nxt: Dsn,
     /// Octets behind it that have arrived.
     pub out_of_order_bytes: u64,
-    /// The application waits for it: data behind it have arrived, or the stream is not complete and cannot be idle.
+    /// Whether the application waits for it: data behind it have arrived, or the stream is not complete and cannot be
+    /// idle.
     pub awaited: bool,
 }
 
-/// What follows from it.
+/// A conclusion about a relay or the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Close the subflow through this relay, and tell the source by another (REMOVE_ADDR).
+    /// Close the subflow through this relay, and tell the source over another subflow (REMOVE_ADDR).
     Exclude(RelayId),
-    /// It swallowed data: it stays excluded.
+    /// This relay swallowed data: it stays excluded.
     Guilty(RelayId),
-    /// It did not: it may come back.
+    /// This relay did not swallow data: it may come back.
     Cleared(RelayId),
-    /// Nobody has what is missing: close the connection.
+    /// The missing data exist nowhere any more: close the connection.
     GiveUp {
-        /// The first octet of it.
+        /// The first missing octet.
         missing: Dsn,
-        /// Nothing comes over any relay.
+        /// Whether nothing arrives over any relay.
         silence: bool,
     },
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Hole {
-    /// The first octet of it.
+    /// The first missing octet.
     start: Dsn,
-    /// When patience with it ends.
+    /// Time at which patience with the hole ends.
     until: Instant,
-    /// How often it has ended.
+    /// How often patience with it has ended.
     waited: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     bytes: u64,
-    /// When the latest of them arrived.
+    /// Arrival time of the latest octets.
     last_at: Instant,
 }
 
-/// Watches the stream of one connection. [`Self::look`] is due at [`Self::next_look`]; what follows is taken with
+/// Watches the stream of one connection. [`Self::look`] is due at [`Self::next_look`]; take the conclusions with
 /// [`Self::poll_verdict`].
 #[derive(Debug)]
 pub struct HoleWatch {
     settings: WatchSettings,
     relays: BTreeMap<RelayId, Seen>,
-    /// The one that is awaited.
+    /// The hole that the application waits for.
     hole: Option<Hole>,
     lateness: Lateness,
-    /// In this order, since there was calm.
+    /// Relays excluded in the open case, in order of their exclusion.
     excluded: Vec<RelayId>,
     calm_at: Instant,
     given_up: bool,
@@ -120,7 +122,7 @@ pub struct HoleWatch {
 }
 
 impl HoleWatch {
-    /// Has seen nothing.
+    /// Creates a watch that has seen nothing.
     pub fn new(settings: WatchSettings, now: Instant) -> Self {
         Self {
             settings,
@@ -135,12 +137,12 @@ impl HoleWatch {
         }
     }
 
-    /// When to look next.
+    /// Returns the time of the next check.
     pub const fn next_look(&self) -> Instant {
         self.next_look
     }
 
-    /// Looks at the stream, and at the octets that came over each relay in use so far. Only these can be excluded.
+    /// Checks the stream, and the octets that have arrived over each relay in use. Only these relays can be excluded.
     pub fn look(&mut self, now: Instant, stream: StreamView, relays: impl Iterator<Item = (RelayId, u64)>) {
         self.next_look = now + self.settings.patience / LOOKS;
         self.note_arrivals(now, relays);
@@ -157,7 +159,7 @@ impl HoleWatch {
         }
     }
 
-    /// The stream is complete, or there was calm: the case is closed.
+    /// Closes the case, because the stream is complete or the calm lasted.
     pub fn finish(&mut self) {
         self.calm_at = Instant::FAR_FUTURE;
         if let Some(guilty) = self.excluded.pop() {
@@ -166,12 +168,12 @@ impl HoleWatch {
         self.verdicts.extend(self.excluded.drain(..).map(Verdict::Cleared));
     }
 
-    /// The next verdict.
+    /// Returns the next verdict.
     pub fn poll_verdict(&mut self) -> Option<Verdict> {
         self.verdicts.pop_front()
     }
 
-    /// T_patience.
+    /// Returns T_patience.
     fn patience(&self) -> Duration {
         let set = |doublings: u32| self.settings.patience.saturating_mul(1 << doublings);
         let doubled = set(DOUBLINGS_MAX.min(self.excluded.len() as u32));
@@ -179,7 +181,7 @@ impl HoleWatch {
     }
 
     fn is_delivering(&self, now: Instant) -> bool {
-        // When patience with a hole ends, what came behind it at first is as old as the hole.
+        // When patience with a hole ends, the first data behind it are as old as the hole.
         let recent = self.patience() / 2;
         self.relays.values().any(|seen| now.saturating_since(seen.last_at) < recent)
     }
@@ -192,8 +194,9 @@ impl HoleWatch {
         }
     }
 
-    /// The last relay is not excluded: nothing could come any more. What is missing may be behind what it delivers, and where nothing comes at all
-    /// the links may be down; but neither for ever.
+    /// Excludes the most silent relay, but never the last one: nothing could arrive any more. The missing data may
+    /// follow what the last relay delivers, and if nothing arrives at all, the links may be down; but the watch waits
+    /// for neither for ever.
     fn exclude_next(&mut self, hole: Hole, now: Instant) {
         let (is_delivering, is_last) = (self.is_delivering(now), self.relays.len() <= 1);
         if hole.waited < WAITS_MAX && (is_last || !is_delivering) {
@@ -215,11 +218,11 @@ impl HoleWatch {
     }
 }
 
-/// How late octets come that others overtook.
+/// How late octets arrive that others overtook.
 #[derive(Debug, Default)]
 struct Lateness {
-    /// How much had arrived at earlier looks, as the sequence number that a stream without holes would have reached: only what
-    /// is beyond the first missing octet.
+    /// How much had arrived at earlier checks, as the sequence number that a stream without holes would have reached.
+    /// Only entries above the first missing octet.
     ahead: VecDeque<(Instant, Dsn)>,
     rcv_nxt: Dsn,
     /// T_late.
@@ -227,7 +230,7 @@ struct Lateness {
 }
 
 impl Lateness {
-    /// Takes note of the stream; `trusted` says whether lateness is the honest one of queues.
+    /// Records the state of the stream; `trusted` says whether lateness comes from honest queues.
     fn look(&mut self, now: Instant, stream: StreamView, trusted: bool) {
         if stream.rcv_nxt.after(self.rcv_nxt) {
             let late = self.ahead.front().map_or(Duration::ZERO, |(since, _)| now.saturating_since(*since));
@@ -259,7 +262,7 @@ mod tests {
         HoleWatch::new(WatchSettings { patience: Duration::from_secs(4) }, at(0))
     }
 
-    /// Looks every second from `from` to `to`; `bytes` are those of each relay, by the second.
+    /// Checks every second from `from` to `to`; `bytes` are those of each relay, by the second.
     fn look(
         watch: &mut HoleWatch,
         seconds: core::ops::Range<u64>,
@@ -285,7 +288,7 @@ mod tests {
         let mut watch = watch();
         assert_eq!(look(&mut watch, 0..4, 100, &[BUSY, SILENT, BUSY]), []);
         assert_eq!(look(&mut watch, 4..5, 100, &[BUSY, SILENT, BUSY]), [Verdict::Exclude(RelayId(1))]);
-        // The stream goes on for 4 x 8 s: it was that one.
+        // The stream flows for 4 x 8 s, so it was that relay.
         for second in 5..36 {
             assert_eq!(look(&mut watch, second..second + 1, 100 * second, &[BUSY]), [], "{second}");
         }
@@ -294,7 +297,7 @@ mod tests {
 
     #[test]
     fn whoever_was_excluded_in_vain_is_cleared() {
-        // Relay 0 is silent because it has nothing to deliver; relay 1 swallows now and then.
+        // Relay 0 is silent because it has nothing to deliver; relay 1 swallows data now and then.
         let mut watch = watch();
         assert_eq!(look(&mut watch, 0..5, 100, &[SILENT, BUSY, BUSY]), [Verdict::Exclude(RelayId(0))]);
         let left = |second: u64| [(RelayId(1), 5), (RelayId(2), second)].into_iter();
@@ -345,7 +348,7 @@ mod tests {
         assert_eq!(look(&mut watch, 20..40, 100, &[BUSY]), [Verdict::GiveUp { missing: Dsn(100), silence: false }]);
     }
 
-    /// One relay delivers 100 octets a second, and its queue grows to 6 s; the other one delivers 900 at once.
+    /// One relay delivers 100 octets a second, and its queue grows to 6 s; the other delivers 900 at once.
     fn learn_of_a_slow_relay(watch: &mut HoleWatch) {
         for second in 0..=30_u64 {
             let delivered = (second / 2).max(second.saturating_sub(6));
@@ -357,14 +360,14 @@ mod tests {
         }
     }
 
-    /// At 30 s the octets from 24,000 on are lost.
+    /// At 30 s, the octets from 24,000 on are lost.
     const LOST: StreamView = StreamView { rcv_nxt: Dsn(24_000), out_of_order_bytes: 5400, awaited: true };
 
     #[test]
     fn a_relay_with_a_long_queue_has_time_to_repair_a_loss() {
         let mut watch = watch();
         learn_of_a_slow_relay(&mut watch);
-        // It is noticed 6 s later and repaired within 6 more; 18 s are tolerated.
+        // The loss is noticed 6 s later and repaired within 6 more; the watch tolerates 18 s.
         for second in 31..48 {
             watch.look(at(second), LOST, [(RelayId(0), 2400), (RelayId(1), 27_000)].into_iter());
             assert_eq!(watch.poll_verdict(), None, "{second}");
@@ -375,7 +378,7 @@ mod tests {
     fn a_relay_that_swallows_is_found_out_beside_one_with_a_long_queue() {
         let mut watch = watch();
         learn_of_a_slow_relay(&mut watch);
-        // The slow one goes on; the other one acknowledges and delivers nothing.
+        // The slow relay continues; the other acknowledges and delivers nothing.
         let mut verdicts = (31..60).filter_map(|second| {
             watch.look(at(second), LOST, [(RelayId(0), 100 * second), (RelayId(1), 27_000)].into_iter());
             watch.poll_verdict().map(|verdict| (second, verdict))

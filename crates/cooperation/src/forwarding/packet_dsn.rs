@@ -1,13 +1,13 @@
-//! The data sequence numbers of packets, as somebody on the way sees them.
+//! The data sequence numbers of packets, as a device on the path sees them.
 //!
-//! A packet says where its data belong in the subflow, and its DSS option, or that of an earlier packet of the same mapping,
-//! what data sequence numbers that stands for (RFC 8684 section 3.3.1):
+//! A packet states where its data belong in the subflow. Its DSS option, or that of an earlier packet of the same
+//! mapping, states which data sequence numbers that corresponds to (RFC 8684 section 3.3.1):
 //!
 //! ```text
 //! DSN(packet) = mapping.dsn + (packet.seq - (ISN + mapping.ssn)),   if the packet lies within the mapping
 //! ```
 //!
-//! The ISN is that of the SYN. Of a subflow whose SYN went elsewhere it follows from a packet that is a whole mapping.
+//! The ISN is that of the SYN. If the SYN took another path, a packet that is a whole mapping reveals the ISN.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -16,19 +16,19 @@ use units::{Dsn, SeqNr};
 use wire::mptcp::{Mapping, MptcpOption};
 use wire::{Flags, Segment};
 
-/// Subflows remembered at most: who opens more has the oldest forgotten.
+/// Maximum number of subflows remembered; beyond it, the oldest is forgotten.
 const SUBFLOWS_MAX: usize = 256;
 
-/// What a packet is to the stream of data.
+/// The place of a packet in the stream of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketDsn {
-    /// It carries none: handshakes, acknowledgements, the end of the subflow.
+    /// It carries no data: handshakes, acknowledgements, the end of the subflow.
     NoData,
-    /// Its first octet, if the packet says or lets conclude it.
+    /// It carries data.
     Data {
-        /// The octet.
+        /// The first octet, if the packet states or implies it.
         dsn: Option<Dsn>,
-        /// Its subflow sequence numbers were seen before, or come before some that were.
+        /// Whether its subflow sequence numbers were seen before, or come before some that were.
         again: bool,
     },
 }
@@ -38,13 +38,13 @@ struct Subflow {
     isn: Option<SeqNr>,
     /// The latest mapping, and the sequence number of its first octet.
     mapping: Option<(SeqNr, Mapping)>,
-    /// After the last octet seen.
+    /// Sequence number after the last octet seen.
     seen: Option<SeqNr>,
-    /// When it was first seen, in subflows.
+    /// Order of its first appearance among the subflows.
     born: u64,
 }
 
-/// Remembers what it takes to tell the data sequence numbers of packets that go one way.
+/// Tracks what is needed to find the data sequence numbers of packets in one direction.
 #[derive(Debug, Default)]
 pub struct PacketDsns {
     subflows: BTreeMap<(SocketAddr, SocketAddr), Subflow>,
@@ -52,7 +52,7 @@ pub struct PacketDsns {
 }
 
 impl PacketDsns {
-    /// Looks at the next packet. Where a host writes 32 bits, the number is the one next to `near`.
+    /// Inspects the next packet. If a host sends 32-bit numbers, the number nearest to `near` is meant.
     pub fn look(&mut self, segment: &Segment, near: Dsn) -> PacketDsn {
         let key = (segment.src, segment.dst);
         if segment.flags.contains(Flags::RST) {
@@ -75,7 +75,7 @@ impl PacketDsns {
         PacketDsn::Data { dsn: subflow.locate(segment.seq, near), again }
     }
 
-    /// Subflows remembered.
+    /// Returns the number of subflows remembered.
     pub fn subflows(&self) -> usize {
         self.subflows.len()
     }
@@ -100,7 +100,7 @@ impl Subflow {
             _ => None,
         });
         let Some((mapping, data_fin)) = dss.and_then(|dss| Some((dss.mapping?, dss.data_fin))) else { return };
-        // Without length there is fallback, and no sequence of data any more.
+        // A mapping without length means fallback, after which data have no sequence numbers.
         let data_len = usize::from(mapping.len.saturating_sub(data_fin.into()));
         if self.isn.is_none() && data_len == segment.payload.len() {
             self.isn = Some(SeqNr(segment.seq.0.wrapping_sub(mapping.ssn)));
@@ -157,12 +157,12 @@ mod tests {
     fn packets_of_one_mapping_follow_from_its_first() {
         let mut dsns = PacketDsns::default();
         assert_eq!(dsns.look(&syn(999), NEAR), PacketDsn::NoData);
-        // A mapping of 300 octets in three packets, of which only the first has the option.
+        // A mapping of 300 octets in three packets; only the first has the option.
         let long = DataSeq::Long(NEAR.0 + 7000);
         assert_eq!(dsns.look(&mapped(1000, 100, long, 1, 300), NEAR), data(Some(NEAR.0 + 7000), false));
         assert_eq!(dsns.look(&segment(1100, 100), NEAR), data(Some(NEAR.0 + 7100), false));
         assert_eq!(dsns.look(&segment(1200, 100), NEAR), data(Some(NEAR.0 + 7200), false));
-        // Beyond it nothing is known; and what comes again is known for it.
+        // Beyond it, the numbers are unknown; a repeated packet is recognised.
         assert_eq!(dsns.look(&segment(1300, 100), NEAR), data(None, false));
         assert_eq!(dsns.look(&segment(1100, 100), NEAR), data(Some(NEAR.0 + 7100), true));
         assert_eq!(dsns.look(&segment(1400, 0), NEAR), PacketDsn::NoData);
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn half_a_number_is_completed_by_what_is_near() {
         let mut dsns = PacketDsns::default();
-        // No SYN was seen: the packet is its whole mapping.
+        // No SYN was seen, but the packet is its whole mapping.
         let packet = mapped(5000, 100, DataSeq::Short(0xffff_ff00), 77, 100);
         assert_eq!(dsns.look(&packet, NEAR), data(Some(0x4_ffff_ff00), false));
         assert_eq!(dsns.look(&mapped(5100, 50, DataSeq::Short(0), 177, 100), NEAR), data(Some(NEAR.0), false));

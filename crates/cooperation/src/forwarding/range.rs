@@ -1,11 +1,11 @@
-//! What the destination tells its relays about the data it wants next, and how large a range is.
+//! Announcements of the destination to its relays about the data that it wants next, and the size of a range.
 
 use units::{Dsn, Duration, Rate};
 
-/// The data that relays forward at once (DSN_RANGE): both ends belong to it.
+/// The data that relays forward at once (DSN_RANGE); both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DsnRange {
-    /// Counts the ranges of a connection from 1 on: of two ranges the one with the higher number holds.
+    /// Number of the range in its connection, from 1; the range with the highest number is valid.
     pub seq: u64,
     /// MIN: the first octet of the range.
     pub min: Dsn,
@@ -14,12 +14,12 @@ pub struct DsnRange {
 }
 
 impl DsnRange {
-    /// H, octets.
+    /// Returns H, octets.
     pub const fn len_bytes(&self) -> u64 {
         self.max.since(self.min).wrapping_add(1)
     }
 
-    /// Whether this range was announced after `other`.
+    /// Returns whether this range was announced after `other`.
     pub const fn is_newer_than(&self, other: &Self) -> bool {
         self.seq > other.seq
     }
@@ -28,55 +28,55 @@ impl DsnRange {
 /// What the destination has, and what it can take (CUM_ACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CumAck {
-    /// The first octet that is missing: what a relay acknowledges to the source as DATA_ACK.
+    /// The first missing octet; a relay acknowledges it to the source as DATA_ACK.
     pub rcv_nxt: Dsn,
     /// The shared window from there on, octets.
     pub window_bytes: u64,
-    /// What the relays add to it. The rest is what the destination announces on its own subflows.
+    /// Octets that the relays add to the window. The rest is what the destination announces on its own subflows.
     pub widened_bytes: u64,
 }
 
 impl CumAck {
-    /// The first octet that the window does not cover.
+    /// Returns the first octet that the window does not cover.
     pub fn edge(&self) -> Dsn {
         self.rcv_nxt + self.window_bytes
     }
 }
 
-/// A new range, and the acknowledgement that goes with it.
+/// A new range, with an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeUpdate {
     /// The range.
     pub range: DsnRange,
-    /// What the destination has.
+    /// The acknowledgement.
     pub ack: CumAck,
 }
 
-/// H = TBR F / 8: the octets that the application takes in a period. At least one.
+/// Computes H = TBR F / 8: the octets that the application takes in a period. At least one.
 pub fn range_len_bytes(target: Rate, period: Duration) -> u64 {
     target.bytes_in(period).max(1)
 }
 
-/// rho: the part of a range that must have arrived before the next one is announced. More than 0, at most 1; kept in
-/// millionths, so that rho H is exact.
+/// rho: the part of a range that must have arrived before the next one is announced. Above 0, at most 1; stored in
+/// millionths, so rho H is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threshold {
     millionths: u32,
 }
 
 impl Threshold {
-    /// The thesis' choice: 0.95.
+    /// The thesis's choice: 0.95.
     pub const THESIS: Self = Self { millionths: 950_000 };
     /// The choice for Co-MPTCP: 0.9.
     pub const COMPTCP: Self = Self { millionths: 900_000 };
 
-    /// `rho`, to the nearest millionth; none outside (0, 1].
+    /// Creates the threshold `rho`, to the nearest millionth; returns `None` outside (0, 1].
     pub fn new(rho: f64) -> Option<Self> {
         let millionths = (rho * 1e6).round();
         (1.0..=1e6).contains(&millionths).then_some(Self { millionths: millionths as u32 })
     }
 
-    /// The fewest octets that are `rho` of `len_bytes`. At least one.
+    /// Returns the fewest octets that are `rho` of `len_bytes`. At least one.
     pub(super) fn of(self, len_bytes: u64) -> u64 {
         let part = (u128::from(len_bytes) * u128::from(self.millionths)).div_ceil(1_000_000);
         (part as u64).max(1)

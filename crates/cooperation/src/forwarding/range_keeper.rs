@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! MIN = IDSN + 1, MAX = MIN + H - 1
-//! H_rcv = what has arrived of [MIN, MAX] without a hole, from MIN on
+//! H_rcv = octets of [MIN, MAX] that have arrived without a hole, from MIN on
 //! while H_rcv >= rho H:  MIN += H, MAX += H, announce
 //! ```
 //!
-//! The destination shares its receive buffer with the relays that hold data for it: the window that the source sees is
+//! The destination shares its receive buffer with the relays that hold data for it. The window that the source sees is
 //! what the destination and its relays can store together,
 //!
 //! ```text
@@ -15,9 +15,10 @@
 //!
 //! and its right edge never moves back (RFC 9293 section 3.8.6), even when a relay leaves.
 //!
-//! A relay that carries data sees the destination's DATA_ACKs pass. What it is told besides keeps the window open where none pass:
-//! ranges do, one every H octets, and between them relays hear of the progress once it is a quarter of the destination's own window
-//! (RFC 9293 section 3.8.6.2.2 asks for an update after half a buffer at the latest), or has waited for a second.
+//! A relay that carries data sees the destination's DATA_ACKs pass. Announcements keep the window open where none pass.
+//! Ranges are announced every H octets. Between them, relays hear about progress once it is a quarter of the
+//! destination's own window (RFC 9293 section 3.8.6.2.2 asks for an update after half a buffer at the latest), or has
+//! waited for a second.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,36 +28,36 @@ use super::range::{CumAck, DsnRange, RangeUpdate, Threshold};
 use super::received_set::ReceivedSet;
 use crate::relay_selection::RelayId;
 
-/// Relays hear of the progress once it is this part of the destination's own window, as they know it.
+/// Progress of one part in this many of the destination's own window, as relays know it, is announced at once.
 const NEWS_PART: u64 = 4;
-/// How long progress that is less may wait.
+/// Maximum time that smaller progress waits.
 const NEWS_WAIT: Duration = Duration::from_secs(1);
 
-/// What counts as received of a range.
+/// Which octets count as received of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Counting {
-    /// Octets without a hole from MIN on: what the text of both papers says.
+    /// Octets without a hole from MIN on, as in the text of both papers.
     #[default]
     Contiguous,
-    /// Any octet of the range, as the printed algorithms count.
+    /// Any octet of the range, as in the printed algorithms.
     Any,
 }
 
 /// Settings of a [`RangeKeeper`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeSettings {
-    /// H, octets: see [`super::range::range_len_bytes`]. Zero is taken as one.
+    /// H, octets: see [`super::range::range_len_bytes`]. Zero counts as one.
     pub range_len_bytes: u64,
     /// rho.
     pub threshold: Threshold,
-    /// What counts as received.
+    /// Which octets count as received.
     pub counting: Counting,
     /// The destination's own receive buffer, octets.
     pub capacity_bytes: u64,
 }
 
 impl RangeSettings {
-    /// A receive buffer of two ranges, the thesis' threshold, contiguous counting.
+    /// Returns settings with a receive buffer of two ranges, the thesis's threshold and contiguous counting.
     pub const fn new(range_len_bytes: u64) -> Self {
         Self {
             range_len_bytes,
@@ -67,7 +68,7 @@ impl RangeSettings {
     }
 }
 
-/// What to tell every relay.
+/// An announcement to every relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// DSN_RANGE: the next data to forward.
@@ -78,8 +79,8 @@ pub enum Announcement {
 
 /// Keeps the range of data that the relays of one connection forward.
 ///
-/// After every call, what there is to tell is taken with [`Self::poll_announcement`] and sent to every relay, reliably
-/// and in order; [`Self::handle_timeout`] is due at [`Self::poll_timeout`].
+/// After every call, take the announcements with [`Self::poll_announcement`] and send them to every relay, reliably and
+/// in order. [`Self::handle_timeout`] is due at [`Self::poll_timeout`].
 #[derive(Debug)]
 pub struct RangeKeeper {
     settings: RangeSettings,
@@ -89,19 +90,19 @@ pub struct RangeKeeper {
     unread_bytes: u64,
     /// MAX_BF_SIZE of each relay, octets.
     relays: BTreeMap<RelayId, u64>,
-    /// The sum of it.
+    /// Sum of `relays`, octets.
     relays_hold_bytes: u64,
-    /// What all relays know.
+    /// The acknowledgement that all relays know.
     told: CumAck,
-    /// The right edge that any relay was told: it never moves back.
+    /// Right edge of the window that any relay was told: it never moves back.
     promised_edge: Dsn,
-    /// When relays hear of the progress at the latest.
+    /// Latest time at which to announce the progress.
     tell_by: Option<Instant>,
     announcements: VecDeque<Announcement>,
 }
 
 impl RangeKeeper {
-    /// The keeper of a stream whose first octet is `first`, which is IDSN + 1.
+    /// Creates the keeper of a stream whose first octet is `first`, which is IDSN + 1.
     pub fn new(settings: RangeSettings, first: Dsn) -> Self {
         let settings = RangeSettings { range_len_bytes: settings.range_len_bytes.max(1), ..settings };
         let mut keeper = Self {
@@ -121,8 +122,8 @@ impl RangeKeeper {
         keeper
     }
 
-    /// A relay joins and can hold `hold_limit_bytes` (MAX_BF_SIZE). Gives what it must hear first, in the reply to its
-    /// join; the others hear of the wider window.
+    /// Adds a relay that can hold `hold_limit_bytes` (MAX_BF_SIZE). Returns what it must hear first, in the reply to
+    /// its join; the others hear about the wider window.
     pub fn add_relay(&mut self, now: Instant, relay: RelayId, hold_limit_bytes: u64) -> RangeUpdate {
         self.relays.insert(relay, hold_limit_bytes);
         self.sum_up();
@@ -132,19 +133,19 @@ impl RangeKeeper {
         RangeUpdate { range: self.range, ack }
     }
 
-    /// A relay is gone.
+    /// Removes a relay that is gone.
     pub fn remove_relay(&mut self, relay: RelayId) {
         self.relays.remove(&relay);
         self.sum_up();
     }
 
-    /// The relays that hold data for the destination.
+    /// Returns the relays that hold data for the destination.
     pub fn relays(&self) -> impl Iterator<Item = RelayId> + '_ {
         self.relays.keys().copied()
     }
 
-    /// `len_bytes` octets from `dsn` on arrived by whatever path, in the range or not, and are stored. The first
-    /// missing octet is now `rcv_nxt`; `unread_bytes` are in order and not read by the application.
+    /// Records that `len_bytes` octets from `dsn` on arrived over any path, in the range or not, and are stored. The
+    /// first missing octet is now `rcv_nxt`; the application has not yet read `unread_bytes` that are in order.
     pub fn on_packet(&mut self, now: Instant, dsn: Dsn, len_bytes: u64, rcv_nxt: Dsn, unread_bytes: u64) {
         self.rcv_nxt = rcv_nxt;
         self.unread_bytes = unread_bytes;
@@ -158,47 +159,47 @@ impl RangeKeeper {
         self.note_news(now);
     }
 
-    /// The application has read: `unread_bytes` are left.
+    /// Records that the application has read data: `unread_bytes` are left.
     pub fn on_read(&mut self, now: Instant, unread_bytes: u64) {
         self.unread_bytes = unread_bytes;
         self.note_news(now);
     }
 
-    /// The stream is complete, its DATA_FIN received: the relays hear of it at once.
+    /// Records that the stream is complete, with its DATA_FIN received: the relays hear about it at once.
     pub fn on_end(&mut self, rcv_nxt: Dsn, unread_bytes: u64) {
         self.rcv_nxt = rcv_nxt;
         self.unread_bytes = unread_bytes;
         self.tell_ack();
     }
 
-    /// Changes H: from the next range on.
+    /// Changes H, from the next range on.
     pub fn set_range_len_bytes(&mut self, range_len_bytes: u64) {
         self.settings.range_len_bytes = range_len_bytes.max(1);
     }
 
-    /// The next announcement for every relay.
+    /// Returns the next announcement for every relay.
     pub fn poll_announcement(&mut self) -> Option<Announcement> {
         self.announcements.pop_front()
     }
 
-    /// When [`Self::handle_timeout`] is due.
+    /// Returns when [`Self::handle_timeout`] is due.
     pub const fn poll_timeout(&self) -> Option<Instant> {
         self.tell_by
     }
 
-    /// Tells what became due.
+    /// Makes the announcements that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.tell_by.is_some_and(|at| at <= now) {
             self.tell_ack();
         }
     }
 
-    /// The range that holds.
+    /// Returns the current range.
     pub const fn range(&self) -> DsnRange {
         self.range
     }
 
-    /// What relays may acknowledge to the source now, and the shared window.
+    /// Returns what relays may acknowledge to the source now, and the shared window.
     pub fn ack(&self) -> CumAck {
         let room = self.settings.capacity_bytes.saturating_sub(self.unread_bytes);
         let shared = room.saturating_add(self.relays_hold_bytes).min(i64::MAX as u64);
@@ -211,7 +212,7 @@ impl RangeKeeper {
         self.relays_hold_bytes = self.relays.values().fold(0, |sum, limit| sum.saturating_add(*limit));
     }
 
-    /// H_rcv, octets, not limited to H.
+    /// Returns H_rcv, octets, not limited to H.
     fn received_bytes(&self) -> u64 {
         match self.settings.counting {
             Counting::Any => self.received.bytes_within(self.range.min, self.range.max),
@@ -220,7 +221,7 @@ impl RangeKeeper {
         }
     }
 
-    /// Moves the range on as far as what arrived allows. Whether it moved.
+    /// Moves the range on as far as the received data allow; returns whether it moved.
     fn advance_range(&mut self) -> bool {
         let seq = self.range.seq;
         loop {
@@ -229,7 +230,8 @@ impl RangeKeeper {
             if received_bytes < self.settings.threshold.of(len_bytes) {
                 break;
             }
-            // A long hole that fills passes whole ranges at once. A new length holds from the next one on.
+            // When a long hole fills, the range skips whole ranges at once. A new length applies from the next range
+            // on.
             let same_len = self.settings.range_len_bytes == len_bytes;
             let ranges = if same_len { (received_bytes / len_bytes).max(1) } else { 1 };
             let min = self.range.min + ranges * len_bytes;
@@ -240,7 +242,7 @@ impl RangeKeeper {
         self.range.seq != seq
     }
 
-    /// Tells news at once if they are much for the window that relays know, otherwise within [`NEWS_WAIT`].
+    /// Announces progress at once if it is large for the window that relays know, otherwise within [`NEWS_WAIT`].
     fn note_news(&mut self, now: Instant) {
         let (ack, told) = (self.ack(), self.told);
         let moved_bytes = ack.rcv_nxt.since(told.rcv_nxt).max(ack.edge().since(told.edge()));

@@ -1,32 +1,33 @@
-//! A range of its own for each relay: the faster a relay, the further ahead it may forward (thesis section 8.2 leaves this to
-//! the future, without a formula).
+//! A separate range for each relay: the faster a relay, the further ahead it may forward (thesis section 8.2 leaves
+//! this to future work, without a formula).
 //!
 //! ```text
 //! H_i = H n r_i / (r_1 + ... + r_n)        r_i: rate of relay i, of n in use
 //! H_i is at least H and at most 2 H; all begin at MIN
 //! ```
 //!
-//! Never less than H: the range moves on when all of [MIN, MIN + H - 1] has arrived, so a relay that held a part of it would hold
-//! up everyone until its packets have waited T_hold.
+//! Never less than H: the range moves on when all of [MIN, MIN + H - 1] has arrived, so a relay that held a part of it
+//! would delay all others until its packets have waited T_hold.
 
 use units::Rate;
 
 use super::range::DsnRange;
 use crate::relay_selection::RelayId;
 
-/// Who is in use, and at which rate.
+/// The relays in use, with their rates.
 #[derive(Clone, Debug, Default)]
 pub struct RangeShares {
     rates: Vec<(RelayId, Rate)>,
 }
 
 impl RangeShares {
-    /// Of relays that carry data at these rates.
+    /// Creates the shares of relays that carry data at these rates.
     pub fn new(rates: Vec<(RelayId, Rate)>) -> Self {
         Self { rates }
     }
 
-    /// What `relay` is told when the range is `range`. One that is not in use hears of the range as it is.
+    /// Returns the range for `relay` when the common range is `range`. A relay that is not in use gets the common
+    /// range.
     pub fn of(&self, relay: RelayId, range: DsnRange) -> DsnRange {
         let rate = self.rates.iter().find(|(known, _)| *known == relay).map(|(_, rate)| u128::from(rate.as_bps()));
         let sum: u128 = self.rates.iter().map(|(_, rate)| u128::from(rate.as_bps())).sum();
@@ -54,14 +55,14 @@ mod tests {
 
     #[test]
     fn a_share_is_in_proportion_to_the_rate() {
-        // 3 Mbit/s over three: 0.8, 1.0 and 1.2 times 1000 octets, but never less than these. Relay 9 carries nothing.
+        // 3 Mbit/s over three: 0.8, 1.0 and 1.2 times 1000 octets, but never less than 1000. Relay 9 carries nothing.
         assert_eq!(lengths(&[800, 1000, 1200], &[0, 1, 2, 9]), [1000, 1000, 1200, 1000]);
         assert_eq!(lengths(&[1500, 1500], &[0, 1]), [1000, 1000]);
     }
 
     #[test]
     fn no_share_is_tiny_or_huge() {
-        // A tenth and 1.9 of it; then, over four, 2.8 times.
+        // One tenth and 1.9 of it; then, over four, 2.8 times.
         assert_eq!(lengths(&[100, 1900], &[0, 1]), [1000, 1900]);
         assert_eq!(lengths(&[100, 100, 100, 700], &[3, 0]), [2000, 1000]);
     }

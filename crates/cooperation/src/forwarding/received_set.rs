@@ -1,4 +1,4 @@
-//! Which octets of a stream have arrived, holes included.
+//! The set of octets of a stream that have arrived, including those behind holes.
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ impl ReceivedSet {
         }
     }
 
-    /// Forgets everything before `min`.
+    /// Removes everything before `min`.
     pub(super) fn forget_before(&mut self, min: Dsn) {
         while self.0.front().is_some_and(|piece| piece.1.before_or_at(min)) {
             self.0.pop_front();
@@ -40,7 +40,7 @@ impl ReceivedSet {
         }
     }
 
-    /// How many octets of `[min, max]`, both included, have arrived.
+    /// Returns how many octets of `[min, max]`, both included, have arrived.
     pub(super) fn bytes_within(&self, min: Dsn, max: Dsn) -> u64 {
         let pieces = self.0.iter().map(|piece| (piece.0.max(min), piece.1.min(max + 1)));
         pieces.filter(|(start, end)| start.before(*end)).map(|(start, end)| end.since(start)).sum()

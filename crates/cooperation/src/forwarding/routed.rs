@@ -1,7 +1,8 @@
-//! Differentiated forwarding at a relay that only routes: it holds packets, and the source waits for their acknowledgement.
+//! Differentiated forwarding at a relay that only routes: it holds packets, and the source waits for their
+//! acknowledgement.
 //!
-//! What the relay cannot place in the stream passes at once, and so does what the source sends again: it waits for that, and
-//! the copy that is held is dropped.
+//! Packets that the relay cannot place in the stream pass at once. So do retransmissions, because the source waits for
+//! them; the relay drops the copy that it holds.
 
 use units::{Dsn, Instant};
 use wire::{Flags, Segment};
@@ -10,19 +11,19 @@ use super::hold_queue::{HoldLimits, HoldQueue, HoldStats};
 use super::packet_dsn::{PacketDsn, PacketDsns};
 use super::range::DsnRange;
 
-/// Where a packet belongs.
+/// The place of a packet in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its first octet, if it may wait.
+    /// The first octet, if the packet may wait.
     dsn: Option<Dsn>,
     len_bytes: u32,
-    /// It ends its subflow.
+    /// Whether the packet ends its subflow.
     ends: bool,
 }
 
-/// Holds packets on their way to the destination of one connection. `T` is what is forwarded.
+/// Holds packets on their way to the destination of one connection. `T` is the item to forward.
 ///
-/// After every call, what there is to forward is taken with [`Self::poll_forward`], and [`Self::handle_timeout`] is due at
+/// After every call, take the items to forward with [`Self::poll_forward`]. [`Self::handle_timeout`] is due at
 /// [`Self::poll_timeout`].
 #[derive(Debug)]
 pub struct Routed<T> {
@@ -31,12 +32,12 @@ pub struct Routed<T> {
 }
 
 impl<T> Routed<T> {
-    /// Forwards everything until it hears of a range.
+    /// Creates a queue that forwards everything until a range arrives.
     pub fn new(limits: HoldLimits) -> Self {
         Self { queue: HoldQueue::new(limits), dsns: PacketDsns::default() }
     }
 
-    /// Looks at a packet to the destination, the next to be given to [`Self::on_packet`].
+    /// Inspects a packet to the destination, which must be the next one passed to [`Self::on_packet`].
     pub fn look(&mut self, segment: &Segment) -> Place {
         let near = self.queue.range().map_or(Dsn(0), |range| range.min);
         let dsn = match self.dsns.look(segment, near) {
@@ -57,22 +58,22 @@ impl<T> Routed<T> {
             None => self.queue.pass(packet),
         }
         if place.ends {
-            // Nothing will follow on this subflow that could make what is held go on.
+            // No later packet of this subflow could release the held ones.
             self.queue.flush();
         }
     }
 
-    /// Takes a packet that is no segment.
+    /// Takes a packet that is not a segment.
     pub fn pass(&mut self, packet: T) {
         self.queue.pass(packet);
     }
 
-    /// The destination announced a range.
+    /// Handles a range that the destination announced.
     pub fn on_range(&mut self, range: DsnRange) {
         self.queue.on_range(range);
     }
 
-    /// Forwards everything until it hears of a range again: nobody says any more what is wanted.
+    /// Forwards everything until a range arrives again, because the wanted range is unknown.
     pub fn forget_range(&mut self) {
         self.queue.forget_range();
     }
@@ -87,27 +88,27 @@ impl<T> Routed<T> {
         self.queue.leave();
     }
 
-    /// The next packet to forward.
+    /// Returns the next packet to forward.
     pub fn poll_forward(&mut self) -> Option<T> {
         self.queue.poll_forward()
     }
 
-    /// When [`Self::handle_timeout`] is due.
+    /// Returns when [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.queue.poll_timeout()
     }
 
-    /// Forwards what has waited T_hold.
+    /// Forwards packets that have waited T_hold.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.queue.handle_timeout(now);
     }
 
-    /// What waits, octets of data.
+    /// Returns the octets of data that wait.
     pub const fn held_bytes(&self) -> u64 {
         self.queue.held_bytes()
     }
 
-    /// What happened so far.
+    /// Returns the totals so far.
     pub const fn stats(&self) -> &HoldStats {
         self.queue.stats()
     }
@@ -128,7 +129,7 @@ mod tests {
         DsnRange { seq, min: Dsn(0), max: Dsn(max) }
     }
 
-    /// 100 octets of which the first is `dsn`, at the same place of the subflow.
+    /// Returns a packet of 100 octets that begin with `dsn`, always at the same place of the subflow.
     fn packet(dsn: u32) -> Segment {
         let [src, dst] = ["10.0.0.1:80", "10.1.0.2:4000"].map(|address| address.parse().unwrap());
         let mut segment = Segment::new(src, dst);
@@ -218,7 +219,7 @@ mod tests {
         assert_eq!(take(&mut relay, &[300]), [0; 0]);
         relay.forget_range();
         assert_eq!(take(&mut relay, &[400]), [300, 400]);
-        // Somebody says it again, and with the same words.
+        // The range is announced again, with the same values.
         relay.on_range(range(1, 299));
         assert_eq!(take(&mut relay, &[500]), [0; 0]);
     }

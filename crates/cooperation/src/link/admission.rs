@@ -1,8 +1,10 @@
-//! Which first datagrams are worth the arithmetic of a handshake: a stranger on the network must not be able to keep a relay busy.
+//! Admission: which first datagrams are worth the arithmetic of a handshake. It keeps strangers on the network from
+//! keeping a relay busy.
 //!
-//! Who calls proves that it knows the relay's public key, which never travels in plain, by a keyed hash of what it sends. What was heard
-//! and is played again is known by its hash; and beyond so many handshakes a second, the rest waits for its repetition. Those from where a
-//! destination was heard are counted by themselves: somebody who was paired once knows the key, and must not keep the others from renewing theirs.
+//! The caller sends a keyed hash of its datagram to prove that it knows the relay's public key, which never travels in
+//! plain. The relay recognises a replay by its hash. Calls above the allowed rate are dropped, and the caller repeats
+//! them. Calls from addresses where a destination was last heard have an allowance to themselves: a device that was
+//! once paired knows the key, and must not keep the others from renewing their sessions.
 
 use std::collections::VecDeque;
 
@@ -13,15 +15,15 @@ use units::{Duration, Instant};
 use super::datagram::{ADMISSION_BYTES, ADMITTED_BYTES};
 use crate::channel::PublicKey;
 
-/// What tells this use of the public key from all others.
+/// Separates this use of the public key from all others.
 const LABEL: &[u8] = b"anabranch link admission 1";
-/// First datagrams that are remembered.
+/// Number of first datagrams that the relay remembers.
 const REMEMBERED: usize = 256;
-/// Handshakes that are answered at once, and how long each takes to be allowed again.
+/// Handshakes that the relay answers in a burst, and the time until it allows one more.
 const BURST: u32 = 32;
 const EACH: Duration = Duration::from_millis(50);
 
-/// The proof over a first datagram without it.
+/// Computes the proof for `admitted`: a first datagram without its proof.
 pub fn proof(answerer: &PublicKey, admitted: &[u8]) -> [u8; ADMISSION_BYTES] {
     let mut mac = keyed(answerer);
     mac.update(admitted);
@@ -34,30 +36,30 @@ fn keyed(answerer: &PublicKey) -> Hmac<Sha256> {
     Hmac::new_from_slice(&key).expect("a key of any length")
 }
 
-/// The relay's door.
+/// The admission check of a relay.
 #[derive(Debug)]
 pub struct Door {
     own: PublicKey,
     seen: VecDeque<[u8; ADMISSION_BYTES]>,
-    /// Of those who call from where a destination was heard last.
+    /// For callers at addresses where a destination was last heard.
     known: Allowance,
-    /// Of all others.
+    /// For all other callers.
     others: Allowance,
 }
 
-/// How many handshakes are still allowed.
+/// The number of handshakes that are still allowed.
 #[derive(Debug)]
 struct Allowance {
-    /// Now.
+    /// Handshakes allowed now.
     allowed: u32,
-    /// When the next one is.
+    /// Time at which one more is allowed.
     next_at: Instant,
 }
 
 impl Allowance {
     const FULL: Self = Self { allowed: BURST, next_at: Instant::ZERO };
 
-    /// Whether there was one.
+    /// Uses up one handshake; returns false if none was left.
     fn take(&mut self, now: Instant) -> bool {
         while self.allowed < BURST && self.next_at <= now {
             self.allowed += 1;
@@ -75,12 +77,13 @@ impl Allowance {
 }
 
 impl Door {
-    /// That of the relay with this key.
+    /// Creates the check of the relay with this key.
     pub fn of(own: PublicKey) -> Self {
         Self { own, seen: VecDeque::with_capacity(REMEMBERED), known: Allowance::FULL, others: Allowance::FULL }
     }
 
-    /// Whether to answer a first datagram, all of it; it comes from where a destination was heard last, or does not.
+    /// Returns whether to answer a complete first datagram. `is_known`: it comes from an address where a destination
+    /// was last heard.
     pub fn admits(&mut self, datagram: &[u8], is_known: bool, now: Instant) -> bool {
         let Some(proof) = self.proof_of(datagram).filter(|proof| !self.has_seen(proof)) else { return false };
         let allowance = if is_known { &mut self.known } else { &mut self.others };
@@ -94,12 +97,12 @@ impl Door {
         true
     }
 
-    /// Whether a first message was admitted not long ago.
+    /// Returns whether this first datagram was admitted recently.
     pub fn has_admitted(&self, datagram: &[u8]) -> bool {
         self.proof_of(datagram).is_some_and(|proof| self.has_seen(proof))
     }
 
-    /// The proof of a first message, if it is one.
+    /// Returns the proof of a first datagram if it is valid.
     fn proof_of<'a>(&self, datagram: &'a [u8]) -> Option<&'a [u8]> {
         let (admitted, proof) = datagram.split_at_checked(ADMITTED_BYTES)?;
         let mut mac = keyed(&self.own);

@@ -1,4 +1,4 @@
-//! The relay's end of all its links: it answers the destinations that it knows, and nobody else hears anything.
+//! The relay's end of all its links: it answers the destinations that it knows, and is silent to everybody else.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -16,10 +16,10 @@ use super::{DATAGRAM_BYTES_MAX, SILENCE_MAX};
 use crate::channel::noise::{FIRST_MESSAGE_BYTES, SECOND_MESSAGE_BYTES, responder};
 use crate::channel::{Identity, KEY_BYTES, PublicKey};
 
-/// After so long a session's keys are of no use: destinations renew them much sooner.
+/// Maximum age of a session; destinations renew their sessions much sooner.
 const SESSION_MAX: Duration = Duration::from_secs(600);
 
-/// The relay's end of all its links. Destinations are known by numbers that the owner gives them.
+/// The relay's end of all its links. The owner gives each destination a number.
 #[derive(Debug)]
 pub struct Answerer {
     identity: Identity,
@@ -32,10 +32,10 @@ pub struct Answerer {
 #[derive(Debug)]
 struct Peer {
     key: PublicKey,
-    /// The session that a handshake has made and nothing was heard in: perhaps the first message was an old one, played again.
+    /// Session of a finished handshake in which nothing has been received yet: the first datagram may be a replay.
     unconfirmed: Option<Session>,
     session: Option<Session>,
-    /// What the destination sent before it knew of the newer one.
+    /// Session before the current one, for datagrams that the destination sent before it switched.
     previous: Option<Session>,
     place: Option<SocketAddr>,
     heard_at: Option<Instant>,
@@ -43,33 +43,33 @@ struct Peer {
     renewal: Option<Renewal>,
 }
 
-/// What a datagram was.
+/// The result of receiving a datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Caught<'a> {
-    /// Nothing of a destination's.
+    /// The datagram is not from a known destination.
     Nothing,
-    /// A destination's call, which is answered; perhaps an old one, played again.
+    /// A destination's call, which is answered; may be a replay.
     Call,
-    /// A call that came before: destinations call wherever this relay may be, and several of these places may be its own. Or somebody plays it
-    /// again.
+    /// A call that was received before: a destination calls every address at which this relay may be, and several of
+    /// them may lead here. May also be a replay.
     Again,
-    /// Somebody calls who knows this relay, and whom it does not know: perhaps it was paired a moment ago.
+    /// A caller that knows this relay but is unknown here: perhaps it was paired a moment ago.
     Unknown(PublicKey),
-    /// A destination's, and no packet.
+    /// A destination's datagram that is not a packet.
     Word(u8),
-    /// An IP packet of a destination, as far as its first octet tells.
+    /// An IP packet of a destination, judging by its first octet only.
     Packet(u8, &'a [u8]),
 }
 
 impl Answerer {
-    /// The ends of the device `identity`. A seed must never be used twice.
+    /// Creates the relay's end for the device `identity`. Never use a seed twice.
     pub fn new(identity: Identity, seed: [u8; 32]) -> Self {
         let door = Door::of(identity.public());
         let random = ChaCha12Rng::from_seed(seed);
         Self { identity, random, door, peers: BTreeMap::new(), out: VecDeque::new() }
     }
 
-    /// These destinations may use it from now on, and no other. Links of those that stay stay.
+    /// Sets the destinations that may use this relay from now on. The links of destinations that stay are kept.
     pub fn set_peers(&mut self, peers: &[(u8, PublicKey)]) {
         self.peers.retain(|number, peer| peers.contains(&(*number, peer.key)));
         for (number, key) in peers {
@@ -77,17 +77,17 @@ impl Answerer {
         }
     }
 
-    /// Whether a destination is there.
+    /// Returns whether the link to a destination is up.
     pub fn is_up(&self, peer: u8, now: Instant) -> bool {
         self.peers.get(&peer).is_some_and(|peer| peer.is_up(now))
     }
 
-    /// Where a destination was heard last.
+    /// Returns the address from which a destination was last heard.
     pub fn place(&self, peer: u8) -> Option<SocketAddr> {
         self.peers.get(&peer)?.place
     }
 
-    /// On what terms a destination is lent to from now on; it hears them with the answer to its next word.
+    /// Sets the terms for a destination; it hears them in the answer to its next word.
     pub fn set_terms(&mut self, peer: u8, terms: Terms) {
         if let Some(peer) = self.peers.get_mut(&peer) {
             let echo = peer.terms.map_or(terms.echo, |before| before.echo);
@@ -95,21 +95,22 @@ impl Answerer {
         }
     }
 
-    /// When the volume begins anew of which a destination is lent; it hears of it beside the terms that say that there is none left.
+    /// Sets when the volume lent to a destination renews; the destination hears it with terms that say that the volume
+    /// is spent.
     pub fn set_renewal(&mut self, peer: u8, renewal: Option<Renewal>) {
         if let Some(peer) = self.peers.get_mut(&peer) {
             peer.renewal = renewal;
         }
     }
 
-    /// Says the terms now: something that matters has changed.
+    /// Sends the terms now, because something that matters has changed.
     pub fn say_terms(&mut self, peer: u8) {
         let Some((peer, terms)) = self.peers.get_mut(&peer).and_then(|peer| peer.terms.map(|terms| (peer, terms)))
         else {
             return;
         };
         let renewal = peer.renewal.filter(|_| terms.lends == Lends::NoVolume);
-        // First, so that who hears that there is none left knows for how long.
+        // The renewal goes first, so the destination knows it when it learns that no volume is left.
         for word in [renewal.map(|renewal| renewal.octets()), Some(terms.octets())].into_iter().flatten() {
             let mut room = [0; DATAGRAM_BYTES_MAX];
             let sealed = peer.session.as_mut().and_then(|session| session.seal(&word, &mut room));
@@ -119,7 +120,7 @@ impl Answerer {
         }
     }
 
-    /// Takes a datagram that came from `place`; `room` is for what it carries.
+    /// Handles a datagram that came from `place`; `room` receives the decrypted content.
     pub fn handle_datagram<'a>(
         &mut self,
         place: SocketAddr,
@@ -148,7 +149,7 @@ impl Answerer {
         }
     }
 
-    /// Answers a destination; none if the message is no handshake's.
+    /// Answers a call; returns `None` if the message is not a valid handshake message.
     fn called(
         &mut self,
         place: SocketAddr,
@@ -172,7 +173,7 @@ impl Answerer {
         Some(Caught::Call)
     }
 
-    /// A number that no session here has.
+    /// Returns a number that no session at this relay uses.
     fn free_session(&mut self) -> SessionId {
         loop {
             let id = SessionId(self.random.next_u32());
@@ -192,18 +193,18 @@ impl Answerer {
                 self.say_terms(number);
                 Caught::Word(number)
             }
-            // The destination's, but of no use.
+            // Authentic, but not a word that this version knows.
             None => Caught::Word(number),
         }
     }
 
-    /// The next datagram of its own, and where it goes.
+    /// Returns the relay's next own datagram and its destination address.
     pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.out.pop_front()
     }
 
-    /// Writes a datagram with `packet` for a destination to the front of `room`; its length and where it goes, or none if the destination
-    /// is not there or the packet does not fit.
+    /// Writes a datagram with `packet` for a destination to the front of `room`. Returns its length and destination
+    /// address, or `None` if the link is down or the packet does not fit.
     pub fn seal(&mut self, peer: u8, packet: &[u8], room: &mut [u8], now: Instant) -> Option<(SocketAddr, usize)> {
         let peer = self.peers.get_mut(&peer).filter(|peer| peer.is_up(now))?;
         let len = peer.session.as_mut()?.seal(packet, room)?;

@@ -1,4 +1,5 @@
-//! The destination's end of a link: it knows whom it wants, calls until the relay answers, and notices when it no longer does.
+//! The destination's end of a link: it calls its relay until the relay answers, and notices when the relay falls
+//! silent.
 
 use std::collections::VecDeque;
 
@@ -15,16 +16,16 @@ use super::{DATAGRAM_BYTES_MAX, HEARTBEAT, LINK_VERSION, SILENCE_MAX};
 use crate::channel::noise::{FIRST_MESSAGE_BYTES, initiator};
 use crate::channel::{Identity, PublicKey};
 
-/// Pause after the first call, and after many.
+/// Pause after the first call, and its maximum after many.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(4);
-/// After so much silence the session may be the caller's alone: it calls anew, and keeps the session meanwhile. So it does
-/// after so long without a word in the session that an answer has made.
+/// After this much silence, the relay may have lost the session: the destination calls again and keeps the session
+/// meanwhile. It also calls again if an answered session stays silent for this long.
 const DOUBT: Duration = Duration::from_millis(2200);
-/// Keys are renewed after so long.
+/// Age at which a session is renewed with fresh keys.
 const RENEWAL: Duration = Duration::from_secs(120);
 
-/// What is bound into both handshake messages.
+/// The prologue, which both handshake messages authenticate.
 pub const PROLOGUE: [u8; 15] = *b"anabranch link\x02";
 const _: () = assert!(PROLOGUE[14] == LINK_VERSION);
 
@@ -34,42 +35,42 @@ pub struct Caller {
     identity: Identity,
     relay: PublicKey,
     random: ChaCha12Rng,
-    /// The last call, while there may be an answer to it.
+    /// The last call, while an answer to it may still come.
     call: Option<(SessionId, Box<HandshakeState>)>,
-    /// It wants a new session, and calls again and again until there is one.
+    /// Whether this end wants a new session; it repeats its call until it has one.
     is_calling: bool,
     pause: Duration,
-    /// While it is calling: when it does so next. Otherwise: when the session is to be renewed.
+    /// While calling: time of the next call. Otherwise: time at which to renew the session.
     call_at: Instant,
     alive_at: Instant,
     session: Option<Session>,
-    /// What an answer has made. Nothing but words is sealed in it until the relay is heard in it: the relay may have lost it again to somebody
-    /// who played an old call after this one, and still has the session that counts.
+    /// Session of an answered handshake. It carries only words until the relay is heard in it: a replay of an older
+    /// call may have replaced it at the relay, which then still uses the current session.
     next: Option<Session>,
-    /// What the relay sent before it knew of the newer one.
+    /// Session before the current one, for datagrams that the relay sent before it switched.
     previous: Option<Session>,
     heard_at: Option<Instant>,
     terms: Option<Terms>,
-    /// In which session that was said, and its number there.
+    /// The session in which the terms arrived, and their counter.
     terms_number: Option<(SessionId, u64)>,
     renewal: Option<Renewal>,
     round_trip: Option<Duration>,
     out: VecDeque<Vec<u8>>,
 }
 
-/// What a datagram was.
+/// The result of receiving a datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<'a> {
-    /// Nothing of the relay's.
+    /// The datagram is not from the relay.
     Nothing,
-    /// The relay's, and no packet: where it came from is where the relay is.
+    /// A datagram of the relay that is not a packet; the relay is at the address from which it came.
     Word,
-    /// An IP packet, as far as its first octet tells.
+    /// An IP packet, judging by its first octet only.
     Packet(&'a [u8]),
 }
 
 impl Caller {
-    /// The end of the device `identity` that wants `relay`. A seed must never be used twice: draw it for each.
+    /// Creates the end of the device `identity` on a link to `relay`. Never use a seed twice: draw one for each link.
     pub fn new(identity: Identity, relay: PublicKey, seed: [u8; 32], now: Instant) -> Self {
         Self {
             identity,
@@ -92,37 +93,37 @@ impl Caller {
         }
     }
 
-    /// Whether the relay is there.
+    /// Returns whether the link is up.
     pub fn is_up(&self, now: Instant) -> bool {
         self.session.is_some() && self.silence(now).is_some_and(|span| span <= SILENCE_MAX)
     }
 
-    /// When [`Self::is_up`] turns false if nothing more is heard.
+    /// Returns when [`Self::is_up`] turns false if nothing more is heard.
     pub fn up_until(&self) -> Option<Instant> {
         self.session.as_ref().and(self.heard_at).map(|at| at + SILENCE_MAX + Duration::from_nanos(1))
     }
 
-    /// For how long nothing was heard of the relay, if anything ever was.
+    /// Returns how long the relay has been silent; `None` if it was never heard.
     pub fn silence(&self, now: Instant) -> Option<Duration> {
         self.heard_at.map(|at| now.saturating_since(at))
     }
 
-    /// What the relay said last, if it has said anything.
+    /// Returns the relay's latest terms, if it has sent any.
     pub const fn terms(&self) -> Option<Terms> {
         self.terms
     }
 
-    /// When its volume begins anew, if it has ever said so.
+    /// Returns when the relay's volume renews, if the relay has ever said so.
     pub const fn renewal(&self) -> Option<Renewal> {
         self.renewal
     }
 
-    /// From a word to its answer, the last time.
+    /// Returns the latest round-trip time from a word to its answer.
     pub const fn round_trip(&self) -> Option<Duration> {
         self.round_trip
     }
 
-    /// Takes a datagram; `room` is for what it carries.
+    /// Handles a datagram; `room` receives the decrypted content.
     pub fn handle_datagram<'a>(&mut self, octets: &[u8], room: &'a mut [u8], now: Instant) -> Heard<'a> {
         match Datagram::read(octets) {
             Some(Datagram::Second { caller, answerer, message }) => self.answered(caller, answerer, message, now),
@@ -143,20 +144,20 @@ impl Caller {
 
     fn answered<'a>(&mut self, caller: SessionId, answerer: SessionId, message: &[u8], now: Instant) -> Heard<'a> {
         let Some((own, mut handshake)) = self.call.take() else { return Heard::Nothing };
-        // A message that is not the relay's spoils nothing: the handshake is as it was.
+        // A message from anybody but the relay does no harm: a failed read leaves the handshake unchanged.
         if own != caller || handshake.read_message(message, &mut []).is_err() {
             self.call = Some((own, handshake));
             return Heard::Nothing;
         }
         let Some(session) = Session::of(*handshake, own, answerer, now) else { return Heard::Nothing };
         self.next = Some(session);
-        // The relay uses the session once it hears something in it, and says so in it. Otherwise this was in vain.
+        // The relay uses the session after it receives something in it, and answers in it. If it does not, call again.
         (self.pause, self.call_at) = (PAUSE_FIRST, now + DOUBT);
         self.say_alive(now);
         Heard::Word
     }
 
-    /// The relay was heard in the session of its last answer.
+    /// Switches to the session of the last answer, because the relay was heard in it.
     fn renewed(&mut self, now: Instant) {
         self.previous = core::mem::replace(&mut self.session, self.next.take());
         (self.call, self.is_calling, self.call_at) = (None, false, now + RENEWAL);
@@ -167,7 +168,7 @@ impl Caller {
             Some(Content::Packet) => Heard::Packet(content),
             Some(Content::Word(terms)) => {
                 if self.is_newest(number) {
-                    // Terms that have changed are said unasked, and answer nothing anew.
+                    // Changed terms also come unasked; they repeat the last echo and measure no round trip.
                     let answers = terms.echo != Instant::ZERO && self.terms.is_none_or(|last| last.echo != terms.echo);
                     if answers {
                         self.round_trip = Some(now.saturating_since(terms.echo));
@@ -177,7 +178,7 @@ impl Caller {
                 Heard::Word
             }
             None => {
-                // Anything else is the relay's, but of no use.
+                // Anything else is authentic, but not a word that this version knows.
                 if let Some(Content::Word(renewal)) = read(content) {
                     self.renewal = Some(renewal);
                 }
@@ -188,7 +189,8 @@ impl Caller {
         heard
     }
 
-    /// Whether a word with that number is newer than the one that counts: datagrams may overtake each other, or be held back by somebody.
+    /// Returns whether a word with this counter is newer than the current terms: datagrams may overtake each other, or
+    /// an attacker may hold them back.
     fn is_newest(&self, (session, counter): (SessionId, u64)) -> bool {
         match self.terms_number {
             Some((newest, before)) if newest == session => counter > before,
@@ -197,7 +199,7 @@ impl Caller {
         }
     }
 
-    /// Calls, if it is time, or says that it is there.
+    /// Calls, or sends `Alive`, whichever is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if !self.is_calling && self.call_due() <= now {
             (self.is_calling, self.pause, self.call_at) = (true, PAUSE_FIRST, now);
@@ -218,7 +220,7 @@ impl Caller {
         self.pause = self.pause.saturating_mul(2).min(PAUSE_MAX);
         let mut handshake = initiator(&self.identity, self.relay, &PROLOGUE, seed);
         let mut message = [0; FIRST_MESSAGE_BYTES];
-        // It fails over public keys of small order only, with which there can be no link.
+        // Writing fails only for a public key of small order, with which no link is possible.
         if handshake.write_message(&[], &mut message).is_ok() {
             let mut datagram = first(own, &message);
             datagram.extend(admission::proof(&self.relay, &datagram));
@@ -237,7 +239,7 @@ impl Caller {
         }
     }
 
-    /// When [`Self::handle_timeout`] is due.
+    /// Returns when [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Instant {
         self.call_due().min(self.alive_at)
     }
@@ -249,12 +251,13 @@ impl Caller {
         }
     }
 
-    /// The next datagram of its own.
+    /// Returns the next own datagram.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         self.out.pop_front()
     }
 
-    /// Writes a datagram with `packet` to the front of `room`; its length, or none if there is no session yet or it does not fit.
+    /// Writes a datagram with `packet` to the front of `room`. Returns its length, or `None` if there is no session yet
+    /// or the packet does not fit.
     pub fn seal(&mut self, packet: &[u8], room: &mut [u8]) -> Option<usize> {
         self.session.as_mut()?.seal(packet, room)
     }

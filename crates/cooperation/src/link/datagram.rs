@@ -1,4 +1,4 @@
-//! The outer octets of a link. All numbers are in network byte order.
+//! The outer format of a link's datagrams. All numbers are in network byte order.
 //!
 //! ```text
 //! first    kind 1 (1), version (1), session of the destination (4), handshake (96), admission (16)
@@ -14,11 +14,11 @@ const FIRST: u8 = 1;
 const SECOND: u8 = 2;
 const SEALED: u8 = 3;
 const HEAD_BYTES: usize = 1 + 4 + 8;
-/// What sealing adds to a packet, octets.
+/// Octets that sealing adds to a packet.
 pub const OVERHEAD_BYTES: usize = HEAD_BYTES + TAG_BYTES;
-/// Octets of the proof that somebody knows whom it calls.
+/// Octets of the proof that the caller knows the relay's public key.
 pub const ADMISSION_BYTES: usize = 16;
-/// Octets of a first datagram in front of the admission, which covers them.
+/// Octets of a first datagram before the admission, which covers them.
 pub const ADMITTED_BYTES: usize = 6 + FIRST_MESSAGE_BYTES;
 const FIRST_BYTES: usize = ADMITTED_BYTES + ADMISSION_BYTES;
 const SECOND_BYTES: usize = 10 + SECOND_MESSAGE_BYTES;
@@ -27,19 +27,19 @@ const SECOND_BYTES: usize = 10 + SECOND_MESSAGE_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
-/// A datagram, read.
+/// A parsed datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Datagram<'a> {
-    /// The destination begins.
+    /// The destination calls.
     First { caller: SessionId, message: &'a [u8; FIRST_MESSAGE_BYTES], admission: &'a [u8; ADMISSION_BYTES] },
     /// The relay answers.
     Second { caller: SessionId, answerer: SessionId, message: &'a [u8; SECOND_MESSAGE_BYTES] },
-    /// Either end, afterwards.
+    /// Either end sends content after the handshake.
     Sealed { receiver: SessionId, counter: u64, ciphertext: &'a [u8] },
 }
 
 impl<'a> Datagram<'a> {
-    /// Reads `octets`; none if they are no datagram of this version.
+    /// Reads `octets`; returns `None` if they are not a datagram of this version.
     pub fn read(octets: &'a [u8]) -> Option<Self> {
         match octets.split_first()? {
             (&FIRST, rest) if octets.len() == FIRST_BYTES => {
@@ -73,17 +73,17 @@ fn id(octets: [u8; 4]) -> SessionId {
     SessionId(u32::from_be_bytes(octets))
 }
 
-/// A first datagram without its admission.
+/// Builds a first datagram without its admission.
 pub fn first(caller: SessionId, message: &[u8]) -> Vec<u8> {
     [&[FIRST, LINK_VERSION], caller.0.to_be_bytes().as_slice(), message].concat()
 }
 
-/// A second datagram.
+/// Builds a second datagram.
 pub fn second(caller: SessionId, answerer: SessionId, message: &[u8]) -> Vec<u8> {
     [&[SECOND, LINK_VERSION], caller.0.to_be_bytes().as_slice(), &answerer.0.to_be_bytes(), message].concat()
 }
 
-/// Writes the head of a sealed datagram to the front of `room`; gives the rest of it.
+/// Writes the head of a sealed datagram to the front of `room`; returns the rest of `room`.
 pub fn put_sealed_head(receiver: SessionId, counter: u64, room: &mut [u8]) -> Option<&mut [u8]> {
     let (head, rest) = room.split_at_mut_checked(HEAD_BYTES)?;
     head[0] = SEALED;
@@ -92,7 +92,7 @@ pub fn put_sealed_head(receiver: SessionId, counter: u64, room: &mut [u8]) -> Op
     Some(rest)
 }
 
-/// Octets of a sealed datagram around a ciphertext of `len`.
+/// Returns the length of a sealed datagram with a ciphertext of `len` octets.
 pub const fn sealed_len(len: usize) -> usize {
     HEAD_BYTES + len
 }

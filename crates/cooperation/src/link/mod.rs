@@ -1,20 +1,21 @@
-//! The link between a relay and a destination on a network that others are on too: IP packets in sealed UDP datagrams, and what both
-//! ends tell each other, in the same ones. The octets are written down in `docs/link.md`.
+//! The link between a relay and a destination over a network that they share with others: sealed UDP datagrams that
+//! carry IP packets and control messages. `docs/link.md` defines the octets.
 //!
 //! ```text
-//! datagram       the outer octets: kinds, numbers of sessions, counters
+//! datagram       the outer format: kinds, session numbers, counters
 //! admission      which first datagrams are worth the arithmetic of a handshake
-//! replay_window  each datagram once, in whatever order they come
+//! replay_window  accepts each datagram once, in any order
 //! session        sealing and opening
-//! word           what the ends tell each other
+//! word           control messages between the ends
 //! caller         the destination's end
 //! answerer       the relay's end, with all its destinations
-//! pairing        how two devices get to know each other's keys, by a short code that a person reads off one and types into the other
-//! name           what a person calls a device
+//! pairing        how two devices exchange keys: a person reads a short code on one and types it into the other
+//! name           the name that a person gives a device
 //! ```
 //!
-//! Loss, order and repetition are the network's affair: packets carry their own TCP, and of words only the latest counts, so each is
-//! simply said again. A datagram that is not the peer's is dropped, and changes nothing.
+//! The link leaves loss, order and duplicates to others: packets carry their own TCP, and only the latest word of a
+//! kind counts, so words are simply sent again. An end drops a datagram that is not the peer's; such a datagram changes
+//! nothing.
 
 mod admission;
 mod answerer;
@@ -34,16 +35,16 @@ pub use word::{Alive, Families, Lends, Renewal, Terms};
 
 use units::Duration;
 
-/// Version of datagrams and words; part of what the handshake protects.
+/// Version of datagrams and words; the handshake authenticates it.
 pub const LINK_VERSION: u8 = 2;
 /// The UDP port on which relays listen; pairing uses the TCP port of the same number.
 pub const PORT: u16 = 8684;
-/// Largest IP packet that is carried, octets: sealed, in a datagram of IPv6, it fits a path of 1500.
+/// Largest IP packet that a link carries, octets: sealed, over IPv6, it fits a path MTU of 1500.
 pub const INNER_MTU: u16 = 1420;
 /// Largest datagram, octets.
 pub const DATAGRAM_BYTES_MAX: usize = INNER_MTU as usize + OVERHEAD_BYTES;
 
-/// How often the destination says that it is there; the relay answers each time.
+/// Interval at which the destination sends `Alive`; the relay answers each one.
 pub const HEARTBEAT: Duration = Duration::from_secs(1);
-/// An end that has not heard the other for so long takes the link for down.
+/// An end that has not heard the other for this long treats the link as down.
 pub const SILENCE_MAX: Duration = Duration::from_millis(3500);

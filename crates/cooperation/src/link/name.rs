@@ -1,16 +1,17 @@
-//! What a person calls a device.
+//! The name that a person gives a device.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// Octets of a name at most.
+/// Maximum octets of a name.
 pub const NAME_BYTES_MAX: usize = 32;
 
-/// Letters and digits of ASCII, and `-`, `_` and `.` between them: fit for command lines, files and terminals.
+/// A device name: ASCII letters and digits, with `-`, `_` and `.` between them. Safe for command lines, files and
+/// terminals.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
-/// A text is no name of a device.
+/// The error for a text that is not a device name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a device's name has 1 to {NAME_BYTES_MAX} letters (a-z), digits, '-', '_' and '.', and begins with a letter or digit"
@@ -29,10 +30,10 @@ impl FromStr for Name {
 }
 
 impl Name {
-    /// Octets of a name at most.
+    /// Maximum octets of a name.
     pub const BYTES_MAX: usize = NAME_BYTES_MAX;
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

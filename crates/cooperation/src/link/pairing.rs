@@ -1,4 +1,4 @@
-//! How two devices get to know each other's keys, over a stream of octets that anybody may read and change.
+//! Pairing: how two devices exchange keys over a stream of octets that anybody may read and change.
 //!
 //! ```text
 //! destination                                    relay
@@ -6,14 +6,14 @@
 //! psk, e                                    ->
 //!                                           <-   e, ee, s, es: name
 //! s, se: name                               ->
-//!                                           <-   confirmation: slot; it has written that down
+//!                                           <-   confirmation: slot; the relay has saved the destination
 //! ```
 //!
-//! A person reads a short code off the relay and types it into the destination. SPAKE2 (RFC 9382) makes of it a key that nobody can guess who
-//! has only listened; whoever takes part has one try. Under that key both show their static keys (`Noise_XXpsk0`), which are what
-//! counts from then on: the code is never a key itself.
+//! A person reads a short code on the relay and types it into the destination. SPAKE2 (RFC 9382) turns the code into a
+//! shared key. An eavesdropper cannot guess this key; a participant has one try. Under this key both ends show their
+//! static keys (`Noise_XXpsk0`). From then on only the static keys count: the code itself is never a key.
 //!
-//! Each message is its length (2 octets) and so many octets. An empty one says that the code was wrong.
+//! Each message is its length (2 octets), followed by that many octets. An empty message says that the code was wrong.
 
 use core::fmt;
 use core::str::FromStr;
@@ -30,13 +30,13 @@ use crate::channel::noise::introduction;
 use crate::channel::{Identity, KEY_BYTES, PublicKey};
 
 const MAGIC: [u8; 4] = *b"ABPR";
-/// Version of all this.
+/// Version of the pairing protocol.
 pub const PAIRING_VERSION: u8 = 2;
 const SPAKE_BYTES: usize = 33;
-/// Octets of a message at most: the second of the handshake, with the longest name.
+/// Maximum octets of a message: the second handshake message, with the longest name.
 const MESSAGE_BYTES_MAX: usize = 256;
 const LEN_BYTES: usize = 2;
-/// Destinations of one relay.
+/// Maximum number of destinations of one relay.
 pub const SLOTS_MAX: u8 = 8;
 const PROLOGUE: &[u8] = b"anabranch pairing 2";
 
@@ -47,7 +47,7 @@ pub struct Code(u32);
 impl Code {
     const COUNT: u32 = 1_000_000;
 
-    /// One of all codes, all equally likely.
+    /// Draws a code; all codes are equally likely.
     pub fn draw(seed: [u8; 32]) -> Self {
         let mut random = ChaCha12Rng::from_seed(seed);
         let even = u32::MAX - u32::MAX % Self::COUNT;
@@ -60,21 +60,21 @@ impl Code {
     }
 }
 
-/// As a person reads it aloud: `042 117`.
+/// Formats the code as a person reads it aloud: `042 117`.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:03} {:03}", self.0 / 1000, self.0 % 1000)
     }
 }
 
-/// Codes stay out of logs.
+/// Keeps codes out of logs.
 impl fmt::Debug for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Code")
     }
 }
 
-/// A text is no code.
+/// The error for a text that is not a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the code has six digits: type it as the relay shows it, like 042 117")]
 pub struct NoCode;
@@ -89,49 +89,49 @@ impl FromStr for Code {
     }
 }
 
-/// What the destination learns.
+/// The destination's result: the relay that it is paired with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relay {
-    /// By which it is known from now on.
+    /// Public key that identifies the relay from now on.
     pub key: PublicKey,
-    /// What its owner calls it.
+    /// Name that its owner gave it.
     pub name: Name,
-    /// Which of its destinations this one is: from 1 to [`SLOTS_MAX`].
+    /// Slot of this destination at the relay: from 1 to [`SLOTS_MAX`].
     pub slot: u8,
 }
 
-/// What the relay learns.
+/// The relay's result: the destination that it is paired with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// By which it is known from now on.
+    /// Public key that identifies the destination from now on.
     pub key: PublicKey,
-    /// What its owner calls it.
+    /// Name that its owner gave it.
     pub name: Name,
 }
 
-/// Why devices are not paired.
+/// The reasons why pairing fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PairingError {
-    /// The peer's first octets are something else.
+    /// The peer speaks another protocol.
     #[error(
         "what answers there does not pair devices: is the address right, and is `anabranch relay --pair` running there?"
     )]
     OtherService,
-    /// Another release.
+    /// The peer has another version.
     #[error("the other device pairs in version {0} instead of {PAIRING_VERSION}: run the same release on both")]
     Version(u8),
-    /// The codes differ, or somebody in between has tried one.
+    /// The codes differ, or an attacker in between has tried one.
     #[error("the code is wrong: each is good for one try, so take the new one that the relay shows")]
     WrongCode,
     /// The peer has this end's own key.
     #[error("that is this device: `anabranch relay --pair` and `anabranch join --pair` run on two of them")]
     Itself,
-    /// The peer does not keep to this.
+    /// The peer breaks the protocol.
     #[error("the other device breaks off or sends nonsense: start anew on both")]
     Broken,
 }
 
-/// One end, while it lasts.
+/// One end of a pairing in progress.
 pub struct Pairing<End> {
     end: End,
     identity: Identity,
@@ -146,21 +146,21 @@ enum Stage {
     Hello(Box<Spake2<Ed25519Group>>),
     /// The first message under the shared key is due.
     Proof(Box<HandshakeState>),
-    /// The last one of the handshake is.
+    /// The last handshake message is due.
     Keys(Box<HandshakeState>),
-    /// The destination waits until the relay has written it down; the relay until its owner says so.
+    /// The destination waits for the relay's confirmation; the relay waits until its owner calls `confirm`.
     Confirmation(Box<TransportState>),
     Over,
 }
 
-/// The relay's end: what it tells.
+/// The relay's end: the data that it sends.
 #[derive(Clone, Debug)]
 pub struct Lender {
-    /// What its owner calls it.
+    /// Name that its owner gave it.
     pub name: Name,
 }
 
-/// The destination's end: what it tells, and what it has learned.
+/// The destination's end: the data that it sends, and the relay's answers so far.
 #[derive(Clone, Debug)]
 pub struct Borrower {
     name: Name,
@@ -195,7 +195,7 @@ impl<End> Pairing<End> {
         pairing
     }
 
-    /// What is to be sent now; may be empty.
+    /// Returns the octets to send now; may be empty.
     pub fn take_octets(&mut self) -> Bytes {
         self.out.split().freeze()
     }
@@ -205,7 +205,7 @@ impl<End> Pairing<End> {
         self.out.extend_from_slice(message);
     }
 
-    /// The next message that is whole.
+    /// Returns the next complete message.
     fn next(&mut self) -> Result<Option<Bytes>, PairingError> {
         let Some(len) = self.kept.first_chunk().copied().map(u16::from_be_bytes).map(usize::from) else {
             return Ok(None);
@@ -221,7 +221,7 @@ impl<End> Pairing<End> {
         Ok(Some(self.kept.split_to(len).freeze()))
     }
 
-    /// Takes what has come; more than one message at a time never comes from an honest peer.
+    /// Keeps received octets; an honest peer never has more than two messages under way.
     fn keep(&mut self, octets: &[u8]) -> Result<(), PairingError> {
         if self.kept.len() + octets.len() > 2 * (LEN_BYTES + MESSAGE_BYTES_MAX) {
             return Err(PairingError::Broken);
@@ -230,7 +230,7 @@ impl<End> Pairing<End> {
         Ok(())
     }
 
-    /// From both hellos to the key that both now share, if they had the same code.
+    /// Computes from both hellos the handshake under the shared key. The keys of both ends are equal if the codes were.
     fn shared(&self, spake: Spake2<Ed25519Group>, hello: &[u8]) -> Result<HandshakeState, PairingError> {
         let rest = hello.strip_prefix(&MAGIC).ok_or(PairingError::OtherService)?;
         let (&version, message) = rest.split_first().ok_or(PairingError::OtherService)?;
@@ -245,7 +245,7 @@ impl<End> Pairing<End> {
         Ok(introduction(self.initiates, &self.identity, &key, PROLOGUE, self.seed))
     }
 
-    /// The key that the peer has shown.
+    /// Returns the static key of the peer.
     fn remote(&self, handshake: &HandshakeState) -> Result<PublicKey, PairingError> {
         let key = handshake.get_remote_static().and_then(|key| <[u8; KEY_BYTES]>::try_from(key).ok());
         let key = key.map(PublicKey::new).ok_or(PairingError::Broken)?;
@@ -261,17 +261,17 @@ impl<End> Pairing<End> {
 }
 
 impl Pairing<Lender> {
-    /// The relay's end, which shows `code`. A seed must never be used twice.
+    /// Creates the relay's end, which shows `code`. Never use a seed twice.
     pub fn relay(identity: Identity, lender: Lender, code: Code, seed: [u8; 32]) -> Self {
         Self::begin(lender, identity, code, false, seed)
     }
 
-    /// Takes octets; gives the destination once it has proven to know the code. The owner then writes it down and calls
-    /// [`Self::confirm`].
+    /// Handles octets; returns the destination once it has proven that it knows the code. The owner then saves it and
+    /// calls [`Self::confirm`].
     ///
     /// # Errors
-    /// Why there is no pairing. There may be something to send even then; afterwards, nothing comes of it any more. The code is used up
-    /// by [`PairingError::WrongCode`], and by no other error.
+    /// Returns why pairing failed. There may be octets to send even then; after that, this pairing is over. Only
+    /// [`PairingError::WrongCode`] uses up the code.
     pub fn handle_octets(&mut self, octets: &[u8]) -> Result<Option<Destination>, PairingError> {
         self.keep(octets)?;
         while let Some(message) = self.next()? {
@@ -309,7 +309,7 @@ impl Pairing<Lender> {
         }
     }
 
-    /// Tells the destination that it is written down, and which of the relay's destinations it is.
+    /// Tells the destination that it is saved, and its slot at this relay.
     pub fn confirm(&mut self, slot: u8) {
         if let Stage::Confirmation(mut transport) = core::mem::replace(&mut self.stage, Stage::Over) {
             let mut message = [0; MESSAGE_BYTES_MAX];
@@ -321,15 +321,15 @@ impl Pairing<Lender> {
 }
 
 impl Pairing<Borrower> {
-    /// The destination's end, into which somebody has typed `code`. A seed must never be used twice.
+    /// Creates the destination's end, for the `code` that a person typed in. Never use a seed twice.
     pub fn destination(identity: Identity, name: Name, code: Code, seed: [u8; 32]) -> Self {
         Self::begin(Borrower { name, relay: None }, identity, code, true, seed)
     }
 
-    /// Takes octets; gives the relay once it has written this device down.
+    /// Handles octets; returns the relay once the relay has saved this device.
     ///
     /// # Errors
-    /// Why there is no pairing. Nothing comes of it any more then.
+    /// Returns why pairing failed. This pairing is then over.
     pub fn handle_octets(&mut self, octets: &[u8]) -> Result<Option<Relay>, PairingError> {
         self.keep(octets)?;
         while let Some(message) = self.next()? {

@@ -1,26 +1,26 @@
-//! Each datagram once, in whatever order they come (RFC 6479 describes the same for IPsec).
+//! Accepts each datagram once, in any order (RFC 6479 describes the same for IPsec).
 
-/// Datagrams that may overtake one another.
+/// A datagram may lag behind the newest one by less than this.
 const SPAN: u64 = 2048;
 const WORD_BITS: u64 = 64;
 const WORDS: usize = (SPAN / WORD_BITS) as usize + 1;
 
-/// Which counters were seen.
+/// The counters received so far.
 #[derive(Clone, Debug)]
 pub struct ReplayWindow {
-    /// One more than the highest counter that was seen.
+    /// The highest counter received, plus one.
     next: u64,
-    /// A ring of bits; one word more than the span, which is cleared before it is used again.
+    /// Ring of bits. It has one word more than the span, which is cleared before its reuse.
     seen: [u64; WORDS],
 }
 
 impl ReplayWindow {
-    /// Nothing was seen.
+    /// Creates an empty window.
     pub const fn new() -> Self {
         Self { next: 0, seen: [0; WORDS] }
     }
 
-    /// Whether `counter` is new, and not too old to tell.
+    /// Returns whether `counter` is new; false if it is too old to tell.
     pub fn is_new(&self, counter: u64) -> bool {
         if counter >= self.next {
             return true;
@@ -28,10 +28,10 @@ impl ReplayWindow {
         self.next - counter <= SPAN && self.seen[word(counter)] & bit(counter) == 0
     }
 
-    /// Marks a counter that is new, once its datagram has turned out to be the peer's.
+    /// Marks a new counter as received, after its datagram has proved authentic.
     pub fn mark(&mut self, counter: u64) {
         if counter >= self.next {
-            // Words between the last and this one hold bits of long ago.
+            // The words between the last counter and this one still hold outdated bits.
             let (from, to) = (self.next.div_ceil(WORD_BITS), counter / WORD_BITS);
             (from..=to).rev().take(WORDS).for_each(|number| self.seen[(number % WORDS as u64) as usize] = 0);
             self.next = counter.saturating_add(1);

@@ -1,4 +1,4 @@
-//! Sealing and opening, once both ends have proven who they are.
+//! Sealing and opening of datagrams after the handshake.
 
 use snow::{HandshakeState, StatelessTransportState};
 use units::Instant;
@@ -7,28 +7,28 @@ use super::datagram::{SessionId, put_sealed_head, sealed_len};
 use super::replay_window::ReplayWindow;
 use crate::channel::noise::TAG_BYTES;
 
-/// Both directions between two ends.
+/// Both directions of one session.
 #[derive(Debug)]
 pub struct Session {
     cipher: Box<StatelessTransportState>,
-    /// By which this end finds it.
+    /// Number by which this end finds the session.
     pub own: SessionId,
-    /// By which the other end does.
+    /// Number by which the other end finds it.
     peer: SessionId,
     sent: u64,
     received: Box<ReplayWindow>,
-    /// When the handshake was over.
+    /// Time at which the handshake ended.
     pub since: Instant,
 }
 
 impl Session {
-    /// After the last message of `handshake`; none if it was not that.
+    /// Creates the session of a finished `handshake`; returns `None` if it is not finished.
     pub fn of(handshake: HandshakeState, own: SessionId, peer: SessionId, now: Instant) -> Option<Self> {
         let cipher = Box::new(handshake.into_stateless_transport_mode().ok()?);
         Some(Self { cipher, own, peer, sent: 0, received: Box::new(ReplayWindow::new()), since: now })
     }
 
-    /// Writes a datagram with `content` to the front of `room`; its length, or none if the room is too small.
+    /// Writes a datagram with `content` to the front of `room`. Returns its length, or `None` if the room is too small.
     pub fn seal(&mut self, content: &[u8], room: &mut [u8]) -> Option<usize> {
         let ciphertext = put_sealed_head(self.peer, self.sent, room)?;
         if ciphertext.len() < content.len() + TAG_BYTES {
@@ -40,7 +40,8 @@ impl Session {
         Some(sealed_len(len))
     }
 
-    /// Writes the content of a datagram to the front of `room`; its length, or none if the datagram is not the peer's, or came before.
+    /// Writes the content of a datagram to the front of `room`. Returns its length, or `None` if the datagram is not
+    /// the peer's or was received before.
     pub fn open(&mut self, counter: u64, ciphertext: &[u8], room: &mut [u8]) -> Option<usize> {
         let len = ciphertext.len().checked_sub(TAG_BYTES)?;
         if len > room.len() || !self.received.is_new(counter) {

@@ -1,5 +1,5 @@
-//! What the ends of a link tell each other. A word is the whole content of a datagram; packets are told from words by their first
-//! four bits, which are the version of IP.
+//! Words: the control messages between the ends of a link. A word fills a datagram. Its first four bits are never a
+//! version of IP, which distinguishes it from a packet.
 
 use bytes::BytesMut;
 use units::{Instant, Rate};
@@ -10,34 +10,35 @@ const ALIVE: u8 = 0x01;
 const TERMS: u8 = 0x02;
 const RENEWAL: u8 = 0x03;
 
-/// The destination is there.
+/// Message of the destination: it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alive {
-    /// When it said so, on its clock; the relay says it back.
+    /// Time of sending, on the destination's clock; the relay echoes it.
     pub at: Instant,
 }
 
-/// On what terms a relay lends, now.
+/// The current terms of a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// The destination's time in the word that this answers.
+    /// Time in the `Alive` that this answers.
     pub echo: Instant,
-    /// A number that the relay draws when it starts, and that grows when its own address changes: with another one, it has forgotten the
-    /// connections that it translated.
+    /// Number that the relay draws when it starts, and increases when its own address changes. When it changes, the
+    /// relay has lost its translations of existing connections.
     pub instance: u32,
-    /// Whether it lends.
+    /// Whether the relay lends.
     pub lends: Lends,
-    /// Which packets its own link carries.
+    /// IP versions that the relay's own link carries.
     pub families: Families,
-    /// What it can spare for whoever asks, towards the destination; [`Self::UNLIMITED`]: all that there is.
+    /// Rate towards the destination that the relay can spare for any destination that asks; [`Self::UNLIMITED`] means
+    /// no limit.
     pub spare: Rate,
-    /// What its owner's traffic takes.
+    /// Rate of its owner's traffic.
     pub owner: Rate,
-    /// Octets that are left of its volume; [`u64::MAX`] without a limit.
+    /// Octets left of the volume; [`u64::MAX`] means no limit.
     pub left_bytes: u64,
 }
 
-/// When the volume begins anew that a relay has none left of. A destination of an earlier release passes over it.
+/// The day on which a spent volume renews. Destinations of earlier releases ignore this word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Renewal {
     /// The first day of the next volume by the relay's calendar, in days since 1970-01-01.
@@ -45,37 +46,37 @@ pub struct Renewal {
 }
 
 impl Terms {
-    /// A rate that is no limit.
+    /// A rate that means no limit.
     pub const UNLIMITED: Rate = RATE_MAX;
 }
 
-/// Whether a relay lends.
+/// Whether a relay lends, or why not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lends {
-    /// It does.
+    /// It lends.
     #[default]
     Fully,
-    /// Most of the volume is spent: only while nothing else carries.
+    /// It lends only while nothing else carries data: most of the volume is spent.
     AsBackup,
     /// The volume is spent.
     NoVolume,
     /// The battery is low.
     NoBattery,
-    /// Its own link is gone, or nothing may go there for now.
+    /// The relay's own link is gone, or may not be used for now.
     NoUplink,
-    /// Its owner has ended it.
+    /// The owner has ended lending.
     Ended,
 }
 
 impl Lends {
     const ALL: [Self; 6] = [Self::Fully, Self::AsBackup, Self::NoVolume, Self::NoBattery, Self::NoUplink, Self::Ended];
 
-    /// Whether packets are carried at all.
+    /// Returns whether the relay carries packets at all.
     pub const fn carries(self) -> bool {
         matches!(self, Self::Fully | Self::AsBackup)
     }
 
-    /// In a word, for programs.
+    /// Returns the state as one word, for programs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fully => "fully",
@@ -87,7 +88,7 @@ impl Lends {
         }
     }
 
-    /// In words that follow the relay's name.
+    /// Returns the state as a phrase that follows the relay's name.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Fully => "lends its link",
@@ -142,10 +143,10 @@ fields!(Terms { echo, instance, lends, families, spare, owner, left_bytes });
 
 fields!(Renewal { day });
 
-/// What a datagram carries.
+/// The content of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<W> {
-    /// An IP packet, as far as its first octet tells.
+    /// An IP packet, judging by its first octet only.
     Packet,
     /// A word.
     Word(W),
@@ -153,10 +154,10 @@ pub enum Content<W> {
 
 /// A word of one direction.
 pub trait Word: Field + Copy {
-    /// Its first octet.
+    /// The first octet.
     const KIND: u8;
 
-    /// Its octets.
+    /// Returns the octets of the word.
     fn octets(&self) -> BytesMut {
         let mut out = BytesMut::from([Self::KIND].as_slice());
         self.put(&mut out);
@@ -176,7 +177,7 @@ impl Word for Renewal {
     const KIND: u8 = RENEWAL;
 }
 
-/// What `content` is; none if it is nothing of this version.
+/// Reads the content of a datagram; returns `None` if this version does not know it.
 pub fn read<W: Word>(content: &[u8]) -> Option<Content<W>> {
     let (first, rest) = content.split_first()?;
     if matches!(first >> 4, 4 | 6) {

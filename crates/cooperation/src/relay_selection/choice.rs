@@ -1,4 +1,4 @@
-//! Choosing the active and the backup set among feasible sets: SSRS (4)(5), thesis (4.4)-(4.7), corrected.
+//! Chooses the active and the backup set among feasible sets: SSRS (4)(5), thesis (4.4)-(4.7), corrected.
 //!
 //! ```text
 //! norm(v, V)     = (v - min V) / (max V - min V), 0 if max V = min V
@@ -6,8 +6,8 @@
 //! cost_backup(k) = norm(Delta B_k) + norm(N_k) + norm(M_ops(A, k))      A: the set in use
 //! ```
 //!
-//! The papers maximise 1 / cost, which is infinite for a set that is best in all factors. Costs are compared as fractions of
-//! integers, so that ties are exact.
+//! The papers maximise 1 / cost, which is infinite for a set that is best in all factors. The code compares costs as
+//! fractions of integers, so ties are exact.
 
 use core::cmp::Ordering;
 
@@ -15,21 +15,22 @@ use super::field::Field;
 use super::search::{Chain, Extent, Found, Pool};
 use super::{Choice, Range, Reasons, RelayId, RelaySet};
 
-/// Why a backup is what it is where the set in use is merely treated as the active one was.
+/// The reason for a backup where the selector applies the rule of the active set to the set in use.
 pub(super) const SAME_RULE: &str = "what the same rule makes of the set in use";
 
-/// Where the sets come from.
+/// A source of relay sets.
 pub(super) trait Search {
-    /// Feasible sets and the nearest misses; `in_use` marks the relays that carry data.
+    /// Finds feasible sets and the nearest misses; `in_use` marks the relays that carry data.
     fn find(&mut self, in_use: &[bool]) -> &Pool;
 
-    /// What was found, completed by what is worth changing to from the set that `in_use` marks.
+    /// Returns the sets found, plus sets worth changing to from the set that `in_use` marks.
     fn find_around(&mut self, in_use: &[bool]) -> &Pool;
 }
 
-/// Chooses an active set as if none were in use, and a backup for `in_use`, or for the active set if that is empty.
+/// Chooses an active set as if none were in use, and a backup for `in_use`, or for the active set if `in_use` is empty.
 ///
-/// Without a feasible set the answer is all relays that offer anything if they do not reach the range together, else the nearest miss. It is the active set, and the backup if another one is in use.
+/// If no set is feasible, the active set is all relays that offer anything if together they do not reach the range,
+/// else the nearest miss. It is also the backup if another set is in use.
 pub(super) fn choose(
     field: &Field,
     range: Range,
@@ -47,7 +48,7 @@ pub(super) fn choose(
     Choice { active, backup, feasible: true }
 }
 
-/// Why sets are chosen by these costs.
+/// The reasons for choosing sets by these costs.
 pub(super) const fn reasons(feasible: bool) -> Reasons {
     if feasible {
         Reasons {
@@ -80,18 +81,18 @@ fn nothing_feasible(pool: &Pool, field: &Field, range: Range, in_use: &[RelayId]
     Choice { feasible: range.contains(active.sum_bps), active, backup }
 }
 
-/// The set in use, as seen from a field.
+/// The set in use, in terms of a field.
 struct InUse {
-    /// Whether the relay at a position belongs to it.
+    /// Whether the relay at each position belongs to the set.
     marks: Vec<bool>,
-    /// How many relays it has, also those that offer nothing any more.
+    /// Number of relays in the set, including those that offer nothing any more.
     len: usize,
-    /// How many of them are in the field.
+    /// Number of them that are in the field.
     present: usize,
 }
 
 impl InUse {
-    /// `relays`, without repetitions.
+    /// Creates the set of `relays`, without duplicates.
     fn new(field: &Field, relays: &[RelayId]) -> Self {
         let marks = field.marks(relays);
         let present = marks.iter().filter(|mark| **mark).count();
@@ -101,25 +102,25 @@ impl InUse {
         Self { marks, len: distinct.len(), present }
     }
 
-    /// Additions and deletions of paths that lead to a set (M_ops).
+    /// Counts the additions and deletions of paths that lead to another set (M_ops).
     fn operations(&self, pool: &Pool, chain: Chain) -> u64 {
         let kept = pool.chains.marked(chain, &self.marks);
         (self.len + pool.chains.len(chain) - 2 * kept) as u64
     }
 
-    /// Whether a set to which so many operations lead is this one.
+    /// Returns whether a set at this number of operations is the set in use.
     fn is(&self, operations: u64) -> bool {
         self.len == self.present && operations == 0
     }
 }
 
-/// The feasible set that is best when none is in use.
+/// Returns the best feasible set if none is in use.
 fn active(pool: &Pool, range: Range) -> Option<Found> {
     let scored = pool.sets.iter().map(|found| Scored { found: *found, operations: 0 });
     best(pool, range, scored, Extent { least: 0, most: 0 })
 }
 
-/// The feasible set that is best to replace `in_use`; without `counts_operations` whatever the changes.
+/// Returns the best feasible set to replace `in_use`; ignores the number of changes unless `counts_operations`.
 fn backup(pool: &Pool, range: Range, in_use: &InUse, counts_operations: bool) -> Option<Found> {
     let mut scored = Vec::with_capacity(pool.sets.len());
     let mut extent = Extent::EMPTY;
@@ -140,7 +141,8 @@ struct Scored {
     operations: u64,
 }
 
-/// Least cost; of equal cost fewer relays, then nearer to the target, then fewer operations, then the lowest numbers.
+/// Returns the set of least cost. Ties: fewer relays, then nearer to the target, then fewer operations, then the lowest
+/// numbers.
 fn best(pool: &Pool, range: Range, sets: impl Iterator<Item = Scored>, operations: Extent) -> Option<Found> {
     // Over the common denominator of the three factors. Widths of counts are below 2^18, so this fits.
     let (wide, counts, changes) = (pool.distances_bps.width(), pool.counts.width(), operations.width());

@@ -1,13 +1,14 @@
-//! How far relays are believed: what they delivered while they carried data, over what they advertised.
+//! Credit: how far offers of relays are believed, from delivered over advertised rates while they carried data.
 //!
 //! ```text
 //! after a period in which relay i carried data:
 //!     q = delivered / advertised;  q < 1/2:  c_i = q, lies += 1      else: c_i stays
 //! after any other period:  c_i = 1 - (1 - c_i) 2^(-1 / h),  h = 4 2^lies periods, at most 64
-//! offers of i count c_i b_i
+//! an offer of i counts as c_i b_i
 //! ```
 //!
-//! Relays that cannot fill their link for a moment deliver more than half of what they say, so honest ones keep a credit of 1.
+//! A relay that cannot fill its link for a moment still delivers more than half of what it advertises, so honest relays
+//! keep a credit of 1.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +16,13 @@ use units::Rate;
 
 use super::RelayId;
 
-/// Who delivers less than this part of what he advertised is not believed.
+/// A relay that delivers less than this share of its advertised rate loses credit.
 const HONEST_SHARE: f64 = 0.5;
-/// Periods in which half of a first lie is forgotten; twice as many after each further one.
+/// Periods after which half of a first lie is forgotten; each further lie doubles them.
 const HALF_LIFE_PERIODS: f64 = 4.0;
-/// Lies after which the half-life grows no more.
+/// Number of lies after which the half-life stops growing.
 const LIES_MAX: u32 = 4;
-/// Credit above which nothing is left to forget.
+/// Credit above which a relay counts as fully forgiven.
 const FORGIVEN: f64 = 0.99;
 
 /// The credit of all relays.
@@ -37,7 +38,7 @@ struct Entry {
 }
 
 impl Credit {
-    /// A period has ended in which `relay` carried data at `delivered`, when it had advertised `advertised`.
+    /// Records a period in which `relay` carried data at `delivered` and had advertised `advertised`.
     pub fn carried(&mut self, relay: RelayId, advertised: Rate, delivered: Rate) {
         if advertised == Rate::ZERO {
             return;
@@ -49,7 +50,7 @@ impl Credit {
         }
     }
 
-    /// A period has ended in which `relay` carried nothing.
+    /// Records a period in which `relay` carried nothing.
     pub fn rested(&mut self, relay: RelayId) {
         if let Some(Entry { credit, lies }) = self.entries.get_mut(&relay) {
             let half_life = HALF_LIFE_PERIODS * f64::from(1_u32 << (*lies - 1));
@@ -58,7 +59,7 @@ impl Credit {
         }
     }
 
-    /// What an offer of `relay` counts.
+    /// Returns the rate that an offer of `relay` counts as.
     pub fn believed(&self, relay: RelayId, offered: Rate) -> Rate {
         match self.entries.get(&relay) {
             Some(entry) => Rate::from_bps((offered.as_bps() as f64 * entry.credit).round() as u64),
@@ -83,7 +84,7 @@ mod tests {
         let mut credit = Credit::default();
         credit.carried(LIAR, SAID, Rate::from_bps(300_000));
         assert_eq!(believed_kbps(&credit), 300);
-        // Four periods: half of the 90 % that were lost are back.
+        // Four periods: half of the lost 90 % are back.
         (0..4).for_each(|_| credit.rested(LIAR));
         assert_eq!(believed_kbps(&credit), 1650);
         // 0.9 / 2^(n / 4) is below 1 % after 26 periods.

@@ -1,4 +1,5 @@
-//! What relays pay for a bit, and a selection that minds it (thesis section 8.2 leaves energy to the future).
+//! The energy price of relays, and a selection that takes it into account (thesis section 8.2 leaves energy to future
+//! work).
 //!
 //! ```text
 //! E_k          = sum of b_i e_i over the relays of set k                    power if all that is offered is carried
@@ -6,8 +7,8 @@
 //! cost_backup' = norm(Delta B_k) + norm(N_k) + norm(M_ops(A, k)) + w norm(E_k)
 //! ```
 //!
-//! The terms are those of the selectors (`choice.rs`), over all feasible sets; w = 0 is the exact selection. A relay tells its
-//! price with every advert: it knows its radio, and nobody else does.
+//! The terms are those of the selectors (`choice.rs`), over all feasible sets; w = 0 is the exact selection. A relay
+//! sends its price with every advert, because only the relay knows its radio.
 
 use core::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::field::Field;
 use super::{Choice, Goal, Offer, Reasons, RelayId, RelaySelector, RelaySet};
 
-/// Beyond so many relays another selector's choice stands: every subset is tried here.
+/// With more relays than this, the other selector decides, because this one tries every subset.
 const RELAYS_MAX: usize = 16;
 
-/// What a relay pays for a bit that it forwards, in nanojoule: from 0, which is also what those say who do not tell, to
+/// Price of a relay for forwarding a bit, in nanojoules: from 0, which also stands for an unknown price, to
 /// [`Self::MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EnergyPrice(f64);
@@ -27,30 +28,30 @@ impl EnergyPrice {
     /// 1 J: far above any radio, and low enough for sums over all relays at any rate.
     pub const MAX: Self = Self(1e9);
 
-    /// `nj_per_bit`, unless that is no price.
+    /// Creates the price; returns `None` if `nj_per_bit` is out of bounds.
     pub fn new(nj_per_bit: f64) -> Option<Self> {
         (0.0..=Self::MAX.0).contains(&nj_per_bit).then_some(Self(nj_per_bit))
     }
 
-    /// In nanojoule for a bit.
+    /// Returns the price in nanojoules per bit.
     pub const fn nj_per_bit(self) -> f64 {
         self.0
     }
 }
 
-/// There is no NaN.
+/// Sound, because a price is never NaN.
 impl Eq for EnergyPrice {}
 
-/// Selects with energy as one more factor.
+/// Selects relays with energy as an additional factor.
 pub struct EnergyAware {
-    /// Decides where there is no feasible set, and among many relays.
+    /// The selector that decides if no set is feasible, and with too many relays.
     otherwise: Box<dyn RelaySelector>,
     prices: BTreeMap<RelayId, EnergyPrice>,
     weight: f64,
 }
 
 impl EnergyAware {
-    /// `weight` (w) is at least 0: with 1 energy counts as much as the distance from the target.
+    /// Creates the selector. `weight` (w) is at least 0; at 1, energy counts as much as the distance from the target.
     pub fn new(otherwise: Box<dyn RelaySelector>, weight: f64) -> Self {
         Self { otherwise, prices: BTreeMap::new(), weight }
     }
@@ -59,7 +60,7 @@ impl EnergyAware {
         self.prices.get(&relay).copied().unwrap_or_default().nj_per_bit()
     }
 
-    /// All feasible sets.
+    /// Returns all feasible sets.
     fn feasible(&self, field: &Field, goal: &Goal) -> Vec<Rated> {
         let range = goal.range();
         let rated = (1_u32..1 << field.0.len()).filter_map(|mask| {
@@ -97,7 +98,7 @@ impl Rated {
     }
 }
 
-/// How a value lies between the least and the most of all.
+/// Normalises values to their place between the least and the greatest.
 struct Norm {
     least: f64,
     width: f64,
@@ -115,7 +116,8 @@ impl Norm {
     }
 }
 
-/// The set of least cost; of equal ones that of fewer relays, then the nearer one, then fewer changes, then the lowest numbers.
+/// Returns the set of least cost. Ties: fewer relays, then nearer to the target, then fewer changes, then the lowest
+/// numbers.
 fn cheapest(sets: &[Rated], weight: f64, operations: impl Fn(&Rated) -> f64) -> Option<Rated> {
     let distance = Norm::over(sets.iter().map(|set| set.distance));
     let count = Norm::over(sets.iter().map(Rated::count));
@@ -127,7 +129,7 @@ fn cheapest(sets: &[Rated], weight: f64, operations: impl Fn(&Rated) -> f64) -> 
     let key = |set: &Rated| [cost(set), set.count(), set.distance, operations(set)];
     sets.iter().copied().min_by(|one, other| {
         let by_key = key(one).into_iter().zip(key(other)).map(|(one, other)| one.total_cmp(&other));
-        // Of sets of one size the first has the lowest relay that not both have.
+        // Of two sets of equal size, the one with the lowest relay that is not in both comes first.
         by_key.fold(Ordering::Equal, Ordering::then).then(other.mask.reverse_bits().cmp(&one.mask.reverse_bits()))
     })
 }
@@ -200,7 +202,8 @@ mod tests {
         set.relays.iter().map(|relay| relay.0).collect()
     }
 
-    /// Feasible are {0, 1} with 3.0 Mbit/s at 100 nJ/bit (0.3 W), {2, 3} with 3.0 at 50 (0.15 W), and mixed pairs between.
+    /// Feasible are {0, 1} with 3.0 Mbit/s at 100 nJ/bit (0.3 W), {2, 3} with 3.0 at 50 (0.15 W), and mixed pairs in
+    /// between.
     #[test]
     fn among_equal_sets_the_cheaper_one_is_preferred() {
         let (kbps, prices) = ([1500, 1500, 1500, 1500], [100.0, 100.0, 50.0, 50.0]);
@@ -208,7 +211,8 @@ mod tests {
         assert_eq!(relays(&choice(&kbps, &prices, 0.0, &[]).active), [0, 1]);
     }
 
-    /// {0, 1} has 3.0 Mbit/s at 0.3 W, {0, 2} 2.8 at 0.215, {1, 2} 2.8 at 0.215: the distances are 0 and 1, the powers 1 and 0.
+    /// {0, 1} has 3.0 Mbit/s at 0.3 W, {0, 2} 2.8 at 0.215, {1, 2} 2.8 at 0.215: the distances are 0 and 1, the powers
+    /// 1 and 0.
     #[test]
     fn the_weight_decides_between_nearness_and_energy() {
         let (kbps, prices) = ([1500, 1500, 1300], [100.0, 100.0, 50.0]);
@@ -219,7 +223,7 @@ mod tests {
     #[test]
     fn the_backup_is_another_set_with_few_changes() {
         let (kbps, prices) = ([1500, 1500, 1500, 1500], [100.0, 100.0, 50.0, 50.0]);
-        // From {0, 1}: {2, 3} costs 4 changes, one of the mixed pairs 2 and half of the saving.
+        // From {0, 1}: {2, 3} costs 4 changes; a mixed pair costs 2 and saves half as much.
         assert_eq!(relays(&choice(&kbps, &prices, 0.5, &[0, 1]).backup.unwrap()), [0, 2]);
         assert_eq!(relays(&choice(&kbps, &prices, 3.0, &[0, 1]).backup.unwrap()), [2, 3]);
         assert_eq!(choice(&[1500, 1500], &[], 1.0, &[0, 1]).backup, None);
@@ -234,7 +238,7 @@ mod tests {
         assert_eq!([-1.0, 1.1e9, f64::INFINITY, f64::NAN].map(EnergyPrice::new), [None; 4]);
     }
 
-    /// The dearest price of all at the highest rates of all leaves sums that can be compared.
+    /// The highest price at the highest rates still gives sums that can be compared.
     #[test]
     fn absurd_prices_are_avoided_and_nothing_else() {
         let mut selector = EnergyAware::new(build("ssrs", SelectorSettings::default()).unwrap(), 1.0);

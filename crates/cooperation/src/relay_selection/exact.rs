@@ -1,23 +1,23 @@
-//! Exact relay selection: every subset is tried.
+//! Exact relay selection: tries every subset.
 
 use super::choice::{self, Search};
 use super::field::Field;
 use super::search::{Pool, every_subset};
 use super::{Choice, Goal, Offer, Range, Reasons, RelayId, RelaySelector};
 
-/// Most relays among which every subset is tried.
+/// Maximum number of relays among which every subset is tried.
 pub const EXACT_RELAYS_MAX: usize = every_subset::RELAYS_MAX;
 
-/// Chooses by the costs of SSRS (thesis (4.4)-(4.7)) among all feasible sets there are; without a feasible set, the one with the
-/// sum nearest to the target.
+/// Chooses by the costs of SSRS (thesis (4.4)-(4.7)) among all feasible sets; if no set is feasible, the one whose sum
+/// is nearest to the target.
 ///
-/// For few relays, and as an oracle. Of more than [`EXACT_RELAYS_MAX`] relays with an offer only those that offer most are
-/// considered; whoever cannot accept that asks [`Exact::is_exact_for`].
+/// Meant for few relays, and as an oracle. With more than [`EXACT_RELAYS_MAX`] relays that offer anything, it considers
+/// only those with the largest offers; check [`Exact::is_exact_for`] if that matters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exact;
 
 impl Exact {
-    /// Whether all relays that offer anything are considered.
+    /// Returns whether all relays that offer anything are considered.
     pub fn is_exact_for(offers: &[Offer]) -> bool {
         Field::new(offers).0.len() <= EXACT_RELAYS_MAX
     }

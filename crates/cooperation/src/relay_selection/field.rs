@@ -1,28 +1,28 @@
-//! The relays that come into question.
+//! The candidate relays of a selection.
 
 use super::{Offer, Range, RelayId, RelaySet};
 
-/// Build mode leaves out relays that offer less than TBR over this. The papers leave out those with much traffic of their own,
-/// without a number.
+/// Build mode leaves out relays that offer less than TBR divided by this. The papers leave out relays with much traffic
+/// of their own, without giving a number.
 const SMALLEST_SHARE: u64 = 50;
 
-/// A relay that comes into question.
+/// A candidate relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub id: RelayId,
-    /// What it offers, never 0.
+    /// Offered rate, never 0.
     pub bps: u64,
 }
 
 /// Position of a relay in a [`Field`].
 pub(super) type Position = u16;
 
-/// The relays that come into question, in ascending order of their numbers.
+/// The candidate relays, in ascending order of their numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Field(pub Vec<Candidate>);
 
 impl Field {
-    /// Every relay that offers anything. Of several offers of one relay the first counts.
+    /// Takes every relay that offers anything. If a relay has several offers, the first counts.
     pub fn new(offers: &[Offer]) -> Self {
         let usable = offers.iter().filter(|offer| offer.available.as_bps() > 0);
         let mut field = Vec::with_capacity(offers.len());
@@ -32,30 +32,30 @@ impl Field {
         Self(field)
     }
 
-    /// Whether a relay offers less than 2 % of TBR.
+    /// Returns whether any relay offers less than 2 % of TBR.
     pub fn has_small(&self, range: Range) -> bool {
         let small_bps = range.target_bps / SMALLEST_SHARE;
         self.0.iter().any(|candidate| candidate.bps < small_bps)
     }
 
-    /// The relays that offer at least 2 % of TBR: others cost a subflow each and give next to nothing.
+    /// Returns the relays that offer at least 2 % of TBR. The others cost a subflow each and give next to nothing.
     pub fn without_small(&self, range: Range) -> Self {
         let small_bps = range.target_bps / SMALLEST_SHARE;
         Self(self.0.iter().filter(|candidate| candidate.bps >= small_bps).copied().collect())
     }
 
-    /// What all offer together, bit/s.
+    /// Returns the sum of all offers, bit/s.
     pub fn sum_bps(&self) -> u128 {
         self.0.iter().map(|candidate| u128::from(candidate.bps)).sum()
     }
 
-    /// The set of all.
+    /// Returns the set of all relays.
     pub fn all(&self) -> RelaySet {
         let sum_bps = u64::try_from(self.sum_bps()).unwrap_or(u64::MAX);
         RelaySet { relays: self.0.iter().map(|candidate| candidate.id).collect(), sum_bps }
     }
 
-    /// For every position whether that relay is one of `relays`.
+    /// Returns for every position whether its relay is one of `relays`.
     pub fn marks(&self, relays: &[RelayId]) -> Vec<bool> {
         let mut marks = vec![false; self.0.len()];
         for position in relays.iter().filter_map(|relay| self.position(*relay)) {
@@ -68,10 +68,10 @@ impl Field {
         self.0.binary_search_by_key(&relay, |candidate| candidate.id).ok()
     }
 
-    /// Positions in ascending order of what the relays offer; those of `preferred` first among equals, then the lowest
+    /// Returns the positions in ascending order of the offers. Ties: relays of `preferred` first, then the lowest
     /// numbers.
     pub fn ascending(&self, preferred: &[bool]) -> Vec<Position> {
-        // One number for all three is compared without a branch.
+        // One number that combines all three is compared without a branch.
         let candidates = self.0.iter().zip(preferred).enumerate();
         let keyed = candidates.map(|(at, (candidate, preferred))| {
             u128::from(candidate.bps) << 17 | u128::from(!preferred) << 16 | u128::from(at as Position)
@@ -81,7 +81,7 @@ impl Field {
         order.into_iter().map(|key| key as Position).collect()
     }
 
-    /// What the relay at `position` offers, bit/s.
+    /// Returns the offer of the relay at `position`, bit/s.
     pub fn bps(&self, position: Position) -> u64 {
         self.0[usize::from(position)].bps
     }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn small_relays_can_be_left_out() {
-        // 2 % of 1000 are 20.
+        // 2 % of 1000 is 20.
         assert_eq!(left(&[19, 20, 950], 1000), [1, 2]);
     }
 

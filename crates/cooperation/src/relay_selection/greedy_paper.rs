@@ -1,12 +1,12 @@
-//! Greedy, the baseline of the SSRS paper (section III): relays one by one as they are numbered.
+//! Greedy, the baseline of the SSRS paper (section III): adds relays one by one in the order of their numbers.
 
 use super::choice::SAME_RULE;
 use super::field::{Candidate, Field};
 use super::{Choice, Goal, Mode, Offer, Range, Reasons, RelayId, RelaySelector, RelaySet};
 
-/// Adds relays in the order of their numbers until the sum reaches the range; above it, deletes those added last. If that
-/// jumps over the range, it deletes from the smallest offer on instead until the sum is not above the lower bound, and adds
-/// again until it is not below. In the paper modes, which are literal, it does not add again.
+/// Adds relays in the order of their numbers until the sum reaches the range; above the range, deletes those added
+/// last. If that skips the range, deletes the smallest offers instead until the sum is not above the lower bound, and
+/// adds again until it is not below. The paper modes are literal and do not add again.
 #[derive(Clone, Copy, Debug)]
 pub struct GreedyPaper {
     adds_again: bool,
@@ -23,8 +23,8 @@ impl RelaySelector for GreedyPaper {
         "greedy-paper"
     }
 
-    /// The backup is what the rule makes of the set in use, if that is another set. Its relays count as added in the order in
-    /// which `in_use` lists them.
+    /// The backup is the result of the same rule when it starts from the set in use, if that is another set. Its relays
+    /// count as added in the order of `in_use`.
     fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
         let (field, range) = (Field::new(offers), goal.range());
         let adjusted = |used: &[RelayId]| Selection::new(&field, range, used).adjusted(self.adds_again);
@@ -41,13 +41,13 @@ impl RelaySelector for GreedyPaper {
 struct Selection<'a> {
     field: &'a Field,
     range: Range,
-    /// In the order in which they were added.
+    /// In the order of their addition.
     used: Vec<&'a Candidate>,
     sum_bps: u128,
 }
 
 impl<'a> Selection<'a> {
-    /// Begins with those of `relays` that offer anything.
+    /// Starts with those of `relays` that offer anything.
     fn new(field: &'a Field, range: Range, relays: &[RelayId]) -> Self {
         let mut selection = Self { field, range, used: Vec::new(), sum_bps: 0 };
         for relay in relays {

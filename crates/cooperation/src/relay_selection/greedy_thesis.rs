@@ -1,7 +1,7 @@
-//! Greedy, the thesis' baseline (4.2): the relays that offer least first.
+//! Greedy, the baseline of the thesis (4.2): adds the relays with the smallest offers first.
 //!
-//! The text is built. Algorithm 2 as printed adds a relay only while the sum stays below the range, so its result never
-//! reaches it.
+//! This follows the text of the thesis. Algorithm 2 as printed adds a relay only while the sum stays below the range,
+//! so its result never reaches the range.
 
 use core::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use super::choice::SAME_RULE;
 use super::field::{Candidate, Field};
 use super::{Choice, Goal, Offer, Range, Reasons, RelayId, RelaySelector, RelaySet};
 
-/// Adds the relay that offers least until the sum reaches the range; above the range, deletes the one that offers least.
+/// Adds the smallest offer until the sum reaches the range; above the range, deletes the smallest offer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GreedyThesis;
 
@@ -18,7 +18,7 @@ impl RelaySelector for GreedyThesis {
         "greedy-thesis"
     }
 
-    /// The backup is what the rule makes of the set in use, if that is another set.
+    /// The backup is the result of the same rule when it starts from the set in use, if that is another set.
     fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
         let (field, range) = (Field::new(offers), goal.range());
         let adjusted = |used: &[RelayId]| Selection::new(&field, range, used).adjusted();
@@ -31,7 +31,7 @@ impl RelaySelector for GreedyThesis {
 }
 
 impl Choice {
-    /// What a greedy rule chooses: `active` from nothing, `adjusted` from the set in use.
+    /// Returns the choice of a greedy rule: `active` starts from nothing, `adjusted` from the set in use.
     pub(super) fn greedy(
         active: RelaySet,
         in_use: &[RelayId],
@@ -55,7 +55,7 @@ struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    /// Begins with the relays of `used` that offer anything.
+    /// Starts with the relays of `used` that offer anything.
     fn new(field: &'a Field, range: Range, used: &[RelayId]) -> Self {
         let mut descending: Vec<&Candidate> = field.0.iter().collect();
         descending.sort_by_key(|candidate| Reverse((candidate.bps, candidate.id)));
@@ -81,7 +81,7 @@ impl<'a> Selection<'a> {
 }
 
 impl RelaySet {
-    /// The relays and the sum of `candidates`, in any order.
+    /// Returns the relays of `candidates`, in any order, and their sum.
     pub(super) fn of(candidates: &[&Candidate]) -> Self {
         let mut relays: Vec<RelayId> = candidates.iter().map(|candidate| candidate.id).collect();
         relays.sort_unstable();

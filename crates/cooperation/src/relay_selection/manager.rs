@@ -1,4 +1,5 @@
-//! The loop that keeps a connection at its target bit rate: adverts and arrivals in, subflows to open and close out.
+//! The loop that keeps a connection at its target bit rate: it takes adverts and arrivals, and opens and closes
+//! subflows.
 //!
 //! ```text
 //! adverts ──► AdvertBoard ──► RelaySelector ──► Migration ──► commands
@@ -6,7 +7,8 @@
 //! subflow events ───────────────────────────────────┘
 //! ```
 //!
-//! Thesis section 4.1 and SSRS section II-B; the symbols and what was left open are in `docs/algorithms/migration.md`.
+//! Thesis section 4.1 and SSRS section II-B; `docs/algorithms/migration.md` explains the symbols and the choices that
+//! they leave open.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -20,45 +22,46 @@ use super::play_out::BufferedTolerance;
 use super::trigger::{Outage, Trigger};
 use super::{Choice, Goal, Offer, RelayId, RelaySelector, RelaySet};
 
-/// Periods that a subflow must last for its relay to be forgiven earlier failures.
+/// Periods that a subflow must last before earlier failures of its relay are forgiven.
 const PERIODS_TO_FORGIVE: u64 = 4;
-/// Where no set has the headroom asked for, another is worth a migration if it is nearer to that by this part of the target:
-/// offers waver by less.
+/// If no set has the wanted headroom, a migration must bring the offers nearer to it by at least this part of the
+/// target: normal fluctuation of offers is smaller.
 const SCARCE_STEP: f64 = 0.05;
-/// Relays of a set at most: what is left of [`LEGS_MAX`] is room for those that take over from others.
+/// Maximum number of relays in a set: the rest of [`LEGS_MAX`] is room for relays that replace others.
 pub const SET_RELAYS_MAX: usize = LEGS_MAX * 4 / 5;
-/// Where more would help than a set may have, one in use gives way to one that offers a quarter more: offers waver by less.
+/// If a set has its maximum number of relays, a relay in use gives way only to one that offers a quarter more: normal
+/// fluctuation of offers is smaller.
 const KEPT_NUMERATOR: u128 = 5;
 const KEPT_DENOMINATOR: u128 = 4;
 
-/// How the loop runs.
+/// Settings of the loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ManagerSettings {
     /// Monitor period (F).
     pub period: Duration,
     /// Periods after a migration in which no other begins, unless a relay is lost.
     pub hold_down_periods: u32,
-    /// What makes it look for another set.
+    /// What starts the search for another set.
     pub trigger: Trigger,
-    /// Part of the target that offers should exceed it by: room for what a source that sends no faster than the target loses
-    /// when a link falls behind.
+    /// Part of the target by which offers should exceed it. A source that sends no faster than the target cannot catch
+    /// up after a link has fallen behind; the headroom makes up for that.
     pub headroom: f64,
-    /// Whether relays that delivered far less than they advertised are believed less.
+    /// Whether relays that delivered far less than they advertised lose credit.
     pub discount: bool,
-    /// How much wider the range is that throughput and offers must stay in while much is left to play.
+    /// How far the accepted range of throughput and offers widens while much is left to play.
     pub buffered: Option<BufferedTolerance>,
-    /// How long after a migration adverts between ends of periods are only taken note of.
+    /// Time after a migration in which adverts between ends of periods are only recorded.
     pub quiet: Duration,
-    /// How long an advert stands.
+    /// Time after which an advert expires.
     pub advert_lifetime: Duration,
-    /// Share of payload in what subflows send: relays advertise packets, and the target counts payload.
+    /// Share of payload in the subflows' packets: relays advertise packet rates, the target counts payload.
     pub payload_ratio: f64,
-    /// How long the steps of a migration take.
+    /// Durations of the steps of a migration.
     pub timing: Timing,
 }
 
 impl ManagerSettings {
-    /// As it should be deployed, for monitor period F.
+    /// Returns the settings for deployment, for monitor period F.
     pub fn build(period: Duration) -> Self {
         let timing = Timing {
             establish: Duration::from_secs(3),
@@ -81,59 +84,59 @@ impl ManagerSettings {
         }
     }
 
-    /// As printed: no hold-down, and no backup priority before removal.
+    /// Returns the settings as printed: no hold-down, and no backup priority before removal.
     pub fn paper(period: Duration) -> Self {
         let build = Self::build(period);
         Self { hold_down_periods: 0, timing: Timing { drain: false, ..build.timing }, ..build }
     }
 }
 
-/// Why a set was left.
+/// The reason for leaving a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// There was none yet.
+    /// No set was in use yet.
     Start,
-    /// It was out of the accepted range.
+    /// The set was out of the accepted range.
     Outage(Outage),
-    /// A relay of it was lost.
+    /// A relay of the set was lost.
     Loss(RelayId),
     /// The application asked for another rate.
     Goal,
 }
 
-/// What the loop has to tell.
+/// A report of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// A migration begins, or goes elsewhere.
+    /// A migration begins, or changes its target.
     Migration {
-        /// When.
+        /// Time of the report.
         at: Instant,
-        /// Why.
+        /// The reason.
         cause: Cause,
-        /// The relays that were wanted so far and still are there, in ascending order.
+        /// The relays that were wanted before and are still there, in ascending order.
         from: Vec<RelayId>,
-        /// The relays wanted now, with what they offer.
+        /// The relays that are wanted now, with their offers.
         to: RelaySet,
-        /// Whether that is in the accepted range.
+        /// Whether the new set is in the accepted range.
         feasible: bool,
     },
-    /// What is wanted is there, and nothing else.
+    /// Exactly the wanted subflows are established.
     Settled {
-        /// When.
+        /// Time of the report.
         at: Instant,
     },
     /// A period has ended.
     Monitored {
-        /// When.
+        /// Time of the report.
         at: Instant,
-        /// What the relays in use offer.
+        /// Sum of the offers of the relays in use.
         offered: Rate,
-        /// What the set that would be next offers, if there is one.
+        /// Sum of the offers of the next set, if there is one.
         backup: Option<Rate>,
     },
 }
 
-/// The loop. After any input poll [`Self::poll_command`] and [`Self::poll_report`] until they give nothing, then
+/// The loop. After any input, poll [`Self::poll_command`] and [`Self::poll_report`] until they return nothing, then
 /// [`Self::poll_timeout`].
 pub struct RelayManager {
     settings: ManagerSettings,
@@ -145,20 +148,20 @@ pub struct RelayManager {
     lasting: Vec<(RelayId, Instant)>,
     /// Whether the latest migration has ended.
     settled: bool,
-    /// Periods left in which nothing begins.
+    /// Periods left of the hold-down.
     hold_down: u32,
-    /// Until when reviews change nothing.
+    /// Time until which reviews change nothing.
     quiet_until: Instant,
     credit: Credit,
-    /// Relays that were to carry data all through the period that is under way.
+    /// Relays that should carry data during the whole current period.
     carriers: Vec<RelayId>,
-    /// What is left to play.
+    /// Playing time left in the buffer.
     level: Duration,
     reports: VecDeque<Report>,
 }
 
 impl RelayManager {
-    /// A loop without relays.
+    /// Creates a loop without relays.
     pub fn new(settings: ManagerSettings, goal: Goal, selector: Box<dyn RelaySelector>) -> Self {
         Self {
             board: AdvertBoard::new(settings.advert_lifetime, settings.payload_ratio),
@@ -177,39 +180,39 @@ impl RelayManager {
         }
     }
 
-    /// What the application asks for.
+    /// Returns the rate that the application asks for.
     pub fn goal(&self) -> Goal {
         self.goal
     }
 
-    /// The relays whose subflows are established and wanted, in ascending order.
+    /// Returns the relays whose subflows are established and wanted, in ascending order.
     pub fn active(&self) -> Vec<RelayId> {
         self.migration.active().collect()
     }
 
-    /// How many subflows carry new data: the size of the active set. During a migration the old ones count until the new
-    /// ones are up.
+    /// Returns how many subflows carry new data: the size of the active set. During a migration, the old subflows count
+    /// until the new ones are established.
     pub fn carrying(&self) -> usize {
         self.migration.carrying()
     }
 
-    /// The relays that are wanted, in ascending order, with what they offer.
+    /// Returns the wanted relays, in ascending order, with their offers.
     pub fn offers_in_use(&self, now: Instant) -> Vec<(RelayId, Rate)> {
         let target = self.migration.target();
         target.map(|relay| (relay, self.board.available(relay, now).unwrap_or_default())).collect()
     }
 
-    /// The relays that are wanted, in ascending order.
+    /// Returns the wanted relays, in ascending order.
     pub fn target(&self) -> Vec<RelayId> {
         self.migration.target().collect()
     }
 
-    /// Chooses the first relays from what they advertised.
+    /// Chooses the first relays from their adverts.
     pub fn start(&mut self, now: Instant) {
         self.decide(Cause::Start, now);
     }
 
-    /// The application asks for another rate. The set in use stays if it serves that too.
+    /// Sets another rate for the application. The set in use stays if it serves that rate too.
     pub fn set_goal(&mut self, goal: Goal, now: Instant) {
         self.goal = goal;
         if !self.wanted().range().contains(self.offered(now).as_bps()) {
@@ -217,25 +220,25 @@ impl RelayManager {
         }
     }
 
-    /// A relay tells of its bandwidth, and what it pays.
+    /// Handles a relay's advert of its bandwidth and energy price.
     pub fn handle_advert(&mut self, advert: Advert, now: Instant) {
         if self.board.post(advert, now) {
             self.selector.hear_price(advert.relay, advert.energy);
         }
     }
 
-    /// A new channel leads to a relay: whatever its clock showed before, its next advert is the newest.
+    /// Handles a new channel to a relay: its next advert counts as the newest, whatever its clock showed before.
     pub fn handle_channel(&mut self, relay: RelayId) {
         self.board.forget_stamp(relay);
     }
 
-    /// A relay says that it leaves, or is known to be gone.
+    /// Handles a relay that announces its departure, or is known to be gone.
     pub fn handle_leave(&mut self, relay: RelayId, now: Instant) {
         self.board.withdraw(relay);
         self.lose(relay, now);
     }
 
-    /// The subflow through `relay` is established.
+    /// Handles the establishment of the subflow through `relay`.
     pub fn handle_established(&mut self, relay: RelayId, now: Instant) {
         if self.migration.relays().any(|known| known == relay) {
             self.lasting.retain(|(known, _)| *known != relay);
@@ -245,7 +248,7 @@ impl RelayManager {
         self.after(now);
     }
 
-    /// The subflow through `relay` has ended, or could not be opened. What follows a [`Command::Remove`] need not be told.
+    /// Handles the end of the subflow through `relay`, or a failure to open it. Not needed after a [`Command::Remove`].
     pub fn handle_closed(&mut self, relay: RelayId, now: Instant) {
         if self.migration.closed(relay, now) {
             self.board.put_on_probation(relay, self.settings.period, now);
@@ -254,14 +257,14 @@ impl RelayManager {
         self.after(now);
     }
 
-    /// Takes note of the state of a relay's path; to be done for all before time-outs, ends of periods and established
+    /// Records the state of a relay's path. Call this for all relays before time-outs, ends of periods and established
     /// subflows.
     pub fn observe(&mut self, relay: RelayId, path: PathState) {
         self.migration.observe(relay, path);
     }
 
-    /// Adverts came between two ends of periods: leaves the set in use at once if its offers are out of range, instead of when
-    /// the period ends. Not while a migration is under way, nor right after one.
+    /// Reviews adverts between ends of periods: leaves the set in use at once if its offers are out of range, without
+    /// waiting for the end of the period. Does nothing during a migration or right after one.
     pub fn review(&mut self, now: Instant) {
         self.expire(now);
         let offered = self.offered(now);
@@ -272,19 +275,20 @@ impl RelayManager {
         self.after(now);
     }
 
-    /// In the period that ends now data arrived through `relay` at `delivered`; to be told before [`Self::handle_period`].
+    /// Records that data arrived through `relay` at `delivered` in the period that ends now; call before
+    /// [`Self::handle_period`].
     pub fn handle_carried(&mut self, relay: RelayId, delivered: Rate, now: Instant) {
         if let Some(advertised) = self.board.available(relay, now).filter(|_| self.carriers.contains(&relay)) {
             self.credit.carried(relay, advertised, delivered);
         }
     }
 
-    /// So much of what arrived in order is left to play at the target bit rate.
+    /// Sets how much of the data that arrived in order is left to play at the target bit rate.
     pub fn set_level(&mut self, level: Duration) {
         self.level = level;
     }
 
-    /// A period has ended in which data arrived at `throughput` over all subflows.
+    /// Handles the end of a period in which data arrived at `throughput` over all subflows.
     pub fn handle_period(&mut self, throughput: Rate, now: Instant) {
         self.expire(now);
         self.forgive(now);
@@ -304,28 +308,28 @@ impl RelayManager {
         self.after(now);
     }
 
-    /// Takes note of the time.
+    /// Handles the passing of time.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.migration.handle_timeout(now);
         self.after(now);
     }
 
-    /// When [`Self::handle_timeout`] must be called next; ends of periods are the caller's.
+    /// Returns when [`Self::handle_timeout`] must be called next; the caller keeps track of ends of periods.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.migration.poll_timeout()
     }
 
-    /// The next command, if any.
+    /// Returns the next command, if any.
     pub fn poll_command(&mut self) -> Option<Command> {
         self.migration.poll_command()
     }
 
-    /// The next report, if any.
+    /// Returns the next report, if any.
     pub fn poll_report(&mut self) -> Option<Report> {
         self.reports.pop_front()
     }
 
-    /// What the relays that are wanted offer together.
+    /// Returns the sum of the wanted relays' offers.
     fn offered(&self, now: Instant) -> Rate {
         let believed = |relay| Some(self.believed(relay, self.board.available(relay, now)?));
         let offers = self.migration.target().filter_map(believed);
@@ -347,15 +351,15 @@ impl RelayManager {
         self.selector.select(&offers, &wanted, &in_use)
     }
 
-    /// Why the set in use should be left, if it should.
+    /// Returns why the set in use should be left, if it should.
     fn outage(&self, throughput: Rate, offered: Rate) -> Option<Outage> {
         let (trigger, goal, wanted) = (self.settings.trigger, self.kept(self.goal), self.kept(self.wanted()));
-        // Headroom is asked of what is offered, not of what arrived.
+        // The headroom applies to offers, not to the throughput.
         let by_throughput = trigger.check(&goal, throughput, goal.target);
         by_throughput.or_else(|| trigger.check(&wanted, wanted.target, offered))
     }
 
-    /// What is accepted of a set in use, where `goal` is asked of a new one.
+    /// Returns the goal for the set in use, where a new set must meet `goal`.
     fn kept(&self, goal: Goal) -> Goal {
         let tolerance = self.settings.buffered.map_or(goal.tolerance, |wide| wide.at(self.level, goal.tolerance));
         Goal { tolerance, ..goal }
@@ -365,7 +369,7 @@ impl RelayManager {
         if self.settings.discount { self.credit.believed(relay, offered) } else { offered }
     }
 
-    /// Relays that had nothing to prove are trusted more again.
+    /// Restores some credit of relays that carried no data, and notes the carriers of the next period.
     fn rest(&mut self) {
         let target = self.target();
         let others = self.board.relays().filter(|relay| !target.contains(relay));
@@ -373,13 +377,13 @@ impl RelayManager {
         self.carriers = if self.settled { target } else { Vec::new() };
     }
 
-    /// What the relays should offer together.
+    /// Returns the goal for the sum of the offers.
     fn wanted(&self) -> Goal {
         let target_bps = self.goal.target.as_bps() as f64 * (1.0 + self.settings.headroom);
         Goal { target: Rate::from_bps(target_bps.round() as u64), ..self.goal }
     }
 
-    /// Relays whose adverts have expired are gone.
+    /// Treats relays with expired adverts as lost.
     fn expire(&mut self, now: Instant) {
         for relay in self.migration.relays().collect::<Vec<_>>() {
             if !self.board.is_fresh(relay, now) {
@@ -409,21 +413,22 @@ impl RelayManager {
         });
     }
 
-    /// Goes to the best set there is, because the set in use is no set any more, or never was.
+    /// Changes to the best set available, because the set in use lost a relay, or none is in use.
     fn decide(&mut self, cause: Cause, now: Instant) {
         let Choice { active, backup, feasible } = self.choose(now);
         let is_in_range = self.wanted().range().contains(self.offered(now).as_bps());
         match backup {
-            // A backup is for a set in use: the very first set is the active one (SSRS (4)).
+            // A backup replaces a set in use; the very first set is the active one (SSRS (4)).
             Some(backup) if self.is_in_use() => self.migrate(backup, cause, now),
-            // What is left serves.
+            // The remaining relays suffice.
             None if self.is_in_use() && feasible && is_in_range => {}
             _ => self.migrate(active, cause, now),
         }
         self.after(now);
     }
 
-    /// Leaves a set that is out of range: for the backup, or, where nothing is in range, for what comes nearer to it.
+    /// Leaves a set that is out of range: for the backup, or, if no set is in range, for one that is nearer to the
+    /// range.
     fn leave_for(&mut self, choice: Choice, offered: Rate, cause: Cause, now: Instant) {
         let range = self.wanted().range();
         let Choice { active, backup, feasible } = choice;
@@ -437,7 +442,7 @@ impl RelayManager {
         let is_nearer = range.distance(active.sum_bps) < range.distance(offered.as_bps());
         match backup {
             Some(backup) if self.is_in_use() => self.migrate(backup, cause, now),
-            // Where there is no backup, the set in use is the best that its rule finds.
+            // Without a backup, the set in use is the best that its rule finds.
             None if self.is_in_use() && !is_nearer => {}
             _ => self.migrate(active, cause, now),
         }
@@ -450,7 +455,7 @@ impl RelayManager {
     fn migrate(&mut self, to: RelaySet, cause: Cause, now: Instant) {
         let from = self.target();
         if to.relays.is_empty() {
-            // With nothing to wait for, the next period looks again.
+            // Nothing is pending, so the next period tries again.
             self.settled |= !self.migration.keep(now);
             return;
         }
@@ -463,7 +468,7 @@ impl RelayManager {
         self.reports.push_back(Report::Migration { at: now, cause, from, to, feasible });
     }
 
-    /// Follows up what the migration found.
+    /// Acts on the migration's results.
     fn after(&mut self, now: Instant) {
         while let Some(relay) = self.migration.poll_failed() {
             self.board.put_on_probation(relay, self.settings.period, now);
@@ -478,7 +483,7 @@ impl RelayManager {
     }
 }
 
-/// Leaves the largest [`SET_RELAYS_MAX`] offers, in ascending order of relays; those `in_use` count for more.
+/// Keeps the largest [`SET_RELAYS_MAX`] offers, in ascending order of relays; those `in_use` have more weight.
 fn keep_largest(offers: &mut Vec<Offer>, in_use: &[RelayId]) {
     let weight = |offer: &Offer| {
         let factor = if in_use.contains(&offer.relay) { KEPT_NUMERATOR } else { KEPT_DENOMINATOR };

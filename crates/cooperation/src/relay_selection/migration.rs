@@ -1,4 +1,4 @@
-//! From one set of relays to another: make before break (thesis section 4.1.1, SSRS section II-B).
+//! Migration from one set of relays to another: make before break (thesis section 4.1.1, SSRS section II-B).
 //!
 //! ```text
 //!            Add               all of the target are up        drained, or the cap
@@ -7,12 +7,12 @@
 //!                    └── time-out, or the relay is gone: Dead ──────────────► Remove
 //! ```
 //!
-//! It is driven by levels, not by edges: after every input it compares what there is with what is wanted and takes the steps
-//! that are possible. So a target may change at any time, and relays may die at any step. A subflow that was established is
-//! removed only while another is active.
+//! The state machine is level-triggered, not edge-triggered: after every input it compares the present subflows with
+//! the target and takes all possible steps. The target may therefore change at any time, and relays may die at any
+//! step. An established subflow is removed only while another is active.
 //!
-//! A connection has room for [`LEGS_MAX`] subflows. Where the old and the new do not fit in at once, they change over in parts: as many
-//! of the old ones leave as the new ones that are up replace, which makes room for the next.
+//! A connection has room for [`LEGS_MAX`] subflows. If the old and the new ones do not fit in at once, they change over
+//! in parts: each new subflow that is up lets an old one leave, which makes room for the next.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,60 +20,61 @@ use units::{Duration, Instant};
 
 use super::RelayId;
 
-/// What the owner of the connection has to do.
+/// A command to the owner of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Open a subflow through this relay (RFC 6897 TCP_MULTIPATH_ADD).
     Add(RelayId),
     /// Tell the source to use the relay's subflow as backup, or as regular again (MP_PRIO).
     SetBackup {
-        /// Whose subflow.
+        /// The subflow's relay.
         relay: RelayId,
-        /// Backup or regular.
+        /// Whether it becomes backup or regular.
         backup: bool,
     },
     /// Close the relay's subflow, or give up opening it (TCP_MULTIPATH_REMOVE).
     Remove {
-        /// Whose subflow.
+        /// The subflow's relay.
         relay: RelayId,
-        /// Whether the relay still forwards. If not, only another subflow can carry the news (REMOVE_ADDR).
+        /// Whether the relay still forwards. If not, only another subflow can tell the source (REMOVE_ADDR).
         reachable: bool,
     },
 }
 
-/// What the destination sees of a relay's subflow.
+/// The destination's view of a relay's subflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathState {
     /// Smoothed round-trip time, if known.
     pub srtt: Option<Duration>,
-    /// Octets that have arrived. What is under way the source does not tell: it is what arrives from one look at a drain to the next.
+    /// Octets that have arrived. The source does not report data in flight; arrivals between two checks of a drain
+    /// reveal it.
     pub received_bytes: u64,
 }
 
-/// How long the steps take.
+/// Durations of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// How long a subflow may take to be established.
+    /// Time that a subflow may take to be established.
     pub establish: Duration,
-    /// Round-trip time of paths that have not told theirs.
+    /// Round-trip time assumed for paths without a measurement.
     pub rtt_default: Duration,
-    /// Whether leaving subflows become backups first and are then watched until nothing is under way. Otherwise they are
+    /// Whether leaving subflows become backups first and are watched until nothing is in flight. Otherwise they are
     /// removed after the largest round-trip time, as printed.
     pub drain: bool,
-    /// A drain may last three times the largest round-trip time, and at least this long: the round-trip time that the
-    /// destination knows is that of the handshake, without the queue that the source has built since.
+    /// Minimum limit of a drain; the limit is otherwise three times the largest round-trip time. The destination knows
+    /// only the round-trip time of the handshake, without the queue that the source has built since.
     pub drain_cap_min: Duration,
 }
 
-/// Subflows through relays at the same time: two less than a connection may have, since the first may lead through none, and one
-/// that was removed is there until its FIN is acknowledged.
+/// Maximum number of concurrent subflows through relays: two less than a connection may have, because the first may
+/// lead through no relay, and a removed one stays until its FIN is acknowledged.
 pub const LEGS_MAX: usize = transport::SUBFLOWS_CAP - 2;
 
-/// How often a drain is looked at, over the largest round-trip time.
+/// Checks of a drain per largest round-trip time.
 const LOOKS_PER_RTT: u64 = 4;
-/// The least time between two looks: a cell serves a device in bursts, and a pause between two of them is no end.
+/// Minimum time between two checks: a cell serves a device in bursts, and a pause between two bursts is not the end.
 const LOOK_MIN: Duration = Duration::from_millis(100);
-/// Largest round-trip times that a drain may last.
+/// Maximum duration of a drain, in largest round-trip times.
 const DRAIN_RTTS_MAX: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,36 +89,36 @@ enum Phase {
 struct Leg {
     phase: Phase,
     established: bool,
-    /// What the source was told.
+    /// The priority that the source was told.
     backup: bool,
     path: PathState,
 }
 
-/// The subflows through relays, on their way to what is wanted.
+/// The subflows through relays, and their way to the target.
 #[derive(Debug)]
 pub struct Migration {
     timing: Timing,
     target: BTreeSet<RelayId>,
     legs: BTreeMap<RelayId, Leg>,
     commands: VecDeque<Command>,
-    /// Relays whose subflows could not be established in time, until somebody asks.
+    /// Relays whose subflows were not established in time, until polled.
     failed: Vec<RelayId>,
 }
 
 impl Migration {
-    /// Nothing is there, and nothing is wanted.
+    /// Creates a migration without subflows and without a target.
     pub fn new(timing: Timing) -> Self {
         let (target, legs, commands) = (BTreeSet::new(), BTreeMap::new(), VecDeque::new());
         Self { timing, target, legs, commands, failed: Vec::new() }
     }
 
-    /// From now on `relays` are wanted; an empty set leaves everything as it is.
+    /// Sets the wanted `relays`; an empty set leaves all subflows as they are.
     pub fn set_target(&mut self, relays: impl IntoIterator<Item = RelayId>, now: Instant) {
         self.target = relays.into_iter().collect();
         self.step(now);
     }
 
-    /// What is active is what is wanted: there is nothing better. False if nothing is active.
+    /// Makes the active subflows the target, because there is nothing better. Returns false if none is active.
     pub fn keep(&mut self, now: Instant) -> bool {
         let active = self.legs.iter().filter(|(_, leg)| leg.phase == Phase::Active);
         self.target = active.map(|(relay, _)| *relay).collect();
@@ -125,22 +126,22 @@ impl Migration {
         !self.target.is_empty()
     }
 
-    /// The relays that are wanted, in ascending order.
+    /// Returns the wanted relays, in ascending order.
     pub fn target(&self) -> impl Iterator<Item = RelayId> {
         self.target.iter().copied()
     }
 
-    /// The relays through which there is a subflow, or an attempt, in ascending order.
+    /// Returns the relays through which a subflow exists or is being opened, in ascending order.
     pub fn relays(&self) -> impl Iterator<Item = RelayId> {
         self.legs.keys().copied()
     }
 
-    /// The relays whose subflows are established and wanted, in ascending order.
+    /// Returns the relays whose subflows are established and wanted, in ascending order.
     pub fn active(&self) -> impl Iterator<Item = RelayId> {
         self.legs.iter().filter(|(relay, leg)| self.is_wanted_and_active(**relay, leg)).map(|(relay, _)| *relay)
     }
 
-    /// How many subflows carry new data: established and no backups, whether they are wanted any more or not.
+    /// Returns how many subflows carry new data: established and not backup, whether still wanted or not.
     pub fn carrying(&self) -> usize {
         self.legs.values().filter(|leg| leg.phase == Phase::Active).count()
     }
@@ -149,19 +150,20 @@ impl Migration {
         leg.phase == Phase::Active && self.target.contains(&relay)
     }
 
-    /// Whether what is wanted is there and nothing else.
+    /// Returns whether exactly the wanted subflows are active.
     pub fn is_settled(&self) -> bool {
         self.legs.len() == self.target.len() && self.active().count() == self.legs.len()
     }
 
-    /// Takes note of the state of a path.
+    /// Records the state of a path.
     pub fn observe(&mut self, relay: RelayId, path: PathState) {
         if let Some(leg) = self.legs.get_mut(&relay) {
             leg.path = PathState { srtt: path.srtt.or(leg.path.srtt), ..path };
         }
     }
 
-    /// The subflow through `relay` is established. One that nobody asked for is taken over: the connection may have begun over it.
+    /// Handles an established subflow through `relay`. It adopts a subflow that nobody asked for: the connection may
+    /// have begun over it.
     pub fn established(&mut self, relay: RelayId, now: Instant) {
         let active = Leg { phase: Phase::Active, established: true, backup: false, path: PathState::default() };
         let leg = self.legs.entry(relay).or_insert(active);
@@ -172,7 +174,7 @@ impl Migration {
         self.step(now);
     }
 
-    /// The subflow through `relay` is gone, or could not be opened. True if it was wanted.
+    /// Handles the end of the subflow through `relay`, or a failure to open it. Returns true if it was wanted.
     pub fn closed(&mut self, relay: RelayId, now: Instant) -> bool {
         let was_wanted = self.target.remove(&relay);
         let was_there = self.legs.remove(&relay).is_some();
@@ -180,7 +182,7 @@ impl Migration {
         was_wanted && was_there
     }
 
-    /// `relay` forwards no more. True if it was wanted.
+    /// Handles a `relay` that forwards no more. Returns true if it was wanted.
     pub fn lost(&mut self, relay: RelayId, now: Instant) -> bool {
         let was_wanted = self.target.remove(&relay);
         if let Some(leg) = self.legs.get_mut(&relay) {
@@ -190,12 +192,12 @@ impl Migration {
         was_wanted
     }
 
-    /// Takes note of the time; the paths should have been observed just before.
+    /// Handles the passing of time; observe the paths just before.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.step(now);
     }
 
-    /// When [`Self::handle_timeout`] must be called next.
+    /// Returns when [`Self::handle_timeout`] must be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let deadline = |leg: &Leg| match leg.phase {
             Phase::Opening { until } => Some(until),
@@ -205,12 +207,12 @@ impl Migration {
         self.legs.values().filter_map(deadline).min()
     }
 
-    /// The next command, if any.
+    /// Returns the next command, if any.
     pub fn poll_command(&mut self) -> Option<Command> {
         self.commands.pop_front()
     }
 
-    /// The next relay whose subflow could not be established in time.
+    /// Returns the next relay whose subflow was not established in time.
     pub fn poll_failed(&mut self) -> Option<RelayId> {
         self.failed.pop()
     }
@@ -265,7 +267,7 @@ impl Migration {
             if matches!(leg.phase, Phase::Opening { .. } | Phase::Active) {
                 continue;
             }
-            // One that was lost was not removed, so it may still work.
+            // A lost one was not removed, so it may still work.
             leg.phase = Phase::Active;
             if core::mem::take(&mut leg.backup) {
                 self.commands.push_back(Command::SetBackup { relay: *relay, backup: false });
@@ -273,8 +275,8 @@ impl Migration {
         }
     }
 
-    /// How many of those that are not wanted may go: all if everything wanted is up; none while what there was room for is not.
-    /// In between, those beyond as many as are wanted.
+    /// Returns how many unwanted subflows may leave: all if every wanted one is up, none while one that had room is
+    /// still being opened. In between, as many as exceed the number of wanted ones.
     fn dispensable(&self) -> usize {
         let mut missing = 0;
         for relay in &self.target {
@@ -291,7 +293,7 @@ impl Migration {
         }
     }
 
-    /// So many of what is not wanted drain from now on.
+    /// Starts to drain up to `count` unwanted subflows.
     fn retire_others(&mut self, count: usize, now: Instant) {
         let srtts = self.legs.values().filter(|leg| leg.phase == Phase::Active);
         let rtt = srtts.map(|leg| leg.path.srtt.unwrap_or(self.timing.rtt_default)).max();
@@ -389,7 +391,7 @@ mod tests {
         Command::Remove { relay, reachable: false }
     }
 
-    /// A and B are active at time zero.
+    /// Returns a migration in which A and B are active at time zero.
     fn with_a_and_b(timing: Timing) -> Migration {
         let mut migration = Migration::new(timing);
         migration.set_target([A, B], Instant::ZERO);
@@ -412,10 +414,10 @@ mod tests {
         observe(&mut migration, A, 400, 1000);
         migration.established(C, ms(1100));
         assert_eq!(commands(&mut migration), [backup(A, true)]);
-        // The largest round-trip time is A's 400 ms, then every quarter of it.
+        // The first check is after the largest round-trip time, A's 400 ms; then one every quarter of it.
         assert_eq!(migration.poll_timeout(), Some(ms(1500)));
         observe(&mut migration, A, 400, 2000);
-        // Others may look in between.
+        // The owner may also check in between.
         observe(&mut migration, A, 400, 2000);
         migration.handle_timeout(ms(1500));
         assert_eq!((commands(&mut migration), migration.poll_timeout()), (vec![], Some(ms(1600))));

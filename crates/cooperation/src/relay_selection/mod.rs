@@ -1,6 +1,6 @@
-//! Relay selection: from the relays' offers and the target bit rate to the relays that carry data.
+//! Relay selection: chooses the relays that carry data, from their offers and the target bit rate.
 //!
-//! A new selector is one file here and one line in the registry: scenarios and `anabranch select` know it from there.
+//! A new selector is one file here and one line in the registry; scenarios and `anabranch select` find it there.
 
 mod choice;
 pub mod credit;
@@ -36,64 +36,65 @@ pub use ssrs::Ssrs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelayId(pub u16);
 
-/// What a relay offers.
+/// The offer of a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Who offers.
+    /// The relay.
     pub relay: RelayId,
     /// Available bandwidth of its cellular link (b): its capacity less its own traffic.
     pub available: Rate,
 }
 
-/// What the application asks for.
+/// The rate that the application asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     /// Target bit rate (TBR).
     pub target: Rate,
-    /// Half the width of the accepted range over the target (theta).
+    /// Half the width of the accepted range, as a part of the target (theta).
     pub tolerance: f64,
 }
 
-/// Relays and what they offer together. The relays are in ascending order.
+/// A set of relays and the sum of their offers. The relays are in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RelaySet {
     /// The relays.
     pub relays: Vec<RelayId>,
-    /// The sum of what they offer, bit/s.
+    /// Sum of their offers, bit/s.
     pub sum_bps: u64,
 }
 
-/// What a selector found.
+/// The result of a selection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// The set to use if none is in use yet. Where no set is feasible, the nearest miss or all relays.
+    /// The set to use if none is in use yet. If no set is feasible, the nearest miss or all relays.
     pub active: RelaySet,
-    /// The set to change to when the one in use (if none is, the active set) no longer serves, if there is another.
+    /// The set to change to when the set in use (or the active set, if none is in use) no longer serves, if there is
+    /// another.
     pub backup: Option<RelaySet>,
     /// Whether the sum of the active set is in the accepted range.
     pub feasible: bool,
 }
 
-/// Why a selector's sets are what they are, for people: what follows a colon, without a full stop.
+/// The reasons for a selector's sets, for people: text that follows a colon, without a full stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reasons {
-    /// Of the active set.
+    /// Reason for the active set.
     pub active: &'static str,
-    /// Of the backup, if there is one.
+    /// Reason for the backup, if there is one.
     pub backup: &'static str,
 }
 
-/// A way to select relays.
+/// A policy that selects relays.
 pub trait RelaySelector: Send {
-    /// The name under which it is registered.
+    /// Returns the name under which the selector is registered.
     fn name(&self) -> &'static str;
 
-    /// A relay told what it pays for a bit.
+    /// Takes note of a relay's energy price per bit.
     fn hear_price(&mut self, _relay: RelayId, _price: energy::EnergyPrice) {}
 
-    /// Chooses among `offers` for `goal`, when `in_use` are the relays that carry data now (none at the start).
+    /// Chooses among `offers` for `goal`; `in_use` are the relays that carry data now (none at the start).
     fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice;
 
-    /// Why what it chooses is as it is, where the active set is in range or, if not `feasible`, is not.
+    /// Returns the reasons for its choices, if the active set is in range or, if not `feasible`, is not.
     fn reasons(&self, feasible: bool) -> Reasons;
 }

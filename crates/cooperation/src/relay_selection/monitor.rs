@@ -1,8 +1,8 @@
-//! What relays tell of their bandwidth, and what the destination makes of it.
+//! Adverts: how a relay measures its bandwidth, and how the destination evaluates the adverts.
 //!
-//! Relay i advertises b_i = max(0, B_i - local_i) (thesis section 4.1.1): B_i is what its cellular link could carry, local_i
-//! what its owner's own traffic takes. What it forwards for the destination is not local traffic: an active relay would
-//! otherwise advertise nothing. The symbols are in `docs/algorithms/migration.md`.
+//! Relay i advertises b_i = max(0, B_i - local_i) (thesis section 4.1.1): B_i is the rate that its cellular link could
+//! carry, local_i the rate of its owner's own traffic. Traffic that it forwards for the destination is not local: an
+//! active relay would otherwise advertise nothing. `docs/algorithms/migration.md` explains the symbols.
 
 use std::collections::BTreeMap;
 
@@ -12,61 +12,62 @@ use super::energy::EnergyPrice;
 use super::steady_mean::SteadyMean;
 use super::{Offer, RelayId};
 
-/// Share of the link that the relay's own traffic takes at most, if it is to forward (the thesis names no number).
+/// Maximum share of the link that the relay's own traffic may take if the relay is to be used (the thesis names no
+/// number).
 const LOCAL_SHARE_MAX: f64 = 0.95;
-/// What differs by more than this part of the link's capacity is a step of the owner's traffic.
+/// Changes by more than this part of the link's capacity count as a step of the owner's traffic.
 const STEP_SHARE: f64 = 0.05;
 
-/// What a relay tells of itself.
+/// A relay's report about its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advert {
-    /// Who.
+    /// The relay.
     pub relay: RelayId,
-    /// When it was measured, by the relay's clock. Clocks need not agree: it orders the adverts of one relay.
+    /// Time of measurement, on the relay's clock. It only orders the adverts of one relay, so clocks need not agree.
     pub at: Instant,
-    /// What its cellular link could carry (B).
+    /// Rate that its cellular link could carry (B).
     pub capacity: Rate,
-    /// What its owner's traffic takes of that.
+    /// Part of it that the owner's traffic takes.
     pub local: Rate,
-    /// What it pays for a bit that it forwards.
+    /// Price of forwarding a bit.
     pub energy: EnergyPrice,
 }
 
 impl Advert {
-    /// Available bandwidth (b).
+    /// Returns the available bandwidth (b).
     pub fn available(&self) -> Rate {
         Rate::from_bps(self.capacity.as_bps().saturating_sub(self.local.as_bps()))
     }
 
-    /// Whether its owner needs the link for himself.
+    /// Returns whether the owner needs the link for their own traffic.
     fn is_occupied(&self) -> bool {
         self.local.as_bps() as f64 > LOCAL_SHARE_MAX * self.capacity.as_bps() as f64
     }
 }
 
-/// What a relay measures of its cellular link in a period.
+/// A relay's measurements of its cellular link in a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkUse {
-    /// Octets of packets for its owner that arrived since the run began.
+    /// Octets of packets for its owner that have arrived since the run began.
     pub local_bytes: u64,
-    /// Octets of packets that arrived in all since the run began, forwarded ones included.
+    /// Octets of all packets that have arrived since the run began, including forwarded ones.
     pub delivered_bytes: u64,
-    /// Whether more was waiting for it during the whole period, as far as it can tell.
+    /// Whether more data were waiting for the link during the whole period, as far as the relay can tell.
     pub backlogged: bool,
-    /// What the modem says the cell would grant it, if the modem tells.
+    /// Rate that the cell would grant, if the modem reports it.
     pub granted: Option<Rate>,
 }
 
-/// A way to know the capacity of a link (B).
+/// A method to estimate the capacity of a link (B).
 pub trait CapacityEstimator: Send {
-    /// Its name in settings.
+    /// Returns its name in settings.
     fn name(&self) -> &'static str;
 
-    /// Capacity after a period in which the link delivered at `delivered`.
+    /// Returns the capacity after a period in which the link delivered at `delivered`.
     fn estimate(&mut self, delivered: Rate, measured: &LinkUse) -> Rate;
 }
 
-/// The capacity that somebody configured: the tariff's, or the link's in a scenario.
+/// The configured capacity: that of the tariff, or of the link in a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Configured(pub Rate);
 
@@ -80,7 +81,7 @@ impl CapacityEstimator for Configured {
     }
 }
 
-/// What the cell's scheduler would grant, as the modem tells; until it tells, the rate given.
+/// The rate that the cell's scheduler would grant, as the modem reports it; until it does, the given rate.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerShare(pub Rate);
 
@@ -95,8 +96,8 @@ impl CapacityEstimator for SchedulerShare {
     }
 }
 
-/// What the link was seen to deliver: the latest full period, and in others at least what arrived. A link that was never full
-/// is only known from below, so the rate given stands until then.
+/// The delivery that was measured: the rate of the latest full period, or a later higher rate. Until the link was full
+/// once, only a lower bound is known, so the given rate stands.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredDelivery(pub Rate);
 
@@ -111,37 +112,37 @@ impl CapacityEstimator for MeasuredDelivery {
     }
 }
 
-/// The relay's side: from what its link did to adverts.
+/// The relay's side: turns measurements of its link into adverts.
 pub struct LinkMonitor {
     relay: RelayId,
     estimator: Box<dyn CapacityEstimator>,
     latest: Option<(Instant, LinkUse)>,
-    /// What its owner's traffic takes; before the first period, what is expected.
+    /// Rate of the owner's traffic; before the first period, the expected rate.
     local: Rate,
     energy: EnergyPrice,
-    /// Where adverts are more frequent than periods.
+    /// State for adverts that are more frequent than periods.
     prompt: Option<Prompt>,
 }
 
 impl LinkMonitor {
-    /// A monitor of `relay`, whose owner is expected to use `local` until a period was measured.
+    /// Creates a monitor of `relay`, whose owner is expected to use `local` until a period has been measured.
     pub fn new(relay: RelayId, estimator: Box<dyn CapacityEstimator>, local: Rate) -> Self {
         Self { relay, estimator, latest: None, local, energy: EnergyPrice::default(), prompt: None }
     }
 
-    /// The same for a relay that pays `energy`.
+    /// Sets the energy price.
     pub fn paying(self, energy: EnergyPrice) -> Self {
         Self { energy, ..self }
     }
 
-    /// The same for adverts that come `per_period` times in a period: what the owner's traffic takes is a mean over as many of
-    /// them as showed no step.
+    /// Prepares for `per_period` adverts in each period: the rate of the owner's traffic is then a mean over the
+    /// adverts since its latest step.
     pub fn prompt(self, per_period: usize) -> Self {
         let (mean, disturbed) = (SteadyMean::over(per_period), per_period);
         Self { prompt: Some(Prompt { mean, forwards: false, disturbed: 0, disturbed_max: disturbed }), ..self }
     }
 
-    /// The advert after the period since the call before.
+    /// Returns the advert for the period since the previous call.
     pub fn advert(&mut self, measured: LinkUse, now: Instant) -> Advert {
         let (mut delivered, before) = (Rate::ZERO, self.local);
         if let Some((since, before)) = self.latest {
@@ -160,19 +161,20 @@ impl LinkMonitor {
     }
 }
 
-/// What the owner's traffic takes, moment by moment.
+/// The rate of the owner's traffic, moment by moment.
 struct Prompt {
     mean: SteadyMean,
-    /// Whether something was forwarded besides.
+    /// Whether the relay forwarded traffic in the last moment.
     forwards: bool,
-    /// Adverts that are left until the queue before the link is full, or empty, again.
+    /// Adverts left until the queue before the link is full, or empty, again.
     disturbed: usize,
     disturbed_max: usize,
 }
 
 impl Prompt {
-    /// What `before` has become after a moment in which `local` arrived for the owner, of `delivered` in all. While a queue
-    /// fills with what is to be forwarded, or runs dry, what arrives for the owner is not what is sent to him.
+    /// Returns the new value of `before` after a moment in which `local` arrived for the owner, of `delivered` in all.
+    /// While a queue fills with forwarded traffic, or drains, the rate of arrivals for the owner is not the rate of
+    /// sending to the owner.
     fn local(&mut self, before: Rate, local: Rate, delivered: Rate, capacity: Rate) -> Rate {
         let step = Rate::from_bps((capacity.as_bps() as f64 * STEP_SHARE) as u64);
         let forwards = delivered.as_bps() > local.as_bps() + step.as_bps();
@@ -198,10 +200,10 @@ pub struct AdvertBoard {
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     latest: Option<Posted>,
-    /// The relay's stamp on the newest advert ever taken: older ones are replays.
+    /// The relay's timestamp on the newest advert ever accepted: older ones are replays.
     newest: Option<Instant>,
     probation_until: Instant,
-    /// Failures in a row.
+    /// Consecutive failures.
     failures: u32,
 }
 
@@ -211,12 +213,12 @@ struct Posted {
     arrived: Instant,
 }
 
-/// Failures in a row after which probation does not grow any more: 16 periods.
+/// Consecutive failures after which probation stops growing: 16 periods.
 const FAILURES_MAX: u32 = 5;
 
 impl AdvertBoard {
-    /// A board on which adverts stand for `lifetime`. Links carry packets and targets count payload: offers are `payload_ratio`
-    /// of what was advertised.
+    /// Creates a board on which adverts expire after `lifetime`. Links carry packets but targets count payload, so
+    /// offers are `payload_ratio` times the advertised rate.
     pub fn new(lifetime: Duration, payload_ratio: f64) -> Self {
         Self { lifetime, payload_ratio, entries: BTreeMap::new() }
     }
@@ -225,7 +227,7 @@ impl AdvertBoard {
         Rate::from_bps((packets.as_bps() as f64 * self.payload_ratio).round() as u64)
     }
 
-    /// Posts an advert; false if it is no newer than one that came before, as a replayed one is.
+    /// Posts an advert. Returns false if it is no newer than an earlier one, as a replay is.
     pub fn post(&mut self, advert: Advert, now: Instant) -> bool {
         let entry = self.entries.entry(advert.relay).or_default();
         if entry.newest.is_some_and(|newest| newest >= advert.at) {
@@ -236,53 +238,53 @@ impl AdvertBoard {
         true
     }
 
-    /// From here on a relay's stamps count anew: its channel has, and its clock may have. What belongs to an earlier channel cannot be
-    /// played again on this one.
+    /// Forgets a relay's timestamps: its channel is new, and its clock may have restarted. Messages of the earlier
+    /// channel cannot be replayed on the new one.
     pub fn forget_stamp(&mut self, relay: RelayId) {
         if let Some(entry) = self.entries.get_mut(&relay) {
             entry.newest = None;
         }
     }
 
-    /// A relay said that it leaves: what it offered is gone.
+    /// Removes the offer of a relay that announced its departure.
     pub fn withdraw(&mut self, relay: RelayId) {
         if let Some(entry) = self.entries.get_mut(&relay) {
             entry.latest = None;
         }
     }
 
-    /// A relay failed: it is not offered for `period`, and for twice as long with each further failure in a row.
+    /// Puts a relay that failed on probation: no offers for `period`, doubled with each further consecutive failure.
     pub fn put_on_probation(&mut self, relay: RelayId, period: Duration, now: Instant) {
         let entry = self.entries.entry(relay).or_default();
         entry.failures = (entry.failures + 1).min(FAILURES_MAX);
         entry.probation_until = now + period.saturating_mul(1 << (entry.failures - 1));
     }
 
-    /// A relay proved itself.
+    /// Forgives the failures of a relay that proved itself.
     pub fn forgive(&mut self, relay: RelayId) {
         if let Some(entry) = self.entries.get_mut(&relay) {
             entry.failures = 0;
         }
     }
 
-    /// Every relay that was ever heard of, in ascending order.
+    /// Returns every relay that has ever been heard, in ascending order.
     pub fn relays(&self) -> impl Iterator<Item = RelayId> + '_ {
         self.entries.keys().copied()
     }
 
-    /// Whether the relay has been heard of lately.
+    /// Returns whether the relay's advert has not expired.
     pub fn is_fresh(&self, relay: RelayId, now: Instant) -> bool {
         self.entries.get(&relay).is_some_and(|entry| entry.advert(self.lifetime, now).is_some())
     }
 
-    /// What `relay` offers, whether it is worth choosing or not; nothing if its advert has expired.
+    /// Returns the offer of `relay`, whether it is worth choosing or not; `None` if its advert has expired.
     pub fn available(&self, relay: RelayId, now: Instant) -> Option<Rate> {
         Some(self.payload(self.entries.get(&relay)?.advert(self.lifetime, now)?.available()))
     }
 
-    /// Whose adverts have not expired, with what they offer, in ascending order: without relays on probation, those whose
-    /// owners need their links, and those that offer nothing. Which of them are too small to be worth a subflow is the selector's
-    /// to say: where all are small, all are needed.
+    /// Returns the offers that have not expired, in ascending order of relays. Leaves out relays on probation, relays
+    /// whose owners need their links, and empty offers. The selector decides which offers are too small to be worth a
+    /// subflow: if all are small, all are needed.
     pub fn offers(&self, now: Instant) -> Vec<Offer> {
         let posted = self.entries.iter().filter(|(_, entry)| entry.probation_until <= now);
         let adverts = posted.filter_map(|(_, entry)| entry.advert(self.lifetime, now));
@@ -336,7 +338,7 @@ mod tests {
             monitor.advert(measured, Instant::from_secs(now_s)).capacity.as_bps()
         };
         assert_eq!(after(0, 0, false), 5_000_000);
-        // 500 kB in 2 s with more waiting: 2 Mbit/s, whatever was believed.
+        // 500 kB in 2 s with more waiting: 2 Mbit/s, whatever the estimate was before.
         assert_eq!(after(2, 500_000, true), 2_000_000);
         assert_eq!(after(4, 600_000, false), 2_000_000);
         assert_eq!(after(6, 1_350_000, false), 3_000_000);
@@ -354,7 +356,7 @@ mod tests {
     #[test]
     fn busy_relays_and_those_with_nothing_are_not_offered() {
         let mut board = AdvertBoard::new(F, 1.0);
-        // 1.95 of 2 Mbit/s are 97.5 %, 1.9 of 2 Mbit/s are 95 %; the last owner takes more than the link carries.
+        // 1.95 of 2 Mbit/s is 97.5 %, 1.9 of 2 Mbit/s is 95 %; the last owner takes more than the link carries.
         for advert in [advert(0, 1, 2000, 1950), advert(1, 1, 50, 0), advert(2, 1, 2000, 1900), advert(3, 1, 800, 900)]
         {
             assert!(board.post(advert, Instant::from_secs(1)));
@@ -382,7 +384,7 @@ mod tests {
         assert!(board.post(advert(7, 101, 900, 0), Instant::from_secs(13)));
         board.withdraw(RelayId(7));
         assert_eq!(offered(&board, 13), []);
-        // One that left and comes back starts where it was.
+        // A relay that left and returns continues with its timestamps.
         assert!(!board.post(advert(7, 101, 900, 0), Instant::from_secs(14)));
     }
 

@@ -1,7 +1,8 @@
-//! How much of a stream the destination has left to play, and how far the target may be missed meanwhile.
+//! Play-out: how much of a stream the destination has left to play, and how far it may miss the target meanwhile.
 //!
-//! An application that plays at the target bit rate from some time on empties its buffer while less arrives. While much is
-//! buffered, too little costs nothing, so the accepted range may be wider (thesis section 8.2, which prints no formula):
+//! An application that plays at the target bit rate empties its buffer while data arrive more slowly. While the buffer
+//! is well filled, a lower rate does no harm, so the accepted range may be wider (thesis section 8.2, which prints no
+//! formula):
 //!
 //! ```text
 //! level = octets in order - octets played, over TBR                         s of play
@@ -10,12 +11,12 @@
 
 use units::{Duration, Instant, Rate};
 
-/// What has been played, and what is left.
+/// The progress of playing, and the data left to play.
 #[derive(Clone, Debug)]
 pub struct PlayOut {
     rate: Rate,
     startup: Duration,
-    /// When it was last looked at, and whether it was playing.
+    /// Time of the last update, and whether the stream was playing then.
     at: Instant,
     is_playing: bool,
     played: Duration,
@@ -24,13 +25,14 @@ pub struct PlayOut {
 }
 
 impl PlayOut {
-    /// Plays at `rate` once data for `startup` are there, and again after each stall.
+    /// Creates a player that starts at `rate` once data for `startup` have arrived, and again after each stall.
     pub fn new(rate: Rate, startup: Duration) -> Self {
         let zero = Duration::ZERO;
         Self { rate, startup, at: Instant::ZERO, is_playing: false, played: zero, arrived: zero, stalled: zero }
     }
 
-    /// Until `now`, `delivered_bytes` have arrived in order. What comes between two looks counts at its end.
+    /// Updates to `now`, when `delivered_bytes` have arrived in order. Data that arrive between two updates count at
+    /// the later one.
     pub fn advance(&mut self, delivered_bytes: u64, now: Instant) {
         let elapsed = now.saturating_since(self.at);
         self.at = now;
@@ -46,28 +48,28 @@ impl PlayOut {
         self.is_playing |= self.level() >= self.startup;
     }
 
-    /// What is left to play.
+    /// Returns the playing time left.
     pub fn level(&self) -> Duration {
         self.arrived.saturating_sub(self.played)
     }
 
-    /// How long it stood still after it had begun.
+    /// Returns the total duration of stalls after the start.
     pub fn stalled(&self) -> Duration {
         self.stalled
     }
 }
 
-/// How wide the range is.
+/// How far the range widens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BufferedTolerance {
-    /// What is left to play when the range is widest.
+    /// Playing time left at which the range is widest.
     pub full: Duration,
-    /// The tolerance then (theta_max).
+    /// The tolerance at that level (theta_max).
     pub widest: f64,
 }
 
 impl BufferedTolerance {
-    /// The tolerance with `level` left to play, where it is `tolerance` with nothing left.
+    /// Returns the tolerance with `level` left to play, where `tolerance` applies with nothing left.
     pub fn at(&self, level: Duration, tolerance: f64) -> f64 {
         let share = (level.as_secs_f64() / self.full.as_secs_f64().max(f64::MIN_POSITIVE)).min(1.0);
         tolerance + (self.widest - tolerance).max(0.0) * share
@@ -87,7 +89,8 @@ mod tests {
             (play.level().as_millis() / 1000, play.stalled().as_millis() / 1000)
         };
         assert_eq!([look(1, 1), look(2, 3), look(4, 4)], [(1, 0), (3, 0), (2, 0)]);
-        // Two seconds are left and nothing comes for four: it stands still for two, and for two more until 6 MB are there.
+        // Two seconds are left and nothing arrives for four: the player stalls for two, and for two more until 6 MB
+        // have arrived.
         assert_eq!([look(8, 5), look(10, 6)], [(1, 2), (2, 4)]);
         assert_eq!(look(11, 7), (2, 4));
     }

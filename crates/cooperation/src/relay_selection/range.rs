@@ -2,7 +2,7 @@
 
 use super::Goal;
 
-/// Parts in which the tolerance is counted: bounds are exact in integers, so that equal sums are equal.
+/// Unit in which the tolerance is counted, as parts of 1: bounds are exact integers, so equal sums compare as equal.
 const PARTS: u128 = 1_000_000_000;
 
 /// The sums that a [`Goal`] accepts, bit/s.
@@ -17,19 +17,20 @@ pub struct Range {
 }
 
 impl Range {
-    /// Whether the sum is accepted.
+    /// Returns whether the sum is accepted.
     pub fn contains(self, sum_bps: u64) -> bool {
         (self.low_bps..=self.high_bps).contains(&sum_bps)
     }
 
-    /// How far the sum is from the target (Delta B), bit/s.
+    /// Returns the distance of the sum from the target (Delta B), bit/s.
     pub fn distance(self, sum_bps: u64) -> u64 {
         sum_bps.abs_diff(self.target_bps)
     }
 }
 
 impl Goal {
-    /// The accepted range. A tolerance below 0 (or NaN) counts as 0, above 1 as 1; it is rounded to a billionth.
+    /// Returns the accepted range. A tolerance below 0 (or NaN) counts as 0, above 1 as 1; it is rounded to a
+    /// billionth.
     pub fn range(&self) -> Range {
         let target_bps = self.target.as_bps();
         let tolerance = (self.tolerance.clamp(0.0, 1.0) * PARTS as f64).round() as u128;

@@ -8,10 +8,10 @@ use super::greedy_thesis::GreedyThesis;
 use super::ssrs::Ssrs;
 use super::{RelaySelector, SelectorSettings};
 
-/// A relay selector that can be asked for by name, and is made from settings that [`build`] has checked.
+/// A registered relay selector: its name, and how to build it from settings that [`build`] has checked.
 pub type Registration = policy::Registration<fn(SelectorSettings) -> Box<dyn RelaySelector>>;
 
-/// Every relay selector there is.
+/// All relay selectors.
 pub const SELECTORS: &[Registration] = &[
     Registration {
         name: "ssrs",
@@ -35,13 +35,13 @@ pub const SELECTORS: &[Registration] = &[
     },
 ];
 
-/// Names in short, and what they stand for.
+/// Short names, and the names that they stand for.
 pub const SHORT_NAMES: &[(&str, &str)] = &[("greedy", "greedy-thesis")];
 
-/// The relay selector called `name`, in full or in short.
+/// Returns the relay selector called `name`, which may be a short name.
 ///
 /// # Errors
-/// If there is none, with the names that there are.
+/// Returns the known names if there is no such selector.
 pub fn find(name: &str) -> Result<&'static Registration, UnknownName> {
     let full = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, full)| *full);
     policy::find("relay selector", SELECTORS, full)
@@ -50,7 +50,7 @@ pub fn find(name: &str) -> Result<&'static Registration, UnknownName> {
 /// Smallest epsilon: the work grows with its inverse.
 pub const EPSILON_MIN: f64 = 0.001;
 
-/// Why there is no such relay selector.
+/// The reasons why a relay selector cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SelectorError {
     /// No relay selector has this name.
@@ -59,12 +59,12 @@ pub enum SelectorError {
     /// Epsilon is out of bounds.
     #[error("epsilon = {value} is not between {EPSILON_MIN} and 1")]
     Epsilon {
-        /// What was given.
+        /// The given value.
         value: f64,
     },
 }
 
-/// Makes the relay selector called `name`, in full or in short.
+/// Builds the relay selector called `name`, which may be a short name.
 pub fn build(name: &str, settings: SelectorSettings) -> Result<Box<dyn RelaySelector>, SelectorError> {
     let registration = find(name)?;
     if !(EPSILON_MIN..=1.0).contains(&settings.epsilon) {

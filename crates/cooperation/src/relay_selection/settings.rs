@@ -1,20 +1,21 @@
-//! What relay selectors can be set to.
+//! The settings of relay selectors.
 
 use core::str::FromStr;
 
-/// How literally the papers are taken.
+/// How literally a selector follows the papers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// With the corrections that make the papers' algorithms work.
     #[default]
     Build,
-    /// The thesis as literally as it runs: one list for sets of all sizes, every relay that offers anything.
+    /// The thesis as literally as possible: one list for sets of all sizes, every relay that offers anything.
     PaperThesis,
-    /// The SSRS paper as literally as it runs: as the thesis, and the backup chosen by the same two factors as the active set.
+    /// The SSRS paper as literally as possible: as the thesis, but the backup is chosen by the same two factors as the
+    /// active set.
     PaperSsrs,
 }
 
-/// No mode has this name.
+/// The error for a name that no mode has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown mode {0:?} (there are: build, paper, paper-ssrs)")]
 pub struct UnknownMode(String);
@@ -31,12 +32,12 @@ impl FromStr for Mode {
     }
 }
 
-/// Settings of a relay selector; each uses those that it knows.
+/// Settings of a relay selector; each selector uses those that it knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SelectorSettings {
-    /// How much a subset sum may lose by trimming, as a part of it (epsilon). The papers set it to theta.
+    /// Part of a subset sum that trimming may lose (epsilon). The papers set it to theta.
     pub epsilon: f64,
-    /// How literally the papers are taken.
+    /// How literally the selector follows the papers.
     pub mode: Mode,
 }
 

@@ -1,4 +1,5 @@
-//! Subset-sum based relay selection (SSRS; thesis 4.1.3): feasible sets by trimmed subset sums, the best of them by cost.
+//! Subset-sum based relay selection (SSRS; thesis 4.1.3): finds feasible sets by trimmed subset sums and chooses by
+//! cost.
 
 use super::choice::{self, Search};
 use super::field::{Field, Position};
@@ -6,22 +7,23 @@ use super::search::trimmed_lists::{self, Classes, Lists};
 use super::search::{Found, Pool, every_subset, few_changes, many_relays};
 use super::{Choice, Goal, Mode, Offer, Range, Reasons, RelayId, RelaySelector, SelectorSettings};
 
-/// Up to so many relays lists are trimmed as printed, and if they hold no feasible set every subset is tried.
+/// Up to this many relays, lists are trimmed as printed; if they hold no feasible set, every subset is tried.
 const FEW_RELAYS: usize = 16;
 
-/// SSRS. In build mode relays that offer less than 2 % of TBR are considered only if there is no feasible set without them.
+/// The SSRS selector. In build mode, it considers relays that offer less than 2 % of TBR only if no set without them is
+/// feasible.
 #[derive(Debug)]
 pub struct Ssrs {
     epsilon: f64,
     mode: Mode,
-    /// What the latest search found. It is kept for its memory, as `lists` and `cells` are.
+    /// Result of the latest search. It is kept for its memory, as `lists` and `cells` are.
     pool: Pool,
     lists: Lists,
     cells: Vec<Found>,
 }
 
 impl Ssrs {
-    /// SSRS with valid settings; the registry checks them.
+    /// Creates the selector from valid settings; the registry checks them.
     pub(super) fn new(settings: SelectorSettings) -> Self {
         Self {
             epsilon: settings.epsilon,
@@ -68,7 +70,7 @@ impl RelaySelector for Ssrs {
 struct SubsetSums<'a> {
     field: &'a Field,
     range: Range,
-    /// All positions by what they offer, among many relays.
+    /// With many relays: all positions in ascending order of their offers.
     ascending: Vec<Position>,
     ssrs: &'a mut Ssrs,
 }

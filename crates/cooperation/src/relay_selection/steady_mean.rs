@@ -1,7 +1,7 @@
-//! A mean over as long as what is measured stays the same.
+//! A mean over the time in which a measured rate stays the same.
 //!
-//! A mean over a whole period hides a step of the owner's traffic for up to two periods; a mean over a moment is noise. This one
-//! is long while nothing changes and forgets all that was before a step.
+//! A mean over a whole period hides a step of the owner's traffic for up to two periods; a mean over a moment is noise.
+//! This mean is long while nothing changes, and forgets everything before a step.
 //!
 //! ```text
 //! x_1 ... x_n                  the latest samples, n at most n_max
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use units::Rate;
 
-/// Samples that show a step: one alone may be noise.
+/// Number of samples that reveal a step: a single one may be noise.
 const RECENT: usize = 2;
 
 /// The mean of the samples since the latest step.
@@ -26,12 +26,12 @@ pub struct SteadyMean {
 }
 
 impl SteadyMean {
-    /// Over at most `samples_max` samples; less than three never forget by themselves.
+    /// Creates a mean of at most `samples_max` samples; with fewer than three, it detects no steps.
     pub fn over(samples_max: usize) -> Self {
         Self { samples_bps: VecDeque::with_capacity(samples_max + 1), samples_max: samples_max.max(1) }
     }
 
-    /// The estimate after another sample, where what differs by more than `threshold` is a step.
+    /// Adds a sample and returns the estimate; a difference of more than `threshold` is a step.
     pub fn add(&mut self, sample: Rate, threshold: Rate) -> Rate {
         self.samples_bps.push_back(sample.as_bps());
         if self.samples_bps.len() > self.samples_max {
@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn a_step_is_seen_after_two_samples() {
-        // One sample of 1200 lifts the recent mean by 100: no step. The second does, and what was before is forgotten.
+        // One sample of 1200 raises the recent mean by 100: no step. The second one does, and earlier samples are
+        // forgotten.
         assert_eq!(
             estimates(8, &[1000, 1000, 1000, 1000, 1200, 1200, 1200]),
             [1000, 1000, 1000, 1000, 1040, 1200, 1200]

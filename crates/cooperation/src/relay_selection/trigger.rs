@@ -1,33 +1,33 @@
-//! When the set in use no longer serves (digest of the papers: SSRS sections I, II-B and IV, thesis sections 4.1.1, 4.1.2 and
-//! 7.3.2 name the one or the other).
+//! Triggers: when the set in use no longer serves (digest of the papers: SSRS sections I, II-B and IV, thesis sections
+//! 4.1.1, 4.1.2 and 7.3.2 name the one or the other).
 
 use units::Rate;
 
 use super::Goal;
 
-/// What is held against the accepted range.
+/// The quantity that is compared with the accepted range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trigger {
     /// Either of the two below.
     #[default]
     Either,
-    /// What arrived over all subflows in the latest period.
+    /// The throughput over all subflows in the latest period.
     Throughput,
-    /// What the relays in use offer together.
+    /// The sum of the offers of the relays in use.
     Advert,
 }
 
-/// Which of the two it was.
+/// The quantity that was out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
     /// The throughput was out of range.
     Throughput,
-    /// The sum of the offers was.
+    /// The sum of the offers was out of range.
     Advert,
 }
 
 impl Trigger {
-    /// Whether the set in use should be left, and why.
+    /// Returns whether the set in use should be left, and why.
     pub fn check(self, goal: &Goal, throughput: Rate, offered: Rate) -> Option<Outage> {
         let range = goal.range();
         let by_throughput = self != Self::Advert && !range.contains(throughput.as_bps());

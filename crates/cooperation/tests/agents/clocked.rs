@@ -1,4 +1,4 @@
-//! A host whose clock is not that of the network.
+//! A host whose clock differs from the network's.
 
 use bytes::Bytes;
 use cooperation::agent::Role;
@@ -8,7 +8,7 @@ use transport::inspection::Sight;
 use units::{Duration, Instant};
 use wire::Segment;
 
-/// A clock that showed zero at `zero`, and goes `percent` as fast as the network's.
+/// A clock that showed zero at `zero`, and runs at `percent` of the network's speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     pub zero: Instant,
@@ -16,15 +16,15 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The network's.
+    /// The network's clock.
     pub const TRUE: Self = Self { zero: Instant::ZERO, percent: 100 };
 
-    /// What it shows at `at`.
+    /// Returns the time that the clock shows at `at`.
     pub fn shows(self, at: Instant) -> Instant {
         Instant::ZERO + at.saturating_since(self.zero).mul_div(self.percent, 100)
     }
 
-    /// When it shows `local`, or a moment later.
+    /// Returns when the clock shows `local`, or a moment later.
     pub fn when(self, local: Instant) -> Instant {
         if local >= Instant::FAR_FUTURE {
             return Instant::FAR_FUTURE;
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-/// The host, which knows its own clock only.
+/// The host, which knows only its own clock.
 pub struct Clocked {
     pub host: EndpointHost<Role>,
     pub clock: Clock,
@@ -87,7 +87,7 @@ impl Host for Clocked {
         self.host.is_in_transit(segment)
     }
 
-    /// Checkers compare its timers with the network's time.
+    /// Checkers compare the host's timers with the network's time.
     fn inspect(&self, local: &core::net::SocketAddr, remote: &core::net::SocketAddr) -> Option<Sight<'_>> {
         if self.clock == Clock::TRUE { self.host.inspect(local, remote) } else { None }
     }

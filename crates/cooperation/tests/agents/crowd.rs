@@ -1,4 +1,4 @@
-//! A thousand relays pair and leave within a minute, and nothing stays of them at the destination.
+//! A thousand relays pair and leave within a minute, and leave nothing behind at the destination.
 
 use core::alloc::{GlobalAlloc, Layout};
 use std::alloc::System;
@@ -21,23 +21,23 @@ fn count(bytes: i64) {
     HELD_BYTES.with(|held| held.set(held.get() + bytes));
 }
 
-// SAFETY: the system's allocator does all the work; counting touches no memory of it.
+// SAFETY: the system's allocator does all the work; counting touches none of its memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
-        // SAFETY: what the caller promises is passed on as it is.
+        // SAFETY: the caller's guarantees are passed on unchanged.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-(layout.size() as i64));
-        // SAFETY: what the caller promises is passed on as it is.
+        // SAFETY: the caller's guarantees are passed on unchanged.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count(new_size as i64 - layout.size() as i64);
-        // SAFETY: what the caller promises is passed on as it is.
+        // SAFETY: the caller's guarantees are passed on unchanged.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 }
@@ -45,7 +45,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// All relays come within half a minute, are called, say goodbye in the other half and go on being called in vain.
+/// All relays appear and are called within half a minute, and leave in the other half; the destination keeps calling
+/// them in vain.
 fn a_minute(stage: &mut Stage, life: u8) {
     let begin = stage.simulation.now();
     for step in 0..60 {
@@ -57,11 +58,11 @@ fn a_minute(stage: &mut Stage, life: u8) {
             batch.for_each(|relay| stage.leave(relay));
         }
     }
-    // Calls that are under way get no answer for 20 s.
+    // Calls under way get no answer for 20 s.
     stage.run_until(begin + Duration::from_secs(90));
 }
 
-/// Connections of the destination, and octets that destination and network hold.
+/// Returns the connections of the destination, and the octets that destination and network hold.
 fn held(stage: &Stage) -> (usize, i64) {
     (stage.simulation.host(stage.destination).endpoint.footprint().connections, HELD_BYTES.get())
 }

@@ -1,4 +1,4 @@
-//! Packets of the Wi-Fi are held back, so that others overtake them, and come twice: what adverts and ranges say still counts in order.
+//! The Wi-Fi delays packets, so others overtake them, and duplicates packets: adverts and ranges still count in order.
 
 use network::impairment::{Duplicate, Reorder};
 use network::{Node, Output, Packet};
@@ -6,7 +6,7 @@ use units::{Duration, Instant, Prng, Rate};
 
 use super::world::{Wish, World};
 
-/// Holds back half of the packets and sends half of them twice.
+/// Delays half of the packets and duplicates half of them.
 struct Disorder {
     reorder: Reorder,
     duplicate: Duplicate,

@@ -1,4 +1,4 @@
-//! A relay's clock goes 10 % fast, or slow.
+//! A relay's clock runs 10 % fast, or slow.
 
 use cooperation::agent::destination::DestinationEvent;
 use units::{Instant, Rate};
@@ -6,7 +6,7 @@ use units::{Instant, Rate};
 use super::clocked::Clock;
 use super::world::{Birth, F, Wish, World, path};
 
-/// Two true relays, and one whose clock goes `percent` as fast, from the start on.
+/// Two relays with true clocks, and one whose clock runs at `percent` of the true speed from the start.
 fn world(percent: u64, wish: Wish) -> World {
     let mut world = World::new(wish);
     world.revive(2, Birth { clock: Clock { zero: Instant::ZERO, percent }, ..Birth::first(2) });
@@ -21,13 +21,13 @@ fn its_offers_count_as_those_of_others_and_it_carries_its_part() {
         let mut world = world(percent, Wish { splices, target, bytes: FILE_BYTES, ..Wish::default() });
         world.finish(Instant::from_secs(90));
         assert_eq!(world.opened_and_refused(2), [(3, 0), (1, 0)]);
-        // A third of the file, or more while another is left out.
+        // Close to a third of the file, or more while another relay is left out.
         let carried = world.arrived_at(path(2, 1));
         assert!(carried * 3 * 10 > FILE_BYTES * 8, "splices: {splices}, clock at {percent} %: {carried} octets");
     }
 }
 
-/// How many relays are to carry data, as observers heard last.
+/// Returns how many relays should carry data, as last reported to observers.
 fn carrying(world: &mut World) -> Option<u64> {
     let mut latest = None;
     world.with_destination(|agent, _, _| {
@@ -40,7 +40,7 @@ fn carrying(world: &mut World) -> Option<u64> {
     latest
 }
 
-/// Its offers are old when the destination's clock says so, not when they seem to come from the future.
+/// Its offers expire by the destination's clock, although their times lie in the future.
 #[test]
 fn one_that_goes_fast_is_missed_in_time_when_it_crashes() {
     let target = Some(Rate::from_bps(5_500_000));
@@ -48,13 +48,13 @@ fn one_that_goes_fast_is_missed_in_time_when_it_crashes() {
     world.run_until(Instant::from_secs(40));
     assert_eq!(carrying(&mut world), Some(3));
     world.crash(2);
-    // An offer holds for 3 s, and the end of a period, 2 s, looks at it.
+    // An offer expires after 3 s; the end of a period of 2 s notices that.
     world.run_until(Instant::from_millis(45_500));
     assert_eq!(carrying(&mut world), Some(2), "relay selection goes on without it");
     world.finish(Instant::from_secs(120));
 }
 
-/// What is tested is a clock that goes fast.
+/// Shows that the clock under test does run fast.
 #[test]
 fn its_offers_come_sooner_than_those_of_others() {
     let mut world = world(110, Wish::default());

@@ -1,4 +1,4 @@
-//! A relay that is full: it has all the callers that it takes.
+//! A full relay: it has as many callers as it accepts.
 
 use cooperation::agent::control::ControlSettings;
 use units::{Duration, Instant};
@@ -10,7 +10,7 @@ fn whoever_finds_it_full_goes_on_with_the_others_and_gets_in_when_somebody_leave
     let most = ControlSettings::new(1500).channels_max;
     let (mut stage, early) = crowded_stage(2, DESTINATION_KEY, most);
     stage.run_until(Instant::from_secs(30));
-    // The callers that came first keep their places: nobody is pushed aside.
+    // The callers that came first keep their places: nobody is displaced.
     let [(opened, _), (served, refused)] = stage.opened_and_refused(0);
     assert_eq!((opened, served, refused), (1, most as u64, 0), "only the other relay has room");
     assert_eq!(

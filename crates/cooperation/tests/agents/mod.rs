@@ -1,4 +1,4 @@
-//! Agents of a destination and its relays on a network: who hears what, and when, and what faults leave of it.
+//! Agents of a destination and its relays on a network: who hears what, and when, and the effects of faults.
 
 mod clocked;
 mod crowd;

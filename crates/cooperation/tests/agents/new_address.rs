@@ -1,4 +1,4 @@
-//! The destination's address on the Wi-Fi changes while data come.
+//! The destination's address on the Wi-Fi changes while data arrive.
 
 use core::net::IpAddr;
 
@@ -8,7 +8,7 @@ use super::world::{Wish, World, path};
 
 const CHANGE: Instant = Instant::from_secs(4);
 
-/// Loads a file; the addresses of `moved` relays' paths change on the way.
+/// Loads a file; the addresses of `moved` relays' paths change during the download.
 fn moved(wish: Wish, moved: usize) -> World {
     let relays = wish.relays;
     let mut world = World::new(wish);
@@ -32,8 +32,8 @@ fn moved(wish: Wish, moved: usize) -> World {
     world
 }
 
-/// Nothing that is still open begins at addresses that are gone, whether now or in later calls: nobody else would find out, as the
-/// network here still knows the way to them.
+/// Asserts that no open connection or later call begins at an address that is gone. Nothing else would notice, because
+/// this network still knows the route to it.
 fn assert_nothing_begins_at(world: &World, gone: Vec<IpAddr>) {
     let endpoint = &world.simulation.host(world.destination).host.endpoint;
     let stats = endpoint.connections().filter_map(|connection| endpoint.stats(connection));
@@ -49,7 +49,7 @@ fn channels_and_subflows_begin_anew_and_no_octet_is_lost() {
     }
 }
 
-/// Who routes and holds knows the destination's packets by the address from which it is called.
+/// A relay that routes and holds recognises the destination's packets by the address from which the destination calls.
 #[test]
 fn relays_that_route_hold_for_the_new_address_as_well() {
     let mut world = World::new(Wish::default());

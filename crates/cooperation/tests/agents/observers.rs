@@ -1,4 +1,4 @@
-//! What observers of a relay hear.
+//! Events for observers of a relay.
 
 use cooperation::agent::relay::RelayEvent;
 use simulator::HostId;

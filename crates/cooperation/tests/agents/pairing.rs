@@ -1,4 +1,4 @@
-//! Who pairs with whom, how long it takes, and what happens when somebody vanishes.
+//! Which ends pair, how long it takes, and what happens when one vanishes.
 
 use units::{Duration, Instant};
 
@@ -9,7 +9,7 @@ fn the_application_starts_when_every_relay_has_offered_something() {
     let mut stage = stage(5, DESTINATION_KEY);
     stage.run_until(Instant::from_secs(2));
     let started_at = stage.started_at.get().unwrap();
-    // SYN, its answer, both first messages, the second, the confirmation, the offer: six ways.
+    // SYN, SYN-ACK, both first messages, the second, the confirmation, the offer: six ways.
     let ways = Instant::ZERO + WAY.saturating_mul(6);
     assert!((ways..ways + Duration::from_millis(5)).contains(&started_at), "{started_at:?}");
     assert_eq!(stage.opened_and_refused(3), [(5, 0), (1, 0)]);
@@ -31,7 +31,7 @@ fn who_is_not_served_hears_nothing_and_asks_less_and_less_often() {
     stage.run_until(Instant::from_secs(60));
     let [(opened, _), (served, refused)] = stage.opened_and_refused(0);
     assert_eq!((opened, served), (2 + refused - 1, refused), "the relay proves itself before it knows who asks");
-    // After 0.5, 1 and 2 s, then every 4 s.
+    // Calls after 0.5, 1 and 2 s, then every 4 s.
     assert!((15..=20).contains(&refused), "{refused}");
     assert_eq!(stage.started_at.get(), Some(Instant::from_secs(1)));
 }
@@ -41,7 +41,7 @@ fn a_relay_that_crashed_is_called_again() {
     let mut stage = stage(2, DESTINATION_KEY);
     stage.run_until(Instant::from_secs(5));
     stage.restart(1, None, 2);
-    // The next word or keep-alive of the destination meets a host that knows nothing of the connection.
+    // The next message or keep-alive of the destination meets a host that does not know the connection.
     stage.run_until(Instant::from_secs(20));
     assert_eq!(stage.opened_and_refused(1), [(3, 0), (1, 0)]);
     assert_eq!(stage.simulation.faults(), [""; 0]);

@@ -1,15 +1,15 @@
-//! What relays are told, and what not.
+//! What the destination tells relays, and what it does not.
 
 use units::{Instant, Rate};
 
 use super::world::{F, RANGE_BYTES, Wish, World, path};
 
-/// A record with a range or an acknowledgement has at most as many octets.
+/// Maximum octets of a record with a range or an acknowledgement.
 const RECORD_BYTES_MAX: u64 = 70;
-/// Prefix, first message, confirmation.
+/// Octets of prefix, first message and confirmation.
 const GREETING_BYTES: u64 = 6 + 96 + 18;
 
-/// Relays that splice see DATA_ACKs pass: between ranges there is hardly anything to tell them.
+/// Relays that splice see DATA_ACKs pass: between ranges, the destination tells them hardly anything.
 #[test]
 fn relays_that_carry_data_are_told_of_ranges_and_little_else() {
     let mut world = World::new(Wish { splices: true, ..Wish::default() });
@@ -22,7 +22,7 @@ fn relays_that_carry_data_are_told_of_ranges_and_little_else() {
     }
 }
 
-/// Who is not chosen hears nothing until it is.
+/// A relay that is not chosen hears nothing until it is.
 #[test]
 fn relays_that_carry_nothing_are_told_nothing() {
     let mut world = World::new(Wish { relays: 6, target: Some(Rate::from_mbps(3)), ..Wish::default() });

@@ -1,4 +1,4 @@
-//! A relay crashes while it carries data, and comes back: as it was, elsewhere, or as somebody else.
+//! A relay crashes while it carries data, and returns: as it was, at another address, or as another device.
 
 use units::Instant;
 
@@ -9,7 +9,7 @@ const CRASH: Instant = Instant::from_secs(3);
 const RETURN: Instant = Instant::from_secs(5);
 const LIMIT: Instant = Instant::from_secs(60);
 
-/// Three relays carry a file; the last crashes, and comes back as `birth` says.
+/// Three relays carry a file; the last one crashes, and returns as `birth` says.
 fn crashed_and_back(splices: bool, birth: Birth) -> World {
     let mut world = World::new(Wish { splices, ..Wish::default() });
     world.run_until(CRASH);
@@ -65,7 +65,7 @@ fn one_at_another_address_is_found_once_the_destination_is_told() {
     world.finish(LIMIT);
 }
 
-/// The clocks of hosts begin when they do: what a relay says after a crash is not older than what it said before.
+/// A host's clock starts with the host: messages of a relay after a crash must not count as older than those before it.
 #[test]
 fn offers_of_one_whose_clock_begins_anew_count() {
     let target = Some(units::Rate::from_bps(5_500_000));

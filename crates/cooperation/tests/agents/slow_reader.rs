@@ -1,4 +1,4 @@
-//! A relay takes one octet a second from its control connection: what that costs the destination.
+//! A relay reads one octet a second from its control connection: the cost for the destination.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,30 +13,30 @@ use wire::Payload;
 use super::world::{Wish, World, control, relay_identity};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Prefix, first message, confirmation.
+/// Octets of prefix, first message and confirmation.
 const GREETING_BYTES: usize = 6 + 96 + 18;
-/// A record with a range or an acknowledgement has at least as many octets.
+/// Minimum octets of a record with a range or an acknowledgement.
 const RECORD_BYTES_MIN: u64 = 40;
-/// When it wakes up and reads all there is: before the destination gives the channel up, after 20 s without room.
+/// Time at which the relay reads everything: before the destination gives the channel up, after 20 s without room.
 const WAKES: Instant = Instant::from_secs(18);
 /// The destination's send buffer.
 const BUFFER_BYTES: u64 = 3000;
 
-/// A relay's end of a channel that reads `greeting_bytes` at once, then an octet a second.
+/// A relay's end of a channel that reads `greeting_bytes` at once, then one octet a second.
 struct SlowReader {
     end: RelayEnd,
     listener: Option<ListenerId>,
     connection: Option<ConnectionId>,
     eager_bytes: usize,
     greeting_bytes: usize,
-    /// When it reads all there is.
+    /// Time at which it reads everything.
     wakes: Instant,
     next_at: Instant,
-    /// Words that it heard.
+    /// Number of messages that it received.
     heard: Rc<Cell<u64>>,
 }
 
-/// Its own buffer is small: what it does not read stays with the destination.
+/// Its own buffer is small: data that it does not read stay with the destination.
 fn tcp() -> ConnectionConfig {
     ConnectionConfig { receive_buffer_bytes: 1500, ..ControlSettings::new(1500).tcp }
 }
@@ -78,7 +78,7 @@ impl App for SlowReader {
         if let Event::Incoming(listener) = event {
             if Some(*listener) == self.listener {
                 self.connection = endpoint.accept(*listener);
-                // A destination that waited for 20 s for room in vain calls again.
+                // A destination that waited 20 s for room in vain calls again.
                 self.end = ChannelEnd::responder(&relay_identity(0), [9; 32]);
                 self.eager_bytes = self.greeting_bytes;
             }
@@ -111,7 +111,7 @@ impl App for SlowReader {
     }
 }
 
-/// What waits for the slow relay's acknowledgement at the destination, octets; nothing between two channels.
+/// Returns the octets that wait at the destination for the slow relay's acknowledgement; 0 between two channels.
 fn waiting_bytes(world: &World) -> u64 {
     let endpoint = &world.simulation.host(world.destination).host.endpoint;
     let to_relay = |id: &ConnectionId| endpoint.addresses(*id).is_some_and(|(_, remote)| remote == control(0, 1));
@@ -134,14 +134,14 @@ fn words_to_a_relay_that_reads_slowly_do_not_pile_up() {
     let before = heard.get();
     world.run_until(Instant::from_millis(18_200));
     let caught_up = heard.get() - before;
-    // What was in buffers, and one word on each of two matters.
+    // The contents of the buffers, and one message on each of two matters.
     let most = (BUFFER_BYTES + tcp().receive_buffer_bytes) / RECORD_BYTES_MIN + 2;
     assert!((1..=most).contains(&caught_up) && most < said, "{caught_up} of {said}");
     world.finish(Instant::from_secs(90));
     assert_eq!(world.opened_and_refused(1), [(3, 0), (1, 0)]);
 }
 
-/// It has not read the first message when all is over: it is neither told anything nor waited for.
+/// It has not read the first message by the end: the destination neither tells it anything nor waits for it.
 #[test]
 fn a_relay_that_greets_slowly_holds_nothing_up() {
     let heard = Rc::default();

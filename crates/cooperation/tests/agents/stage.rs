@@ -1,4 +1,4 @@
-//! A destination and some relays around one router, each on a wire of its own.
+//! A destination and some relays around one router, each on its own wire.
 
 use core::cell::Cell;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -23,11 +23,11 @@ use transport::{Endpoint, EndpointConfig, Event};
 use units::{Duration, Instant, Rate};
 
 const CONTROL_PORT: u16 = 40_001;
-/// How often relays offer.
+/// Interval of the relays' offers.
 pub const F: Duration = Duration::from_secs(2);
-/// How much earlier others begin than the destination that is looked at.
+/// Time by which the others start before the destination under test.
 pub const OTHERS_LEAD: Instant = Instant::from_secs(1);
-/// One way from any host to any other.
+/// One-way delay between any two hosts.
 pub const WAY: Duration = Duration::from_millis(20);
 
 pub struct Stage {
@@ -35,13 +35,13 @@ pub struct Stage {
     pub destination: HostId,
     /// Port and host of each relay.
     pub relays: Vec<(PortId, HostId)>,
-    /// When the application started.
+    /// Time at which the application started.
     pub started_at: Rc<Cell<Option<Instant>>>,
     /// Relays that have left.
     away: BTreeSet<HostId>,
 }
 
-/// Notes when it starts.
+/// Records when it starts.
 struct Starter(Rc<Cell<Option<Instant>>>);
 
 impl App for Starter {
@@ -77,7 +77,8 @@ fn endpoint(seed: u64) -> Endpoint {
     Endpoint::with_seed(EndpointConfig::default(), seed)
 }
 
-/// A relay that offers 1 Mbit/s to whoever has `serves` or one of the keys after it, and is who `identity` says.
+/// Returns a relay that offers 1 Mbit/s to a destination with the key `serves` or one of the keys after it, and has
+/// `identity`.
 pub fn relay_host(relay: usize, identity: Identity, serves: u8, life: u8) -> EndpointHost<Role> {
     let monitor = LinkMonitor::new(RelayId(relay as u16), Box::new(Configured(Rate::from_mbps(1))), Rate::ZERO);
     let settings = RelaySettings {
@@ -98,7 +99,7 @@ pub fn relay_host(relay: usize, identity: Identity, serves: u8, life: u8) -> End
     EndpointHost::with_agent(endpoint(1000 * u64::from(life) + relay as u64), Role::Relay(Box::new(agent)))
 }
 
-/// A destination of the key `key` that has path address `host` on the way to each relay.
+/// Returns a destination with the key `key`, whose path address towards each relay ends in `host`.
 fn destination_host(relays: usize, key: u8, host: u8, started_at: &Rc<Cell<Option<Instant>>>) -> EndpointHost<Role> {
     let known = |relay| KnownRelay {
         path: address(relay, host),
@@ -125,15 +126,16 @@ fn destination_host(relays: usize, key: u8, host: u8, started_at: &Rc<Cell<Optio
     EndpointHost::with_agent(endpoint(key.into()), agent).app(Starter(Rc::clone(started_at)))
 }
 
-/// A network on which `relays` relays serve the destination, but for the first: that one serves who has the key `first_serves`.
+/// Returns a network on which `relays` relays serve the destination, except the first, which serves the key
+/// `first_serves`.
 pub fn stage(relays: usize, first_serves: u8) -> Stage {
     let mut stage = crowded_stage(relays, first_serves, 0).0;
     stage.simulation.check();
     stage
 }
 
-/// The same with `others` more destinations that know the first relay only, and begin before the one that is looked at;
-/// without checkers, which remember what they see.
+/// As `stage`, with `others` additional destinations that know the first relay only and start before the destination
+/// under test. Without checkers, because they remember what they see.
 pub fn crowded_stage(relays: usize, first_serves: u8, others: usize) -> (Stage, Vec<HostId>) {
     let mut network = Network::new(1);
     let router = network.add_router();
@@ -177,7 +179,7 @@ pub fn crowded_stage(relays: usize, first_serves: u8, others: usize) -> (Stage, 
 }
 
 impl Stage {
-    /// Lets time pass; relays look at their counters when they want to.
+    /// Lets time pass; relays read their counters when they want to.
     pub fn run_until(&mut self, end: Instant) {
         loop {
             let there: Vec<HostId> =
@@ -203,7 +205,7 @@ impl Stage {
         }
     }
 
-    /// The relay crashes; another host, with nothing of what it knew, takes its place.
+    /// Crashes the relay; another host that knows nothing of its state takes its place.
     pub fn restart(&mut self, relay: usize, identity: Option<Identity>, life: u8) {
         let (port, host) = self.relays[relay];
         self.simulation.with_host(host, |host, _| host.switch_off());
@@ -212,12 +214,12 @@ impl Stage {
         self.relays[relay] = (port, host);
     }
 
-    /// The host ends, in good order.
+    /// Ends the host in good order.
     pub fn retire(&mut self, host: HostId) {
         self.simulation.with_host(host, |host, now| host.handle_end(now));
     }
 
-    /// The relay says goodbye and is gone.
+    /// Lets the relay leave in good order.
     pub fn leave(&mut self, relay: usize) {
         let (_, id) = self.relays[relay];
         self.retire(id);
@@ -225,7 +227,7 @@ impl Stage {
         self.away.insert(id);
     }
 
-    /// A relay that has left begins a new life, in which it knows nothing of those before.
+    /// Restarts a relay that has left; it knows nothing of its earlier lives.
     pub fn rouse(&mut self, relay: usize, life: u8) {
         let (_, id) = self.relays[relay];
         self.away.remove(&id);
@@ -235,7 +237,8 @@ impl Stage {
         });
     }
 
-    /// Channels that the destination, and relay `relay` in its present life, opened and gave up because of what came.
+    /// Returns the channels that the destination, and relay `relay` in its present life, opened, and those that they
+    /// refused.
     pub fn opened_and_refused(&self, relay: usize) -> [(u64, u64); 2] {
         [self.destination, self.relays[relay].1].map(|host| {
             let stats = self.simulation.host(host).agent().control_stats();

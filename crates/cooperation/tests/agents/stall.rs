@@ -1,4 +1,4 @@
-//! A link on which some packets do not pass for a while.
+//! A link that drops some packets for a while.
 
 use core::ops::Range;
 
@@ -7,14 +7,14 @@ use units::Instant;
 
 use super::world::CONTROL_PORT;
 
-/// What does not pass.
+/// The dropped packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Channels,
     Data,
 }
 
-/// Drops channels, or all but them, in a span of time.
+/// Drops channels, or everything else, for a span of time.
 pub struct Stall {
     pub what: What,
     pub span: Range<Instant>,

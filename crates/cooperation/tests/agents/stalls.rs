@@ -1,4 +1,4 @@
-//! Channels stall while data flow, and the other way round.
+//! Channels stall while data flow, and vice versa.
 
 use units::Instant;
 
@@ -9,7 +9,7 @@ const FROM: Instant = Instant::from_secs(5);
 /// Longer than the user time-out of control connections.
 const TO: Instant = Instant::from_secs(35);
 const LIMIT: Instant = Instant::from_secs(120);
-/// More than relays that end subflows carry until then, and relays that route until a little later.
+/// More than relays that splice carry by then, and relays that route by a little later.
 const BYTES: [u64; 2] = [20_000_000, 40_000_000];
 
 fn octets_in(world: &mut World, from_s: u64, to_s: u64, relay: usize) -> u64 {
@@ -27,8 +27,9 @@ fn data_of_one(relay: usize) -> Option<Box<dyn network::Node>> {
     (relay == 0).then(|| Box::new(Stall { what: What::Data, span: FROM..TO }) as _)
 }
 
-/// A relay that hears nothing holds what lies beyond its range for two seconds at most, until it knows that it is deaf: after the
-/// user time-out of its connection, 20 s from its first word that nobody acknowledged. Then it holds nothing.
+/// A relay that hears nothing holds data beyond its range for at most two seconds, until it knows that its channel is
+/// dead: after the user time-out of its connection, 20 s from its first unacknowledged message. After that, it holds
+/// nothing.
 #[test]
 fn data_flow_while_a_channel_stalls_and_the_channel_opens_again() {
     for splices in [false, true] {

@@ -1,4 +1,4 @@
-//! A source, and a destination that loads a file from it over relays with agents, each with a cellular link of its own.
+//! A source, and a destination that loads a file from it over relays with agents, each with its own cellular link.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::BTreeSet;
@@ -29,9 +29,9 @@ use units::{Duration, Instant, Rate};
 use super::clocked::{Clock, Clocked};
 
 pub const CONTROL_PORT: u16 = 40_001;
-/// How often relays offer.
+/// Interval of the relays' offers.
 pub const F: Duration = Duration::from_secs(2);
-/// What a relay's cellular link carries.
+/// Rate of a relay's cellular link.
 const CELLULAR: Rate = Rate::from_mbps(2);
 /// H.
 pub const RANGE_BYTES: u64 = 60_000;
@@ -40,18 +40,18 @@ pub const HOLD_BYTES: u64 = 120_000;
 const SOURCE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
 const DESTINATION_KEY: u8 = 200;
 
-/// What a test wants.
+/// The wishes of a test.
 pub struct Wish {
     pub relays: usize,
-    /// What the file holds.
+    /// Size of the file.
     pub bytes: u64,
-    /// Relays end subflows.
+    /// Whether relays splice subflows.
     pub splices: bool,
-    /// Relays are chosen for this bit rate; otherwise all are used.
+    /// Bit rate for which relays are selected; `None` uses all of them.
     pub target: Option<Rate>,
-    /// The send buffer of the destination's control connections.
+    /// Send buffer of the destination's control connections.
     pub control_buffer_bytes: u64,
-    /// What stands between a relay and the destination, each way.
+    /// Node between a relay and the destination, in each direction.
     pub wifi: fn(usize) -> Option<Box<dyn Node>>,
 }
 
@@ -72,17 +72,17 @@ pub struct World {
     pub simulation: Simulation<Clocked>,
     pub destination: HostId,
     pub relays: Vec<(PortId, HostId)>,
-    /// Those that have crashed.
+    /// Hosts that have crashed.
     dead: BTreeSet<HostId>,
     wish: Wish,
 }
 
-/// The destination's address on a relay's path: one number for each life of its Wi-Fi.
+/// Returns the destination's address on a relay's path: one number for each life of its Wi-Fi.
 pub fn path(relay: usize, life: u8) -> IpAddr {
     Ipv4Addr::new(10, 1, relay as u8, 100 + life).into()
 }
 
-/// A relay's own, likewise.
+/// Returns a relay's own address, likewise.
 pub fn control(relay: usize, life: u8) -> SocketAddr {
     SocketAddr::new(Ipv4Addr::new(10, 1, relay as u8, life).into(), CONTROL_PORT)
 }
@@ -91,12 +91,12 @@ pub fn identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])
 }
 
-/// What relay `relay` is known by.
+/// Returns the identity of relay `relay`.
 pub fn relay_identity(relay: usize) -> Identity {
     identity(relay as u8 + 1)
 }
 
-/// A relay as it comes to life.
+/// A relay at its start.
 pub struct Birth {
     pub address: SocketAddr,
     pub identity: Identity,
@@ -105,7 +105,7 @@ pub struct Birth {
 }
 
 impl Birth {
-    /// The relay that the destination knows from the start.
+    /// Returns the relay as the destination knows it from the start.
     pub fn first(relay: usize) -> Self {
         Self { address: control(relay, 1), identity: relay_identity(relay), clock: Clock::TRUE, seed: relay as u8 }
     }
@@ -189,7 +189,7 @@ fn link(rate: Rate, delay_ms: u64) -> Link {
     Link::new(rate, Duration::from_millis(delay_ms)).queue(Queue::packets(100))
 }
 
-/// Behind a link, what the wish wants; the vertex from which packets leave.
+/// Adds the wished node behind a link; returns the vertex from which packets leave.
 fn behind(network: &mut Network, link: VertexId, node: Option<Box<dyn Node>>) -> VertexId {
     let Some(node) = node else { return link };
     let node = network.add_node(node);
@@ -239,7 +239,7 @@ impl World {
         Self { simulation, destination, relays, dead: BTreeSet::new(), wish }
     }
 
-    /// Lets time pass; relays look at their counters when they want to.
+    /// Lets time pass; relays read their counters when they want to.
     pub fn run_until(&mut self, end: Instant) {
         loop {
             let alive: Vec<HostId> =
@@ -262,37 +262,37 @@ impl World {
         }
     }
 
-    /// What settings say hosts may hold, they hold at most.
+    /// Asserts that hosts hold at most what their settings allow.
     fn assert_bounded(&self) {
         let relays = self.relays.len();
         let footprint = self.simulation.host(self.destination).host.endpoint.footprint();
-        // One channel to each relay, beside the connection of the application and its subflows.
+        // One channel to each relay, and the application's connection.
         assert!(footprint.connections <= relays + 1, "{footprint:?}");
         for (_, id) in &self.relays {
             let host = &self.simulation.host(*id).host;
             let connections = host.endpoint.footprint().connections;
-            // A channel that is called again may not have noticed yet that it is over.
+            // The relay may not have noticed yet that an earlier channel of the same caller is over.
             assert!(connections <= ControlSettings::new(1500).channels_max, "{connections} at a relay");
             let held = host.agent().relay().and_then(RelayAgent::held_bytes).unwrap_or(0);
             assert!(held <= HOLD_BYTES, "{held} octets held");
         }
     }
 
-    /// The relay crashes, without a word.
+    /// Crashes the relay without notice.
     pub fn crash(&mut self, relay: usize) {
         let id = self.relays[relay].1;
         self.simulation.with_host(id, |host, _| host.host.switch_off());
         self.dead.insert(id);
     }
 
-    /// A host takes the relay's place.
+    /// Puts another host in the relay's place.
     pub fn revive(&mut self, relay: usize, birth: Birth) {
         self.crash(relay);
         let port = self.relays[relay].0;
         self.relays[relay].1 = self.simulation.attach(port, relay_host(relay, birth, self.wish.splices));
     }
 
-    /// The relay's agent answers at another address, and `app` runs beside it; to be done before the run begins.
+    /// Moves the relay's agent to another address, and runs `app` beside it; call this before the run begins.
     pub fn add_app(&mut self, relay: usize, app: impl host::App + 'static) {
         let address = SocketAddr::new(control(relay, 1).ip(), CONTROL_PORT + 1);
         self.crash(relay);
@@ -301,7 +301,7 @@ impl World {
         self.relays[relay].1 = self.simulation.attach(self.relays[relay].0, host);
     }
 
-    /// Does something with the destination's agent.
+    /// Calls `act` with the destination's agent.
     pub fn with_destination(&mut self, act: impl FnOnce(&mut DestinationAgent, &mut Endpoint, Instant)) {
         self.simulation.with_host(self.destination, |host, now| {
             host.host.with_agent_mut(|role, endpoint| {
@@ -310,24 +310,25 @@ impl World {
         });
     }
 
-    /// What the destination's application did.
+    /// Returns the report of the destination's application.
     pub fn report(&self) -> Report {
         self.simulation.host(self.destination).host.reports().remove(0)
     }
 
-    /// The application's connection at the destination.
+    /// Returns the statistics of the application's connection at the destination.
     pub fn stats(&self) -> ConnectionStats {
         let endpoint = &self.simulation.host(self.destination).host.endpoint;
         endpoint.stats(self.report().connections[0]).expect("it has begun")
     }
 
-    /// Octets that came over each of the destination's addresses.
+    /// Returns the octets that arrived over one of the destination's addresses.
     pub fn arrived_at(&self, address: IpAddr) -> u64 {
         let subflows = self.stats().subflows;
         subflows.iter().filter(|subflow| subflow.local.ip() == address).map(|subflow| subflow.received_bytes).sum()
     }
 
-    /// Channels that the destination, and relay `relay` in its present life, opened and gave up because of what came.
+    /// Returns the channels that the destination, and relay `relay` in its present life, opened, and those that they
+    /// refused.
     pub fn opened_and_refused(&self, relay: usize) -> [(u64, u64); 2] {
         [self.destination, self.relays[relay].1].map(|id| {
             let stats = self.simulation.host(id).host.agent().control_stats();
@@ -335,23 +336,23 @@ impl World {
         })
     }
 
-    /// Octets that a relay holds for later.
+    /// Returns the octets that a relay holds for later.
     pub fn held_bytes(&self, relay: usize) -> u64 {
         let agent = self.simulation.host(self.relays[relay].1).host.agent().relay();
         agent.and_then(RelayAgent::held_bytes).unwrap_or(0)
     }
 
-    /// Octets that a relay said on its channels.
+    /// Returns the octets that a relay sent on its channels.
     pub fn sent_control_bytes(&self, relay: usize) -> u64 {
         self.simulation.host(self.relays[relay].1).host.agent().control_stats().sent_bytes
     }
 
-    /// Octets that a relay heard on its channels.
+    /// Returns the octets that a relay received on its channels.
     pub fn heard_control_bytes(&self, relay: usize) -> u64 {
         self.simulation.host(self.relays[relay].1).host.agent().control_stats().received_bytes
     }
 
-    /// Runs until the file is there, whole and as it was sent; when that was.
+    /// Runs until the file has arrived complete and unchanged; returns when that was.
     pub fn finish(&mut self, limit: Instant) -> Instant {
         while self.report().completed == 0 {
             let next = self.simulation.now() + Duration::from_millis(100);

@@ -1,5 +1,5 @@
-//! Whatever an attacker between the two ends does to their octets, no frame comes out that was not sent, none twice, and
-//! none out of turn.
+//! Whatever an attacker between the two ends does to their octets: no frame comes out that was not sent, none twice,
+//! and none out of turn.
 
 use bytes::Bytes;
 use cooperation::channel::secure::KEPT_BYTES_MAX;
@@ -14,7 +14,7 @@ use units::{Dsn, Instant, Rate};
 use super::strategies::{to_destination, to_relay, to_source};
 use super::support::{RELAY, ends, identity, received, records, sealed, secure_pair, source_ends};
 
-/// What is done to the records, which are at least two.
+/// The attack on the records; there are at least two.
 #[derive(Clone, Debug)]
 enum Attack {
     Flip { octet: prop::sample::Index, bit: u8 },
@@ -96,14 +96,15 @@ proptest! {
         let octets = attacked(&attack, records(&mut relay, &frames));
         let (read, error) = received(&mut destination, &octets);
         prop_assert!(read.len() <= frames.len() && read == frames[..read.len()], "{read:?} of {frames:?}");
-        // Where a length was made longer, the record may still be waited for; what comes next is then no record.
+        // If a length was increased, the end may still wait for the rest of the record; the octets that follow then
+        // make no valid record.
         let enough: Vec<_> = frames.iter().copied().cycle().take(20).collect();
         let more = records(&mut relay, &enough).concat();
         prop_assert!(more.len() > KEPT_BYTES_MAX);
         let error = error.or_else(|| received(&mut destination, &more).1);
         let error = error.ok_or_else(|| TestCaseError::fail(format!("{attack:?} went unnoticed")))?;
         prop_assert!(matches!(error, ChannelError::Authentication(_)), "{error}");
-        // From then on nothing passes, in either direction.
+        // From then on, nothing passes in either direction.
         prop_assert_eq!(received(&mut destination, &octets), (vec![], Some(error)));
         let ack = CumAck { rcv_nxt: Dsn(0), window_bytes: 0, widened_bytes: 0 };
         prop_assert!(!destination.send(&ToRelay::CumAck(ack)));
@@ -111,7 +112,7 @@ proptest! {
 
     #[test]
     fn nothing_passes_that_another_relay_wrote(frame in to_destination()) {
-        // Two relays of one destination, and the channels of one relay one after the other: each has keys of its own.
+        // Two relays of one destination, and consecutive channels of one relay: each channel has its own keys.
         let (mut destination, _) = ends(1);
         let (_, mut another) = ends(2);
         let octets = records(&mut another, &[frame]).concat();
@@ -144,7 +145,7 @@ const FORGED: ChannelError = ChannelError::Authentication(AuthenticationError::F
 
 #[test]
 fn an_authentic_record_that_is_no_frame_ends_the_channel_too() {
-    // The peer has its key, and is broken.
+    // The peer has its key, but sends nonsense.
     let (_, mut peer) = secure_pair(1);
     let (mut destination, _) = ends(1);
     let fault = ChannelError::from(Fault::UnknownKind { kind: 0x3f });

@@ -1,4 +1,4 @@
-//! What a peer can make an end keep is bounded, whatever it sends and however far the handshake is.
+//! A peer can make an end keep only a bounded amount, whatever it sends and at any stage of the handshake.
 
 use bytes::Bytes;
 use cooperation::channel::codec::Frame;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::support::{closed_ends, ends};
 
-/// How far the handshake is before the hostile octets come.
+/// The stage of the handshake at which the hostile octets arrive.
 #[derive(Clone, Copy, Debug)]
 enum Before {
     Prefix,
@@ -17,7 +17,7 @@ enum Before {
     Records,
 }
 
-/// Ends whose peers have said as much as `before` allows.
+/// Returns ends whose peers have sent as much as `before` allows.
 fn ends_before(before: Before) -> (DestinationEnd, RelayEnd) {
     let (mut destination, mut relay) = closed_ends(1);
     match before {
@@ -35,7 +35,7 @@ fn ends_before(before: Before) -> (DestinationEnd, RelayEnd) {
     (destination, relay)
 }
 
-/// What is kept at most, and what is answered, while `octets` come in pieces.
+/// Asserts limits on what is kept, and on what is answered, while `octets` arrive in pieces.
 fn assert_bounded<A: Frame, B: Frame>(end: &mut ChannelEnd<A, B>, octets: &[u8], piece: usize) {
     let mut answered = 0;
     for piece in octets.chunks(piece) {
@@ -57,7 +57,7 @@ proptest! {
         piece in 1..400_usize,
     ) {
         let (mut destination, mut relay) = ends_before(before);
-        // A length that may be, and nothing right after it.
+        // A valid length, without a valid record after it.
         let head: &[u8] = if looks_right { &[1, 0] } else { &[] };
         let octets = [head, &octets].concat();
         assert_bounded(&mut destination, &octets, piece);
@@ -67,6 +67,6 @@ proptest! {
 
 #[test]
 fn an_end_has_room_for_what_it_keeps_and_no_more() {
-    // Nothing on the heap grows with what comes: the start of a record lies in the end itself.
+    // Nothing on the heap grows with the input: the start of a record is part of the end itself.
     assert!(size_of::<DestinationEnd>() <= KEPT_BYTES_MAX + 300, "{}", size_of::<DestinationEnd>());
 }

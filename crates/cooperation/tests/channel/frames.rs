@@ -1,4 +1,4 @@
-//! Octets on the wire, worked out by hand from the layout; and what was written reads the same.
+//! Octets on the wire, worked out by hand from the layout. Frames read the same as they were written.
 
 use cooperation::channel::codec::decode;
 use cooperation::channel::secure::BODY_BYTES_MAX;
@@ -56,14 +56,14 @@ fn load_and_delay_of_a_subflow() {
     assert_eq!(encoded(&ToSource::Delay { connection, address_id, delay }), expected);
 }
 
-/// 125,000 octets at 1 Mbit/s take a second, and half of 40 ms are 20 ms.
+/// 125,000 octets at 1 Mbit/s take a second, and half of 40 ms is 20 ms.
 #[test]
 fn the_delay_of_a_leg() {
     let (at, srtt) = (Instant::ZERO, Duration::from_millis(40));
     let delay_ms = |stored_bytes, mbps| Delay::of_leg(at, stored_bytes, Rate::from_mbps(mbps), srtt).delay.as_millis();
     assert_eq!(delay_ms(125_000, 1), 1020);
     assert_eq!(delay_ms(0, 0), 20);
-    // A leg that stands still: an hour, which can be told.
+    // A leg that stands still: an hour, the largest value that can be sent.
     assert_eq!(delay_ms(1, 0), 3_600_000);
 }
 

@@ -1,4 +1,4 @@
-//! How a channel opens: who is who, prefixes, keys that differ, old messages.
+//! The opening of a channel: identities, prefixes, wrong keys, old messages.
 
 use bytes::Bytes;
 use cooperation::channel::secure::SecureChannel;
@@ -23,8 +23,8 @@ fn authentication(error: AuthenticationError) -> Option<ChannelError> {
 
 #[test]
 fn octets_are_what_the_layout_says() {
-    // Worked out from the Noise specification (revision 34) with Python's `cryptography`: private keys 32 x 11 (destination)
-    // and 32 x 22 (relay), and as ephemeral keys the first octets of ChaCha12 keyed with the seeds.
+    // Computed from the Noise specification (revision 34) with Python's `cryptography`: private keys 32 x 11
+    // (destination) and 32 x 22 (relay); the ephemeral keys are the first octets of ChaCha12 keyed with the seeds.
     let ephemeral = |seed: u8| {
         let mut octets = [0; 32];
         ChaCha12Rng::from_seed([seed; 32]).fill_bytes(&mut octets);
@@ -98,17 +98,17 @@ fn equal_seeds_give_equal_octets_and_others_do_not() {
 fn an_old_first_message_proves_nothing() {
     let (mut destination, _) = closed_ends(1);
     let heard = destination.take_octets();
-    // Somebody plays it to the relay later. The relay's answer is for the destination alone.
+    // An attacker replays it to the relay later. The relay's answer is for the destination alone.
     let (_, mut relay) = closed_ends(2);
     assert_eq!(received(&mut relay, &heard), (vec![], None));
     assert!(!relay.is_open() && relay.peer().is_none());
-    // What the destination said next at that time does not help.
+    // What the destination sent next at that time does not help.
     destination.receive(&mut closed_answer()).unwrap();
     let confirmation = destination.take_octets();
     assert_eq!(received(&mut relay, &confirmation).1, authentication(AuthenticationError::Forged { record: 0 }));
 }
 
-/// What the relay answers in the channel of seed 1.
+/// Returns the relay's answer in the channel of seed 1.
 fn closed_answer() -> Bytes {
     let (mut destination, mut relay) = closed_ends(1);
     relay.receive(&mut destination.take_octets()).unwrap();
@@ -121,7 +121,7 @@ fn only_who_has_the_key_can_answer() {
     let mut stranger = RelayEnd::responder(&identity(STRANGER), [3; 32]);
     // The first message is for the relay: the stranger cannot read it.
     assert_eq!(received(&mut stranger, &destination.take_octets()).1, authentication(AuthenticationError::Handshake));
-    // It can answer a message of its own making, which is not what the destination sent.
+    // The stranger can answer a message of its own making, but the destination did not send that message.
     let mut other = DestinationEnd::initiator(&identity(STRANGER), identity(STRANGER).public(), [4; 32]);
     let mut stranger = RelayEnd::responder(&identity(STRANGER), [3; 32]);
     stranger.receive(&mut other.take_octets()).unwrap();
@@ -207,7 +207,7 @@ fn the_first_record_confirms_and_says_nothing() {
 
 #[test]
 fn keys_that_anybody_could_use_are_refused() {
-    // Of small order (RFC 7748 section 6.1): 0, 1 and p - 1.
+    // Public keys of small order (RFC 7748 section 6.1): 0, 1 and p - 1.
     let mut p_minus_1 = [0xff; 32];
     (p_minus_1[0], p_minus_1[31]) = (0xec, 0x7f);
     let mut one = [0; 32];
@@ -217,7 +217,7 @@ fn keys_that_anybody_could_use_are_refused() {
         assert_eq!(end.receive(&mut Bytes::new()), Err(AuthenticationError::Handshake.into()));
         assert_eq!(end.take_octets(), b"ABCH\x02\x01".as_slice());
     }
-    // As an ephemeral key in the peer's first message.
+    // As the ephemeral key in the peer's first message.
     let (_, mut relay) = closed_ends(1);
     let zero = [b"ABCH\x02\x01".as_slice(), &[0; 96]].concat();
     assert_eq!(received(&mut relay, &zero).1, authentication(AuthenticationError::Handshake));
@@ -227,7 +227,7 @@ fn keys_that_anybody_could_use_are_refused() {
 fn public_keys_are_read_as_they_are_shown() {
     let alice = identity(DESTINATION);
     let shown = alice.public().to_string();
-    // By OpenSSL.
+    // Computed by OpenSSL.
     assert_eq!(shown, "7b4e909bbe7ffe44c465a220037d608ee35897d31ef972f07f74892cb0f73f13");
     assert_eq!(shown.parse(), Ok(alice.public()));
     assert_eq!(shown.to_uppercase().parse(), Ok(alice.public()));

@@ -31,7 +31,7 @@ fn heads() {
     assert_eq!(fault_to_relay(&[4, 0x01]), Fault::WrongWay { kind: 0x01 });
     assert_eq!(fault_to_source(&[4, 0x83]), Fault::UnknownKind { kind: 0x83 });
     assert_eq!(fault_to_source(&[4, 0x02]), Fault::WrongWay { kind: 0x02 });
-    // What a relay of the release before wrote.
+    // A frame of a relay of the previous release.
     assert_eq!(fault_to_destination(&[3, 0x01]), Fault::Version { version: 3 });
 }
 

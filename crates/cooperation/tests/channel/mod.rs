@@ -1,4 +1,4 @@
-//! The channels of the control plane: frames, records, and what happens to hostile ones.
+//! The channels of the control plane: frames, records, and the handling of hostile ones.
 
 mod attacks;
 mod bounds;

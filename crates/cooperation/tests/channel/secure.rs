@@ -7,7 +7,7 @@ use super::support::{opened, sealed, secure_pair};
 
 const FORGED: AuthenticationError = AuthenticationError::Forged { record: 0 };
 
-/// Both ends of the channel that all tests have, anew.
+/// Returns both ends of the channel that all tests use, newly opened.
 fn pair() -> (SecureChannel, SecureChannel) {
     secure_pair(1)
 }
@@ -40,7 +40,7 @@ fn any_changed_octet_is_noticed() {
         forged[octet] ^= 1;
         assert_eq!(opened(&mut pair().0, &forged), Err(FORGED), "octet {octet}");
     }
-    // A shorter length moves the tag; a longer one waits for what never comes.
+    // A shorter length moves the tag; a longer one waits for octets that never arrive.
     let mut forged = record.to_vec();
     forged[1] -= 1;
     assert_eq!(opened(&mut pair().0, &forged), Err(FORGED));
@@ -65,7 +65,7 @@ fn a_record_passes_once_and_in_its_turn() {
 fn nothing_passes_from_another_channel_or_back_to_its_writer() {
     let (mut destination, mut relay) = pair();
     let record = sealed(&mut relay, b"body");
-    // After the confirmation.
+    // Record 0 is the confirmation.
     assert_eq!(opened(&mut relay, &record), Err(AuthenticationError::Forged { record: 1 }));
     // The same ends, another channel.
     let (mut later, _) = secure_pair(2);

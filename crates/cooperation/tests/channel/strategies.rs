@@ -1,4 +1,4 @@
-//! Any frame.
+//! Strategies for arbitrary frames.
 
 use cooperation::channel::to_destination::{Delay, Load, Offer, ToDestination};
 use cooperation::channel::to_relay::ToRelay;

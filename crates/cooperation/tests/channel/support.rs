@@ -1,4 +1,4 @@
-//! Ends of channels, and what passes between them.
+//! Ends of channels, and the exchange between them.
 
 use bytes::{Bytes, BytesMut};
 use cooperation::channel::codec::{Frame, encode};
@@ -22,7 +22,7 @@ pub fn encoded<F: Frame>(frame: &F) -> Vec<u8> {
     out.to_vec()
 }
 
-/// The destination's end of a new channel to the relay, and the relay's.
+/// Returns the destination's end of a new channel to the relay, and the relay's end.
 pub fn closed_ends(seed: u8) -> (DestinationEnd, RelayEnd) {
     let (destination, relay) = (identity(DESTINATION), identity(RELAY));
     (
@@ -31,14 +31,14 @@ pub fn closed_ends(seed: u8) -> (DestinationEnd, RelayEnd) {
     )
 }
 
-/// Both ends of a channel after their handshake.
+/// Returns both ends of a channel after their handshake.
 pub fn ends(seed: u8) -> (DestinationEnd, RelayEnd) {
     let (mut destination, mut relay) = closed_ends(seed);
     shake_hands(&mut destination, &mut relay).unwrap();
     (destination, relay)
 }
 
-/// Both ends of a channel to the source after their handshake.
+/// Returns both ends of a channel to the source after their handshake.
 pub fn source_ends() -> (ToSourceEnd, SourceEnd) {
     let (destination, source) = (identity(DESTINATION), identity(STRANGER));
     let mut to_source = ToSourceEnd::initiator(&destination, source.public(), [5; 32]);
@@ -47,7 +47,7 @@ pub fn source_ends() -> (ToSourceEnd, SourceEnd) {
     (to_source, source)
 }
 
-/// Carries what both ends say, until they say no more.
+/// Carries the octets of both ends across until neither sends any.
 pub fn shake_hands<A: Frame, B: Frame>(
     one: &mut ChannelEnd<A, B>,
     other: &mut ChannelEnd<B, A>,
@@ -59,7 +59,7 @@ pub fn shake_hands<A: Frame, B: Frame>(
     Ok(())
 }
 
-/// All frames that come out of `octets`, and the error that ended it.
+/// Returns all frames in `octets`, and the error that ended them.
 pub fn received<A: Frame, B: Frame>(end: &mut ChannelEnd<A, B>, octets: &[u8]) -> (Vec<B>, Option<ChannelError>) {
     let (mut input, mut frames) = (Bytes::copy_from_slice(octets), Vec::new());
     loop {
@@ -71,7 +71,7 @@ pub fn received<A: Frame, B: Frame>(end: &mut ChannelEnd<A, B>, octets: &[u8]) -
     }
 }
 
-/// The record of each frame.
+/// Returns the record of each frame.
 pub fn records<A: Frame, B: Frame>(end: &mut ChannelEnd<A, B>, frames: &[A]) -> Vec<Bytes> {
     let record = |frame| {
         assert!(end.send(frame));
@@ -80,7 +80,7 @@ pub fn records<A: Frame, B: Frame>(end: &mut ChannelEnd<A, B>, frames: &[A]) -> 
     frames.iter().map(record).collect()
 }
 
-/// As [`ends`], of any octets instead of frames.
+/// As [`ends`], for arbitrary octets instead of frames.
 pub fn secure_pair(seed: u8) -> (SecureChannel, SecureChannel) {
     let (destination, relay) = (identity(DESTINATION), identity(RELAY));
     let role = Role::DestinationToRelay;
@@ -93,7 +93,7 @@ pub fn secure_pair(seed: u8) -> (SecureChannel, SecureChannel) {
     (destination, relay)
 }
 
-/// The first body that comes out of `octets`.
+/// Returns the first body in `octets`.
 pub fn opened(channel: &mut SecureChannel, octets: &[u8]) -> Result<Option<Vec<u8>>, AuthenticationError> {
     let mut room = [0; BODY_BYTES_MAX];
     let body = channel.open(&mut Bytes::copy_from_slice(octets), &mut room)?;

@@ -1,7 +1,7 @@
-//! A stream through relays that come, leave and die: everything arrives, and nobody waits for ever.
+//! A stream through relays that join, leave and die: everything arrives, and nobody waits for ever.
 //!
-//! Each relay receives its packets in order and forwards them in order, each way with random delays. What was lost with
-//! a relay the source sends again through another, as it would reinject what no DATA_ACK covers.
+//! Each relay receives its packets in order and forwards them in order, each way with random delays. The source resends
+//! data that were lost with a relay through another one, as it would reinject data that no DATA_ACK covers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,7 +13,7 @@ use cooperation::relay_selection::RelayId;
 use proptest::prelude::*;
 use units::{Dsn, Duration, Instant, Prng};
 
-/// A span that no test waits for.
+/// A span for which no test waits.
 const NEVER: Duration = Duration::from_secs(1_000_000);
 /// The stream crosses the end of the data sequence space.
 const FIRST: Dsn = Dsn(u64::MAX - 9_999);
@@ -29,9 +29,9 @@ struct Setting {
     /// MAX_BF_SIZE of each relay at the start.
     hold_limits_bytes: Vec<u64>,
     stay: Duration,
-    /// Part of the announcements that get lost.
+    /// Part of the announcements that are lost.
     lost: f64,
-    /// What happens to the set of relays, and after how many ms.
+    /// Changes of the set of relays, and after how many ms each happens.
     changes: Vec<(u64, Change)>,
 }
 
@@ -58,12 +58,12 @@ enum Event {
 struct Relay {
     queue: HoldQueue<u64>,
     limit_bytes: u64,
-    /// The source sends through it.
+    /// Whether the source sends through it.
     in_use: bool,
     dead: bool,
-    /// Packets it was given and that may have died with it.
+    /// Packets that it received and that may have died with it.
     given: Vec<u64>,
-    /// When the last packet comes in, goes out, and the last message comes.
+    /// Times at which the last packet enters and leaves, and the last message arrives.
     last: [Instant; 3],
 }
 
@@ -76,7 +76,7 @@ struct Run {
     /// First DSN and length of each packet, counted from FIRST.
     packets: Vec<(u64, u64)>,
     unsent: std::collections::VecDeque<u64>,
-    /// What the source knows of the window, counted from FIRST.
+    /// Right edge of the window as the source knows it, counted from FIRST.
     edge: u64,
     relays: Vec<Relay>,
     told: Vec<(Option<DsnRange>, CumAck)>,
@@ -131,7 +131,7 @@ impl Run {
         self.agenda.push(Reverse((at, self.scheduled, event)));
     }
 
-    /// Schedules what goes to or from a relay in order: `lane` 0 is in, 1 is out, 2 carries messages.
+    /// Schedules items to or from a relay in order: `lane` 0 is in, 1 is out, 2 carries messages.
     fn schedule_in_order(&mut self, relay: usize, lane: usize, event: Event) {
         let delay = Duration::from_micros(self.prng.below(20_000));
         let at = (self.now + delay).max(self.relays[relay].last[lane]);
@@ -148,7 +148,7 @@ impl Run {
         self.relays.push(Relay { queue, limit_bytes, in_use: true, dead: false, given: Vec::new(), last });
     }
 
-    /// The source hears of an acknowledgement.
+    /// Passes an acknowledgement to the source.
     fn hear(&mut self, ack: CumAck) {
         self.edge = self.edge.max(ack.edge().since(FIRST));
     }
@@ -227,7 +227,7 @@ impl Run {
         }
     }
 
-    /// Whether a relay may have forwarded something before its range came.
+    /// Returns whether a relay may have forwarded data before their range was announced.
     fn anything_leaves_early(&self) -> bool {
         let left = self.relays.iter().any(|relay| !relay.in_use);
         left || self.relays.iter().any(|relay| {
@@ -295,7 +295,7 @@ impl Run {
         self.schedule(self.now, Event::Send);
     }
 
-    /// Runs until nothing happens any more.
+    /// Runs until no event is left.
     fn run(&mut self) {
         while let Some(Reverse((at, _, event))) = self.agenda.pop() {
             self.now = at;
@@ -339,7 +339,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// No time-out helps here: ranges alone release what is held.
+    /// No time-out helps here: only ranges release held data.
     #[test]
     fn everything_arrives_without_any_packet_expiring(setting in settings()) {
         Run::new(setting).run();
@@ -347,7 +347,7 @@ proptest! {
 
     #[test]
     fn everything_arrives_though_announcements_get_lost(setting in settings(), lost in 0.0..0.9) {
-        // The last acknowledgement may be lost, so the window must not be what the stream waits for.
+        // The last acknowledgement may be lost, so the stream must not depend on the window.
         Run::new(Setting { lost, stay: Duration::from_secs(4), capacity_bytes: 100_000, ..setting }).run();
     }
 }

@@ -1,4 +1,4 @@
-//! The relay's side. Packets have 100 octets and are named by their first DSN.
+//! The relay's side. Packets have 100 octets; their first DSN names them.
 
 use cooperation::forwarding::hold_queue::{HoldLimits, HoldQueue};
 use cooperation::forwarding::range::DsnRange;
@@ -79,7 +79,7 @@ fn an_overflow_forwards_the_lowest_until_the_rest_fits() {
     assert_eq!(forwarded(&mut queue), []);
     put(&mut queue, 1, &[4000]);
     assert_eq!(forwarded(&mut queue), [1000]);
-    // The packet itself may be the lowest; a large one makes room for itself with several.
+    // The packet itself may be the lowest; a large one displaces several.
     put(&mut queue, 2, &[1500]);
     assert_eq!(forwarded(&mut queue), [1500]);
     queue.on_packet(Instant::from_millis(3), Dsn(9000), 250, 9000);
@@ -122,8 +122,8 @@ fn a_packet_waits_no_longer_than_its_stay() {
 
 #[test]
 fn a_latecomer_leaves_with_what_follows_it() {
-    // 3000 is the oldest. Whatever precedes it in the stream goes before it, and 3000 itself is not kept back by 1000,
-    // which came three seconds later.
+    // 3000 is the oldest. Everything before it in the stream leaves before it, and 1000, which arrived three seconds
+    // later, does not delay 3000.
     let mut queue = queue(1000);
     queue.on_range(range(1, 0, 999));
     put(&mut queue, 0, &[3000]);
@@ -170,14 +170,14 @@ fn dsns_wrap() {
 
 #[test]
 fn copies_wait_side_by_side() {
-    // Each may belong to another subflow, which ends only when it has gone.
+    // Each may belong to another subflow, which ends only when its packet has left.
     let mut queue = queue(1000);
     queue.on_range(range(1, 0, 999));
     put(&mut queue, 0, &[2000, 3000, 2000]);
     assert_eq!((queue.held_packets(), queue.held_bytes()), (3, 300));
     queue.flush();
     assert_eq!(forwarded(&mut queue), [2000, 2000, 3000]);
-    // Only those who leave forward everything afterwards.
+    // Only a relay that leaves forwards everything afterwards.
     put(&mut queue, 1, &[4000]);
     assert_eq!(forwarded(&mut queue), []);
 }

@@ -1,4 +1,4 @@
-//! Differentiated forwarding: the destination's ranges and the relays' hold queues, apart and together.
+//! Differentiated forwarding: the destination's ranges and the relays' hold queues, separately and together.
 
 mod delivery;
 mod hold_queue;

@@ -1,4 +1,5 @@
-//! The destination's side. The stream starts at DSN 0, a range has 1000 octets, packets have 100 unless told otherwise.
+//! The destination's side. The stream starts at DSN 0, a range has 1000 octets, and packets have 100 unless stated
+//! otherwise.
 
 use cooperation::forwarding::range::{CumAck, DsnRange, RangeUpdate, Threshold};
 use cooperation::forwarding::range_keeper::{Announcement, Counting, RangeKeeper, RangeSettings};
@@ -18,7 +19,7 @@ fn counting_any() -> RangeKeeper {
     RangeKeeper::new(RangeSettings { counting: Counting::Any, ..RangeSettings::new(1000) }, Dsn(0))
 }
 
-/// All of `[start, end)` arrives in packets of 100 octets at once; nothing is missing before `rcv_nxt` and the
+/// Lets all of `[start, end)` arrive in packets of 100 octets at once; nothing is missing before `rcv_nxt`, and the
 /// application reads everything.
 fn receive(keeper: &mut RangeKeeper, start: u64, end: u64, rcv_nxt: u64) {
     for dsn in (start..end).step_by(100) {
@@ -55,7 +56,7 @@ fn the_range_moves_when_rho_of_it_has_arrived_without_a_hole() {
     assert_eq!(ranges(&mut keeper), []);
     keeper.on_packet(at(0), Dsn(949), 1, Dsn(950), 0);
     assert_eq!(ranges(&mut keeper), [(2, 1000, 1999)]);
-    // What is left of the old range does not count for the new one: 950 more, from 1000 on.
+    // The rest of the old range does not count for the new one: 950 more, from 1000 on.
     receive(&mut keeper, 950, 1950, 1949);
     assert_eq!(ranges(&mut keeper), []);
     keeper.on_packet(at(0), Dsn(1949), 1, Dsn(1950), 0);
@@ -82,7 +83,7 @@ fn any_counts_each_octet_once_and_starts_anew_with_each_range() {
         receive(&mut keeper, 100, 200, 0);
     }
     assert_eq!(ranges(&mut keeper), []);
-    // Out of range: counts when its range comes.
+    // Out of range: these octets count when their range is announced.
     receive(&mut keeper, 1000, 1900, 0);
     receive(&mut keeper, 200, 1000, 0);
     assert_eq!(ranges(&mut keeper), []);
@@ -94,7 +95,7 @@ fn any_counts_each_octet_once_and_starts_anew_with_each_range() {
 
 #[test]
 fn a_hole_left_behind_stops_the_next_move() {
-    // rho = 0.9: the range moves at 900 with 900 to 999 missing. Of the next range all arrives; it moves no further.
+    // rho = 0.9: the range moves at 900 with 900 to 999 missing. All of the next range arrives; it moves no further.
     let mut keeper = with_rho(0.9);
     receive(&mut keeper, 0, 900, 900);
     assert_eq!(ranges(&mut keeper), [(2, 1000, 1999)]);
@@ -142,7 +143,7 @@ fn ranges_wrap_with_the_data_sequence_numbers() {
 
 #[test]
 fn the_last_range_of_a_stream_needs_no_completion() {
-    // The stream ends at 2300, in the third range, which nothing ever completes: all of it is in range already.
+    // The stream ends at 2300, in the third range, which is never completed: the whole rest is in range already.
     let mut keeper = with_rho(0.95);
     receive(&mut keeper, 0, 2000, 2000);
     assert_eq!(ranges(&mut keeper).last(), Some(&(3, 2000, 2999)));
@@ -161,7 +162,7 @@ fn relays_and_destination_share_one_window() {
     assert_eq!(update.ack.window_bytes, 2500);
     let update = keeper.add_relay(at(0), RelayId(2), 700);
     assert_eq!((update.range.seq, update.ack.window_bytes), (1, 3200));
-    // 300 octets in order, of which the application has read none; out-of-order data lie inside the window.
+    // 300 octets in order, none of which the application has read; out-of-order data lie inside the window.
     keeper.on_packet(at(0), Dsn(0), 300, Dsn(300), 300);
     keeper.on_packet(at(0), Dsn(800), 100, Dsn(300), 300);
     assert_eq!(keeper.ack(), CumAck { rcv_nxt: Dsn(300), window_bytes: 2900, widened_bytes: 1200 });
@@ -174,7 +175,7 @@ fn the_window_never_moves_back() {
     let mut keeper = with_rho(0.95);
     let _ = keeper.add_relay(at(0), RelayId(1), 500);
     keeper.remove_relay(RelayId(1));
-    // 2500 was promised. The room is 2000: it shows again when the stream has come to 500.
+    // 2500 was promised, but the room is 2000: the edge moves again when the stream has reached 500.
     assert_eq!((keeper.ack().edge(), keeper.ack().widened_bytes), (Dsn(2500), 500));
     receive(&mut keeper, 0, 500, 500);
     assert_eq!(keeper.ack().edge(), Dsn(2500));
@@ -182,7 +183,7 @@ fn the_window_never_moves_back() {
     assert_eq!(keeper.ack().edge(), Dsn(2600));
 }
 
-/// A range so long that it never moves, and a window of 8000 octets.
+/// Returns a keeper with a range so long that it never moves, and a window of 8000 octets.
 fn long_range() -> RangeKeeper {
     RangeKeeper::new(RangeSettings { capacity_bytes: 8000, ..RangeSettings::new(1_000_000) }, Dsn(0))
 }
@@ -194,7 +195,7 @@ fn relays_hear_of_progress_by_a_quarter_of_the_window() {
     assert_eq!(acks(&mut keeper), []);
     receive(&mut keeper, 1900, 2000, 2000);
     assert_eq!((acks(&mut keeper), keeper.poll_timeout()), (vec![(2000, 8000)], None));
-    // However many packets that takes.
+    // The number of packets does not matter.
     receive(&mut keeper, 2000, 10_000, 10_000);
     assert_eq!(acks(&mut keeper), [4000, 6000, 8000, 10_000].map(|rcv_nxt| (rcv_nxt, 8000)));
 }
@@ -225,7 +226,7 @@ fn no_progress_is_no_news_however_many_packets() {
     let mut keeper = long_range();
     receive(&mut keeper, 100, 5000, 0);
     assert_eq!((acks(&mut keeper), keeper.poll_timeout()), (vec![], None));
-    // The hole fills: relays hear of it at once.
+    // The hole fills: relays hear about it at once.
     keeper.on_packet(at(0), Dsn(0), 100, Dsn(5000), 0);
     assert_eq!(acks(&mut keeper), [(5000, 8000)]);
 }

@@ -1,4 +1,4 @@
-//! Differentiated forwarding at fast-ACK relays: downloads in the simulator, whose checkers look on.
+//! Differentiated forwarding at fast-ACK relays: downloads in the simulator, watched by its checkers.
 
 mod stage;
 
@@ -14,7 +14,7 @@ fn what_can_wait_waits_at_the_relays() {
     let done = stage.finish(MINUTE);
     // 6 MB at 18 Mbit/s take 2.7 s from 0.5 s on.
     assert!(done < Instant::from_secs(4), "{done:?}");
-    // The destination has at most a range and what of the one before may be missing; its own path knows no ranges.
+    // The destination holds at most a range and the missing part of the previous one; its own path knows no ranges.
     let own_path_bytes = 1_000_000 / 8;
     let bound = RANGE_BYTES + RANGE_BYTES / 20 + own_path_bytes;
     assert!(stage.out_of_order_peak_bytes() < bound, "{}", stage.out_of_order_peak_bytes());
@@ -38,7 +38,8 @@ fn relays_that_can_hold_nothing_leave_it_to_the_destination() {
 fn relays_hear_of_a_small_window_while_they_are_idle() {
     let limits = HoldLimits { size_bytes: 0, ..Wish::default().limits };
     let done = Stage::new(Wish { limits, buffer_bytes: 100_000, ..Wish::default() }).finish(MINUTE);
-    // 100 kB a round trip of 110 ms, or less where the relays differ. What hears nothing waits for time-outs: minutes.
+    // 100 kB per round trip of 110 ms, or less where the relays differ. Without announcements, data wait for time-outs:
+    // minutes.
     assert!(done < Instant::from_secs(10), "{done:?}");
 }
 

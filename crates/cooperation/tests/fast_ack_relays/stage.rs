@@ -1,4 +1,5 @@
-//! A source, a destination with a path of its own, and three relays; the destination's ranges reach them with a delay.
+//! A source, a destination with a path of its own, and three relays; the destination's ranges reach the relays with a
+//! delay.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::VecDeque;
@@ -19,10 +20,10 @@ use units::{Duration, Instant, Rate};
 const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const SOURCE_HOST: HostId = HostId(0);
 const DESTINATION_HOST: HostId = HostId(1);
-/// How often the destination looks at what it has, and how long its words travel.
+/// How often the destination checks what it has, and how long its messages travel.
 const STEP: Duration = Duration::from_millis(1);
 const CONTROL_DELAY: Duration = Duration::from_millis(5);
-/// What the relays' cellular links carry.
+/// Rates of the relays' cellular links.
 const CELLULAR_MBPS: [u64; 3] = [10, 5, 2];
 /// H: 0.1 s of 17 Mbit/s.
 pub const RANGE_BYTES: u64 = 212_500;
@@ -37,10 +38,10 @@ fn link(mbps: u64, delay_ms: u64) -> Link {
     Link::new(Rate::from_mbps(mbps), Duration::from_millis(delay_ms)).queue(Queue::packets(1000))
 }
 
-/// What a test wants to be different.
+/// The wishes of a test.
 pub struct Wish {
     pub limits: HoldLimits,
-    /// The relays hear of the first range only.
+    /// Whether the relays hear of the first range only.
     pub deaf: bool,
     /// The destination's receive buffer, octets.
     pub buffer_bytes: u64,
@@ -58,13 +59,13 @@ pub struct Stage {
     relays: Vec<MediumId>,
     keeper: RangeKeeper,
     connection: ConnectionId,
-    /// On their way to the relays.
+    /// Announcements on their way to the relays.
     words: VecDeque<(Instant, Announcement)>,
     wish: Wish,
 }
 
 impl Stage {
-    /// The destination has joined through all relays and told them the first range.
+    /// Creates a stage on which the destination has joined through all relays and told them the first range.
     pub fn new(wish: Wish) -> Self {
         let (mut simulation, relays) = build(&wish);
         simulation.run_until(Instant::from_millis(500));
@@ -89,7 +90,7 @@ impl Stage {
         Self { simulation, relays, keeper, connection, words: VecDeque::new(), wish }
     }
 
-    /// Runs for a step, then passes on what the destination has to say and what the relays have heard.
+    /// Runs for a step, then passes on the destination's announcements and those that have reached the relays.
     fn step(&mut self) {
         let now = self.simulation.now() + STEP;
         self.simulation.run_until(now);
@@ -127,7 +128,7 @@ impl Stage {
         }
     }
 
-    /// Runs until the download is complete; when that was.
+    /// Runs until the download is complete; returns when that was.
     pub fn finish(&mut self, limit: Instant) -> Instant {
         while self.simulation.host(DESTINATION_HOST).reports()[0].completed == 0 {
             assert!(self.simulation.now() < limit, "not complete: {:?}", self.keeper);
@@ -141,7 +142,7 @@ impl Stage {
         *self.policy(relay).queue().stats()
     }
 
-    /// The most octets that waited for a hole before them, at the destination.
+    /// Returns the maximum of octets that waited behind a hole at the destination.
     pub fn out_of_order_peak_bytes(&self) -> u64 {
         let endpoint = &self.simulation.host(DESTINATION_HOST).endpoint;
         endpoint.stats(self.connection).unwrap().out_of_order_peak_bytes
@@ -151,13 +152,13 @@ impl Stage {
         self.simulation.network().medium::<Medium>(self.relays[relay]).unwrap().relay().forwarding()
     }
 
-    /// The relay is gone without a word.
+    /// Removes the relay without notice.
     pub fn kill(&mut self, relay: usize) {
         self.simulation.with_medium(self.relays[relay], |medium: &mut Medium, _| medium.kill()).unwrap();
         self.keeper.remove_relay(RelayId(relay as u16));
     }
 
-    /// The relay forwards what it holds and ends its subflow in good order.
+    /// Lets the relay forward what it holds and end its subflow in good order.
     pub fn leave(&mut self, relay: usize) {
         self.keeper.remove_relay(RelayId(relay as u16));
         let leave = |medium: &mut Medium, now| {
@@ -169,7 +170,7 @@ impl Stage {
         self.simulation.with_medium(self.relays[relay], leave).unwrap();
     }
 
-    /// Octets sent and octets acknowledged on the source's subflow through the relay.
+    /// Returns the octets sent and the octets acknowledged on the source's subflow through the relay.
     pub fn sent_and_acked(&self, relay: usize) -> (u64, u64) {
         let endpoint = &self.simulation.host(SOURCE_HOST).endpoint;
         let stats = endpoint.stats(endpoint.connections().next().unwrap()).unwrap();
@@ -211,7 +212,7 @@ fn host(seed: u64, addresses: Vec<IpAddr>) -> EndpointHost {
     EndpointHost::new(Endpoint::with_seed(EndpointConfig { local_addresses, ..EndpointConfig::default() }, seed))
 }
 
-/// What leaves from the destination's address on a path goes `via` it.
+/// Routes packets from the destination's address on a path `via` it.
 fn from(path: usize, via: VertexId) -> Route {
     Route { from: Some(Prefix::host(destination(path))), to: None, via }
 }

@@ -21,7 +21,7 @@ fn what_was_heard_and_is_played_again_changes_nothing() {
     assert_eq!(pair.answerer.poll_transmit(), None, "not even an answer");
     assert_eq!(pair.answerer.place(3), Some(pair.place));
     assert!(pair.carries());
-    // A relay that has forgotten what it heard answers a first message, and takes nobody for the destination because of it.
+    // A relay that has lost its memory answers an old first message, but does not treat its sender as the destination.
     let mut anew = new_relay(9);
     for (position, datagram) in pair.passed.iter().enumerate() {
         let mut room = room();
@@ -33,7 +33,8 @@ fn what_was_heard_and_is_played_again_changes_nothing() {
     assert_eq!(anew.seal(3, &[0x45; 100], &mut room(), pair.now), None);
 }
 
-/// Somebody plays a call of long ago right after each of the destination's: the relay, which has forgotten it, keeps the session of that one.
+/// An attacker replays a long-past call right after each call of the destination. The relay, which has forgotten the
+/// old call, keeps the session of the true one.
 #[test]
 fn an_old_call_played_again_at_a_renewal_stops_nothing() {
     let mut pair = Pair::new();
@@ -49,14 +50,14 @@ fn an_old_call_played_again_at_a_renewal_stops_nothing() {
     assert_ne!(session(&mut pair), before, "the keys are renewed in the end");
 }
 
-/// In which session the destination seals.
+/// Returns the session in which the destination seals.
 fn session(pair: &mut Pair) -> Vec<u8> {
     let mut sealed = room();
     pair.caller.seal(&[0x45; 100], &mut sealed).unwrap();
     sealed[1..5].to_vec()
 }
 
-/// A call of the destination's.
+/// Returns a call of the destination.
 fn call(seed: u8, now: Instant) -> Vec<u8> {
     let mut caller = Caller::new(destination(), relay().public(), [100 + seed; 32], now);
     caller.handle_timeout(now);
@@ -74,7 +75,7 @@ fn who_is_not_paired_gets_no_answer() {
     let place = "203.0.113.66:1".parse().unwrap();
     assert_eq!(answerer.handle_datagram(place, &first, &mut room(), now), Caught::Unknown(stranger.public()));
     assert_eq!(answerer.poll_transmit(), None);
-    // Who does not know the relay's key is not even looked at.
+    // A caller that does not know the relay's key is ignored.
     let mut caller = Caller::new(stranger, destination().public(), [5; 32], now);
     caller.handle_timeout(now);
     let first = caller.poll_transmit().unwrap();
@@ -90,7 +91,7 @@ fn a_relay_that_answers_for_another_is_not_believed() {
     other.set_peers(&[(1, destination().public())]);
     other.handle_datagram(pair.place, &first, &mut room(), pair.now);
     assert_eq!(other.poll_transmit(), None, "the call proves nothing to it");
-    // The true one is believed after any number of wrong answers.
+    // The true answer counts after any number of wrong ones.
     pair.answerer.handle_datagram(pair.place, &first, &mut room(), pair.now);
     let (_, second) = pair.answerer.poll_transmit().unwrap();
     for at in 0..second.len() {
@@ -132,17 +133,17 @@ fn a_flood_of_calls_costs_few_handshakes() {
             })
             .count()
     };
-    // A second of a thousand calls: those that were saved up, and one each 50 ms.
+    // A second of a thousand calls: the burst, and one every 50 ms.
     let answered = answers(0, 1000);
     assert!((50..=53).contains(&answered), "{answered}");
     assert_eq!(answers(9_000, 9_010), 10, "after a rest");
 }
 
-/// Somebody who was paired once still knows the relay's key, and calls a thousand times a second.
+/// A device that was once paired still knows the relay's key, and calls a thousand times a second.
 #[test]
 fn a_flood_of_calls_keeps_no_destination_from_renewing_its_session() {
     let mut pair = Pair::new();
-    // Between two milliseconds, so that the stranger comes first whenever a handshake is allowed.
+    // Between two milliseconds, so the stranger comes first whenever a handshake is allowed.
     pair.run_until(pair.now + Duration::from_micros(119_500_500));
     let before = session(&mut pair);
     let stranger = "203.0.113.66:1".parse().unwrap();

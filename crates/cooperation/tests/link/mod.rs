@@ -1,4 +1,4 @@
-//! A link between a relay and its destinations, over a network that loses, repeats, reorders and lies.
+//! A link between a relay and its destinations, over a network that loses, duplicates, reorders and forges.
 
 mod hostile;
 mod pairing;
@@ -25,13 +25,13 @@ pub struct Pair {
     pub now: Instant,
     pub caller: Caller,
     pub answerer: Answerer,
-    /// Where the destination is.
+    /// The destination's address.
     pub place: SocketAddr,
-    /// Nothing passes.
+    /// Whether the network drops everything.
     pub is_cut: bool,
-    /// All that passed towards the relay.
+    /// All datagrams that passed towards the relay.
     pub passed: Vec<Vec<u8>>,
-    /// What somebody sends to the relay right after a call of the destination's, one after each.
+    /// Datagrams that an attacker sends to the relay right after calls of the destination, one after each.
     pub played_again: Vec<Vec<u8>>,
 }
 
@@ -61,7 +61,7 @@ impl Pair {
         Self { now, caller, answerer: new_relay(6), place, is_cut: false, passed: Vec::new(), played_again: Vec::new() }
     }
 
-    /// Lets everything happen until `until`.
+    /// Handles all events until `until`.
     pub fn run_until(&mut self, until: Instant) {
         loop {
             self.exchange();
@@ -106,7 +106,7 @@ impl Pair {
         }
     }
 
-    /// Whether a packet gets through, both ways.
+    /// Returns whether a packet gets through, in both directions.
     pub fn carries(&mut self) -> bool {
         let packet = [&[0x45], [9; 1000].as_slice()].concat();
         let (mut sealed, mut room) = ([0; DATAGRAM_BYTES_MAX], [0; DATAGRAM_BYTES_MAX]);

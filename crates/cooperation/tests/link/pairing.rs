@@ -17,7 +17,7 @@ fn ends(shown: &str, typed: &str) -> (Pairing<Lender>, Pairing<Borrower>) {
     (relay, Pairing::destination(destination(), "laptop".parse().unwrap(), code(typed), [2; 32]))
 }
 
-/// Exchanges octets in pieces of so many; what each end comes to.
+/// Exchanges octets in pieces of this size; returns the result at each end.
 fn exchange(
     relay: &mut Pairing<Lender>,
     borrower: &mut Pairing<Borrower>,
@@ -65,7 +65,7 @@ fn a_wrong_code_is_one_try_and_shows_nothing() {
     let (at_relay, at_destination) = exchange(&mut lends, &mut borrows, 1000);
     assert_eq!(at_relay, Err(PairingError::WrongCode));
     assert_eq!(at_destination, Err(PairingError::WrongCode));
-    // Nothing comes of it any more.
+    // This pairing is over.
     assert!(lends.handle_octets(&[0, 1, 1]).is_err());
 }
 
@@ -79,7 +79,7 @@ fn nobody_is_paired_with_itself() {
 
 #[test]
 fn who_only_listens_cannot_try_codes_afterwards() {
-    // The octets of two runs with the same code have nothing in common but their heads.
+    // The octets of two runs with the same code have only their heads in common.
     let octets = |seed: u8| Pairing::relay(relay(), lender(), code("042 117"), [seed; 32]).take_octets();
     let (one, other) = (octets(1), octets(2));
     assert_eq!(one[..7], other[..7]);

@@ -15,7 +15,7 @@ fn a_link_comes_up_at_once_and_tells_terms() {
     assert!(pair.carries());
 }
 
-/// A destination calls wherever the relay may be, and both addresses of one network may be the relay's.
+/// A destination calls every address at which the relay may be, and both addresses of one network may be the relay's.
 #[test]
 fn a_call_that_arrives_twice_is_no_strangers() {
     let mut pair = Pair::new();
@@ -71,7 +71,7 @@ fn terms_that_answer_nothing_show_no_round_trip() {
     assert_eq!(pair.caller.round_trip(), Some(Duration::ZERO), "the relay has said that unasked");
 }
 
-/// Datagrams overtake each other, and somebody on the way may hold one back.
+/// Datagrams overtake each other, and an attacker on the path may hold one back.
 #[test]
 fn older_words_do_not_count() {
     let mut pair = Pair::new();
@@ -82,7 +82,7 @@ fn older_words_do_not_count() {
         assert_eq!(pair.caller.handle_datagram(&datagram, &mut room, pair.now), Heard::Word);
         assert_eq!(pair.caller.terms().unwrap().lends, Lends::NoVolume);
     }
-    // Those of an older session do not either, and those of a new one do.
+    // Words of an older session do not count either, but those of a new one do.
     let held_back = said(&mut pair, Lends::AsBackup);
     pair.answerer.set_terms(3, TERMS);
     pair.run_for_millis(121_000);
@@ -91,7 +91,7 @@ fn older_words_do_not_count() {
     assert_eq!(pair.caller.terms().unwrap().lends, Lends::Fully);
 }
 
-/// What the relay says of its terms now, which the destination has not heard.
+/// Returns the relay's current terms, in a datagram that the destination has not received.
 fn said(pair: &mut Pair, lends: Lends) -> Vec<u8> {
     pair.answerer.set_terms(3, Terms { lends, ..TERMS });
     pair.answerer.say_terms(3);
@@ -111,7 +111,7 @@ fn silence_is_noticed_and_the_link_comes_back_by_itself() {
     pair.run_for_millis(100_000);
     assert!(!pair.answerer.is_up(3, pair.now) && !pair.caller.is_up(pair.now));
     pair.is_cut = false;
-    // It calls every four seconds.
+    // The destination calls every four seconds.
     pair.run_for_millis(4_001);
     assert!(pair.caller.is_up(pair.now) && pair.carries());
 }
@@ -148,12 +148,12 @@ fn keys_are_renewed_and_nothing_is_lost_meanwhile() {
     let mut now = [0; DATAGRAM_BYTES_MAX];
     pair.caller.seal(&packet, &mut now).unwrap();
     assert_ne!(before, session_of(&now), "another session");
-    // What was under way with the old keys arrives.
+    // Datagrams in flight with the old keys arrive.
     assert_eq!(pair.caller.handle_datagram(&early[..from_relay], &mut room, pair.now), Heard::Packet(&packet));
     let (place, now) = (pair.place, pair.now);
     let caught = pair.answerer.handle_datagram(place, &late[..to_relay], &mut room, now);
     assert_eq!(caught, cooperation::link::Caught::Packet(3, &packet));
-    // And hours later it still works.
+    // Hours later, it still works.
     pair.run_for_millis(3_600_000);
     assert!(pair.carries());
 }

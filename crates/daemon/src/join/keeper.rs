@@ -22,20 +22,21 @@ use crate::lock;
 use crate::proxy::choice;
 use crate::proxy::silence::Unheard;
 
-/// How often it is looked who is to carry, and at the clocks.
+/// How often the selection and the clocks are checked.
 pub const PERIOD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 const SECOND: Duration = Duration::from_secs(1);
-/// One that nobody has named and that is gone for so long leaves its place to the next newcomer: a phone may have another name each time.
+/// An uplink with default settings that is gone for this long leaves its place to the next newcomer: a phone may have
+/// another name each time.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// Why the keeper looks up.
+/// Why the keeper stops waiting.
 enum Woken {
     Waited,
     Changed,
     Over,
 }
 
-/// What is done once a second, also while the kernel has something to tell all the time.
+/// Timer for what is done once a second, even if the kernel sends notifications all the time.
 pub struct EverySecond {
     due: Instant,
 }
@@ -45,12 +46,12 @@ impl EverySecond {
         Self { due: now + SECOND }
     }
 
-    /// How long to wait for it.
+    /// Returns the time until the next turn.
     fn left(&self, now: Instant) -> Duration {
         self.due.saturating_since(now)
     }
 
-    /// Whether it is time. What was missed is not made up for.
+    /// Whether it is time for the next turn. Missed turns are not made up for.
     pub fn is_due(&mut self, now: Instant) -> bool {
         let is_due = self.due <= now;
         if is_due {
@@ -60,26 +61,26 @@ impl EverySecond {
     }
 }
 
-/// Owns the plumbing: with it, everything is taken back.
+/// Owns the plumbing: dropping the keeper undoes all changes.
 pub struct Keeper {
     plumbing: Plumbing,
     watch: Watch,
     roster: Shared,
     remote: Remote<ProxyHost>,
     jumps: Jumps,
-    /// Octets that uplinks had carried when they were last looked at, and when that was.
+    /// Octets that each uplink had carried at the last look, and the time of that look.
     sums: Vec<u64>,
     looked_at: Instant,
-    /// Tells for how long uplinks are gone.
+    /// Measures how long uplinks have been gone.
     clock: Clock,
     /// Uplinks that are gone, and since when.
     gone: BTreeMap<String, Instant>,
-    /// Uplinks, and places of them, as [`Self::tell_silence`] has them, of which it was told that nothing is heard there, and since when.
+    /// Reported silences, and since when they last. Keys are uplink and place, as in [`Self::tell_silence`].
     silent: BTreeMap<(String, String), Instant>,
 }
 
 impl Keeper {
-    /// One that follows what `watch` tells, with the uplinks of `roster` laid by `plumbing`.
+    /// Builds a keeper that follows `watch`, for the uplinks of `roster` that `plumbing` connects.
     pub fn new(plumbing: Plumbing, watch: Watch, roster: Shared, remote: Remote<ProxyHost>) -> Self {
         Self {
             plumbing,
@@ -95,7 +96,7 @@ impl Keeper {
         }
     }
 
-    /// Until `over`, or until the driver has ended.
+    /// Runs until `over`, or until the driver has ended.
     pub fn keep(mut self, over: &Stop) {
         let clock = self.clock;
         let mut every_second = EverySecond::from(clock.now());
@@ -123,9 +124,9 @@ impl Keeper {
         }
     }
 
-    /// For so long at most.
+    /// Waits for at most `left`, and never much longer than a second.
     fn wait(&self, over: &Stop, left: Duration) -> Result<Woken, Errno> {
-        // Rounded up, so as not to wake before it is time.
+        // Rounded up, so that it does not wake too early.
         let nanos = left.as_nanos().min(SECOND.as_nanos()) + 1_000_000;
         let span = Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 };
         let mut fds = [over.as_fd(), self.watch.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
@@ -137,7 +138,7 @@ impl Keeper {
         Ok(if fds[0].revents().is_empty() { Woken::Changed } else { Woken::Over })
     }
 
-    /// Heeds what has changed; false if nobody needs that any more, or it cannot be seen.
+    /// Handles all pending changes. Returns false if the driver has ended, or changes can no longer be seen.
     fn follow(&mut self, over: &Stop) -> bool {
         loop {
             match self.watch.next() {
@@ -186,7 +187,7 @@ impl Keeper {
             return self.admit(&uplink);
         }
         if let Err(error) = self.plumbing.replace(&uplink) {
-            // If it is gone again, that is told next.
+            // If the uplink is gone again, the watch reports that next.
             let _ = self.watch.retry(&name);
             return self.lost(&name, format!("cannot be connected ({error})"));
         }
@@ -195,7 +196,7 @@ impl Keeper {
         let Some(index) = roster.position(&name) else { return Ok(()) };
         let entry = &mut roster.entries[index];
         let was_lost = entry.lost.is_some();
-        // What the plumbing connects: without a family that the kernel cannot forward.
+        // The plumbing leaves out a family that the kernel cannot forward.
         let differ = entry.replace(self.plumbing.paths()[index].uplink.clone());
         let used = roster.used_of(index).into_iter().filter(|uplink| differ.contains(&uplink.ip)).collect();
         drop(roster);
@@ -204,13 +205,13 @@ impl Keeper {
         self.change(differ, used)
     }
 
-    /// An interface that nobody has named has come.
+    /// Starts to use an interface that the user has not named.
     fn admit(&mut self, uplink: &Uplink) -> Result<()> {
         let (name, predecessor) = (uplink.interface.as_str(), self.predecessor());
         let index = match self.plumbing.admit(uplink, predecessor.as_deref()) {
             Ok(index) => index,
             Err(error) => {
-                // There may be room for it later, and what has kept it out may have passed.
+                // Retry: a place may become free, or the obstacle may disappear.
                 let _ = self.watch.retry(name);
                 if self.gone.insert(name.to_owned(), self.clock.now()).is_none() {
                     warn!(uplink = name, "{name} has come, and cannot be used ({error})");
@@ -236,7 +237,8 @@ impl Keeper {
         self.change(entry.addresses, used)
     }
 
-    /// Whose place a newcomer takes: of those that nobody misses, the one that is gone longest.
+    /// Returns the uplink whose place a newcomer takes: among those that may be forgotten, the one that has been gone
+    /// longest.
     fn predecessor(&self) -> Option<String> {
         let (roster, now) = (lock(&self.roster), self.clock.now());
         let patience = if roster.entries.len() < UPLINKS_MAX { FORGOTTEN_AFTER } else { Duration::ZERO };
@@ -247,7 +249,7 @@ impl Keeper {
         gone.min().map(|(_, name)| name.clone())
     }
 
-    /// A second has passed: on which uplinks is nothing heard, although something was asked?
+    /// Once a second: reports uplinks on which nothing is heard although something is unanswered.
     ///
     /// # Errors
     /// If the driver has ended.
@@ -269,19 +271,19 @@ impl Keeper {
         for (name, Unheard { uplink, family }) in names.iter().zip(silences) {
             let asked = family.map_or(String::new(), |it| format!(" over {}", it.family));
             self.tell_silence(name, name.clone(), uplink, &format!("{asked}{elsewhere}"), now);
-            // Of one that is silent altogether nothing else is news.
+            // If the whole uplink is silent, its families are not reported separately.
             for (known, other) in [("IPv4", "IPv6"), ("IPv6", "IPv4")].into_iter().filter(|_| uplink.is_none()) {
                 let span = family.filter(|it| it.family == known).map(|it| it.span);
                 let rest = format!(" ({other} answers): servers without an {other} address are not reached over it");
                 self.tell_silence(name, format!("{known} of {name}"), span, &rest, now);
             }
         }
-        // Of one that is lost something else was told.
+        // An uplink that is lost has been reported as such.
         self.silent.retain(|(name, _), _| names.contains(name));
         Ok(())
     }
 
-    /// Nothing is heard over `place`, an uplink or a family of it, for so long, or something is: told once.
+    /// Reports once that nothing is heard over `place`, an uplink or one family of it, and once that it is heard again.
     fn tell_silence(&mut self, uplink: &str, place: String, span: Option<Duration>, elsewhere: &str, now: Instant) {
         let key = (uplink.to_owned(), place);
         let place = &key.1;
@@ -303,7 +305,7 @@ impl Keeper {
         }
     }
 
-    /// A second has passed: who is to carry for the target bit rate, if there is one.
+    /// Once a second: decides which uplinks carry data for the target bit rate, if there is one.
     ///
     /// # Errors
     /// If the driver has ended.
@@ -348,7 +350,7 @@ impl Keeper {
         super::retier(&self.roster, &self.remote)
     }
 
-    /// What ran over `addresses` ends; what may be used is used anew.
+    /// Ends what runs over `addresses`, and starts to use `used`.
     fn change(&self, addresses: Vec<IpAddr>, used: Vec<choice::Uplink>) -> Result<()> {
         self.remote.call(move |host, now| {
             host.with_app_mut(|proxy, endpoint| {
@@ -360,7 +362,7 @@ impl Keeper {
     }
 }
 
-/// After a sleep uplinks may be others than before, whether the kernel has told so or not.
+/// Handles jumps of the clock. After a sleep, uplinks may have changed without a report from the kernel.
 pub fn heed_clocks(jumps: &mut Jumps, watch: &mut Watch) {
     match jumps.look(Times::now()) {
         Some(Jump::Slept(span)) => {
@@ -379,7 +381,7 @@ pub fn heed_clocks(jumps: &mut Jumps, watch: &mut Watch) {
     }
 }
 
-/// The janitor takes everything back, also after a sudden end; somebody may have killed it.
+/// Checks that the janitor, which undoes all changes even after a sudden end, was not killed.
 pub fn check_janitor(plumbing: &mut Plumbing) {
     match plumbing.check_janitor() {
         Some(JanitorLoss::Replaced) => {
@@ -393,8 +395,8 @@ pub fn check_janitor(plumbing: &mut Plumbing) {
     }
 }
 
-/// What keeps strangers out of this host; somebody may have removed it, as whoever reloads the rules of a firewall does. Gives whether it
-/// stands now, if that has changed.
+/// Checks that nobody has removed the rules that keep strangers out of this host, for example by reloading a firewall.
+/// Returns whether the rules are in force now, if that has changed.
 pub fn check_guard(plumbing: &mut Plumbing) -> Option<bool> {
     match plumbing.check_guard()? {
         GuardLoss::Replaced => {
@@ -410,7 +412,7 @@ pub fn check_guard(plumbing: &mut Plumbing) -> Option<bool> {
     }
 }
 
-/// What leads the packets of an uplink there; somebody may have removed it.
+/// Checks that nobody has removed the rules and routes that lead packets to their uplinks.
 pub fn check_ways(plumbing: &mut Plumbing, watch: &mut Watch) {
     match plumbing.check_ways(watch) {
         Some(WaysLoss::Replaced) => warn!(
@@ -426,7 +428,7 @@ pub fn check_ways(plumbing: &mut Plumbing, watch: &mut Watch) {
     }
 }
 
-/// What was changed for an uplink is to be taken back where it is now.
+/// Notes the new name of an interface: what was changed for it must be undone under that name.
 pub fn note_renamed(plumbing: &mut Plumbing, from: &str, to: Option<&str>) {
     let Some(to) = to else { return };
     if let Err(error) = plumbing.note_renamed(from, to) {
@@ -434,7 +436,7 @@ pub fn note_renamed(plumbing: &mut Plumbing, from: &str, to: Option<&str>) {
     }
 }
 
-/// What is there goes on until the end, with all that was changed for it; what changes is no longer followed.
+/// Stops following changes. Uplinks stay in use as they are, with all changes made for them, until the end.
 fn give_up(why: &dyn std::fmt::Display, over: &Stop) {
     error!("changes of uplinks are no longer followed ({why}): start again soon");
     over.wait();
@@ -451,7 +453,7 @@ mod tests {
         let due: Vec<u64> = (0..35).map(|look| look * 100).filter(|ms| every_second.is_due(at(*ms))).collect();
         assert_eq!(due, [1000, 2000, 3000]);
         assert_eq!(every_second.left(at(3400)), Duration::from_millis(600));
-        // After a while in which nothing was looked at, once.
+        // After a long time without a look, it is due once.
         assert!(every_second.is_due(at(9000)) && !every_second.is_due(at(9000)));
         assert_eq!(every_second.left(at(99_000)), Duration::ZERO);
     }

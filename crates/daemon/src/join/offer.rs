@@ -1,16 +1,18 @@
-//! What a relay offers, over time. Pure.
+//! Changes of a relay's offer over time. Sans-IO.
 
-/// An offer has to grow by so much at least, bit/s, and to twice what it was: more than a relay's estimate errs by (0.2 Mbit/s is its goal, docs/relay.md).
+/// Minimum growth of an offer, bit/s; it must also double. Larger than the error of a relay's estimate (0.2 Mbit/s is
+/// its goal, docs/relay.md).
 const GROWTH_MIN_BPS: u64 = 500_000;
 
-/// The least that a relay has offered since that grew last.
+/// The lowest offer of a relay since its last growth.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Offer {
     least_bps: Option<u64>,
 }
 
 impl Offer {
-    /// It offers so much now; none: there is no limit. True if that is much more than it was: its owner is done.
+    /// Notes the current offer (`None`: no limit). Returns true if it is much more than before: the relay's owner is
+    /// done.
     pub fn grows_to(&mut self, bps: Option<u64>) -> bool {
         let bps = bps.unwrap_or(u64::MAX);
         let least_bps = self.least_bps.unwrap_or(bps);

@@ -1,29 +1,29 @@
-//! What the process gives up once it is set up.
+//! Gives up the process's capabilities after setup.
 
 use caps::{CapSet, Capability, CapsHashSet};
 use linux::{Error, Result};
 
 use crate::store::Store;
 
-/// Gives up all capabilities, for the calling thread and those it starts from now on: the device is open, and the janitor, which does
-/// what else needs them, is a process of its own.
+/// Gives up all capabilities of the calling thread and of the threads that it starts from now on. The device is open by
+/// then, and the janitor, a process of its own, does what still needs capabilities.
 ///
 /// # Errors
-/// If the kernel does not let it.
+/// If the kernel refuses.
 pub fn give_up() -> Result<()> {
     give_up_all_but(&CapsHashSet::new())
 }
 
-/// As [`give_up`], and sees that what is kept in `store`, if anything is, can still be used then.
+/// As [`give_up`], and checks that the files in `store`, if given, can still be used without capabilities.
 ///
 /// # Errors
-/// As [`give_up`], or if it cannot.
+/// As [`give_up`], or if the files cannot be used.
 pub fn give_up_beside(store: Option<&Store>) -> Result<()> {
     give_up()?;
     store.map_or(Ok(()), Store::check_without_rights)
 }
 
-/// As [`give_up`], but the right to change subflows of the kernel stays: CAP_NET_ADMIN.
+/// As [`give_up`], but keeps CAP_NET_ADMIN, the right to change subflows of the kernel.
 ///
 /// # Errors
 /// As [`give_up`].

@@ -1,4 +1,4 @@
-//! Which uplinks there are, how each is used, and what became of it.
+//! The uplinks of a running `join`, with their tiers and states.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -12,37 +12,37 @@ use crate::control::message::Request;
 use crate::links::LinkStatus;
 use crate::proxy::choice::{self, Tier};
 
-/// What is said of an uplink whose interface is gone; what other interfaces there are may follow.
+/// Start of the reason if an uplink's interface is gone; a list of other interfaces may follow.
 const NO_MORE: &str = "does not exist";
 
 /// All uplinks of a daemon.
 pub struct Roster {
     /// The engine's device.
     pub device: String,
-    /// Where keys are kept.
+    /// Folder for keys.
     pub state: PathBuf,
-    /// In the order in which they were named.
+    /// In the order in which the user named them.
     pub entries: Vec<Entry>,
-    /// Who carries for a target bit rate, if there is one: by the position of entries.
+    /// Selection of uplinks for a target bit rate, if there is one. Indices are those of `entries`.
     pub selection: Option<Selection>,
 }
 
 /// One uplink.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its interface, and how it reaches the Internet.
+    /// Interface, and its ways to the Internet.
     pub uplink: Uplink,
-    /// The engine's addresses whose packets go there.
+    /// The engine's addresses whose packets take this uplink.
     pub addresses: Vec<IpAddr>,
-    /// When it is used.
+    /// Tier that the user has set.
     pub tier: Tier,
-    /// What an octet over it costs, in any unit.
+    /// Price of an octet, in any unit.
     pub price: u32,
-    /// Why it cannot be used now, to follow its name in a sentence.
+    /// Reason why it cannot be used now; follows the name in a sentence.
     pub lost: Option<String>,
-    /// The link to the relay, if it is one.
+    /// Link to the relay, for an uplink over a relay.
     pub link: Option<LinkStatus>,
-    /// What that relay has offered.
+    /// History of the relay's offers.
     pub offer: Offer,
 }
 
@@ -59,17 +59,18 @@ impl Entry {
         }
     }
 
-    /// Whether nothing is lost with it: it is gone, no relay, and nobody has said how it is to be used.
+    /// Whether the entry may be dropped: the uplink is gone, is not a relay's, and has default settings.
     pub fn may_be_forgotten(&self) -> bool {
         self.lost.is_some() && self.link.is_none() && (self.tier, self.price) == (Tier::Primary, 0)
     }
 
-    /// Those of the engine's addresses whose packets find a way out while the uplink is there.
+    /// Returns the engine's addresses whose family this uplink can carry.
     pub fn usable(&self) -> impl Iterator<Item = IpAddr> {
         self.addresses.iter().copied().filter(|ip| self.uplink.way(*ip).is_some())
     }
 
-    /// The uplink is as `found` now: gives the addresses whose packets take another way than before, or none any more.
+    /// Updates the uplink to `found`. Returns the addresses whose packets take another way than before, or none any
+    /// more.
     pub fn replace(&mut self, found: Uplink) -> Vec<IpAddr> {
         let was_lost = self.lost.take().is_some();
         let before = core::mem::replace(&mut self.uplink, found);
@@ -80,14 +81,14 @@ impl Entry {
 }
 
 impl Roster {
-    /// The uplinks of a plan that is in force, with their tiers.
+    /// Builds the roster from the paths of a plan that is in force, with their tiers.
     pub fn new(device: &str, state: &Path, paths: &[EnginePath], tiers: &[Tier]) -> Self {
         let entry = |(path, tier): (&EnginePath, &Tier)| Entry::new(path, *tier);
         let state = std::path::absolute(state).unwrap_or_else(|_| state.into());
         Self { device: device.into(), state, entries: paths.iter().zip(tiers).map(entry).collect(), selection: None }
     }
 
-    /// An uplink that nobody knew is at this position now, the next one or that of one that is gone.
+    /// Adds a new uplink at `index`: the next free position, or that of an uplink that is gone.
     pub fn admit(&mut self, index: usize, path: &EnginePath) {
         let entry = Entry::new(path, Tier::Primary);
         match self.entries.get_mut(index) {
@@ -99,23 +100,23 @@ impl Roster {
         }
     }
 
-    /// The engine's addresses that connections may use now.
+    /// Returns the engine's addresses that connections may use now.
     pub fn used(&self) -> Vec<choice::Uplink> {
         (0..self.entries.len()).flat_map(|index| self.used_of(index)).collect()
     }
 
-    /// The engine's addresses, with the names of their uplinks.
+    /// Returns the engine's addresses, with the names of their uplinks.
     pub fn named(&self) -> impl Iterator<Item = (IpAddr, &str)> {
         self.entries.iter().flat_map(|entry| entry.addresses.iter().map(|ip| (*ip, entry.uplink.interface.as_str())))
     }
 
-    /// The addresses of the uplink at `index` that connections may use now, and how.
+    /// Returns the addresses of the uplink at `index` that connections may use now, with their tier.
     pub fn used_of(&self, index: usize) -> Vec<choice::Uplink> {
         let there = if self.entries[index].lost.is_none() { self.addresses_of(index) } else { Vec::new() };
         there.into_iter().filter(|uplink| uplink.tier != Tier::Never).collect()
     }
 
-    /// The addresses of all uplinks that are there, and how connections may use them, if at all.
+    /// Returns the addresses of all uplinks that are there, with their tiers (also `never`).
     pub fn there_now(&self) -> Vec<choice::Uplink> {
         let there = (0..self.entries.len()).filter(|index| self.entries[*index].lost.is_none());
         there.flat_map(|index| self.addresses_of(index)).collect()
@@ -126,8 +127,8 @@ impl Roster {
         self.entries[index].usable().map(|ip| choice::Uplink { ip, tier, link: index }).collect()
     }
 
-    /// When the uplink at `index` is used now: as it was told, unless others are enough for the target bit rate, or its relay has
-    /// little left.
+    /// Returns the effective tier of the uplink at `index`: the tier that the user has set, or backup if the selection
+    /// leaves it out or its relay has little left.
     pub fn tier_of(&self, index: usize) -> Tier {
         let Entry { tier, link, .. } = &self.entries[index];
         let carries = self.selection.as_ref().is_none_or(|selection| selection.carries(index));
@@ -135,42 +136,43 @@ impl Roster {
         if carries && !is_spared { *tier } else { (*tier).max(Tier::Backup) }
     }
 
-    /// How a link to a relay is. If that changes how it is used, or people should know, gives a line that says so.
+    /// Stores the status of a link to a relay. Returns a line for the log if the relay lends differently than before:
+    /// the use of its uplink may change then.
     pub fn heed_link(&mut self, status: &LinkStatus) -> Option<String> {
         let entry = self.entry(&status.interface)?;
         let before = entry.link.replace(status.clone());
-        // That its device has no carrier was told before the relay has said why, or means less.
+        // The reason so far is only that the device has no carrier; the relay's own reason says more.
         if let Some(why) = status.why_not().filter(|_| entry.lost.is_some()) {
             entry.lost = Some(why);
         }
         let lent_before = before.map(|before| before.lends).unwrap_or(Some("fully"));
-        // That it lends no more is told when its device is lost, and once is enough.
+        // That the relay lends no more is logged once: when its device is lost.
         let is_told_later = status.why_not().is_some() && entry.lost.is_none();
         let words = status.lends_in_words.filter(|_| status.lends != lent_before && !is_told_later)?;
         Some(format!("the relay {} {words}", status.relay))
     }
 
-    /// What the relay of a link offers. If that is much more than before, gives the addresses of its uplink.
+    /// Notes the offer of a link's relay. Returns the addresses of its uplink if the offer is much more than before.
     pub fn heed_offer(&mut self, status: &LinkStatus) -> Vec<IpAddr> {
         let Some(entry) = self.entry(&status.interface).filter(|_| status.is_up) else { return Vec::new() };
         if entry.offer.grows_to(status.spare_bps) { entry.usable().collect() } else { Vec::new() }
     }
 
-    /// The uplinks that are there and may be used.
+    /// Returns the uplinks that are there and may be used.
     pub fn there(&self) -> Vec<Uplink> {
         let there = self.entries.iter().filter(|entry| entry.lost.is_none() && entry.tier != Tier::Never);
         there.map(|entry| entry.uplink.clone()).collect()
     }
 
-    /// The position of the uplink of an interface.
+    /// Returns the position of the uplink with this interface.
     pub fn position(&self, interface: &str) -> Option<usize> {
         self.entries.iter().position(|entry| entry.uplink.interface == interface)
     }
 
-    /// Asks for a bit rate, or for all that there is.
+    /// Sets the target bit rate; `None` asks for all that the uplinks deliver.
     ///
     /// # Errors
-    /// If there is no selector.
+    /// If the selector does not exist.
     pub fn set_target(&mut self, target: Option<Rate>) -> Result<(), String> {
         match (target, &mut self.selection) {
             (None, selection) => *selection = None,
@@ -183,27 +185,27 @@ impl Roster {
         Ok(())
     }
 
-    /// The uplink of an interface.
+    /// Returns the uplink with this interface.
     pub fn entry(&mut self, interface: &str) -> Option<&mut Entry> {
         self.entries.iter_mut().find(|entry| entry.uplink.interface == interface)
     }
 
-    /// An uplink is lost. Gives why, and whether that is news: what its relay has said counts more than that its device leads nowhere, and was
-    /// told already if the device has changed since.
+    /// Marks an uplink as lost. Returns the reason, and whether it is new. A reason that the relay has stated takes
+    /// precedence over `why`; it is not new if only the device has changed since.
     pub fn lose(&mut self, interface: &str, why: String) -> (String, bool) {
         let Some(entry) = self.entry(interface) else { return (why, true) };
         let why = entry.link.as_ref().and_then(LinkStatus::why_not).unwrap_or(why);
-        // Whatever else there is now, there may be something else when somebody looks.
+        // The list of other interfaces may be outdated when somebody reads it.
         let lasting = if why.starts_with(NO_MORE) { NO_MORE } else { &why };
         let is_news = entry.lost.as_deref() != Some(lasting);
         entry.lost = Some(lasting.into());
         (why, is_news)
     }
 
-    /// An octet over an uplink costs so much.
+    /// Sets the price of an octet over an uplink.
     ///
     /// # Errors
-    /// In one line: if there is no such uplink.
+    /// In one line: if the uplink does not exist.
     pub fn set_price(&mut self, interface: &str, price: u32) -> Result<(), String> {
         let names = self.names();
         let entry = self.entry(interface).ok_or_else(|| unknown(interface, &names))?;
@@ -211,13 +213,14 @@ impl Roster {
         Ok(())
     }
 
-    /// Does all that is asked for, or nothing. What counts is what comes of all of it together.
+    /// Applies all `changes`, or none. Only their combined result must be valid.
     ///
     /// # Errors
-    /// In one line: if there is no such uplink, if none would be left in use, if there is no selector, or if something else is asked for.
+    /// In one line: if an uplink does not exist, if none would be left in use, if the selector does not exist, or if a
+    /// change is of another kind.
     pub fn set_all(&mut self, changes: &[Request]) -> Result<(), String> {
         let before: Vec<(Tier, u32)> = self.entries.iter().map(|entry| (entry.tier, entry.price)).collect();
-        // The target comes last: it cannot fail for the sake of what follows it.
+        // The target comes last, so that it is not set if another change fails.
         let is_target = |change: &&Request| matches!(change, Request::SetTarget { .. });
         let (targets, others): (Vec<_>, Vec<_>) = changes.iter().partition(is_target);
         let done = named_once(changes).and_then(|()| others.into_iter().try_for_each(|change| self.set_one(change)));
@@ -258,10 +261,10 @@ impl Roster {
         self.entries.iter().map(|entry| entry.uplink.interface.clone()).collect()
     }
 
-    /// Uses an uplink in another way.
+    /// Sets the tier of an uplink.
     ///
     /// # Errors
-    /// In one line: if there is no such uplink, or no other would be left.
+    /// In one line: if the uplink does not exist, or no other would be left in use.
     pub fn set_tier(&mut self, interface: &str, tier: Tier) -> Result<(), String> {
         let names = self.names();
         let others_used =
@@ -277,12 +280,12 @@ impl Roster {
     }
 }
 
-/// What is said of an uplink that there is not.
+/// Error text for an uplink that does not exist.
 pub fn unknown(interface: &str, names: &[String]) -> String {
     format!("there is no uplink {interface}: the uplinks are {}", names.join(", "))
 }
 
-/// The last of two tiers of an uplink would win, and the answer would name both.
+/// Refuses to set the same thing twice: the last value would win, and the answer would name both.
 fn named_once(changes: &[Request]) -> Result<(), String> {
     let mut seen = Vec::new();
     for change in changes {
@@ -430,7 +433,7 @@ mod tests {
             let now: Vec<_> = roster.entries.iter().map(|entry| (entry.tier, entry.price)).collect();
             assert_eq!(now, [(Tier::Primary, 0), (Tier::Backup, 0)], "{changes:?}");
         }
-        // Neither could be said alone in this order.
+        // Neither change of a tier would be accepted alone in this order.
         roster.set_tier("usb1", Tier::Never).unwrap();
         roster.set_all(&[tier("usb0", Tier::Never), tier("usb1", Tier::Primary), price("usb1", 2)]).unwrap();
         let now: Vec<_> = roster.entries.iter().map(|entry| (entry.tier, entry.price)).collect();

@@ -1,16 +1,16 @@
-//! Which uplinks carry data for a target bit rate: as few as deliver it, the others are kept as backups. Pure: told every second what was
-//! measured, it says who is to carry.
+//! Chooses the uplinks that carry data for a target bit rate: as few as deliver it; the others are backups. Sans-IO:
+//! takes measurements once a second, and returns the choice.
 //!
 //! ```text
 //! every second    delivered by each uplink ──► estimate: the most of the last minute in which it carried
 //! estimates       ──► relay selection (SSRS) among primaries, then among primaries and secondaries
 //! ```
 //!
-//! Where uplinks have prices, all cheaper ones carry before a dearer one does, and of the dearest that are needed as few as deliver what is
-//! missing.
+//! If uplinks have prices, all cheaper ones carry data before a more expensive one does. Among the most expensive
+//! uplinks that are needed, as few carry data as deliver the missing rate.
 //!
-//! An uplink that nothing is known of carries, so that something becomes known. Where less than the target arrives although somebody
-//! wants data, those that carry have shown what they deliver: their estimates fall to that, and others help.
+//! An uplink without an estimate carries data, to get one. If less than the target arrives although programs want data,
+//! the active uplinks have shown what they deliver: their estimates fall to that, and others help.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -19,77 +19,77 @@ use units::{Duration, Instant, Rate};
 
 use crate::proxy::choice::Tier;
 
-/// By its name in the registry.
+/// Name in the registry.
 const SELECTOR: &str = "ssrs";
-/// How far below the target a sum may be, as a part of it; the papers' theta.
+/// How far a sum may be below the target, as a fraction of it; the papers' theta.
 const TOLERANCE: f64 = 0.1;
-/// An estimate is the most of so many seconds in which the uplink carried.
+/// Seconds of carrying over which the maximum rate is the estimate.
 const WINDOW: usize = 60;
-/// So many seconds of less than the target in a row, although data were wanted, are a shortfall.
+/// Consecutive seconds below the target, although programs want data, that make a shortfall.
 const SHORTFALL: usize = 5;
-/// How soon fewer uplinks are tried after a change.
+/// Minimum time after a change before the number of uplinks is reduced.
 const REST: Duration = Duration::from_secs(30);
-/// What an uplink delivered before it was left out is believed for so long.
+/// How long an estimate stays valid after the uplink last carried data.
 const BELIEVED_FOR: Duration = Duration::from_secs(600);
 
-/// What was measured of one uplink in the last second.
+/// Measurements of one uplink over the last second.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// When it may be used.
+    /// Tier that the user has set.
     pub tier: Tier,
-    /// What an octet over it costs.
+    /// Price of an octet.
     pub price: u32,
     /// Whether it can be used now.
     pub usable: bool,
-    /// What arrived over it, and was sent and acknowledged.
+    /// Rate of data received, plus data sent and acknowledged.
     pub rate: Rate,
 }
 
-/// What is known of one uplink.
+/// History of one uplink.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// Rates of the latest seconds in which it carried, bit/s.
+    /// Rates of the latest seconds in which it carried data, bit/s.
     rates: VecDeque<u64>,
     carried_at: Option<Instant>,
 }
 
-/// Decides who carries.
+/// Decides which uplinks carry data.
 pub struct Selection {
     target: Rate,
     selector: Box<dyn RelaySelector>,
     known: Vec<Known>,
     carries: Vec<bool>,
-    /// When what is known last changed who carries.
+    /// When measurements last changed the choice.
     changed_at: Option<Instant>,
-    /// Those that carry do so to become known.
+    /// Whether the chosen uplinks carry data only to get estimates.
     learns: bool,
-    /// Seconds in a row with less than the target.
+    /// Consecutive seconds below the target.
     short: usize,
 }
 
 impl Selection {
-    /// For `uplinks` uplinks, all of which carry at first.
+    /// Starts with `uplinks` uplinks, all of which carry data at first.
     ///
     /// # Errors
-    /// If there is no such selector.
+    /// If the selector does not exist.
     pub fn new(target: Rate, uplinks: usize) -> Result<Self, SelectorError> {
         let selector = relay_selection::build(SELECTOR, SelectorSettings::default())?;
         let known = vec![Known::default(); uplinks];
         Ok(Self { target, selector, known, carries: vec![true; uplinks], changed_at: None, learns: false, short: 0 })
     }
 
-    /// What is asked for.
+    /// Returns the target bit rate.
     pub fn target(&self) -> Rate {
         self.target
     }
 
-    /// Asks for another rate.
+    /// Sets another target bit rate.
     pub fn set_target(&mut self, target: Rate) {
         self.target = target;
         self.changed_at = None;
     }
 
-    /// Another uplink than before is at this position, the next one or one of those that there are. Nothing is known of it: it carries.
+    /// Puts another uplink at this position, an existing one or the next. It has no estimate, so it carries data.
     pub fn renew(&mut self, index: usize) {
         let len = self.known.len().max(index + 1);
         self.known.resize(len, Known::default());
@@ -97,18 +97,19 @@ impl Selection {
         (self.known[index], self.carries[index]) = (Known::default(), true);
     }
 
-    /// Whether an uplink is to carry, by its position.
+    /// Whether the uplink at this position carries data.
     pub fn carries(&self, index: usize) -> bool {
         self.carries.get(index).copied().unwrap_or(true)
     }
 
-    /// What an uplink is believed to deliver.
+    /// Returns the estimated rate of an uplink.
     pub fn estimate(&self, index: usize) -> Option<Rate> {
         let most = self.known.get(index)?.rates.iter().copied().max()?;
         (most > 0).then(|| Rate::from_bps(most))
     }
 
-    /// A second has passed; `busy`: somebody's octets moved in it. Whether somebody else carries now.
+    /// Takes the measurements of the last second; `busy` means that clients' octets moved in it. Returns whether the
+    /// choice has changed.
     pub fn look(&mut self, measured: &[Measured], busy: bool, now: Instant) -> bool {
         for (index, uplink) in measured.iter().enumerate() {
             self.note(index, *uplink, busy, now);
@@ -123,13 +124,13 @@ impl Selection {
         let changes = wanted != self.carries;
         if changes {
             self.carries = wanted;
-            // As soon as more is known as few as possible are to carry.
+            // Do not rest while measuring: reduce to as few as possible once estimates are there.
             self.changed_at = Some(now).filter(|_| !self.learns);
         }
         changes
     }
 
-    /// The least sum that serves, bit/s.
+    /// Returns the least sufficient sum, bit/s.
     fn least(&self) -> u64 {
         least(self.target)
     }
@@ -148,7 +149,7 @@ impl Selection {
         }
     }
 
-    /// Those that carry deliver no more than in the last seconds.
+    /// Limits the estimates of the active uplinks to the rates of the last seconds.
     fn believe_what_was_seen(&mut self) {
         for (known, carries) in self.known.iter_mut().zip(&self.carries) {
             if *carries {
@@ -169,7 +170,8 @@ impl Selection {
         measured.iter().map(may(Tier::Secondary)).collect()
     }
 
-    /// Those of `among` that are to carry, the dearer ones only if the cheaper do not deliver enough; `None`: all together do not.
+    /// Returns those of `among` that should carry data, more expensive ones only if cheaper ones do not deliver enough.
+    /// `None`: all together do not.
     fn choose_cheapest(&mut self, among: &[usize], measured: &[Measured], now: Instant) -> Option<Vec<usize>> {
         let prices: BTreeSet<u32> = among.iter().map(|index| measured[*index].price).collect();
         let mut cheaper: Vec<usize> = Vec::new();
@@ -192,7 +194,7 @@ impl Selection {
         None
     }
 
-    /// Some of `among`, all of which are known and deliver `target` together.
+    /// Returns some of `among`, which all have estimates and together deliver `target`.
     fn choose(&mut self, among: &[usize], target: Rate, now: Instant) -> Vec<usize> {
         let least = least(target);
         let rate = |index: &usize| self.estimate(*index).unwrap_or_default().as_bps().min(target.as_bps());
@@ -209,7 +211,7 @@ impl Selection {
         let used: Vec<RelayId> = in_use.iter().map(id).collect();
         let found = self.selector.select(&offers, &goal, &used).active;
         let mut chosen: Vec<usize> = found.relays.iter().map(|relay| usize::from(relay.0)).collect();
-        // The nearest miss may be too little: the smallest that makes it enough is added, or else the largest.
+        // The nearest miss may be too little: add the smallest uplink that makes it enough, or else the largest.
         let rate = |index: &usize| self.estimate(*index).unwrap_or_default().as_bps().min(target.as_bps());
         let sum = |set: &[usize]| set.iter().map(rate).fold(0, u64::saturating_add);
         while sum(&chosen) < least {
@@ -223,7 +225,7 @@ impl Selection {
     }
 }
 
-/// The least sum that serves for `target`, bit/s.
+/// Returns the least sufficient sum for `target`, bit/s.
 fn least(target: Rate) -> u64 {
     (target.as_bps() as f64 * (1.0 - TOLERANCE)) as u64
 }
@@ -238,7 +240,7 @@ mod tests {
 
     const BUSY: bool = true;
 
-    /// Uplinks that deliver up to so many Mbit/s each, of which programs want so many in all.
+    /// Uplinks that deliver up to `mbps` each, and programs that want `wanted_mbps` in all.
     struct World {
         selection: Selection,
         tiers: Vec<Tier>,
@@ -322,10 +324,11 @@ mod tests {
         assert_eq!(world.run(100), [1], "the faster one is dearer");
         world.mbps[1] = 3;
         assert_eq!(world.run(100), [0, 1], "it helps, and the cheap one goes on");
-        // 8 of 12 are missing after the cheap one: of the dear ones the one that fits, and the dearest not at all.
+        // The cheap uplink leaves 8 of 12 missing: the fitting one of the two at price 1 carries, the most expensive
+        // does not.
         assert_eq!(priced(12, &[4, 5, 8, 30], &[0, 1, 1, 2]).run(100), [0, 2]);
         assert_eq!(priced(80, &[4, 20, 8], &[0, 1, 2]).run(100), [0, 1, 2]);
-        // A secondary that is cheap is a secondary.
+        // A cheap secondary is still a secondary.
         let mut world = World::new(8, &[(Primary, 10), (Secondary, 10)]);
         world.prices = vec![9, 0];
         assert_eq!(world.run(100), [0]);

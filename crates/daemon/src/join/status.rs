@@ -1,4 +1,4 @@
-//! What a daemon does, for people and programs.
+//! The state of a daemon, for people and programs.
 
 use std::path::PathBuf;
 
@@ -15,25 +15,25 @@ use crate::proxy::choice::Tier;
 use crate::proxy::silence::UnheardFamily;
 use crate::proxy::status::{ProxyStatus, UplinkMeter};
 
-/// Everything at one time.
+/// State of a daemon at one time.
 #[derive(Clone, Debug, Serialize)]
 pub struct JoinStatus {
-    /// Of the program.
+    /// Version of the program.
     pub version: &'static str,
     /// The engine's device.
     pub device: String,
-    /// Where keys are kept.
+    /// Folder for keys.
     pub state: PathBuf,
-    /// When this was so, nanoseconds since the start, as are all times here.
+    /// Time of this status, nanoseconds since the start, as are all times here.
     pub at: Instant,
-    /// What is asked for, bit/s, if not all that there is.
+    /// Target bit rate, bit/s; `None` if all uplinks carry data.
     pub target_bps: Option<u64>,
-    /// In the order in which they were named.
+    /// In the order in which the user named them.
     pub uplinks: Vec<UplinkStatus>,
-    /// What programs do with them, if they use the proxy.
+    /// What the proxy does, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<ProxyStatus>,
-    /// What the kernel's own connections do with them, if those are managed.
+    /// What the kernel's own connections do, if the daemon manages them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelStatus>,
 }
@@ -41,45 +41,45 @@ pub struct JoinStatus {
 /// One uplink.
 #[derive(Clone, Debug, Serialize)]
 pub struct UplinkStatus {
-    /// Its interface.
+    /// Interface.
     pub interface: String,
-    /// When it is used, as it was told.
+    /// Tier that the user has set.
     pub tier: Tier,
-    /// What an octet over it costs, in the unit of who has said so.
+    /// Price of an octet, in the user's unit.
     pub price: u32,
-    /// Whether it carries for the target bit rate, if there is one.
+    /// Whether it carries data for the target bit rate, if there is one.
     pub carries: bool,
-    /// Whether it is a backup for some time, because connections waited for it more than it brought.
+    /// Whether it is a backup for a while, because it made transfers slower than without it.
     pub held_back: bool,
-    /// Whether it answers in the place of servers, as a network does that wants a login, and is used last.
+    /// Whether it is behind a captive portal, which answers in place of servers; it is used last then.
     pub portal: bool,
-    /// What it is believed to deliver, bit/s, where there is a target and it has carried.
+    /// Estimated rate, bit/s, if there is a target and the uplink has carried data.
     pub estimate_bps: Option<u64>,
-    /// Why it cannot be used now, to follow its name in a sentence.
+    /// Reason why it cannot be used now; follows the name in a sentence.
     pub lost: Option<String>,
-    /// For how long nothing is heard there, although something was asked, if that is longer than answers take.
+    /// For how long nothing has been heard although something is unanswered, if that is longer than answers take.
     pub unheard: Option<Duration>,
-    /// Of an uplink with both families the one of which alone that is known.
+    /// The silent family, if the uplink has both families and only one of them is silent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unheard_family: Option<UnheardFamily>,
-    /// Its own addresses and gateways, as `192.168.42.10 via 192.168.42.129`.
+    /// Addresses and gateways of the interface, such as `192.168.42.10 via 192.168.42.129`.
     pub ways: Vec<String>,
-    /// Least round-trip time of the last minutes, if it carried anything.
+    /// Minimum round-trip time of the last minutes, if it carried anything.
     pub base_rtt: Option<Duration>,
-    /// Time that packets wait in its queues.
+    /// Time that packets wait in the uplink's queues.
     pub queue: Duration,
-    /// What passed, of all connections that ever were.
+    /// Totals over all past and present connections.
     pub meter: UplinkMeter,
-    /// The link to the relay, if it is one.
+    /// Link to the relay, for an uplink over a relay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkStatus>,
-    /// Subflows of the kernel over it, where those are managed.
+    /// Number of the kernel's subflows over it, if the daemon manages them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subflows: Option<usize>,
 }
 
 impl JoinStatus {
-    /// What `roster` and `proxy` know together.
+    /// Combines the state of `roster` and `proxy`.
     pub fn new(roster: &Roster, proxy: &mut Proxy, endpoint: &mut Endpoint, now: Instant) -> Self {
         proxy.measure(endpoint);
         let addresses: Vec<_> = roster.entries.iter().map(|entry| entry.addresses.clone()).collect();
@@ -123,7 +123,7 @@ impl JoinStatus {
     }
 }
 
-/// A way out, for people.
+/// Describes a way out for people.
 pub(crate) fn describe(way: &Way) -> String {
     match way.gateway {
         Some(gateway) => format!("{} via {gateway}", way.address),

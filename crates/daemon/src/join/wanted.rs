@@ -1,4 +1,4 @@
-//! Which uplinks a daemon is to use: interfaces that are there, and relays, to which links are made.
+//! The uplinks that a daemon uses: interfaces of this host, and relays, to which it makes links.
 
 use std::path::PathBuf;
 
@@ -13,47 +13,48 @@ use crate::links::{Chosen, LinkStatus, Links, RelayChoice, choose};
 use crate::proxy::choice::Tier;
 use crate::store::{self, Store};
 
-/// How long relays may take to answer before it begins without them.
+/// How long to wait for the answers of relays before starting without them.
 const PATIENCE: Duration = Duration::from_millis(2500);
 
-/// What somebody has named. Nothing: every interface that has a way out, and every relay that this device is paired with.
+/// The uplinks that the user has named. If none: every interface that has a way out, and every relay that this device
+/// is paired with.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Interfaces, and when each is used.
+    /// Interfaces, with their tiers.
     pub interfaces: Vec<(String, Tier)>,
     /// Relays.
     pub relays: Vec<RelayChoice>,
-    /// Where keys are kept.
+    /// Folder for keys.
     pub state: PathBuf,
 }
 
-/// What there is of it.
+/// The uplinks that were found.
 pub struct Found {
-    /// In the order in which they were named, relays last. Some may be absent.
+    /// In the order in which the user named them, relays last. Some may be absent.
     pub uplinks: Vec<Uplink>,
-    /// When each is used.
+    /// Tier of each uplink.
     pub tiers: Vec<Tier>,
-    /// What is wrong with those that are absent, a line each.
+    /// One line for each absent uplink: what is wrong with it.
     pub wrong: Vec<String>,
     /// Links to relays, if there are any.
     pub links: Option<Links>,
 }
 
 impl Wanted {
-    /// These interfaces, and nothing else.
+    /// These interfaces only.
     pub fn interfaces(interfaces: Vec<(String, Tier)>) -> Self {
         Self { interfaces, relays: Vec::new(), state: store::FOLDER.into() }
     }
 
-    /// Whether nothing was named, so that everything is wanted.
+    /// Whether the user has named nothing, and so wants everything.
     fn is_everything(&self) -> bool {
         self.interfaces.is_empty() && self.relays.is_empty()
     }
 
-    /// Looks for all of it, and calls the relays.
+    /// Finds the uplinks, and calls the relays.
     ///
     /// # Errors
-    /// If nothing can be used now, or something is wrong with a name; if the process may not make devices; if `stop` was triggered.
+    /// If no uplink can be used now; if a name is wrong; if the process may not make devices; if `stop` was triggered.
     pub(crate) fn find(&self, stop: &Stop) -> Result<Found> {
         let chosen = self.choose(true)?;
         let mut links = None;
@@ -61,7 +62,7 @@ impl Wanted {
             links.insert(Links::open(&chosen, Store::at(&self.state))?).connect(PATIENCE, stop)?;
         }
         let statuses = links.iter().flat_map(Links::statuses).collect::<Vec<_>>();
-        // The doctor looks at interfaces, not at relays.
+        // The error points to the doctor, which examines interfaces but not relays.
         let are_relays_alone = self.interfaces.is_empty() && !chosen.is_empty();
         let point = if are_relays_alone { |error| error } else { pointed };
         let Seen { uplinks, tiers, mut wrong, misnamed } =
@@ -71,7 +72,7 @@ impl Wanted {
         Ok(Found { uplinks, tiers, wrong, links })
     }
 
-    /// Watches what was found, and what comes later if everything is wanted.
+    /// Watches the uplinks that were found, and newcomers if everything is wanted.
     ///
     /// # Errors
     /// As [`Watch::new`].
@@ -83,7 +84,7 @@ impl Wanted {
         Ok(watch)
     }
 
-    /// What [`Self::find`] would find, without calling anybody; and what else it would do, a line each.
+    /// Returns what [`Self::find`] would find, without calling relays, and what else it would do, one line each.
     ///
     /// # Errors
     /// As [`Self::find`].
@@ -106,8 +107,8 @@ impl Wanted {
         Ok((uplinks, notes.chain(misnamed).collect()))
     }
 
-    /// The relays that are wanted. Those that another of our programs uses are left out, which is told if it `tells`; of those that were named not
-    /// all, where there is nothing else to be used.
+    /// Returns the wanted relays. Leaves out those that another `anabranch join` uses, and logs this if `tells`. If the
+    /// user has named only relays, and all of them are in use, it leaves none out.
     fn choose(&self, tells: bool) -> Result<Vec<Chosen>> {
         let names: Vec<&String> = self.interfaces.iter().map(|(name, _)| name).collect();
         if let Some(twice) = names.iter().enumerate().find(|(position, name)| names[..*position].contains(name)) {
@@ -159,17 +160,17 @@ impl Wanted {
     }
 }
 
-/// What there is of interfaces, and of the devices of relays.
+/// Interfaces, and devices of relays, that were found.
 #[derive(Default)]
 struct Seen {
     uplinks: Vec<Uplink>,
     tiers: Vec<Tier>,
     wrong: Vec<String>,
-    /// Lines about interfaces that are left out for their names.
+    /// Lines about interfaces that are left out because of their names.
     misnamed: Vec<String>,
 }
 
-/// What is wrong with an uplink, in the words of its relay if that has said why.
+/// Replaces what is wrong with an uplink by the reason that its relay has stated, if any.
 fn explain(line: &str, statuses: &[LinkStatus]) -> String {
     let of = statuses.iter().find(|status| line.split(' ').next() == Some(&status.interface));
     match of.and_then(LinkStatus::why_not) {

@@ -1,4 +1,4 @@
-//! Taking in clients, as many as there are descriptors for.
+//! Accepts clients, as many as there are descriptors for.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -13,31 +13,31 @@ use super::Proxy;
 use super::client::Client;
 use super::session::Session;
 
-/// Clients that wait to be accepted; the kernel may allow fewer.
+/// Clients that may wait to be accepted; the kernel may allow fewer.
 const BACKLOG: i32 = 4096;
-/// Clients accepted at a time.
+/// Clients accepted in one turn.
 const BATCH: usize = 64;
-/// How long accepting pauses when there is no room. A client that leaves makes room sooner.
+/// How long accepting pauses if there is no room, unless a client leaves sooner.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Descriptors that are not for clients.
 const SPARE_DESCRIPTORS: u64 = 64;
-/// How long a client may take to say what it wants, and a client of plain HTTP to ask for more.
+/// How long a client may take to say what it wants, and a plain HTTP client to send its next request.
 pub(super) const OPENING_MAX: Duration = Duration::from_secs(60);
 
 /// The listening socket.
 pub struct Accepting {
-    /// None once the proxy ends.
+    /// `None` once the proxy ends.
     listener: Option<TcpListener>,
     clients_max: usize,
-    /// Clients may wait that the kernel will not tell about again.
+    /// Clients may be waiting, and the kernel will not report them again.
     waiting: bool,
     retry_at: Option<Instant>,
-    /// People have been told that there is no room.
+    /// The lack of room has been reported.
     told: bool,
 }
 
 impl Accepting {
-    /// Accepts from `listener`, and has the operating system allow as many descriptors as it may.
+    /// Accepts from `listener`, and raises the limit of descriptors as far as the operating system allows.
     pub fn new(listener: TcpListener, clients_max: usize) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         rustix::net::listen(&listener, BACKLOG)?;
@@ -48,14 +48,14 @@ impl Accepting {
         Ok(Self { listener: Some(listener), clients_max, waiting: false, retry_at: None, told: false })
     }
 
-    /// Accepts no more.
+    /// Stops accepting.
     pub fn end(&mut self) {
         self.listener = None;
         self.retry_at = None;
         self.waiting = false;
     }
 
-    /// When it wants to be tried again.
+    /// Returns when to try again.
     pub fn retry_at(&self) -> Option<Instant> {
         self.retry_at
     }
@@ -70,14 +70,14 @@ impl Accepting {
     }
 }
 
-/// Whether the error says that there is no room, rather than that this client is gone.
+/// Whether the error means that there is no room, rather than that this client is gone.
 fn is_full(error: &io::Error) -> bool {
     let full = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::NOSPC];
     error.raw_os_error().is_some_and(|raw| full.contains(&Errno::from_raw_os_error(raw)))
 }
 
 impl Proxy {
-    /// Accepts who waits, a batch at a time.
+    /// Accepts waiting clients, a batch at a time.
     pub(super) fn accept(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.accepting.retry_at = None;
         self.accepting.waiting = false;
@@ -90,7 +90,7 @@ impl Proxy {
                 Ok(Some(key)) => self.turn(key, endpoint, now),
                 Ok(None) => return,
                 Err(error) if is_full(&error) => return self.pause(&error.to_string(), now),
-                // That client is gone; there may be others.
+                // Only this client is gone; there may be others.
                 Err(_) => {}
             }
         }
@@ -98,7 +98,7 @@ impl Proxy {
         self.accepting.retry_at = Some(now);
     }
 
-    /// A new client's place.
+    /// Creates the session of a new client, and returns its key.
     fn admit(&mut self, stream: TcpStream, now: Instant) -> io::Result<usize> {
         let client = Client::new(stream)?;
         self.next_serial = self.next_serial.wrapping_add(1) & (u32::MAX >> 1);
@@ -114,7 +114,7 @@ impl Proxy {
         Ok(key)
     }
 
-    /// No room: those who wait, wait in the kernel.
+    /// Pauses for lack of room. Waiting clients wait in the kernel.
     fn pause(&mut self, why: &str, now: Instant) {
         self.accepting.waiting = true;
         self.accepting.retry_at = Some(now + PAUSE);
@@ -126,7 +126,7 @@ impl Proxy {
         }
     }
 
-    /// A client has left: there is room for one.
+    /// Resumes accepting: a client has left.
     pub(super) fn made_room(&mut self, now: Instant) {
         if self.accepting.waiting {
             self.accepting.retry_at = Some(now);

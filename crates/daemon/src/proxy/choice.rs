@@ -1,23 +1,26 @@
-//! Which uplink a connection starts from, and which ones race it. Pure: told what was measured, it gives a plan (`plan.rs`).
+//! Chooses the uplink that a connection starts from, and those that race it. Sans-IO: takes measurements, and returns a
+//! plan (`plan.rs`).
 //!
-//! Small answers come on the first subflow alone (see `bulk.rs`), and plain TCP stays where it starts: so the choice decides how
-//! soon the first octet comes, and who carries what.
+//! Small answers come on the first subflow alone (see `bulk.rs`), and plain TCP stays where it starts. So the choice
+//! decides how soon the first octet comes, and which uplink carries what.
 //!
 //! ```text
-//! nothing known            all of the best tier at once, the one with the fewest connections first
-//! known                    in the order of base RTT + queue, the next after twice that, within [50 ms, 1 s]; but first the one with
-//!                          the fewest connections for what it delivers, among those that are near and free
-//! near                     base RTT at most 1.2 times the best, with the time that octets take: those of a download over plain TCP, or those of
-//!                          small answers on an uplink that is slow
-//! slow                     brings less than a quarter of what the fastest does
-//! not filled of late       brings what the best does, for all that anybody knows; for downloads 32 Mbit/s, if that is more than four times as much,
-//!                          and it is not three times as far
+//! nothing known            all uplinks of the best tier at once, the one with the fewest connections first
+//! known                    in the order of base RTT + queue, the next after twice that, within [50 ms, 1 s]; but first
+//!                          the one with the fewest connections for its rate, among those that are near and free
+//! near                     base RTT + transfer time at most 1.2 times the best; the time is that of a download over
+//!                          plain TCP, or that of small answers on a slow uplink
+//! slow                     delivers less than a quarter of what the fastest does
+//! not filled lately        assumed to deliver what the best does; for downloads 32 Mbit/s, if that is more than four
+//!                          times as much, and the uplink is at most three times as far
 //! free                     no queue, and no more than its share of busy downloads that stay where they are
-//! none is near and free    the lowest base RTT + queue of those that have their share of downloads still to get; of all, if none has
-//! downloads, plain TCP     near, until these have their share of connections; then all
-//! MPTCP is removed there   after those where it is not, if these bring more together, or are as near (see `servers.rs`)
+//! none is near and free    the lowest base RTT + queue of those without their share of downloads; of all, if all have
+//!                          theirs
+//! downloads, plain TCP     near ones, until these have their share of connections; then all
+//! MPTCP is removed there   after those where it is not, if these deliver as much together, or are as near (see
+//!                          `servers.rs`)
 //! failing                  after all others, for 1, 2, 4 ... 64 s
-//! portal, or in doubt      after all others, until it is told otherwise (see `portal.rs`)
+//! portal, or suspected     after all others, until the suspicion or the portal is gone (see `portal.rs`)
 //! ```
 
 use std::collections::BTreeSet;
@@ -34,51 +37,51 @@ mod servers;
 pub use plan::Start;
 use servers::Servers;
 
-/// A base RTT is the least of this span and the one before.
+/// Length of a measuring span: a base RTT is the minimum of the current span and the one before.
 const BASE_SPAN: Duration = Duration::from_secs(60);
-/// What was measured longer ago is forgotten: the uplink may be another one by now.
+/// Measurements older than this are ignored: the uplink may lead elsewhere by now.
 const KNOWN_FOR: Duration = Duration::from_secs(300);
-/// For how long an uplink is not tried anew that was slower to answer than another.
+/// How long an uplink counts as slow if another one answered before it was ever measured.
 const OUTPACED_FOR: Duration = Duration::from_secs(30);
-/// An attempt unanswered for so many times its RTT, when another one was answered, was met with silence: so often in a row, and the
-/// uplink fails. One may be a lost packet, or a device that was busy.
+/// An attempt counts as silence if it waited for this many RTTs while another one was answered. After `SILENCES` in a
+/// row, the uplink fails: a single one may be a lost packet, or a busy device.
 const SILENT_ROUNDS: u64 = 3;
 const SILENCES: u32 = 2;
-/// How long an uplink that failed is left alone at first, and at most.
+/// Back-off after a failure: initial time, and maximum number of doublings.
 const BACKOFF_MIN: Duration = Duration::from_secs(1);
 const BACKOFF_DOUBLINGS_MAX: u32 = 6;
-/// Queues up to this are none.
+/// Queues up to this count as none.
 const QUEUE_MIN: Duration = Duration::from_millis(10);
-/// A queue that nothing was heard of for so long has drained.
+/// A queue without a sample for this long counts as drained.
 const QUEUE_FOR: Duration = Duration::from_secs(2);
-/// For so long a server may keep back the acknowledgement of a request (Linux, TCP_DELACK_MIN), until it has an answer.
+/// How long a server may delay the acknowledgement of a request until it has an answer (Linux, TCP_DELACK_MIN).
 const DELAYED_ACK: Duration = Duration::from_millis(40);
-/// Samples within one look from which on they are those of an upload, whose acknowledgements nobody keeps back.
+/// If one look finds this many samples, they are those of an upload, whose acknowledgements are not delayed.
 const UPLOAD_SAMPLES: u64 = 20;
-/// For how long an uplink over which a server was reached beyond doubt is trusted to lead there.
+/// How long an uplink is trusted after it has reached a server beyond doubt.
 const TRUSTED_FOR: Duration = Duration::from_secs(300);
-/// An uplink that nobody has filled for so long may bring anything.
+/// An uplink that nothing has filled for this long may deliver anything.
 const UNTRIED_FOR: Duration = Duration::from_secs(1800);
 
-/// In which order uplinks are used.
+/// When an uplink is used; better tiers first.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
-    /// Used always.
+    /// Always used.
     Primary,
-    /// Connections start here only if they cannot from a primary one.
+    /// Connections start here only if they cannot start on a primary uplink.
     Secondary,
-    /// Carries data only when no other can.
+    /// Carries data only when no other uplink can.
     Backup,
-    /// Not used, until it is given another tier.
+    /// Not used until it gets another tier.
     Never,
 }
 
 impl Tier {
-    /// All, the best first.
+    /// All tiers, the best first.
     pub const ALL: [Self; 4] = [Self::Primary, Self::Secondary, Self::Backup, Self::Never];
 
-    /// As people write it.
+    /// Name as people write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Primary => "primary",
@@ -98,42 +101,42 @@ impl FromStr for Tier {
     }
 }
 
-/// An address of the engine, and how it is used.
+/// An address of the engine, with its tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Uplink {
     /// The address.
     pub ip: IpAddr,
-    /// When it is used.
+    /// Tier.
     pub tier: Tier,
-    /// Which uplink that is: it may have an address of each family.
+    /// Number of the uplink, which may have an address of each family.
     #[serde(skip)]
     pub link: usize,
 }
 
-/// What is known of an uplink, for `status`.
+/// What the proxy knows about an uplink, for `status`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct UplinkView {
     /// Address and tier.
     #[serde(flatten)]
     pub uplink: Uplink,
-    /// Least round-trip time of the last minutes.
+    /// Minimum round-trip time of the last minutes.
     pub base_rtt: Option<Duration>,
-    /// Time that packets wait in its queues.
+    /// Time that packets wait in the uplink's queues.
     pub queue: Duration,
-    /// Octets that it delivers in a second, both ways, when it is used.
+    /// Octets per second that it delivers while in use, both directions together.
     pub rate_bytes: u64,
-    /// Busy connections that use this uplink only, and those that are being opened.
+    /// Connections that use only this uplink and are busy or being opened.
     pub busy: u32,
-    /// Failures in a row.
+    /// Consecutive failures.
     pub failures: u32,
-    /// It answers in the place of servers, as a captive portal does, and is used last.
+    /// Whether it is behind a captive portal, which answers in place of servers; it is used last then.
     pub portal: bool,
 }
 
-/// What a connection brings at a time.
+/// What a connection transfers at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Small answers, as far as anybody knows.
+    /// Small answers, as far as is known.
     Light,
     /// A download, or an upload.
     Heavy,
@@ -142,9 +145,9 @@ pub enum Weight {
 #[derive(Clone, Copy, Debug)]
 enum Base {
     Unknown,
-    /// Another one answered while this one had not for so long.
+    /// Never measured, and another uplink answered first: assumed RTT, and when.
     AtLeast(Duration, Instant),
-    /// The least of the span that began at the time, and of the span before.
+    /// Minimum of the span that began at `since`, and minimum of the span before.
     Known {
         now: Duration,
         before: Duration,
@@ -160,25 +163,25 @@ struct State {
     queue: Duration,
     queue_at: Instant,
     rate_bytes: u64,
-    /// When somebody last took all that it brings: until then nobody knows what it could.
+    /// When a transfer last used all that the uplink delivers: only that shows its capacity.
     filled_at: Option<Instant>,
-    /// Connections that use this uplink only, and that are busy or being opened.
+    /// Connections that use only this uplink and are busy or being opened.
     light: u32,
     heavy: u32,
     failures: u32,
-    /// Attempts in a row that were met with silence.
+    /// Consecutive attempts that met silence.
     silences: u32,
     failing_until: Instant,
-    /// Until when it comes last, since it may answer in the place of servers, and since it does.
+    /// Until when it comes last: because it may be behind a portal, and because it is.
     doubted_until: Instant,
     portal_until: Instant,
-    /// People were told of its portal.
+    /// The portal has been reported.
     portal_told: bool,
-    /// When a server was last reached over it beyond doubt.
+    /// When it last reached a server beyond doubt.
     proven_at: Option<Instant>,
 }
 
-/// What is known of uplinks and servers.
+/// What the proxy knows about uplinks and servers.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     uplinks: Vec<State>,
@@ -207,7 +210,7 @@ impl State {
         }
     }
 
-    /// The base RTT, as far as it is known now.
+    /// Returns the base RTT, measured or assumed.
     fn base(&self, now: Instant) -> Option<Duration> {
         match self.base {
             Base::Known { now: least, before, latest, .. } if now.saturating_since(latest) < KNOWN_FOR => {
@@ -218,12 +221,12 @@ impl State {
         }
     }
 
-    /// The base RTT as it was measured. That another uplink was faster says where one comes in a plan, and not how far it is.
+    /// Returns the base RTT only if it was measured. An assumed one places the uplink in a plan, but is no distance.
     fn measured_base(&self, now: Instant) -> Option<Duration> {
         self.base(now).filter(|_| matches!(self.base, Base::Known { .. }))
     }
 
-    /// What a round trip takes now.
+    /// Returns the current round-trip time.
     fn round_trip(&self, now: Instant) -> Option<Duration> {
         Some(self.base(now)? + self.queue(now))
     }
@@ -232,7 +235,7 @@ impl State {
         if now.saturating_since(self.queue_at) < QUEUE_FOR { self.queue } else { Duration::ZERO }
     }
 
-    /// A round trip took so long, of which `elsewhere` may be somebody's pause.
+    /// Takes a round trip of `rtt`, of which `elsewhere` may be a pause of the server.
     fn note_queue(&mut self, rtt: Duration, elsewhere: Duration, now: Instant) {
         let Some(base) = self.base(now) else { return };
         let queue = rtt.saturating_sub(base + elsewhere);
@@ -253,17 +256,17 @@ impl State {
         };
     }
 
-    /// Octets in a second that it can bring, if anybody has tried.
+    /// Returns its capacity in octets per second, if a transfer has filled it lately.
     fn capacity_bytes(&self, now: Instant) -> Option<u64> {
         self.filled_at.filter(|at| now.saturating_since(*at) < KNOWN_FOR).map(|_| self.rate_bytes)
     }
 
-    /// Whether nobody has found out for long what it can bring.
+    /// Whether no transfer has shown its capacity for long.
     fn is_untried(&self, now: Instant) -> bool {
         self.filled_at.is_none_or(|at| now.saturating_since(at) >= UNTRIED_FOR)
     }
 
-    /// Connections that share it.
+    /// Number of connections that share it.
     fn load(&self) -> u32 {
         self.light.saturating_add(self.heavy)
     }
@@ -279,7 +282,7 @@ impl State {
         self.failing_until > now || self.is_suspect(now)
     }
 
-    /// Whether an answer was waited for there in vain of late, and none ever came.
+    /// Whether another uplink recently answered before this one, and this one has never been measured.
     fn is_unheard(&self, now: Instant) -> bool {
         matches!(self.base, Base::AtLeast(..)) && self.base(now).is_some()
     }
@@ -300,7 +303,7 @@ impl State {
 }
 
 impl Choice {
-    /// An uplink is there, or has another tier.
+    /// Adds an uplink, or changes its tier.
     pub fn add(&mut self, uplink: Uplink) {
         match self.get_mut(uplink.ip) {
             Some(known) => known.uplink = uplink,
@@ -308,7 +311,7 @@ impl Choice {
         }
     }
 
-    /// An uplink is gone.
+    /// Removes an uplink that is gone.
     pub fn remove(&mut self, ip: IpAddr) {
         let link = self.link(ip);
         self.uplinks.retain(|state| state.uplink.ip != ip);
@@ -322,7 +325,7 @@ impl Choice {
         self.uplinks.iter().any(|state| state.uplink.ip == ip)
     }
 
-    /// When the uplink of an address is used.
+    /// Returns the tier of the uplink with this address.
     pub fn tier(&self, ip: IpAddr) -> Option<Tier> {
         self.uplinks.iter().find(|state| state.uplink.ip == ip).map(|state| state.uplink.tier)
     }
@@ -337,19 +340,19 @@ impl Choice {
         self.uplinks.iter().any(|state| state.uplink.ip.is_ipv4() == is_ipv4)
     }
 
-    /// The addresses of all uplinks.
+    /// Returns the addresses of all uplinks.
     pub fn ips(&self) -> Vec<IpAddr> {
         self.uplinks.iter().map(|state| state.uplink.ip).collect()
     }
 
-    /// The addresses of each uplink.
+    /// Returns the addresses of each uplink.
     pub fn links(&self) -> Vec<SmallVec<[IpAddr; 2]>> {
         let links: BTreeSet<usize> = self.uplinks.iter().map(|state| state.uplink.link).collect();
         let of_link = |link| self.uplinks.iter().filter(move |it| it.uplink.link == link).map(|it| it.uplink.ip);
         links.into_iter().map(|link| of_link(link).collect()).collect()
     }
 
-    /// What is known of each uplink.
+    /// Returns what is known about each uplink.
     pub fn view(&self, now: Instant) -> Vec<UplinkView> {
         let view = |state: &State| UplinkView {
             uplink: state.uplink,
@@ -363,27 +366,27 @@ impl Choice {
         self.uplinks.iter().map(view).collect()
     }
 
-    /// Whether the server is known to answer without MPTCP, whatever the uplink.
+    /// Whether the server is known to answer without MPTCP over every uplink.
     pub fn is_plain(&self, remote: SocketAddr, now: Instant) -> bool {
         self.servers.is_plain(remote, now)
     }
 
-    /// Whether the server has answered of late.
+    /// Whether the server has answered lately.
     pub fn is_known(&self, remote: SocketAddr, now: Instant) -> bool {
         self.servers.is_known(remote, now)
     }
 
-    /// What a connection to a server will be, going by those before it.
+    /// Predicts what a connection to a server will transfer, from previous ones.
     pub fn weight(&self, remote: SocketAddr, now: Instant) -> Weight {
         self.servers.weight(remote, now)
     }
 
-    /// A connection to a server turned out to be a download, or has ended without being one.
+    /// Notes that a connection to a server was a download, or has ended without being one.
     pub fn turned_out(&mut self, remote: SocketAddr, weight: Weight) {
         self.servers.turned_out(remote, weight);
     }
 
-    /// An attempt from `ip` succeeded after `took`.
+    /// Notes that an attempt from `ip` succeeded after `took`.
     pub fn succeeded(&mut self, ip: IpAddr, remote: SocketAddr, took: Duration, mptcp: bool, now: Instant) {
         if let Some(state) = self.get_mut(ip) {
             state.failures = 0;
@@ -392,13 +395,13 @@ impl Choice {
             state.note_queue(took, Duration::ZERO, now);
         }
         if mptcp {
-            // What answers in the place of servers does not speak it.
+            // A portal, which answers in place of servers, does not speak MPTCP.
             self.trust(ip, now);
         }
         self.note_answer(ip, remote, mptcp, now);
     }
 
-    /// A server was reached over an uplink beyond doubt.
+    /// Notes that an uplink reached a server beyond doubt.
     pub fn trust(&mut self, ip: IpAddr, now: Instant) {
         if let Some(state) = self.get_mut(ip) {
             (state.proven_at, state.portal_told) = (Some(now), false);
@@ -406,7 +409,7 @@ impl Choice {
         }
     }
 
-    /// Whether that was so of late.
+    /// Whether the uplink reached a server beyond doubt lately.
     pub fn is_trusted(&self, ip: IpAddr, now: Instant) -> bool {
         let proven_at = self.uplinks.iter().find(|state| state.uplink.ip == ip).and_then(|state| state.proven_at);
         proven_at.is_some_and(|at| now.saturating_since(at) < TRUSTED_FOR)
@@ -417,21 +420,21 @@ impl Choice {
         self.uplinks.iter().any(|state| state.uplink.ip != ip && state.uplink.ip.is_ipv4() == ip.is_ipv4())
     }
 
-    /// An uplink comes after all others until then, since it may answer in the place of servers.
+    /// Puts an uplink after all others until `until`, because it may be behind a portal.
     pub fn doubt(&mut self, ip: IpAddr, until: Instant) {
         if let Some(state) = self.get_mut(ip) {
             state.doubted_until = until;
         }
     }
 
-    /// The same, since it does; whether that is news.
+    /// As [`Self::doubt`], because it is behind one. Returns whether that is news.
     pub fn found_portal(&mut self, ip: IpAddr, until: Instant) -> bool {
         let Some(state) = self.get_mut(ip) else { return false };
         state.portal_until = until;
         !core::mem::replace(&mut state.portal_told, true)
     }
 
-    /// An attempt from `ip` was answered after `took`, too late to be used.
+    /// Notes that an attempt from `ip` was answered after `took`, too late to be used.
     pub fn answered(&mut self, ip: IpAddr, remote: SocketAddr, took: Duration, mptcp: bool, now: Instant) {
         if let Some(state) = self.get_mut(ip) {
             state.note_rtt(took, now);
@@ -440,29 +443,30 @@ impl Choice {
         self.note_answer(ip, remote, mptcp, now);
     }
 
-    /// A server turned out to speak plain TCP, or the way from `ip` to it lets nothing else through.
+    /// Notes that a server speaks plain TCP, or that the path from `ip` to it lets nothing else through.
     pub fn found_plain(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
         self.note_answer(ip, remote, false, now);
     }
 
-    /// A subflow from `ip` has joined a connection.
+    /// Notes that a subflow from `ip` has joined a connection.
     pub fn joined(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
         self.note_answer(ip, remote, true, now);
     }
 
-    /// A server answered an attempt from `ip` that offered nothing, after those that offered MPTCP had no answer or were refused.
+    /// Notes that a server answered an attempt from `ip` without an offer of MPTCP, after those with one had no answer
+    /// or were refused.
     pub fn wanted_no_offer(&mut self, ip: IpAddr, remote: SocketAddr, now: Instant) {
         if let Some(link) = self.link(ip) {
             self.servers.wanted_no_offer(remote, link, now);
         }
     }
 
-    /// Whether to ask a server without an offer of MPTCP from `ip`.
+    /// Whether to connect to a server from `ip` without an offer of MPTCP.
     pub fn is_without_offer(&self, ip: IpAddr, remote: SocketAddr, now: Instant) -> bool {
         self.link(ip).is_some_and(|link| self.servers.is_without_offer(remote, link, now))
     }
 
-    /// An address of a server did not answer attempts that began at `since`, while another one did.
+    /// Notes that a server's address did not answer attempts that began at `since`, while another one did.
     pub fn kept_silent(&mut self, remote: SocketAddr, since: Instant, now: Instant) {
         self.servers.kept_silent(remote, since, now);
     }
@@ -473,14 +477,14 @@ impl Choice {
         }
     }
 
-    /// Nobody answered an attempt from `ip`. That a server refuses is an answer, and tells nothing bad of the uplink.
+    /// Notes that an attempt from `ip` got no answer. A refusal is an answer, and says nothing bad about the uplink.
     pub fn failed(&mut self, ip: IpAddr, now: Instant) {
         if let Some(state) = self.get_mut(ip) {
             state.fail(now);
         }
     }
 
-    /// An attempt from `ip` was given up after `waited`, because another one succeeded.
+    /// Notes that an attempt from `ip` was abandoned after `waited`, because another one succeeded.
     pub fn outpaced(&mut self, ip: IpAddr, waited: Duration, now: Instant) {
         let Some(state) = self.get_mut(ip) else { return };
         match state.base {
@@ -491,19 +495,19 @@ impl Choice {
                     state.fail(now);
                 }
             }
-            // It is slower, nobody knows by how much: it comes behind those that have answered.
+            // It is slower by an unknown amount, so it comes after those that have answered.
             Base::Unknown | Base::AtLeast(..) => state.base = Base::AtLeast(waited.saturating_mul(2), now),
         }
     }
 
-    /// The least round-trip time that a subflow from `ip` has measured.
+    /// Takes the minimum round-trip time that a subflow from `ip` has measured.
     pub fn measured(&mut self, ip: IpAddr, least: Duration, now: Instant) {
         if let Some(state) = self.get_mut(ip) {
             state.note_rtt(least, now);
         }
     }
 
-    /// What round trips from `ip` took of late: the mean of so many.
+    /// Takes the mean of the latest round-trip times from `ip`, and their number.
     pub fn measured_of_late(&mut self, ip: IpAddr, mean: Duration, samples: u64, now: Instant) {
         if let Some(state) = self.get_mut(ip) {
             let elsewhere = if samples < UPLOAD_SAMPLES { DELAYED_ACK } else { Duration::ZERO };
@@ -511,14 +515,14 @@ impl Choice {
         }
     }
 
-    /// What an uplink delivered, both ways, within `span`; called at even intervals while anything is busy. `filled` says that somebody
-    /// there took all that came: only then does little mean that it is slow.
+    /// Takes what an uplink delivered within `span`, both directions together; called at even intervals while anything
+    /// is busy. `filled`: a transfer took all that came. Only then does a low rate mean a slow uplink.
     pub fn delivered(&mut self, ip: IpAddr, bytes: u64, span: Duration, filled: bool, now: Instant) {
         let Some(state) = self.get_mut(ip) else { return };
         let nanos = u128::from(span.as_nanos().max(1));
         let rate = u128::from(bytes) * 1_000_000_000 / nanos;
         let rate = u64::try_from(rate).unwrap_or(u64::MAX);
-        // A short silence is no slowness: the rate falls by a sixteenth at a time.
+        // A short silence is not slowness: the rate falls by a sixteenth at most each time.
         let kept = if filled { state.rate_bytes - state.rate_bytes / 16 } else { state.rate_bytes };
         state.rate_bytes = rate.max(kept);
         if filled {
@@ -526,25 +530,25 @@ impl Choice {
         }
     }
 
-    /// What a round trip takes now on the uplink of an address, as far as it is known.
+    /// Returns the current round-trip time on the uplink with this address, if known.
     pub fn round_trip(&self, ip: IpAddr, now: Instant) -> Option<Duration> {
         self.uplinks.iter().find(|state| state.uplink.ip == ip).and_then(|state| state.round_trip(now))
     }
 
-    /// The least round-trip time on the uplink of an address, if it was measured.
+    /// Returns the minimum round-trip time on the uplink with this address, if measured.
     pub fn base(&self, ip: IpAddr, now: Instant) -> Option<Duration> {
         self.uplinks.iter().find(|state| state.uplink.ip == ip).and_then(|state| state.measured_base(now))
     }
 
-    /// A connection that uses `ip` only is being opened there, or is busy. Of several that begin at once each has to know of the
-    /// others.
+    /// Counts a connection that uses only `ip` and is being opened or busy. Those being opened count, since several
+    /// that begin at once must know of each other.
     pub fn count(&mut self, ip: IpAddr, weight: Weight) {
         if let Some(state) = self.get_mut(ip) {
             *state.counted(weight) += 1;
         }
     }
 
-    /// It is no longer.
+    /// Ends the effect of [`Self::count`].
     pub fn discount(&mut self, ip: IpAddr, weight: Weight) {
         if let Some(state) = self.get_mut(ip) {
             let counted = state.counted(weight);

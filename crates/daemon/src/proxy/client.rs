@@ -1,4 +1,4 @@
-//! The socket of one client, which never blocks.
+//! The non-blocking socket of one client.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -8,16 +8,17 @@ use rustix::net::sockopt;
 
 use super::poller::Readiness;
 
-/// Octets that the kernel keeps each way between a client and the proxy; it takes twice as many for its own purposes.
+/// Octets that the kernel buffers in each direction between a client and the proxy; it doubles this for its own
+/// purposes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// How long a client of another host may be silent before the kernel asks whether it is still there, and the time between such questions.
+/// How long a client on another host may be silent before the kernel probes it, and the time between probes.
 const ASKED_AFTER: Duration = Duration::from_secs(60);
 const ASKED_EVERY: Duration = Duration::from_secs(15);
-/// Questions without an answer after which it is gone.
+/// Unanswered probes after which the client is gone.
 const ASKED_MAX: u32 = 4;
 
-/// A client's socket, with what the kernel last said of it.
+/// A client's socket, with its last known readiness.
 #[derive(Debug)]
 pub struct Client {
     stream: TcpStream,
@@ -25,38 +26,38 @@ pub struct Client {
     writable: bool,
     /// The end of its stream is near, or has been read.
     read_ended: bool,
-    /// It was read.
+    /// The end of its stream has been read.
     finished: bool,
-    /// We have ended our stream to it.
+    /// The proxy has ended its stream to the client.
     shut: bool,
 }
 
 impl Client {
-    /// A socket that was just accepted.
+    /// Sets up a socket that was just accepted.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        // The client has gathered its octets, or has not, and so has the server: who is in between does neither.
+        // The client has gathered its octets or not, as it likes, and so has the server: the proxy in between does not.
         stream.set_nodelay(true)?;
-        // The kernel would keep megabytes for a client that reads slowly, or is read slowly; on the loopback fewer octets are as fast.
+        // The kernel would keep megabytes if the client or the proxy reads slowly; on the loopback less is as fast.
         let _ = sockopt::set_socket_send_buffer_size(&stream, BUFFER_BYTES);
         let _ = sockopt::set_socket_recv_buffer_size(&stream, BUFFER_BYTES);
         if stream.peer_addr().is_ok_and(|peer| !peer.ip().to_canonical().is_loopback()) {
             ask_now_and_then(&stream)?;
         }
-        // If this program ends before the stream does, in whatever way, the client hears of a reset, not of an end.
+        // If this program ends before the stream does, however it ends, the client sees a reset, not an end of stream.
         sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
         Ok(Self { stream, readable: true, writable: true, read_ended: false, finished: false, shut: false })
     }
 
-    /// The socket, to be watched.
+    /// Returns the socket, for a poller.
     pub fn stream(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// Takes note of what the kernel says.
+    /// Takes the readiness that the kernel reports.
     ///
     /// # Errors
     /// If the client has broken off.
@@ -70,7 +71,7 @@ impl Client {
         }
     }
 
-    /// Both directions are closed: in good order, if we have closed ours.
+    /// Both directions are closed: in good order if the proxy has ended its own stream.
     fn check_gone(&self) -> io::Result<()> {
         match self.stream.take_error()? {
             Some(error) => Err(error),
@@ -79,7 +80,7 @@ impl Client {
         }
     }
 
-    /// Reads what is there; `None` if nothing is for now, or never again ([`Self::is_finished`]).
+    /// Reads available octets. `None` if there are none now, or never again ([`Self::is_finished`]).
     ///
     /// # Errors
     /// If the client has broken off.
@@ -93,7 +94,7 @@ impl Client {
                 Ok(None)
             }
             Ok(len) => {
-                // Whoever gets less than there was room for has all. The end of the stream must still be read.
+                // A short read means that nothing is left. The end of the stream must still be read.
                 self.readable = len == scratch.len() || self.read_ended;
                 Ok(Some(&scratch[..len]))
             }
@@ -106,7 +107,7 @@ impl Client {
         }
     }
 
-    /// Whether the end of the client's stream is there, though octets before it may be unread.
+    /// Whether the end of the client's stream has arrived; octets before it may be unread.
     pub fn sends_no_more(&self) -> bool {
         self.read_ended || self.finished
     }
@@ -116,7 +117,7 @@ impl Client {
         self.finished
     }
 
-    /// Writes as much as the kernel takes.
+    /// Writes as many octets as the kernel takes.
     ///
     /// # Errors
     /// If the client has broken off.
@@ -138,32 +139,33 @@ impl Client {
         }
     }
 
-    /// Ends our stream to the client.
+    /// Ends the stream to the client.
     pub fn shutdown(&mut self) {
         if !core::mem::replace(&mut self.shut, true) {
             let _ = sockopt::set_socket_linger(&self.stream, None);
-            // It fails only if the client is gone, which its socket tells by itself.
+            // An error means that the client is gone, which its socket reports by itself.
             let _ = self.stream.shutdown(Shutdown::Write);
         }
     }
 
-    /// Whether our stream to the client has ended.
+    /// Whether the stream to the client has ended.
     pub fn is_shut(&self) -> bool {
         self.shut
     }
 
-    /// Closes it so that the client hears of a reset.
+    /// Closes the socket with a reset.
     pub fn reset(self) {
         let _ = sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
     }
 
-    /// Closes it in good order: what was written still arrives.
+    /// Closes the socket in good order: written octets still arrive.
     pub fn close(self) {
         let _ = sockopt::set_socket_linger(&self.stream, None);
     }
 }
 
-/// Another host may be switched off or leave the network without a word, and nothing else would tell while no octet is on its way to it.
+/// Makes the kernel probe the client: another host may be switched off or leave the network silently, and nothing else
+/// shows that while no octets are on their way to it.
 fn ask_now_and_then(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, ASKED_AFTER)?;

@@ -1,7 +1,7 @@
-//! Connecting to one of several addresses from one of several uplinks: who answers first is taken (RFC 8305).
+//! Connects to one of several addresses from one of several uplinks; the first answer wins (RFC 8305).
 //!
-//! Networks that swallow or refuse what offers MPTCP let plain TCP through: where nobody has answered to an offer for a while, or all have refused,
-//! the server's first address is asked without one.
+//! Networks that swallow or refuse offers of MPTCP let plain TCP through. If no offer has been answered for a while, or
+//! all were refused, the server's first address is tried without one.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -18,34 +18,34 @@ use super::failure::Failure;
 use super::session::ROOM_FIRST_BYTES;
 use super::target::Target;
 
-/// How much later the next address of the server is tried (RFC 8305 section 5, Connection Attempt Delay).
+/// Time until the next address of the server is tried (RFC 8305 section 5, Connection Attempt Delay).
 const NEXT_ADDRESS: Duration = Duration::from_millis(250);
-/// How long all attempts together may take.
+/// Time limit for all attempts together.
 pub const DIAL_MAX: Duration = Duration::from_secs(30);
-/// The server has refused over one uplink: over the others its answer to the same address is waited for so many round trips, within this. One who
-/// refuses in the server's place may be near, and the server far.
+/// After a refusal over one uplink: how many round trips to wait for the server's answer to the same address over the
+/// others, and the limits of that time. A middlebox that refuses in the server's place may be near, and the server far.
 const REFUSED_ROUNDS: u64 = 3;
 const REFUSED_MIN: Duration = Duration::from_secs(1);
 const REFUSED_MAX: Duration = Duration::from_secs(3);
-/// Attempts at most.
+/// Maximum number of attempts.
 const STEPS_MAX: usize = 16;
 
-/// An attempt that waits for an answer.
+/// An attempt that waits for its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
-    /// As the engine knows it.
+    /// The engine's identifier.
     pub connection: ConnectionId,
-    /// From where.
+    /// Local address.
     pub local: IpAddr,
-    /// Where to.
+    /// Address of the server.
     pub remote: SocketAddr,
-    /// Since when.
+    /// When it began.
     pub since: Instant,
     /// Whether it offers MPTCP.
     pub offers: bool,
 }
 
-/// An attempt to be begun.
+/// An attempt that is yet to begin.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     at: Instant,
@@ -54,28 +54,28 @@ struct Step {
     offers: bool,
 }
 
-/// Attempts to connect for one client.
+/// All attempts to connect for one client.
 #[derive(Debug)]
 pub struct Dial {
     target: Target,
-    /// Where the server is.
+    /// Addresses of the server.
     addresses: SmallVec<[SocketAddr; 2]>,
-    /// Not tried yet, the next one last.
+    /// Attempts yet to begin, the next one last.
     waiting: Vec<Step>,
-    /// Those without an offer, for the case that no offer is answered.
+    /// Attempts without an offer, in case no offer is answered.
     without_offer: Vec<Step>,
     open: SmallVec<[Attempt; 2]>,
     failures: Vec<(IpAddr, SocketAddr, CloseReason)>,
-    /// Addresses at which the server has refused, and when it first did.
+    /// Addresses that have refused, and when each first did.
     refused: SmallVec<[(SocketAddr, Instant); 1]>,
-    /// How long an answer is waited for over each uplink then.
+    /// How long to wait for an answer over each uplink after a refusal.
     patience: SmallVec<[(IpAddr, Duration); 2]>,
     first: (IpAddr, SocketAddr),
     give_up_at: Instant,
 }
 
 impl Dial {
-    /// Attempts to reach `target` at `addresses`, in the order in which `choice` plans them.
+    /// Prepares attempts to reach `target` at `addresses`, in the order that `choice` plans.
     ///
     /// # Errors
     /// If no uplink has the family of any address.
@@ -121,12 +121,12 @@ impl Dial {
         Ok(Self { target, addresses, waiting, without_offer, open, failures, refused, patience, first, give_up_at })
     }
 
-    /// From where to whom the first attempt was, or is.
+    /// Returns the local and remote address of the first attempt.
     pub fn first(&self) -> (IpAddr, SocketAddr) {
         self.first
     }
 
-    /// Begins what is due, and the next one in any case if none is open; tells which connections are new.
+    /// Begins the attempts that are due, and in any case the next one if none is open. Returns the new connections.
     pub fn go_on(
         &mut self,
         endpoint: &mut Endpoint,
@@ -140,7 +140,7 @@ impl Dial {
         begun
     }
 
-    /// The next step, if its time has come or nobody else is waited for.
+    /// Takes the next step if its time has come, or no open attempt is left to wait for.
     fn take_next(&mut self, now: Instant) -> Option<Step> {
         let is_due = |step: &Step, waits: bool| step.at <= now || !waits;
         if self.waiting.last().is_some_and(|step| is_due(step, !self.open.is_empty())) {
@@ -166,28 +166,28 @@ impl Dial {
             self.failures.push((local, remote, CloseReason::Aborted));
             return None;
         };
-        // The window scale is that of the whole buffer; the window opens as the client reads.
+        // The window scale fits the whole buffer; the window opens as the client reads.
         let first = SettingsChange { receive_buffer_bytes: Some(room_bytes), ..SettingsChange::default() };
         let _ = endpoint.change(connection, &first, now);
         self.open.push(Attempt { connection, local, remote, since: now, offers });
         Some(connection)
     }
 
-    /// When [`Self::go_on`] is to be called next, or [`Self::take_late`], or all are to be given up.
+    /// Returns when to call [`Self::go_on`] or [`Self::take_late`] next, or when to give up.
     pub fn next_at(&self) -> Instant {
         let late = self.open.iter().filter_map(|attempt| self.until(attempt)).min();
         let next = [&self.waiting, &self.without_offer].into_iter().filter_map(|steps| Some(steps.last()?.at)).min();
         [late, next].into_iter().flatten().fold(self.give_up_at, Instant::min)
     }
 
-    /// Until when an attempt is waited for whose server has refused over another uplink.
+    /// Returns when to stop waiting for an attempt whose server has refused over another uplink.
     fn until(&self, attempt: &Attempt) -> Option<Instant> {
         let (_, refused_at) = self.refused.iter().find(|(remote, _)| *remote == attempt.remote)?;
         let patience = self.patience.iter().find(|(ip, _)| *ip == attempt.local);
         Some(attempt.since.max(*refused_at) + patience.map_or(REFUSED_MAX, |(_, span)| *span))
     }
 
-    /// Takes the attempts that nobody waits for any more, since the server has refused over another uplink.
+    /// Takes the attempts that have waited long enough after their server's refusal over another uplink.
     pub fn take_late(&mut self, now: Instant) -> SmallVec<[Attempt; 2]> {
         let (late, open): (SmallVec<_>, SmallVec<_>) =
             core::mem::take(&mut self.open).into_iter().partition(|it| self.until(it).is_some_and(|at| at <= now));
@@ -197,7 +197,7 @@ impl Dial {
         late
     }
 
-    /// One of the attempts failed; which.
+    /// Removes an attempt that failed, and returns it.
     pub fn failed(&mut self, connection: ConnectionId, reason: CloseReason, now: Instant) -> Option<Attempt> {
         let position = self.open.iter().position(|attempt| attempt.connection == connection)?;
         let attempt = self.open.swap_remove(position);
@@ -205,51 +205,51 @@ impl Dial {
         if reason == CloseReason::Refused && self.refused.iter().all(|(remote, _)| *remote != attempt.remote) {
             self.refused.push((attempt.remote, now));
         }
-        // Nobody waits for a head start that is lost.
+        // A lost head start need not be awaited.
         if let Some(next) = self.waiting.last_mut() {
             next.at = now;
         }
         Some(attempt)
     }
 
-    /// One succeeded; which, and the others, which are of no more use.
+    /// Ends the dial with the attempt that succeeded. Returns it, and the others, which are no longer needed.
     pub fn succeeded(mut self, connection: ConnectionId) -> Option<(Attempt, SmallVec<[Attempt; 2]>)> {
         let position = self.open.iter().position(|attempt| attempt.connection == connection)?;
         let winner = self.open.swap_remove(position);
         Some((winner, self.open))
     }
 
-    /// The server's addresses, those included that no uplink can reach now.
+    /// Returns the server's addresses, including those that no uplink can reach now.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Whom it is to reach.
+    /// Returns what it connects to.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// The attempts that wait for an answer.
+    /// Returns the attempts that wait for an answer.
     pub fn open(&self) -> &[Attempt] {
         &self.open
     }
 
-    /// Whether nothing is left to be hoped for.
+    /// Whether no attempt is left, or the time is up.
     pub fn is_over(&self, now: Instant) -> bool {
         now >= self.give_up_at || self.waiting.is_empty() && self.without_offer.is_empty() && self.open.is_empty()
     }
 
-    /// Why nobody was reached; `names` are those of the uplinks of our addresses.
+    /// Says why no address was reached; `names` are the uplinks' names by local address.
     pub fn verdict(&self, names: &BTreeMap<IpAddr, String>) -> Failure {
         let silent = self.open.iter().map(|attempt| (attempt.local, attempt.remote, CloseReason::TimedOut));
         let mut all: Vec<_> = Vec::new();
-        // With an offer and without one: people are told once.
+        // An attempt with an offer and one without may fail alike: report that once.
         for failure in self.failures.iter().copied().chain(silent) {
             if !all.contains(&failure) {
                 all.push(failure);
             }
         }
-        // That the server has refused says more than that others did not answer.
+        // A refusal by the server says more than missing answers.
         let refused = all.iter().find(|(.., reason)| *reason == CloseReason::Refused);
         let reason = refused.or(all.last()).map_or(CloseReason::TimedOut, |(.., reason)| *reason);
         let called = |ip: &IpAddr| names.get(ip).cloned().unwrap_or_else(|| ip.to_string());
@@ -262,7 +262,7 @@ impl Dial {
     }
 }
 
-/// For how long an answer is waited for after a refusal over another uplink.
+/// Returns how long to wait for an answer after a refusal over another uplink.
 fn patience_after_refusal(round_trip: Option<Duration>) -> Duration {
     round_trip.map_or(REFUSED_MAX, |rtt| rtt.saturating_mul(REFUSED_ROUNDS).clamp(REFUSED_MIN, REFUSED_MAX))
 }
@@ -373,7 +373,7 @@ mod tests {
             2,
             "over both uplinks, and the first address only"
         );
-        // All have refused what was offered: at once.
+        // All have refused offers: at once.
         let mut refused = dial(&["192.0.2.1"], &uplinks).unwrap();
         assert!(without(&mut refused, &mut second, at(0)).is_empty());
         for (local, begun) in uplinks.into_iter().zip([0, 2]) {
@@ -385,7 +385,7 @@ mod tests {
                 "the other uplink may let offers through"
             );
         }
-        // What is known is done at once, and nothing is asked twice.
+        // What is known is used at once, and no attempt is made twice.
         let mut choice = choice(&uplinks);
         let server = "192.0.2.1:80".parse().unwrap();
         ips(&uplinks).into_iter().for_each(|ip| choice.wanted_no_offer(ip, server, at(0)));
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!((known.open().len(), known.next_at()), (2, Instant::from_secs(30)));
     }
 
-    /// Attempts that have all begun by now, but for those without an offer.
+    /// Attempts that have all begun by now, except those without an offer.
     fn begun(addresses: &[&str], choice: &Choice) -> (Dial, Endpoint) {
         let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
         let target = Target::parse("server.example:80", None).unwrap();
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn a_refusal_over_one_uplink_leaves_the_others_little_time() {
         let (near, far) = ("10.0.0.1", "10.0.0.2");
-        // Nothing is known of the other uplink; it is near; it is far.
+        // The other uplink is unknown; it is near; it is far.
         for (rtt_ms, patience_ms) in [(None, 3_000), (Some(40), 1_000), (Some(600), 1_800), (Some(1_500), 3_000)] {
             let mut choice = choice(&[near, far]);
             rtt_ms.into_iter().for_each(|ms| choice.measured(ips(&[far])[0], Duration::from_millis(ms), Instant::ZERO));

@@ -1,4 +1,4 @@
-//! One request of plain HTTP and its answer, as they pass the proxy. Pure: octets in, octets out.
+//! One plain HTTP request and its answer on their way through the proxy. Sans-IO: octets in, octets out.
 
 use bytes::Bytes;
 
@@ -6,13 +6,13 @@ use super::framing::Framing;
 use super::growing_head::GrowingHead;
 use super::head::{Asked, Forward, parse_answer};
 
-/// Answers that only inform, before the one that counts.
+/// Maximum number of informational answers before the final one.
 const INFORMATIONAL_MAX: usize = 100;
 
-/// How far a request and its answer are.
+/// Progress of a request and its answer.
 #[derive(Debug)]
 pub struct Exchange {
-    /// The request, as long as it may be sent again on another connection.
+    /// The request, while it may still be sent again on another connection.
     again: Option<Box<Forward>>,
     request_body: Framing,
     asked: Asked,
@@ -24,27 +24,27 @@ pub struct Exchange {
 
 #[derive(Debug)]
 enum Answering {
-    /// A head that is not whole.
+    /// An incomplete head.
     Head(GrowingHead),
     Body(Framing),
     Done,
 }
 
-/// How the server's end of its stream, or its reset, is to be understood.
+/// Meaning of the end of the server's stream, or of its reset.
 #[derive(Debug)]
 pub enum Ended {
-    /// The answer is whole.
+    /// The answer is complete.
     Whole,
-    /// The connection had been used before and the server was tired of it: the request goes on another one.
+    /// The server closed a reused connection instead of answering: the request goes on another one.
     Again(Box<Forward>),
     /// There was no answer at all.
     Nothing,
-    /// The answer is cut.
+    /// The answer is cut off.
     Cut,
 }
 
 impl Exchange {
-    /// One whose request's head is on its way. `reused` says that an earlier exchange has left its connection.
+    /// Starts with a request whose head is on its way. `reused`: the connection has carried an earlier exchange.
     pub fn new(forward: Forward, reused: bool) -> Self {
         Self {
             request_body: forward.body.clone(),
@@ -57,23 +57,23 @@ impl Exchange {
         }
     }
 
-    /// Whether more of the request is to come.
+    /// Whether more of the request must come.
     pub fn wants_request(&self) -> bool {
         !self.request_body.is_done()
     }
 
-    /// How many of the client's next octets belong to the request.
+    /// Returns how many of the client's next octets belong to the request.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// If its chunks are malformed.
     pub fn pass_request(&mut self, octets: &[u8]) -> Result<usize, &'static str> {
         self.request_body.pass(octets).map_err(|_| "the chunks of the request are malformed")
     }
 
-    /// What the client gets for the server's next octets.
+    /// Returns what the client gets for the server's next octets.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Says what is wrong with them.
     pub fn pass_answer(&mut self, octets: Bytes) -> Result<Bytes, &'static str> {
         let mut out = Vec::new();
         let mut rest = octets;
@@ -85,7 +85,7 @@ impl Exchange {
             rest = self.pass_heads(inbox, &mut out)?;
         }
         let Answering::Body(framing) = &mut self.answer else {
-            // What nobody has asked for: the connection is of no more use.
+            // Octets that were not requested: the connection cannot be used again.
             self.server_keeps &= rest.is_empty() || matches!(self.answer, Answering::Head(_));
             return Ok(out.into());
         };
@@ -107,7 +107,7 @@ impl Exchange {
         Ok(out.into())
     }
 
-    /// Reads heads up to the one that counts; gives what follows it.
+    /// Reads heads up to the final one. Returns what follows it.
     fn pass_heads(&mut self, mut inbox: Vec<u8>, out: &mut Vec<u8>) -> Result<Bytes, &'static str> {
         loop {
             let Some((answer, len)) = parse_answer(&inbox, self.asked)? else {
@@ -133,7 +133,7 @@ impl Exchange {
         }
     }
 
-    /// The server sends no more; `orderly` unless it has reset the connection.
+    /// Handles the end of the server's stream. `orderly`: the server has not reset the connection.
     pub fn server_ended(&mut self, orderly: bool) -> Ended {
         self.server_keeps = false;
         match &self.answer {
@@ -149,7 +149,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the answer is whole; what is left of the request nobody waits for.
+    /// Whether the answer is complete. The rest of the request is then no longer needed.
     pub fn is_answered(&self) -> bool {
         match &self.answer {
             Answering::Done => true,
@@ -158,12 +158,12 @@ impl Exchange {
         }
     }
 
-    /// Whether nothing of an answer has been passed on, so that another one can be given.
+    /// Whether no part of an answer has been passed on, so the proxy can give another one.
     pub fn is_silent(&self) -> bool {
         matches!(self.answer, Answering::Head(_)) && (self.informational == 0 || self.asked.by_old)
     }
 
-    /// Whether the request may go on another connection, should this one end now.
+    /// Whether the request may go on another connection if this one ends now.
     pub fn can_begin_again(&self) -> bool {
         self.again.is_some()
     }
@@ -222,7 +222,7 @@ mod tests {
             assert_eq!(String::from_utf8(passed).unwrap(), expected, "{size}");
             assert!(exchange.is_answered() && !exchange.keeps().0);
         }
-        // Its client takes every end for that of the answer, unless it is a reset.
+        // The client takes every end of the stream but a reset for the end of the answer.
         for cut in 0..CHUNKED.len() {
             let mut exchange = exchange(GET_OLD, false);
             pass_all(&mut exchange, &CHUNKED[..cut], 1000);

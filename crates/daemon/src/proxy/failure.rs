@@ -1,4 +1,4 @@
-//! Why a client does not get what it asked for, in the words of each protocol.
+//! Reasons why a client does not get what it asked for, in the terms of each protocol.
 
 use std::net::IpAddr;
 
@@ -7,66 +7,66 @@ use transport::error::CloseReason;
 use super::target::Target;
 use crate::doctor::POINTER;
 
-/// Why there is no connection.
+/// Reason why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// Nobody is taken there.
+    /// The proxy does not connect to this address.
     #[error("{ip} {why}")]
     Forbidden {
-        /// Where.
+        /// The address.
         ip: IpAddr,
-        /// Why not, after the address.
+        /// The reason; follows the address in a sentence.
         why: &'static str,
     },
     /// The name has no address.
     #[error("cannot find the address of {name} ({why}): check the name and this device's name servers")]
     NoSuchName {
-        /// Which.
+        /// The name.
         name: String,
-        /// What the resolver said.
+        /// What the resolver reported.
         why: String,
     },
-    /// No name server answers, or none could find it out: this device's resolver does not tell the two apart.
+    /// No name server answers, or none could find the address: this device's resolver does not distinguish the two.
     #[error(
         "no name server answers for {0}, or none could find it out: look at /etc/resolv.conf (resolvectl status), which may name that of an uplink that is gone{POINTER}"
     )]
     NamesSilent(String),
-    /// There are too many of something.
+    /// A limit is reached.
     #[error("too many {0} at the same time: try again in a moment")]
     TooMany(&'static str),
-    /// There is no way out.
+    /// No uplink has the family of the target.
     #[error("no uplink has {family}, which {target} needs: wait for one, or connect one{POINTER}")]
     NoUplink {
-        /// IPv4 or IPv6.
+        /// `IPv4` or `IPv6`.
         family: &'static str,
-        /// Where to.
+        /// The target.
         target: Target,
     },
-    /// There is none at all.
+    /// There is no uplink at all.
     #[error("no uplink is there, so nobody reaches {0}: connect one, or wait for one{POINTER}")]
     NoUplinks(Target),
-    /// No attempt had success.
+    /// No attempt succeeded.
     #[error("cannot connect to {target}: {attempts}{}", pointer(*.reason))]
     Unreachable {
-        /// Where to.
+        /// The target.
         target: Target,
-        /// What became of the attempt that counts.
+        /// Result of the decisive attempt.
         reason: CloseReason,
-        /// What became of each, for people.
+        /// Result of each attempt, for people.
         attempts: String,
     },
-    /// The proxy ends.
+    /// The proxy is ending.
     #[error("the proxy ends: start it again")]
     Ending,
 }
 
-/// A server that has answered needs no doctor.
+/// Points to the doctor, unless the server has answered.
 fn pointer(reason: CloseReason) -> &'static str {
     if reason == CloseReason::TimedOut { POINTER } else { "" }
 }
 
 impl Failure {
-    /// The reply code of SOCKS5 (RFC 1928 section 6).
+    /// Returns the reply code of SOCKS5 (RFC 1928 section 6).
     pub fn socks_reply(&self) -> u8 {
         match self {
             Self::TooMany(_) | Self::Ending => 1,
@@ -79,7 +79,7 @@ impl Failure {
         }
     }
 
-    /// The status of HTTP (RFC 9110 section 15), with its phrase.
+    /// Returns the status code of HTTP (RFC 9110 section 15), with its phrase.
     pub fn http_status(&self) -> (u16, &'static str) {
         match self {
             Self::Forbidden { .. } => (403, "Forbidden"),

@@ -1,8 +1,8 @@
-//! Subflows that owe an answer and give none, of whatever connection: a network address translator on their way has forgotten them, or their
-//! uplink has been dead for a while. [`super::guard`] is faster, and for downloads only.
+//! Gives up subflows of any connection that owe an answer and give none: a network address translator on the path has
+//! forgotten them, or their uplink has been dead for a while. [`super::guard`] is faster, but only for downloads.
 //!
-//! Even if the uplink comes back, what the peer has sent there waits for its retransmission time-out, which has been doubled all the while. So
-//! the address is withdrawn, and the join begun anew.
+//! Even if the uplink comes back, what the peer has sent there waits for its retransmission time-out, which has doubled
+//! in the meantime. Therefore the proxy withdraws the address, and joins again.
 
 use std::net::IpAddr;
 
@@ -11,11 +11,12 @@ use units::{Duration, Instant};
 
 use super::Proxy;
 
-/// Data that nobody has acknowledged for so long, and four round-trip times, are not under way any more.
-/// At the least retransmission time-out (200 ms, doubled each time) they have been sent again four times by then.
+/// A subflow with data in flight that receives nothing for this long, or for four round-trip times if that is longer,
+/// is given up. At the minimum retransmission time-out (200 ms, doubled each time), the data have been sent again four
+/// times by then.
 const SILENT_FOR: Duration = Duration::from_secs(3);
 
-/// A subflow, as far as it may be silent.
+/// What matters of a subflow here.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     ip: IpAddr,
@@ -24,7 +25,7 @@ struct Heard {
 }
 
 impl Proxy {
-    /// Gives up the subflows of a connection that are silent; one stays, so that there is one.
+    /// Gives up the silent subflows of a connection, but leaves one.
     pub(super) fn leave_forgotten(
         &mut self,
         key: usize,
@@ -48,7 +49,7 @@ impl Proxy {
     }
 }
 
-/// The addresses to be withdrawn. Where nobody is heard, who was heard last stays.
+/// Returns the addresses to withdraw. If all are silent, the one that was heard last stays.
 fn silent(heard: &[Heard]) -> impl Iterator<Item = IpAddr> {
     let stays = heard.iter().max_by_key(|it| (!it.is_silent, it.at)).map(|it| it.ip);
     heard.iter().filter(move |it| it.is_silent && Some(it.ip) != stays).map(|it| it.ip)

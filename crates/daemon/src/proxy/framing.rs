@@ -1,32 +1,33 @@
-//! Where a body of HTTP/1.1 ends (RFC 9112 sections 6 and 7), for who passes it on as it is, or without its chunks.
+//! Finds the end of an HTTP/1.1 body (RFC 9112 sections 6 and 7), and passes the body on as it is, or without its
+//! chunks.
 
-/// Octets of a chunk's size line, or of a trailer field, at most.
+/// Maximum octets of a chunk's size line, or of a trailer field.
 const LINE_BYTES_MAX: usize = 4096;
-/// Octets of a whole trailer at most.
+/// Maximum octets of a whole trailer.
 const TRAILER_BYTES_MAX: usize = 16 << 10;
 
-/// What is still to come of a body.
+/// The part of a body that is still to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// So many octets.
+    /// This many octets.
     Length(u64),
     /// Chunks.
     Chunked(Chunks),
-    /// All until the connection ends.
+    /// Everything until the connection ends.
     UntilClose,
 }
 
-/// The body is not in chunks.
+/// The body does not consist of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the chunks of the body are malformed")]
 pub struct Malformed;
 
-/// How far a body in chunks has been read. Strict: two programs that understand its end differently take each other's octets for a
-/// request (RFC 9112 section 11.2).
+/// Progress within a chunked body. Strict: if two programs disagree on where it ends, each takes the other's octets for
+/// a request (RFC 9112 section 11.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunks {
     place: Place,
-    /// Octets of the line, or of the trailer.
+    /// Octets of the current line, or of the trailer.
     read: usize,
 }
 
@@ -65,7 +66,7 @@ impl Framing {
         }
     }
 
-    /// How many of the next octets belong to the body.
+    /// Returns how many of the next octets belong to the body.
     ///
     /// # Errors
     /// If the chunks are malformed.
@@ -81,7 +82,7 @@ impl Framing {
         }
     }
 
-    /// The same, and adds the content among them to `content`, without the chunks that it came in (RFC 9112 section 7.1.3).
+    /// As [`Self::pass`], and appends the content to `content`, without chunk framing (RFC 9112 section 7.1.3).
     ///
     /// # Errors
     /// If the chunks are malformed.
@@ -96,7 +97,7 @@ impl Framing {
 }
 
 impl Chunks {
-    /// How many of the next octets belong to the body; `data` gets what they hold, piece by piece.
+    /// Returns how many of the next octets belong to the body. Passes their content to `data`, piece by piece.
     fn pass(&mut self, octets: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < octets.len() && self.place != Place::Done {
@@ -114,7 +115,7 @@ impl Chunks {
         Ok(at)
     }
 
-    /// The place behind one octet that is not data.
+    /// Returns the place after one octet that is not data.
     fn step(&mut self, octet: u8) -> Result<Place, Malformed> {
         use Place::*;
         self.read += 1;

@@ -1,28 +1,29 @@
-//! The head of an answer as far as it has come. Pure.
+//! The head of an answer, as it arrives. Sans-IO.
 
 use super::head::ANSWER_HEAD_BYTES_MAX;
 
-/// A head is read from its start each time, and a server may send an octet at a time: so it is read when it may be whole, and now and then.
+/// An incomplete head. Each parse starts at its beginning, and a server may send one octet at a time. So it is parsed
+/// only when it may be complete, and each time that it has doubled.
 #[derive(Debug, Default)]
 pub struct GrowingHead {
     octets: Vec<u8>,
-    /// From so many octets on it is read, whole or not: what is no head at all is not waited for.
+    /// Size from which on it is parsed, complete or not: if it is no head, the proxy need not wait for its end.
     read_from: usize,
 }
 
 impl GrowingHead {
-    /// One that was read, and is not whole.
+    /// A head that was parsed and is incomplete.
     pub fn read(octets: Vec<u8>) -> Self {
         let read_from = (2 * octets.len()).min(ANSWER_HEAD_BYTES_MAX);
         Self { octets, read_from }
     }
 
-    /// Whether nothing has come.
+    /// Whether nothing has arrived.
     pub fn is_empty(&self) -> bool {
         self.octets.is_empty()
     }
 
-    /// Adds what has come; gives all of it if it is to be read.
+    /// Appends octets. Returns all octets if it is time to parse them.
     pub fn push(&mut self, octets: &[u8]) -> Option<Vec<u8>> {
         let end_from = self.octets.len().saturating_sub(END_BYTES_MAX - 1);
         self.octets.extend_from_slice(octets);
@@ -31,7 +32,7 @@ impl GrowingHead {
     }
 }
 
-/// The last line's end and an empty line, which may both lack their carriage return.
+/// End of the last line plus an empty line; both may lack their carriage return.
 const END_BYTES_MAX: usize = 3;
 
 fn has_end(octets: &[u8]) -> bool {
@@ -42,7 +43,7 @@ fn has_end(octets: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// How often a head is read that comes in pieces of so many octets.
+    /// How often a head is parsed that arrives in pieces of `piece` octets.
     fn reads(head: &[u8], piece: usize) -> usize {
         let mut head_so_far = GrowingHead::default();
         let mut reads = 0;

@@ -1,9 +1,10 @@
-//! Acting on subflows that cost more than they bring, and on those that have died: the peer is told to do without them, and gets them
-//! back as what they are worth. Which ones that are is told by [`host::uplinks::harm`].
+//! Acts on subflows that cost more than they bring, and on those that have died: makes the peer do without them, and
+//! joins again at the priority that they deserve. [`host::uplinks::harm`] finds these subflows.
 //!
-//! An address that is withdrawn (REMOVE_ADDR on the other subflows) has the peer send again at once what was under way there, which no
-//! change of priority does. The subflow that follows it is a backup, if its uplink was late ([`host::uplinks::HeldBack`]), as are those of all other
-//! connections; of this one alone, if what it was late for is others that download at the same time.
+//! If an address is withdrawn (REMOVE_ADDR on the other subflows), the peer at once sends again what was in flight
+//! there. No change of priority has this effect. If the uplink was late ([`host::uplinks::HeldBack`]), the next subflow
+//! is a backup, as are those of all other connections; it is one for this connection only, if other simultaneous
+//! downloads made the uplink late.
 
 use std::net::IpAddr;
 
@@ -16,20 +17,20 @@ use units::{Duration, Instant};
 use super::Proxy;
 use super::session::Session;
 
-/// Clients that are looked at, at most: those that have been there longest.
+/// Maximum number of clients that are examined in one round: those that have been watched longest.
 const LOOKS_MAX: usize = 16;
-/// A busy connection that has no subflow from an uplink for so long begins the join anew, and then after twice as long: the attempts of a
-/// join come ever more seldom, and an uplink that comes and goes may be away at each of them.
+/// If a busy connection has no subflow over an uplink for this long, it begins the join again, and then after twice as
+/// long: the attempts within a join become rarer and rarer, and an unstable uplink may be away at each of them.
 const JOIN_PATIENCE: Duration = Duration::from_secs(3);
 const JOIN_DOUBLINGS_MAX: u32 = 5;
-/// For so long after several downloads at once their queues are still there.
+/// How long the queues of several simultaneous downloads outlast them.
 const CROWDED_FOR: Duration = Duration::from_secs(2);
 
-/// An uplink from which a connection has no subflow.
+/// An uplink over which a connection has no subflow.
 #[derive(Clone, Copy, Debug)]
 pub struct Lack {
     ip: IpAddr,
-    /// Since when, or since the join was begun anew.
+    /// Since when, or when the join last began again.
     since: Instant,
     times: u32,
 }
@@ -42,7 +43,7 @@ impl Lack {
 }
 
 impl Proxy {
-    /// Looks at connections whose octets move.
+    /// Examines connections whose octets move.
     pub(super) fn guard(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for ip in self.held_back.due(now) {
             self.renew(ip, endpoint, now);
@@ -63,7 +64,8 @@ impl Proxy {
         self.guard_at = (!is_idle).then_some(next_at);
     }
 
-    /// What made an uplink late, or kept subflows from joining over it, is no more: the owner of a relay's link is done with it.
+    /// Drops what made an uplink late, or kept subflows from joining over it: the owner of a relay's link no longer
+    /// uses it.
     pub fn reconsider(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
         let mut is_let_go = self.held_back.release(ip, now);
         for server in self.sessions.iter_mut().filter_map(|(_, session)| session.server.as_mut()) {
@@ -78,7 +80,7 @@ impl Proxy {
         }
     }
 
-    /// Whether there was anything to look at.
+    /// Examines a client. Returns whether there was anything to examine.
     fn look(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
         let session = &mut self.sessions[key];
         let moved_bytes = session.down_bytes.max(session.up_bytes);
@@ -112,7 +114,7 @@ impl Proxy {
         }
     }
 
-    /// Begins joins of a busy connection anew that take too long.
+    /// Begins joins of a busy connection again if they take too long.
     pub(super) fn join_again(&mut self, key: usize, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
         let Some(server) = self.sessions[key].server.as_mut().filter(|server| stats.mptcp && server.bulk.is_heavy())
         else {
@@ -140,7 +142,7 @@ impl Proxy {
         }
         let connection = server.connection;
         for ip in due {
-            // It fails where no join was begun.
+            // An error means that no join was under way.
             let _ = endpoint.withdraw_address(connection, ip, now);
             self.renew(ip, endpoint, now);
         }
@@ -152,7 +154,7 @@ impl Proxy {
         let Some(connection) = self.sessions[key].server.as_ref().map(|server| server.connection) else { return };
         match finding {
             Finding::Doubtful(id) => {
-                // One that is gone needs no probe.
+                // A subflow that is gone needs no probe.
                 let _ = endpoint.probe_subflow(connection, id, now);
                 return;
             }
@@ -171,7 +173,7 @@ impl Proxy {
         }
     }
 
-    /// An uplink was late for a connection: for that one alone, if others are to blame.
+    /// Holds back an uplink that was late for a connection: for this one only, if other downloads are the cause.
     fn hold_back(&mut self, ip: IpAddr, key: usize, now: Instant) {
         let is_crowded = self.is_crowded(ip, now);
         match self.sessions[key].server.as_mut().filter(|_| is_crowded) {
@@ -180,8 +182,8 @@ impl Proxy {
         }
     }
 
-    /// Whether it is others that make a connection late on an uplink: several download, and the uplink brings its part of all and is no longer a way
-    /// than the shortest by what makes a stream late.
+    /// Whether other downloads make a connection late on an uplink: several clients download, the uplink delivers its
+    /// part of all octets, and its path is longer than the shortest one by less than what makes a stream late.
     pub(super) fn is_crowded(&self, ip: IpAddr, now: Instant) -> bool {
         let shortest = self.choice.ips().into_iter().filter_map(|ip| self.choice.base(ip, now)).min();
         let is_near = shortest.zip(self.choice.base(ip, now)).is_some_and(|(shortest, own)| own < shortest + LAG_MIN);
@@ -189,7 +191,7 @@ impl Proxy {
         is_near && self.shares.is_worth(ip) && (were_several || self.downloads(now).take(2).count() == 2)
     }
 
-    /// Clients for which much is coming.
+    /// Returns the clients with downloads or uploads under way.
     fn downloads(&self, now: Instant) -> impl Iterator<Item = &Session> {
         let is_heavy = |session: &Session| session.server.as_ref().is_some_and(|server| server.bulk.is_heavy());
         self.sessions
@@ -198,7 +200,7 @@ impl Proxy {
             .filter(move |session| session.is_busy(now) && is_heavy(session))
     }
 
-    /// Notes whether several clients download, of `downloads` that do now.
+    /// Notes whether several clients download; `downloads` is their current number.
     pub(super) fn note_downloads(&mut self, downloads: usize, now: Instant) {
         if downloads >= 2 {
             self.crowded_at = Some(now);

@@ -1,29 +1,31 @@
-//! Heads of HTTP requests and answers as a proxy reads them and passes them on (RFC 9110 section 7.6, RFC 9112). Pure.
+//! Heads of HTTP requests and answers, as the proxy reads them and passes them on (RFC 9110 section 7.6, RFC 9112).
+//! Sans-IO.
 
 use std::fmt;
 
 use super::framing::Framing;
 use super::target::Target;
 
-/// Octets of a request's head at most: cookies may be long.
+/// Maximum octets of a request's head: cookies may be long.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Octets of an answer's head at most, as browsers take them.
+/// Maximum octets of an answer's head, as in browsers.
 pub const ANSWER_HEAD_BYTES_MAX: usize = 256 << 10;
-/// Fields at most. They lie on the stack, 32 octets each, until a head is read.
+/// Maximum number of fields. They are on the stack, 32 octets each, while a head is parsed.
 const FIELDS_MAX: usize = 256;
-/// Fields that concern one connection only, whether or not Connection names them (RFC 9110 section 7.6.1). Transfer-Encoding stays:
-/// bodies are passed on in the chunks they came in, except for clients that understand none.
+/// Fields that concern one connection only, whether or not Connection names them (RFC 9110 section 7.6.1).
+/// Transfer-Encoding stays: the proxy passes bodies on in their chunks, except to clients that understand none.
 const HOP_BY_HOP: [&str; 7] =
     ["connection", "proxy-connection", "keep-alive", "te", "upgrade", "proxy-authorization", "proxy-authenticate"];
-/// What no Connection field takes away: without it the other side would understand another message than we do.
+/// Fields that Connection cannot remove: without them, the other side would understand another message than the proxy
+/// does.
 const NEVER_NOMINATED: [&str; 3] = ["host", "content-length", "transfer-encoding"];
-/// What speaks of chunks, and is no more where they are taken off.
+/// Fields about chunks, which are removed with the chunks.
 const OF_CHUNKS: [&str; 2] = ["transfer-encoding", "trailer"];
 const PORT: u16 = 80;
 const NO_WEBSOCKET: &str =
     "a WebSocket goes through CONNECT: have the program use this proxy for ws:// as for wss://, or as a SOCKS5 proxy";
 
-/// A request that is not carried out, with the reason for people.
+/// A request that the proxy refuses, with the reason for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Status code and its phrase.
@@ -32,7 +34,7 @@ pub struct Refusal {
     pub why: String,
 }
 
-/// What a client of HTTP wants.
+/// What an HTTP client wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A tunnel.
@@ -44,40 +46,40 @@ pub enum Request {
 /// A request to be passed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
-    /// To whom.
+    /// The server.
     pub target: Target,
-    /// Its head as the server gets it.
+    /// The head as the server gets it.
     pub head: Vec<u8>,
-    /// What follows the head.
+    /// Framing of the body.
     pub body: Framing,
-    /// What its answer may be like.
+    /// Properties of the request that shape its answer.
     pub asked: Asked,
-    /// Whether the client may send another request after it.
+    /// Whether the client may send another request after this one.
     pub keep_alive: bool,
-    /// Whether it may be sent twice without harm, and can be, as it has no body (RFC 9110 section 9.2.2).
+    /// Whether it may be sent twice without harm, and can be, since it has no body (RFC 9110 section 9.2.2).
     pub repeatable: bool,
 }
 
-/// What an answer may be like, by its request.
+/// Properties of a request that shape its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// It has no body, whatever its head says.
+    /// The answer has no body, whatever its head says.
     pub for_head: bool,
-    /// Its client speaks HTTP/1.0: it would take chunks for the content (RFC 9112 section 6.1), and what only informs for the answer
-    /// (RFC 9110 section 15.2).
+    /// The client speaks HTTP/1.0: it would take chunks for the content (RFC 9112 section 6.1), and an informational
+    /// answer for the final one (RFC 9110 section 15.2).
     pub by_old: bool,
 }
 
-/// An answer's head.
+/// The head of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The head as the client gets it, except that the end of the fields is missing: [`Answer::finish`].
+    /// The head as the client gets it, without the end of the fields, which [`Answer::finish`] adds.
     head: Vec<u8>,
-    /// What follows the head.
+    /// Framing of the body.
     pub body: Framing,
     /// Whether another answer to the same request follows (RFC 9110 section 15.2).
     pub is_informational: bool,
-    /// Whether the server takes another request on its connection.
+    /// Whether the server accepts another request on its connection.
     pub keep_alive: bool,
 }
 
@@ -93,10 +95,10 @@ fn bad(why: impl Into<String>) -> Refusal {
     refuse(400, "Bad Request", why)
 }
 
-/// Reads the request at the start of `octets` and tells how many of them it takes. `None`: more is needed.
+/// Parses the request at the start of `octets`. Returns it with its length; `None`: more octets are needed.
 ///
 /// # Errors
-/// A [`Refusal`]; the connection ends with it.
+/// A [`Refusal`], with which the connection ends.
 pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);
@@ -126,11 +128,11 @@ fn forward(method: &str, path: &str, version: u8, fields: &[httparse::Header<'_>
     let target = Target::parse(authority, Some(PORT)).map_err(|why| bad(format!("{path}: {why}")))?;
     let body = request_body(version, fields)?;
     if asks_for_websocket(fields) {
-        // Without the field, which is of one connection only, the server would answer something else than was asked for.
+        // Without the field, which concerns one connection only, the server would answer another request than was made.
         return Err(refuse(501, "Not Implemented", NO_WEBSOCKET));
     }
     let options = Options::of(fields);
-    // A client that speaks HTTP/1.0 understands no chunks, so its server must not use them. Some do all the same.
+    // A client with HTTP/1.0 understands no chunks, so the server must not use them. Some servers still do.
     let asked = Asked { for_head: method == "HEAD", by_old: version == 0 };
     let keep_alive = version == 1 && !options.says("close");
     let mut head = format!("{method} {origin_form} HTTP/1.{version}\r\nHost: {authority}\r\n").into_bytes();
@@ -146,14 +148,14 @@ fn forward(method: &str, path: &str, version: u8, fields: &[httparse::Header<'_>
     Ok(Forward { target, head, body, asked, keep_alive, repeatable })
 }
 
-/// Whether the connection is to become one of WebSocket (RFC 6455 section 4.1).
+/// Whether the client asks to change to WebSocket (RFC 6455 section 4.1).
 fn asks_for_websocket(fields: &[httparse::Header<'_>]) -> bool {
     let lines = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("upgrade"));
     let mut protocols = lines.flat_map(|field| field.value.split(|octet| *octet == b','));
     protocols.any(|protocol| protocol.trim_ascii().eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Authority and the target in origin-form (RFC 9112 sections 3.2.1 and 3.2.2).
+/// Returns the authority, and the target in origin-form (RFC 9112 sections 3.2.1 and 3.2.2).
 fn split_url<'a>(method: &str, url: &'a str) -> Result<(&'a str, String), Refusal> {
     let rest = match url.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
@@ -179,7 +181,7 @@ fn split_url<'a>(method: &str, url: &'a str) -> Result<(&'a str, String), Refusa
     Ok((authority, origin_form))
 }
 
-/// How a request's body ends (RFC 9112 section 6.3). What could be understood in two ways is refused.
+/// Finds out how a request's body ends (RFC 9112 section 6.3). Refuses ambiguous requests.
 fn request_body(version: u8, fields: &[httparse::Header<'_>]) -> Result<Framing, Refusal> {
     match (coding(fields), length(fields)) {
         (Some(_), Some(_)) => Err(bad("a body has a Transfer-Encoding or a Content-Length, not both")),
@@ -190,10 +192,10 @@ fn request_body(version: u8, fields: &[httparse::Header<'_>]) -> Result<Framing,
     }
 }
 
-/// Reads the answer at the start of `octets` and tells how many of them it takes. `None`: more is needed.
+/// Parses the answer at the start of `octets`. Returns it with its length; `None`: more octets are needed.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Says what is wrong with it.
 pub fn parse_answer(octets: &[u8], asked: Asked) -> Result<Option<(Answer, usize)>, &'static str> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Response::new(&mut fields);
@@ -214,7 +216,7 @@ pub fn parse_answer(octets: &[u8], asked: Asked) -> Result<Option<(Answer, usize
     let bodiless = asked.for_head || is_informational || code == 204 || code == 304;
     let body = if bodiless { Framing::NONE } else { answer_body(version, asked.by_old, fields)? };
     let mut head = format!("HTTP/1.1 {code} {}\r\n", parsed.reason.unwrap_or_default()).into_bytes();
-    // Beside a coding, a length is not to be believed (RFC 9112 section 6.3, 3).
+    // A length beside a coding must be ignored (RFC 9112 section 6.3, 3).
     let has_coding = coding(fields).is_some();
     write_fields(&mut head, fields, |name| {
         let is_of_chunks = OF_CHUNKS.iter().any(|known| name.eq_ignore_ascii_case(known));
@@ -233,7 +235,7 @@ pub fn parse_answer(octets: &[u8], asked: Asked) -> Result<Option<(Answer, usize
 fn answer_body(version: u8, to_old: bool, fields: &[httparse::Header<'_>]) -> Result<Framing, &'static str> {
     match (coding(fields), length(fields)) {
         (Some(_), _) if version == 0 => Err("it uses a transfer coding, which HTTP/1.0 has not"),
-        // What is packed besides would seem to be the content.
+        // The client would take any other coding for a part of the content.
         (Some(coding), _) if to_old && !coding.eq_ignore_ascii_case("chunked") => {
             Err("it uses a transfer coding that cannot be taken off for a client with HTTP/1.0")
         }
@@ -247,7 +249,7 @@ fn answer_body(version: u8, to_old: bool, fields: &[httparse::Header<'_>]) -> Re
 }
 
 impl Answer {
-    /// The head as the client gets it; with `last` the connection to it ends behind the body.
+    /// Returns the head as the client gets it. `last`: its connection ends after the body.
     pub fn finish(mut self, last: bool) -> Vec<u8> {
         if last && !self.is_informational {
             self.head.extend(b"Connection: close\r\n");
@@ -257,7 +259,7 @@ impl Answer {
     }
 }
 
-/// What the lines of Connection name.
+/// Options that the Connection fields name.
 struct Options(Vec<String>);
 
 impl Options {
@@ -290,19 +292,19 @@ fn write_fields(head: &mut Vec<u8>, fields: &[httparse::Header<'_>], leave_out: 
     }
 }
 
-/// Who has passed it on (RFC 9110 section 7.6.3), under a name that tells nothing of this device.
+/// Names the proxy as an intermediary (RFC 9110 section 7.6.3), in a way that says nothing about this device.
 fn write_via(head: &mut Vec<u8>, version: u8) {
     head.extend(format!("Via: 1.{version} anabranch\r\n").bytes());
 }
 
-/// The transfer codings, in order.
+/// Returns the transfer codings, in order.
 fn coding(fields: &[httparse::Header<'_>]) -> Option<String> {
     let lines = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("transfer-encoding"));
     let values: Vec<_> = lines.map(|field| String::from_utf8_lossy(field.value).trim().to_owned()).collect();
     (!values.is_empty()).then(|| values.join(", "))
 }
 
-/// The length, or that what stands there is none.
+/// Returns the length; `Some(None)` if the field is invalid.
 fn length(fields: &[httparse::Header<'_>]) -> Option<Option<u64>> {
     let mut lines = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("content-length"));
     let (first, is_only) = (lines.next()?, lines.next().is_none());
@@ -311,7 +313,7 @@ fn length(fields: &[httparse::Header<'_>]) -> Option<Option<u64>> {
     Some(text.parse().ok().filter(|_| digits && is_only))
 }
 
-/// An answer of our own, with which the connection ends.
+/// Builds an answer of the proxy itself, after which the connection ends.
 pub fn own_answer(status: (u16, &str), text: impl fmt::Display) -> Vec<u8> {
     let body = format!("anabranch: {text}\n");
     let (code, phrase) = status;

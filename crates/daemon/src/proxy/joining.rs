@@ -1,7 +1,8 @@
-//! Uplinks by which a connection has no subflow, and can have one by the other family of its server ([`host::uplinks::OtherFamily`]).
+//! Joins by the other family of a server, over uplinks by which a connection has no subflow
+//! ([`host::uplinks::OtherFamily`]).
 //!
-//! Whose octets move is looked at anyhow. A connection on which nothing moves is looked at too when it begins and when an uplink comes: should
-//! the uplink die that it has, the others are there.
+//! Connections whose octets move are looked at anyway. Idle ones are looked at when they begin, and when an uplink
+//! appears: if their only uplink dies, the others are there.
 
 use transport::{ConnectionStats, Endpoint};
 use units::Instant;
@@ -10,7 +11,7 @@ use super::Proxy;
 use super::session::Session;
 
 impl Proxy {
-    /// A session's connection is new: it is looked at until its uplinks have joined, if some may not by the family that it has.
+    /// Notes a new connection. It is looked at until its uplinks have joined, if some may need the other family.
     pub(super) fn note_joining(&mut self, key: usize, now: Instant) {
         if has_other_family(&self.sessions[key]) {
             let token = self.token(key);
@@ -19,7 +20,7 @@ impl Proxy {
         }
     }
 
-    /// An uplink is new: the same for all.
+    /// Notes all connections, because an uplink is new.
     pub(super) fn note_all_joining(&mut self, now: Instant) {
         let keys = self.sessions.iter().filter(|(_, session)| has_other_family(session)).map(|(key, _)| key);
         let tokens: Vec<u64> = keys.map(|key| self.token(key)).collect();
@@ -29,7 +30,7 @@ impl Proxy {
         }
     }
 
-    /// Looks at connections that are new, or have got an uplink.
+    /// Looks at connections that are new, or that can use a new uplink.
     pub(super) fn watch_joining(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for token in core::mem::take(&mut self.joining) {
             let Some(key) = self.key_of(token) else { continue };
@@ -39,7 +40,8 @@ impl Proxy {
         }
     }
 
-    /// Has a connection's uplinks join by the other family of its server, and the connection looked at as long as more is to come of that soon.
+    /// Makes a connection's uplinks join by the other family of its server. Keeps looking at the connection while more
+    /// steps are due soon.
     pub(super) fn join_by_other_family(
         &mut self,
         key: usize,

@@ -1,5 +1,6 @@
-//! Attempts that have lost a race. Their answers are waited for a little, since they tell how far the server is by that uplink, and whether MPTCP
-//! gets there: without them the one that is asked first would look the best, and be it for all that follow.
+//! Attempts that have lost a race. The proxy waits a little for their answers, which show how far the server is over
+//! that uplink, and whether MPTCP passes. Without them, the uplink that begins first would look the best, for all later
+//! connections too.
 
 use std::net::IpAddr;
 
@@ -10,38 +11,38 @@ use transport::{ConnectionId, Endpoint};
 use super::Proxy;
 use super::dial::Attempt;
 
-/// Attempts at most; of more, nobody waits for the answer.
+/// Maximum number of attempts; the answers of more are not awaited.
 const LOSERS_MAX: usize = 64;
-/// An answer is waited for so many times as long as it should take, or as the winner took, within this.
+/// How long an answer is awaited, in multiples of its expected time, or of the winner's, and the limits of that time.
 const WAIT_ROUNDS: u64 = 3;
 const WAIT_MIN: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// An attempt of no more use, and until when its answer is waited for.
+/// An attempt that is no longer needed, and until when its answer is awaited.
 #[derive(Debug)]
 pub struct Loser {
     attempt: Attempt,
     /// The winner was another address of the server.
     is_elsewhere: bool,
-    /// The winner offered nothing, unlike this one: its silence is what was to be expected.
+    /// The winner made no offer, unlike this one: its silence is expected.
     is_expected: bool,
     until: Instant,
 }
 
 impl Loser {
-    /// From where it was made.
+    /// Returns its local address.
     pub fn local(&self) -> IpAddr {
         self.attempt.local
     }
 }
 
 impl Proxy {
-    /// Another attempt was answered first.
+    /// Keeps an attempt that another one has beaten.
     pub(super) fn lose(&mut self, attempt: Attempt, winner: &Attempt, endpoint: &mut Endpoint, now: Instant) {
         self.by_connection.remove(&attempt.connection);
         let took = now.saturating_since(winner.since);
         let is_elsewhere = attempt.remote != winner.remote;
-        // How far an uplink's other servers are says little of this one.
+        // The distance of an uplink's other servers says little about this address.
         let expected = self.choice.round_trip(attempt.local, now).filter(|_| !is_elsewhere).unwrap_or(took);
         let wait = expected.saturating_mul(WAIT_ROUNDS).clamp(WAIT_MIN, WAIT_MAX);
         let is_expected = attempt.offers && !winner.offers;
@@ -52,7 +53,7 @@ impl Proxy {
         }
     }
 
-    /// Takes an answer to an attempt that has lost, with MPTCP or without, or its end; whether it was one.
+    /// Takes the answer to an attempt that has lost, with MPTCP or without, or its end. Returns whether it was one.
     pub(super) fn take_late_answer(
         &mut self,
         connection: ConnectionId,
@@ -73,7 +74,7 @@ impl Proxy {
         true
     }
 
-    /// Gives up those whose time has passed.
+    /// Gives up attempts whose time has passed.
     pub(super) fn leave_losers(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let (left, due): (Vec<_>, Vec<_>) =
             core::mem::take(&mut self.losers).into_iter().partition(|loser| loser.until > now);
@@ -85,7 +86,7 @@ impl Proxy {
         let Attempt { local, remote, since, connection, .. } = loser.attempt;
         match loser.is_elsewhere {
             _ if loser.is_expected => {}
-            // No answer from another address says nothing of the uplink.
+            // A missing answer from another address says nothing about the uplink.
             true => self.choice.kept_silent(remote, since, now),
             false => self.choice.outpaced(local, now.saturating_since(since), now),
         }

@@ -1,4 +1,4 @@
-//! What passed over each uplink, summed over all connections that ever were.
+//! Totals of the traffic on each uplink, over all past and present connections.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use transport::{ConnectionStats, SubflowId, SubflowStats};
 
-/// What passed over an uplink.
+/// Traffic on an uplink.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct UplinkMeter {
-    /// Payload octets to servers that they have acknowledged.
+    /// Payload octets to servers, acknowledged.
     pub up_bytes: u64,
-    /// Payload octets from servers, those that came twice included.
+    /// Payload octets from servers, including duplicates.
     pub down_bytes: u64,
-    /// Segments with data sent, retransmissions included.
+    /// Data segments sent, including retransmissions.
     pub sent_segments: u64,
-    /// Of these, segments sent again.
+    /// Segments among them that are retransmissions.
     pub retransmitted_segments: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// Payload octets received a second time: the server's retransmissions that were not needed, and reinjections.
+    /// Duplicate payload octets received: unnecessary retransmissions of the server, and reinjections.
     pub duplicate_bytes: u64,
 }
 
-/// What each subflow of one connection had done when it was last looked at. By subflow, since the engine forgets those that ended long ago:
-/// what is then missing from a sum over an uplink would hide as much of what others have done meanwhile.
+/// Counters of each subflow of one connection at the last look. They are kept by subflow, since the engine forgets
+/// those that ended long ago: in sums over an uplink, a forgotten subflow would hide as much of the others' progress.
 pub type Seen = SmallVec<[(SubflowId, UplinkMeter); 2]>;
 
-/// What was added, by uplink.
+/// What was added to each uplink.
 pub type Added = SmallVec<[(IpAddr, UplinkMeter); 2]>;
 
 /// Meters of all uplinks.
@@ -36,12 +36,12 @@ pub type Added = SmallVec<[(IpAddr, UplinkMeter); 2]>;
 pub struct Meters(BTreeMap<IpAddr, UplinkMeter>);
 
 impl UplinkMeter {
-    /// Both together, field by field.
+    /// Returns the sum, field by field.
     pub fn plus(self, other: Self) -> Self {
         self.combine(other, u64::saturating_add)
     }
 
-    /// What has been added since `before`.
+    /// Returns the difference from `before`, field by field.
     pub fn since(self, before: Self) -> Self {
         self.combine(before, u64::saturating_sub)
     }
@@ -57,14 +57,14 @@ impl UplinkMeter {
         }
     }
 
-    /// Octets both ways.
+    /// Octets in both directions.
     pub fn bytes(self) -> u64 {
         self.up_bytes.saturating_add(self.down_bytes)
     }
 }
 
 impl Meters {
-    /// Adds what a connection's subflows have done since `seen`, which is then now. Gives what was added.
+    /// Adds what a connection's subflows have done since `seen`, and updates `seen`. Returns what was added.
     pub fn look(&mut self, stats: &ConnectionStats, seen: &mut Seen) -> Added {
         let now = stats.subflows.iter().map(|subflow| (subflow.id, subflow.local.ip(), meter_of(subflow)));
         self.take(now, seen)
@@ -88,12 +88,12 @@ impl Meters {
         added
     }
 
-    /// Another uplink has the address: its meter begins anew.
+    /// Resets the meter of an address that now belongs to another uplink.
     pub fn forget(&mut self, ip: IpAddr) {
         self.0.remove(&ip);
     }
 
-    /// The meter of an address.
+    /// Returns the meter of an address.
     pub fn of(&self, ip: IpAddr) -> UplinkMeter {
         self.0.get(&ip).copied().unwrap_or_default()
     }

@@ -1,43 +1,43 @@
-//! What a client says before its octets pass: its protocol, told by the first octet, and where it wants to go. Pure.
+//! What a client says before its octets pass: its protocol, which the first octet shows, and its target. Sans-IO.
 
 use super::failure::Failure;
 use super::head::{self, Forward, Refusal, Request};
 use super::socks::{self, Step};
 use super::target::Target;
 
-/// What a client asked for, which decides how it is answered.
+/// The kind of request, which decides how the client is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A tunnel, by SOCKS5.
+    /// A tunnel by SOCKS5.
     Socks,
-    /// A tunnel, by HTTP CONNECT.
+    /// A tunnel by HTTP CONNECT.
     Connect,
-    /// One request of plain HTTP.
+    /// A plain HTTP request.
     Forward(Box<Forward>),
-    /// What it has asked already is asked again, over another uplink.
+    /// A request that is repeated over another uplink.
     Again {
-        /// Its octets pass as they are: it has been told that it is connected.
+        /// It is in a tunnel: octets pass unchanged, and the client already knows that it is connected.
         in_tunnel: bool,
     },
 }
 
-/// What stands at the start of what the client has sent.
+/// What the client's octets begin with.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// Not enough.
+    /// An incomplete message.
     More,
-    /// It is to be answered by this, and goes on.
+    /// A message that gets this answer, after which the client continues.
     Answer(Vec<u8>),
-    /// Where it wants to go.
+    /// A request for this target.
     Go(Target, Purpose),
-    /// It is to be answered by this, and ends.
+    /// A message that gets this answer, after which the connection ends.
     Refuse(Vec<u8>),
 }
 
 const USAGE: &str = "This is a proxy for SOCKS5 and HTTP. Enter its address in the settings of your program, or try: \
     curl --proxy socks5h://ADDRESS:PORT https://example.org/";
 
-/// Reads from the front of `inbox`, and takes what it has understood. `greeted` says that SOCKS5 has been agreed upon.
+/// Reads from the front of `inbox`, and removes what it has parsed. `greeted`: the SOCKS5 greeting is over.
 pub fn read(inbox: &mut Vec<u8>, greeted: bool) -> Opening {
     match inbox.first() {
         None => Opening::More,
@@ -75,7 +75,7 @@ fn taken<T>(inbox: &mut Vec<u8>, read: impl FnOnce(&[u8]) -> Step<T>) -> Step<T>
 }
 
 impl Purpose {
-    /// The answer to a client that does not get what it asked for.
+    /// Returns the answer to a client that does not get what it asked for.
     pub fn refusal(&self, failure: &Failure) -> Vec<u8> {
         match self {
             Self::Socks => socks::reply(failure.socks_reply(), None),
@@ -84,7 +84,7 @@ impl Purpose {
         }
     }
 
-    /// What it is called in `status`.
+    /// Returns its name in `status`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Socks => "socks5",

@@ -1,7 +1,8 @@
-//! Clients that have ended their stream and are perhaps gone: nobody else ends what is left of them where the server is silent.
+//! Ends clients that have ended their stream and may be gone: if the server is silent, nothing else would.
 //!
-//! Whoever has closed its socket looks the same as who has only said all that it has to say, until it is sent something: then the kernel resets
-//! the one, and the other reads. So nothing is to be told while octets move, and a limit is needed where none do.
+//! A client that has closed its socket looks the same as one that has only finished sending, until the proxy sends it
+//! something: then the kernel either resets the connection, or the client reads. While octets move, this answers the
+//! question by itself; if none move, a time limit is needed.
 
 use transport::Endpoint;
 use units::{Duration, Instant};
@@ -9,15 +10,15 @@ use units::{Duration, Instant};
 use super::Proxy;
 use super::session::{End, Session, Stage};
 
-/// For how long nothing may move through a tunnel whose client sends no more. Middleboxes forget one of which one side has ended
-/// after as long.
+/// How long nothing may move through a tunnel whose client sends no more. Middleboxes forget a half-closed connection
+/// after the same time.
 const TUNNEL_MAX: Duration = Duration::from_secs(120);
-/// The same of a request of plain HTTP. Its clients do not end their streams before the answer, but for a few scripts; other proxies take those that
-/// do for gone at once.
+/// The same for a plain HTTP request. Except for a few scripts, its clients do not end their stream before the answer;
+/// other proxies immediately assume that such a client is gone.
 const EXCHANGE_MAX: Duration = Duration::from_secs(10);
 
 impl Stage {
-    /// For how long it may stand still once the client sends no more; `None` where something else ends it.
+    /// Returns how long it may stand still once the client sends no more. `None` if something else ends it.
     fn parting_max(&self) -> Option<Duration> {
         match self {
             Self::Tunnel => Some(TUNNEL_MAX),
@@ -28,7 +29,7 @@ impl Stage {
 }
 
 impl Session {
-    /// Until when something must move, if the client sends no more.
+    /// Returns until when something must move, if the client sends no more.
     fn parting_until(&self, since: Instant) -> Option<Instant> {
         let span = self.stage.parting_max().filter(|_| self.client.sends_no_more())?;
         Some(since.max(self.moved_at) + span)
@@ -36,7 +37,7 @@ impl Session {
 }
 
 impl Proxy {
-    /// Begins to wait for something to move if a client has ended its stream.
+    /// Starts the time limit if a client has ended its stream.
     pub(super) fn part(&mut self, key: usize, endpoint: &Endpoint, now: Instant) {
         let session = &mut self.sessions[key];
         let Some(until) = session.parting_until(now) else { return };
@@ -45,8 +46,8 @@ impl Proxy {
         self.timers.set(key, Some(until));
     }
 
-    /// Ends a client that has ended its stream, if nothing has moved for too long. What the engine keeps for a slow server moves as well, and
-    /// a client that does not read what waits for it is there.
+    /// Ends a client that has ended its stream if nothing has moved for too long. Acknowledgements of a slow server
+    /// count as movement. A client that has not read all that waits for it is still there.
     pub(super) fn part_at_last(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
         let session = &mut self.sessions[key];
         let Some(server) = session.server.as_mut().filter(|_| session.client.sends_no_more()) else { return };

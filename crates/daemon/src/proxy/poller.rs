@@ -1,4 +1,5 @@
-//! Which of many descriptors can be read or written: an epoll instance, which is itself a descriptor that a driver can wait for.
+//! Tells which of many descriptors can be read or written. It is an epoll instance, and so itself a descriptor that a
+//! driver can wait for.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,10 +8,10 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
-/// Events taken at a time; others have their turn then.
+/// Maximum number of events taken at a time, before others get their turn.
 const EVENTS: usize = 256;
 
-/// Tells about changes only: what is not done when it is told must be remembered.
+/// Reports changes only: the owner must remember what it does not do at once.
 pub struct Poller {
     epoll: OwnedFd,
     events: Vec<Event>,
@@ -19,18 +20,18 @@ pub struct Poller {
 /// What became possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Readiness {
-    /// There is something to read, or the end of the stream.
+    /// There are octets to read, or the end of the stream.
     pub readable: bool,
     /// There is room to write.
     pub writable: bool,
     /// The other side sends no more.
     pub read_ended: bool,
-    /// Neither direction is open any more.
+    /// Both directions are closed.
     pub gone: bool,
 }
 
 impl Poller {
-    /// One without descriptors.
+    /// Creates a poller without descriptors.
     ///
     /// # Errors
     /// If the process has no descriptors left.
@@ -38,7 +39,7 @@ impl Poller {
         Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)?, events: Vec::with_capacity(EVENTS) })
     }
 
-    /// Another handle of the same instance: readable while there are events to take.
+    /// Returns another handle of the same instance, which is readable while events wait.
     ///
     /// # Errors
     /// If the process has no descriptors left.
@@ -46,16 +47,16 @@ impl Poller {
         self.epoll.try_clone()
     }
 
-    /// Watches a descriptor, until it is closed, under the name `token`.
+    /// Watches a descriptor until it is closed. Its events carry `token`.
     ///
     /// # Errors
-    /// If the kernel watches no more.
+    /// If the kernel watches no more descriptors.
     pub fn add(&self, source: impl AsFd, token: u64) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         Ok(epoll::add(&self.epoll, source, EventData::new_u64(token), flags)?)
     }
 
-    /// Takes the events that wait, and gives their tokens.
+    /// Appends the waiting events to `taken`, with their tokens.
     ///
     /// # Errors
     /// Only if this instance is broken.
@@ -67,7 +68,7 @@ impl Poller {
             Err(errno) => return Err(errno.into()),
         }
         taken.extend(self.events.iter().map(|event| {
-            // The structure is packed: its fields are copied before they are looked at.
+            // The structure is packed, so its fields must be copied first.
             let (flags, data) = (event.flags, event.data);
             let gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
             let read_ended = gone || flags.contains(EventFlags::RDHUP);

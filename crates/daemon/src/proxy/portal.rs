@@ -1,18 +1,19 @@
-//! Uplinks behind a portal: a network that answers in the place of every server until somebody has logged in, or has paid. It is near, so it
-//! would win every race.
+//! Detects uplinks behind a captive portal: a network that answers in place of every server until somebody has logged
+//! in, or has paid. It is near, and so would win every race.
 //!
 //! ```text
-//! question  the first octets for a server that answers without MPTCP: a whole GET or HEAD without a body and without a query, which
-//!           may be sent twice (RFC 9110 section 9.2.2)
-//! doubtful  an answer that sends to another host (301, 302, 303, 307, 308 with Location), or says that the network wants a login (511, RFC 6585
-//!           section 6), if nothing has shown of late that the uplink leads to the Internet and another uplink is there
-//! then      the client does not get it: the same is asked at the same address from another uplink
-//! verdict   the answer from there sends to the same place: the first uplink is trusted. Otherwise it is one with a portal, and comes after
-//!           all others for some time
+//! question  the first octets for a server that answers without MPTCP: a whole GET or HEAD without a body and without a
+//!           query, which may be sent twice (RFC 9110 section 9.2.2)
+//! doubtful  an answer that redirects to another host (301, 302, 303, 307, 308 with Location), or says that the network
+//!           wants a login (511, RFC 6585 section 6), if the uplink has not recently shown that it leads to the
+//!           Internet, and there is another uplink
+//! then      the client does not get the answer: the proxy repeats the request to the same address over another uplink
+//! verdict   if the second answer redirects to the same place, both uplinks are trusted; otherwise the first one has a
+//!           portal, and comes after all others for some time
 //! ```
 //!
-//! What a portal answers itself, without sending elsewhere, passes for the server's answer; so does what it says in TLS, which it cannot say
-//! truly.
+//! A portal that answers by itself, without a redirect, passes for the server. So does one that answers in TLS, but the
+//! client sees that its certificate is wrong.
 
 use std::net::IpAddr;
 
@@ -26,32 +27,32 @@ use super::opening::Purpose;
 use super::session::{Session, Stage};
 use super::target::{Host, Target};
 
-/// For how long an uplink that is in doubt comes after all others: as long as asking another one may take.
+/// How long a doubtful uplink comes after all others: as long as the repeated request may take.
 const DOUBTED_FOR: Duration = Duration::from_secs(10);
-/// For how long one with a portal does. Then somebody may have logged in.
+/// How long an uplink with a portal does. After that, somebody may have logged in.
 const PORTAL_FOR: Duration = Duration::from_secs(60);
-/// Fields of a head that are looked at.
+/// Maximum number of fields in a head.
 const FIELDS_MAX: usize = 64;
 
-/// Where an answer sends: the host of its Location, or nothing where the network itself says that it wants a login.
+/// Where an answer redirects to: the host of its Location; `None` if the network itself says that it wants a login.
 type Place = Option<Host>;
 
-/// A client's first octets, and what it got for them: not passed on yet.
+/// A client's first octets, and the answer, which is not passed on yet.
 #[derive(Debug)]
 pub struct Answered {
-    /// What was asked.
+    /// The request.
     pub question: Bytes,
-    /// What came.
+    /// The answer.
     pub octets: Bytes,
 }
 
-/// A question that is asked a second time, over another uplink.
+/// A request that is repeated over another uplink.
 pub struct Again {
-    /// The uplink that is in doubt, and where it sends.
+    /// The doubtful uplink, and where its answer redirects to.
     doubted: IpAddr,
     place: Place,
     question: Bytes,
-    /// What the client's octets pass through, once there is a connection again.
+    /// The client's stage, which is restored once there is a connection again.
     stage: Stage,
 }
 
@@ -67,14 +68,14 @@ pub fn is_repeatable(octets: &[u8]) -> bool {
     is_whole && is_safe && is_plain && !request.headers.iter().any(|field| is_of_body(field.name))
 }
 
-/// What an answer says.
+/// Meaning of an answer.
 #[derive(Debug, PartialEq, Eq)]
 enum Says {
-    /// To go to another host.
+    /// It redirects to another host, or asks for a login.
     Elsewhere(Place),
     /// Something else.
     Here,
-    /// Its head is no HTTP, or not whole.
+    /// Its head is not HTTP, or incomplete.
     Unclear,
 }
 
@@ -108,21 +109,21 @@ fn host_of(question: &[u8]) -> Option<Host> {
     field(request.headers, "host").and_then(host)
 }
 
-/// Of an absolute URL.
+/// Returns the authority of an absolute URL.
 fn authority(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("//")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     rest[..end].rsplit('@').next()
 }
 
-/// What is no name and no address is no host: people are shown it.
+/// Accepts names and addresses only, since the host is shown to people.
 fn host(authority: &str) -> Option<Host> {
-    /// It is not looked at.
+    /// The port does not matter.
     const ANY_PORT: u16 = 80;
     Target::parse(authority, Some(ANY_PORT)).ok().map(|target| target.host)
 }
 
-/// The same host, or a name within the other: www.example.org is no other place than example.org.
+/// Whether the hosts are the same, or one name is within the other: www.example.org counts as example.org.
 fn is_akin(a: &Host, b: &Host) -> bool {
     let within = |inner: &str, outer: &str| inner.strip_suffix(outer).is_some_and(|rest| rest.ends_with('.'));
     match (a, b) {
@@ -132,7 +133,7 @@ fn is_akin(a: &Host, b: &Host) -> bool {
 }
 
 impl Proxy {
-    /// Judges the first answer of a server without MPTCP; whether its client is to get it.
+    /// Examines the first answer of a server without MPTCP. Returns whether the client gets it.
     pub(super) fn judge(&mut self, key: usize, answered: &Answered, endpoint: &mut Endpoint, now: Instant) -> bool {
         let says = read(&answered.question, &answered.octets);
         let session = &mut self.sessions[key];
@@ -152,7 +153,7 @@ impl Proxy {
         }
     }
 
-    /// The same was asked over another uplink, or over the same one, if no other was answered.
+    /// Concludes from the answer to a repeated request, which another uplink gave, or the same one if no other did.
     fn conclude(&mut self, again: &Again, says: &Says, home: IpAddr, now: Instant) {
         let Again { doubted, place, .. } = again;
         match says {
@@ -177,7 +178,7 @@ impl Proxy {
         ));
     }
 
-    /// Asks the same over another uplink; whether that could be begun.
+    /// Repeats the request over another uplink. Returns whether that has begun.
     fn ask_again(
         &mut self,
         key: usize,
@@ -206,7 +207,7 @@ impl Proxy {
 }
 
 impl Session {
-    /// The question goes on its way again.
+    /// Sends the repeated request.
     pub(super) fn begin_again(&mut self) {
         let Some(again) = &mut self.again else { return };
         self.stage = core::mem::replace(&mut again.stage, Stage::Opening);

@@ -1,8 +1,9 @@
 //! Which subflows are regular, and which are backups (MP_PRIO, RFC 8684 section 3.3.8).
 //!
-//! All further subflows join as backups: should the first one die, they are there. They become regular when there is enough to carry
-//! ([`host::uplinks::Bulk`]), or when what waits in front of the first one makes it the longer way. Uplinks that are backups by their tier, or are
-//! held back, carry only what nobody else can: of the latter what is under way there is not waited for either.
+//! All further subflows join as backups, ready in case the first one dies. They become regular when there is enough to
+//! carry ([`host::uplinks::Bulk`]), or when the queue in front of the first one makes it the longer path. Uplinks that
+//! are backups by their tier, or are held back, carry only what no other uplink can; on those held back, even data in
+//! flight are not waited for.
 
 use std::net::IpAddr;
 
@@ -16,14 +17,14 @@ use super::choice::Tier;
 use super::session::Server;
 
 impl Proxy {
-    /// Connections that lack subflows from an address of ours open them.
+    /// Makes connections open the subflows that they lack from one of the engine's addresses.
     pub(super) fn renew(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
         if self.choice.has(ip) {
             endpoint.add_local_address(LocalAddress { ip, backup: true }, now);
         }
     }
 
-    /// An uplink is used in another way: all connections follow.
+    /// Adapts all connections after an uplink's use has changed.
     pub(super) fn settle_all(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let keys: Vec<usize> = self.sessions.iter().map(|(key, _)| key).collect();
         for key in keys {
@@ -31,7 +32,8 @@ impl Proxy {
         }
     }
 
-    /// Makes a connection's subflows what they should be now. `stats` are its own, if somebody has just looked.
+    /// Gives a connection's subflows the priorities that they should have now. `stats` are the connection's, if the
+    /// caller has them.
     pub(super) fn settle(
         &mut self,
         key: usize,
@@ -48,7 +50,7 @@ impl Proxy {
         for subflow in open() {
             let backup = self.is_to_wait(key, subflow, is_any_regular, now);
             if backup && !subflow.backup && subflow.received_bytes > 0 && self.is_late(key, subflow.local.ip()) {
-                // It stays what it is while nobody else carries.
+                // It stays regular while no other subflow carries data.
                 if is_any_regular {
                     self.vacate(connection, subflow.local.ip(), endpoint, now);
                 }
@@ -57,31 +59,32 @@ impl Proxy {
             let Some(server) = &mut self.sessions[key].server else { return };
             let is_news = backup != subflow.backup && server.told.note(subflow, backup, now);
             if is_news || server.bulk.is_heavy() && server.told.again(subflow, now) {
-                // One that is closing has no priority to change.
+                // An error means that the subflow is closing and has no priority to change.
                 let _ = endpoint.set_priority(connection, subflow.id, backup, now);
             }
         }
     }
 
-    /// What is under way to a connection on an address's subflow is sent again at once on others. A backup follows it.
+    /// Makes the peer send what is in flight on an address's subflow again on others, at once. A backup replaces the
+    /// subflow.
     pub(super) fn vacate(&mut self, connection: ConnectionId, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
-        // It fails only if the connection is over.
+        // An error means that the connection is over.
         let _ = endpoint.withdraw_address(connection, ip, now);
         self.renew(ip, endpoint, now);
     }
 
-    /// Whether the uplink of an address was late, for all or for this connection.
+    /// Whether the uplink of an address was late, for all connections or for this one.
     fn is_late(&self, key: usize, ip: IpAddr) -> bool {
         let is_late_for_it = |server: &Server| server.held_back.holds(ip);
         self.held_back.holds(ip) || self.sessions[key].server.as_ref().is_some_and(is_late_for_it)
     }
 
-    /// Whether the uplink of an address carries data when others can.
+    /// Whether the uplink of an address may carry data when others can.
     fn may_carry(&self, ip: IpAddr) -> bool {
         matches!(self.choice.tier(ip), Some(Tier::Primary | Tier::Secondary)) && !self.held_back.holds(ip)
     }
 
-    /// Whether a subflow is to be a backup. One that is regular stays so, unless its uplink may not carry.
+    /// Whether a subflow should be a backup. A regular one stays regular, unless its uplink may not carry data.
     fn is_to_wait(&self, key: usize, subflow: &SubflowStats, is_any_regular: bool, now: Instant) -> bool {
         let ip = subflow.local.ip();
         if !self.may_carry(ip) || self.is_late(key, ip) {
@@ -94,7 +97,7 @@ impl Proxy {
             return true;
         }
         let base = self.choice.base(ip, now);
-        // One whose handshake took several attempts has measured nothing, and never will as a backup.
+        // A subflow whose handshake took several attempts has measured nothing, and never does as a backup.
         let rtt = subflow.min_rtt.or(base).unwrap_or(RTT_UNKNOWN);
         let round_trips = (self.choice.round_trip(server.home, now), self.choice.round_trip(ip, now));
         let is_shorter = matches!(round_trips, (Some(first), Some(own)) if first > own.saturating_mul(2));

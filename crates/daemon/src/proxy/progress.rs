@@ -1,4 +1,4 @@
-//! How a client gets from its first octets to a connection, and to its end.
+//! Takes a client from its first octets to a connection, and to its end.
 
 use std::net::IpAddr;
 
@@ -23,15 +23,15 @@ use super::{silence, socks};
 
 /// How long name servers may take.
 const RESOLVING_MAX: Duration = Duration::from_secs(15);
-/// Of HTTP, with its phrase.
+/// HTTP status code, with its phrase.
 type Status = (u16, &'static str);
-/// How long a client may take to read a last answer.
+/// How long a client may take to read the last answer.
 const FAREWELL_MAX: Duration = Duration::from_secs(5);
-/// Somebody was waited for in vain.
+/// The server or the uplinks did not answer in time.
 const GATEWAY_TIMEOUT: Status = (504, "Gateway Timeout");
 
 impl Session {
-    /// Where it wants to go, or is connected to.
+    /// Returns where the client wants to go, or is connected to.
     pub(super) fn target(&self) -> Option<&Target> {
         match &self.stage {
             Stage::Resolving(target, _) | Stage::Dialing(_, target, _) => Some(target),
@@ -41,7 +41,7 @@ impl Session {
 }
 
 impl Stage {
-    /// What it is called in `status`.
+    /// Returns its name in `status`.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Opening => "opening",
@@ -54,7 +54,7 @@ impl Stage {
 }
 
 impl Proxy {
-    /// Does for a client what can be done now.
+    /// Does everything that can be done for a client now.
     pub(super) fn turn(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
         while let Some(session) = self.sessions.get_mut(key) {
             match session.stage {
@@ -74,7 +74,7 @@ impl Proxy {
         }
     }
 
-    /// Does what a session's progress asks for; true if it can go on at once.
+    /// Acts on a session's progress. Returns true if it can continue at once.
     fn follow(&mut self, key: usize, progress: Progress, endpoint: &mut Endpoint, now: Instant) -> bool {
         let session = &mut self.sessions[key];
         let moved = session.moved_at == now;
@@ -113,7 +113,8 @@ impl Proxy {
         false
     }
 
-    /// A request of plain HTTP is answered: the client may send another. Of a tunnel, whose server takes no more, the last octets are.
+    /// Handles the end of an exchange, after which the client may send another request; also the end of a tunnel whose
+    /// server takes no more.
     fn answered(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
         let session = &mut self.sessions[key];
         let (client_keeps, server_keeps) = match &session.stage {
@@ -130,7 +131,8 @@ impl Proxy {
         true
     }
 
-    /// What the server says makes no sense. The client is told, unless it has part of an answer.
+    /// Ends a session whose server gives no valid answer. The client gets an error, unless it already has part of an
+    /// answer.
     fn fault(&mut self, key: usize, status: Status, why: &str, endpoint: &mut Endpoint, now: Instant) {
         let session = &self.sessions[key];
         let silent = matches!(&session.stage, Stage::Exchange(exchange) if exchange.is_silent());
@@ -142,7 +144,7 @@ impl Proxy {
         }
     }
 
-    /// Reads what a client says first; true if its stage has changed.
+    /// Reads what a client says first. Returns true if its stage has changed.
     fn open(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
         loop {
             let session = &mut self.sessions[key];
@@ -188,7 +190,7 @@ impl Proxy {
         }
     }
 
-    /// Writes what the client is told before its octets pass; false if it is gone.
+    /// Writes what the proxy says to a client before its octets pass. Returns false if the client is gone.
     fn flush(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
         let session = &mut self.sessions[key];
         let waiting = core::mem::take(&mut session.to_client);
@@ -204,7 +206,7 @@ impl Proxy {
         }
     }
 
-    /// A client has said where it wants to go; true if octets can pass at once.
+    /// Acts on a client's request. Returns true if octets can pass at once.
     fn go(&mut self, key: usize, target: Target, purpose: Purpose, endpoint: &mut Endpoint, now: Instant) -> bool {
         let session = &mut self.sessions[key];
         let kept = session.server.as_mut().filter(|server| server.target == target && server.is_open());
@@ -236,7 +238,7 @@ impl Proxy {
         };
         session.stage = Stage::Resolving(target, purpose);
         if self.choice.is_empty() {
-            // Without an uplink name servers are silent as well.
+            // Without an uplink, name servers are silent too.
             return self.strand(key, endpoint, now);
         }
         let token = self.token(key);
@@ -247,7 +249,7 @@ impl Proxy {
         }
     }
 
-    /// The addresses of a client's server are known, or that there are none.
+    /// Continues with the addresses of a client's server, or with the reason why there are none.
     pub(super) fn resolved(&mut self, key: usize, answer: Answer, endpoint: &mut Endpoint, now: Instant) {
         let session = &mut self.sessions[key];
         let Stage::Resolving(target, _) = &session.stage else { return };
@@ -283,7 +285,8 @@ impl Proxy {
         }
     }
 
-    /// No name server answers. People who look at the log hear so once, and again when names were found meanwhile.
+    /// Fails a client because no name server answers. Logs this once, and again after names have been resolved in the
+    /// meantime.
     fn names_silent(&mut self, key: usize, name: String, endpoint: &mut Endpoint, now: Instant) {
         self.totals.unresolved += 1;
         let failure = Failure::NamesSilent(name);
@@ -293,7 +296,8 @@ impl Proxy {
         self.fail(key, &failure, endpoint, now);
     }
 
-    /// There is no uplink: those that have no connection yet hear so at once. Connections that exist wait for one, as long as the engine lets them.
+    /// If there is no uplink, fails all clients without a connection at once. Existing connections wait for an uplink
+    /// as long as the engine allows.
     pub fn strand_all(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if !self.choice.is_empty() {
             return;
@@ -361,7 +365,7 @@ impl Proxy {
         endpoint.release(connection);
     }
 
-    /// A connection is established.
+    /// Handles an established connection.
     pub(super) fn connected(&mut self, connection: ConnectionId, mptcp: bool, endpoint: &mut Endpoint, now: Instant) {
         let Some(key) = self.by_connection.get(&connection).copied() else { return };
         let session = &mut self.sessions[key];
@@ -393,7 +397,7 @@ impl Proxy {
         self.turn(key, endpoint, now);
     }
 
-    /// A connection is over.
+    /// Handles the end of a connection.
     pub(super) fn closed(
         &mut self,
         connection: ConnectionId,
@@ -405,7 +409,7 @@ impl Proxy {
         match &mut self.sessions[key].stage {
             Stage::Dialing(dial, ..) => {
                 if let Some(attempt) = dial.failed(connection, reason, now) {
-                    // Whoever refuses has been reached.
+                    // A refusal shows that the uplink works.
                     if reason == CloseReason::TimedOut {
                         self.choice.failed(attempt.local, now);
                     }
@@ -418,7 +422,7 @@ impl Proxy {
                 }
             }
             Stage::Opening => self.drop_server(key, false, endpoint, now),
-            // A client that has no part of an answer hears what the engine has waited for in vain.
+            // A client without any part of an answer is told why the engine gave up.
             Stage::Exchange(exchange)
                 if exchange.is_silent() && (self.choice.is_empty() || !exchange.can_begin_again()) =>
             {
@@ -431,7 +435,7 @@ impl Proxy {
         }
     }
 
-    /// A connection goes on as plain TCP: where its first subflow is, it stays.
+    /// Handles a fallback: a connection with plain TCP stays where its first subflow is.
     pub(super) fn fell_back(&mut self, connection: ConnectionId, endpoint: &Endpoint, now: Instant) {
         let Some(key) = self.by_connection.get(&connection).copied() else { return };
         let Some((local, remote)) = endpoint.addresses(connection) else { return };
@@ -441,7 +445,7 @@ impl Proxy {
         }
     }
 
-    /// A session's time has come.
+    /// Handles a session's timer.
     pub(super) fn time_is_up(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) {
         match &self.sessions[key].stage {
             Stage::Dialing(..) => self.dial(key, endpoint, now),
@@ -455,7 +459,7 @@ impl Proxy {
         }
     }
 
-    /// A client does not get what it asked for.
+    /// Fails a client's request.
     pub(super) fn fail(&mut self, key: usize, failure: &Failure, endpoint: &mut Endpoint, now: Instant) {
         let answer = match &self.sessions[key].stage {
             Stage::Resolving(_, purpose) | Stage::Dialing(_, _, purpose) => purpose.refusal(failure),
@@ -464,7 +468,7 @@ impl Proxy {
         self.refuse(key, answer, endpoint, now);
     }
 
-    /// A last answer.
+    /// Gives a client its last answer.
     fn refuse(&mut self, key: usize, answer: Vec<u8>, endpoint: &mut Endpoint, now: Instant) {
         let session = &mut self.sessions[key];
         session.inbox = Vec::new();
@@ -475,7 +479,7 @@ impl Proxy {
         self.turn(key, endpoint, now);
     }
 
-    /// The engine's connection of a client is of no more use.
+    /// Ends the engine's connection of a client.
     pub(super) fn drop_server(&mut self, key: usize, abort: bool, endpoint: &mut Endpoint, now: Instant) {
         let session = &mut self.sessions[key];
         let Some(mut server) = session.server.take() else { return };
@@ -496,7 +500,8 @@ impl Proxy {
         endpoint.release(server.connection);
     }
 
-    /// Between two requests a server has nothing to say: what it says then must not pass for the answer to the next one.
+    /// Drops a connection on which the server sends octets between two requests: they must not pass for the answer to
+    /// the next request.
     pub(super) fn drop_unasked(&mut self, key: usize, finished: bool, endpoint: &mut Endpoint, now: Instant) {
         let session = &self.sessions[key];
         let idle = session.server.as_ref().filter(|_| matches!(session.stage, Stage::Opening));
@@ -505,7 +510,7 @@ impl Proxy {
         }
     }
 
-    /// A session is over.
+    /// Ends a session.
     pub(super) fn finish(&mut self, key: usize, end: End, endpoint: &mut Endpoint, now: Instant) {
         self.give_up_all(key, endpoint, now);
         self.drop_server(key, end != End::Finished, endpoint, now);
@@ -524,7 +529,7 @@ impl Proxy {
     }
 }
 
-/// What a client hears of a connection that did not end by the server's will.
+/// Returns what to tell a client whose connection ended against the server's will.
 const fn why_ended(reason: CloseReason, without_uplinks: bool) -> Option<(Status, &'static str)> {
     match reason {
         CloseReason::TimedOut if without_uplinks => Some((GATEWAY_TIMEOUT, "no uplink was there for a minute")),
@@ -538,7 +543,7 @@ const fn why_ended(reason: CloseReason, without_uplinks: bool) -> Option<(Status
 }
 
 impl Session {
-    /// Octets pass from now on.
+    /// Lets octets pass from now on.
     fn begin(&mut self, purpose: Purpose, endpoint: &Endpoint, connection: ConnectionId) {
         match purpose {
             Purpose::Socks => {

@@ -1,4 +1,4 @@
-//! Names to addresses, beside the loop: the resolver of this device blocks, so threads wait for it.
+//! Resolves names to addresses, on separate threads because this device's resolver blocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -9,39 +9,39 @@ use std::thread;
 
 use units::{Duration, Instant};
 
-/// Threads at most: so many name servers may be silent at once before others wait for them.
+/// Maximum number of threads: this many silent name servers delay no other names.
 const THREADS_MAX: usize = 16;
-/// Names that may wait for a thread.
+/// Maximum number of names that wait for a thread.
 const QUEUE_MAX: usize = 1024;
-/// For how long an answer is used again, and that there is none.
+/// How long an answer is reused, and how long a failure.
 const KEEP_ANSWER: Duration = Duration::from_secs(10);
 const KEEP_FAILURE: Duration = Duration::from_secs(2);
-/// Answers kept.
+/// Maximum number of cached answers.
 const CACHE_MAX: usize = 1024;
-/// Addresses of a name that are looked at.
+/// Maximum number of addresses of a name.
 const ADDRESSES_MAX: usize = 16;
 
-/// How a name is looked up; called by several threads at once.
+/// Looks up a name; several threads call it at once.
 pub type Lookup = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
-/// What came of it.
+/// The addresses, or why there are none.
 pub type Answer = Result<Vec<IpAddr>, String>;
 
-/// A name, with what came of it.
+/// A name, with its answer.
 type Answered = (String, Answer);
 
-/// As the other programs of this device do it.
+/// Looks names up as the other programs of this device do.
 pub fn system_lookup() -> Lookup {
     Arc::new(|name| Ok((name, 0).to_socket_addrs()?.map(|address| address.ip().to_canonical()).collect()))
 }
 
-/// Asks, and remembers for a while what was answered.
+/// Resolves names, and caches the answers for a while.
 pub struct Resolver {
     shared: Arc<Shared>,
     lookup: Lookup,
     wake: Arc<dyn Fn() + Send + Sync>,
     answers: (Sender<Answered>, Receiver<Answered>),
     threads: usize,
-    /// Names that are asked for, with those who wait.
+    /// Names being resolved, with those that wait for them.
     asked: BTreeMap<String, Vec<u64>>,
     cache: BTreeMap<String, (Answer, Instant)>,
 }
@@ -59,19 +59,19 @@ struct State {
     ended: bool,
 }
 
-/// What becomes of a question.
+/// Result of [`Resolver::ask`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// It was asked a moment ago.
+    /// The answer is in the cache.
     Known(Answer),
-    /// [`Resolver::poll`] will tell.
+    /// [`Resolver::poll`] will return the answer.
     Waits,
-    /// Too many wait already.
+    /// Too many names wait already.
     Full,
 }
 
 impl Resolver {
-    /// One that calls `wake` from other threads when [`Self::poll`] has something to tell.
+    /// Creates a resolver. Its threads call `wake` when [`Self::poll`] has something to return.
     pub fn new(lookup: Lookup, wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
             shared: Arc::default(),
@@ -108,7 +108,7 @@ impl Resolver {
         Asked::Waits
     }
 
-    /// Starts a thread; false if there can be none.
+    /// Starts a thread. Returns false if that fails.
     fn hire(&mut self) -> bool {
         let (shared, lookup, wake) = (Arc::clone(&self.shared), Arc::clone(&self.lookup), Arc::clone(&self.wake));
         let answers = self.answers.0.clone();
@@ -118,7 +118,7 @@ impl Resolver {
         hired
     }
 
-    /// The answers that have come, each with those who wait for it.
+    /// Returns the answers that have arrived, each with those that wait for it.
     pub fn poll(&mut self, now: Instant) -> Vec<(Vec<u64>, Answer)> {
         let mut told = Vec::new();
         while let Ok((name, answer)) = self.answers.1.try_recv() {
@@ -137,7 +137,7 @@ impl Resolver {
 
 impl Drop for Resolver {
     fn drop(&mut self) {
-        // Whoever waits for a name server ends when that has answered: nobody waits for it.
+        // A thread that waits for a name server ends after its answer; there is no need to wait for the thread.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
         self.shared.changed.notify_all();
     }
@@ -180,16 +180,16 @@ fn without_repetitions(addresses: Vec<IpAddr>) -> Vec<IpAddr> {
     seen
 }
 
-/// Whether a look-up failed because no name server answered, and not for its name: what the system's resolver says of EAI_AGAIN, and what we
-/// say of one that took too long.
+/// Whether a look-up failed because no name server answered, and not because of its name: the system's resolver reports
+/// EAI_AGAIN, and this program says that an answer took too long.
 pub(crate) fn is_silence(why: &str) -> bool {
     why == TOO_LATE || why.starts_with("Temporary failure")
 }
 
-/// Why there is no answer where nobody waited for it any longer.
+/// The reason for a look-up whose answer was no longer waited for.
 pub(crate) const TOO_LATE: &str = "the name servers did not answer in time";
 
-/// What the system's resolver means, without what it repeats.
+/// Returns the message of the system's resolver, without its redundant prefix.
 pub(crate) fn explain(error: &io::Error) -> String {
     let text = error.to_string();
     text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
@@ -205,7 +205,7 @@ mod tests {
         "192.0.2.1".parse().unwrap()
     }
 
-    /// A resolver whose look-ups take until `go` is told, and what is told when it wakes.
+    /// A resolver whose look-ups return what is sent to `go`, and a channel that receives its wake-ups.
     fn resolver() -> (Resolver, Sender<io::Result<Vec<IpAddr>>>, Receiver<()>) {
         let (go, may_go) = channel();
         let may_go = Mutex::new(may_go);

@@ -1,4 +1,4 @@
-//! The proxy on a TUN device.
+//! Runs the proxy on a TUN device.
 
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
@@ -13,17 +13,17 @@ use super::choice::Uplink;
 use super::status::Totals;
 use super::{Proxy, ProxyConfig};
 
-/// What to run.
+/// Settings of [`run`].
 #[derive(Clone)]
 pub struct RunOptions {
-    /// The proxy.
+    /// Settings of the proxy.
     pub config: ProxyConfig,
     /// Addresses of the engine, one for each uplink, routed to this host's device as for `anabranch get --via`.
     pub uplinks: Vec<Uplink>,
 }
 
-/// Runs a proxy in the calling thread and its network namespace until `stop` is triggered; `ready` hears where it listens, `say`
-/// what people should know.
+/// Runs a proxy in the calling thread and its network namespace until `stop` is triggered. `ready` gets the proxy once
+/// it listens; `say` gets messages for people.
 ///
 /// # Errors
 /// If the process may not make a TUN device; if an address cannot be used; if the proxy cannot listen.
@@ -48,7 +48,7 @@ pub fn run(
     let source = proxy.source().map_err(Error::system("duplicate an epoll descriptor"))?;
     ready(&proxy, driver.remote()?);
     let mut host = EndpointHost::with_app(endpoint, Alone, proxy);
-    // The proxy ends by itself, in good order: the driver must not end before it.
+    // The proxy ends by itself, in good order; the driver must not end before it.
     driver.run_with(&mut host, &Stop::new()?, Some(source.as_fd()))?;
     Ok(host.app_ref().totals())
 }

@@ -1,4 +1,4 @@
-//! One client: its socket, what it asked for, and the engine's connection that its octets go on.
+//! One client: its socket, its request, and the engine's connection that carries its octets.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,94 +21,94 @@ use super::opening::Purpose;
 use super::portal::{self, Again, Answered};
 use super::target::Target;
 
-/// Octets that move in one direction before others have their turn.
+/// Octets that move in one direction before others get their turn.
 const TURN_BYTES: usize = 1 << 20;
-/// Octets taken from the engine at a time. They stay where they are, and only those that the client's socket does not take at once
-/// wait here.
+/// Octets taken from the engine at a time. They are not moved in memory; only those that the client's socket does not
+/// take at once wait here.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// A connection on which nothing has moved for so long is not busy, unless what has come waits for what has not.
+/// A connection on which nothing has moved for this long is not busy, unless received data wait for missing data.
 const BUSY_FOR: Duration = Duration::from_millis(500);
 
-/// Octets kept for a client that has read little so far. One that reads gets room for as many again, up to what the connection's
-/// settings say: a hundred clients that do not read must not cost what a hundred that do are worth.
+/// Octets kept at first for a client that does not read them. The limit doubles as the client reads, up to the
+/// connection's setting: a hundred clients that do not read must not cost as much as a hundred that do.
 pub const ROOM_FIRST_BYTES: u64 = 512 << 10;
 
 /// A client of the proxy.
 pub struct Session {
-    /// Tells it from an earlier one in the same place.
+    /// Distinguishes it from an earlier client in the same place.
     pub serial: u32,
-    /// Its socket.
+    /// The client's socket.
     pub client: Client,
-    /// What it has sent and nobody has understood yet.
+    /// Octets from the client that are not parsed yet.
     pub inbox: Vec<u8>,
-    /// Octets on their way, at most one piece each.
+    /// Octets on their way to the client, at most one piece.
     pub to_client: Bytes,
-    /// As above.
+    /// Octets on their way to the server, at most one piece.
     pub to_server: Bytes,
-    /// How far it is.
+    /// The current stage.
     pub stage: Stage,
-    /// SOCKS5 has been agreed upon.
+    /// The SOCKS5 greeting is over.
     pub greeted: bool,
-    /// The engine's connection, which a client of plain HTTP keeps between its requests.
+    /// The engine's connection; plain HTTP keeps it between requests.
     pub server: Option<Server>,
-    /// Octets of the client that the engine took.
+    /// Octets from the client that the engine has taken.
     pub up_bytes: u64,
-    /// Octets that the client's socket took.
+    /// Octets that the client's socket has taken.
     pub down_bytes: u64,
-    /// When it came.
+    /// When the client came.
     pub since: Instant,
     /// When octets last moved.
     pub moved_at: Instant,
-    /// It has another turn coming.
+    /// It waits for another turn.
     pub queued: bool,
-    /// It is looked at now and then, as octets move.
+    /// It is looked at regularly, as octets move.
     pub watched: bool,
-    /// The uplink that its connection counts for, and as what.
+    /// The uplink that counts its connection, and the weight.
     pub counted: Option<(IpAddr, Weight)>,
     /// The protocol, once it is known.
     pub protocol: &'static str,
-    /// What it has asked is being asked again, over another uplink.
+    /// The repetition of its request over another uplink, while that is under way.
     pub again: Option<Box<Again>>,
-    /// Octets kept at most for a client that does not read them.
+    /// Maximum of the octets kept for a client that does not read them.
     room_max_bytes: u64,
 }
 
 /// The engine's connection of a client.
 pub struct Server {
-    /// As the engine knows it.
+    /// The engine's identifier.
     pub connection: ConnectionId,
-    /// To whom.
+    /// The host and port that the client has named.
     pub target: Target,
     /// The server's address.
     pub remote: SocketAddr,
     /// The uplink of its first subflow.
     pub home: IpAddr,
-    /// It is plain TCP, and stays there.
+    /// Whether it is plain TCP, and so stays on that uplink.
     pub plain: bool,
-    /// What it brings at a time.
+    /// What it transfers at a time.
     pub bulk: Bulk,
-    /// The server is known to have served a download on it.
+    /// The server has served a download on it.
     pub was_download: bool,
-    /// Subflows that were told to be backups, or to be none.
+    /// Which subflows the peer was told to treat as backups, and which as regular.
     pub told: Told,
-    /// What its subflows had carried when it was last looked at.
+    /// What its subflows had carried at the last look.
     pub seen: Seen,
-    /// The sum and the number of round-trip times that each of its subflows had measured then.
+    /// Sum and number of the round-trip times that each of its subflows had measured by then.
     pub rtts_seen: SmallVec<[(SubflowId, Duration, u64); 2]>,
-    /// What its subflows cost.
+    /// What its subflows cost it.
     pub harm: Harm,
-    /// Uplinks that were late for it, and are of use to others.
+    /// Uplinks that are held back for this connection only.
     pub held_back: HeldBack,
-    /// Uplinks from which it has no subflow.
+    /// Uplinks over which it has no subflow.
     pub lacks: SmallVec<[Lack; 1]>,
-    /// What else its server can be reached by.
+    /// The server's addresses of the other family.
     pub other_family: OtherFamily,
-    /// Of a server without MPTCP, the first octets that it got, if they may be sent again, until it has answered.
+    /// For a server without MPTCP: the first octets sent to it, if they may be sent again, until it has answered.
     pub question: Option<Bytes>,
-    /// Octets of the client that the engine took for it.
+    /// Octets from the client that the engine has taken for this connection.
     asked_bytes: usize,
-    /// What was acknowledged when it was looked last whether a client that sends no more still gets anything.
+    /// Acknowledged octets at the last check whether a client that sends no more still gets anything.
     pub acked_at_parting: Option<u64>,
     finished: bool,
     shut: bool,
@@ -116,54 +116,55 @@ pub struct Server {
     room_bytes: u64,
 }
 
-/// How far a client is.
+/// Stage of a client.
 pub enum Stage {
-    /// It has not said what it wants.
+    /// It has not said yet what it wants.
     Opening,
-    /// The name is being resolved.
+    /// Its name is being resolved.
     Resolving(Target, Purpose),
-    /// Connecting.
+    /// The proxy connects to the server.
     Dialing(Box<Dial>, Target, Purpose),
-    /// Octets pass both ways.
+    /// Octets pass in both directions.
     Tunnel,
-    /// A request of plain HTTP.
+    /// A plain HTTP request.
     Exchange(Box<Exchange>),
-    /// A last answer is on its way.
+    /// The last answer is on its way.
     Ending,
 }
 
-/// How it goes on.
+/// What happens next.
 #[derive(Debug)]
 pub enum Progress {
-    /// Something else must happen first.
+    /// It waits for something else.
     Waits,
-    /// There is more to do, after others had their turn.
+    /// There is more to do, after others have had their turn.
     Again,
     /// It is over.
     Over(End),
-    /// A request of plain HTTP is answered, or the client of a tunnel still sends though its server takes no more and has said all.
+    /// A plain HTTP request is answered; or the client of a tunnel still sends, but its server takes no more and has
+    /// ended its stream.
     Answered,
     /// A request must be sent again on another connection.
     Retry(Box<Forward>),
-    /// The first answer of a server without MPTCP is to be judged.
+    /// The first answer of a server without MPTCP must be examined.
     Judge(Answered),
-    /// The answer is none.
+    /// The answer is invalid.
     Fault(&'static str),
 }
 
-/// How it ended.
+/// How a client ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// In good order.
     Finished,
     /// The client has broken off.
     ClientGone,
-    /// The server has, or what it says makes no sense.
+    /// The server has broken off, or its answer makes no sense.
     ServerGone,
 }
 
 impl Server {
-    /// A connection that was just opened.
+    /// A connection that was just established.
     pub fn new(attempt: &Attempt, target: Target, plain: bool, now: Instant) -> Self {
         let Attempt { connection, local: home, remote, since, .. } = *attempt;
         Self {
@@ -190,21 +191,22 @@ impl Server {
         }
     }
 
-    /// Octets of the client are about to be sent: the first ones may be a question.
+    /// Notes octets of the client that are about to be sent: the first ones may be a repeatable request.
     fn note_offered(&mut self, octets: &Bytes) {
         if self.asked_bytes == 0 && portal::is_repeatable(octets) {
             self.question = Some(octets.clone());
         }
     }
 
-    /// So many were: what asks for more has another answer.
+    /// Notes octets that the engine has taken. A longer request cannot be repeated.
     fn note_taken(&mut self, bytes: usize) {
         self.asked_bytes = self.asked_bytes.saturating_add(bytes);
         let asked_bytes = self.asked_bytes;
         self.question = self.question.take().filter(|question| question.len() >= asked_bytes);
     }
 
-    /// Keeps more for a client that has read `down_bytes`: a sender in slow start has as many in flight as were acknowledged.
+    /// Raises the limit for a client that has read `down_bytes`: a sender in slow start has as many octets in flight as
+    /// were acknowledged.
     fn make_room(&mut self, down_bytes: u64, room_max_bytes: u64, endpoint: &mut Endpoint, now: Instant) {
         if self.room_bytes < room_max_bytes && down_bytes >= self.room_bytes {
             self.room_bytes = (self.room_bytes * 2).min(room_max_bytes);
@@ -214,20 +216,21 @@ impl Server {
         }
     }
 
-    /// Whether another request may go on it.
+    /// Whether it can carry another request.
     pub fn is_open(&self) -> bool {
         !self.finished && !self.shut
     }
 
-    /// Whether it is open and has nothing to say. What came while nobody read was announced then, and will not be again: its end, and octets that
-    /// nobody asked for. An octet that is taken here is lost, so that only a connection that is idle can be used further.
+    /// Whether it is open and nothing has arrived. The end of its stream, or unrequested octets, may have arrived while
+    /// nobody read; they are not announced again. This takes an octet, which is then lost: if it returns false, the
+    /// connection must not be used again.
     pub fn is_idle(&self, endpoint: &mut Endpoint, now: Instant) -> bool {
         self.is_open() && matches!(endpoint.recv(self.connection, 1, now), Ok(Received::Pending))
     }
 }
 
 impl Session {
-    /// A client that has just come.
+    /// Creates a session for a new client.
     pub fn new(serial: u32, client: Client, room_max_bytes: u64, now: Instant) -> Self {
         Self {
             serial,
@@ -251,7 +254,7 @@ impl Session {
         }
     }
 
-    /// Octets of our own for the client, behind those that wait.
+    /// Queues octets of the proxy for the client, after those that wait.
     pub fn say(&mut self, octets: Vec<u8>) {
         self.to_client = match self.to_client.is_empty() {
             true => octets.into(),
@@ -288,7 +291,7 @@ impl Session {
         progress
     }
 
-    /// One piece each way; how many octets moved to the server and to the client.
+    /// Moves one piece in each direction. Returns the octets that moved to the server and to the client.
     fn step(&mut self, endpoint: &mut Endpoint, scratch: &mut [u8], now: Instant) -> Result<(usize, usize), Progress> {
         if matches!(self.stage, Stage::Ending) {
             return self.step_ending(scratch);
@@ -307,7 +310,7 @@ impl Session {
     fn is_whole(&self) -> bool {
         match &self.stage {
             Stage::Exchange(exchange) => {
-                // What is left of a request waits in vain for a server that takes no more.
+                // A server that takes no more never gets the rest of the request.
                 let in_vain = self.server.as_ref().is_none_or(|server| server.shut);
                 let request_is_gone = self.to_server.is_empty() || exchange.wants_request() || in_vain;
                 exchange.is_answered() && self.to_client.is_empty() && request_is_gone
@@ -316,7 +319,8 @@ impl Session {
         }
     }
 
-    /// The last answer is written, then the client's end is waited for: closing with octets unread would destroy the answer.
+    /// Writes the last answer, then waits for the end of the client's stream: closing with unread octets would destroy
+    /// the answer.
     fn step_ending(&mut self, scratch: &mut [u8]) -> Result<(usize, usize), Progress> {
         self.write_client()?;
         let gone = |_| Progress::Over(End::ClientGone);
@@ -349,8 +353,9 @@ impl Session {
                     self.to_server.advance(taken);
                     Ok(taken)
                 }
-                // It takes no more, but may have answered before: whoever uploads hears why. Whoever has all of its stream is not told that it
-                // was broken off: a reset would destroy what the client has not read yet.
+                // The server takes no more, but may have answered before: a client that uploads learns why. A client
+                // whose server has ended its stream in good order hears of no break: a reset would destroy what the
+                // client has not read yet.
                 Err(_)
                     if server.finished
                         || endpoint.readable_bytes(server.connection) > 0
@@ -373,7 +378,7 @@ impl Session {
         Ok(0)
     }
 
-    /// Takes what the client has sent for the server.
+    /// Takes octets from the client for the server.
     fn read_client(&mut self, scratch: &mut [u8]) -> Result<(), Progress> {
         let Self { client, inbox, stage, to_server, .. } = self;
         let gone = |_| Progress::Over(End::ClientGone);
@@ -416,9 +421,9 @@ impl Session {
         Ok(written)
     }
 
-    /// Takes what the server has sent for the client.
+    /// Takes octets from the server for the client.
     fn read_server(&mut self, endpoint: &mut Endpoint, now: Instant) -> Result<(), Progress> {
-        // A head that is not whole is nothing to be written: more may have arrived behind it.
+        // An incomplete head gives nothing to write, but more may have arrived behind it.
         while self.to_client.is_empty() {
             let is_answered = matches!(&self.stage, Stage::Exchange(exchange) if exchange.is_answered());
             let Some(server) = self.server.as_mut().filter(|server| !server.finished && !is_answered) else {
@@ -443,7 +448,7 @@ impl Session {
         Ok(())
     }
 
-    /// Octets of the server for the client.
+    /// Passes octets from the server to the client.
     pub(super) fn pass(&mut self, octets: Bytes) -> Result<(), Progress> {
         self.to_client = match &mut self.stage {
             Stage::Exchange(exchange) => exchange.pass_answer(octets).map_err(Progress::Fault)?,
@@ -471,7 +476,7 @@ impl Session {
         }
     }
 
-    /// Writes what waits for the client; how much it took.
+    /// Writes what waits for the client. Returns the octets that its socket took.
     fn write_client(&mut self) -> Result<usize, Progress> {
         if self.to_client.is_empty() {
             return Ok(0);
@@ -479,30 +484,30 @@ impl Session {
         let written = self.client.write(&self.to_client).map_err(|_| Progress::Over(End::ClientGone))?;
         self.to_client.advance(written);
         if self.to_client.is_empty() {
-            // Gives back the memory that it was a part of.
+            // Releases the buffer that it was a part of.
             self.to_client = Bytes::new();
         }
         Ok(written)
     }
 
-    /// Whether octets are to be expected: neither side has ended its stream, and no request is waited for.
+    /// Whether octets are expected: neither side has ended its stream, and the client owes no request.
     pub fn is_at_work(&self) -> bool {
         let is_open = self.server.as_ref().is_some_and(Server::is_open);
         is_open && !self.client.is_finished() && matches!(self.stage, Stage::Tunnel | Stage::Exchange(_))
     }
 
-    /// When octets last moved, or waited for others, or came again while nothing moved.
+    /// Returns when octets last moved, waited for missing ones, or were received again while nothing moved.
     pub fn stirred_at(&self) -> Instant {
         let held_up_at = self.server.as_ref().and_then(|server| server.bulk.held_up_at());
         held_up_at.map_or(self.moved_at, |at| at.max(self.moved_at))
     }
 
-    /// Whether octets are to be expected, and they have stirred lately.
+    /// Whether octets are expected and were active lately.
     pub fn is_busy(&self, now: Instant) -> bool {
         self.is_at_work() && now.saturating_since(self.stirred_at()) < BUSY_FOR
     }
 
-    /// Whether nothing is on its way.
+    /// Whether no octets are on their way.
     pub fn is_quiet(&self, endpoint: &Endpoint) -> bool {
         let Some(server) = &self.server else { return true };
         let acked = |stats: transport::ConnectionStats| stats.acked_bytes >= stats.written_bytes;

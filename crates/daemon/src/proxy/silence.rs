@@ -1,12 +1,14 @@
-//! Uplinks on which something was asked, and nothing is heard since.
+//! Detects uplinks on which something is unanswered and nothing is heard.
 //!
-//! An uplink may die without a word: its interface is up, its route is there, and the phone drops what comes. What tells is that servers
-//! which were asked there do not answer. Only those count that have answered before, or over another uplink: one that answers nobody says
-//! nothing of the uplink, but two do. And only the time counts in which somebody waits: what a client no longer wants is not answered either.
+//! An uplink may die silently: its interface is up and its route is there, but the phone drops all packets. The sign of
+//! this is that servers do not answer over it. Only servers count that have answered before, or over another uplink: a
+//! single server that answers nobody says nothing about the uplink, but two do. Only time counts in which a client
+//! waits: what a client no longer wants is not answered either.
 //!
-//! One answer may be lost, in a queue that other programs fill, and nobody asks again on a connection that is idle since. So as long as something
-//! is unanswered, subflows that are idle there are asked for a sign of life, a few at each look: an uplink that lives is heard before it is
-//! called silent, or soon after. Where nothing is owed, nothing is asked.
+//! An answer may be lost in a queue that other programs fill, and on a connection that is idle since then nothing is
+//! sent again. So while something is unanswered, the proxy probes a few idle subflows of the uplink at each look. It
+//! hears from a working uplink before it would call it silent, or soon after. If nothing is unanswered, it sends no
+//! probes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,68 +22,70 @@ use units::{Duration, Instant};
 use super::Proxy;
 use super::session::Stage;
 
-/// Answers take up to this without meaning anything.
+/// Answers may take this long without meaning anything.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// So many looks must have found somebody waiting: what is unanswered is asked again at each but the first.
+/// Minimum number of looks that have found something waiting: all but the first probe what is unanswered.
 const LOOKS_MIN: u32 = 4;
-/// Subflows that are asked at a look, of each address, in turn of those that were heard last: some may have been forgotten on their way.
+/// Subflows of each address that are probed at a look, in turn among those heard last: some may be forgotten by a
+/// network on the path.
 const ASKED_AT_ONCE: usize = 2;
 const ASKED_IN_TURN: usize = 8;
-/// Questions that nobody waits for any more tell something together with those that follow within this: clients try again.
+/// Unanswered requests that nobody waits for any more count together with those that follow within this time: clients
+/// try again.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
-/// How often it is looked, and how much later for each client.
+/// Interval between looks, and the addition for each client.
 const PERIOD: Duration = Duration::from_millis(900);
 const PERIOD_OF_CLIENT: Duration = Duration::from_millis(1);
 
-/// Where something was asked and nothing is heard, of one uplink.
+/// What is unanswered on one uplink while nothing is heard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unheard {
-    /// For how long nothing is heard on the uplink.
+    /// For how long nothing has been heard on the uplink.
     pub uplink: Option<Duration>,
-    /// Of an uplink that has both families, the one over which nothing is heard, if over the other one something is or nothing was asked.
+    /// The silent family, if the uplink has both and the other one is heard or has nothing unanswered.
     pub family: Option<UnheardFamily>,
 }
 
 /// A family over which nothing is heard on an uplink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnheardFamily {
-    /// IPv4 or IPv6.
+    /// `IPv4` or `IPv6`.
     pub family: &'static str,
-    /// For how long.
+    /// For how long nothing has been heard.
     pub span: Duration,
 }
 
-/// What was heard and asked, by the engine's addresses.
+/// What was heard and what is unanswered, by address of the engine.
 #[derive(Debug, Default)]
 pub struct Silences {
     known: BTreeMap<IpAddr, Known>,
     look_at: Instant,
-    /// Looks until now.
+    /// Number of looks so far.
     looks: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     heard_at: Option<Instant>,
-    /// When the first question was seen that is not answered.
+    /// When the first unanswered request was seen.
     asked_at: Option<Instant>,
-    /// For how long somebody was seen waiting since then, and at how many looks.
+    /// For how long clients were seen waiting since then, and at how many looks.
     waited: Duration,
     looks: u32,
-    /// When somebody was last seen waiting, and whether that was at the latest look.
+    /// When a client was last seen waiting, and whether that was at the latest look.
     waited_at: Instant,
     waits: bool,
 }
 
 impl Known {
-    /// Whether what is not answered was asked for long and often enough.
+    /// Whether something has been unanswered for long enough, and at enough looks.
     fn is_in_vain(&self) -> bool {
         self.waited >= PATIENCE && self.looks >= LOOKS_MIN
     }
 }
 
 impl Silences {
-    /// Somebody was heard there.
+    /// Notes that something was heard at an address.
     pub fn heard(&mut self, ip: IpAddr, at: Instant) {
         let known = self.known.entry(ip).or_default();
         if known.heard_at.is_none_or(|before| before < at) {
@@ -90,7 +94,7 @@ impl Silences {
         }
     }
 
-    /// What was heard on a connection's subflows.
+    /// Notes what was heard on a connection's subflows.
     fn heard_on(&mut self, connection: ConnectionId, stats: &ConnectionStats, endpoint: &Endpoint) {
         for subflow in stats.subflows.iter().filter(|subflow| subflow.established_at.is_some()) {
             if let Some(hearing) = endpoint.hearing(connection, subflow.id) {
@@ -99,7 +103,7 @@ impl Silences {
         }
     }
 
-    /// Something waits for an answer there.
+    /// Notes that something waits for an answer at an address.
     pub fn asked(&mut self, ip: IpAddr, now: Instant) {
         let known = self.known.entry(ip).or_default();
         match known.asked_at {
@@ -110,7 +114,8 @@ impl Silences {
         (known.waits, known.waited_at, known.looks) = (true, now, known.looks.saturating_add(1));
     }
 
-    /// Nothing waits for an answer but there. What nobody has waited for long enough says nothing of the uplink, and is forgotten.
+    /// Notes that nothing waits for an answer at any other address. Requests that were not waited for long enough say
+    /// nothing about the uplink, and are forgotten.
     fn asked_only(&mut self, asked: &BTreeSet<IpAddr>, now: Instant) {
         for known in self.known.iter_mut().filter(|(ip, _)| !asked.contains(ip)).map(|(_, known)| known) {
             known.waits = false;
@@ -120,23 +125,23 @@ impl Silences {
         }
     }
 
-    /// Whether nobody was heard there since then.
+    /// Whether nothing has been heard at an address since `at`.
     fn is_unheard_since(&self, ip: IpAddr, at: Instant) -> bool {
         self.known.get(&ip).and_then(|known| known.heard_at).is_none_or(|heard_at| heard_at <= at)
     }
 
-    /// Where something is not answered that was asked before this look.
+    /// Returns the addresses with something unanswered that was requested before this look.
     fn owed(&self, now: Instant) -> impl Iterator<Item = IpAddr> {
         let is_owed = move |known: &Known| known.asked_at.is_some_and(|asked| asked < now);
         self.known.iter().filter(move |(_, known)| is_owed(known)).map(|(ip, _)| *ip)
     }
 
-    /// The uplink of an address is gone.
+    /// Forgets an address whose uplink is gone.
     pub fn forget(&mut self, ip: IpAddr) {
         self.known.remove(&ip);
     }
 
-    /// What is not heard on the uplink of these addresses.
+    /// Returns what is silent on the uplink with these addresses.
     pub fn of(&self, ips: &[IpAddr], now: Instant) -> Unheard {
         let (v4, v6): (Vec<_>, Vec<_>) = ips.iter().partition(|ip| ip.is_ipv4());
         let silent = |family, ips: &[IpAddr]| Some(UnheardFamily { family, span: self.span(ips, now)? });
@@ -147,8 +152,8 @@ impl Silences {
         Unheard { uplink: self.span(ips, now), family }
     }
 
-    /// For how long something has waited in vain for an answer at these addresses, if for longer than answers take. What is heard at one of them
-    /// is heard at all.
+    /// Returns for how long something has been unanswered at these addresses, if longer than answers take. Octets heard
+    /// at one of them count for all.
     fn span(&self, ips: &[IpAddr], now: Instant) -> Option<Duration> {
         let known = || ips.iter().filter_map(|ip| self.known.get(ip));
         let heard_at = known().filter_map(|known| known.heard_at).max();
@@ -158,13 +163,13 @@ impl Silences {
 }
 
 impl Proxy {
-    /// What is not heard on the uplink of each of these lists of addresses.
+    /// Returns what is silent on each uplink, given as a list of its addresses.
     pub fn silences(&mut self, uplinks: &[Vec<IpAddr>], endpoint: &mut Endpoint, now: Instant) -> Vec<Unheard> {
         self.look_for_answers(endpoint, now);
         uplinks.iter().map(|ips| self.silences.of(ips, now)).collect()
     }
 
-    /// Looks at all connections, but not again and again.
+    /// Looks at all connections, unless the last look was recent.
     fn look_for_answers(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if now < self.silences.look_at {
             return;
@@ -182,17 +187,17 @@ impl Proxy {
                     asked.insert(ip);
                     continue;
                 }
-                // A download asks nothing by itself: who looks at it has.
+                // A download requests nothing by itself, but its guard sends probes.
                 let hearing = endpoint.hearing(server.connection, subflow.id);
                 let since = hearing.and_then(|hearing| server.harm.unanswered_since(subflow.id, hearing.heard_at));
                 unanswered.extend(since.map(|since| (ip, since)));
             }
         }
-        // Where others were answered since it is not the uplink, nor need it be asked again.
+        // If others on the uplink were answered since, the uplink is not at fault, and needs no more probes.
         unanswered.retain(|(ip, since)| self.silences.is_unheard_since(*ip, *since));
         asked.extend(unanswered.into_iter().map(|(ip, _)| ip));
         asked.extend(self.asked_by_dials(now));
-        // Another server there has answered too.
+        // Their server has answered another attempt.
         asked.extend(self.losers.iter().map(|loser| loser.local()));
         asked.retain(|ip| self.choice.has(*ip));
         asked.iter().for_each(|ip| self.silences.asked(*ip, now));
@@ -200,8 +205,8 @@ impl Proxy {
         self.ask_where_unanswered(endpoint, now);
     }
 
-    /// Asks for a sign of life where something is unanswered, on a few subflows that are idle. Where something is under way, it is
-    /// sent again by itself.
+    /// Sends probes on a few idle subflows of addresses with something unanswered. Data in flight are sent again
+    /// without them.
     fn ask_where_unanswered(&self, endpoint: &mut Endpoint, now: Instant) {
         let mut owed: BTreeMap<IpAddr, Vec<_>> = self.silences.owed(now).map(|ip| (ip, Vec::new())).collect();
         if owed.is_empty() {
@@ -221,13 +226,14 @@ impl Proxy {
             let count = idle.len().min(ASKED_AT_ONCE);
             let first = self.silences.looks * ASKED_AT_ONCE;
             for (_, connection, id) in (first..first + count).map(|turn| idle[turn % idle.len()]) {
-                // One that is gone meanwhile needs no question.
+                // A subflow that is gone by now needs no probe.
                 let _ = endpoint.probe_subflow(connection, id, now);
             }
         }
     }
 
-    /// Addresses from which answers to first attempts are waited for, of servers that have answered before or are several.
+    /// Returns the local addresses of open attempts that count: their server has answered before, or several servers
+    /// are being connected to.
     fn asked_by_dials(&self, now: Instant) -> BTreeSet<IpAddr> {
         let dials = || {
             self.sessions.iter().filter_map(|(_, session)| match &session.stage {
@@ -241,12 +247,12 @@ impl Proxy {
         told.map(|attempt| attempt.local).collect()
     }
 
-    /// A connection is about to be forgotten: what was heard on it is not, since nobody looks at it any more.
+    /// Notes what was heard on a connection that is about to be released, since later looks no longer see it.
     pub(super) fn note_last_words(&mut self, connection: ConnectionId, stats: &ConnectionStats, endpoint: &Endpoint) {
         self.silences.heard_on(connection, stats, endpoint);
     }
 
-    /// A subflow is gone: who refuses it was heard.
+    /// Notes that a subflow was refused, which is a sign of life.
     pub(super) fn note_refusal(
         &mut self,
         (connection, id): (ConnectionId, SubflowId),
@@ -265,7 +271,7 @@ impl Proxy {
     }
 }
 
-/// Whether the peer certainly answers on a subflow when it is asked for a sign of life, if that and the answer arrive.
+/// Whether the peer must answer a probe on this subflow, provided that the probe and the answer arrive.
 fn answers_when_asked(subflow: &SubflowStats) -> bool {
     subflow.state == "ESTABLISHED"
         && subflow.established_at.is_some()
@@ -273,7 +279,7 @@ fn answers_when_asked(subflow: &SubflowStats) -> bool {
         && subflow.in_flight_bytes == 0
 }
 
-/// Whether somebody was heard, who said no.
+/// Whether the reason means that somebody answered, and refused.
 pub(super) fn is_answer(reason: CloseReason) -> bool {
     matches!(reason, CloseReason::Refused | CloseReason::Reset | CloseReason::Violation(_))
 }
@@ -299,7 +305,7 @@ mod tests {
         assert_eq!(of(&silences, 45), Some(5));
         silences.asked(v4, at(50));
         assert_eq!(of(&silences, 74), Some(34));
-        // What is heard of one subflow answers for all, but not what was heard before the question.
+        // What is heard on one subflow counts for all, but only if it is newer than the request.
         silences.heard(v4, at(39));
         assert_eq!(of(&silences, 74), Some(34));
         silences.heard(v6, at(60));
@@ -350,7 +356,7 @@ mod tests {
             silences.asked_only(&asked, at(secs));
             silences.of(&[ip], at(secs)).uplink.map(|span| span.as_millis() / 1000)
         };
-        // Somebody has left after two seconds, and long after that somebody comes.
+        // A client leaves after two seconds; long after that, another one comes.
         for (is_asked, secs) in
             [(true, 10), (true, 12), (false, 13), (false, 19), (false, 22), (true, 100), (true, 102), (true, 104)]
         {
@@ -369,7 +375,7 @@ mod tests {
             (silences.owed(at(secs)).next().is_some(), silences.of(&[ip], at(secs)).uplink.is_some())
         };
         assert_eq!(look(10), (false, false), "its answer may be on its way");
-        // Looks that are far apart: what is unanswered was asked again at two of them.
+        // Looks far apart: two of them have sent probes.
         assert_eq!([20, 30, 40].map(&mut look), [false, false, true].map(|is_silent| (true, is_silent)));
         silences.heard(ip, at(41));
         assert_eq!(silences.owed(at(50)).next(), None);

@@ -1,4 +1,4 @@
-//! SOCKS version 5 without authentication, CONNECT only (RFC 1928). Pure: octets and values, no IO.
+//! SOCKS version 5 without authentication, CONNECT only (RFC 1928). Sans-IO: octets and values.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -6,9 +6,9 @@ use super::target::{Host, Target};
 
 /// The first octet of every message.
 pub const VERSION: u8 = 5;
-/// The first octet of an older version, which is refused in its own words.
+/// The first octet of version 4, which is refused in its own format.
 pub const VERSION_4: u8 = 4;
-/// That version's refusal.
+/// The refusal of version 4.
 pub const REFUSAL_4: [u8; 8] = [0, 91, 0, 0, 0, 0, 0, 0];
 
 const NO_AUTHENTICATION: u8 = 0;
@@ -20,18 +20,18 @@ const GENERAL_FAILURE: u8 = 1;
 const COMMAND_NOT_SUPPORTED: u8 = 7;
 const ADDRESS_TYPE_NOT_SUPPORTED: u8 = 8;
 
-/// What stands at the start of what the client has sent.
+/// What the client's octets begin with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<T> {
-    /// The message is not whole.
+    /// An incomplete message.
     More,
-    /// A message, and the octets that it takes.
+    /// A message, and its length in octets.
     Whole(T, usize),
     /// A message that ends the conversation, with the answer to it.
     Refuse(Vec<u8>),
 }
 
-/// Reads the methods that a client offers (section 3). The answer to a good offer is [`METHOD_CHOSEN`].
+/// Reads the methods that a client offers (section 3). The answer to an acceptable offer is [`METHOD_CHOSEN`].
 pub fn read_methods(octets: &[u8]) -> Step<()> {
     match octets {
         [first, ..] if *first != VERSION => Step::Refuse(vec![VERSION, NO_METHOD]),
@@ -44,13 +44,13 @@ pub fn read_methods(octets: &[u8]) -> Step<()> {
     }
 }
 
-/// The answer to an offer that holds "no authentication".
+/// The answer to an offer that includes "no authentication".
 pub const METHOD_CHOSEN: [u8; 2] = [VERSION, NO_AUTHENTICATION];
 
 /// Reads a request (section 4).
 pub fn read_request(octets: &[u8]) -> Step<Target> {
     let refuse = |code| Step::Refuse(reply(code, None));
-    // What is wrong is told as soon as it is seen: the rest of such a request may have any shape.
+    // Errors are reported at once, since the rest of such a request may have any form.
     match octets {
         [version, ..] if *version != VERSION => return refuse(GENERAL_FAILURE),
         [_, command, ..] if *command != CONNECT => return refuse(COMMAND_NOT_SUPPORTED),
@@ -78,7 +78,7 @@ pub fn read_request(octets: &[u8]) -> Step<Target> {
     }
 }
 
-/// A reply (section 6): zero is success, and then `bound` is this side's address of the connection.
+/// Builds a reply (section 6). Code zero is success; `bound` is then the local address of the connection.
 pub fn reply(code: u8, bound: Option<SocketAddr>) -> Vec<u8> {
     let mut octets = vec![VERSION, code, 0];
     let bound = bound.unwrap_or(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0));

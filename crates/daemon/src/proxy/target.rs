@@ -1,9 +1,9 @@
-//! Where a client wants to go, and where nobody is taken.
+//! Targets that clients name, and those that the proxy refuses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Octets of a name at most (RFC 1035 section 2.3.4, without the dot at the end).
+/// Maximum octets of a name (RFC 1035 section 2.3.4, without the dot at the end).
 const NAME_BYTES_MAX: usize = 253;
 
 /// A host as a client names it.
@@ -18,14 +18,14 @@ pub enum Host {
 /// Host and port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
-    /// Which host.
+    /// The host.
     pub host: Host,
-    /// Which port; never zero.
+    /// The port; never zero.
     pub port: u16,
 }
 
 impl Host {
-    /// A name, or an address in its usual notation, with brackets or without.
+    /// Parses a name, or an address in its usual notation, with or without brackets.
     ///
     /// # Errors
     /// If it is neither.
@@ -44,13 +44,13 @@ impl Host {
 }
 
 impl Target {
-    /// Host and port as they stand in a URL. The port may be left out if there is a usual one.
+    /// Parses host and port as they are written in a URL. The port may be missing if there is a usual one.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Says what is wrong.
     pub fn parse(authority: &str, usual_port: Option<u16>) -> Result<Self, &'static str> {
         let (host, port) = match authority.rsplit_once(':') {
-            // The colons of an IPv6 address stand before its bracket.
+            // The colons of an IPv6 address are inside its brackets.
             Some((host, port)) if !port.contains(']') => (host, port),
             _ => (authority, ""),
         };
@@ -80,8 +80,9 @@ impl fmt::Display for Target {
     }
 }
 
-/// Why nobody is taken to an address. The engine is a host of its own, so a loopback address is never the one that is meant; and
-/// a page in a browser must not reach by the proxy what only this device may reach.
+/// Returns why the proxy does not connect to an address, if so. The engine is a host of its own, so a loopback address
+/// never means what the client intends; and a page in a browser must not reach through the proxy what only this device
+/// may reach.
 pub fn why_not(ip: IpAddr) -> Option<&'static str> {
     match ip.to_canonical() {
         ip if ip.is_loopback() => Some("is a loopback address: have the program leave it out of the proxy"),

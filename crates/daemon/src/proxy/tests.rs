@@ -1,4 +1,4 @@
-//! The proxy with real clients and an engine that nobody drives: nothing gets to a network.
+//! The proxy with real clients, on an engine that no driver drives: nothing reaches a network.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -27,7 +27,7 @@ struct World {
     proxy: Proxy,
     endpoint: Endpoint,
     clock: Clock,
-    /// How far time is ahead of the clock.
+    /// How far the time is ahead of the clock.
     ahead: Duration,
     said: Receiver<String>,
 }
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// With an uplink behind which nobody is.
+    /// Adds an uplink behind which no server answers.
     fn with_uplink() -> Self {
         Self::new(|_| {}).and_uplink()
     }
@@ -72,7 +72,7 @@ impl World {
         client
     }
 
-    /// What the driver does when it is time or something is to be read.
+    /// Does what the driver does when it is time, or something can be read.
     fn turn(&mut self) {
         let now = self.now();
         self.proxy.handle_wake(&mut self.endpoint, now);
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Turns until `found` gives something.
+    /// Repeats turns until `found` returns something.
     fn until<T>(&mut self, mut found: impl FnMut(&mut Self) -> Option<T>) -> T {
         for _ in 0..5000 {
             self.turn();
@@ -93,7 +93,7 @@ impl World {
         panic!("it did not come: {:?}", self.proxy.status(&self.endpoint, self.clock.now()));
     }
 
-    /// All that a client gets until the proxy ends its stream.
+    /// Returns what a client gets until the proxy ends its stream.
     fn answer(&mut self, client: &mut TcpStream) -> Vec<u8> {
         let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
         self.until(|_| match client.read(&mut piece) {
@@ -141,7 +141,7 @@ fn without_an_uplink_everybody_hears_so_at_once() {
 #[test]
 fn name_servers_that_are_silent_are_told_of_once() {
     let mut world = World::with_uplink();
-    // As the system's resolver says it, and with another name each time, since answers are kept.
+    // Worded like the system's resolver. Each name is another one, since answers are cached.
     world.proxy.resolver = Resolver::new(
         Arc::new(|name| match name {
             "known.test" => Ok(vec!["127.0.0.1".parse().unwrap()]),
@@ -198,7 +198,7 @@ fn whoever_connects_when_the_last_uplink_goes_does_not_wait() {
     let is_dialing = |session: &Session| matches!(session.stage, Stage::Dialing(..));
     world.until(|world| world.proxy.sessions.iter().any(|(_, session)| is_dialing(session)).then_some(()));
     let now = world.clock.now();
-    // Another address of the same uplink is no loss.
+    // The uplink merely gets another address.
     world.proxy.remove_uplink(UPLINK, &mut world.endpoint, now);
     world.proxy.add_uplink(Uplink { ip: UPLINK, tier: Tier::Primary, link: 0 }, &mut world.endpoint, now);
     world.proxy.strand_all(&mut world.endpoint, now);
@@ -239,7 +239,7 @@ fn who_comes_when_it_is_full_waits_for_a_place() {
     world.turn();
     let said = world.said.try_recv().unwrap();
     assert!(said.contains("2 clients"), "{said}");
-    // Nobody asks again and again meanwhile.
+    // The proxy does not retry constantly.
     assert!(world.proxy.poll_timeout().unwrap() > world.clock.now() + Duration::from_millis(500));
     let mut clients = clients.into_iter();
     drop(clients.next());
@@ -257,7 +257,7 @@ fn who_says_nothing_and_who_leaves_costs_no_turns() {
     world.turn();
     let deadline = world.proxy.poll_timeout().unwrap();
     assert!(deadline > world.clock.now() + Duration::from_secs(50));
-    // Their time passes.
+    // Their time runs out.
     world.proxy.handle_timeout(&mut world.endpoint, deadline + Duration::from_secs(1));
     assert!(world.proxy.sessions.is_empty());
     drop((silent, half));
@@ -279,7 +279,7 @@ fn the_end_ends() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever a client says, it is answered or waited for, and forgotten once it has left.
+    /// Whatever a client says, it gets an answer or more time, and is forgotten once it has left.
     #[test]
     fn hostile_octets(first in prop_oneof![Just(5u8), Just(4), Just(b'G'), Just(b'C'), any::<u8>()],
                       octets in proptest::collection::vec(any::<u8>(), 0..200), cut in 0usize..200) {
@@ -289,7 +289,7 @@ proptest! {
         let (now, later) = octets.split_at(cut.min(octets.len()));
         client.write_all(now).unwrap();
         world.turn();
-        // It may have been refused already.
+        // The proxy may have refused it already.
         let _ = client.write_all(later);
         world.turn();
         drop(client);

@@ -1,4 +1,5 @@
-//! Looking now and then at connections whose octets move: what uplinks deliver, and who is busy. Nobody looks while nothing moves.
+//! Looks regularly at connections whose octets move: what uplinks deliver, and which connections are busy. While
+//! nothing moves, it does not look.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -13,17 +14,17 @@ use super::failure::Failure;
 use super::meter::Meters;
 use super::session::{End, Server, Session, Stage};
 
-/// How often.
+/// Interval between looks.
 const PERIOD: Duration = Duration::from_millis(500);
-/// How often while the proxy ends.
+/// Interval while the proxy ends.
 const ENDING_PERIOD: Duration = Duration::from_millis(20);
-/// For how long a connection is looked at after something has moved, and after the server has acknowledged all.
+/// How long a connection is watched after something has moved, and after the server has acknowledged everything.
 const WATCHED_FOR: Duration = Duration::from_secs(2);
-/// While the proxy ends, a connection on which nothing has moved for so long has nothing under way.
+/// While the proxy ends, a connection on which nothing has moved for this long is considered idle.
 const QUIET_FOR: Duration = Duration::from_millis(100);
 
 impl Proxy {
-    /// Octets of a session have moved.
+    /// Notes that octets of a session have moved.
     pub(super) fn note_moved(&mut self, key: usize, now: Instant) {
         self.note_busy(key, now);
         let session = &mut self.sessions[key];
@@ -37,7 +38,7 @@ impl Proxy {
         self.watch_soon(now);
     }
 
-    /// Has connections looked at.
+    /// Schedules a look, if none is.
     pub(super) fn watch_soon(&mut self, now: Instant) {
         if self.watch_at.is_none() {
             self.watched_at = now;
@@ -45,7 +46,7 @@ impl Proxy {
         }
     }
 
-    /// Counts a session's connection among those of its only uplink, or no longer.
+    /// Counts a session's connection for its only uplink, or stops counting it.
     pub(super) fn note_busy(&mut self, key: usize, now: Instant) {
         let counted = self.counts_for(&self.sessions[key], now);
         self.count(key, counted);
@@ -56,8 +57,8 @@ impl Proxy {
         }
     }
 
-    /// The uplink that a session's connection counts for: that where it is being opened; afterwards the only one that it uses, unless it
-    /// is about to end, or waits for the client's next request.
+    /// Returns the uplink that counts a session's connection. While it is being opened, that is the first one tried;
+    /// afterwards the only one that it uses, unless it is about to end, or waits for the client's next request.
     fn counts_for(&self, session: &Session, now: Instant) -> Option<(IpAddr, Weight)> {
         let expected = |remote| match self.choice.is_plain(remote, now) {
             true => self.choice.weight(remote, now),
@@ -76,7 +77,7 @@ impl Proxy {
         }
     }
 
-    /// Has a session's connection count for an uplink, or for none.
+    /// Changes which uplink counts a session's connection, if any.
     pub(super) fn count(&mut self, key: usize, counted: Option<(IpAddr, Weight)>) {
         let before = core::mem::replace(&mut self.sessions[key].counted, counted);
         if before != counted {
@@ -85,7 +86,7 @@ impl Proxy {
         }
     }
 
-    /// Looks at what uplinks have carried until now, for whoever asks between two looks of its own.
+    /// Updates the meters now, for callers between two regular looks.
     pub fn measure(&mut self, endpoint: &Endpoint) {
         for (_, session) in &mut self.sessions {
             let Some(server) = &mut session.server else { continue };
@@ -96,12 +97,12 @@ impl Proxy {
         }
     }
 
-    /// Looks at all that are watched.
+    /// Looks at all watched connections.
     pub(super) fn watch(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let mut delivered = core::mem::take(&mut self.unwatched);
         let mut round_trips = BTreeMap::new();
         let (mut filled, mut downloads) = (BTreeSet::new(), 0);
-        // After a pause of ours answers may wait to be read.
+        // After a delay of this program, answers may still be unread: silence then proves nothing.
         let is_punctual = now.saturating_since(self.watched_at) < PERIOD.saturating_mul(2);
         let tokens = core::mem::take(&mut self.watched);
         for token in tokens {
@@ -153,7 +154,7 @@ impl Proxy {
         self.watch_ending(endpoint, now);
     }
 
-    /// Once the proxy ends: those with nothing under way go, and all when their time is up.
+    /// While the proxy ends: ends idle sessions, and all sessions when the time is up.
     fn watch_ending(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let Some(until) = self.ending else { return };
         let keys: Vec<usize> = self.sessions.iter().map(|(key, _)| key).collect();
@@ -178,7 +179,7 @@ impl Proxy {
     }
 }
 
-/// What a connection's subflows have measured since it was last looked at.
+/// Takes what a connection's subflows have measured since the last look.
 fn measure(
     server: &mut Server,
     stats: &ConnectionStats,
@@ -201,14 +202,14 @@ fn measure(
     }
 }
 
-/// Uplinks of which a connection takes all that they bring.
+/// Adds the uplinks that a connection fills.
 fn note_filled(stats: &ConnectionStats, filled: &mut BTreeSet<IpAddr>) {
     let carries = |it: &&SubflowStats| it.established_at.is_some() && it.closed_at.is_none() && !it.backup;
     filled.extend(stats.subflows.iter().filter(carries).map(|it| it.local.ip()));
 }
 
-/// Means of the round-trip times that a connection's subflows have measured since it was last looked at, and of how many; of several
-/// connections the least, since some servers take their time before they acknowledge.
+/// Takes the mean and number of the round-trip times that each of a connection's subflows has measured since the last
+/// look. Keeps the minimum over connections, since some servers delay their acknowledgements.
 fn note_round_trips(server: &mut Server, stats: &ConnectionStats, least: &mut BTreeMap<IpAddr, (Duration, u64)>) {
     for subflow in &stats.subflows {
         let before = server.rtts_seen.iter().find(|(id, ..)| *id == subflow.id);

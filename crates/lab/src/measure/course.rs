@@ -1,15 +1,15 @@
-//! How a run went over time, in few numbers.
+//! A run over time, in few numbers.
 
 use serde::{Deserialize, Serialize};
 
 use crate::measure::results::Series;
 use crate::scenario::Scenario;
 
-/// Steps at most: a sweep keeps the courses of all its runs.
+/// Maximum number of steps: a sweep keeps the courses of all its runs.
 const STEPS_MAX: u64 = 60;
 
-/// Means over steps of time of equal length, which depend on the scenario alone: the courses of its runs can be averaged
-/// step by step. What a run did not do because it had ended counts as nothing.
+/// Means over time steps of equal length. The length depends on the scenario alone, so courses of its runs can be
+/// averaged step by step. Time after the end of a run counts as zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Course {
     /// Length of a step.
@@ -21,7 +21,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// Of the `series` of a run of `scenario`.
+    /// Summarises the `series` of a run of `scenario`.
     pub fn new(scenario: &Scenario, series: &Series) -> Self {
         let windows = scenario.duration.as_nanos().div_ceil(scenario.metrics.window.as_nanos().max(1));
         let group = windows.div_ceil(STEPS_MAX).max(1) as usize;
@@ -35,7 +35,7 @@ impl Course {
     }
 }
 
-/// Sums of `values` over the windows that end at `time_s`, `group` of them a step, over the length of a step.
+/// Averages `values` over steps of `group` windows each. The windows end at `time_s`; each step is `step_s` long.
 fn stepped(time_s: &[f64], values: &[f64], group: usize, step_s: f64) -> Vec<f64> {
     let mut from_s = 0.0;
     let mut sums = vec![0.0; values.len().div_ceil(group)];
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_step_is_the_mean_of_its_windows_and_ends_of_runs_count_as_nothing() {
-        // Windows of 1 s, two a step; the last one lasts half a second: (60 * 0.5) / 2.
+        // Windows of 1 s, two per step; the last one lasts half a second: (60 * 0.5) / 2.
         assert_eq!(stepped(&[1.0, 2.0, 2.5], &[20.0, 40.0, 60.0], 2, 2.0), [30.0, 15.0]);
         assert_eq!(stepped(&[], &[], 2, 2.0), [0.0; 0]);
     }
@@ -69,7 +69,7 @@ mod tests {
             goodput_in_order_bps: vec![4.0; windows],
             ..Series::default()
         };
-        // 100 windows: two a step make 50 steps. A run that ends after five seconds has three.
+        // 100 windows: two per step make 50 steps. A run that ends after five seconds has three.
         let (long, short) = (Course::new(&scenario, &series(100)), Course::new(&scenario, &series(5)));
         assert_eq!((long.step_s, long.throughput_bps.len(), long.goodput_bps[49]), (2.0, 50, 4.0));
         assert_eq!((short.step_s, short.throughput_bps), (2.0, vec![8.0, 8.0, 4.0]));

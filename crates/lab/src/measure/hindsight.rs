@@ -1,4 +1,4 @@
-//! Relay selection, judged by who knows how it went: which outages could another choice of relays have avoided?
+//! Relay selection, judged in hindsight: which outages could another choice of relays have avoided?
 
 use cooperation::relay_selection::{Exact, Goal, Offer, RelayId, RelaySelector};
 use units::{Instant, Rate};
@@ -6,19 +6,19 @@ use units::{Instant, Rate};
 use crate::measure::metrics::Analysis;
 use crate::measure::results::{Hindsight, PaperMetrics, Series};
 
-/// An oracle that is told after the run what every relay had to offer in every period.
+/// An oracle that learns after the run what every relay offered in every period.
 pub struct Oracle {
-    /// What the application asked for.
+    /// The application's goal.
     pub goal: Goal,
-    /// Share of payload in packets.
+    /// Payload as a share of packets' octets.
     pub payload_ratio: f64,
-    /// The monitor points that count.
+    /// The window of analysis; only its monitor points count.
     pub analysis: Analysis,
 }
 
 impl Oracle {
-    /// What it has to say of a run; `None` where nobody knows what the relays could have carried. Exact for up to 24 relays,
-    /// of more the 24 that offered most are tried.
+    /// Judges a run. Returns `None` where it is not known what the relays could have carried. Exact for up to 24
+    /// relays; of more, only the 24 with the largest offers are tried.
     pub fn judge(&self, series: &Series, metrics: &PaperMetrics) -> Option<Hindsight> {
         let range = self.goal.range();
         let mut hindsight = Hindsight::default();
@@ -39,9 +39,9 @@ impl Oracle {
         Some(hindsight)
     }
 
-    /// What every relay could have carried of the destination's payload, on average over a period.
+    /// Payload that every relay could have carried for the destination, on average over a period.
     fn offers(&self, series: &Series, from_s: f64, to_s: f64) -> Option<Vec<Offer>> {
-        // Half a window off both ends, so that rounding moves no window into another period.
+        // The margin of half a window at both ends keeps rounding from moving a window into another period.
         let margin_s = series.window_s / 2.0;
         let inside = |end_s: &f64| from_s + margin_s < *end_s && *end_s < to_s + margin_s;
         let windows: Vec<usize> = (0..series.time_s.len()).filter(|index| inside(&series.time_s[*index])).collect();
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::measure::results::{Points, RelaySeries};
 
-    /// Two relays with windows of 1 s and periods of 2 s; a rate for each window, kbit/s.
+    /// Two relays with windows of 1 s and periods of 2 s; one rate per window, kbit/s.
     fn series(kbps: [[u32; 6]; 2]) -> Series {
         let relay = |kbps: [u32; 6]| RelaySeries {
             available_bps: kbps.iter().map(|kbps| Some(f64::from(*kbps) * 1e3)).collect(),
@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn an_outage_was_avoidable_if_some_relays_were_in_range() {
-        // Half of it is payload. First 0.5 alone or 1.0 together: within 0.9 to 1.1. Then 0.4 and 0.3: never. Last 1.0 alone.
+        // Half of each rate is payload. First 0.5 alone or 1.0 together: within 0.9 to 1.1. Then 0.4 and 0.3: never.
+        // Last 1.0 alone.
         let series = series([[1000, 1000, 700, 900, 1600, 2400], [1000, 1000, 600, 600, 100, 100]]);
         let judge = |throughput, analysis| oracle(analysis).judge(&series, &metrics(throughput)).unwrap();
         let seen = judge([0.5, 0.7, 1.2], Analysis::WHOLE);

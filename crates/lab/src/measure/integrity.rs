@@ -1,29 +1,30 @@
-//! Whether what arrived is what was sent: in every run octet for octet and, where somebody is shown it, by SHA-256.
+//! Checks whether what arrived is what was sent: octet for octet in every run, and by SHA-256 where the digest is
+//! shown.
 
 use sha2::{Digest, Sha256};
 use simulator::Source;
 use wire::Payload;
 
-/// Octets of a pattern that are made at once.
+/// Largest number of a pattern's octets to generate at once.
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// What was sent, and what arrived of it.
+/// The data sent, and the data that arrived.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     /// The octets of every stream.
     pub source: Source,
-    /// By stream: how many octets should have arrived, and those that have, in order.
+    /// By stream: the number of octets that should have arrived, and those that did, in order.
     pub streams: Vec<(u64, Vec<Payload>)>,
 }
 
 impl Delivery {
-    /// Whether all octets that should have arrived have, and no others. A pattern is compared with the like without
-    /// computing its octets.
+    /// Returns whether exactly the expected octets arrived. A pattern is compared with a pattern without computing its
+    /// octets.
     pub fn is_intact(&self) -> bool {
         self.streams.iter().all(|(len, pieces)| octets(pieces) == *len) && self.is_beginning()
     }
 
-    /// Whether what arrived of each stream is as much of its beginning.
+    /// Returns whether what arrived of each stream is a prefix of it.
     pub fn is_beginning(&self) -> bool {
         self.streams.iter().all(|(_, pieces)| {
             let mut offset = 0;
@@ -35,14 +36,14 @@ impl Delivery {
         })
     }
 
-    /// SHA-256, in hexadecimal, of what should have arrived, one stream after the other.
+    /// SHA-256, in hexadecimal, of all that should have arrived, one stream after the other.
     pub fn sha256_of_source(&self) -> String {
         let mut digest = Sha256::new();
         self.streams.iter().for_each(|(len, _)| update_from(&mut digest, &self.source, *len));
         hexadecimal(digest)
     }
 
-    /// SHA-256, in hexadecimal, of what arrived, one stream after the other.
+    /// SHA-256, in hexadecimal, of all that arrived, one stream after the other.
     pub fn sha256_of_received(&self) -> String {
         let mut digest = Sha256::new();
         self.streams.iter().flat_map(|(_, pieces)| pieces).for_each(|piece| update(&mut digest, piece));
@@ -54,7 +55,7 @@ fn octets(pieces: &[Payload]) -> u64 {
     pieces.iter().map(|piece| piece.len() as u64).sum()
 }
 
-/// As [`Source::matches`], in pieces that need little memory where octets must be made.
+/// Like [`Source::matches`], but in pieces, which need little memory where octets must be generated.
 fn matches(source: &Source, offset: u64, piece: &Payload) -> bool {
     if offset + piece.len() as u64 > source.len() {
         return false;
@@ -66,7 +67,7 @@ fn matches(source: &Source, offset: u64, piece: &Payload) -> bool {
     in_chunks(piece).all(|(at, chunk)| source.matches(offset + at, &chunk))
 }
 
-/// A piece in chunks, each with where it begins.
+/// Cuts a piece into chunks, each with its offset.
 fn in_chunks(piece: &Payload) -> impl Iterator<Item = (u64, Payload)> + '_ {
     let starts = (0..piece.len()).step_by(CHUNK_BYTES);
     starts.map(|start| (start as u64, piece.slice(start..piece.len().min(start + CHUNK_BYTES))))
@@ -98,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// FIPS 180-2's first example.
+    /// First example of FIPS 180-2.
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
     fn delivery(source: Source, len: u64, pieces: &[Payload]) -> Delivery {

@@ -1,14 +1,14 @@
-//! Measuring: from what hosts and the paths between them say to numbers, whatever backend they live in.
+//! Measuring: turns observations of hosts and paths into numbers, for every backend.
 //!
 //! ```text
-//! metrics      the papers' metrics, from what happens to a connection
+//! metrics      the papers' metrics, from the events of a connection
 //! recorder     series and totals of a connection and its paths
-//! sender       the source's counters, if it is one of ours or a kernel
+//! sender       the source's counters, where the source is our engine or a kernel
 //! relays       series of relays
-//! hindsight    what the best choice of relays would have been
+//! hindsight    the best choice of relays, in hindsight
 //! integrity    whether what arrived is what was sent
-//! results      what a run yields: the schema that every backend fills in
-//! values       its numbers by name; course, how it went over time in few numbers
+//! results      results of a run: the schema that every backend fills in
+//! values       numbers of a run by name; course, a run over time in few numbers
 //! statistics   means with intervals, paired comparisons, correlations over runs
 //! ```
 

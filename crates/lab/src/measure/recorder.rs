@@ -1,4 +1,4 @@
-//! Takes a sample of both hosts and of the paths at the end of every window.
+//! Samples both hosts and the paths at the end of every window.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Paths by name and address.
+    /// Creates paths from names and addresses.
     pub fn new(paths: impl IntoIterator<Item = (String, IpAddr)>) -> Self {
         let (names, addresses) = paths.into_iter().unzip();
         Self { names, addresses }
     }
 
-    /// The number of the path that the destination's subflow takes.
+    /// Number of the path of the destination's subflow.
     fn of(&self, subflow: &SubflowStats) -> Option<usize> {
         self.addresses.iter().position(|address| *address == subflow.local.ip())
     }
@@ -39,7 +39,7 @@ pub struct Recorder {
     series: Series,
     last_at: Instant,
     delivered_bytes: u64,
-    /// Octets received so far, by the destination's subflow.
+    /// Octets received so far, by number of the destination's subflow.
     received_bytes: BTreeMap<u16, u64>,
     counters: Option<Vec<PathCounters>>,
 }
@@ -57,8 +57,8 @@ impl Recorder {
         &self.series
     }
 
-    /// Closes the window that ends `now`. `sender` gives the source's view of one of the destination's subflows;
-    /// `counters` stand in the order of the paths, where they are known.
+    /// Closes the window that ends `now`. `sender` returns the source's view of one of the destination's subflows;
+    /// `counters`, where known, are in the order of the paths.
     pub fn sample(
         &mut self,
         now: Instant,
@@ -93,7 +93,7 @@ impl Recorder {
         self.delivered_bytes = delivered_bytes;
     }
 
-    /// Each path's share of packets lost since the last sample.
+    /// Each path's packet loss ratio since the last sample.
     fn losses(&mut self, counters: Option<Vec<PathCounters>>) -> Vec<Option<f64>> {
         let now = counters.unwrap_or_default();
         let before = self.counters.take().unwrap_or_else(|| vec![PathCounters::default(); now.len()]);
@@ -102,7 +102,7 @@ impl Recorder {
         losses
     }
 
-    /// The series of a subflow, filled up to now if it is new.
+    /// Returns the series of a subflow, filled up to now if the subflow is new.
     fn series_of(&mut self, subflow: &SubflowStats) -> &mut SubflowSeries {
         let windows = self.series.time_s.len();
         let position = self.series.subflows.iter().position(|series| series.id == subflow.id.0);
@@ -120,8 +120,8 @@ impl Recorder {
         &mut self.series.subflows[position]
     }
 
-    /// The series, and what each subflow did until the end of the run after `duration_s`. `senders` are the source's views
-    /// of the destination's subflows.
+    /// Returns the series, and the results of each subflow at the end of the run after `duration_s`. `senders` are the
+    /// source's views of the destination's subflows.
     pub fn finish(
         self,
         destination: &ConnectionStats,
@@ -158,7 +158,8 @@ impl Recorder {
             }
         };
         let mut subflows: Vec<SubflowResults> = destination.subflows.iter().map(results).collect();
-        // Those of several connections came in other orders here and in the windows, in which they were seen.
+        // Subflows of several connections come in another order here than in the windows, which list them as they
+        // appeared.
         subflows.sort_by_key(|subflow| subflow.id);
         let mut series = self.series;
         series.subflows.sort_by_key(|subflow| subflow.id);
@@ -172,7 +173,7 @@ fn mean_rtt_s(series: &Series, id: u16) -> Option<f64> {
     (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
 }
 
-/// Octets per time as bit/s, rounded: a rate needs no fractions of a bit.
+/// Octets over time as bit/s, rounded: a rate needs no fractions of a bit.
 pub(crate) fn bps(bytes: u64, span_s: f64) -> f64 {
     if span_s > 0.0 { (bytes as f64 * 8.0 / span_s).round() } else { 0.0 }
 }

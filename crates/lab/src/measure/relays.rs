@@ -1,28 +1,28 @@
-//! Takes a sample of every relay at the end of every window.
+//! Samples every relay at the end of every window.
 
 use units::Instant;
 
 use super::bps;
 use crate::measure::results::{RelayResults, RelaySeries};
 
-/// A relay at one moment; counts are since the start of the run.
+/// A relay at one moment; counts start with the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RelaySample {
-    /// Payload octets that arrived at the destination over it, duplicates included.
+    /// Payload octets that arrived at the destination over this relay, duplicates included.
     pub carried_bytes: u64,
-    /// What the cell would grant it.
+    /// Rate that the cell would grant it.
     pub capacity_bps: Option<f64>,
     /// Octets that wait before the cellular hop.
     pub cellular_queue_bytes: u64,
     /// Octets that wait before the Wi-Fi hop.
     pub wifi_queue_bytes: u64,
-    /// Octets that it holds for later; `None` without differentiated forwarding.
+    /// Octets in its hold queue; `None` without differentiated forwarding.
     pub hold_queue_bytes: Option<u64>,
-    /// Payload octets that its own traffic asked for; `None` if a flow takes all it can get.
+    /// Demand of its own traffic, payload octets; `None` if a flow takes all it can get.
     pub local_demand_bytes: Option<u64>,
-    /// Payload octets that its own traffic got.
+    /// Payload octets that its own traffic received.
     pub local_received_bytes: u64,
-    /// Octets of packets that its own traffic asked for, or got where it takes all it can get.
+    /// Octets of packets that its own traffic demanded, or received where it takes all it can get.
     pub local_taken_bytes: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct RelayRecorder {
 }
 
 impl RelayRecorder {
-    /// Records relays of these names.
+    /// Records relays with these names.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let series: Vec<_> = names.into_iter().map(|name| RelaySeries { name, ..RelaySeries::default() }).collect();
         let before = vec![RelaySample::default(); series.len()];
@@ -47,7 +47,7 @@ impl RelayRecorder {
         &self.series
     }
 
-    /// Closes the window that ends `now`; one sample for each relay, in order.
+    /// Closes the window that ends `now`; takes one sample per relay, in order.
     pub fn sample(&mut self, now: Instant, samples: impl IntoIterator<Item = RelaySample>) {
         let span_s = now.saturating_since(self.last_at).as_secs_f64();
         if span_s == 0.0 {
@@ -70,7 +70,7 @@ impl RelayRecorder {
         }
     }
 
-    /// The series, and what every relay did. `chosen` and `distances_m` stand in the relays' order.
+    /// Returns the series and the results of every relay. `chosen` and `distances_m` are in the relays' order.
     pub fn finish(self, chosen: &[bool], distances_m: &[Option<f64>]) -> (Vec<RelaySeries>, Vec<RelayResults>) {
         let total_bytes: u64 = self.before.iter().map(|last| last.carried_bytes).sum();
         let results = self.series.iter().zip(&self.before).enumerate().map(|(index, (series, last))| RelayResults {
@@ -117,9 +117,9 @@ mod tests {
         assert_eq!(series[0].carried_bps, [16_000.0, 16_000.0]);
         assert_eq!(series[0].local_goodput_bps, [4000.0, 0.0]);
         assert_eq!(series[0].local_demand_bps, [Some(8000.0), Some(0.0)]);
-        // 60000 octets in 0.5 s are 0.96 of 2 Mbit/s; in the second that follows there are no more.
+        // 60000 octets in 0.5 s are 0.96 of 2 Mbit/s; in the next second there are no more.
         assert_eq!(series[0].available_bps, [Some(1_040_000.0), Some(1e6)]);
-        // A relay that takes all it can get demands no number of octets.
+        // A relay whose traffic takes all it can get has no number as its demand.
         assert_eq!(series[1].local_demand_bps[0], None);
         assert_eq!(series[1].carried_bps, [0.0, 8000.0]);
         assert_eq!((relays[0].share_ratio, relays[0].capacity_bps), (0.75, Some(1.5e6)));

@@ -1,4 +1,4 @@
-//! What only the source and the paths know of a subflow.
+//! Information about a subflow that only the source and the paths have.
 
 use transport::{ConnectionStats, SubflowStats};
 use units::Duration;
@@ -10,7 +10,7 @@ pub struct Sender {
     pub cwnd_bytes: u64,
     /// Smoothed round-trip time, once there is a sample.
     pub srtt: Option<Duration>,
-    /// Smallest round-trip time of its life.
+    /// Smallest round-trip time of its lifetime.
     pub min_rtt: Option<Duration>,
     /// Packets with payload sent, retransmissions included.
     pub data_packets: u64,
@@ -18,16 +18,16 @@ pub struct Sender {
     pub retransmitted_packets: u64,
     /// Payload octets of the retransmissions.
     pub retransmitted_bytes: u64,
-    /// Retransmission time-outs, where they are known.
+    /// Retransmission time-outs, where known.
     pub timeouts: Option<u64>,
-    /// Reductions of the window after loss or ECN, where they are known.
+    /// Reductions of the window after loss or ECN, where known.
     pub congestion_events: Option<u64>,
-    /// Largest IP packet it sends, where that is known, octets.
+    /// Largest IP packet it sends, where known, octets.
     pub path_mtu_bytes: Option<u16>,
 }
 
 impl Sender {
-    /// The view that `source` has of `subflow` of the destination, if it has that subflow.
+    /// Returns the view that `source` has of the destination's `subflow`, if it has that subflow.
     pub fn of(source: &ConnectionStats, subflow: &SubflowStats) -> Option<Self> {
         let mirrored = |other: &&SubflowStats| other.local == subflow.remote && other.remote == subflow.local;
         source.subflows.iter().find(mirrored).map(Self::from)
@@ -50,14 +50,14 @@ impl From<&SubflowStats> for Sender {
     }
 }
 
-/// What one element of a path did to the packets towards the destination, without copies of others.
+/// Effect of one element of a path on the packets towards the destination, without copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ElementCounters {
     /// Packets that entered it.
     pub entered: u64,
     /// Packets it dropped.
     pub lost: u64,
-    /// Of these, those that found a queue full.
+    /// Of these, packets that found a queue full.
     pub queue_drops: u64,
 }
 
@@ -70,16 +70,16 @@ impl ElementCounters {
         }
     }
 
-    /// Lost packets over those that entered. A packet may be lost in a later window than it entered, so that of a window it may be all.
+    /// Lost packets over packets that entered, at most 1: in a window, packets that entered earlier may be lost.
     fn loss_ratio(self) -> f64 {
         (self.lost as f64 / self.entered.max(1) as f64).min(1.0)
     }
 }
 
-/// What a path did to the packets towards the destination.
+/// Effect of a path on the packets towards the destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathCounters {
-    /// What its elements did, in the order in which packets pass them.
+    /// Counters of its elements, in the order in which packets pass them.
     pub elements: Vec<ElementCounters>,
 }
 
@@ -89,19 +89,20 @@ impl PathCounters {
         self.elements.iter().map(|element| element.lost).sum()
     }
 
-    /// Of these, those that found a queue full.
+    /// Of these, packets that found a queue full.
     pub fn queue_drops(&self) -> u64 {
         self.elements.iter().map(|element| element.queue_drops).sum()
     }
 
-    /// How likely a packet that goes all the way is lost: 1 - product of (1 - lost / entered) over the elements. What enters one need
-    /// not be what left the one before: packets are split, come from a relay that ends the subflow, or are its owner's.
+    /// Probability that a packet that travels all of the path is lost: 1 - product of (1 - lost / entered) over the
+    /// elements. The packets that enter an element need not be those that left the one before: packets are split, come
+    /// from a relay that ends the subflow, or belong to the relay's owner.
     pub fn loss_ratio(&self) -> f64 {
-        // Not the product itself, so that where one element loses the ratio is exactly its own.
+        // Not computed as the product itself: if only one element loses packets, the ratio is exactly that element's.
         self.elements.iter().fold(0.0, |lost, element| lost + (1.0 - lost) * element.loss_ratio())
     }
 
-    /// The loss since `before`; `None` if nothing happened.
+    /// The loss ratio since `before`; `None` if no packet entered.
     pub(super) fn loss_since(&self, before: &Self) -> Option<f64> {
         let before = |index| before.elements.get(index).copied().unwrap_or_default();
         let elements = self.elements.iter().enumerate().map(|(index, element)| element.since(before(index)));
@@ -132,13 +133,14 @@ mod tests {
 
     #[test]
     fn elements_lose_of_what_enters_them() {
-        // A tenth, then, of four times as many pieces, half: 0.1 + 0.9 / 2.
+        // A tenth, and then half of four times as many pieces: 0.1 + 0.9 / 2.
         let split = path(&[(100, 10), (360, 180)]);
         assert_eq!((split.loss_ratio(), split.lost()), (0.55, 190));
-        // Of a relay that acknowledges at once only what is left of the first hop's enters the second.
+        // If the relay acknowledges at once, only the packets that passed the first hop enter the second.
         assert_eq!(path(&[(400, 0), (100, 50)]).loss_ratio(), 0.5);
         assert_eq!(path(&[(400, 400), (0, 0)]).loss_ratio(), 1.0);
-        // Where all that passes one enters the next, it is what was lost over what entered the first.
+        // If all packets that pass one element enter the next, the ratio is all lost packets over those that entered
+        // the first.
         assert_eq!(path(&[(100, 20), (80, 20)]).loss_ratio(), 0.4);
         let before = path(&[(100, 10), (360, 180)]);
         let window = path(&[(110, 10), (400, 190)]).loss_since(&before);

@@ -1,4 +1,4 @@
-//! The numbers of a run by name.
+//! Numbers of a run by name.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::scenario::Scenario;
 /// Numbers by name.
 type Values = BTreeMap<String, f64>;
 
-/// Every number of the `results` of a run of `scenario` that is no series.
+/// Returns every number in the `results` of a run of `scenario` that is not part of a series.
 pub(crate) fn values(scenario: &Scenario, results: &Results) -> Values {
     let mut values = Values::new();
     add(&mut values, "", &serde_json::to_value(&results.totals).expect("totals are finite"));
     if !results.totals.completed {
-        // What broke off was not done sooner than what went on.
+        // A transfer that broke off did not finish sooner than one that continued.
         values.insert("duration_s".into(), results.totals.duration_s.max(scenario.duration.as_secs_f64()));
     }
     if let Some(video) = &results.totals.video {
@@ -63,7 +63,7 @@ fn at(seconds: f64) -> Instant {
     Instant::from_nanos((seconds * 1e9).round() as u64)
 }
 
-/// What viewers saw of a run of `duration_s`. Who never saw the picture move waited for it all the time.
+/// Adds the viewers' results in a run of `duration_s`. A viewer whose playback never began waited for all of this time.
 fn add_video(values: &mut Values, prefix: &str, video: &VideoResults, duration_s: f64) {
     add(values, prefix, &serde_json::to_value(video).expect("what viewers saw is finite"));
     if video.started_s.is_none() {
@@ -71,7 +71,8 @@ fn add_video(values: &mut Values, prefix: &str, video: &VideoResults, duration_s
     }
 }
 
-/// What owners noticed: of each number the mean over the relays whose owners watch videos, or wait for short flows.
+/// Adds what owners notice: for each number, the mean over the relays whose owners watch videos or wait for short
+/// flows.
 fn add_owners(values: &mut Values, relays: &[RelayResults], duration_s: f64) {
     let noticed = |relay: &RelayResults| {
         let mut noticed = Values::new();
@@ -95,7 +96,7 @@ fn add_owners(values: &mut Values, relays: &[RelayResults], duration_s: f64) {
 fn add_metrics(values: &mut Values, metrics: &PaperMetrics) {
     add(values, "analysis.", &serde_json::to_value(&metrics.summary).expect("metrics are finite"));
     if metrics.summary.points == 0 {
-        // Counts and peaks over no monitor point are none, as means are: not nothing.
+        // Without monitor points, counts and peaks have no value, as means have none; they are not zero.
         values.retain(|name, _| !name.starts_with("analysis.") || name == "analysis.points");
     }
     add(values, "whole.", &serde_json::to_value(&metrics.totals).expect("metrics are finite"));
@@ -107,7 +108,7 @@ fn add_metrics(values: &mut Values, metrics: &PaperMetrics) {
     insert(values, "connection_goodput_bps", mean(&goodputs));
 }
 
-/// How often selection changed its mind, and what it could have avoided.
+/// Adds the number of migrations, and the outages that selection could have avoided.
 fn add_selection(values: &mut Values, selection: &SelectionResults) {
     values.insert("migrations".into(), selection.migrations.len() as f64);
     values.insert("play_stalled_s".into(), selection.play_stalled_s);
@@ -116,7 +117,7 @@ fn add_selection(values: &mut Values, selection: &SelectionResults) {
     }
 }
 
-/// How near to the target were the sets that selection went to, and those that it would have gone to next.
+/// Adds the distances to the target of the selected sets and of the next sets.
 fn add_decisions(values: &mut Values, selection: &SelectionResults, target_bps: f64) {
     let active = || selection.migrations.iter().map(|migration| migration.offered_bps);
     let backup = || selection.points.iter().filter_map(|point| point.backup_bps);
@@ -161,7 +162,8 @@ mod tests {
     use crate::measure::metrics::Summary;
     use crate::measure::results::{LatencyResults, Migration, RelaySeries, SelectionPoint};
 
-    /// Sets of 2.75 and 3.5 Mbit/s were used, one of 3.25 Mbit/s was kept as the next: 0.25, 0.5 and 0.25 off the target.
+    /// Sets of 2.75 and 3.5 Mbit/s were used, one of 3.25 Mbit/s was kept as the next: 0.25, 0.5 and 0.25 from the
+    /// target.
     #[test]
     fn decisions_are_sets_used_and_sets_kept() {
         let migration = |offered_bps| Migration { offered_bps, ..Migration::default() };
@@ -178,7 +180,8 @@ mod tests {
         assert_eq!(values["selection.distance_bps"], 1e6 / 3.0);
     }
 
-    /// The first owner's video began after 2 s and stood still for 4; the second's never began in 30 s. Only the third waits for flows.
+    /// The first owner's video began after 2 s and stalled for 4; the second's never began in 30 s. Only the third
+    /// waits for flows.
     #[test]
     fn owners_are_those_who_watch_and_those_who_wait() {
         let video = |started_s, stalled_s| RelayResults {
@@ -197,7 +200,7 @@ mod tests {
         assert_eq!(values, Values::new());
     }
 
-    /// A mean has no value without a point, and the number of outages and the peaks have none either.
+    /// Without points, a mean has no value, and neither have the number of outages and the peaks.
     #[test]
     fn a_run_without_a_monitor_point_has_nothing_to_analyse() {
         let values = |points| {
@@ -211,7 +214,7 @@ mod tests {
         assert_eq!((one["analysis.receive_buffer_bytes"], one["analysis.outages"]), (7.0, 0.0));
     }
 
-    /// From 1 s on the first relay got 3 of 4, the second, which takes all it can get, 5.
+    /// From 1 s on, the first relay got 3 of 4; the second, which takes all it can get, 5.
     #[test]
     fn local_traffic_counts_in_the_window_of_analysis() {
         let relay = |demand, got: f64| RelaySeries {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::run::sweep::{Plan, Record, sorted};
 
-/// The records of `plan` as comma-separated values (RFC 4180): one line a run, one column a value.
+/// Formats the records of `plan` as comma-separated values (RFC 4180): one line per run, one column per value.
 pub fn csv(plan: &Plan, records: &[Record]) -> String {
     let records = sorted(plan, records);
     let names: BTreeSet<&String> = records.iter().flat_map(|record| record.values.keys()).collect();

@@ -1,14 +1,14 @@
-//! What the runs of a sweep show: means by case, and comparisons of two cases, as far as the runs allow any.
+//! Conclusions from the runs of a sweep: means by case, and comparisons of two cases, as far as the runs permit.
 //!
-//! Runs with faults are no samples of what was to be measured, so nothing is concluded from them. Where nothing in a scenario is
-//! random, all seeds give the same run: it is one, however often it was made.
+//! Runs with faults are no valid samples, so nothing is concluded from them. If nothing in a scenario is random, all
+//! seeds yield the same run: it counts once, however often it was repeated.
 
 use crate::measure::statistics::{Interval, Paired};
 use crate::run::sweep::{Plan, Record, Samples, numbers, samples, sorted};
 
-/// The values of a sweep, and what they are worth. Cases are those of the plan.
+/// The values of a sweep, and their reliability. Cases are those of the plan.
 pub(super) struct Evidence {
-    /// By case.
+    /// Samples by case.
     pub samples: Vec<Samples>,
     cases: Vec<CaseRuns>,
 }
@@ -16,18 +16,18 @@ pub(super) struct Evidence {
 /// The runs of a case.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CaseRuns {
-    /// How many there are.
+    /// Number of runs.
     pub runs: usize,
-    /// How many of them had faults.
+    /// Number of runs with faults.
     pub faulty: usize,
     /// The first fault.
     pub fault: Option<String>,
-    /// There are several, and they are the same to the last bit.
+    /// Whether there are several runs and all are identical to the last bit.
     pub identical: bool,
 }
 
 impl Evidence {
-    /// Of the records of `plan`, in whatever order they came.
+    /// Evaluates the records of `plan`, in any order.
     pub fn new(plan: &Plan, records: &[Record]) -> Self {
         let numbers = numbers(plan);
         let mut by_case: Vec<Vec<&Record>> = vec![Vec::new(); plan.cases.len()];
@@ -54,7 +54,7 @@ impl Evidence {
         Interval::of(&values)
     }
 
-    /// The comparison of two cases on the seeds that both have, and the difference on each seed.
+    /// The comparison of two cases on their common seeds, and the difference for each seed.
     pub fn paired(&self, case: usize, baseline: usize, name: &str) -> Option<(Paired, Vec<f64>)> {
         let (new, old) = (self.samples[case].get(name)?, self.samples[baseline].get(name)?);
         let mut both: Vec<_> = new.iter().filter_map(|(seed, new)| Some((*new, *old.get(seed)?))).collect();
@@ -68,7 +68,7 @@ impl Evidence {
         Some((if is_faulty { paired.withheld() } else { paired }, differences))
     }
 
-    /// That cases gave the same run with all seeds, in words; `None` if none did.
+    /// A note that cases yielded the same run with all seeds; `None` if none did.
     pub fn note_on_identical(&self) -> Option<String> {
         let same = self.cases.iter().filter(|runs| runs.identical && runs.faulty == 0).count();
         match self.cases.len() {
@@ -82,7 +82,7 @@ impl Evidence {
 }
 
 impl CaseRuns {
-    /// Of the records of one case.
+    /// Evaluates the records of one case.
     fn new(records: &[&Record]) -> Self {
         let gave = |record: &Record| (record.values.clone(), record.course.clone(), record.goodput_points_bps.clone());
         let began = records.iter().all(|record| !record.values.is_empty());

@@ -1,6 +1,6 @@
-//! What people call a field of the grid: no more of its path than tells it from the others.
+//! Short names of grid fields: the shortest end of a path that distinguishes it from the others.
 
-/// The last names of `path` that no other path of `grid` ends in; the last one alone, if that is enough.
+/// Returns the shortest end of `path` with which no other path of `grid` ends; only the last name, if that is enough.
 pub fn field_name<'p>(path: &'p str, grid: &[(String, String)]) -> &'p str {
     let ends_in =
         |other: &str, name: &str| other.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));

@@ -3,26 +3,26 @@
 use crate::present::quantity;
 use crate::present::wording::milliseconds;
 
-/// A value that tables and reports show; all others are in the files only.
+/// A value that tables and reports show; others appear only in files.
 #[derive(Debug)]
 pub(crate) struct Metric {
     /// Its name in [`crate::run::sweep::Record::values`].
     pub name: &'static str,
-    /// What a heading calls it.
+    /// Its name in headings.
     pub title: &'static str,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub about: &'static str,
-    /// What its number counts.
+    /// The unit of its number.
     pub kind: Kind,
-    /// Which way one wants it.
+    /// Which direction is better.
     pub better: Better,
     /// Its column in the table on the terminal, if it has one.
     pub column: Option<&'static str>,
-    /// Whether nothing but zeros says something too: it is only there where there was something to count.
+    /// Whether a column of zeros is informative, too: the value exists only where there was something to count.
     pub tells_zero: bool,
 }
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Bit/s.
@@ -31,27 +31,27 @@ pub(crate) enum Kind {
     Time,
     /// Octets.
     Amount,
-    /// Things, or nothing.
+    /// A count, or a number without unit.
     Number,
-    /// Of 1.
+    /// A ratio, of 1.
     Ratio,
-    /// Of 100.
+    /// A percentage, of 100.
     Percent,
 }
 
-/// Which way one wants a value.
+/// Which direction of a value is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
     /// Larger.
     More,
     /// Smaller.
     Less,
-    /// Neither as such.
+    /// Neither is better.
     Neither,
 }
 
 impl Metric {
-    /// One of [`METRICS`], without a column; [`Self::column`] gives it one.
+    /// Creates an entry of [`METRICS`] without a column; [`Self::column`] adds one.
     const fn new(name: &'static str, title: &'static str, kind: Kind, better: Better, about: &'static str) -> Self {
         Self { name, title, about, kind, better, column: None, tells_zero: false }
     }
@@ -64,7 +64,7 @@ impl Metric {
         Self { tells_zero: true, ..self }
     }
 
-    /// `value` with its unit, for people.
+    /// Formats `value` with its unit.
     pub fn show(&self, value: f64) -> String {
         match self.kind {
             Kind::Rate => quantity(value, "bit/s"),
@@ -76,18 +76,18 @@ impl Metric {
         }
     }
 
-    /// `half` of the width of an interval around `mean`; of times in the mean's unit.
+    /// Formats `half` the width of an interval around `mean`; times use the mean's unit.
     pub fn show_half(&self, half: f64, mean: f64) -> String {
         if self.kind == Kind::Time { time(half, mean) } else { self.show(half) }
     }
 }
 
-/// `seconds` in the unit that suits `size_s`.
+/// Formats `seconds` in a unit that suits `size_s`.
 fn time(seconds: f64, size_s: f64) -> String {
     if size_s != 0.0 && size_s.abs() < 0.9995 { milliseconds(seconds) } else { format!("{seconds:.2} s") }
 }
 
-/// In the order in which they are shown: what people notice comes first where the workload is theirs.
+/// In display order: values that people notice come first where the workload concerns them.
 #[rustfmt::skip]
 pub(crate) const METRICS: [Metric; 31] = [
     Metric::new("answers.median_s", "Answers, median", Kind::Time, Better::Less,
@@ -162,7 +162,7 @@ pub(crate) const METRICS: [Metric; 31] = [
          or still holds by its own sequence numbers, and what waits twice, counts as throughput only."),
 ];
 
-/// One of [`METRICS`].
+/// Returns an entry of [`METRICS`].
 #[cfg(test)]
 pub(crate) fn named(name: &str) -> &'static Metric {
     METRICS.iter().find(|metric| metric.name == name).unwrap()

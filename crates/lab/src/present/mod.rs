@@ -1,14 +1,14 @@
-//! Presenting: results for people, and beside what the papers say.
+//! Presents results to people, compared with the papers where they make claims.
 //!
 //! ```text
 //! run, relays  a run as text
 //! sweep, csv   a sweep as text, JSON and comma-separated values
 //! report       a run or a sweep as one HTML file with plots
-//! claims       what the papers say beside what is measured, with a verdict
-//! evidence     what of a sweep's runs may be compared
-//! field_name   what fields of a grid are called
+//! claims       the papers' claims and the measurements, with a verdict
+//! evidence     which runs of a sweep may be compared
+//! field_name   short names of grid fields
 //! metric       the values that people compare
-//! wording      numbers as people read them
+//! wording      numbers in readable form
 //! ```
 
 pub mod claims;

@@ -1,4 +1,4 @@
-//! Relays as text for people: what each contributed, and how its own traffic fared.
+//! Relays as text for people: their contribution, and their own traffic.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
@@ -7,7 +7,7 @@ use super::wording::{percent, quantity};
 use crate::measure::results::{RelayResults, RelaySeries, Results};
 
 const COLUMNS: [&str; 7] = ["relay", "distance", "could carry", "carried", "share", "own traffic", "carried over time"];
-/// What makes the sum of a column larger than the cell.
+/// Explains why the sum of a column exceeds the cell's capacity.
 const IDLE_AT_FIRST: &str =
     "could carry: mean of what the cell would grant; it begins idle, which makes that too much in short runs\n\n";
 /// Most characters of a sparkline.
@@ -57,7 +57,7 @@ fn row(relay: &RelayResults, series: &RelaySeries, most_bps: f64, duration_s: f6
     ]
 }
 
-/// A character for a few windows each, as high as their mean is over `most`.
+/// One character per group of windows, with a height according to the group's mean over `most`.
 pub fn sparkline(values: &[f64], most: f64) -> String {
     let per_spark = values.len().div_ceil(SPARKS_MAX).max(1);
     let spark = |chunk: &[f64]| {

@@ -1,4 +1,4 @@
-//! A run for people: its results as text.
+//! The results of a run as text for people.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
@@ -22,7 +22,7 @@ pub fn summary(results: &Results) -> String {
     format!("{heading}\n{}{relays}{totals}{begun}{target}", subflows(&results.subflows))
 }
 
-/// The table of subflows; nothing where there are none, as where relays have their own traffic alone.
+/// The table of subflows; empty if there are none, for example if relays have only their own traffic.
 fn subflows(subflows: &[SubflowResults]) -> String {
     if subflows.is_empty() {
         return String::new();
@@ -43,12 +43,12 @@ fn subflows(subflows: &[SubflowResults]) -> String {
     format!("{table}\n")
 }
 
-/// Over which relays a connection began that were not chosen by then; nothing if there are none.
+/// The relays over which a connection began before they were selected; empty if there are none.
 fn begun(results: &Results) -> String {
     results.begun_unchosen().map_or(String::new(), |said| format!("{:<11} {said}\n", "selection"))
 }
 
-/// How well the target bit rate was kept; nothing without one.
+/// How well the target bit rate was kept; empty without a target.
 fn against_target(metrics: &PaperMetrics) -> String {
     let (Some(low), Some(high)) = (metrics.target_low_bps, metrics.target_high_bps) else { return String::new() };
     let (outages, points) = (metrics.summary.outages, metrics.summary.points);
@@ -81,7 +81,7 @@ fn row(subflow: &SubflowResults) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// Whether what arrived, if anything did, is what was sent; by SHA-256 where that was asked for.
+/// Whether the data that arrived, if any, are those sent; with SHA-256 digests if requested.
 fn integrity(totals: &Totals) -> (&'static str, String) {
     if totals.delivered_bytes == 0 && !totals.intact {
         return ("integrity", "nothing arrived".into());
@@ -131,7 +131,7 @@ fn totals(totals: &Totals) -> String {
     listed(lines)
 }
 
-/// What there is to say where relays have traffic of their own and nothing else is sent.
+/// The text for runs in which relays have traffic of their own and nothing else is sent.
 fn no_connection(totals: &Totals) -> String {
     let what = format!(
         "none in {:.3} s: the workload is \"none\", and relays carry traffic of their own alone",
@@ -144,14 +144,14 @@ fn listed(lines: impl IntoIterator<Item = (&'static str, String)>) -> String {
     lines.into_iter().map(|(name, text)| format!("{name:<11} {text}\n")).collect()
 }
 
-/// How long the run took, if somebody looked.
+/// The wall-clock time of the run, if it was measured.
 fn wall_clock(totals: &Totals) -> Option<(&'static str, String)> {
     let wall_s = totals.wall_s.filter(|wall_s| *wall_s != totals.duration_s)?;
     let speed = if wall_s > 0.0 { totals.duration_s / wall_s } else { f64::INFINITY };
     Some(("wall clock", format!("{wall_s:.3} s ({} times as fast as real time)", significant(speed))))
 }
 
-/// With two figures at least, however small it is.
+/// Formats with at least two significant figures, even for small values.
 fn significant(value: f64) -> String {
     let decimals =
         if value > 0.0 && value.is_finite() { (1.0 - libm::floor(libm::log10(value))).clamp(0.0, 9.0) } else { 0.0 };
@@ -179,7 +179,7 @@ fn watched(video: &VideoResults) -> String {
     }
 }
 
-/// How long answers took. What is said to have come within a time came; what did not is told apart.
+/// Response times. States a duration only if incomplete responses cannot change it, and lists these separately.
 fn waited(answers: &LatencyResults) -> String {
     let came = match (answers.completed, answers.unfinished) {
         (0, 0) => return "none".into(),
@@ -200,7 +200,7 @@ fn waited(answers: &LatencyResults) -> String {
     format!("{came}; {}", shares.join(", "))
 }
 
-/// For how long those were awaited that did not come.
+/// How long the incomplete responses had been awaited.
 fn awaited(answers: &LatencyResults, unfinished: u64) -> String {
     let count = if unfinished == 1 { "one".into() } else { unfinished.to_string() };
     let [least, most] = [answers.awaited_min_s, answers.awaited_max_s].map(|time_s| time_s.map(milliseconds));

@@ -1,4 +1,4 @@
-//! A sweep for people: means with intervals, and comparisons seed by seed.
+//! A sweep as text for people: means with intervals, and comparisons seed by seed.
 
 use core::fmt::Write;
 use std::collections::BTreeMap;
@@ -14,20 +14,20 @@ use crate::measure::statistics::{Interval, Paired, Verdict};
 use crate::run::sweep::{Case, Manifest, Plan, Record, described, numbers, sorted};
 use crate::scenario::WorkloadKind;
 
-/// A sweep in numbers.
+/// The numbers of a sweep.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// What was swept.
+    /// Identifies the sweep.
     pub manifest: Manifest,
-    /// Seeds.
+    /// The seeds.
     pub seeds: Vec<u64>,
     /// Every variant at every point.
     pub cases: Vec<CaseSummary>,
-    /// Every variant but the baseline against it, at every point.
+    /// Every variant except the baseline, compared with it at every point.
     pub comparisons: Vec<Comparison>,
     /// Runs with faults: variant, point, seed and the first fault.
     pub faulty: Vec<Faulty>,
-    /// What has to be known of the runs to read the table.
+    /// Remarks about the runs that are needed to read the table.
     #[serde(skip)]
     notes: Vec<String>,
 }
@@ -39,9 +39,9 @@ pub struct CaseSummary {
     pub variant: String,
     /// Path and value of every field of the grid.
     pub point: Vec<(String, String)>,
-    /// Runs that had faults; they have a part in the means if they began.
+    /// Number of runs with faults; they count in the means if they began.
     pub faulty_runs: usize,
-    /// All seeds gave the same run, which counts as one: nothing in it is random.
+    /// Whether all seeds yielded the same run, which counts as one: nothing in it is random.
     pub identical: bool,
     /// Mean and 95 % interval over the seeds, by name.
     pub values: BTreeMap<String, Interval>,
@@ -56,7 +56,7 @@ pub struct Comparison {
     pub baseline: String,
     /// Path and value of every field of the grid.
     pub point: Vec<(String, String)>,
-    /// By name.
+    /// Comparisons by name of the value.
     pub values: BTreeMap<String, Paired>,
 }
 
@@ -74,7 +74,7 @@ pub struct Faulty {
 }
 
 impl Summary {
-    /// Of the records of `plan`, in whatever order they came.
+    /// Summarises the records of `plan`, in any order.
     pub fn new(plan: &Plan, records: &[Record]) -> Self {
         let evidence = Evidence::new(plan, records);
         let cases = plan.cases.iter().enumerate().map(|(number, case)| CaseSummary {
@@ -104,7 +104,7 @@ impl Summary {
         text
     }
 
-    /// A table of means with intervals, and what the comparisons show.
+    /// A table of means with intervals, and the results of the comparisons.
     pub fn to_text(&self) -> String {
         let shown: Vec<(&Metric, &str)> = METRICS
             .iter()
@@ -148,9 +148,9 @@ impl Summary {
         if self.cases.iter().any(partial) { "; n is the number of runs where it is another" } else { "" }
     }
 
-    /// How many runs a mean is of, where not all seeds have part in it.
+    /// Number of runs of a mean, if not all seeds contribute.
     fn count(&self, case: &CaseSummary, interval: &Interval) -> String {
-        // Copies of one run are one, which a note says.
+        // Identical runs count as one; a note explains this.
         let is_whole = case.identical && interval.count == 1 || interval.count == self.seeds.len();
         if is_whole { String::new() } else { format!(" (n={})", interval.count) }
     }
@@ -176,7 +176,7 @@ impl Summary {
     }
 }
 
-/// Whether a column says anything of a case.
+/// Returns whether a column has information for a case.
 fn tells(case: &CaseSummary, metric: &Metric) -> bool {
     case.values.get(metric.name).is_some_and(|interval| metric.tells_zero || interval.mean != 0.0)
 }
@@ -198,7 +198,7 @@ fn comparisons(plan: &Plan, evidence: &Evidence) -> Vec<Comparison> {
     plan.cases.iter().enumerate().filter_map(of_case).collect()
 }
 
-/// Whose values the papers' metrics are, where some cases have several connections.
+/// States whose values the papers' metrics are, if some cases have several connections.
 fn note_on_connections(plan: &Plan) -> Option<String> {
     let mut several = plan.cases.iter().map(|case| &case.scenario.workload).filter(|workload| workload.connections > 1);
     let first = several.next()?;
@@ -212,7 +212,7 @@ fn note_on_connections(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// A line for each case with faulty runs, and one on runs that are the same.
+/// A line for each case with faulty runs, and one on identical runs.
 fn notes(plan: &Plan, evidence: &Evidence) -> Vec<String> {
     let name = |number: usize| {
         let case = &plan.cases[number];

@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 /// `value` with three significant digits and an SI prefix: 1.23 Mbit/s.
 pub fn quantity(value: f64, unit: &str) -> String {
@@ -15,7 +15,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
     format!("{scaled:.decimals$} {prefix}{unit}")
 }
 
-/// A ratio as a percentage, with digits where they matter.
+/// A ratio as a percentage, with decimals where they matter.
 pub(super) fn percent(ratio: f64) -> String {
     let decimals = if ratio > 0.0 && ratio < 0.0995 { 2 } else { 1 };
     format!("{:.decimals$} %", ratio * 100.0)

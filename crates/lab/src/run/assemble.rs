@@ -1,4 +1,4 @@
-//! From what was measured to results.
+//! Turns measurements into results.
 
 use simulator::Source;
 use transport::error::CloseReason;
@@ -13,18 +13,18 @@ use crate::measure::results::{
 };
 use crate::scenario::{DEFAULT_DISTANCE_M, Relay, Scenario, WorkloadKind};
 
-/// What is to be said of a run beside its results.
+/// Statements about a run besides its results.
 pub(super) struct Verdict {
-    /// All that was wrong with it.
+    /// All faults.
     pub faults: Vec<String>,
-    /// Of that, what no network and no relay can be to blame for.
+    /// Those faults that no network and no relay can cause.
     pub broken: Vec<String>,
-    /// What is no mistake, and may not have been meant.
+    /// Remarks about things that are no mistake but perhaps not intended.
     pub notes: Vec<String>,
 }
 
-/// The results of a run, what was wrong with it, and what was delivered. The manifest tells the scenario as it was given; `drawn` is what was
-/// run.
+/// Assembles the results of a run, its verdict, and what was delivered. The manifest states the scenario as given;
+/// `drawn` is the scenario that ran.
 pub(super) fn assemble(
     given: &Scenario,
     drawn: &Scenario,
@@ -68,7 +68,7 @@ pub(super) fn assemble(
     (results, verdict, delivery)
 }
 
-/// What should have arrived, and what has. What is under way when a run ends that could go on is not missing.
+/// What should have arrived, and what did. Data under way at the end of a run without a natural end are not missing.
 fn delivery(scenario: &Scenario, source: &Source, stage: &Stage) -> Delivery {
     let wanted = |bytes: u64| if scenario.workload.lasts() { bytes } else { source.len() };
     let delivered = stage.delivered.borrow();
@@ -76,8 +76,8 @@ fn delivery(scenario: &Scenario, source: &Source, stage: &Stage) -> Delivery {
     Delivery { source: source.clone(), streams }
 }
 
-/// Which relays ever might carry data: those of sets that were chosen, and those that have a subflow without it. A connection begins over its
-/// first relay where none is chosen yet, and stays there if none ever is.
+/// Which relays were ever allowed to carry data: members of selected sets, and relays that have a subflow without
+/// selection. A connection begins over its first relay before any selection, and stays there if none takes place.
 fn chosen(scenario: &Scenario, selection: Option<&SelectionResults>, subflows: &[SubflowResults]) -> Vec<bool> {
     let ever = |name: &String| {
         let has_subflow = || subflows.iter().any(|subflow| subflow.path == *name);
@@ -89,7 +89,7 @@ fn chosen(scenario: &Scenario, selection: Option<&SelectionResults>, subflows: &
     relays.map(|(index, relay)| ever(&relay.name).unwrap_or_else(|| active.contains(&index))).collect()
 }
 
-/// What subflows did until the run's end, and how they were seen off.
+/// Statistics of the subflows at the end of the run, with the states in which they finally closed.
 fn with_states_of(mut at_end: ConnectionStats, seen_off: &ConnectionStats) -> ConnectionStats {
     for subflow in &mut at_end.subflows {
         if let Some(later) = seen_off.subflows.iter().find(|later| later.id == subflow.id) {
@@ -123,7 +123,8 @@ fn totals(scenario: &Scenario, delivery: &Delivery, stage: &Stage) -> Totals {
     }
 }
 
-/// Whether nothing came of a workload that lasts as long as the run. It has no size to fall short of, and nothing is the beginning of anything.
+/// Returns whether a workload that lasts as long as the run delivered nothing. It has no size to fall short of, and
+/// nothing counts as a beginning of anything.
 fn is_in_vain(scenario: &Scenario, totals: &Totals) -> bool {
     scenario.workload.lasts() && totals.delivered_bytes == 0
 }
@@ -134,7 +135,7 @@ fn nothing_arrived(scenario: &Scenario, totals: &Totals) -> Option<String> {
     })
 }
 
-/// Nothing arrived, for the relay that a connection begins over had gone before it stood.
+/// Explains that nothing arrived because the relay over which the connection begins left before it was established.
 fn never_began(scenario: &Scenario, totals: &Totals, at_destination: &ConnectionStats) -> Option<String> {
     let index = *scenario.active_relays().first()?;
     let relay = &scenario.relays[index];
@@ -149,7 +150,8 @@ fn never_began(scenario: &Scenario, totals: &Totals, at_destination: &Connection
     })
 }
 
-/// Nothing arrived over the only path that is left: the source has fallen back to plain TCP, which knows one path (RFC 8684 section 3.7).
+/// Explains that nothing arrived over the only remaining path: the source has fallen back to plain TCP, which has one
+/// path (RFC 8684 section 3.7).
 fn fell_back_in_vain(scenario: &Scenario, totals: &Totals, at_source: &ConnectionStats) -> Option<String> {
     let index = *scenario.active_relays().first()?;
     let Relay { name, swallows, .. } = &scenario.relays[index];
@@ -163,9 +165,9 @@ fn fell_back_in_vain(scenario: &Scenario, totals: &Totals, at_source: &Connectio
     })
 }
 
-/// That the source ended a connection in the middle of its stream. What the destination heard of that is a fault as well; where it is not the
-/// source that gave up, it is the only one. Who sends to relays that have left has nobody to send to, and no data are missing after the last
-/// stream.
+/// Explains that the source ended a connection in the middle of its stream. If the destination noticed, its own failure
+/// is the fault, unless the source gave up by itself. It is no fault if all relays have left, because the source then
+/// cannot reach anybody, nor after the last stream, because no data are missing.
 fn given_up(scenario: &Scenario, stage: &Stage, at_destination: &ConnectionStats) -> Option<String> {
     let (at, reason) = stage.source_failure()?;
     let delivered = stage.delivered.borrow();

@@ -1,4 +1,4 @@
-//! Somebody on the Wi-Fi who sees what relays and destination tell each other, and may change it on its way.
+//! An attacker on the Wi-Fi who observes messages between relays and destination, and may change them.
 
 use core::any::Any;
 
@@ -10,38 +10,40 @@ use wire::Segment;
 use super::hosts::CONTROL_PORT;
 use crate::scenario::Scenario;
 
-/// Messages that are remembered, to be played again.
+/// Number of messages to remember for replay.
 const REMEMBERED_MAX: usize = 16;
 
-/// One who knows no key. What is done to which message is drawn. Between each relay and the Wi-Fi it has two gates.
+/// An attacker who knows no key. Random draws decide which messages it attacks, and how. It has two gates between each
+/// relay and the Wi-Fi.
 pub(super) struct Attacker {
     share: Probability,
     prng: Prng,
     gates: u16,
-    /// Octets of earlier messages of either direction, also of channels that are closed.
+    /// Octets of earlier messages in either direction, including those of closed channels.
     heard: Vec<Bytes>,
     attacks: u64,
 }
 
 impl Attacker {
-    /// The one that a scenario asks for.
+    /// Creates the attacker of a scenario, if the scenario has one.
     pub fn of(scenario: &Scenario) -> Option<Self> {
         let attack = scenario.attack.as_ref().filter(|attack| attack.messages.value() > 0.0)?;
         let (gates, heard) = (2 * scenario.relays.len() as u16, Vec::new());
         Some(Self { share: attack.messages, prng: Prng::fork(scenario.seed, "attacker"), gates, heard, attacks: 0 })
     }
 
-    /// Where packets of relay `index` pass.
+    /// The gate through which packets of relay `index` pass.
     pub const fn gate(index: usize, towards_source: bool) -> Gate {
         Gate(2 * index as u16 + !towards_source as u16)
     }
 
-    /// Messages that did not arrive as they were sent.
+    /// Number of messages that did not arrive as they were sent.
     pub const fn attacks(&self) -> u64 {
         self.attacks
     }
 
-    /// What arrives in place of a message: as many octets, since TCP would repair anything else; nothing for one that is withheld.
+    /// What arrives instead of a message: the same number of octets, since TCP would repair anything else; `None` if it
+    /// is withheld.
     fn touch(&mut self, message: &Bytes) -> Option<Bytes> {
         let touched = match self.prng.below(4) {
             0 => Some(self.flip(message)),
@@ -61,7 +63,8 @@ impl Attacker {
         self.heard[place] = message;
     }
 
-    /// As many octets of a message heard before; `message` itself if there is none so long.
+    /// The first octets of an earlier message, as many as `message` has; `message` itself if no earlier one is that
+    /// long.
     fn earlier(&mut self, message: &Bytes) -> Bytes {
         let long: Vec<&Bytes> = self.heard.iter().filter(|heard| heard.len() >= message.len()).collect();
         let place = self.prng.below(long.len().max(1) as u64) as usize;

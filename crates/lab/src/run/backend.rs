@@ -1,7 +1,7 @@
-//! Who lets the time of a run pass, and where its hosts are.
+//! The backend of a run: it advances the time and determines where the hosts are.
 //!
-//! In the simulator time jumps, and all hosts stand at their places in the network. Another backend drives the same
-//! network on another clock, and may put a kernel before a host or in its place:
+//! In the simulator, time jumps, and all hosts are at their places in the network. Another backend drives the same
+//! network on another clock, and may put a kernel in front of a host or in its place:
 //!
 //! ```text
 //!                   network                      backend                   network
@@ -33,46 +33,46 @@ pub enum Party {
     Source,
     /// The destination.
     Destination,
-    /// A relay, by its number in the scenario.
+    /// A relay, by its index in the scenario.
     Relay(usize),
-    /// The host that sends to the owner of a relay, by the relay's number.
+    /// The host that sends to the owner of a relay, by the relay's index.
     Correspondent(usize),
 }
 
-/// What the engine of a relay does, as far as packets must find it.
+/// Where a relay's engine stands, as seen by packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// There is none: the relay routes.
+    /// There is no engine: the relay only routes.
     Absent,
-    /// It takes what is addressed to the relay.
+    /// The engine takes packets that are addressed to the relay.
     Beside,
-    /// It takes all packets that pass.
+    /// The engine takes all packets that pass.
     OnTheWay,
 }
 
 /// A host that is about to be attached.
 #[derive(Clone, Debug)]
 pub struct Place<'a> {
-    /// Which one.
+    /// Which host it is.
     pub party: Party,
     /// Its addresses.
     pub addresses: &'a [IpAddr],
-    /// How its engine stands to packets.
+    /// Where its engine stands, as seen by packets.
     pub standing: Standing,
 }
 
-/// Where a host is.
+/// Where a host is located.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seat {
     /// At its place in the network.
     Network,
-    /// Behind a kernel, which forwards between the network and the engine.
+    /// Behind a kernel that forwards between the network and the engine.
     BehindKernel,
-    /// The kernel is the host; the engine that would be there is left out.
+    /// The kernel is the host; there is no engine.
     Kernel,
 }
 
-/// Where packets leave the simulation for a kernel, and come back.
+/// Portals through which packets leave the simulation for a kernel and come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Portals {
     /// Between the network and the kernel.
@@ -81,47 +81,47 @@ pub struct Portals {
     pub inner: Option<HostId>,
 }
 
-/// Whether the run has not come to something that somebody waits for.
+/// Returns whether nothing has happened yet that the run waits for.
 pub type GoesOn<'a> = dyn Fn(&Simulation<LabHost>) -> bool + 'a;
 
-/// Why a backend lets no more time pass.
+/// Why a backend stopped advancing the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Passed {
-    /// It was as much as was asked for, or the run wants no more.
+    /// It reached the requested time, or the run no longer wants to continue.
     Enough,
-    /// Somebody wants the run to end here.
+    /// The user interrupts the run.
     Interrupted,
 }
 
-/// Runs scenarios in a world of its own. What a backend does not say is as in the simulator.
+/// Runs scenarios in a world of its own. Defaults are those of the simulator.
 pub trait Backend {
     /// Its name in results.
     fn name(&self) -> &'static str;
 
-    /// Whether every relay is a host, on the way of packets, even where it only routes.
+    /// Returns whether every relay is a host on the path of packets, even where it only routes.
     fn has_relay_hosts(&self) -> bool {
         false
     }
 
-    /// Where a host is to be. Called once for each, in an order that is always the same.
+    /// Decides where a host is located. Called once per host, always in the same order.
     ///
     /// # Errors
-    /// If the backend cannot make room for it.
+    /// If the backend cannot provide this location.
     fn seat(&mut self, place: &Place<'_>) -> Result<Seat, RunError> {
         let _ = place;
         Ok(Seat::Network)
     }
 
-    /// The portals of a host that has been seated at or behind a kernel.
+    /// Receives the portals of a host that is located at or behind a kernel.
     fn connect(&mut self, party: Party, portals: Portals) {
         let _ = (party, portals);
     }
 
-    /// Lets time pass up to `until`, or until `goes_on` fails: then it is the time of the last event.
+    /// Advances the time to `until`, or to the first event after which `goes_on` returns false.
     ///
     /// # Errors
-    /// If the world breaks.
+    /// If the backend fails.
     fn pass(
         &mut self,
         simulation: &mut Simulation<LabHost>,
@@ -129,28 +129,28 @@ pub trait Backend {
         goes_on: &GoesOn<'_>,
     ) -> Result<Passed, RunError>;
 
-    /// The source, if the kernel is.
+    /// The source, if a kernel is the source.
     fn source(&self) -> Option<Rc<dyn KernelSource>> {
         None
     }
 
-    /// The destination, if the kernel is.
+    /// The destination, if a kernel is the destination.
     fn destination(&self) -> Option<Rc<dyn KernelDestination>> {
         None
     }
 
-    /// The flows between a relay's correspondent and the relay, where the kernel has been seated as both.
+    /// Carries the flows between a relay's correspondent and the relay, where a kernel is both of these hosts.
     fn carry(&mut self, relay: usize, flows: Vec<KernelFlow>) {
         let _ = (relay, flows);
     }
 
-    /// How well it kept up with the clock; `None` where time jumps.
+    /// How well the backend kept up with the clock; `None` where time jumps.
     fn lateness(&self) -> Option<Lateness> {
         None
     }
 }
 
-/// What is known of a source that is none of the run's engines.
+/// A source outside the run's engines.
 pub trait KernelSource {
     /// Its view of one of the destination's subflows.
     fn sender(&self, subflow: &SubflowStats) -> Option<Sender>;
@@ -158,48 +158,48 @@ pub trait KernelSource {
     /// Octets of all streams that its application has written.
     fn written_bytes(&self) -> u64;
 
-    /// What the control plane did there.
+    /// Statistics of the control plane at this source.
     fn control_stats(&self) -> ControlStats;
 
-    /// What went wrong there.
+    /// Describes what went wrong at this source.
     fn fault(&self) -> Option<String>;
 }
 
-/// A TCP connection of a relay's owner that takes all it can get, between two kernels.
+/// A greedy TCP connection of a relay's owner, between two kernels.
 #[derive(Clone, Debug)]
 pub struct KernelFlow {
-    /// Where it comes from.
+    /// Address of its sender.
     pub from: SocketAddr,
-    /// Where somebody listens for it.
+    /// Address of its listener.
     pub to: SocketAddr,
-    /// The congestion controller of the sender, as the engine calls it.
+    /// The sender's congestion controller, by the engine's name for it.
     pub controller: String,
-    /// What has arrived is counted here.
+    /// Counts the octets that have arrived.
     pub received: Octets,
 }
 
-/// A destination that is none of the run's engines: its applications ask for the data and read them.
+/// A destination outside the run's engines: its applications request the data and read them.
 pub trait KernelDestination {
-    /// What came of it since the last call, of each stream in order. It is asked after every event.
+    /// Returns what arrived since the last call, for each stream in order. The run calls it after every event.
     fn take(&self) -> Vec<Arrival>;
 }
 
-/// Something that an application of such a destination has seen.
+/// An observation by an application of such a destination.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrival {
     /// The next octets of a stream.
     Data {
         /// Number of the stream, from 0.
         stream: usize,
-        /// The octets; where they are those that were to come, as the source gives them.
+        /// The octets; if they are the expected ones, in the form in which the source provides them.
         data: Payload,
     },
-    /// The source has ended a stream, and everything is there.
+    /// The source has ended a stream, and all of it has arrived.
     End {
         /// Number of the stream, from 0.
         stream: usize,
     },
-    /// It cannot go on, and why.
+    /// The application cannot continue; the text says why.
     Failure(String),
 }
 
@@ -225,23 +225,23 @@ impl Backend for VirtualTime {
     }
 }
 
-/// Where one host of a run goes, before there is a simulation to attach it to.
+/// Location of one host of a run, before there is a simulation to attach the host to.
 pub(super) struct Berth {
     party: Party,
     seat: Seat,
     /// Its place in the network.
     place: PortId,
-    /// Behind a kernel: where the engine is, and the portal before it.
+    /// Behind a kernel: the ports of the engine and of the portal in front of it.
     behind: Option<[PortId; 2]>,
 }
 
 impl Berth {
-    /// Whether the kernel is the host.
+    /// Returns whether the kernel is the host.
     pub fn is_kernel(&self) -> bool {
         self.seat == Seat::Kernel
     }
 
-    /// Room for the host of `place` at `port`.
+    /// Provides a location for the host of `place` at `port`.
     pub fn new(
         backend: &mut dyn Backend,
         network: &mut Network,
@@ -259,7 +259,7 @@ impl Berth {
         Ok(Self { party: place.party, seat, place: port, behind })
     }
 
-    /// Attaches the engine, or, where the kernel is the host, what stands for it.
+    /// Attaches the engine or, where the kernel is the host, the portal in its place.
     pub fn attach(&self, simulation: &mut Simulation<LabHost>, host: LabHost) -> HostId {
         match (self.seat, self.behind) {
             (Seat::Kernel, _) => simulation.attach(self.place, LabHost::Portal(Portal::new())),
@@ -268,8 +268,8 @@ impl Berth {
         }
     }
 
-    /// Attaches the portals, once all hosts have their numbers, and tells the backend of them. `host` is what
-    /// [`Self::attach`] gave, if it was called.
+    /// Attaches the portals, once all hosts have numbers, and passes them to the backend. `host` is the result of
+    /// [`Self::attach`], if it was called.
     pub fn open(&self, simulation: &mut Simulation<LabHost>, host: Option<HostId>, backend: &mut dyn Backend) {
         let mut portal = |port| simulation.attach(port, LabHost::Portal(Portal::in_transit()));
         let portals = match (self.seat, host) {

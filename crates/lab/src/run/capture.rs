@@ -1,4 +1,4 @@
-//! Captures what both hosts send and receive, one file a host, one interface a relay.
+//! Captures what both hosts send and receive: one file per host, one interface per relay.
 
 use core::cell::RefCell;
 use core::net::IpAddr;
@@ -23,12 +23,12 @@ pub(super) struct Captures {
 struct HostCapture {
     capture: Capture<AtomicFile>,
     octets: Vec<u8>,
-    /// The first thing that went wrong; a tap cannot stop a run.
+    /// The first error; a tap cannot stop a run.
     error: Option<io::Error>,
 }
 
 impl Captures {
-    /// Starts `source.pcapng` and `destination.pcapng` in `directory`; comments say what was changed in the scenario.
+    /// Starts `source.pcapng` and `destination.pcapng` in `directory`; comments in them state changes to the scenario.
     pub fn create(directory: &Path, scenario: &Scenario) -> io::Result<Self> {
         let names: Vec<&str> = scenario.relays.iter().map(|relay| relay.name.as_str()).collect();
         let variant = scenario.variant.iter().map(|name| format!("variant {name}"));
@@ -43,13 +43,13 @@ impl Captures {
         Ok(Self { hosts })
     }
 
-    /// The tap that feeds them. `paths` are the destination's addresses in the relays' order.
+    /// The tap that writes to the files. `paths` are the destination's addresses in the relays' order.
     pub fn tap(&self, paths: &[IpAddr]) -> Box<dyn Tap> {
         let hosts = self.hosts.iter().map(|(_, capture)| Rc::clone(capture)).collect();
         Box::new(CaptureTap { hosts, paths: paths.to_vec() })
     }
 
-    /// Puts the files into their places; gives their paths, or why there is no such file. The tap must be gone.
+    /// Moves the files to their places. Returns their paths, or why a file is missing. The tap must be gone.
     pub fn commit(self) -> Vec<Result<PathBuf, String>> {
         self.hosts.into_iter().map(|(path, capture)| commit(path, capture)).collect()
     }

@@ -1,4 +1,4 @@
-//! That nothing arrived any more long before a run ended, and what the run knows of its relays then.
+//! Reports when arrivals ceased long before a run ended, and the state of its relays at that time.
 
 use transport::SubflowStats;
 use units::text::Text;
@@ -8,15 +8,17 @@ use super::stage::Stage;
 use crate::measure::results::Series;
 use crate::scenario::{Scenario, WorkloadKind};
 
-/// Silence is told from this part of the run on: what is between two arrivals is shorter while a connection makes headway.
+/// Silence is reported if it lasts at least this fraction of the run, one tenth: a connection that makes progress has
+/// shorter gaps between arrivals.
 const TOLD_PART: u64 = 10;
-/// ... and from here on in short runs, in which a time-out and its repair are a large part.
+/// Minimum for short runs, in which a time-out and its repair take a large part.
 const TOLD_MIN: Duration = Duration::from_secs(1);
-/// Relays of which is told what became of them.
+/// Maximum number of relays whose fate is reported.
 const RELAYS_MAX: usize = 3;
 
-/// Since when nothing has arrived, and what had become of relays, as the end of a sentence; nothing if data arrived until the end, or none
-/// ever did, or all has. `scenario` is what was run, and `series` what was seen.
+/// Describes since when nothing has arrived and what happened to relays, as the end of a sentence. `None` if data
+/// arrived until the end, never arrived, or have all arrived. `scenario` is the one that ran, `series` its
+/// measurements.
 pub(super) fn ceased(scenario: &Scenario, stage: &Stage, series: &Series) -> Option<String> {
     let delivered = stage.delivered.borrow();
     if delivered.finished() || delivered.bytes == 0 || stage.interrupted {
@@ -42,13 +44,14 @@ pub(super) fn ceased(scenario: &Scenario, stage: &Stage, series: &Series) -> Opt
     })
 }
 
-/// What a run whose data never end has to say of the same. Who asks piece by piece may have meant to wait.
+/// The same as a note on a run without an end of data. A workload that requests data piece by piece may have paused
+/// intentionally.
 pub(super) fn note(scenario: &Scenario, ceased: Option<&str>) -> Option<String> {
     let flows_on = matches!(scenario.workload.kind, WorkloadKind::Bulk | WorkloadKind::Video);
     ceased.filter(|_| flows_on).map(|since| format!("nothing arrived {since}"))
 }
 
-/// Until when data came over subflows of which none could be delivered after `last_s`; none if none came.
+/// Time of the last data over subflows that could not be delivered after `last_s`; `None` if there are none.
 fn came_until_s(series: &Series, last_s: f64) -> Option<f64> {
     let windows = series.time_s.iter().zip(&series.aggregate_throughput_bps);
     let mut later = windows.filter(|(time_s, bps)| **time_s - series.window_s >= last_s && **bps > 0.0);
@@ -59,19 +62,19 @@ fn told_from(run: Duration) -> Duration {
     TOLD_MIN.max(run.mul_div(1, TOLD_PART))
 }
 
-/// Whether the relays of all subflows have left, or have spent what they lend.
+/// Returns whether the relays of all subflows have left or used up their lending volume.
 fn is_cut_off(scenario: &Scenario, stage: &Stage, subflows: &[SubflowStats]) -> bool {
     let is_gone = |index: usize| has_left(scenario, stage, index).is_some() || stage.has_spent(index);
     !subflows.is_empty() && subflows.iter().all(|subflow| stage.path_of(subflow).is_some_and(is_gone))
 }
 
-/// When the relay left, if it has.
+/// When the relay left, if it has left.
 fn has_left(scenario: &Scenario, stage: &Stage, index: usize) -> Option<Duration> {
     let Text(leaves) = scenario.relays[index].leaves?;
     (Instant::ZERO + leaves <= stage.ended_at).then_some(leaves)
 }
 
-/// What relays that carry nothing any more did, with the fields that say so.
+/// Describes what happened to relays that no longer carry data, with the scenario's fields.
 fn fates(scenario: &Scenario, stage: &Stage) -> String {
     let active = scenario.active_relays();
     let all: Vec<String> = active.into_iter().filter_map(|index| fate(scenario, stage, index)).collect();

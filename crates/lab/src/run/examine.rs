@@ -1,4 +1,4 @@
-//! A run looked at from all sides, for tests that look for what no run may do.
+//! Examines a run from all sides, for tests of rules that no run may break.
 
 use simulator::Host as _;
 use transport::Footprint;
@@ -10,35 +10,35 @@ use super::stage::{DESTINATION, SOURCE, Stage};
 use super::{Played, Run, RunError, play};
 use crate::scenario::Scenario;
 
-/// What ends a connection takes no longer: the last user time-out, TIME-WAIT; on a bad path, what a subflow still has to
-/// deliver, octet by octet.
+/// Upper bound for the end of a connection: the last user time-out, TIME-WAIT and, on a bad path, delivery of a
+/// subflow's remaining data, octet by octet.
 const AFTERMATH: Duration = Duration::from_secs(4 * 3600);
-/// What is left is looked at this often.
+/// Interval between looks at what is left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What came of it.
+/// Result of an examination.
 #[derive(Clone, Debug)]
 pub struct Examined {
     /// The run.
     pub run: Run,
-    /// Why the connection could not go on, if it could not.
+    /// Why the connection failed, if it did.
     pub failure: Option<String>,
-    /// What no network and no relay can be to blame for: broken rules, also while what the run left was cleared away, and
-    /// data that are not those sent.
+    /// Faults that no network and no relay can cause: broken rules, also during the clean-up after the run, and data
+    /// that differ from those sent.
     pub broken: Vec<String>,
-    /// What source, destination and relays held hours after all connections were aborted and released, in words. Nothing if
-    /// the supervisor had no patience for that.
+    /// State that source, destination and relays still held hours after all connections were aborted and released, in
+    /// words. Empty if the supervisor halted the clean-up.
     pub left: Vec<String>,
-    /// Whether the supervisor ended the run.
+    /// Whether the supervisor halted the run.
     pub halted: bool,
-    /// Events of the simulation.
+    /// Number of simulation events.
     pub events: u64,
-    /// Simulated time, with what came after the run.
+    /// Simulated time at the end, including the time after the run.
     pub ended_at: Instant,
 }
 
-/// Runs `scenario`, under the eyes of `supervisor`. With `until_nothing_is_left` the hosts then end and release what they
-/// have, and time goes on until nothing is left of it.
+/// Runs `scenario` under `supervisor`. With `until_nothing_is_left`, the hosts then end and release all they have, and
+/// time continues until nothing is left.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -61,7 +61,7 @@ pub fn examine(scenario: &Scenario, supervisor: Supervisor, until_nothing_is_lef
 }
 
 impl Stage {
-    /// Ends what is open, and lets time pass until nothing is left; gives in words what is.
+    /// Ends what is open and lets time pass until nothing is left; describes what is left after all.
     fn clear_away(&mut self) -> Result<Vec<String>, RunError> {
         for host in [SOURCE, DESTINATION] {
             self.simulation.with_host(host, |host, now| {
@@ -69,7 +69,7 @@ impl Stage {
                 let Some(host) = host.engine_mut() else { return };
                 let connections: Vec<_> = host.endpoint.connections().collect();
                 for connection in connections {
-                    // One that has ended already cannot be aborted.
+                    // A connection that has ended cannot be aborted.
                     let _ = host.endpoint.abort(connection, now);
                     host.endpoint.release(connection);
                 }

@@ -1,51 +1,51 @@
-//! One hop of a path: where packets enter and leave it, and what was dropped on it.
+//! One hop of a path: where packets enter and leave it, and how many it dropped.
 
 use network::{Counters, DropCause, Network, VertexId};
 
 use crate::measure::ElementCounters;
 
-/// The vertices of one hop. Of a link they are the same; of a medium they are its gates.
+/// The vertices of one hop. For a link, they are the same; for a medium, they are its gates.
 #[derive(Clone)]
 pub(super) struct Hop {
     /// Where packets towards the destination enter.
     pub down_in: VertexId,
-    /// Of a link, the link itself; else where they enter.
+    /// For a link, the link itself; otherwise the same as `down_in`.
     pub down_link: VertexId,
-    /// What impairs them between there and where they leave.
+    /// Elements that impair these packets between there and `down_out`.
     pub down_between: Vec<VertexId>,
-    /// Where they leave.
+    /// Where packets towards the destination leave.
     pub down_out: VertexId,
     /// Where packets towards the source enter.
     pub up_in: VertexId,
-    /// Where they leave.
+    /// Where packets towards the source leave.
     pub up_out: VertexId,
-    /// Whether packets that enter towards the destination may be too large, and answered where they enter.
+    /// Whether packets towards the destination may be too large, and are then answered where they enter.
     pub narrow_down: bool,
     /// The same towards the source.
     pub narrow_up: bool,
-    /// What the counters of these vertices tell.
+    /// How to interpret the counters of these vertices.
     pub kind: HopKind,
 }
 
-/// Where to count what goes towards the destination. The gates of a medium count both directions, and those opposite to
-/// the relays count all relays.
+/// Where to count packets towards the destination. The gates of a medium count both directions, and the gate opposite
+/// the relays counts all relays.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum HopKind {
-    /// A link, and perhaps elements before and behind it.
+    /// A link, and perhaps elements before and after it.
     Link,
-    /// A medium on which the relay sends: what enters at its gate, or is dropped there.
+    /// A medium on which the relay sends: counts what enters at its gate or is dropped there.
     Sender,
-    /// A medium from which the relay receives: what leaves at its gate, or is dropped for it.
+    /// A medium from which the relay receives: counts what leaves at its gate or is dropped for it.
     Receiver,
 }
 
 impl Hop {
-    /// No hop at all.
+    /// Creates a hop without any effect.
     pub fn none(network: &mut Network) -> Self {
         Self::links(network.add_router(), network.add_router())
     }
 
-    /// A link each way.
+    /// Creates a hop with one link per direction.
     pub fn links(down: VertexId, up: VertexId) -> Self {
         Self {
             down_in: down,
@@ -60,13 +60,13 @@ impl Hop {
         }
     }
 
-    /// A medium, whose gates and their neighbours these are.
+    /// Creates a hop over a medium from its gates and their neighbours.
     pub fn medium(down: [VertexId; 2], up: [VertexId; 2], kind: HopKind) -> Self {
         let ([down_in, down_out], [up_in, up_out]) = (down, up);
         Self { down_in, down_out, up_in, up_out, kind, ..Self::links(down_in, up_in) }
     }
 
-    /// Sends answers to packets that are too large for the hop back to where those came from: `source` and `destination` are
+    /// Sends answers to packets that are too large for the hop back to their senders: `source` and `destination` are
     /// its neighbours on either side.
     pub fn send_answers(&self, network: &mut Network, source: VertexId, destination: VertexId) {
         for (narrow, entry, back) in
@@ -78,8 +78,8 @@ impl Hop {
         }
     }
 
-    /// What each element of the hop did to packets towards the destination, in their order. One by one, since what leaves an element
-    /// may be more packets than entered it, as behind what splits them.
+    /// Effect of each element of the hop on packets towards the destination, in order. Elements are separate because
+    /// more packets may leave an element than entered it, for example if it splits them.
     pub fn towards_destination(&self, network: &Network) -> Vec<ElementCounters> {
         let [first, last] = [self.down_in, self.down_out].map(|vertex| network.counters(vertex));
         match self.kind {
@@ -97,7 +97,7 @@ impl Hop {
     }
 }
 
-/// What `counters` say of packets of which so many `entered`; copies that the path had made of others are none.
+/// Evaluates `counters` of an element that `entered` packets have entered; copies made on the path do not count.
 fn element(counters: &Counters, entered: u64) -> ElementCounters {
     ElementCounters { entered, lost: counters.lost_total(), queue_drops: counters.lost(DropCause::QueueFull) }
 }

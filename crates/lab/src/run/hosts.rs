@@ -18,19 +18,19 @@ use crate::scenario::{RelayMode, Scenario};
 /// A host that is an engine with an agent and applications.
 pub(super) type EngineHost = EndpointHost<Role>;
 
-/// Who is attached to the network of a run.
+/// A host attached to the network of a run.
 #[expect(clippy::large_enum_variant, reason = "most are engines, and every packet goes through one")]
 pub enum LabHost {
-    /// The engine with an agent and applications.
+    /// An engine with an agent and applications.
     Engine(EndpointHost<Role>),
-    /// Sinks of datagrams, and nothing else.
+    /// Sinks of datagrams only.
     Counter(Counter),
-    /// Nobody: the host is elsewhere.
+    /// A portal: the host is elsewhere.
     Portal(Portal),
 }
 
-/// Counts datagrams. Most of what a cell carries may be owners' traffic, and an engine that never has anything to do would be
-/// asked many times for each of its packets.
+/// Counts datagrams. Owners' traffic may be most of what a cell carries, and an engine would be called many times for
+/// each of these packets although it has nothing to do.
 #[derive(Default)]
 pub struct Counter {
     sinks: Vec<UdpSink>,
@@ -45,7 +45,7 @@ impl Counter {
 }
 
 impl Host for Counter {
-    /// Nobody listens.
+    /// Ignores segments: nothing listens.
     fn handle_segment(&mut self, _: &mut Segment, _: Instant) {}
 
     fn handle_datagram(&mut self, datagram: Datagram, _: Instant) {
@@ -67,7 +67,7 @@ impl Host for Counter {
     }
 }
 
-/// Where relays and source answer to the destination: a port that capture tools take for no protocol.
+/// Port where relays and source answer the destination; capture tools associate no protocol with it.
 pub(super) const CONTROL_PORT: u16 = 40_001;
 
 /// A host whose engine draws its randomness from the scenario's seed and its own name.
@@ -78,9 +78,9 @@ pub(super) fn host(scenario: &Scenario, name: &str, addresses: &[IpAddr], role: 
     EngineHost::with_agent(Endpoint::with_seed(config, seed), role)
 }
 
-/// Settings of the connection. While one set of relays takes over from another, both have subflows.
+/// Settings of the connection. During a migration, both relay sets have subflows.
 pub(super) fn config(scenario: &Scenario, relays: usize) -> ConnectionConfig {
-    // Where relays splice subflows, the first is one more.
+    // Where relays splice subflows, the first subflow is an additional one.
     let relays = relays + usize::from(scenario.cooperation.relays == RelayMode::FastAck);
     if !scenario.cooperation.selection.method.steers() {
         return scenario.connection.to_config(relays);
@@ -90,7 +90,7 @@ pub(super) fn config(scenario: &Scenario, relays: usize) -> ConnectionConfig {
 }
 
 impl LabHost {
-    /// The engine with its agent, if it is here.
+    /// The engine with its agent, if it runs in this host.
     #[inline]
     pub(super) fn engine(&self) -> Option<&EngineHost> {
         match self {
@@ -99,7 +99,7 @@ impl LabHost {
         }
     }
 
-    /// As [`Self::engine`], to command it.
+    /// Like [`Self::engine`], but mutable.
     pub(super) fn engine_mut(&mut self) -> Option<&mut EngineHost> {
         match self {
             Self::Engine(engine) => Some(engine),
@@ -107,7 +107,7 @@ impl LabHost {
         }
     }
 
-    /// Switches the host off, without a word to anybody.
+    /// Switches the host off without notifying anybody.
     pub(super) fn switch_off(&mut self) {
         match self {
             Self::Engine(engine) => engine.switch_off(),
@@ -116,12 +116,12 @@ impl LabHost {
         }
     }
 
-    /// Whether something arrived at a portal that nobody has taken.
+    /// Returns whether packets wait at a portal.
     pub fn has_arrivals(&self) -> bool {
         matches!(self, Self::Portal(portal) if portal.has_arrivals())
     }
 
-    /// The portal, if it is one.
+    /// The portal, if the host is one.
     pub fn portal(&mut self) -> Option<&mut Portal> {
         match self {
             Self::Engine(_) | Self::Counter(_) => None,
@@ -130,7 +130,7 @@ impl LabHost {
     }
 }
 
-/// Calls the same function of whichever host it is.
+/// Calls the same function of any kind of host.
 macro_rules! each {
     ($of:expr, $host:ident => $call:expr) => {
         match $of {

@@ -1,4 +1,4 @@
-//! What a scenario stands for: the octets to send, and the traces of its links.
+//! Inputs of a scenario: the octets to send, and the traces of its links.
 
 use core::net::SocketAddr;
 use std::fs::File;
@@ -21,13 +21,13 @@ use super::hosts::EngineHost;
 use super::sink::User;
 use crate::scenario::{Hop, Link, Scenario, TextOr, WorkloadKind, drawing};
 
-/// What a paced source may have waiting to be sent. What waits longer would leave in a burst as soon as links recover.
+/// How much data a paced source may have waiting. Any more would leave in a burst as soon as links recover.
 const BACKLOG: Duration = Duration::from_millis(100);
 
-/// What is read of a pipe.
+/// Largest number of octets to read from a pipe.
 const PIPE_BYTES_MAX: u64 = 256_000_000;
 
-/// What the source sends.
+/// Returns the data that the source sends.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -50,7 +50,7 @@ pub fn workload(scenario: &Scenario) -> Result<Source, RunError> {
     }
 }
 
-/// Adds the source's application: it listens at `local` and sends `source`, all at once or as it is made.
+/// Adds the source's application: it listens at `local` and sends `source`, at once or as the data are produced.
 pub(super) fn server(
     scenario: &Scenario,
     source: Source,
@@ -64,7 +64,7 @@ pub(super) fn server(
     }
 }
 
-/// What the source's streams are made of while they are sent; `None` if all of it is there when the run begins.
+/// How the source's streams are produced while they are sent; `None` if all of the data exist when the run begins.
 pub fn script(scenario: &Scenario) -> Option<Script> {
     match scenario.workload.kind {
         WorkloadKind::Video => Some(Script::Video(frames(scenario))),
@@ -74,13 +74,13 @@ pub fn script(scenario: &Scenario) -> Option<Script> {
     }
 }
 
-/// How fast bulk data are sent, if not as fast as possible.
+/// Pace of bulk data; `None` if they are sent as fast as possible.
 fn pace(scenario: &Scenario) -> Option<Pace> {
     let target = scenario.target.filter(|target| target.paced)?;
     Some(Pace::new(target.bit_rate, BACKLOG))
 }
 
-/// Who uses what arrives: one for each connection.
+/// The users of the data that arrive: one per connection.
 pub(super) fn users(scenario: &Scenario) -> Vec<User> {
     let workload = &scenario.workload;
     let user = |number: u32| match workload.kind {
@@ -108,24 +108,24 @@ fn answers(scenario: &Scenario) -> Answers {
     Answers::new(sizes, Prng::fork(scenario.seed, "answers"))
 }
 
-/// The trace of the rate towards the destination of one link; `None` for a fixed rate.
+/// Trace of the rate of one link towards the destination; `None` for a fixed rate.
 ///
 /// # Errors
-/// If a file cannot be read or is no trace.
+/// If a file cannot be read or is not a trace.
 pub fn rate_trace(scenario: &Scenario, relay: usize, hop: Hop) -> Result<Option<Trace>, RunError> {
     let Some(link) = scenario.relays[relay].link(hop) else { return Ok(None) };
     let field = format!("relays[{relay}].{}", hop.name());
-    // By the relay's name: adding a relay leaves the others' traces as they are.
+    // Labelled by the relay's name: adding a relay does not change the traces of others.
     trace_of(scenario, link, &field, &format!("{} rate of {}", hop.name(), scenario.relays[relay].name))
 }
 
-/// As [`rate_trace`], of the link that all paths share.
+/// Like [`rate_trace`], for the link that all paths share.
 pub(super) fn bottleneck_trace(scenario: &Scenario) -> Result<Option<Trace>, RunError> {
     let Some(link) = &scenario.bottleneck else { return Ok(None) };
     trace_of(scenario, link, "bottleneck", "rate of the bottleneck")
 }
 
-/// The trace of a link that stands at `field`; one that is made is drawn under `label`.
+/// The trace of the link at `field`; a generated trace is drawn under `label`.
 fn trace_of(scenario: &Scenario, link: &Link, field: &str, label: &str) -> Result<Option<Trace>, RunError> {
     let TextOr::Table(model) = &link.rate else { return Ok(None) };
     if let Some(path) = &model.trace {
@@ -135,7 +135,8 @@ fn trace_of(scenario: &Scenario, link: &Link, field: &str, label: &str) -> Resul
     Ok(model.generator().map(|generator| generator.generate(seed)))
 }
 
-/// What the file at `path` holds, or what comes out of a pipe: a shell gives one for `<(...)`. Devices never end, and a pipe need not.
+/// Contents of the file at `path`, or output of a pipe, such as a shell's `<(...)`. It refuses devices, which never
+/// end, and limits pipes, which may not end either.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let kind = file.metadata()?.file_type();
@@ -154,7 +155,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(octets)
 }
 
-/// The files that `scenario` names, whose contents a run depends on as it does on the scenario.
+/// Files named by `scenario`: a run depends on their contents as well as on the scenario.
 pub(super) fn files(scenario: &Scenario) -> Vec<PathBuf> {
     let links = scenario.relays.iter().flat_map(|relay| [relay.link(Hop::Cellular), relay.link(Hop::Wifi)]);
     let traces = links.chain([scenario.bottleneck.as_ref()]).flatten().filter_map(|link| match &link.rate {
@@ -164,10 +165,10 @@ pub(super) fn files(scenario: &Scenario) -> Vec<PathBuf> {
     scenario.workload.path.iter().chain(traces).map(|path| scenario.directory.join(path)).collect()
 }
 
-/// The text in the file at `path`, or that comes out of a pipe.
+/// Text in the file at `path`, or from a pipe.
 ///
 /// # Errors
-/// If it cannot be read, is a device, a pipe without an end, or no text.
+/// If it cannot be read, is a device, is a pipe with too much output, or is not text.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::Error::other("it is no text (UTF-8)"))
 }

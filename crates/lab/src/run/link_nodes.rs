@@ -1,4 +1,4 @@
-//! From what files say of links to the nodes of a network: the same for scenarios and for emulated networks.
+//! Turns descriptions of links in files into network nodes: the same for scenarios and for emulated networks.
 
 use core::net::IpAddr;
 
@@ -19,7 +19,7 @@ pub fn queue(queue: scenario::Queue) -> Queue {
     }
 }
 
-/// The process of a loss; of one that is drawn, what the draw gave.
+/// The loss process; if the scenario draws it, the one that was drawn.
 pub fn loss(loss: &Loss) -> LossModel {
     match loss {
         Loss::Text(probability) => LossModel::uniform(probability.value()),
@@ -30,20 +30,20 @@ pub fn loss(loss: &Loss) -> LossModel {
     }
 }
 
-/// What measures packets before a link that is narrow.
+/// The check of packet sizes before a narrow link.
 pub fn narrow(narrow: Narrow) -> NarrowHop {
     let hop = NarrowHop::new(narrow.mtu_bytes());
     if narrow.silent { hop.silent() } else { hop }
 }
 
-/// Adds what sends packets twice, if anything does. It stands before the link, where copies take their turn as all packets do: behind
-/// it the link would carry more than its rate.
+/// Adds the element that duplicates packets, if there is one. It stands before the link, where copies queue like all
+/// packets; after the link, it would send more than the link's rate.
 pub fn duplicate(network: &mut Network, impairments: &Impairments) -> Option<VertexId> {
     let Text(probability) = impairments.duplicate?;
     Some(network.add_node(Box::new(Duplicate::new(probability.value()))))
 }
 
-/// Adds what impairs one direction behind the link, in order, none of it connected yet.
+/// Adds the elements that impair one direction after the link, in order, still unconnected.
 pub fn impair(network: &mut Network, impairments: &Impairments, outages: &[Outage]) -> Vec<VertexId> {
     let mut chain = Vec::new();
     let mut add = |node: Box<dyn Node>| chain.push(network.add_node(node));
@@ -60,7 +60,7 @@ pub fn impair(network: &mut Network, impairments: &Impairments, outages: &[Outag
     chain
 }
 
-/// A node of a middlebox that works on each direction by itself; `None` for others.
+/// Creates the node of a middlebox that treats each direction separately; `None` for others.
 pub fn of_one_way(deed: Deed<'_>) -> Option<Box<dyn Node>> {
     match deed {
         Deed::Strip(strip) => strip_options(strip).map(|node| Box::new(node) as Box<dyn Node>),
@@ -71,12 +71,12 @@ pub fn of_one_way(deed: Deed<'_>) -> Option<Box<dyn Node>> {
     }
 }
 
-/// What overwrites octets of the streams that `sender` sends.
+/// Creates the element that overwrites octets in the streams of `sender`.
 pub fn overwrite(overwrite: &Overwrite, sender: IpAddr) -> EditStream {
     EditStream::new(sender, Edit::Overwrite { at: overwrite.at, octets: overwrite.text.clone().into() })
 }
 
-/// `None` if there is nothing to strip.
+/// Returns `None` if there is nothing to strip.
 fn strip_options(strip: &Strip) -> Option<StripOptions> {
     let kinds = strip.options.iter().copied().map(kind).reduce(OptionKinds::and)?;
     let on = match strip.on {

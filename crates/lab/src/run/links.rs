@@ -1,4 +1,4 @@
-//! Hops that are links of a relay's own.
+//! Hops whose links belong to one relay only.
 
 use core::net::IpAddr;
 
@@ -26,7 +26,7 @@ pub(super) fn wifi(network: &mut Network, scenario: &Scenario, index: usize) -> 
 fn hop(network: &mut Network, scenario: &Scenario, index: usize, hop: scenario::Hop) -> Result<Hop, RunError> {
     let trace = rate_trace(scenario, index, hop)?;
     let leaves = scenario.relays[index].leaves;
-    // The scenario's check asks for a link where there is no medium; without one nothing gets through.
+    // The scenario's check requires a link where there is no medium; without either, the hop passes nothing.
     let nothing = || Link::new(Rate::ZERO, units::Duration::ZERO);
     let link = scenario.relays[index].link(hop);
     let hop = match link {
@@ -60,7 +60,7 @@ fn both_ways(network: &mut Network, link: &scenario::Link, trace: Option<Trace>,
         };
         behind.extend(one_way.map(|node| network.add_node(node)));
     }
-    // The way back passes them in the other order.
+    // Packets in the other direction pass them in the reverse order.
     let deeds: Vec<Deed<'_>> = middleboxes().collect();
     behind_up.splice(0..0, deeds.into_iter().rev().filter_map(of_one_way).map(|node| network.add_node(node)));
     let [down_out, up_out] = [(down, &behind), (up, &behind_up)].map(|(link, behind)| {
@@ -72,7 +72,7 @@ fn both_ways(network: &mut Network, link: &scenario::Link, trace: Option<Trace>,
     Hop { down_in, up_in, down_between: behind, down_out, up_out, narrow_down, narrow_up, ..Hop::links(down, up) }
 }
 
-/// What packets pass before `link`: gives where they enter.
+/// Adds the elements before `link`; returns where packets enter.
 fn before(network: &mut Network, impairments: &Impairments, narrow: Option<Narrow>, link: VertexId) -> VertexId {
     let duplicate = duplicate(network, impairments);
     duplicate.into_iter().for_each(|node| network.connect(node, link));
@@ -80,7 +80,8 @@ fn before(network: &mut Network, impairments: &Impairments, narrow: Option<Narro
     narrow.map_or(entry, |narrow| add_entry(network, narrow, entry))
 }
 
-/// What measures the packets before `link`: gives where they enter, and where the answers to those that are too large leave.
+/// Adds the element that checks packet sizes before `link`; returns where packets enter and where the answers to too
+/// large ones leave.
 fn add_entry(network: &mut Network, narrow: Narrow, link: VertexId) -> VertexId {
     let entry = network.add_medium(Box::new(NarrowEntry::new(link_nodes::narrow(narrow))));
     let inside = network.gate(entry, NarrowEntry::LINK);
@@ -88,7 +89,7 @@ fn add_entry(network: &mut Network, narrow: Narrow, link: VertexId) -> VertexId 
     network.gate(entry, NarrowEntry::OUTSIDE)
 }
 
-/// A hop that carries nothing after `end`.
+/// Ends the hop's traffic at `end`.
 fn until(network: &mut Network, hop: Hop, end: Instant) -> Hop {
     let mut cut = |before| {
         let node = network.add_node(Box::new(Outage::new([end..Instant::FAR_FUTURE])));
@@ -106,7 +107,7 @@ fn downlink(link: &scenario::Link, trace: Option<Trace>) -> Link {
     let model = match (&link.rate, trace) {
         (_, Some(trace)) => Link::traced(trace, delay),
         (TextOr::Text(rate), None) => Link::new(*rate, delay),
-        // The scenario's check asks for a trace or a mean: without either nothing gets through.
+        // The scenario's check requires a trace or a mean: without either, the link passes nothing.
         (TextOr::Table(_), None) => Link::new(Rate::ZERO, delay),
     };
     model.queue(queue(link.queue)).loss(loss(&link.loss))

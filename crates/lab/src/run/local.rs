@@ -1,4 +1,4 @@
-//! Local traffic of the relays: sections of the scenario to flows between a relay and its correspondent.
+//! Local traffic of the relays: turns sections of the scenario into flows between a relay and its correspondent.
 
 use core::net::SocketAddr;
 
@@ -20,65 +20,65 @@ use crate::scenario::{self, Addresses, LocalKind, LocalTraffic, Scenario, drawin
 
 /// First port of a relay's flows.
 const PORT_FIRST: u16 = 20_000;
-/// How much of its demand waits with a TCP source to be sent, before it gives up what is asked for: as much as a short playback buffer holds.
+/// How much of its demand a TCP source keeps waiting before it drops demand: as much as a short playback buffer holds.
 const BACKLOG: Duration = Duration::from_millis(500);
-/// The least it may fall behind, so that slow sources still fill segments.
+/// Minimum of this backlog, which lets slow sources fill segments.
 const BACKLOG_BYTES_MIN: u64 = 16_000;
 
-/// What was asked for and what arrived of a relay's own traffic.
+/// Demand and arrivals of a relay's own traffic.
 #[derive(Default)]
 pub(super) struct LocalCounts(Vec<Flow>);
 
-/// A flow as whoever measures sees it.
+/// A flow from the view of measurement.
 struct Flow {
-    /// Payload octets asked for; `None` if it takes all it can get.
+    /// Payload octets demanded; `None` if it takes all it can get.
     demanded: Option<Octets>,
     /// Payload octets that arrived.
     received: Octets,
     /// Headers of its packets over their payload.
     header_ratio: f64,
-    /// What a viewer sees.
+    /// The viewer's screen.
     screen: Option<Screen>,
-    /// How long short flows took.
+    /// Durations of short flows.
     latencies: Option<Latencies>,
 }
 
 /// Octets of one flow.
 pub(super) struct FlowCount {
-    /// Asked for; `None` if it takes all it can get.
+    /// Demanded octets; `None` if it takes all it can get.
     pub demanded_bytes: Option<u64>,
-    /// Arrived.
+    /// Octets that arrived.
     pub received_bytes: u64,
 }
 
 impl LocalCounts {
-    /// Payload octets asked for so far; `None` if a flow takes all it can get.
+    /// Payload octets demanded so far; `None` if a flow takes all it can get.
     pub fn demanded_bytes(&self) -> Option<u64> {
         self.0.iter().map(|flow| flow.demanded.as_ref().map(Octets::get)).sum()
     }
 
-    /// Payload octets that arrived so far of each flow that takes all it can get.
+    /// Payload octets that have arrived, for each flow that takes all it can get.
     pub fn greedy_bytes(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().filter(|flow| flow.demanded.is_none()).map(|flow| flow.received.get())
     }
 
-    /// What all viewers together saw until `now`; `None` if there are none.
+    /// What all viewers together saw until `now`; `None` if there are no viewers.
     pub fn video(&self, now: Instant) -> Option<VideoResults> {
         let seen = self.0.iter().filter_map(|flow| flow.screen.as_ref()).map(|screen| screen.stats(now));
         VideoResults::of(seen)
     }
 
-    /// How long short flows took until `now`; `None` if there are none.
+    /// Durations of short flows until `now`; `None` if there are none.
     pub fn flows(&self, now: Instant) -> Option<LatencyResults> {
         LatencyResults::of(self.0.iter().filter_map(|flow| flow.latencies.as_ref()), now)
     }
 
-    /// Payload octets that arrived so far.
+    /// Payload octets that have arrived.
     pub fn received_bytes(&self) -> u64 {
         self.0.iter().map(|flow| flow.received.get()).sum()
     }
 
-    /// Octets of the packets of each flow, about.
+    /// Approximate octets of the packets of each flow.
     pub fn flows_in_packets(&self) -> Vec<FlowCount> {
         let count = |flow: &Flow| {
             let packets = |octets: &Octets| (octets.get() as f64 * (1.0 + flow.header_ratio)) as u64;
@@ -87,37 +87,37 @@ impl LocalCounts {
         self.0.iter().map(count).collect()
     }
 
-    /// Octets of the packets that were asked for, about; of flows that take all they can get those that arrived.
+    /// Approximate octets of the packets demanded; for flows that take all they can get, of those that arrived.
     pub fn taken_packet_bytes(&self) -> u64 {
         let taken = |flow: FlowCount| flow.demanded_bytes.unwrap_or(flow.received_bytes);
         self.flows_in_packets().into_iter().map(taken).sum()
     }
 
-    /// Octets of the packets that brought them, about.
+    /// Approximate octets of the packets that arrived.
     pub fn received_packet_bytes(&self) -> u64 {
         let bytes = |flow: &Flow| flow.received.get() as f64 * (1.0 + flow.header_ratio);
         self.0.iter().map(bytes).sum::<f64>() as u64
     }
 }
 
-/// The hosts between which the traffic of a relay's owner goes, and what is counted there.
+/// The hosts at both ends of the traffic of a relay's owner, and its counts.
 pub(super) struct LocalHosts {
-    /// Where it comes from, if not all of it comes from `feeds`.
+    /// The host that sends the traffic, unless all of it comes from `feeds`.
     pub sources: Option<EngineHost>,
-    /// What the cell's own wire brings.
+    /// Sources that the cell's own wire carries.
     pub feeds: Vec<UdpSource>,
     /// The relay.
     pub sinks: LabHost,
     pub counts: LocalCounts,
 }
 
-/// Whether datagrams of correspondents come with the cell's own wire: nothing is between them.
+/// Returns whether datagrams of correspondents arrive over the cell's own wire, because nothing lies between.
 fn feeds_cell(scenario: &Scenario) -> bool {
     scenario.cell.is_some() && scenario.bottleneck.is_none()
 }
 
-/// The controllers of the flows of relay `index`, if all of its own traffic is TCP connections that take all they can get from the begin of
-/// the run to its end.
+/// The controllers of the flows of relay `index`, if all of its own traffic is greedy TCP connections that last for the
+/// whole run.
 pub fn greedy_controllers(scenario: &Scenario, index: usize) -> Option<Vec<String>> {
     let local = &scenario.relays[index].local;
     let is_greedy = |local: &LocalTraffic| {
@@ -127,12 +127,12 @@ pub fn greedy_controllers(scenario: &Scenario, index: usize) -> Option<Vec<Strin
     (!local.is_empty() && local.iter().all(is_greedy)).then(|| flows.collect())
 }
 
-/// What controls a TCP flow.
+/// The congestion controller of a TCP flow.
 fn controller(local: &LocalTraffic) -> ControllerSpec {
     local.congestion.as_ref().map_or_else(|| ControllerSpec::named("newreno"), |spec| spec.0.clone())
 }
 
-/// The flows of relay `index` for kernels that are its correspondent and itself, counted in `counts`.
+/// The flows of relay `index`, where kernels are its correspondent and the relay; `counts` counts them.
 pub(super) fn kernel_flows(
     scenario: &Scenario,
     index: usize,
@@ -150,7 +150,7 @@ pub(super) fn kernel_flows(
     flows.map(flow).collect()
 }
 
-/// The host of relay `index`, whose agent is `role`, and the one that sends to it.
+/// Creates the host of relay `index`, with agent `role`, and the host that sends to it.
 pub(super) fn hosts(scenario: &Scenario, index: usize, addresses: &Addresses, role: Role) -> LocalHosts {
     let relay = &scenario.relays[index];
     let (at, from) = (addresses.relays[index], addresses.correspondents[index]);
@@ -180,7 +180,7 @@ struct Adding<'a> {
     prng: Prng,
 }
 
-/// The hosts between which a relay's traffic goes, and what is counted there.
+/// The hosts at both ends of a relay's traffic, and its counts.
 struct Hosts {
     sources: Option<EngineHost>,
     feeds: Vec<UdpSource>,
@@ -189,14 +189,14 @@ struct Hosts {
 }
 
 impl Hosts {
-    /// A flow whose sink is an application of the relay.
+    /// Adds a flow whose sink is an application of the relay.
     fn received_by(mut self, sink: impl App + 'static, flow: Flow) -> Self {
         let LabHost::Engine(engine) = self.sinks else { unreachable!("a counter has flows of datagrams only") };
         self.flows.push(flow);
         Self { sinks: LabHost::Engine(engine.app(sink)), ..self }
     }
 
-    /// A flow of datagrams.
+    /// Adds a flow of datagrams.
     fn counted_by(mut self, sink: UdpSink, flow: Flow) -> Self {
         let LabHost::Counter(counter) = &mut self.sinks else { return self.received_by(sink, flow) };
         counter.push(sink);
@@ -222,7 +222,7 @@ impl Adding<'_> {
         }
     }
 
-    /// A source that is an application of the correspondent.
+    /// Adds a source that is an application of the correspondent.
     fn sent_by(&self, hosts: Hosts, source: impl App + 'static) -> Hosts {
         let correspondent = || {
             let name = format!("correspondent of {}", self.relay);
@@ -250,7 +250,7 @@ impl Adding<'_> {
     fn tcp(&self, hosts: Hosts, demand: Option<Demand>, mix: Option<Prng>) -> Hosts {
         let mut config = self.config();
         if mix.is_some() {
-            // Every write is a packet of its own size, without options.
+            // Every write becomes a packet of its own size, without options.
             (config.nagle, config.timestamps) = (false, false);
         }
         let rate = self.local.rate.as_ref().map(value_of);
@@ -331,12 +331,12 @@ fn stop(local: &LocalTraffic) -> Instant {
     local.stop.map_or(Instant::FAR_FUTURE, |stop| Instant::ZERO + stop.0)
 }
 
-/// The demand of a flow; `None` for all it can get.
+/// The demand of a flow; `None` if it takes all it can get.
 fn demand(local: &LocalTraffic, prng: &mut Prng) -> Option<Demand> {
     let mut rate = value_of(local.rate.as_ref()?);
-    // Flows of one rate that began at one instant would collide for ever.
+    // Flows of the same rate that begin at the same instant would collide for ever.
     let phase = rate.time_to_send(local.datagram.0).mul_div(prng.below(1 << 16), 1 << 16);
-    // However rare its packets are at first, it changes when it is to change.
+    // However rare its packets are at first, the first change of its rate happens on time.
     let first_change = local.changes.iter().map(|change| Instant::ZERO + change.at).min();
     let phase = first_change.map_or(phase, |at| phase.min(at.saturating_since(start(local))));
     let base = rate;

@@ -1,4 +1,4 @@
-//! Counts the events of a run, and lets someone else end it.
+//! Counts the events of a run, and lets a supervisor end it.
 
 use core::cell::Cell;
 use core::fmt;
@@ -7,19 +7,19 @@ use std::rc::Rc;
 use simulator::Tap;
 use units::Instant;
 
-/// The supervisor is asked after so many events.
+/// Number of events between calls to the supervisor.
 const EVENTS_BETWEEN: u64 = 1000;
 
-/// Who looks on while a scenario runs, and can end it.
+/// Observes a running scenario and can end it.
 pub struct Supervisor {
-    /// See every segment of every host: the source is the first, the destination the second, relays and their
-    /// correspondents follow.
+    /// Taps that see every segment of every host: the source is the first host, the destination the second; relays and
+    /// their correspondents follow.
     pub taps: Vec<Box<dyn Tap>>,
-    /// Asked every thousand events, with the time and the events so far: whether the run goes on.
+    /// Called every thousand events, with the time and the number of events; returns whether the run continues.
     pub goes_on: Rc<dyn Fn(Instant, u64) -> bool>,
 }
 
-/// How many events there were, and whether there may be more.
+/// Counts events, and tells whether more may follow.
 #[derive(Default)]
 pub(super) struct Meter {
     events: Cell<u64>,
@@ -28,17 +28,17 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// One under the eyes of a supervisor.
+    /// Creates a meter under a supervisor.
     pub fn under(supervisor: Supervisor) -> Self {
         Self { supervisor: Some(supervisor), ..Self::default() }
     }
 
-    /// The taps that the supervisor wants.
+    /// Takes the supervisor's taps.
     pub fn take_taps(&mut self) -> Vec<Box<dyn Tap>> {
         self.supervisor.as_mut().map(|supervisor| core::mem::take(&mut supervisor.taps)).unwrap_or_default()
     }
 
-    /// An event is about to happen; whether it may.
+    /// Counts an event that is about to happen; returns whether it may.
     #[inline]
     pub fn tick(&self, now: Instant) -> bool {
         let events = self.events.get() + 1;
@@ -50,12 +50,12 @@ impl Meter {
         !self.halted.get()
     }
 
-    /// Events so far.
+    /// Number of events so far.
     pub fn events(&self) -> u64 {
         self.events.get()
     }
 
-    /// Whether the supervisor has ended the run.
+    /// Returns whether the supervisor has ended the run.
     pub fn is_halted(&self) -> bool {
         self.halted.get()
     }

@@ -1,14 +1,14 @@
-//! Running: a scenario to results, in the simulator or on another backend; and many of them.
+//! Running: turns a scenario into results, in the simulator or on another backend; one run or many.
 //!
 //! ```text
 //! plan, inputs                what the scenario asks of its hosts; the octets and traces it names
-//! topology                    its network: hops of links of their own (links, link_nodes) or of shared media (radio)
-//! hosts, agents, sink, local  who is on that network: hosts, their agents and applications, other traffic
-//! attacker                    who works against them
-//! backend                     who lets time pass, and where hosts are
-//! stage                       all of these together, and the play
-//! meter, observed, capture    what is watched meanwhile; pcapng, the files of captures
-//! assemble, ceased, examine   what it comes to, and whether that may be
+//! topology                    its network: separate links (links, link_nodes) or shared media (radio), as hops
+//! hosts, agents, sink, local  the hosts on that network: their agents and applications, other traffic
+//! attacker                    an attacker against them
+//! backend                     what advances the time, and where hosts are
+//! stage                       all of these together, and the course of a run
+//! meter, observed, capture    observation of a run; pcapng, the files of captures
+//! assemble, ceased, examine   the outcome, and whether it is valid
 //! sweep                       every variant at every point of a grid with every seed
 //! ```
 
@@ -59,44 +59,44 @@ pub use meter::Supervisor;
 pub use stage::SOURCE_PORT;
 use stage::{Recorders, Stage};
 
-/// Why a run could not begin, or its files not be written.
+/// Why a run could not begin, or its files could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A file that the scenario names cannot be read.
     #[error("{field}: cannot read {}: {source}\n  help: paths are relative to the scenario file, after --set to the working directory", path.display())]
     Unreadable {
-        /// The field that names it.
+        /// The field that names the file.
         field: String,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// A trace says something wrong.
+    /// A trace is invalid.
     #[error("{field}: {}: {source}", path.display())]
     Trace {
-        /// The field that names it.
+        /// The field that names the trace.
         field: String,
         /// The file.
         path: PathBuf,
-        /// What is wrong, and in which line.
+        /// The error, with its line.
         source: network::trace::TraceError,
     },
-    /// The radio models refuse their settings.
+    /// The radio models reject their settings.
     #[error("cell or wlan: {0}")]
     Radio(String),
-    /// What the scenario asks for cannot be run: all of it.
+    /// The scenario asks for things that cannot be run: all of them.
     #[error("{}", each(.0))]
     Unsupported(Vec<Unsupported>),
-    /// The backend cannot go on.
+    /// The backend cannot continue.
     #[error("{0}")]
     Backend(Box<dyn core::error::Error + Send + Sync>),
-    /// A capture cannot be begun.
+    /// A capture cannot be started.
     #[error("{0}")]
     Output(#[from] std::io::Error),
 }
 
-/// Something that a scenario asks for and that cannot be run.
+/// Something in a scenario that cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}\n  help: {remedy}")]
 pub struct Unsupported {
@@ -114,25 +114,25 @@ impl From<Unsupported> for RunError {
     }
 }
 
-/// One a line, with its help below it, as the command prints errors.
+/// One per line, with its help below it, in the command's format of errors.
 fn each(all: &[Unsupported]) -> String {
     all.iter().map(Unsupported::to_string).collect::<Vec<_>>().join("\nerror: ")
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress<'a> {
     /// Simulated time.
     pub now: Instant,
     /// Octets delivered.
     pub delivered_bytes: u64,
-    /// Share of the run that is done, from 0 to 1.
+    /// Completed share of the run, from 0 to 1.
     pub done_ratio: f64,
-    /// What was measured so far, where the backend tells.
+    /// Measurements so far, where the backend reports them.
     pub live: Option<Live<'a>>,
 }
 
-/// What was measured so far.
+/// Measurements so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Live<'a> {
     /// The connection's series.
@@ -141,27 +141,27 @@ pub struct Live<'a> {
     pub relays: &'a [RelaySeries],
 }
 
-/// A run that has ended.
+/// A completed run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What was measured.
+    /// Its measurements.
     pub results: Results,
-    /// Rules that were broken and reasons why it failed; empty after a good run.
+    /// Broken rules and reasons for failure; empty after a good run.
     pub faults: Vec<String>,
-    /// What a good run came to and was perhaps not meant to, a sentence each.
+    /// Outcomes of a good run that were perhaps not intended, one sentence each.
     pub notes: Vec<String>,
     /// The captures written.
     pub captures: Vec<PathBuf>,
-    /// What an attacker did, and what came of it.
+    /// What an attacker did, and its effects.
     pub attacked: Attacked,
-    /// Somebody ended it before its time.
+    /// Whether the user ended it early.
     pub interrupted: bool,
     delivery: Delivery,
 }
 
 impl Run {
-    /// Names what was sent and what arrived by SHA-256 in the results, if the stream has an end. It can take longer than the
-    /// run, so it is for those who are shown it.
+    /// Adds SHA-256 digests of what was sent and what arrived to the results, if the stream has an end. This can take
+    /// longer than the run, so callers use it only where the digests are shown.
     pub fn add_digests(&mut self, scenario: &Scenario) {
         if scenario.workload.ends() {
             self.results.totals.sha256_source = Some(self.delivery.sha256_of_source());
@@ -170,30 +170,32 @@ impl Run {
     }
 }
 
-/// What was done to a run, and what it noticed.
+/// Attacks on a run, and what the run noticed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attacked {
     /// Messages between the destination and its relays that did not arrive as they were sent.
     pub messages: u64,
-    /// Channels that were closed because of it, and opened anew.
+    /// Channels that were closed because of them, and opened again.
     pub channels: u64,
-    /// Relays that the destination found to swallow data, by their names.
+    /// Names of relays that the destination found to swallow data.
     pub guilty: Vec<String>,
 }
 
-/// Runs `scenario` in the simulator. With `pcap` captures go there; `progress` is called once a window.
+/// Runs `scenario` in the simulator. Captures go to the directory `pcap`, if given; `progress` is called once per
+/// window.
 ///
 /// # Errors
-/// If a file that the scenario names cannot be read, or a capture not be begun. A run that does not deliver
-/// everything is no error, nor one whose captures cannot be written to their ends: [`Run::faults`] and [`Results::totals`] tell.
+/// If a file that the scenario names cannot be read, or a capture cannot be started. A run that does not deliver
+/// everything is not an error, and neither are captures that cannot be written completely: [`Run::faults`] and
+/// [`Results::totals`] report these.
 pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Run, RunError> {
     run_on(&mut VirtualTime, scenario, pcap, progress)
 }
 
-/// As [`run`], on `backend`.
+/// Like [`run`], on `backend`.
 ///
 /// # Errors
-/// As [`run`], and if the backend cannot go on.
+/// As [`run`], and if the backend cannot continue.
 pub fn run_on(
     backend: &mut dyn Backend,
     scenario: &Scenario,
@@ -201,7 +203,7 @@ pub fn run_on(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Run, RunError> {
     let Played { mut run, stage, captures, .. } = play(scenario, pcap, Meter::default(), backend, progress)?;
-    // It writes to the captures as long as it is there.
+    // The stage writes to the captures until it is dropped.
     drop(stage);
     for capture in captures.map(Captures::commit).unwrap_or_default() {
         match capture {
@@ -212,14 +214,14 @@ pub fn run_on(
     Ok(run)
 }
 
-/// A run, with what only who examines it wants to know.
+/// A run, with details for examinations only.
 struct Played {
-    /// Without its captures.
+    /// The run, still without its captures.
     run: Run,
     captures: Option<Captures>,
-    /// The stage as the run left it.
+    /// The stage in its state after the run.
     stage: Stage,
-    /// Of the run's faults, those that no network and no relay can be to blame for.
+    /// Those of the run's faults that no network and no relay can cause.
     broken: Vec<String>,
 }
 
@@ -261,13 +263,13 @@ fn play(
     let (messages, channels) = stage.attacked();
     let guilty = stage.journal.guilty.iter().map(|relay| scenario.relays[*relay].name.clone()).collect();
     let attacked = Attacked { messages, channels, guilty };
-    // Elsewhere the one time is the other.
+    // On other backends, both times are the same.
     results.totals.wall_s = (backend.name() == VirtualTime.name()).then(|| begun.elapsed().as_secs_f64());
     let run = Run { results, faults, notes, captures: Vec::new(), attacked, interrupted: stage.interrupted, delivery };
     Ok(Played { run, captures, stage, broken })
 }
 
-/// Reads the files that `scenario` names, without running it: what is wrong with them, in words.
+/// Reads the files that `scenario` names, without running it; describes what is wrong with them.
 pub fn check_inputs(scenario: &Scenario) -> Vec<String> {
     let traces = (0..scenario.relays.len())
         .flat_map(|relay| [Hop::Cellular, Hop::Wifi].map(|hop| rate_trace(scenario, relay, hop).err()));

@@ -1,4 +1,4 @@
-//! The papers' metrics of a run: collectors for its connections, and what they come to.
+//! The papers' metrics of a run: collectors for its connections, and their results.
 
 use core::cell::RefCell;
 use std::rc::Rc;
@@ -13,15 +13,16 @@ use crate::measure::results::{ConnectionGoodput, PaperMetrics};
 use crate::measure::{Oracle, bps};
 use crate::scenario::{Scenario, Target, WorkloadKind};
 
-/// Unit of G1 where no target says how much a period carries: the variant of 100 packets.
+/// Unit of G1 where no target determines the data of a period: the variant of 100 packets.
 const UNIT_PACKETS: u64 = 100;
-/// Blocks that are looked at one by one: all 100 of Co-MPTCP's file.
+/// Number of blocks to record individually: all 100 of Co-MPTCP's file.
 const BLOCKS_MAX: usize = 100;
 
-/// A collector for the first connection, watched by a tap of `stage`; the source has `source_bytes` to send.
+/// Creates a collector for the first connection, and adds a tap for it to `stage`; the source has `source_bytes` to
+/// send.
 pub(super) fn observe(scenario: &Scenario, source_bytes: u64, stage: &mut Stage) -> Shared {
     let mut collector = Collector::new(settings(scenario, source_bytes));
-    // Who selects relays tells of every change; where nobody does, the open subflows are the active set.
+    // Relay selection reports every change; without selection, the open subflows are the active set.
     let is_selected = stage.journal.selects();
     let count = if is_selected { scenario.active_relays().len() as u64 } else { 0 };
     collector.active_set(&ActiveSet { at: Instant::ZERO, count });
@@ -63,7 +64,7 @@ fn analysis(scenario: &Scenario) -> Analysis {
     part.map_or(Analysis::WHOLE, |part| Analysis { from: Instant::ZERO + part.from, to: Instant::ZERO + part.to })
 }
 
-/// Who judges relay selection, if there is a target.
+/// The oracle for relay selection, if there is a target.
 pub(super) fn oracle(scenario: &Scenario) -> Option<Oracle> {
     let target = scenario.target?;
     let goal = Goal { target: target.bit_rate, tolerance: target.tolerance.value() };
@@ -71,11 +72,11 @@ pub(super) fn oracle(scenario: &Scenario) -> Option<Oracle> {
     Some(Oracle { goal, payload_ratio, analysis: analysis(scenario) })
 }
 
-/// What the collector saw of a run that ended at `end`.
+/// The metrics from the collector of a run that ended at `end`.
 pub(super) fn paper_metrics(scenario: &Scenario, collector: &Shared, stage: &Stage) -> PaperMetrics {
     let (delivered, end) = (stage.delivered.borrow(), stage.ended_at);
     let mut collector = collector.borrow_mut();
-    // Nobody tells it where nothing is delivered.
+    // Without deliveries, nothing else tells the collector that the run ended.
     collector.end(end);
     let summary = Summary::of(collector.values(), analysis(scenario), collector.settings());
     let ended = |finished: bool, last_at: Instant| if finished { last_at } else { end };

@@ -10,7 +10,7 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::{DataLink, Endianness, PcapError};
 use units::Instant;
 
-/// if_tsresol of nanoseconds: ten to the minus ninth.
+/// if_tsresol for nanoseconds: ten to the power of minus nine.
 const NANOSECONDS: u8 = 9;
 
 /// Direction of a packet as seen from the captured host: the low bits of epb_flags.
@@ -22,7 +22,7 @@ pub enum Direction {
     Outbound = 0b10,
 }
 
-/// Writes one capture file: what one host sees on its interfaces.
+/// Writes one capture file: the packets of one host on its interfaces.
 pub struct Capture<W: Write> {
     writer: PcapNgWriter<W>,
 }
@@ -31,21 +31,21 @@ impl<W: Write> Capture<W> {
     /// Starts a capture of raw IP packets with one interface for each of `interfaces`.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn new(writer: W, interfaces: &[impl AsRef<str>]) -> std::io::Result<Self> {
         Self::with_comments(writer, interfaces, &[])
     }
 
-    /// The same, with comments that say what was captured.
+    /// Like [`Self::new`], with comments that describe the capture.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn with_comments(writer: W, interfaces: &[impl AsRef<str>], comments: &[String]) -> std::io::Result<Self> {
         let application = format!("anabranch {}", env!("CARGO_PKG_VERSION"));
         let comments = comments.iter().map(|comment| SectionHeaderOption::Comment(comment.clone().into()));
         let application = [SectionHeaderOption::UserApplication(application.into())];
         let section = SectionHeaderBlock {
-            // The same bytes on every machine.
+            // Produces the same bytes on every machine.
             endianness: Endianness::Little,
             options: application.into_iter().chain(comments).collect(),
             ..SectionHeaderBlock::default()
@@ -60,10 +60,10 @@ impl<W: Write> Capture<W> {
         Ok(Self { writer })
     }
 
-    /// Records the IP packet `octets` on the interface numbered `interface`.
+    /// Records the IP packet `octets` on the interface with index `interface`.
     ///
     /// # Errors
-    /// Those of the writer, and if there is no such interface.
+    /// Errors of the writer, and if there is no such interface.
     pub fn record(&mut self, interface: usize, at: Instant, way: Direction, octets: &[u8]) -> std::io::Result<()> {
         let block = EnhancedPacketBlock {
             interface_id: interface as u32,
@@ -75,12 +75,12 @@ impl<W: Write> Capture<W> {
         self.writer.write_pcapng_block(block).map(|_| ()).map_err(io_error)
     }
 
-    /// What it writes to.
+    /// The writer.
     pub fn writer_mut(&mut self) -> &mut W {
         self.writer.get_mut()
     }
 
-    /// Ends the capture and gives the writer back.
+    /// Ends the capture and returns the writer.
     pub fn finish(self) -> W {
         self.writer.into_inner()
     }

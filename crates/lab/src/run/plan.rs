@@ -1,4 +1,4 @@
-//! What a scenario asks of its hosts: who says what to whom, and who stands in the way of data.
+//! What a scenario asks of its hosts: who talks to whom, and which relays handle data.
 
 use cooperation::forwarding::hold_queue::HoldLimits;
 use cooperation::forwarding::range::range_len_bytes;
@@ -8,33 +8,33 @@ use units::text::Text;
 use super::backend::Standing;
 use crate::scenario::{RelayMode, Scenario, WorkloadKind};
 
-/// Whether relays are selected while the run lasts.
+/// Returns whether relays are selected during the run.
 pub(super) fn selects_relays(scenario: &Scenario) -> bool {
     scenario.cooperation.selection.method.steers() && scenario.workload.kind != WorkloadKind::None
 }
 
-/// Whether relays have something to say to the destination, or it to them.
+/// Returns whether relays and destination have messages for each other.
 pub(super) fn relays_converse(scenario: &Scenario) -> bool {
     scenario.has_control_plane()
 }
 
-/// Whether what relays say concerns the source.
+/// Returns whether relays' messages concern the source.
 pub(super) fn source_listens(scenario: &Scenario) -> bool {
     scenario.cooperation.bandwidth_sharing.is_some() || relays_report_delay(scenario).is_some()
 }
 
-/// How often relays report how long data take from them to the destination, if they do.
+/// Interval at which relays report the delay of data from them to the destination, if they do.
 pub(super) fn relays_report_delay(scenario: &Scenario) -> Option<Duration> {
     let adaptive = scenario.cooperation.adaptive_congestion.as_ref()?;
     (adaptive.relay_delays && scenario.cooperation.relays == RelayMode::FastAck).then_some(adaptive.period)
 }
 
-/// Whether relays are devices of their own, rather than further links of the destination.
+/// Returns whether relays are separate devices, rather than further links of the destination.
 pub(super) fn has_relays(scenario: &Scenario) -> bool {
     scenario.cooperation.relays != RelayMode::MultiHomed
 }
 
-/// Whether data pass the relays' agents, rather than routers beside them.
+/// Returns whether data pass through the relays' agents, rather than routers beside them.
 pub(super) fn is_on_the_way(scenario: &Scenario) -> bool {
     match scenario.cooperation.relays {
         RelayMode::FastAck => true,
@@ -43,7 +43,7 @@ pub(super) fn is_on_the_way(scenario: &Scenario) -> bool {
     }
 }
 
-/// What the engine of relay `index` does, as far as packets must find it.
+/// Where the engine of relay `index` stands, as seen by packets.
 pub(super) fn standing(scenario: &Scenario, index: usize) -> Standing {
     let is_spoken_to = relays_converse(scenario) || !scenario.relays[index].local.is_empty();
     match is_on_the_way(scenario) {
@@ -61,7 +61,7 @@ pub(super) fn range_bytes(scenario: &Scenario) -> Option<u64> {
     by_packets.or(by_target)
 }
 
-/// What a relay holds at most, and for how long, if there is differentiated forwarding.
+/// How much a relay holds at most, and for how long, if there is differentiated forwarding.
 pub(super) fn hold_limits(scenario: &Scenario) -> Option<HoldLimits> {
     let limits = HoldLimits::of(range_bytes(scenario)?, scenario.metrics.period);
     let buffer = scenario.cooperation.forwarding.as_ref()?.hold_buffer;

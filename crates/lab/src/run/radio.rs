@@ -1,4 +1,4 @@
-//! The hops that all relays share: the cell and the Wi-Fi channel.
+//! Hops that all relays share: the cell and the Wi-Fi channel.
 
 use std::num::NonZeroU32;
 
@@ -16,16 +16,17 @@ use super::hosts::CONTROL_PORT;
 use crate::run::link_nodes::queue;
 use crate::scenario::{self, Addresses, Scenario};
 
-/// What waits at most before the wire between the core and the cell.
+/// Capacity of the queue before the wire between the core and the cell.
 const WIRE_PACKETS: u64 = 10_000;
-/// Early drops at their most: the queue is full then anyway.
+/// Maximum probability of early drops; beyond it, the queue is full anyway.
 const EARLY_DROP_MAX: f64 = 0.1;
-/// Packets that the queue's mean is taken over: several round trips' worth, so that the phase of a flow does not decide how full it finds the queue.
+/// Packets over which the queue's mean is taken: several round trips, which makes its value independent of the phase of
+/// a flow.
 const EARLY_DROP_AVERAGING: NonZeroU32 = match NonZeroU32::new(64) {
     Some(packets) => packets,
     None => NonZeroU32::MIN,
 };
-/// Metres over which shadowing forgets itself (TR 36.814 table A.2.1.1-2, macro cells).
+/// Distance in metres over which shadowing decorrelates (TR 36.814 table A.2.1.1-2, macro cells).
 const SHADOWING_DECORRELATION_M: f64 = 50.0;
 /// Reference loss of the log-distance model: free space at 2.12 GHz.
 const LOG_DISTANCE_REFERENCE_DB: f64 = 38.97;
@@ -34,21 +35,21 @@ const LOG_DISTANCE_EXPONENT: f64 = 3.0;
 /// A medium as one of the two hops of every relay.
 pub(super) struct SharedHop {
     pub id: MediumId,
-    /// The relays' way in from the other end, and out to it.
+    /// The gate opposite the relays' gates, as the way in and out.
     hub: Hub,
 }
 
-/// What lies before the gate opposite to the relays'.
+/// What lies before the gate opposite the relays'.
 #[derive(Clone, Copy)]
 struct Hub {
     enter: VertexId,
     leave: VertexId,
-    /// Whether the hub is on the source's side: so in a cell, not in a WLAN.
+    /// Whether the hub is on the source's side: true for a cell, false for a WLAN.
     towards_source: bool,
 }
 
 impl SharedHop {
-    /// The vertices of the hop of relay `index`, whose gate follows that of the hub.
+    /// The vertices of the hop of relay `index`, whose gate follows the hub's gate.
     pub fn hop(&self, network: &Network, index: usize) -> Hop {
         let relay = network.gate(self.id, Gate(index as u16 + 1));
         let Hub { enter, leave, towards_source } = self.hub;
@@ -74,7 +75,7 @@ pub(super) fn add_cell(
     }
     let id = network.add_medium(Box::new(cell));
     let gate = network.gate(id, Gate(0));
-    // Towards the cell, the wire is the cell's own.
+    // Towards the cell, the wire is part of the cell.
     let enter = network.add_router();
     let leave =
         network.add_link(Link::new(settings.core_rate, settings.core_delay).queue(Queue::packets(WIRE_PACKETS)));
@@ -83,7 +84,7 @@ pub(super) fn add_cell(
     Ok(Some(SharedHop { id, hub: Hub { enter, leave, towards_source: true } }))
 }
 
-/// Adds the channel. Its hub is the destination, which has an address for each relay.
+/// Adds the channel. Its hub is the destination, which has one address per relay.
 pub(super) fn add_wlan(
     network: &mut Network,
     scenario: &Scenario,
@@ -187,7 +188,7 @@ fn ue(relay: &scenario::Relay, [x_m, y_m]: [f64; 2]) -> UeConfig {
     }
 }
 
-/// `None` for a way that ends where it begins.
+/// Returns `None` for a walk that ends where it begins.
 fn track(from: Place, walk: scenario::Walk) -> Option<Track> {
     let to = flat(walk.to_m);
     let start = Instant::ZERO + walk.start.map_or(Duration::ZERO, |start| start.0);

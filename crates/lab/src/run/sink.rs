@@ -1,4 +1,4 @@
-//! The destination's application: asks for the data and keeps them for the check at the end.
+//! The destination's application: requests the data and keeps them for the check at the end.
 
 use core::cell::RefCell;
 use core::net::SocketAddr;
@@ -15,7 +15,7 @@ use wire::{Pattern, Payload};
 use crate::measure::metrics::{self, Shared};
 use crate::run::Arrival;
 
-/// Octets taken from the endpoint at once.
+/// Number of octets to take from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;
 
 /// What arrived over all connections.
@@ -23,47 +23,47 @@ const TAKE_BYTES: usize = 1 << 20;
 pub(super) struct Delivered {
     /// By connection.
     pub streams: Vec<Stream>,
-    /// Octets in order, over all.
+    /// Octets in order, over all connections.
     pub bytes: u64,
     /// When the last of them arrived.
     pub last_at: Instant,
-    /// Why it could not go on.
+    /// Why it cannot continue.
     pub failure: Option<String>,
-    /// What those who watch see.
+    /// What viewers see.
     pub screens: Vec<Screen>,
-    /// How long those who ask wait.
+    /// Waiting times of readers.
     pub latencies: Vec<Latencies>,
     finished: usize,
-    /// Hears of what the first connection delivers.
+    /// Collector of the first connection's deliveries.
     listener: Option<Shared>,
 }
 
 /// What arrived over one connection, in order.
 #[derive(Default)]
 pub(super) struct Stream {
-    /// The data. Pieces of a pattern that follow one another are one piece, and real octets are shared with the
-    /// source, so this costs next to no memory.
+    /// The data. Consecutive pieces of a pattern are merged, and real octets are shared with the source, so this needs
+    /// very little memory.
     pub pieces: Vec<Payload>,
-    /// Their octets.
+    /// Number of their octets.
     pub bytes: u64,
     /// When the last of them arrived.
     pub last_at: Instant,
-    /// The source sent all it had, and everything is here.
+    /// Whether the source sent all it had and all of it has arrived.
     pub finished: bool,
 }
 
 impl Delivered {
-    /// Whether the source sent all it had on every connection, and everything is here.
+    /// Returns whether the source sent all it had on every connection, and all of it has arrived.
     pub fn finished(&self) -> bool {
         self.finished == self.streams.len() && self.finished > 0
     }
 
-    /// So many streams are to arrive, from which somebody else reads.
+    /// Expects `streams` streams, which are read elsewhere.
     pub fn expect(&mut self, streams: usize) {
         self.streams.resize_with(streams, Stream::default);
     }
 
-    /// Notes what somebody else has read by `now`.
+    /// Records what was read elsewhere by `now`.
     pub fn note(&mut self, arrival: Arrival, now: Instant) {
         match arrival {
             Arrival::Data { stream, data } => self.add(stream, data, now),
@@ -72,12 +72,12 @@ impl Delivered {
         }
     }
 
-    /// Tells `collector` of what the first connection delivers.
+    /// Reports the first connection's deliveries to `collector`.
     pub fn tell(&mut self, collector: Shared) {
         self.listener = Some(collector);
     }
 
-    /// The run ended at `at`.
+    /// Records that the run ended at `at`.
     pub fn end(&self, at: Instant) {
         if let Some(listener) = &self.listener {
             listener.borrow_mut().end(at);
@@ -104,14 +104,14 @@ impl Delivered {
     }
 }
 
-/// Who uses what arrives over one connection.
+/// The user of the data of one connection.
 #[derive(Clone, Debug)]
 pub(super) enum User {
-    /// Someone who only keeps it.
+    /// Only keeps the data.
     Keeper,
-    /// Someone who watches it.
+    /// Watches the data as video.
     Viewer(Viewer),
-    /// Someone who asks for it piece by piece.
+    /// Requests the data piece by piece.
     Reader(Reader),
 }
 
@@ -138,7 +138,7 @@ impl User {
         }
     }
 
-    /// What it sees, if it watches.
+    /// The viewer's screen, if it is a viewer.
     fn screen(&self) -> Option<Screen> {
         match self {
             Self::Viewer(viewer) => Some(viewer.screen()),
@@ -146,7 +146,7 @@ impl User {
         }
     }
 
-    /// How long it waits, if it asks.
+    /// The reader's waiting times, if it is a reader.
     fn latencies(&self) -> Option<Latencies> {
         match self {
             Self::Reader(reader) => Some(reader.latencies()),
@@ -155,22 +155,22 @@ impl User {
     }
 }
 
-/// Opens a connection for each user, receives until the source ends its streams, then ends its own.
+/// Opens a connection for each user, receives until the source ends its streams, and then ends its own.
 pub(super) struct Sink {
     local: SocketAddr,
     remote: SocketAddr,
     config: ConnectionConfig,
     users: Vec<User>,
     connections: Vec<ConnectionId>,
-    /// Of each connection, whether it stands.
+    /// For each connection, whether it is established.
     connected: Vec<bool>,
-    /// Octets of requests that were sent.
+    /// For each connection, octets of requests that were sent.
     asked_bytes: Vec<u64>,
     delivered: Rc<RefCell<Delivered>>,
 }
 
 impl Sink {
-    /// A sink that opens a connection from `local` to `remote` for each of `users` when the run begins.
+    /// Creates a sink that opens a connection from `local` to `remote` for each of `users` when the run begins.
     pub fn new(local: SocketAddr, remote: SocketAddr, config: ConnectionConfig, users: Vec<User>) -> Self {
         let (connected, asked_bytes) = (vec![false; users.len()], vec![0; users.len()]);
         let screens = users.iter().filter_map(User::screen).collect();
@@ -179,7 +179,7 @@ impl Sink {
         Self { local, remote, config, users, connections: Vec::new(), connected, asked_bytes, delivered }
     }
 
-    /// What arrives, shared with the sink.
+    /// What has arrived; shared with the sink.
     pub fn delivered(&self) -> Rc<RefCell<Delivered>> {
         Rc::clone(&self.delivered)
     }
@@ -214,7 +214,8 @@ impl Sink {
 }
 
 impl Sink {
-    /// Sends the requests that are due. They are small and one at a time, so the send buffer always holds them.
+    /// Sends requests that are due. They are small, and there is one at a time, so they always fit into the send
+    /// buffer.
     fn ask(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for (stream, user) in self.users.iter_mut().enumerate().filter(|(stream, _)| self.connected[*stream]) {
             if !user.asks(now) {

@@ -1,4 +1,4 @@
-//! From a scenario to a network: the source, a core, the relays with their hosts, and the destination.
+//! Builds a network from a scenario: the source, a core, the relays with their hosts, and the destination.
 //!
 //! ```text
 //! source ─────────┐
@@ -8,8 +8,9 @@
 //!                                                         └── relay 2
 //! ```
 //!
-//! Where a relay does more with packets than to route them, its host stands between router and Wi-Fi.
-//! Backbone and core are joined by the bottleneck, if the scenario has one, and are one otherwise. Each hop is a link of its own, or the relay's gates of a medium that all relays share.
+//! Where a relay does more with packets than routing, its host stands between router and Wi-Fi. The bottleneck, if the
+//! scenario has one, joins backbone and core; otherwise they are the same router. Each hop is a separate link, or the
+//! relay's gates of a medium that all relays share.
 
 use network::impairment::Delay;
 use network::{Gate, MediumId, Network, PortId, Prefix, Route, VertexId};
@@ -26,7 +27,7 @@ use super::{RunError, links, radio};
 use crate::measure::PathCounters;
 use crate::scenario::{self, Addresses, RelayMode, Scenario};
 
-/// The network of a scenario and where its parts are.
+/// The network of a scenario and the places of its parts.
 pub(super) struct Topology {
     pub network: Network,
     pub source: PortId,
@@ -35,22 +36,22 @@ pub(super) struct Topology {
     pub relays: Vec<RelayParts>,
     pub cell: Option<MediumId>,
     pub wlan: Option<MediumId>,
-    /// Who touches control messages, if anybody does.
+    /// The attacker on control messages, if there is one.
     pub attacker: Option<MediumId>,
 }
 
-/// Where the parts of one relay are.
+/// Places of the parts of one relay.
 pub(super) struct RelayParts {
     pub cellular: Hop,
     pub wifi: Hop,
-    /// Its own host, where it has one.
+    /// Its own host, if it has one.
     pub own: Option<PortId>,
-    /// The host that its owner's traffic comes from, where there is some.
+    /// The host that sends its owner's traffic, if there is any.
     pub correspondent: Option<PortId>,
 }
 
-/// Builds the network of `scenario`; with `relay_hosts` every relay has a host on the way of packets, even where it only
-/// routes.
+/// Builds the network of `scenario`. With `relay_hosts`, every relay has a host on the path of packets, even where it
+/// only routes.
 pub(super) fn build(scenario: &Scenario, addresses: &Addresses, relay_hosts: bool) -> Result<Topology, RunError> {
     let mut network = Network::new(scenario.seed);
     let (source, destination) = (network.add_port(), network.add_port());
@@ -104,7 +105,7 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses, relay_hosts: boo
     Ok(Topology { network, source, destination, relays, cell, wlan, attacker })
 }
 
-/// A router behind the link that all paths share.
+/// Adds the router behind the link that all paths share.
 fn add_core(
     network: &mut Network,
     scenario: &Scenario,
@@ -130,27 +131,27 @@ struct Builder<'a> {
     destination: PortId,
 }
 
-/// What a relay stands between, and what stands there besides a router.
+/// The hops on both sides of a relay, and the elements between them besides a router.
 struct RelayHops {
     cellular: Hop,
     wifi: Hop,
-    /// From the source's side to the destination's.
+    /// In order from the source's side to the destination's.
     between: Vec<Between>,
-    /// From the relay to the channel that it shares, one way.
+    /// One-way delay between the relay and the channel that it shares.
     wlan_delay: Duration,
 }
 
-/// Something that packets pass on their way between a relay and its Wi-Fi.
+/// An element that packets pass between a relay and its Wi-Fi.
 struct Between {
     id: MediumId,
     towards_source: Gate,
     towards_destination: Gate,
 }
 
-/// What a relay's host is for.
+/// Purposes of a relay's host.
 #[derive(Clone, Copy)]
 struct Plan {
-    /// It does something with the packets that pass.
+    /// It processes packets that pass.
     on_the_way: bool,
     /// It talks to the destination.
     converses: bool,
@@ -158,7 +159,7 @@ struct Plan {
     has_local: bool,
 }
 
-/// A relay that turns bad.
+/// Adds the element of a relay that turns bad.
 fn add_swallower(network: &mut Network, relay: &scenario::Relay) -> Option<Between> {
     let swallows = relay.swallows?;
     let swallower = Swallower::new(Instant::ZERO + swallows.from, swallows.forges_data_acks);
@@ -167,7 +168,7 @@ fn add_swallower(network: &mut Network, relay: &scenario::Relay) -> Option<Betwe
 }
 
 impl Builder<'_> {
-    /// Joins the two hops of a relay by its router, and both ends to the rest.
+    /// Connects the two hops of a relay by its router, and both ends to the rest.
     fn wire_relay(&mut self, index: usize, hops: RelayHops, plan: Plan) -> RelayParts {
         let RelayHops { cellular, wifi, between, wlan_delay } = hops;
         let (network, path) = (&mut *self.network, self.addresses.paths[index]);
@@ -180,7 +181,7 @@ impl Builder<'_> {
         network.connect(cellular.down_out, router);
         network.add_host_route(router, path, on_the_way.unwrap_or(down));
         network.connect(wifi.down_out, self.destination.vertex());
-        // On a shared channel all leave by one gate, and the channel knows the relay.
+        // On a shared channel, all packets leave through one gate, and the channel knows the relay.
         if wifi.kind == HopKind::Sender {
             network.connect(self.destination.vertex(), wifi.up_in);
         } else {
@@ -203,7 +204,7 @@ impl Builder<'_> {
         RelayParts { cellular, wifi, own, correspondent }
     }
 
-    /// The host that sends to a relay's owner, behind the core.
+    /// Adds the host that sends to a relay's owner, behind the core.
     fn wire_correspondent(&mut self, index: usize, cellular: VertexId) -> PortId {
         let (network, addresses) = (&mut *self.network, self.addresses);
         let correspondent = network.add_port();
@@ -214,7 +215,8 @@ impl Builder<'_> {
     }
 }
 
-/// Joins elements between a relay and its Wi-Fi hop. Gives where packets enter towards the destination and towards the source.
+/// Connects elements between a relay and its Wi-Fi hop. Returns where packets enter towards the destination and towards
+/// the source.
 fn chain(network: &mut Network, elements: &[Between], router: VertexId, wifi: VertexId) -> (VertexId, VertexId) {
     let (mut down, mut up) = (wifi, router);
     for element in elements {
@@ -233,8 +235,8 @@ fn chain(network: &mut Network, elements: &[Between], router: VertexId, wifi: Ve
     (down, up)
 }
 
-/// Where packets enter the Wi-Fi hop of a relay, and where they leave it towards the source: a way off where the relay is far
-/// from the channel.
+/// Where packets enter the Wi-Fi hop of a relay, and where they leave it towards the source; with a delay each if the
+/// relay is far from the channel.
 fn far_ends(network: &mut Network, wifi: &Hop, delay: Duration) -> [VertexId; 2] {
     if delay.is_zero() {
         return [wifi.down_in, wifi.up_out];
@@ -246,7 +248,7 @@ fn far_ends(network: &mut Network, wifi: &Hop, delay: Duration) -> [VertexId; 2]
 }
 
 impl RelayParts {
-    /// What went through both hops towards the destination so far, local traffic of the cell included.
+    /// Counts packets in both hops towards the destination so far, including the cell's local traffic.
     pub fn counters(&self, network: &Network) -> PathCounters {
         let hops = [&self.cellular, &self.wifi];
         PathCounters { elements: hops.into_iter().flat_map(|hop| hop.towards_destination(network)).collect() }

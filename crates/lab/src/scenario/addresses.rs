@@ -1,4 +1,4 @@
-//! Who has which address.
+//! Assigns addresses to hosts.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,21 +7,22 @@ use super::Scenario;
 /// The addresses of a scenario, defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// The source's.
+    /// Address of the source.
     pub source: IpAddr,
-    /// The destination's, one for each relay in the relays' order.
+    /// Addresses of the destination, one for each relay in the relays' order.
     pub paths: Vec<IpAddr>,
-    /// Each relay's own.
+    /// Each relay's own address.
     pub relays: Vec<IpAddr>,
-    /// Those of the hosts from which the relays receive their local traffic.
+    /// Addresses of the hosts from which the relays receive their local traffic.
     pub correspondents: Vec<IpAddr>,
 }
 
-/// Networks of which the second octet numbers one and the third is zero; more relays count on in the third.
+/// Number of networks that differ in the second octet, with third octet zero; further relays also count in the third
+/// octet.
 const NETWORKS: usize = 250;
 
 impl Scenario {
-    /// All addresses. Where the file names none they follow the source's family: 10.0.0.1 for the source, and in the
+    /// All addresses. Addresses that the file omits follow the source's family: 10.0.0.1 for the source, and in the
     /// network 10.n.0.0/24 of relay n the destination at 2, the relay at 1 and its correspondent at 254; or fd00::1,
     /// and fd00:n::2, fd00:n::1 and fd00:n::fe.
     pub fn addresses(&self) -> Addresses {

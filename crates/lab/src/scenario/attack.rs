@@ -1,4 +1,4 @@
-//! Who works against the connection.
+//! Attacks on the connection.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,12 +6,12 @@ use units::{Duration, Probability};
 
 use super::schema::Written;
 
-/// Somebody on the Wi-Fi who knows no key.
+/// An attacker on the Wi-Fi who knows no key.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attack {
-    /// Share of the packets of the control plane on Wi-Fi that are damaged, withheld, or replaced by earlier ones or by
-    /// inventions.
+    /// Share of the control plane's packets on Wi-Fi that the attacker damages, withholds, or replaces with earlier or
+    /// invented ones.
     #[serde(with = "units::text::probability")]
     #[schemars(with = "Written<Probability>")]
     pub messages: Probability,
@@ -21,11 +21,11 @@ pub struct Attack {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Swallows {
-    /// From when on.
+    /// When it begins.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub from: Duration,
-    /// Also says that the data have arrived (DATA_ACK): then the source forgets them, and nobody can repair it.
+    /// Also claims that the data have arrived (DATA_ACK): the source then forgets them, and they cannot be repaired.
     #[serde(default)]
     pub forges_data_acks: bool,
 }

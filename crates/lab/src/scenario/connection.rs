@@ -22,19 +22,20 @@ pub struct Connection {
     pub congestion: Text<ControllerSpec>,
     /// Scheduler.
     pub scheduler: String,
-    /// MPTCP-rec: the receiver says how fast it wants data on each path; `{}` turns it on.
+    /// MPTCP-rec: the receiver states its desired sending rate for each path; `{}` turns it on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_centric: Option<ReceiverCentric>,
     /// Path manager.
     pub path_manager: String,
     /// DSS checksums.
     pub checksum: bool,
-    /// Octets kept for the peer until acknowledged. Who writes as much as fits hears of room once a quarter is free, so that less than all of it
-    /// is under way: to let paths or the receive window limit, give one and a half times what the paths hold.
+    /// Size of the send buffer: octets kept for the peer until acknowledged. An application that fills the buffer is
+    /// told about free space once a quarter is free, so less than the whole buffer is under way: if paths or the
+    /// receive window are to be the limit, use one and a half times what the paths hold.
     #[serde(with = "units::text::bytes")]
     #[schemars(with = "Written<ByteCount>")]
     pub send_buffer: ByteCount,
-    /// Octets kept for the application: the receive window.
+    /// Size of the receive buffer, and thereby of the receive window.
     #[serde(with = "units::text::bytes")]
     #[schemars(with = "Written<ByteCount>")]
     pub receive_buffer: ByteCount,
@@ -46,8 +47,8 @@ pub struct Connection {
     pub initial_window_segments: u32,
     /// Timestamps (RFC 7323).
     pub timestamps: bool,
-    /// Leave the first slow start when the round-trip time rises (HyStart++, RFC 9406), rather than at the first loss as the
-    /// papers' senders do.
+    /// Leave the first slow start when the round-trip time rises (HyStart++, RFC 9406), instead of at the first loss
+    /// like the papers' senders.
     pub hystart: bool,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
@@ -55,7 +56,7 @@ pub struct Connection {
     pub ecn: bool,
     /// Nagle's algorithm.
     pub nagle: bool,
-    /// Leave out subflows that deliver data which never arrive, while others can carry them.
+    /// Do not use subflows that deliver data which never arrive, while others can carry the data.
     pub suspension: bool,
     /// Longest delay of an ACK.
     #[serde(with = "units::text::duration")]
@@ -65,18 +66,18 @@ pub struct Connection {
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub rto_min: Duration,
-    /// Time without acknowledgements after which a subflow or connection is given up.
+    /// Time without acknowledgements after which a subflow or connection is closed.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub user_timeout: Duration,
-    /// Subflows at most; by default one for each relay.
+    /// Maximum number of subflows; by default one for each relay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subflows_max: Option<usize>,
     /// Idle time before keep-alive probes; by default none are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub keep_alive: Option<Text<Duration>>,
-    /// What endpoints of other years did otherwise; by default none of it.
+    /// Behaviour of endpoints of earlier years; by default none of it.
     #[serde(skip_serializing_if = "is_default")]
     pub era: Era,
 }
@@ -111,11 +112,11 @@ impl Default for Connection {
     }
 }
 
-/// Schedulers that send again on another subflow what one has in flight.
+/// Schedulers that send a subflow's data in flight again on another subflow.
 const REINJECTING: [&str; 2] = ["opportunistic", "penalizing"];
 
 impl Connection {
-    /// Whether the scheduler itself sends again on another subflow what one has in flight.
+    /// Returns whether the scheduler itself sends a subflow's data in flight again on another subflow.
     pub fn scheduler_reinjects(&self) -> bool {
         REINJECTING.contains(&self.scheduler.as_str())
     }

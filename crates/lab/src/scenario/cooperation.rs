@@ -1,4 +1,4 @@
-//! How the destination and its relays work together: which relays carry data, and which modules take part.
+//! Cooperation of the destination and its relays: which relays carry data, and which modules take part.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct Target {
     #[serde(default = "Target::default_tolerance", with = "units::text::probability")]
     #[schemars(with = "Written<Probability>")]
     pub tolerance: Probability,
-    /// Whether the source of bulk data sends no faster than that; by default it sends as fast as it can.
+    /// Whether the source of bulk data sends no faster than this; by default it sends as fast as it can.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub paced: bool,
 }
@@ -42,9 +42,9 @@ impl Target {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cooperation {
-    /// What a relay does with the packets.
+    /// How a relay handles packets.
     pub relays: RelayMode,
-    /// When relays that acknowledge at once tell the source what the destination has.
+    /// When relays that acknowledge at once tell the source which data the destination has.
     #[serde(skip_serializing_if = "NewsKind::is_at_once")]
     pub news: NewsKind,
     /// Which relays carry data.
@@ -52,10 +52,10 @@ pub struct Cooperation {
     /// Adaptive congestion control at the source (thesis chapter 5); by default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_congestion: Option<AdaptiveCongestion>,
-    /// Differentiated packet forwarding, alias receive buffer sharing (thesis section 6.1); by default off.
+    /// Differentiated packet forwarding, also called receive buffer sharing (thesis section 6.1); by default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forwarding: Option<Forwarding>,
-    /// The destination excludes relays that acknowledge data and deliver none; by default off.
+    /// Makes the destination exclude relays that acknowledge data and deliver none; by default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
     /// Signals how crowded each relay's link is, for controllers that share it (thesis chapter 7); by default off.
@@ -64,7 +64,8 @@ pub struct Cooperation {
 }
 
 impl Scenario {
-    /// Whether hosts tell each other anything beside the data: relays the destination, it them, or both the source.
+    /// Returns whether hosts exchange messages besides the data: relays with the destination, in either direction, or
+    /// both with the source.
     pub fn has_control_plane(&self) -> bool {
         let Cooperation { relays, selection, adaptive_congestion, forwarding, bandwidth_sharing, .. } =
             &self.cooperation;
@@ -75,7 +76,7 @@ impl Scenario {
     }
 }
 
-/// What a relay does with the packets.
+/// How a relay handles packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelayMode {
@@ -84,18 +85,18 @@ pub enum RelayMode {
     Ip,
     /// Ends the subflow and acknowledges at once (fast ACK).
     FastAck,
-    /// Nothing: the destination has the cellular interfaces itself, and there is no Wi-Fi hop.
+    /// There are no relays: the destination has the cellular interfaces itself, and there is no Wi-Fi hop.
     MultiHomed,
 }
 
-/// When relays that acknowledge at once tell the source what the destination has (DATA_ACK).
+/// When relays that acknowledge at once tell the source which data the destination has (DATA_ACK).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewsKind {
-    /// At once when it is much, within 40 ms when it is little.
+    /// At once for large amounts of data, within 40 ms for small ones.
     #[default]
     AtOnce,
-    /// The same, but no third time in ACKs that a source without SACK takes for the sign of a loss.
+    /// The same, but never a third time in ACKs that a source without SACK interprets as a sign of loss.
     Sparing,
 }
 
@@ -110,37 +111,37 @@ impl NewsKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Selection {
-    /// How they are chosen.
+    /// How relays are chosen.
     pub method: SelectionMethod,
-    /// Their numbers from 0, for `method = "fixed"`.
+    /// Indices of the relays, from 0, for `method = "fixed"`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fixed: Vec<usize>,
-    /// How often bandwidth and throughput are looked at (F).
+    /// Interval at which bandwidth and throughput are evaluated (F).
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub period: Duration,
-    /// What makes it look for other relays.
+    /// Condition for looking for other relays.
     pub trigger: TriggerKind,
-    /// How relays know what their links could carry.
+    /// How relays determine what their links could carry.
     pub estimator: Estimator,
-    /// Periods after a migration in which no other begins; by default 1, in paper mode 0.
+    /// Number of periods after a migration in which no other begins; by default 1, in paper mode 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold_down_periods: Option<u32>,
-    /// How often relays advertise; by default once in a period. What is advertised between ends of periods is acted on at once.
+    /// Interval of relays' adverts; by default the period. Adverts between ends of periods take effect at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub advert_period: Option<Text<Duration>>,
-    /// How much more than the target relays should offer, over the target; by default nothing.
+    /// Surplus that relays should offer beyond the target, as a share of the target; by default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Probability>>")]
     pub headroom: Option<Text<Probability>>,
-    /// Whether relays that delivered far less than they advertised are believed less.
+    /// Whether to discount the offers of relays that delivered far less than they advertised.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub discount: bool,
-    /// What the energy of relays counts beside the other factors of the choice; by default nothing.
+    /// Weight of the relays' energy besides the other factors of the choice; by default zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_weight: Option<f64>,
-    /// A range that is wider while much is left to play; by default it always is the target's.
+    /// A wider range while much is left to play; by default the range is always the target's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffered_tolerance: Option<BufferedTolerance>,
     /// Width of the trimming of subset sums (epsilon).
@@ -175,50 +176,50 @@ impl Default for Selection {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BufferedTolerance {
-    /// What is left to play when it is widest.
+    /// Playback time left at which the range is widest.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub full: Duration,
-    /// Half its width over the target then.
+    /// Half of the range's width at that point, over the target.
     #[serde(with = "units::text::probability")]
     #[schemars(with = "Written<Probability>")]
     pub widest: Probability,
 }
 
-/// What makes relay selection look for other relays.
+/// Condition for looking for other relays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TriggerKind {
-    /// Either of the two below.
+    /// Either of the two conditions below.
     #[default]
     Either,
     /// The throughput of the latest period is out of range.
     Throughput,
-    /// What the relays in use advertise together is out of range.
+    /// The sum of the offers of the relays in use is out of range.
     Advert,
 }
 
-/// How relays know what their links could carry.
+/// How relays determine what their links could carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
-    /// The rate or ceiling that the scenario gives the link.
+    /// By the rate or ceiling of the link in the scenario.
     Configured,
-    /// What the cell would grant; without a cell as configured.
+    /// By the rate that the cell would grant; without a cell like `configured`.
     #[default]
     SchedulerShare,
-    /// What the link was seen to deliver; until it was full as configured.
+    /// By the rate that the link was seen to deliver; like `configured` until the link has been full.
     MeasuredDelivery,
 }
 
-/// The printed text of a paper, or its correction.
+/// The paper as printed, or as corrected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// As corrected for deployment.
     #[default]
     Build,
-    /// As printed, as literally as it can run.
+    /// As printed, as literally as it can be run.
     Paper,
 }
 
@@ -230,33 +231,33 @@ pub struct AdaptiveCongestion {
     pub eta_min: f64,
     /// Delay ratio up to which it is slowed down by that ratio.
     pub eta_max: f64,
-    /// What happens above that.
+    /// What to do above that ratio.
     pub beyond: BeyondKind,
-    /// Whether relays that acknowledge report how long they take to the destination, to be added to the source's delays.
+    /// Whether relays that acknowledge report their delay to the destination; it is added to the source's delays.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub relay_delays: bool,
-    /// Reductions in a row at most (m).
+    /// Maximum number of consecutive reductions (m).
     pub reductions_max: u32,
     /// As printed in the thesis, or as corrected.
     pub mode: Mode,
-    /// What is lowered of the slowest path.
+    /// Which quantity of the slowest path is lowered.
     #[serde(skip_serializing_if = "ActsOnKind::is_window")]
     pub acts_on: ActsOnKind,
-    /// How often (F).
+    /// Interval between decisions (F).
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub period: Duration,
 }
 
-/// What adaptive congestion control lowers of the slowest path.
+/// Which quantity of the slowest path adaptive congestion control lowers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActsOnKind {
     /// Its congestion window, as printed.
     #[default]
     Window,
-    /// What it holds, where data are bound before windows open (`connection.era.binding = "early"`); delays then include the wait
-    /// for the window. Otherwise nothing waits at subflows, and nothing is done.
+    /// The data waiting at its subflow, where data are bound before windows open (`connection.era.binding = "early"`);
+    /// delays then include the wait for the window. Otherwise nothing waits at subflows, and the module does nothing.
     Waiting,
 }
 
@@ -283,16 +284,16 @@ impl Default for AdaptiveCongestion {
     }
 }
 
-/// What adaptive congestion control does about delays that differ by more than `eta_max`.
+/// Reaction of adaptive congestion control to delays that differ by more than `eta_max`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BeyondKind {
-    /// Nothing.
+    /// No reaction.
     #[default]
     Ignore,
-    /// As if they differed by just that.
+    /// As if they differed by exactly `eta_max`.
     Cap,
-    /// As if they differed by how much the path's own queue slows it down, in place of `eta_max`.
+    /// Uses the ratio by which the path's own queue slows it down, instead of `eta_max`.
     Spread,
 }
 
@@ -307,26 +308,26 @@ pub struct Forwarding {
     /// Packets in a range (H); by default what the target bit rate carries in one period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range_packets: Option<u32>,
-    /// How long the range of each relay is.
+    /// How long each relay's range is.
     #[serde(skip_serializing_if = "RangeShareKind::is_equal")]
     pub shares: RangeShareKind,
-    /// What counts as received of a range.
+    /// Which octets count as received of a range.
     #[serde(skip_serializing_if = "CountKind::is_contiguous")]
     pub count: CountKind,
-    /// What a relay holds at most (MAX_BF_SIZE); by default two ranges. With zero it holds nothing.
+    /// Maximum that a relay holds (MAX_BF_SIZE); by default two ranges. With zero it holds nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<ByteCount>>")]
     pub hold_buffer: Option<Text<ByteCount>>,
 }
 
-/// What counts as received of a range.
+/// Which octets count as received of a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountKind {
-    /// Octets without a hole from its first on, as the texts of the papers say.
+    /// Octets without a hole from the start of the range, as in the papers' text.
     #[default]
     Contiguous,
-    /// Any octet of it, as their algorithms are printed.
+    /// Any octets of the range, as in the papers' printed algorithms.
     Any,
 }
 
@@ -337,14 +338,14 @@ impl CountKind {
     }
 }
 
-/// How long the range of each relay is.
+/// How long each relay's range is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RangeShareKind {
-    /// As long as every other's.
+    /// The same length for all relays.
     #[default]
     Equal,
-    /// In proportion to what the relay offers.
+    /// In proportion to the relay's offer.
     ByRate,
 }
 
@@ -371,7 +372,7 @@ impl Default for Forwarding {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Watch {
-    /// How long a hole in the stream may stay before a relay is suspected.
+    /// How long a hole in the stream may last before a relay is suspected.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub patience: Duration,
@@ -387,18 +388,18 @@ impl Default for Watch {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BandwidthSharing {
-    /// Which definition of rho.
+    /// The definition of rho.
     pub rho: RhoDefinition,
-    /// How relays know what their owners' flows want.
+    /// How relays determine the demand of their owners' flows.
     pub demands: DemandKind,
-    /// How often it is signalled.
+    /// Interval of the signal.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub period: Duration,
-    /// A rho that is given instead of measured, one for each relay.
+    /// Given values of rho, one for each relay, instead of measured ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fixed: Vec<f64>,
-    /// When signalling begins; by default with the run.
+    /// When the signal begins; by default with the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub start: Option<Text<Duration>>,
@@ -411,14 +412,14 @@ impl Default for BandwidthSharing {
     }
 }
 
-/// How relays know what their owners' flows want.
+/// How relays determine the demand of their owners' flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DemandKind {
-    /// They are told: what the scenario's flows ask for.
+    /// From the scenario: the demand of its flows.
     #[default]
     Known,
-    /// From the highest rates that were seen lately.
+    /// From the highest rates seen recently.
     Estimated,
 }
 
@@ -426,7 +427,7 @@ pub enum DemandKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RhoDefinition {
-    /// Mean demand of the competing flows over what is left.
+    /// Mean demand of the competing flows over the remaining rate.
     #[default]
     Protect,
     /// Thesis equation 7.3.

@@ -9,28 +9,28 @@ use units::{Duration, Prng, Probability, Rate};
 
 use super::{Distance, EnergyPrice, Link, Placement, Scenario};
 
-/// A quantity, or the bounds between which it is drawn once for each run and place in the scenario.
+/// A quantity, or bounds between which it is drawn once per run and place in the scenario.
 pub type Drawn<T> = TextOr<T, Uniform<T>>;
 
 /// Bounds of a uniform draw.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, bound(serialize = "T: Display", deserialize = "T: FromStr<Err: Display>"))]
 pub struct Uniform<T> {
-    /// Lowest and highest.
+    /// Lowest and highest value.
     pub uniform: [Text<T>; 2],
 }
 
 impl<T: Copy + PartialOrd> Uniform<T> {
-    /// Lowest and highest, if they stand in that order.
+    /// Lowest and highest value, if they are in this order.
     pub fn bounds(&self) -> Option<(T, T)> {
         let [Text(low), Text(high)] = self.uniform;
         (low <= high).then_some((low, high))
     }
 }
 
-/// What can be drawn.
+/// A type whose values can be drawn.
 pub trait Draw: Copy + PartialOrd {
-    /// The value at `share` of the way from `low` to `high`.
+    /// The value at the fraction `share` of the way from `low` to `high`.
     fn between(low: Self, high: Self, share: f64) -> Self;
 }
 
@@ -54,7 +54,7 @@ impl Draw for Probability {
     }
 }
 
-/// The quantity itself; of bounds the middle.
+/// The quantity itself; for bounds, their middle.
 pub fn value_of<T: Draw>(drawn: &Drawn<T>) -> T {
     match drawn {
         TextOr::Text(value) => *value,
@@ -63,8 +63,8 @@ pub fn value_of<T: Draw>(drawn: &Drawn<T>) -> T {
 }
 
 impl Scenario {
-    /// The same scenario with everything that it leaves to the seed drawn. Each place draws from a stream of its own, so
-    /// that adding a relay leaves the others as they are.
+    /// The same scenario with all draws made. Each place draws from a stream of its own, so adding a relay does not
+    /// change the others.
     pub fn drawn(&self) -> Self {
         let mut scenario = self.clone();
         let seed = scenario.seed;
@@ -85,7 +85,7 @@ impl Scenario {
     }
 }
 
-/// A place in the scenario that draws.
+/// A place in the scenario at which values are drawn.
 struct Place<'a> {
     seed: u64,
     name: &'a str,
@@ -116,7 +116,7 @@ impl Place<'_> {
 
     fn draw_distance(&self, placement: &mut Placement) {
         if let Distance::Uniform([low, high]) = placement.distance_m {
-            // Uniform over the area between two circles, not over their radii.
+            // Uniform over the area between two circles, not over the radius.
             let squared = low * low + self.share("distance") * (high * high - low * low);
             placement.distance_m = Distance::Fixed(squared.sqrt());
         }

@@ -1,4 +1,4 @@
-//! What relays pay for forwarding.
+//! Energy that relays spend on forwarding.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum EnergyPrice {
-    /// This much.
+    /// A fixed value.
     Fixed(f64),
     /// Drawn uniformly, once for each relay.
     Uniform([f64; 2]),
 }
 
 impl EnergyPrice {
-    /// The price; of a draw not yet made the middle.
+    /// The price; for bounds, their middle.
     pub fn middle(self) -> f64 {
         let (low, high) = self.bounds();
         (low + high) / 2.0
     }
 
-    /// Lowest and highest.
+    /// Lowest and highest value.
     pub fn bounds(self) -> (f64, f64) {
         match self {
             Self::Fixed(price) => (price, price),

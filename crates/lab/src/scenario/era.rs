@@ -1,4 +1,4 @@
-//! What endpoints of other years did otherwise, as scenario files say it: each switch alone, all of them off by default.
+//! Behaviour of endpoints of earlier years in scenario files: independent switches, all off by default.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,30 +8,30 @@ use units::text::Text;
 
 use super::schema::Written;
 
-/// What a subflow's own send buffer holds unless the scenario says so: `SndBufSize` of ns-3's `TcpSocket`.
+/// Default size of a subflow's own send buffer: `SndBufSize` of ns-3's `TcpSocket`.
 const SUBFLOW_SEND_BUFFER: ByteCount = ByteCount(131_072);
 
 /// When data are bound to a subflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Binding {
-    /// When its window opens.
+    /// When the subflow's window opens.
     #[default]
     Late,
-    /// As long as its own send buffer has room, and for good (thesis 3.2.1).
+    /// When the subflow's own send buffer has room, permanently (thesis 3.2.1).
     Early,
-    /// Likewise, with a send buffer that grows with the window as Linux's does.
+    /// Like `early`, with a send buffer that grows with the window as in Linux.
     Autotuned,
 }
 
-/// What `rto_min` bounds.
+/// Which part of the time-out `rto_min` bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoFloor {
-    /// What the variance adds to the round-trip time, as in Linux.
+    /// The variance added to the round-trip time, as in Linux.
     #[default]
     Variance,
-    /// All of it (RFC 6298 section 2.4).
+    /// The whole time-out (RFC 6298 section 2.4).
     Whole,
 }
 
@@ -39,34 +39,34 @@ pub enum RtoFloor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartialAcks {
-    /// The first alone (RFC 6582 section 3.2).
+    /// Only the first (RFC 6582 section 3.2).
     #[default]
     First,
     /// Every one, as in Linux and ns-3.
     Every,
 }
 
-/// With SACK, when the retransmission timer starts anew while a loss is repaired.
+/// With SACK, when the retransmission timer restarts during the repair of a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairTimer {
-    /// When an ACK moves on (RFC 6298 section 5.3).
+    /// When an ACK advances (RFC 6298 section 5.3).
     OnAck,
-    /// When the first segment is sent again, too.
+    /// Also when the first segment is retransmitted.
     #[default]
     OnResend,
-    /// And while SACKs tell of what was sent before that, as in Linux.
+    /// Also when SACKs report segments sent before that retransmission, as in Linux.
     OnSack,
 }
 
-/// What the window is when a recovery ends.
+/// The congestion window at the end of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecoveryEnd {
-    /// What is in flight and a segment, the threshold at most (RFC 6582 section 3.2).
+    /// The flight plus one segment, at most the threshold (RFC 6582 section 3.2).
     #[default]
     Flight,
-    /// The threshold (RFC 9937), and it grows with the ACK that ends the recovery, as in Linux.
+    /// The threshold (RFC 9937); the window also grows with the ACK that ends the recovery, as in Linux.
     Threshold,
 }
 
@@ -74,70 +74,74 @@ pub enum RecoveryEnd {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckDelay {
-    /// As long as `delayed_ack` says.
+    /// For `delayed_ack`.
     #[default]
     Fixed,
-    /// From that on by what segments were apart, as in Linux.
+    /// At first for `delayed_ack`, then depending on the time between segments, as in Linux.
     Adaptive,
 }
 
-/// The switches: `connection.era`.
+/// The switches of `connection.era`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Era {
-    /// When data are bound to a subflow: `"late"`, when its window opens, `"early"`, as long as its send buffer has room
-    /// (thesis 3.2.1), or `"autotuned"`, likewise with a send buffer that grows with the window as Linux's does.
+    /// When data are bound to a subflow: `"late"`, when its window opens; `"early"`, when its own send buffer has room
+    /// (thesis 3.2.1); `"autotuned"`, like `"early"` with a send buffer that grows with the window as in Linux.
     #[serde(skip_serializing_if = "is_default")]
     pub binding: Binding,
-    /// Octets that a subflow holds at most, unsent and unacknowledged; only with `binding = "early"`, and then by default 128 KiB.
+    /// Maximum octets in a subflow's send buffer, unsent or unacknowledged; only with `binding = "early"`, and then by
+    /// default 128 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<ByteCount>>")]
     pub subflow_send_buffer: Option<Text<ByteCount>>,
-    /// Octets in flight on a subflow at most; by default as many as the peer takes. Without window scaling it was 65535.
+    /// Maximum octets in flight on a subflow; by default as many as the peer accepts. Without window scaling it was
+    /// 65535.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<ByteCount>>")]
     pub subflow_window: Option<Text<ByteCount>>,
-    /// Slow-start threshold of a new subflow; by default there is none. With one HyStart++ has no part in the first slow start.
+    /// Slow-start threshold of a new subflow; by default there is none. With a threshold, HyStart++ does not take part
+    /// in the first slow start.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<ByteCount>>")]
     pub initial_ssthresh: Option<Text<ByteCount>>,
-    /// What a subflow timed out on goes out on others as well (RFC 8684 section 3.3.6).
+    /// Data on which a subflow timed out are also sent on others (RFC 8684 section 3.3.6).
     #[serde(skip_serializing_if = "is_true")]
     pub reinjection: bool,
-    /// After how many time-outs in a row of the subflow that is.
+    /// The number of consecutive time-outs of the subflow after which this happens.
     #[serde(skip_serializing_if = "is_one")]
     pub reinjection_timeouts: u32,
-    /// What the head of the stream waits for goes out again on a subflow that owes nothing, if no DATA_ACK moved on for a time-out,
-    /// as in Linux.
+    /// Data at the head of the stream that block it are sent again on a subflow without outstanding data if no DATA_ACK
+    /// advanced for a time-out, as in Linux.
     #[serde(skip_serializing_if = "is_default")]
     pub idle_reinjection: bool,
-    /// The first two duplicate ACKs let a segment out each (RFC 3042); with SACK its pipe does that by itself.
+    /// Each of the first two duplicate ACKs lets one segment out (RFC 3042); with SACK, the pipe does this by itself.
     #[serde(skip_serializing_if = "is_true")]
     pub limited_transmit: bool,
-    /// With SACK, losses are told by time (RFC 8985), otherwise by what is SACKed above them (RFC 6675).
+    /// With SACK, losses are detected by time (RFC 8985), otherwise by the amount SACKed above them (RFC 6675).
     #[serde(skip_serializing_if = "is_true")]
     pub rack: bool,
     /// With SACK, the end of a flight is probed before its time-out (RFC 8985 section 7).
     #[serde(skip_serializing_if = "is_true")]
     pub tail_loss_probe: bool,
-    /// What `rto_min` bounds: `"variance"`, as in Linux, or `"whole"`, as in RFC 6298.
+    /// Which part of the time-out `rto_min` bounds: `"variance"`, as in Linux, or `"whole"`, as in RFC 6298.
     #[serde(skip_serializing_if = "is_default")]
     pub rto_floor: RtoFloor,
-    /// Without SACK, which partial ACKs restart the retransmission timer: the `"first"`, so that a long repair ends in a time-out
-    /// (RFC 6582 section 3.2), or `"every"` one, as in Linux and ns-3.
+    /// Without SACK, which partial ACKs restart the retransmission timer: only the `"first"`, with which a long repair
+    /// ends in a time-out (RFC 6582 section 3.2), or `"every"` one, as in Linux and ns-3.
     #[serde(skip_serializing_if = "is_default")]
     pub partial_acks: PartialAcks,
-    /// With SACK, when the retransmission timer starts anew while a loss is repaired: `"on-ack"`, with an ACK that moves on (RFC 6298
-    /// section 5.3), `"on-resend"`, when the first segment is sent again too, or `"on-sack"`, also while SACKs tell of what was sent
-    /// before that, as in Linux.
+    /// With SACK, when the retransmission timer restarts during the repair of a loss: `"on-ack"`, when an ACK advances
+    /// (RFC 6298 section 5.3); `"on-resend"`, also when the first segment is retransmitted; `"on-sack"`, also when
+    /// SACKs report segments sent before that retransmission, as in Linux.
     #[serde(skip_serializing_if = "is_default")]
     pub repair_timer: RepairTimer,
-    /// What the window is when a recovery ends: `"flight"`, what is in flight and a segment, the threshold at most (RFC 6582 section
-    /// 3.2), or `"threshold"` (RFC 9937), and it grows with the ACK that ends the recovery, as in Linux.
+    /// The congestion window at the end of a recovery: `"flight"`, the flight plus one segment, at most the threshold
+    /// (RFC 6582 section 3.2); or `"threshold"` (RFC 9937), from which it also grows with the ACK that ends the
+    /// recovery, as in Linux.
     #[serde(skip_serializing_if = "is_default")]
     pub recovery_end: RecoveryEnd,
-    /// How long an ACK may wait for more data: `"fixed"`, for `delayed_ack`, or `"adaptive"`, from that on by what segments were apart
-    /// of late, to 200 ms at most, as in Linux.
+    /// How long an ACK may wait for more data: `"fixed"`, for `delayed_ack`; or `"adaptive"`, at first for
+    /// `delayed_ack`, then depending on the recent time between segments, at most 200 ms, as in Linux.
     #[serde(skip_serializing_if = "is_default")]
     pub ack_delay: AckDelay,
 }
@@ -179,7 +183,7 @@ impl Default for Era {
 }
 
 impl Era {
-    /// The engine's.
+    /// The engine's settings.
     pub(super) fn to_config(self) -> era::Era {
         let bytes = |size: Option<Text<ByteCount>>| size.map(|Text(size)| size.0);
         let buffer_bytes = bytes(self.subflow_send_buffer).unwrap_or(SUBFLOW_SEND_BUFFER.0);

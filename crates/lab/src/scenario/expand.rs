@@ -1,17 +1,17 @@
-//! `count = 10` in a relay's section: ten relays of a kind.
+//! `count = 10` in a relay's section: ten relays of the same kind.
 
 use toml::{Table, Value};
 
 use super::check::Complaint;
 
-/// Most relays that one section may stand for.
+/// Maximum number of relays for one section.
 const COUNT_MAX: i64 = 10_000;
 
-/// Which section of the file each relay comes from.
+/// The section of the file from which each relay comes.
 #[derive(Default)]
 pub(super) struct Origins(Vec<usize>);
 
-/// Repeats every relay that has a `count`, and removes the field; also says which counts are none.
+/// Repeats every relay that has a `count`, and removes the field; complains about invalid counts.
 pub(super) fn expand_relays(document: &mut Table) -> (Origins, Vec<Complaint>) {
     let mut origins = Origins::default();
     let mut found = Vec::new();
@@ -43,7 +43,7 @@ fn refuse(index: usize, given: &Value) -> Complaint {
     Complaint::new(format!("relays[{index}].count"), format!("{given} is no number of relays"), remedy)
 }
 
-/// A name that several relays would share gets a number.
+/// Appends a number to a name that several relays would share.
 fn number_name(relay: &mut Value, number: i64, count: i64) {
     if let Some(Value::String(name)) = relay.get_mut("name").filter(|_| count > 1) {
         *name = format!("{name}-{number}");
@@ -51,7 +51,7 @@ fn number_name(relay: &mut Value, number: i64, count: i64) {
 }
 
 impl Origins {
-    /// The field of the file that `field` of the expanded document comes from.
+    /// The field of the file from which `field` of the expanded document comes.
     pub fn in_file(&self, field: &str) -> String {
         let place = || {
             let (index, rest) = field.strip_prefix("relays[")?.split_once(']')?;

@@ -1,4 +1,4 @@
-//! Paths of fields, as mistakes and `--set` write them: `relays[0].cellular.delay`.
+//! Paths of fields, as in mistakes and `--set`: `relays[0].cellular.delay`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -19,25 +19,25 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Whether both lead to a common field.
+    /// Returns whether both lead to a common field.
     fn meets(&self, other: &Self) -> bool {
         let numbers = |step: &Self| matches!(step, Self::Index(_) | Self::Every);
         self == other || (*self == Self::Every && numbers(other)) || (*other == Self::Every && numbers(self))
     }
 
-    /// Whether it leads to everything that `other` leads to.
+    /// Returns whether this step leads to everything that `other` leads to.
     fn covers(&self, other: &Self) -> bool {
         self == other || (*self == Self::Every && matches!(other, Self::Index(_)))
     }
 }
 
 impl FieldPath {
-    /// Whether setting one changes something of the other: they are the same, or one is within the other.
+    /// Returns whether setting one changes part of the other: they are equal, or one is within the other.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|(one, other)| one.meets(other))
     }
 
-    /// Of one that leads to something of every relay: the same of one relay.
+    /// For a path into every relay, the same path into one relay.
     pub fn of_relay(&self, index: usize) -> Option<Self> {
         let is_of_every_relay = matches!(self.0.as_slice(), [Step::Key(list), Step::Every, ..] if list == "relays");
         is_of_every_relay.then(|| {
@@ -47,7 +47,7 @@ impl FieldPath {
         })
     }
 
-    /// Whether setting it leaves nothing of what was set at `other`.
+    /// Returns whether setting this path replaces everything set at `other`.
     pub fn covers(&self, other: &Self) -> bool {
         self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(one, other)| one.covers(other))
     }
@@ -98,7 +98,7 @@ fn write_steps(to: &mut impl fmt::Write, steps: &[Step]) -> fmt::Result {
     Ok(())
 }
 
-/// Whether `field` is `of` or a field within it, both written as mistakes write them.
+/// Returns whether `field` is `of` or a field within it, both in the notation of mistakes.
 pub(super) fn is_within(field: &str, of: &str) -> bool {
     field.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

@@ -1,4 +1,4 @@
-//! What links do to packets besides delaying, queueing and losing them.
+//! Effects of links on packets besides delay, queueing and loss.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,26 +8,26 @@ use units::{ByteCount, Duration, Probability};
 use super::link::Narrow;
 use super::schema::Written;
 
-/// Packets held back, so that others overtake them.
+/// Packets held back, which lets others overtake them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
-    /// How many.
+    /// Share of packets to hold back.
     #[serde(with = "units::text::probability")]
     #[schemars(with = "Written<Probability>")]
     pub probability: Probability,
-    /// For how long at most.
+    /// Longest time to hold them.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub delay: Duration,
 }
 
-/// What one direction of a link does to packets.
+/// Effects of one direction of a link on packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Impairments {
     /// Packets held back.
     pub reorder: Option<Reorder>,
-    /// Packets that enter it twice.
+    /// Packets that are duplicated before the link.
     pub duplicate: Option<Text<Probability>>,
     /// Packets with a bit flipped, which checksums notice.
     pub corrupt: Option<Text<Probability>>,
@@ -60,7 +60,7 @@ impl Outage {
     }
 }
 
-/// A middlebox on a link: one of these, by its name.
+/// A middlebox on a link: exactly one of these, by its name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Middlebox {
@@ -70,25 +70,26 @@ pub struct Middlebox {
     /// Cuts segments into smaller ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
-    /// Joins segments to larger ones.
+    /// Joins segments into larger ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge: Option<Merge>,
-    /// Adds to data sequence numbers.
+    /// Adds a number to data sequence numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shift_dsn: Option<ShiftDsn>,
-    /// Overwrites octets of the streams that come from the first host, or in scenarios from the source; TCP's checksum fits
-    /// afterwards.
+    /// Overwrites octets of the streams from the first host, or in scenarios from the source, and corrects TCP's
+    /// checksum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overwrite: Option<Overwrite>,
-    /// A hop that takes no packet beyond a size, which the hosts' devices do not know of. In scenarios the link's `mtu` says it.
+    /// A hop that takes no packet beyond a size, which the hosts' devices do not know about. In scenarios, use the
+    /// link's `mtu`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub narrow: Option<NarrowBox>,
-    /// Translates the first host's addresses and ports to one external address, IPv4 only; not in scenarios.
+    /// Translates the first host's addresses and ports to one external address. IPv4 only; not in scenarios.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nat: Option<Nat>,
 }
 
-/// What a middlebox does.
+/// The action of a middlebox.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Deed<'a> {
     /// See [`Middlebox::strip`].
@@ -108,7 +109,7 @@ pub enum Deed<'a> {
 }
 
 impl Middlebox {
-    /// What it does; `None` unless it is exactly one thing.
+    /// The action; `None` unless there is exactly one.
     pub fn deed(&self) -> Option<Deed<'_>> {
         let all = [
             self.strip.as_ref().map(Deed::Strip),
@@ -154,12 +155,12 @@ impl Middlebox {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Strip {
-    /// Which.
+    /// The options to remove.
     pub options: Vec<OptionKind>,
-    /// From which segments.
+    /// The segments from which to remove them.
     #[serde(default)]
     pub on: StripFrom,
-    /// How many segments of each direction pass untouched before.
+    /// Number of segments in each direction that pass unchanged before that.
     #[serde(default)]
     pub after: u64,
 }
@@ -168,33 +169,33 @@ pub struct Strip {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Split {
-    /// Octets of data a piece has at most.
+    /// Maximum octets of data in a piece.
     #[serde(with = "units::text::bytes")]
     #[schemars(with = "Written<ByteCount>")]
     pub payload: ByteCount,
 }
 
-/// Joins segments to larger ones.
+/// Joins segments into larger ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Merge {
-    /// Octets of data the whole has at most.
+    /// Maximum octets of data in a joined segment.
     #[serde(with = "units::text::bytes")]
     #[schemars(with = "Written<ByteCount>")]
     pub payload: ByteCount,
-    /// How long a segment waits for the next.
+    /// Longest time that a segment waits for the next one.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub hold: Duration,
 }
 
-/// Adds to data sequence numbers.
+/// Adds a number to data sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShiftDsn {
-    /// How much.
+    /// The number to add.
     pub by: u64,
-    /// How many mappings of each direction pass untouched before.
+    /// Number of mappings in each direction that pass unchanged before that.
     #[serde(default)]
     pub after: u64,
 }
@@ -217,16 +218,16 @@ pub struct NarrowBox {
     #[serde(with = "units::text::bytes")]
     #[schemars(with = "Written<ByteCount>")]
     pub size: ByteCount,
-    /// Larger ones vanish; by default their senders are told by ICMP.
+    /// Whether larger packets vanish; by default, ICMP informs their senders.
     #[serde(default)]
     pub silent: bool,
-    /// Which way it is narrow.
+    /// In which direction it is narrow.
     #[serde(default)]
     pub on: NarrowOn,
 }
 
 impl NarrowBox {
-    /// How narrow it is.
+    /// Its size, and whether it drops silently.
     pub fn narrow(&self) -> Narrow {
         Narrow { size: self.size, silent: self.silent }
     }
@@ -236,7 +237,7 @@ impl NarrowBox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nat {
-    /// Idle time after which a mapping is forgotten.
+    /// Idle time after which it forgets a mapping.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub idle_timeout: Duration,
@@ -246,7 +247,7 @@ pub struct Nat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OptionKind {
-    /// All of MPTCP.
+    /// All options of MPTCP.
     Mptcp,
     /// Maximum segment size.
     Mss,
@@ -262,7 +263,7 @@ pub enum OptionKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StripFrom {
-    /// All.
+    /// All segments.
     #[default]
     All,
     /// SYNs without ACK.
@@ -275,7 +276,7 @@ pub enum StripFrom {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NarrowOn {
-    /// Both.
+    /// Both directions.
     #[default]
     Both,
     /// From the first host to the second.

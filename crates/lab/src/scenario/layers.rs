@@ -1,4 +1,4 @@
-//! `extends = "base.toml"`: a scenario that says only what differs from another, or from several put together.
+//! `extends = "base.toml"`: a scenario that states only the differences from one or several others.
 
 use std::collections::BTreeSet;
 
@@ -8,32 +8,34 @@ use toml::{Table, Value};
 use super::mistake::{LoadError, Mistake, Place};
 use super::source_map::SourceMap;
 
-/// Scenarios upon scenarios at most: more are a circle.
+/// Maximum number of files of a scenario: more indicate a circle.
 const DEPTH_MAX: usize = 8;
 
-/// Lines of a file with mistakes of syntax that are shown: with more it is something else, and none of them helps.
+/// Maximum number of syntax mistakes to show per file: with more, it is probably no scenario at all, and showing them
+/// does not help.
 const SYNTAX_MISTAKES_MAX: usize = 8;
 
-/// One file: its name, as it was given, and its text.
+/// One file: its name as given, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// The file's name, for mistakes.
     pub name: String,
-    /// What is in it.
+    /// Its contents.
     pub text: String,
 }
 
-/// Finds the file that another, the first argument, names in `extends`; the error says why there is none.
+/// Finds the file that another file, the first argument, names in `extends`; the error explains why there is none.
 pub type FindBase<'a> = dyn Fn(&Layer, &str) -> Result<Layer, String> + 'a;
 
-/// Reads `top` and all it extends; the first layer is `top`.
+/// Reads `top` and everything it extends; the first layer is `top`.
 pub(super) fn read(top: Layer, find_base: &FindBase<'_>) -> Result<Vec<Layer>, LoadError> {
     let mut layers = vec![top];
     read_bases(0, &mut layers, find_base)?;
     Ok(layers)
 }
 
-/// Reads what the layer at position `at` extends: of several files the last lies on top, each on what it extends itself.
+/// Reads the files that the layer at index `at` extends: the last of several files lies on top, and each lies on the
+/// files that it extends.
 fn read_bases(at: usize, layers: &mut Vec<Layer>, find_base: &FindBase<'_>) -> Result<(), LoadError> {
     for base in bases_of(&layers[at])?.iter().rev() {
         if layers.len() == DEPTH_MAX {
@@ -46,7 +48,7 @@ fn read_bases(at: usize, layers: &mut Vec<Layer>, find_base: &FindBase<'_>) -> R
     Ok(())
 }
 
-/// The document of all layers: tables are merged, everything else is replaced.
+/// The document of all layers: merges tables and replaces everything else.
 pub(super) fn merge(layers: &[Layer]) -> Result<Table, LoadError> {
     let mut merged = Table::new();
     for layer in layers.iter().rev() {
@@ -70,7 +72,7 @@ fn parse(layer: &Layer) -> Result<Table, LoadError> {
         Mistake { place, field, problem: error.message().into(), remedy: remedy.into(), context }
     };
     layer.text.parse().map_err(|first| {
-        // What comes after a mistake may be one only because of it: one of each line will do.
+        // A mistake may cause others after it, so one mistake per line is enough.
         let (_, all) = DeTable::parse_recoverable(&layer.text);
         let mut mistakes: Vec<Mistake> = [&first].into_iter().chain(&all).map(syntax).collect();
         let mut lines = BTreeSet::new();
@@ -109,7 +111,7 @@ fn mistake(layer: &Layer, problem: String) -> LoadError {
     LoadError::Mistakes(vec![Mistake { place, field: "extends".into(), problem, remedy, context }])
 }
 
-/// What `above` says, on what `below` says.
+/// Merges `above` into `below`; values of `above` take precedence.
 pub(super) fn overlay(below: &mut Table, above: Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
@@ -119,7 +121,7 @@ pub(super) fn overlay(below: &mut Table, above: Table) {
     }
 }
 
-/// Where every field of all layers stands: in the uppermost that has it.
+/// Finds the place of every field: in the uppermost layer that contains it.
 pub(super) struct Places<'a>(Vec<SourceMap<'a>>);
 
 impl<'a> Places<'a> {
@@ -127,7 +129,7 @@ impl<'a> Places<'a> {
         Self(layers.iter().map(|layer| SourceMap::new(&layer.name, &layer.text)).collect())
     }
 
-    /// The place of `field`, or of the nearest enclosing one that stands in a file.
+    /// The place of `field`, or of the nearest enclosing field in a file.
     pub fn place(&self, field: &str) -> Place {
         let deepest = self.0.iter().rev().max_by_key(|map| map.nearest(field).len());
         deepest.map_or_else(|| Place::Override(String::new()), |map| map.place(field))

@@ -1,4 +1,4 @@
-//! What a relay lends at most.
+//! Limits to the capacity that a relay lends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,12 @@ use super::schema::Written;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Lends {
-    /// Of IP packets for the destination; what comes faster waits for up to 200 ms, then it is dropped.
+    /// Rate of IP packets for the destination; packets beyond it wait for up to 200 ms and are then dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Rate>>")]
     pub rate: Option<Text<Rate>>,
-    /// Of IP packets both ways, in all. From 80 % on it offers nothing; when all is spent, it forwards no data.
+    /// Total octets of IP packets in both directions. From 80 % on, the relay offers nothing; when all is used, it
+    /// forwards no data.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<ByteCount>>")]
     pub volume: Option<Text<ByteCount>>,

@@ -1,4 +1,4 @@
-//! Links as scenario files describe them.
+//! Links in scenario files.
 
 use core::fmt;
 use core::str::FromStr;
@@ -14,7 +14,7 @@ use super::draw::Drawn;
 use super::impairment::{Impairments, Middlebox, Outage, Reorder};
 use super::schema::{Bounds, TextOrTable, Written};
 
-/// A link with its two directions. The fields describe the way towards the destination.
+/// A link with its two directions. The fields describe the direction towards the destination.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
@@ -33,12 +33,12 @@ pub struct Link {
     #[serde(default = "lossless", serialize_with = "text_or_table")]
     #[schemars(with = "TextOrTable<Probability, Burst>")]
     pub loss: Loss,
-    /// Largest packet it takes, headers included: `"1400 B"`, or a table for one that drops larger packets in silence. By default
-    /// it takes every packet.
+    /// Largest packet, headers included: `"1400 B"`, or a table for a link that silently drops larger packets. By
+    /// default every packet fits.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
     #[schemars(with = "Option<TextOrTable<ByteCount, Narrow>>")]
     pub mtu: Option<Mtu>,
-    /// Packets towards the destination held back, so that others overtake them; none by default.
+    /// Packets towards the destination held back, which lets others overtake them; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
     /// Packets towards the destination sent twice, both over the link; none by default.
@@ -49,21 +49,21 @@ pub struct Link {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Probability>>")]
     pub corrupt: Option<Text<Probability>>,
-    /// When nothing gets through either way.
+    /// Times at which nothing passes in either direction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
-    /// Middleboxes behind the link, in order from the source on; each sees both directions.
+    /// Middleboxes after the link, in order from the source; each sees both directions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub middleboxes: Vec<Middlebox>,
-    /// The way towards the source.
+    /// The direction towards the source.
     #[serde(default)]
     pub uplink: Uplink,
 }
 
-/// Loss at random, or in bursts.
+/// Random loss, or loss in bursts.
 pub type Loss = TextOr<Probability, Burst>;
 
-/// The largest packet, whose senders are told by ICMP of larger ones, or how it is otherwise.
+/// The largest packet, with ICMP to senders of larger ones; or a table with other behaviour.
 pub type Mtu = TextOr<ByteCount, Narrow>;
 
 pub(super) fn text_or_table<T: fmt::Display, U: Serialize, S: Serializer>(
@@ -91,7 +91,7 @@ fn lossless() -> Loss {
 }
 
 impl Link {
-    /// The Wi-Fi link of a relay that says nothing about it: IEEE 802.11a's highest rate at arm's length.
+    /// The default Wi-Fi link of a relay: the highest rate of IEEE 802.11a at arm's length.
     pub fn wifi() -> Self {
         Self {
             rate: TextOr::Text(Rate::from_mbps(54)),
@@ -109,7 +109,7 @@ impl Link {
     }
 }
 
-/// How a link takes no packet beyond a size.
+/// Properties of a narrow link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Narrow {
@@ -117,7 +117,7 @@ pub struct Narrow {
     #[serde(with = "units::text::bytes")]
     #[schemars(with = "Written<ByteCount>")]
     pub size: ByteCount,
-    /// Larger ones vanish; by default their senders are told by ICMP.
+    /// Whether larger packets vanish; by default, ICMP informs their senders.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub silent: bool,
 }
@@ -130,40 +130,41 @@ impl Narrow {
         }
     }
 
-    /// The size in octets; the scenario's check keeps it within what a packet can have.
+    /// The size in octets; the scenario's check keeps it within the limits of packets.
     pub fn mtu_bytes(&self) -> u16 {
         u16::try_from(self.size.0).unwrap_or(u16::MAX)
     }
 }
 
 impl Link {
-    /// What else it does to packets towards the destination.
+    /// Other effects on packets towards the destination.
     pub fn impairments(&self) -> Impairments {
         Impairments { reorder: self.reorder, duplicate: self.duplicate, corrupt: self.corrupt }
     }
 
-    /// How narrow the way towards the destination is; `None` where every packet fits.
+    /// The narrow hop towards the destination; `None` if every packet fits.
     pub fn narrow_down(&self) -> Option<Narrow> {
         self.mtu.map(Narrow::of)
     }
 
-    /// How narrow the way towards the source is, which is the same unless it says otherwise.
+    /// The narrow hop towards the source; the same as towards the destination unless stated otherwise.
     pub fn narrow_up(&self) -> Option<Narrow> {
         self.uplink.mtu.or(self.mtu).map(Narrow::of)
     }
 }
 
-/// A rate that varies: a trace made from the seed, or one from a file. The fields for the one exclude the other.
+/// A rate that varies: a trace generated from the seed, or a trace from a file. The fields for the two exclude each
+/// other.
 ///
 /// Generated traces are those of [`network::trace::CellularTrace`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RateModel {
-    /// A file in the mahimahi format; excludes the other fields. Relative to the scenario file, on the command line to
-    /// the working directory.
+    /// A file in the mahimahi format; excludes the other fields. Relative to the scenario file; on the command line,
+    /// relative to the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
-    /// Mean rate outside of outages.
+    /// Mean rate outside outages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Rate>>")]
     pub mean: Option<Text<Rate>>,
@@ -171,11 +172,11 @@ pub struct RateModel {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Probability>>")]
     pub variation: Option<Text<Probability>>,
-    /// Time over which the rate forgets itself to 1/e; by default 2 s.
+    /// Time over which the rate's autocorrelation falls to 1/e; by default 2 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub correlation: Option<Text<Duration>>,
-    /// Mean time from one outage to the next; by default there are none.
+    /// Mean time between the beginnings of outages; by default there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub outage_interval: Option<Text<Duration>>,
@@ -204,15 +205,15 @@ impl RateModel {
         })
     }
 
-    /// Whether a field for generated traces is set.
+    /// Returns whether a field for generated traces is set.
     pub(super) fn describes_a_generated_trace(&self) -> bool {
         let spans = [self.correlation, self.outage_interval, self.outage_duration, self.period];
         self.mean.is_some() || self.variation.is_some() || spans.iter().any(Option::is_some)
     }
 }
 
-/// Loss at a mean that may be drawn, at random or in bursts (Gilbert 1960): a good state without loss and a bad one that
-/// loses every packet.
+/// Loss with a mean that may be drawn, at random or in bursts (Gilbert 1960): a good state without loss and a bad state
+/// in which every packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
@@ -225,7 +226,7 @@ pub struct Burst {
     pub burst_packets: Option<f64>,
 }
 
-/// The way towards the source.
+/// The direction towards the source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Uplink {
@@ -239,11 +240,11 @@ pub struct Uplink {
     #[serde(with = "units::text::probability")]
     #[schemars(with = "Written<Probability>")]
     pub loss: Probability,
-    /// Largest packet it takes; by default that of the other direction.
+    /// Largest packet; by default that of the other direction.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
     #[schemars(with = "Option<TextOrTable<ByteCount, Narrow>>")]
     pub mtu: Option<Mtu>,
-    /// Packets held back, so that others overtake them; none by default.
+    /// Packets held back, which lets others overtake them; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
     /// Packets sent twice, both over the link; none by default.
@@ -271,21 +272,21 @@ impl Default for Uplink {
 }
 
 impl Uplink {
-    /// What else it does to packets.
+    /// Other effects on packets.
     pub fn impairments(&self) -> Impairments {
         Impairments { reorder: self.reorder, duplicate: self.duplicate, corrupt: self.corrupt }
     }
 }
 
-/// Queues by name: none drops early, and each is met behind links that people have.
+/// Queues by name: none drops early, and all are typical of real links.
 pub const QUEUE_PROFILES: [(&str, ByteCount); 4] = [
-    // A base station's queue of the time, or a shaper's: 0.13 s at 3 Mbit/s.
+    // Queue of a base station at the papers' time, or of a shaper: 0.13 s at 3 Mbit/s.
     ("shallow", ByteCount(50_000)),
     // 0.8 s at 3 Mbit/s.
     ("medium", ByteCount(300_000)),
     // Bufferbloat as measured in LTE: seconds.
     ("deep", ByteCount(2_000_000)),
-    // Windows of 64 KiB never fill it: nothing is lost in it.
+    // Windows of 64 KiB never fill it: it loses nothing.
     ("lossless", ByteCount(10_000_000)),
 ];
 
@@ -299,7 +300,7 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// Whether there is room for one packet of this size.
+    /// Returns whether there is room for one packet of this size.
     pub fn holds(self, packet: ByteCount) -> bool {
         match self {
             Self::Packets(packets) => packets > 0,

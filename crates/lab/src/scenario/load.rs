@@ -1,4 +1,4 @@
-//! From a file and overrides to a [`Scenario`], or to mistakes that say where they stand.
+//! Turns a file and overrides into a [`Scenario`], or into mistakes with their places.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,18 +15,18 @@ use super::mistake::{LoadError, Mistake, Place};
 use super::overrides::Override;
 use super::{Link, RelayMode, Scenario, TextOr, check, shape};
 
-/// Longest scenario file.
+/// Maximum size of a scenario file.
 const FILE_BYTES_MAX: u64 = 16_000_000;
 
-/// Loads the scenario file at `path`, changed by `overrides`. What it extends is named relative to it.
+/// Loads the scenario file at `path`, changed by `overrides`. Files that it extends are relative to it.
 ///
 /// # Errors
-/// If the file cannot be read or says something wrong.
+/// If the file cannot be read or is invalid.
 pub fn load_file(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
     ScenarioFile::read(path)?.load(overrides)
 }
 
-/// A scenario file that may be loaded several times, changed each time: a pipe can be read only once.
+/// A scenario file that can be loaded several times with different changes: a pipe can be read only once.
 #[derive(Clone, Debug)]
 pub struct ScenarioFile {
     path: PathBuf,
@@ -34,7 +34,7 @@ pub struct ScenarioFile {
 }
 
 impl ScenarioFile {
-    /// The file at `path`.
+    /// Reads the file at `path`.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -43,10 +43,10 @@ impl ScenarioFile {
         Ok(Self { path: path.into(), text })
     }
 
-    /// Its scenario, changed by `overrides`. What it extends is named relative to it.
+    /// Loads its scenario, changed by `overrides`. Files that it extends are relative to it.
     ///
     /// # Errors
-    /// If it says something wrong, or what it extends cannot be read.
+    /// If it is invalid, or files that it extends cannot be read.
     pub fn load(&self, overrides: &[Override]) -> Result<Scenario, LoadError> {
         let find_base = |from: &Layer, base: &str| {
             let path = Path::new(&from.name).with_file_name(base);
@@ -60,7 +60,8 @@ impl ScenarioFile {
     }
 }
 
-/// The text in the file at `path`, or in words why there is none. Devices and pipes may never end.
+/// Returns the text in the file at `path`, or explains why there is none. Refuses devices and pipes, which may never
+/// end.
 fn read(path: &Path) -> Result<String, String> {
     let mut octets = Vec::new();
     let file = File::open(path).map_err(|error| error.to_string())?;
@@ -71,10 +72,10 @@ fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(octets).map_err(|_| "it is no text (UTF-8)".into())
 }
 
-/// Loads the scenario `text`, which stands in the file `name` and extends no other, changed by `overrides`.
+/// Loads the scenario `text`, which comes from the file `name` and extends no other, changed by `overrides`.
 ///
 /// # Errors
-/// If it says something wrong.
+/// If it is invalid.
 pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, LoadError> {
     let nothing = |_: &Layer, _: &str| Err("there are no files beside this one".into());
     load_layers(Layer { name: name.into(), text: text.into() }, &nothing, overrides)
@@ -83,13 +84,13 @@ pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, 
 /// Loads the scenario in `top` and the files it extends, changed by `overrides`.
 ///
 /// # Errors
-/// If one of them is missing or says something wrong: all mistakes that can be told apart.
+/// If one of them is missing or invalid: all mistakes that can be told apart.
 pub fn load_layers(top: Layer, find_base: &FindBase<'_>, overrides: &[Override]) -> Result<Scenario, LoadError> {
     let layers = layers::read(top, find_base)?;
     let mut document = layers::merge(&layers)?;
     let mut blame = Blame { map: Places::new(&layers), overridden: Vec::new(), origins: Origins::default() };
     let mut found = Vec::new();
-    // How many relays there are comes first: the other changes may be about any of them.
+    // Changes to the number of relays come first, because the others may refer to any relay.
     let (counts, others): (Vec<_>, Vec<_>) = overrides.iter().partition(|change| change.counts_relays());
     found.extend(blame.apply(&counts, &mut document));
     let (origins, complaints) = expand_relays(&mut document);
@@ -116,16 +117,16 @@ pub fn load_layers(top: Layer, find_base: &FindBase<'_>, overrides: &[Override])
     Err(LoadError::mistakes(complaints.into_iter().map(|complaint| blame.located(complaint)).collect()))
 }
 
-/// Who is to blame for what a field says.
+/// Attributes mistakes to the places that set the fields.
 struct Blame<'a> {
     map: Places<'a>,
-    /// The fields that overrides set, in the order in which they did.
+    /// The fields that overrides set, in chronological order.
     overridden: Vec<(String, Override)>,
     origins: Origins,
 }
 
 impl Blame<'_> {
-    /// Applies `changes`; gives what is wrong with them.
+    /// Applies `changes`; returns the mistakes in them.
     fn apply(&mut self, changes: &[&Override], document: &mut Table) -> Vec<Mistake> {
         let mut found = Vec::new();
         for change in changes {
@@ -153,7 +154,7 @@ impl Blame<'_> {
     fn place_of_override(&self, change: &Override) -> Place {
         match change.stands_at() {
             None => Place::Override(change.text.clone()),
-            // Variants and grids may come from the command line themselves.
+            // Variants and grids may themselves come from the command line.
             Some(field) => match self.setter(field, |change| change.stands_at().is_none()) {
                 Some(change) => Place::Override(change.text.clone()),
                 None => self.map.place(field),
@@ -161,14 +162,14 @@ impl Blame<'_> {
         }
     }
 
-    /// The last override that set `field` or something of it, of those that are `wanted`.
+    /// The last override for which `wanted` holds that set `field` or part of it.
     fn setter(&self, field: &str, wanted: fn(&Override) -> bool) -> Option<&Override> {
         let sets = |path: &str| !field.is_empty() && (is_within(field, path) || is_within(path, field));
         let mut latest = self.overridden.iter().rev();
         latest.find(|(path, change)| sets(path) && wanted(change)).map(|(_, change)| change)
     }
 
-    /// An override takes the blame for what it set; the last one wins.
+    /// The place of `field`: that of the last override that set it, or its place in the file.
     fn place(&self, field: &str) -> Place {
         match self.setter(field, |_| true) {
             Some(change) => self.place_of_override(change),
@@ -180,14 +181,14 @@ impl Blame<'_> {
         complaint.located(|field| self.place(field))
     }
 
-    /// Whether the command line says what stands at `field`.
+    /// Returns whether the value of `field` comes from the command line.
     fn is_typed(&self, field: &str) -> bool {
         let last = self.overridden.iter().rev().find(|(path, _)| is_within(field, path));
         last.is_some_and(|(_, change)| change.stands_at().is_none())
     }
 }
 
-/// A relay's `wifi` that says something leaves the rest as it is for relays that say nothing.
+/// Completes every relay's `wifi` table with the defaults for relays without one.
 fn complete_wifi(document: &mut Table) {
     let Ok(defaults) = Table::try_from(Link::wifi()) else { return };
     let relays = document.get_mut("relays").and_then(Value::as_array_mut).into_iter().flatten();
@@ -208,7 +209,7 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// Without a shared channel every relay has a Wi-Fi link of its own.
+    /// Gives every relay a Wi-Fi link of its own if there is no shared channel.
     fn give_wifi_links(&mut self) {
         if self.wlan.is_none() && self.cooperation.relays != RelayMode::MultiHomed {
             for relay in &mut self.relays {
@@ -217,7 +218,7 @@ impl Scenario {
         }
     }
 
-    /// Paths on the command line are relative to the working directory, wherever the scenario file is.
+    /// Makes paths from the command line relative to the working directory, instead of to the scenario file.
     fn fix_overridden_paths(&mut self, blame: &Blame<'_>) {
         let fix = |path: &mut Option<PathBuf>| {
             *path = path.take().map(|path| std::path::absolute(&path).unwrap_or(path));

@@ -1,4 +1,4 @@
-//! Local traffic of the relays: what their owners do while they lend their links.
+//! Local traffic of the relays: what their owners do while the relays lend their links.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,39 +16,39 @@ use super::video::Video;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalTraffic {
-    /// What carries it.
+    /// The kind of traffic.
     pub kind: LocalKind,
-    /// How many such flows; by default one.
+    /// Number of such flows; by default one.
     #[serde(default = "LocalTraffic::default_count")]
     pub count: u32,
-    /// The demand of each, payload: `"1 Mbit/s"`, or `{ uniform = ["0.4 Mbit/s", "1.4 Mbit/s"] }` drawn once for each
+    /// Demand of each flow, payload: `"1 Mbit/s"`, or `{ uniform = ["0.4 Mbit/s", "1.4 Mbit/s"] }` drawn once for each
     /// relay. A TCP flow without it takes all it can get.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
     #[schemars(with = "Option<TextOrTable<Rate, Bounds<Rate>>>")]
     pub rate: Option<Drawn<Rate>>,
-    /// Changes of the demand, in order of time.
+    /// Changes of the demand, in chronological order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
-    /// Sends only in bursts, at the rate above, instead of all the time.
+    /// Sends only in bursts, at the rate above, instead of continuously.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_off: Option<OnOff>,
-    /// Demands a share of the rate, uniform from nothing to all, drawn anew each time that this long has passed. By default
-    /// only `vbr` does, every second.
+    /// Demands a random share of the rate, uniform from zero to all of it, and draws it again after each such interval.
+    /// By default only `vbr` does, every second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub redrawn: Option<Text<Duration>>,
-    /// Octets of each of the short flows.
+    /// Octets of each short flow.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
     #[schemars(with = "Option<TextOrTable<ByteCount, Spread<ByteCount>>>")]
     pub sizes: Option<Varied<ByteCount>>,
-    /// From the end of one short flow to the begin of the next; by default none.
+    /// Pause between the end of one short flow and the beginning of the next; by default none.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "optional_text_or_table")]
     #[schemars(with = "Option<TextOrTable<Duration, Spread<Duration>>>")]
     pub pauses: Option<Varied<Duration>>,
     /// Frames and buffer of a video, whose mean bit rate is the rate above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<Video>,
-    /// Controller of what goes over TCP, like `"newreno"` or `"aimd(0.7,0.625)"`; by default newreno.
+    /// Controller of the flow's TCP connections, like `"newreno"` or `"aimd(0.7,0.625)"`; by default newreno.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<ControllerSpec>>")]
     pub congestion: Option<Text<ControllerSpec>>,
@@ -75,14 +75,14 @@ impl LocalTraffic {
         ByteCount(1400)
     }
 
-    /// How often its share of the rate is drawn anew, if it is.
+    /// Interval at which its share of the rate is drawn, if it is.
     pub fn redrawn_every(&self) -> Option<Duration> {
         let by_kind = (self.kind == LocalKind::Vbr && self.on_off.is_none()).then_some(Duration::from_secs(1));
         self.redrawn.map(|Text(every)| every).or(by_kind)
     }
 }
 
-/// What carries local traffic.
+/// Kinds of local traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocalKind {
@@ -90,12 +90,12 @@ pub enum LocalKind {
     Udp,
     /// A TCP connection whose application offers the demanded rate.
     Tcp,
-    /// MPTCP-rec's background traffic: packets of 44 (50 %), 576 (25 %) and 1500 octets (25 %), of whose octets 90 % go
-    /// over TCP and 10 % over UDP. The rate is the most of it.
+    /// MPTCP-rec's background traffic: packets of 44 (50 %), 576 (25 %) and 1500 octets (25 %), with 90 % of the octets
+    /// over TCP and 10 % over UDP. The rate is its maximum.
     Vbr,
-    /// TCP connections one after the other, with pauses between.
+    /// TCP connections one after the other, with pauses in between.
     ShortFlows,
-    /// A live video over TCP, and who watches it.
+    /// A live video over TCP, and its viewer.
     Video,
 }
 
@@ -112,34 +112,34 @@ impl LocalKind {
     }
 }
 
-/// A step of the demand, or a slope.
+/// A step or slope of the demand.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// When.
+    /// When it begins.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub at: Duration,
-    /// How much more is demanded from then on.
+    /// Increase of the demand from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Rate>>")]
     pub raise: Option<Text<Rate>>,
-    /// How much less is demanded from then on.
+    /// Decrease of the demand from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Rate>>")]
     pub lower: Option<Text<Rate>>,
-    /// What is demanded from then on, in place of all before.
+    /// New demand from then on, instead of all before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Rate>>")]
     pub to: Option<Text<Rate>>,
-    /// How long it takes, evenly; by default it is a step.
+    /// Duration of a linear change; by default the change is a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub over: Option<Text<Duration>>,
 }
 
 impl Change {
-    /// How long it takes.
+    /// Duration of the change.
     pub fn lasts(&self) -> Duration {
         self.over.map_or(Duration::ZERO, |Text(over)| over)
     }

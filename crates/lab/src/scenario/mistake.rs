@@ -1,4 +1,4 @@
-//! What is wrong with a scenario: where, what, and what to do about it.
+//! Mistakes in a scenario: the place, the problem, and the remedy.
 
 use core::fmt;
 use std::collections::BTreeSet;
@@ -10,36 +10,37 @@ pub enum LoadError {
     /// The file cannot be read.
     #[error("cannot read {}: {why}\n  help: give the path of a scenario file, or a name that `anabranch scenarios` lists", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Neither a file nor a scenario that ships.
+    /// There is neither a file nor a shipped scenario of this name.
     #[error("there is no file {name}, and no scenario of that name ships\n  help: {}", remedy(.nearest.as_deref()))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The name of a scenario that may have been meant.
+        /// The name of a scenario that was perhaps meant.
         nearest: Option<String>,
     },
-    /// The file says something wrong.
+    /// The file is invalid.
     #[error("{}", join(.0))]
     Mistakes(Vec<Mistake>),
 }
 
-/// Names less alike than this have nothing to do with each other.
+/// Minimum similarity of names for a suggestion.
 const LIKENESS_MIN: f64 = 0.75;
-/// Characters of a line that are printed.
+/// Maximum number of characters of a line to print.
 const EXCERPT_MAX: usize = 160;
-/// Mistakes that are printed at once.
+/// Maximum number of mistakes to print at once.
 const PRINTED_MAX: usize = 20;
 
 impl LoadError {
-    /// What `found` says, each once, in the order of the lines; first what the command line says.
+    /// Creates an error from `found`, without repetitions, in the order of lines; mistakes on the command line come
+    /// first.
     pub(crate) fn mistakes(found: Vec<Mistake>) -> Self {
         let mut said = BTreeSet::new();
-        // Ten relays of a kind make the same mistake ten times.
+        // Ten relays of a section contain the same mistake ten times.
         let last = |field: &str| field.rsplit('.').next().map(String::from);
         let key = |mistake: &Mistake| (mistake.place.clone(), last(&mistake.field), mistake.problem.clone());
         let mut once: Vec<Mistake> = found.into_iter().filter(|mistake| said.insert(key(mistake))).collect();
@@ -47,7 +48,7 @@ impl LoadError {
         Self::Mistakes(once)
     }
 
-    /// Nothing is called `name`; `known` are the names that there are.
+    /// Creates an error for an unknown `name`; `known` are the existing names.
     pub fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let likeness = known.into_iter().map(|known| (strsim::jaro_winkler(name, known), known));
         let nearest = likeness.filter(|(likeness, _)| *likeness >= LIKENESS_MIN).max_by(|a, b| a.0.total_cmp(&b.0));
@@ -71,24 +72,24 @@ fn join(mistakes: &[Mistake]) -> String {
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
-    /// The field it is about, like `relays[1].cellular.rate`; empty if it is about the whole file.
+    /// The affected field, like `relays[1].cellular.rate`; empty if it concerns the whole file.
     pub field: String,
     /// What is wrong.
     pub problem: String,
-    /// What to do; empty if the problem says it.
+    /// What to do; empty if this follows from the problem.
     pub remedy: String,
-    /// With which variant, at which point of a grid; empty for the scenario itself.
+    /// The variant and the point of the grid with which it occurs; empty for the scenario itself.
     pub context: String,
 }
 
-/// Where a mistake stands.
+/// Place of a mistake.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// In the file.
     File {
-        /// The file as it was named.
+        /// The file's name as given.
         name: String,
         /// Line, from 1.
         line: usize,
@@ -110,7 +111,7 @@ impl Place {
         }
     }
 
-    /// By file and line; first the command line.
+    /// Sort key by file and line; the command line comes first.
     fn order(&self) -> (&str, usize, usize) {
         match self {
             Self::File { name, line, column, .. } => (name, *line, *column),
@@ -119,7 +120,7 @@ impl Place {
     }
 }
 
-/// What can be printed of a line around the character `at`, and how far into that it stands.
+/// The part of a line around character `at` that can be printed, and the position of that character in it.
 fn excerpt(line: &str, at: usize) -> (String, usize) {
     let from = if line.chars().count() > EXCERPT_MAX { at.saturating_sub(EXCERPT_MAX / 2) } else { 0 };
     let printable = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };

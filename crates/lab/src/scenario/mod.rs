@@ -1,8 +1,8 @@
 //! Scenario files: an experiment as data.
 //!
-//! A scenario says who sends what to whom, over which relays, with which settings, and for how long. Everything has a
-//! default except what makes an experiment one's own: its name, its workload and its relays. Quantities are texts with
-//! a unit, so that no number has to be guessed.
+//! A scenario states who sends what to whom, over which relays, with which settings, and for how long. Everything has a
+//! default except what makes an experiment individual: its name, its workload and its relays. Quantities are texts with
+//! a unit, so the unit of a number is never in doubt.
 
 mod addresses;
 mod attack;
@@ -81,23 +81,23 @@ use schema::{TextOrTable, Written};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What it is called; also the folder of a sweep's files.
+    /// Its name; also the name of the folder for a sweep's files.
     #[schemars(extend("examples" = ["my-scenario"]))]
     pub name: String,
-    /// What it shows, in a sentence.
+    /// What it shows, in one sentence.
     #[serde(default)]
     pub description: String,
-    /// Seed of everything random, from 0 to 9223372036854775807.
+    /// Seed of all randomness, from 0 to 9223372036854775807.
     #[serde(default = "default_seed")]
     pub seed: u64,
     /// Simulated time after which the run ends, complete or not.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>", extend("examples" = ["30 s"]))]
     pub duration: Duration,
-    /// What is measured, and how often.
+    /// Which metrics are measured, and how often.
     #[serde(default)]
     pub metrics: Metrics,
-    /// The bit rate the application asks for; by default as much as there is.
+    /// Bit rate that the application requests; by default as much as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
     /// Settings of the connection, the same on both hosts.
@@ -108,41 +108,41 @@ pub struct Scenario {
     /// The sending host.
     #[serde(default)]
     pub source: Host,
-    /// A link between the source and everything else, which all packets share; by default there is none.
+    /// A link between the source and everything else, shared by all packets; by default there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Link>,
-    /// The cell in which the relays are; by default each has a cellular link of its own.
+    /// The cell of the relays; by default each relay has a cellular link of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<Cell>,
-    /// The Wi-Fi channel that relays and destination share; by default each has a Wi-Fi link of its own.
+    /// The Wi-Fi channel that relays and destination share; by default each relay has a Wi-Fi link of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wlan: Option<Wlan>,
     /// Which relays carry data, and how relays and destination work together.
     #[serde(default)]
     pub cooperation: Cooperation,
-    /// Who works against the connection; by default nobody.
+    /// An attack on the connection; by default there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attack: Option<Attack>,
-    /// The relays, each a path of its own: the source's packets reach the relay over its cellular link and the
-    /// destination over Wi-Fi.
+    /// The relays. Each is a path: the source's packets reach the relay over its cellular link and the destination over
+    /// Wi-Fi.
     #[serde(default)]
     pub relays: Vec<Relay>,
-    /// Ways to do the same that a sweep compares.
+    /// Variants of the scenario that a sweep compares.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
-    /// What a sweep goes through.
+    /// Grid and seeds of a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
-    /// Directory of the scenario file, to which the paths it names are relative.
+    /// Directory of the scenario file; paths in the file are relative to it.
     #[serde(skip)]
     pub directory: PathBuf,
-    /// The scenario file as it was named, or the name of a scenario that ships.
+    /// The scenario file's name as given, or the name of a shipped scenario.
     #[serde(skip)]
     pub file: String,
-    /// Which of its variants this is; `None` for the scenario as written.
+    /// The variant that this is; `None` for the scenario as written.
     #[serde(skip)]
     pub variant: Option<String>,
-    /// What the command line changed, each as after `--set`.
+    /// Changes by the command line, each in the notation of `--set`.
     #[serde(skip)]
     pub overrides: Vec<String>,
 }
@@ -151,7 +151,7 @@ const fn default_seed() -> u64 {
     1
 }
 
-/// What is measured.
+/// Which metrics are measured, and how often.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
@@ -159,14 +159,14 @@ pub struct Metrics {
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub window: Duration,
-    /// Time between monitor points, at which throughput is held against the target (F).
+    /// Time between monitor points, at which throughput is compared with the target (F).
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub period: Duration,
-    /// Packets in a unit of the goodput G1 (M); by default what the target bit rate carries in one period.
+    /// Packets in a unit of the goodput G1 (M); by default the amount that the target bit rate carries in one period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit_packets: Option<u32>,
-    /// Whether the units of G1 are timed by other clocks, too: `unit_clocks` in the results.
+    /// Whether to time the units of G1 by other clocks, too: `unit_clocks` in the results.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub unit_clocks: bool,
     /// The part of the run that the papers' metrics cover; by default all of it.
@@ -185,11 +185,11 @@ impl Default for Metrics {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Analysis {
-    /// Where it begins.
+    /// When it begins.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub from: Duration,
-    /// Where it ends.
+    /// When it ends.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub to: Duration,
@@ -199,11 +199,11 @@ pub struct Analysis {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// Which kind of data.
+    /// The kind of data.
     #[schemars(extend("examples" = ["bulk"]))]
     pub kind: WorkloadKind,
-    /// The file to send; only with `kind = "file"`. Relative to the scenario file, on the command line to the working
-    /// directory.
+    /// The file to send; only with `kind = "file"`. Relative to the scenario file; on the command line, relative to the
+    /// working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// Octets to send; only with `kind = "generated"`.
@@ -217,15 +217,15 @@ pub struct Workload {
     /// Frames and buffer; only with `kind = "video"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<Video>,
-    /// Octets of each answer: `"20 kB"`, or drawn; only with `kind = "requests"`.
+    /// Octets of each response: `"20 kB"`, or drawn; only with `kind = "requests"`.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "link::optional_text_or_table")]
     #[schemars(with = "Option<TextOrTable<ByteCount, Spread<ByteCount>>>")]
     pub answers: Option<Varied<ByteCount>>,
-    /// From the end of an answer to the next request, by default none; only with `kind = "requests"`.
+    /// Pause between the end of a response and the next request, by default none; only with `kind = "requests"`.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "link::optional_text_or_table")]
     #[schemars(with = "Option<TextOrTable<Duration, Spread<Duration>>>")]
     pub pauses: Option<Varied<Duration>>,
-    /// Connections at the same time, each of which carries all of it; by default one.
+    /// Number of parallel connections, each of which carries all of the data; by default one.
     #[serde(default = "Workload::default_connections", skip_serializing_if = "is_one")]
     pub connections: u32,
 }
@@ -235,18 +235,18 @@ impl Workload {
         1
     }
 
-    /// One connection of a kind that needs nothing else said.
+    /// A single connection with a kind that needs no other field.
     pub const fn of(kind: WorkloadKind) -> Self {
         let (path, size, rate, video, answers, pauses) = (None, None, None, None, None, None);
         Self { kind, path, size, rate, video, answers, pauses, connections: Self::default_connections() }
     }
 
-    /// Whether there is always more to send.
+    /// Returns whether there is always more to send.
     pub fn lasts(&self) -> bool {
         matches!(self.kind, WorkloadKind::Bulk | WorkloadKind::Video | WorkloadKind::Requests)
     }
 
-    /// Whether the run may end before its duration: when all has arrived.
+    /// Returns whether the run may end before its duration, when all data have arrived.
     pub fn ends(&self) -> bool {
         matches!(self.kind, WorkloadKind::File | WorkloadKind::Generated)
     }
@@ -261,17 +261,17 @@ const fn is_one(count: &u32) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadKind {
-    /// A file from the disk.
+    /// A file from disk.
     File,
-    /// As many octets as `size` says, made from the seed.
+    /// `size` octets, generated from the seed.
     Generated,
-    /// Octets made from the seed for as long as the run lasts.
+    /// Octets generated from the seed for as long as the run lasts.
     Bulk,
-    /// A live video for as long as the run lasts, and who watches it.
+    /// A live video for as long as the run lasts, and its viewer.
     Video,
-    /// Requests one after the other for as long as the run lasts, each of which is answered.
+    /// Requests and their responses, one after the other, for as long as the run lasts.
     Requests,
-    /// Nothing: only the relays' own traffic.
+    /// No data: only the relays' own traffic.
     None,
 }
 
@@ -302,8 +302,8 @@ pub struct Host {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
-    /// What tables and plots call it; by default `relay-1`, `relay-2`, ... Its random draws go by it: another name is another draw of the same
-    /// seed, and runs that are to be compared seed by seed keep the names.
+    /// Its name in tables and plots; by default `relay-1`, `relay-2`, ... Its random draws depend on the name: with
+    /// another name, the same seed yields other draws. Keep names in runs that are compared seed by seed.
     #[serde(default)]
     pub name: String,
     /// The destination's address on this path; by default 10.1.0.2 for the first relay, 10.2.0.2 for the second, ...
@@ -315,34 +315,34 @@ pub struct Relay {
     /// From the relay to the destination; not with a [`Wlan`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wifi: Option<Link>,
-    /// One-way delay between it and the shared channel, both ways; only with a [`Wlan`], and by default none.
+    /// One-way delay between it and the shared channel, in both directions; only with a [`Wlan`], and by default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub wlan_delay: Option<Text<Duration>>,
     /// Its place in the cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Placement>,
-    /// Most that the cell grants it.
+    /// Maximum rate that the cell grants it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Rate>>")]
     pub bit_rate_max: Option<Text<Rate>>,
-    /// What it lends at most; by default all that its link carries.
+    /// Limits to the capacity that it lends; by default all that its link carries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lends: Option<Lends>,
-    /// When it leaves, with all that it holds.
+    /// When it leaves, with all data that it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub leaves: Option<Text<Duration>>,
-    /// When it turns bad; by default never.
+    /// When it begins to swallow data; by default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swallows: Option<Swallows>,
-    /// What it pays for each bit that it forwards, in nanojoule: one number, or the lowest and highest of a uniform draw.
+    /// Energy for each bit that it forwards, in nanojoule: one number, or the lowest and highest of a uniform draw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_nj_per_bit: Option<EnergyPrice>,
-    /// How often what it has to offer it advertises: 10 is ten times as much. By default it tells the truth.
+    /// Factor by which its adverts exaggerate: 10 advertises ten times the available rate. By default they are true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exaggerates: Option<f64>,
-    /// What its owner does meanwhile.
+    /// Its owner's traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub local: Vec<LocalTraffic>,
 }
@@ -366,11 +366,11 @@ impl Hop {
     }
 }
 
-/// Distance of a relay that says nothing of its place: the middle of the thesis' rectangle.
+/// Distance of a relay without a place: the middle of the thesis' rectangle.
 pub const DEFAULT_DISTANCE_M: f64 = 900.0;
 
 impl Relay {
-    /// Its distance from the eNB, if it has a place; that of a draw not yet made is the middle.
+    /// Its distance from the eNB, if it has a place; before the draw, the middle of the bounds.
     pub fn distance_m(&self) -> Option<f64> {
         self.place.map(|place| match place.distance_m {
             Distance::Fixed(distance_m) => distance_m,
@@ -378,12 +378,12 @@ impl Relay {
         })
     }
 
-    /// What it pays for each bit that it forwards; that of a draw not yet made is the middle.
+    /// Energy for each bit that it forwards; before the draw, the middle of the bounds.
     pub fn energy_nj_per_bit(&self) -> Option<f64> {
         self.energy_nj_per_bit.map(EnergyPrice::middle)
     }
 
-    /// Its own link of a hop; `None` where the hop is a medium that all relays share.
+    /// Its own link for a hop; `None` where the hop is a medium that all relays share.
     pub fn link(&self, hop: Hop) -> Option<&Link> {
         match hop {
             Hop::Cellular => self.cellular.as_ref(),
@@ -393,7 +393,7 @@ impl Relay {
 }
 
 impl Scenario {
-    /// The numbers of the relays that carry data when the run begins.
+    /// Indices of the relays that carry data when the run begins.
     pub fn active_relays(&self) -> Vec<usize> {
         let selection = &self.cooperation.selection;
         match selection.method {
@@ -403,13 +403,13 @@ impl Scenario {
     }
 }
 
-/// Where a relay is.
+/// Place of a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
     /// Distance from the (first) eNB in metres: one number, or the lowest and highest of a uniform draw.
     pub distance_m: Distance,
-    /// Where it goes from there, which is east of that eNB; by default nowhere.
+    /// Its movement from there, which is east of that eNB; by default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub walk: Option<Walk>,
 }
@@ -418,7 +418,7 @@ pub struct Placement {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Distance {
-    /// This one.
+    /// A fixed distance.
     Fixed(f64),
     /// Drawn uniformly, once for each relay.
     Uniform([f64; 2]),

@@ -1,4 +1,5 @@
-//! What a scenario says that comes to nothing in a run of it, or to something else, and is no mistake: it may be another's, or that of a longer run.
+//! Notes on parts of a scenario that have no effect in a run, or an unexpected one, and are not mistakes: they may be
+//! meant for another scenario or a longer run.
 
 mod links;
 mod one_path;
@@ -11,20 +12,20 @@ use super::{
     ActsOnKind, Binding, Change, Link, LocalKind, LocalTraffic, Relay, RelayMode, Scenario, Selection, WorkloadKind,
 };
 
-/// The scheduler that asks neither how much waits nor who was served last.
+/// The scheduler that considers neither the amount of waiting data nor the order of previous service.
 const MAXIMUM_THROUGHPUT: &str = "maximum-throughput";
-/// Octets of a packet in one frame of Wi-Fi, at most (IEEE 802.11, the largest MSDU).
+/// Maximum octets of a packet in one Wi-Fi frame (IEEE 802.11, the largest MSDU).
 const MSDU_MAX_BYTES: u64 = 2304;
 
 impl Scenario {
-    /// What is there and comes to nothing, a sentence each that begins with the field.
+    /// Describes settings without effect, in one sentence each that begins with the field.
     pub fn notes(&self) -> Vec<String> {
         let late = self.times().into_iter().filter(|(_, at)| *at >= self.duration);
         let never = late.map(|(field, at)| format!("{field}: {at} never comes: the run ends at {}", self.duration));
         never.chain(self.endless()).chain(self.idle()).chain(self.of_links()).collect()
     }
 
-    /// When something begins or ends, and where that stands.
+    /// Times at which something begins or ends, with their fields.
     fn times(&self) -> Vec<(String, Duration)> {
         let mut times = Vec::new();
         let links = self.bottleneck.iter().flat_map(|link| outages("bottleneck", link));
@@ -37,7 +38,7 @@ impl Scenario {
         times
     }
 
-    /// Periods of modules of which none ends within the run.
+    /// Modules with a period so long that it never ends within the run.
     fn endless(&self) -> Vec<String> {
         let mut endless = Vec::new();
         let mut note = |field: &str, period: Duration, what: &str| {
@@ -46,7 +47,7 @@ impl Scenario {
             }
         };
         let selection = &self.cooperation.selection;
-        // Adverts between the ends of periods are acted on at once.
+        // Adverts between the ends of periods take effect at once.
         if selection.method.steers() && selection.advert_period.is_none() {
             let what = "relays are chosen at the start, and later only for those that are lost";
             note("cooperation.selection.period", selection.period, what);
@@ -61,11 +62,12 @@ impl Scenario {
         endless
     }
 
-    /// What relays say of their owners' traffic is measured over a period; a ratio that is given they tell when it begins.
+    /// Relays measure their owners' traffic over a period before they report it; a given ratio they report when it
+    /// begins.
     fn endless_sharing(&self) -> Option<String> {
         let sharing = self.cooperation.bandwidth_sharing.as_ref()?;
         let begins = sharing.start.map_or(Duration::ZERO, |Text(start)| start);
-        // Of one that begins too late is told elsewhere.
+        // Another note covers a signal that begins too late.
         let left = self.duration.saturating_sub(begins);
         if left.is_zero() || sharing.period <= left {
             return None;
@@ -79,7 +81,7 @@ impl Scenario {
         Some(format!("cooperation.bandwidth_sharing.period: {period} is longer than {span}: {what}"))
     }
 
-    /// What links say that does nothing, or something else.
+    /// Settings of links without effect, or with an unexpected one.
     fn of_links(&self) -> Vec<String> {
         let bottleneck = self.bottleneck.iter().map(|link| ("bottleneck".to_string(), link));
         let of_relays = self.relays.iter().enumerate().flat_map(|(index, relay)| {
@@ -89,7 +91,7 @@ impl Scenario {
         bottleneck.chain(of_relays).flat_map(|(field, link)| links::notes(&field, link)).collect()
     }
 
-    /// What is set and asks for nothing.
+    /// Settings that request nothing.
     fn idle(&self) -> Vec<String> {
         let mut idle = Vec::new();
         let acts_on = self.cooperation.adaptive_congestion.as_ref().map(|acc| acc.acts_on);
@@ -125,7 +127,7 @@ impl Scenario {
         idle
     }
 
-    /// What is about something that is not there.
+    /// Settings for things that do not exist.
     fn absent(&self) -> Vec<String> {
         let mut absent = Vec::new();
         let connections = self.workload.connections;
@@ -160,7 +162,7 @@ impl Scenario {
         absent
     }
 
-    /// A scheduler of the cell under which what many get says little of what it could carry.
+    /// A scheduler of the cell whose results for many receivers say little about the cell's capacity.
     fn first_served(&self) -> Option<String> {
         let cell = self.cell.as_ref()?;
         let is_meant = self.relays.len() > 1 && cell.scheduler == MAXIMUM_THROUGHPUT;
@@ -177,12 +179,12 @@ impl Scenario {
         others.chain(self.sweep.iter().flat_map(|sweep| sweep.grid.keys())).map(String::as_str)
     }
 
-    /// Whether a variant or the grid sets `field`, or what it lies in.
+    /// Returns whether a variant or the grid sets `field` or a table around it.
     fn varies(&self, field: &str) -> bool {
         self.varied().any(|key| field.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
     }
 
-    /// Settings of relay selection, where none of the file's cases has any.
+    /// Settings of relay selection in a file without any case that selects relays.
     fn unasked(&self) -> Option<String> {
         let selection = &self.cooperation.selection;
         let is_chosen_elsewhere =
@@ -199,7 +201,7 @@ impl Scenario {
     }
 }
 
-/// What of it a choice of relays would go by, and is set.
+/// The fields that affect a choice of relays and are set.
 fn changed(selection: &Selection) -> Vec<&'static str> {
     let default = Selection::default();
     let fields = [
@@ -247,7 +249,7 @@ fn outages<'a>(field: &'a str, link: &'a super::Link) -> impl Iterator<Item = (S
     outages.map(move |(index, outage)| (format!("{field}.outages[{index}].from"), outage.from))
 }
 
-/// A datagram that somebody chose, where nothing is sent or timed by its size.
+/// Returns whether the datagram size is set although it determines neither packets nor times.
 fn has_no_use_for_datagram(local: &LocalTraffic) -> bool {
     let is_used = match local.kind {
         LocalKind::Udp | LocalKind::Vbr => true,

@@ -8,15 +8,15 @@ use super::field_path::{FieldPath, Step};
 
 /// One `path=value`.
 ///
-/// Paths name fields as mistakes do: `relays[0].cellular.delay`. `relays[*]` means every relay. The value is TOML, or a
-/// text that needs no quotes.
+/// Paths name fields in the notation of mistakes: `relays[0].cellular.delay`. `relays[*]` means every relay. The value
+/// is TOML, or a text without quotes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
-    /// As it was given, or would be given on the command line.
+    /// The change as given, or as it would be written on the command line.
     pub text: String,
     path: FieldPath,
     value: Value,
-    /// The field of the scenario's file that says so; `None` for the command line.
+    /// The field of the scenario file that contains it; `None` for the command line.
     stands_at: Option<String>,
 }
 
@@ -31,21 +31,22 @@ impl FromStr for Override {
     }
 }
 
-/// TOML if it is, a text otherwise: `10 ms` needs no quotes.
+/// Parses TOML if possible, otherwise a text: `10 ms` needs no quotes.
 fn parse_value(text: &str) -> Value {
     let document = format!("value = {text}").parse::<Table>();
     let only = |mut table: Table| if table.len() == 1 { table.remove("value") } else { None };
     document.ok().and_then(only).unwrap_or_else(|| Value::String(text.into()))
 }
 
-/// `value` as one types it after `--set path=`: a text without quotes where it reads as the same text.
+/// Formats `value` for `--set path=`: a text without quotes if it then reads as the same text.
 pub fn typed(value: &Value) -> String {
     let plain = value.as_str().filter(|text| parse_value(text.trim()) == *value);
     plain.map_or_else(|| value.to_string(), String::from)
 }
 
 impl Override {
-    /// Sets the field at `path` to `value`, as the field `stands_at` of the scenario's file says.
+    /// Creates an override that sets the field at `path` to `value` and is contained in the field `stands_at` of the
+    /// scenario file.
     ///
     /// # Errors
     /// If `path` names no field.
@@ -54,29 +55,30 @@ impl Override {
         Ok(Self { text, path: path.parse()?, value: value.clone(), stands_at: Some(stands_at.into()) })
     }
 
-    /// The same change, said by the field `stands_at` of the scenario's file instead of by the command line.
+    /// The same change, contained in the field `stands_at` of the scenario file instead of on the command line.
     #[must_use]
     pub fn standing_at(mut self, stands_at: String) -> Self {
         self.stands_at = Some(stands_at);
         self
     }
 
-    /// What it sets.
+    /// The field to set.
     pub const fn path(&self) -> &FieldPath {
         &self.path
     }
 
-    /// To what.
+    /// The value to set it to.
     pub const fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The field of the scenario's file that says so; `None` for the command line.
+    /// The field of the scenario file that contains it; `None` for the command line.
     pub fn stands_at(&self) -> Option<&str> {
         self.stands_at.as_deref()
     }
 
-    /// Whether it says what `other` would set: the same field, one within it, or a table around it that has the field.
+    /// Returns whether it decides what `other` would set: it sets the same field, one within it, or a table around it
+    /// that contains the field.
     pub fn decides(&self, other: &Self) -> bool {
         if !self.path.overlaps(&other.path) {
             return false;
@@ -85,21 +87,21 @@ impl Override {
         rest.iter().try_fold(&self.value, |value, step| inside(value, step)).is_some()
     }
 
-    /// Whether it says how many relays of a kind there are.
+    /// Returns whether it sets the number of relays of a section.
     pub(super) fn counts_relays(&self) -> bool {
         let key = |step: &Step, name: &str| matches!(step, Step::Key(key) if key == name);
         matches!(self.path.0.as_slice(), [relays, _, count] if key(relays, "relays") && key(count, "count"))
     }
 
-    /// Whether it sets `field`, one at the top of the scenario, or something in it.
+    /// Returns whether it sets `field`, at the top level of the scenario, or a part of it.
     pub fn is_of(&self, field: &str) -> bool {
         matches!(self.path.0.first(), Some(Step::Key(key)) if key == field)
     }
 
-    /// Changes `document`; gives the paths of all fields it set.
+    /// Changes `document`; returns the paths of all fields it set.
     ///
     /// # Errors
-    /// If a step of the path leads nowhere.
+    /// If a step of the path does not exist.
     pub(super) fn apply(&self, document: &mut Table) -> Result<Vec<String>, String> {
         let mut root = Value::Table(core::mem::take(document));
         let mut paths = Vec::new();
@@ -153,13 +155,13 @@ fn set(at: &mut Value, steps: &[Step], value: &Value, path: String, set_paths: &
     }
 }
 
-/// Whether the keys of the table at `path` are themselves paths: `sweep.grid` and every variant's `set`.
+/// Returns whether the keys of the table at `path` are paths: in `sweep.grid` and in every variant's `set`.
 fn has_paths_as_keys(path: &str) -> bool {
     let of_variant = |path: &str| path.strip_prefix("variants[")?.strip_suffix("].set")?.parse::<usize>().ok();
     path == "sweep.grid" || of_variant(path).is_some()
 }
 
-/// The key that stands for the path `steps`: one that the table has, in whatever notation, or a new one.
+/// The key for the path `steps`: an existing key of the table in any notation, or a new one.
 fn key_of(table: &Table, steps: &[Step]) -> String {
     let wanted = FieldPath(steps.to_vec());
     let same = |key: &&String| key.parse::<FieldPath>().is_ok_and(|path| path == wanted);

@@ -1,15 +1,15 @@
-//! What the packets of a scenario hold beside their payload.
+//! Octets in a scenario's packets besides their payload.
 
 use super::{LocalKind, LocalTraffic, Scenario};
 
-/// Headers of a packet with timestamps and a mapping, octets: what the MTU holds beside the payload.
+/// Headers of a packet with timestamps and a mapping, octets: the part of the MTU that is not payload.
 const HEADERS_BYTES: u64 = 72;
 /// Headers of IPv4 and UDP.
 const UDP_HEADERS_BYTES: f64 = 28.0;
 /// Headers of IPv4 and TCP, with timestamps.
 const TCP_HEADERS_BYTES: f64 = 52.0;
-/// Headers over payload of MPTCP-rec's mix: packets of 541 octets on average, of whose octets 90 % go over TCP with 40 of
-/// headers and 10 % over UDP with 28.
+/// Headers over payload of MPTCP-rec's mix: packets of 541 octets on average; 90 % of the octets go over TCP with 40
+/// octets of headers, and 10 % over UDP with 28.
 const VBR_HEADER_RATIO: f64 = 0.9 * 40.0 / (541.0 - 40.0) + 0.1 * 28.0 / (541.0 - 28.0);
 
 impl Scenario {

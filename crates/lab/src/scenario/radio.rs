@@ -1,4 +1,4 @@
-//! The radio world as scenario files describe it: one LTE network, and one Wi-Fi channel, that all relays share.
+//! The radio environment in scenario files: one LTE network and one Wi-Fi channel, shared by all relays.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::schema::Written;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cell {
-    /// Who gets the resource blocks: one of [`network::cell::RESOURCE_SCHEDULERS`].
+    /// Scheduler of the resource blocks: one of [`network::cell::RESOURCE_SCHEDULERS`].
     pub scheduler: String,
     /// Resource blocks of the downlink; 50 are 10 MHz.
     pub resource_blocks: u32,
@@ -46,14 +46,14 @@ pub struct Cell {
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub uplink_delay: Duration,
-    /// Where the eNBs are, metres east and north; one by default. Each has the whole carrier to itself, and the relays are
-    /// served by the strongest.
+    /// Positions of the eNBs, metres east and north; by default there is one. Each has the whole carrier to itself, and
+    /// the strongest serves a relay.
     #[serde(skip_serializing_if = "is_one_site")]
     pub sites_m: Vec<[f64; 2]>,
-    /// When relays change the site that serves them; only with several.
+    /// When relays change their serving site; only with several sites.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
-    /// Octets in a UE's queue above which packets are dropped early with a rising probability; by default none are.
+    /// Octets in a UE's queue above which packets are dropped early with rising probability; by default none are.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<ByteCount>>")]
     pub early_drop_above: Option<Text<ByteCount>>,
@@ -67,13 +67,13 @@ fn is_one_site(sites_m: &[[f64; 2]]) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Handover {
-    /// By how much another site must be received more strongly.
+    /// Margin by which another site must be received more strongly.
     pub hysteresis_db: f64,
-    /// How often that is looked at.
+    /// Interval between such comparisons.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub period: Duration,
-    /// How long a relay gets nothing while it changes.
+    /// Time for which a relay receives nothing while it changes the site.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub interruption: Duration,
@@ -86,15 +86,15 @@ impl Default for Handover {
     }
 }
 
-/// A relay's way in a straight line.
+/// Movement of a relay in a straight line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Walk {
     /// Where it ends, metres east and north.
     pub to_m: [f64; 2],
-    /// How fast it goes.
+    /// Its speed.
     pub speed_kmh: f64,
-    /// When it begins; at once by default.
+    /// When it begins; by default at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub start: Option<Text<Duration>>,
@@ -144,11 +144,11 @@ pub struct Wlan {
     #[serde(with = "units::text::probability")]
     #[schemars(with = "Written<units::Probability>")]
     pub frame_loss: units::Probability,
-    /// Pairs of relays, by name, that do not hear each other; by default all do. The destination hears everyone.
+    /// Pairs of relays, by name, that do not hear each other; by default all do. All hear the destination.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<[String; 2]>,
-    /// Whether what destination, relays and source tell each other crosses at once and takes no airtime: the difference is what it
-    /// costs.
+    /// Whether messages between destination, relays and source arrive at once and take no airtime: the difference in
+    /// results is the cost of the control plane.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub free_control: bool,
 }

@@ -1,25 +1,25 @@
-//! MPTCP-rec's settings as scenario files describe them.
+//! MPTCP-rec's settings in scenario files.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transport::receiver_centric::{self, Reading, WindowRule};
 
-/// MPTCP-rec on both ends of the connection: the receiver says how fast it wants data on each path. All optional, so that
-/// `{}` turns it on.
+/// MPTCP-rec at both ends of the connection: the receiver states its desired sending rate for each path. All fields are
+/// optional: `{}` turns it on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReceiverCentric {
-    /// How the paper is read.
+    /// How to interpret the paper.
     pub mode: Mode,
-    /// Who bounds what is in flight on a path for which there is a rate.
+    /// Which side bounds the flight on a path with a stated rate.
     pub window: Window,
-    /// Rounds without a blocking in sight after which all paths are used again; at least 1.
+    /// Number of rounds without foreseeable blocking after which all paths are used again; at least 1.
     pub clear_rounds: u32,
     /// Weight of the new sample after a round with losses (the paper's vartheta), from 0 to 1.
     pub lossy_weight: f64,
 }
 
-/// How the paper is read.
+/// How to interpret the paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -28,18 +28,18 @@ pub enum Mode {
     Build,
     /// As printed: equations 1 and 2 and algorithm 1.
     Paper,
-    /// Only equation 1 as printed: seven eighths of the round-trip time are the last sample.
+    /// Only equation 1 as printed: seven eighths of the round-trip time come from the last sample.
     PaperRtt,
 }
 
-/// Who bounds what is in flight.
+/// Which side bounds the flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Window {
     /// The receiver, by its rate.
     #[default]
     Receiver,
-    /// The congestion controller; the rate only paces.
+    /// The congestion controller; the rate is used only for pacing.
     Controller,
 }
 

@@ -1,4 +1,4 @@
-//! The JSON Schema of scenario files: for editors, and for the loader, which holds every file to it.
+//! The JSON Schema of scenario files: for editors, and for the loader, which checks every file against it.
 
 use core::fmt::Display;
 use core::marker::PhantomData;
@@ -13,20 +13,21 @@ use units::{ByteCount, Duration, Probability, Rate};
 
 use super::{Queue, Scenario, Seeds};
 
-/// What scenario files write as a text of some form.
+/// A type that scenario files write as a text of some form.
 pub(super) trait Writable: FromStr<Err: Display> + 'static {
     const FORM: Form;
 }
 
 /// A form of texts.
 pub(super) struct Form {
-    /// Its name as a `format` of JSON Schema. None of the standard's, which editors would hold a text to.
+    /// Its name as a `format` of JSON Schema. The name is not one of the standard's, because editors would check texts
+    /// against those.
     pub name: &'static str,
-    /// What such a text is.
+    /// Noun for such a text.
     pub noun: &'static str,
-    /// One of them.
+    /// An example.
     pub example: &'static str,
-    /// What is wrong with a text.
+    /// Checks a text; the error says what is wrong.
     pub check: fn(&str) -> Result<(), String>,
 }
 
@@ -130,13 +131,13 @@ impl<T: Writable> JsonSchema for Bounds<T> {
     }
 }
 
-/// Of a scenario whose layers were merged, and whose relays were counted out.
+/// Schema of a scenario after merging layers and expanding relays.
 pub(super) static WHOLE: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Scenario).to_value());
 
 /// A JSON Schema (draft 2020-12) of scenario files, indented, with a newline at the end.
 pub fn schema() -> String {
     let mut schema = WHOLE.clone();
-    // Fields that the loader takes away before the rest is read.
+    // The loader removes these fields before it reads the rest.
     let extends = json!({
         "description": "Another scenario file, of which this one says what differs, or several, of which the last lies on top.",
         "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
@@ -145,7 +146,7 @@ pub fn schema() -> String {
         properties.insert("extends".into(), extends);
     }
     add_property(&mut schema, "/$defs/Relay/properties", "count", "integer", "That many of a kind.");
-    // A file that extends another may leave out everything, except in lists, which are replaced as a whole.
+    // A file that extends another may omit any field, except in lists, which are replaced as a whole.
     for table in ["", "/$defs/Workload", "/$defs/Target"] {
         if let Some(object) = schema.pointer_mut(table).and_then(Value::as_object_mut) {
             object.remove("required");

@@ -1,4 +1,4 @@
-//! How the relays that carry data are chosen, as scenario files name it.
+//! Names of the methods of relay selection in scenario files.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,12 @@ pub enum SelectionMethod {
     All,
     /// The relays that `fixed` lists, all the time.
     Fixed,
-    /// As the selector chooses that is registered by this name.
+    /// The choice of the selector registered by this name.
     Selector(&'static str),
 }
 
 impl SelectionMethod {
-    /// Whether it chooses relays for a target.
+    /// Returns whether it chooses relays for a target.
     pub const fn steers(self) -> bool {
         matches!(self, Self::Selector(_))
     }
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for SelectionMethod {
     }
 }
 
-/// As derived for an enumeration: every name with what it does.
+/// Like the derived schema of an enumeration: every name with a description.
 impl JsonSchema for SelectionMethod {
     fn schema_name() -> Cow<'static, str> {
         "SelectionMethod".into()
@@ -91,7 +91,7 @@ mod tests {
         }
     }
 
-    /// As in `anabranch select`.
+    /// The short names are those of `anabranch select`.
     #[test]
     fn greedy_is_the_thesis_baseline() {
         let method: SelectionMethod = serde_json::from_value(json!("greedy")).unwrap();

@@ -1,7 +1,7 @@
-//! What is wrong with a document before it is read: unknown fields, wrong types, values that no field has.
+//! Finds mistakes in a document before it is read: unknown fields, wrong types, invalid values.
 //!
-//! The types themselves say what is right, through their schema. A document without complaints is a [`super::Scenario`] for
-//! serde as well; a test holds the two to each other for every field.
+//! The schema of the types defines what is valid. Serde accepts a document without complaints as a [`super::Scenario`];
+//! a test compares the two for every field.
 
 use std::fmt::Write;
 
@@ -11,19 +11,19 @@ use toml::{Table, Value};
 use super::check::Complaint;
 use super::schema::{FORMS, Form, WHOLE};
 
-/// Names less alike than this have nothing to do with each other.
+/// Minimum similarity of names for a suggestion.
 const LIKENESS_MIN: f64 = 0.75;
-/// Characters of a wrong value that are repeated.
+/// Maximum number of characters of a wrong value to repeat.
 const QUOTED_MAX: usize = 40;
 
-/// Everything that is wrong with `document`.
+/// Finds all mistakes in `document`.
 pub(super) fn complaints(document: &Table) -> Vec<Complaint> {
     let mut shape = Shape { found: Vec::new() };
     shape.table("", document, &WHOLE);
     shape.found
 }
 
-/// Why `document`, of which there are no [`complaints`], is no scenario for serde all the same.
+/// Explains why serde rejects `document` although it has no [`complaints`].
 pub(super) fn unforeseen(error: &serde_path_to_error::Error<toml::de::Error>) -> Complaint {
     let path = error.path().to_string();
     Complaint::new(if path == "." { "" } else { &path }, error.inner().message(), "")
@@ -112,7 +112,7 @@ impl Shape {
     }
 }
 
-/// The schemas of which a value has one: without references, choices and null.
+/// The alternative schemas of a value, without references, choices and null.
 fn alternatives(schema: &Json) -> Vec<&Json> {
     if let Some(name) = schema["$ref"].as_str() {
         return WHOLE.pointer(name.trim_start_matches('#')).map(alternatives).unwrap_or_default();
@@ -124,7 +124,7 @@ fn alternatives(schema: &Json) -> Vec<&Json> {
     }
 }
 
-/// The field of the table at `path` that the loader has taken away when a document is held to the schema.
+/// The field that the loader has removed from the table at `path` before the check against the schema.
 fn taken_away(path: &str) -> Option<&'static str> {
     let is_relay = path.starts_with("relays[") && path.ends_with(']') && !path.contains('.');
     let field = if path.is_empty() { "extends" } else { "count" };
@@ -139,7 +139,7 @@ fn form(schema: &Json) -> Option<&'static Form> {
     FORMS.iter().find(|form| schema["format"] == form.name)
 }
 
-/// The type of values, as the schema calls it; `None` where every value will do.
+/// The type of values by the schema's name for it; `None` if any value is valid.
 fn kind(schema: &Json) -> Option<&str> {
     match &schema["type"] {
         Json::String(kind) => Some(kind),
@@ -148,7 +148,7 @@ fn kind(schema: &Json) -> Option<&str> {
     }
 }
 
-/// The texts of which a value is one; none where others will do.
+/// The texts that a value may be; empty if others are valid, too.
 fn names(schema: &Json) -> Vec<&str> {
     let plain = schema["enum"].as_array().into_iter().flatten();
     let described = schema["oneOf"].as_array().into_iter().flatten();
@@ -156,7 +156,7 @@ fn names(schema: &Json) -> Vec<&str> {
     plain.chain(described).filter_map(Json::as_str).collect()
 }
 
-/// Whether `text`, which was taken for one as it is no number of TOML, is a whole number that is too large for that.
+/// Returns whether `text`, which was read as a text because it is no TOML number, is an integer that is too large.
 fn is_too_large(text: &str) -> bool {
     text.bytes().all(|octet| octet.is_ascii_digit()) && !text.is_empty() && text.parse::<i64>().is_err()
 }
@@ -174,7 +174,7 @@ fn fits(value: &Value, schema: &Json) -> bool {
     }
 }
 
-/// Largest whole number that there is room for; TOML has none above [`i64::MAX`].
+/// Largest integer that fits; TOML allows none above [`i64::MAX`].
 fn most(schema: &Json) -> i64 {
     match schema["format"].as_str() {
         Some("uint8") => u8::MAX.into(),
@@ -204,7 +204,7 @@ fn wanted(schema: &Json) -> String {
 }
 
 fn remedy(path: &str, value: &Value, alternatives: &[&Json]) -> String {
-    // A table where a text is wrong as well is seldom what was meant.
+    // If a text is wrong where a text or a table is valid, the user seldom meant a table.
     let Some(schema) = alternatives.iter().find(|schema| kind(schema) != Some("object")).or(alternatives.first())
     else {
         return String::new();
@@ -224,7 +224,7 @@ fn remedy(path: &str, value: &Value, alternatives: &[&Json]) -> String {
     }
 }
 
-/// The name of the section that the list at `path` consists of: without the numbers of items.
+/// The section name of the list at `path`: the path without indices.
 fn section(path: &str) -> String {
     let parts: Vec<&str> = path.split('.').filter_map(|part| part.split('[').next()).collect();
     parts.join(".")
@@ -281,7 +281,7 @@ fn described(value: &Value) -> String {
     text
 }
 
-/// The nearest of `known` to `given`, and all of them.
+/// Suggests the nearest of `known` to `given`, and lists all of them.
 fn suggestion(given: &str, known: &[&str]) -> String {
     let nearest =
         known.iter().map(|name| (strsim::jaro_winkler(given, name), *name)).max_by(|a, b| a.0.total_cmp(&b.0));
@@ -298,7 +298,7 @@ mod tests {
     use super::*;
     use crate::scenario::Scenario;
 
-    /// A table with every field there is, each with a value of the first or the last of its types.
+    /// A table with every possible field, each with a value of its first or last type.
     fn full(schema: &Json, pick: fn(&[&Json]) -> usize) -> Value {
         let alternatives = alternatives(schema);
         let schema = alternatives[pick(&alternatives)];
@@ -321,7 +321,7 @@ mod tests {
 
     const PICKS: [fn(&[&Json]) -> usize; 2] = [|_| 0, |all| all.len() - 1];
 
-    /// Every place in `value`, as steps to it.
+    /// Collects every place in `value`, as steps to it.
     fn places(value: &Value, at: &str, found: &mut Vec<String>) {
         found.push(at.into());
         match value {
@@ -373,9 +373,9 @@ mod tests {
         "1979-05-27",
     ];
 
-    /// How our complaints and serde's answer contradict each other, if they do: a mistake that is left to serde to tell, or
-    /// a complaint about what serde takes, but not about lists and dates in place of tables and lists of another length,
-    /// of which serde makes something.
+    /// Describes how our complaints and serde's answer contradict each other, if they do: we find no mistake, but serde
+    /// does; or we complain about a value that serde accepts, except for lists and dates instead of tables, and lists
+    /// of another length, all of which serde accepts.
     fn contradiction(document: &Value, change: &str) -> Option<String> {
         let table = document.as_table()?;
         let ours: Vec<String> = complaints(table).iter().map(Complaint::in_a_line).collect();
@@ -416,7 +416,7 @@ mod tests {
         format!("value = {text}").parse::<Table>().unwrap().remove("value").unwrap()
     }
 
-    /// Each section in a document with nothing else but what every document needs: a small one is read soon.
+    /// Each section in a document that otherwise contains only required fields: small documents are read fast.
     fn sections(document: &Table) -> impl Iterator<Item = (&str, Value)> {
         let needed: Vec<&str> = required(&WHOLE).collect();
         document.keys().map(move |section| {
@@ -442,7 +442,7 @@ mod tests {
         }
     }
 
-    /// What is wrong with a whole document in which `place` is `text`.
+    /// The mistake in a complete document in which `place` is `text`.
     fn mistake(place: &str, text: &str) -> String {
         let mut document = full(&WHOLE, PICKS[0]);
         *at(&mut document, place) = value(text);
@@ -451,7 +451,7 @@ mod tests {
         found[0].in_a_line()
     }
 
-    /// Place, value, and what is said about it.
+    /// Place, value, and the resulting message.
     const WORDS: [(&str, &str, &str); 18] = [
         ("/duration", "10", "duration: the integer 10 is not a time | write a text in quotes, like \"30 s\""),
         (

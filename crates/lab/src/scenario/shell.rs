@@ -1,17 +1,17 @@
-//! Commands that people paste into a shell.
+//! Commands to paste into a shell.
 
-/// `word` as a POSIX shell reads it as one word.
+/// Quotes `word` for a POSIX shell to read as one word.
 pub fn quote(word: &str) -> String {
     let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(&octet);
     if !word.is_empty() && word.bytes().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// The scenario `file` and ` --variant` and ` --set` with what was taken and changed, each as one word.
+/// The scenario `file` with ` --variant` and ` --set` options, each as one word.
 pub fn scenario<'a>(file: &str, variant: Option<&str>, overrides: impl IntoIterator<Item = &'a String>) -> String {
-    // A file that looks like an option is one in this folder.
+    // Makes a file name that looks like an option a path in this folder.
     let mut words = if file.starts_with('-') { quote(&format!("./{file}")) } else { quote(file) };
     if let Some(name) = variant {
-        // A name may look like an option.
+        // A variant's name may look like an option.
         let equals = if name.starts_with('-') { "=" } else { " " };
         words += &format!(" --variant{equals}{}", quote(name));
     }
@@ -25,7 +25,7 @@ pub fn scenario<'a>(file: &str, variant: Option<&str>, overrides: impl IntoItera
 mod tests {
     use super::*;
 
-    /// What `sh` makes of it.
+    /// The words that `sh` reads.
     fn read_by_sh(words: &str) -> Vec<String> {
         let script = format!("for word in {words}; do printf '%s\\0' \"$word\"; done");
         let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();

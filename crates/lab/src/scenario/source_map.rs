@@ -1,4 +1,4 @@
-//! From fields to the lines where they stand.
+//! Maps fields to their lines in a file.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::mistake::Place;
 
-/// Where every field of a TOML document stands.
+/// Places of all fields of a TOML document.
 pub(super) struct SourceMap<'a> {
     name: &'a str,
     text: &'a str,
@@ -15,7 +15,7 @@ pub(super) struct SourceMap<'a> {
 }
 
 impl<'a> SourceMap<'a> {
-    /// Reads the positions of all fields in `text`, which the file `name` holds. Empty if it is not TOML.
+    /// Reads the positions of all fields in `text`, the contents of the file `name`. Empty if it is not TOML.
     pub fn new(name: &'a str, text: &'a str) -> Self {
         let mut map = Self { name, text, offsets: BTreeMap::new() };
         if let Ok(document) = DeTable::parse(text) {
@@ -24,12 +24,12 @@ impl<'a> SourceMap<'a> {
         map
     }
 
-    /// The place of `field`, or of the nearest enclosing one that stands in the file.
+    /// The place of `field`, or of the nearest enclosing field in the file.
     pub fn place(&self, field: &str) -> Place {
         self.place_at(self.offsets.get(self.nearest(field)).copied().unwrap_or(0))
     }
 
-    /// The nearest field that stands in the file: `field` itself, or one that encloses it, or none.
+    /// The nearest field in the file: `field` itself, or one that encloses it, or none.
     pub fn nearest<'b>(&self, field: &'b str) -> &'b str {
         let mut path = field;
         while !self.offsets.contains_key(path) {

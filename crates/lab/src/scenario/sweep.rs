@@ -11,22 +11,22 @@ use units::text::Text;
 
 use super::schema::Written;
 
-/// The last seed: TOML has no larger whole number, and results name the seed in what can be read again.
+/// The last seed: TOML has no larger integer, and results state the seed in a form that can be read again.
 pub const SEED_MAX: u64 = i64::MAX as u64;
-/// Seeds of one sweep at most.
+/// Maximum number of seeds in a sweep.
 const SEEDS_MAX: u64 = 100_000;
 
-/// One of several ways to do the same, compared with each other on the same seeds.
+/// One of several variants, which are compared with each other on the same seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// What tables and plots call it.
+    /// Its name in tables and plots.
     pub name: String,
-    /// The fields that differ, by path as after `--set`.
+    /// The fields that differ, by path in the notation of `--set`.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, Value>,
-    /// Whether the others are compared with it; by default the first is.
+    /// Whether it is the baseline of the comparison; by default the first variant is.
     #[serde(default, skip_serializing_if = "is_false")]
     pub baseline: bool,
 }
@@ -36,14 +36,14 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// What a sweep goes through.
+/// Grid and seeds of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sweep {
-    /// Values by path, as after `--set`; every combination is a point of the grid.
+    /// Values by path in the notation of `--set`; every combination is a point of the grid.
     #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     pub grid: BTreeMap<String, Vec<Value>>,
-    /// Seeds of each combination; by default `"1..10"`.
+    /// Seeds for each combination; by default `"1..10"`.
     #[schemars(with = "Written<Seeds>")]
     pub seeds: Text<Seeds>,
 }
@@ -56,7 +56,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// All of them in order.
+    /// All seeds in order.
     pub const fn range(self) -> RangeInclusive<u64> {
         self.first..=self.last
     }

@@ -1,4 +1,4 @@
-//! Quantities drawn anew each time: `{ exponential = "2 s" }`.
+//! Quantities drawn each time they are needed: `{ exponential = "2 s" }`.
 
 use core::fmt::Display;
 use core::str::FromStr;
@@ -11,7 +11,7 @@ use units::{ByteCount, Duration};
 
 use super::schema::{Writable, Written};
 
-/// A quantity, or how it is drawn each time that it is needed.
+/// A quantity, or a distribution from which it is drawn each time it is needed.
 pub type Varied<T> = TextOr<T, Spread<T>>;
 
 /// A distribution: exactly one of `uniform`, `exponential` and `pareto`.
@@ -19,15 +19,15 @@ pub type Varied<T> = TextOr<T, Spread<T>>;
 #[serde(deny_unknown_fields, bound(serialize = "T: Display", deserialize = "T: FromStr<Err: Display>"))]
 #[schemars(bound = "T: Writable")]
 pub struct Spread<T> {
-    /// Between the lower and the upper bound.
+    /// Uniform between the lower and the upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<[Written<T>; 2]>")]
     pub uniform: Option<[Text<T>; 2]>,
-    /// With this mean.
+    /// Exponential with this mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<T>>")]
     pub exponential: Option<Text<T>>,
-    /// Between a least, which is not zero, and a most: the sizes of files.
+    /// Pareto between a minimum, which is not zero, and a maximum: the sizes of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<[Written<T>; 2]>")]
     pub pareto: Option<[Text<T>; 2]>,
@@ -36,12 +36,12 @@ pub struct Spread<T> {
     pub shape: Option<f64>,
 }
 
-/// Shape of a Pareto distribution that says none: that of the sizes of files on the web.
+/// Default shape of a Pareto distribution: that of the sizes of files on the web.
 const SHAPE: f64 = 1.2;
 
-/// What can be drawn anew.
+/// A quantity that can be drawn repeatedly.
 pub trait Quantity: Copy + PartialOrd {
-    /// In the unit in which applications draw it: octets or seconds.
+    /// Its value in the unit in which applications draw it: octets or seconds.
     fn value(self) -> f64;
 }
 
@@ -57,7 +57,7 @@ impl Quantity for Duration {
     }
 }
 
-/// How the quantity is drawn, or in words why it cannot be.
+/// The distribution of the quantity, or an explanation of why it cannot be drawn.
 pub(super) fn draw_of<T: Quantity>(varied: &Varied<T>) -> Result<Draw, &'static str> {
     let spread = match varied {
         TextOr::Text(value) => return Ok(Draw::Constant(value.value())),
@@ -84,12 +84,12 @@ pub(super) fn draw_of<T: Quantity>(varied: &Varied<T>) -> Result<Draw, &'static 
     }
 }
 
-/// How the quantity is drawn; without one always 0. A scenario that was checked has no quantity that cannot be drawn.
+/// The distribution of the quantity; always 0 without one. A checked scenario has only quantities that can be drawn.
 pub fn drawing<T: Quantity>(varied: Option<&Varied<T>>) -> Draw {
     varied.and_then(|varied| draw_of(varied).ok()).unwrap_or(Draw::Constant(0.0))
 }
 
-/// The most that is drawn; of an exponential quantity its mean.
+/// The largest value drawn; for an exponential quantity, its mean.
 pub(super) fn most(draw: Draw) -> f64 {
     match draw {
         Draw::Constant(most) | Draw::Uniform { max: most, .. } | Draw::Pareto { max: most, .. } => most,

@@ -1,4 +1,4 @@
-//! A video, and the buffer of who watches it.
+//! A video, and the viewer's buffer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use units::{Duration, Probability, Rate};
 
 use super::schema::Written;
 
-/// Frames of a live video, and how much is buffered before the picture moves; the bit rate stands beside it.
+/// Frames of a live video, and the buffering before playback begins; the bit rate is a separate field.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Video {
@@ -19,15 +19,15 @@ pub struct Video {
     pub anchor_frames: u32,
     /// Mean sizes of I, P and B frames, relative to each other.
     pub weights: [u32; 3],
-    /// Each size is uniform between so much below the mean of its kind and as much above.
+    /// Half width of the uniform distribution of sizes, as a share of the mean of the frame's kind.
     #[serde(with = "units::text::probability")]
     #[schemars(with = "Written<Probability>")]
     pub spread: Probability,
-    /// What is buffered before the first frame is shown.
+    /// Video to buffer before the first frame is shown.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub startup: Duration,
-    /// What is buffered before the picture moves again after a stall.
+    /// Video to buffer before playback continues after a stall.
     #[serde(with = "units::text::duration")]
     #[schemars(with = "Written<Duration>")]
     pub rebuffer: Duration,
@@ -49,7 +49,7 @@ impl Default for Video {
 }
 
 impl Video {
-    /// Its frames at a mean bit rate of `rate`.
+    /// Its format at a mean bit rate of `rate`.
     pub fn format(&self, rate: Rate) -> VideoFormat {
         VideoFormat {
             rate,
@@ -61,7 +61,7 @@ impl Video {
         }
     }
 
-    /// The viewer's buffer.
+    /// The viewer's playback settings.
     pub fn playback(&self) -> PlaybackConfig {
         PlaybackConfig { startup: self.startup, rebuffer: self.rebuffer }
     }

@@ -1,20 +1,20 @@
 //! Adaptive modulation and coding: SINR -> CQI -> MCS -> transport block.
 //!
-//! The rule that ns-3 calls PiroEW2010 (Piro, Baldo, Miozzo, "An LTE module for the ns-3 network simulator", WNS3 2011): the
-//! spectral efficiency that M-QAM reaches at a bit error rate BER,
-//! eta = log2(1 + SINR / Gamma), Gamma = -ln(5 BER) / 1.5, BER = 5e-5; the CQI is the highest whose efficiency is below it.
+//! The rule is the one that ns-3 calls PiroEW2010 (Piro, Baldo, Miozzo, "An LTE module for the ns-3 network simulator",
+//! WNS3 2011). M-QAM with bit error rate BER reaches the spectral efficiency eta = log2(1 + SINR / Gamma), where Gamma
+//! = -ln(5 BER) / 1.5 and BER = 5e-5. The CQI is the highest one whose efficiency is below eta.
 
 use super::decibel::Decibel;
 use super::fading::LANES;
 use super::tables::{CQI_EFFICIENCY, MCS_EFFICIENCY, MCS_TBS_INDEX, TRANSPORT_BLOCK_BYTES};
 
-/// BER.
+/// BER, the bit error rate.
 const BIT_ERROR_RATE: f64 = 5e-5;
 
 /// The highest CQI.
 pub(crate) const CQI_MAX: usize = 15;
 
-/// The SINR above which each CQI from 1 on is reported.
+/// For each CQI from 1 on, the SINR above which it is reported.
 #[derive(Clone, Debug)]
 pub(crate) struct CqiThresholds([Decibel; CQI_MAX]);
 
@@ -24,8 +24,8 @@ impl CqiThresholds {
         Self(core::array::from_fn(|index| Decibel::from_linear(gamma * (libm::exp2(CQI_EFFICIENCY[index + 1]) - 1.0))))
     }
 
-    /// CQI of every resource block, given its gain over a mean SINR; zero is out of range. Lengths are multiples of
-    /// [`LANES`].
+    /// Writes the CQI of every resource block, given its gain over a mean SINR; zero is out of range. Lengths must be
+    /// multiples of [`LANES`].
     #[inline]
     pub(crate) fn reports(&self, sinr: Decibel, gains: &[Decibel], cqis: &mut [i16]) {
         let gains_min = self.0.map(|threshold| threshold.0.saturating_sub(sinr.0));
@@ -41,7 +41,7 @@ impl CqiThresholds {
     }
 }
 
-/// The highest MCS whose efficiency each CQI promises.
+/// The highest MCS within the efficiency of each CQI.
 const CQI_MCS: [u8; CQI_MAX + 1] = {
     let mut all = [0; CQI_MAX + 1];
     let mut cqi = 1;
@@ -56,12 +56,12 @@ const CQI_MCS: [u8; CQI_MAX + 1] = {
     all
 };
 
-/// The MCS that goes with a CQI.
+/// The MCS for a CQI.
 pub(crate) const fn mcs(cqi: u8) -> u8 {
     CQI_MCS[cqi as usize]
 }
 
-/// Octets of a transport block; nothing for a CQI out of range or without resource blocks.
+/// Octets of a transport block; zero for a CQI out of range or without resource blocks.
 #[inline]
 pub(crate) fn transport_block_bytes(cqi: u8, resource_blocks: usize) -> u32 {
     if cqi == 0 || resource_blocks == 0 {

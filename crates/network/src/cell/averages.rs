@@ -1,14 +1,14 @@
-//! Past throughput of every UE, exponentially averaged: what schedulers compare.
+//! Past throughput of every UE, exponentially averaged, for schedulers to compare.
 //!
-//! R_i(t) = (1 - 1/t_w) R_i(t-1) + (1/t_w) r_i(t). All decay alike, so one common factor stands for the decay, and a TTI costs
-//! one multiplication however many UEs there are.
+//! R_i(t) = (1 - 1/t_w) R_i(t-1) + (1/t_w) r_i(t). All averages decay by the same factor, which is stored once: a TTI
+//! costs one multiplication, whatever the number of UEs.
 
-/// When the common factor is that small, it is multiplied out.
+/// Below this value, the common factor is multiplied out.
 const SCALE_MIN: f64 = 1e-60;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Averages {
-    /// R_i over the common factor.
+    /// R_i divided by the common factor.
     stored: Vec<f64>,
     scale: f64,
     /// 1 - 1/t_w.
@@ -16,7 +16,7 @@ pub(crate) struct Averages {
     /// 1/t_w.
     weight: f64,
     tti: u64,
-    /// How often the common factor was multiplied out.
+    /// How often the common factor has been multiplied out.
     unit: u64,
 }
 
@@ -26,7 +26,7 @@ impl Averages {
         Self { stored: vec![0.0; ues], scale: 1.0, decay: 1.0 - weight, weight, tti: 0, unit: 0 }
     }
 
-    /// Lets time pass until `tti`, without grants.
+    /// Advances to `tti`, without grants.
     pub(crate) fn advance(&mut self, tti: u64) {
         let ttis = tti - self.tti;
         self.tti = tti;
@@ -38,7 +38,7 @@ impl Averages {
         }
     }
 
-    /// `ue` is granted a transport block in the current TTI.
+    /// Counts a transport block granted to `ue` in the current TTI.
     pub(crate) fn add(&mut self, ue: usize, bytes: u32) {
         self.stored[ue] += self.weight * f64::from(bytes) / self.scale;
     }
@@ -49,30 +49,30 @@ impl Averages {
         self.multiplied_out(self.stored[ue])
     }
 
-    /// R_i over the common factor: comparable as long as [`Self::unit`] is the same.
+    /// R_i divided by the common factor; comparable while [`Self::unit`] stays the same.
     #[inline]
     pub(crate) fn stored(&self, ue: usize) -> f64 {
         self.stored[ue]
     }
 
-    /// R_i from what is [`Self::stored`].
+    /// R_i from a [`Self::stored`] value.
     #[inline]
     pub(crate) fn multiplied_out(&self, stored: f64) -> f64 {
         stored * self.scale
     }
 
-    /// Changes when all that is stored does.
+    /// Changes whenever all stored values change.
     #[inline]
     pub(crate) fn unit(&self) -> u64 {
         self.unit
     }
 
-    /// How many UEs there are.
+    /// Number of UEs.
     pub(crate) fn len(&self) -> usize {
         self.stored.len()
     }
 
-    /// 1/t_w: what a grant of one octet adds.
+    /// 1/t_w: how much a grant of one octet adds.
     pub(crate) fn weight(&self) -> f64 {
         self.weight
     }

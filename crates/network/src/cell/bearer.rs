@@ -1,4 +1,5 @@
-//! A UE's downlink in RLC acknowledged mode: the queue, packets cut into transport blocks, delivery in order.
+//! A UE's downlink in RLC acknowledged mode: queues packets, cuts them into transport blocks, and delivers them in
+//! order.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -13,15 +14,15 @@ use crate::{Amount, DropCause, Gate, MediumOutput};
 /// Numbers the transport blocks of one UE.
 pub(crate) type BlockNr = u64;
 
-/// From queue to delivery. A packet is in `queue` until its last octet is in a block, then in `sent` until all blocks up to
-/// that one have arrived.
+/// The downlink from queue to delivery. A packet is in `queue` until its last octet is in a block, then in `sent` until
+/// all blocks up to that one have arrived.
 #[derive(Debug)]
 pub(crate) struct Bearer {
     queue: VecDeque<Cargo>,
     queued: Amount,
-    /// What arriving packets find in the queue, on average; for early drops.
+    /// Average queue length that arriving packets find, for early drops.
     average: Average,
-    /// Octets of the first packet in the queue that are in blocks already.
+    /// Octets of the queue's first packet that are already in blocks.
     head_sent: u32,
     sent: VecDeque<(BlockNr, Cargo)>,
     in_air: Amount,
@@ -31,11 +32,11 @@ pub(crate) struct Bearer {
     served: Amount,
 }
 
-/// Blocks that one UE has in the air or awaits after a failure, most of the time at least.
+/// Usual maximum number of one UE's blocks that are in the air or awaited after a failure.
 const BLOCKS_EXPECTED: usize = 128;
 
 impl Bearer {
-    /// Nothing waits.
+    /// Creates an empty downlink.
     pub(crate) fn new() -> Self {
         Self {
             queue: VecDeque::new(),
@@ -50,23 +51,23 @@ impl Bearer {
         }
     }
 
-    /// What waits, the packet in service included.
+    /// The packets that wait, including the one in service.
     #[inline]
     pub(crate) fn queued(&self) -> Amount {
         self.queued
     }
 
-    /// What is in the air or waits to be put in order.
+    /// The packets in the air, or waiting for earlier ones.
     pub(crate) fn in_air(&self) -> Amount {
         self.in_air
     }
 
-    /// What was delivered so far.
+    /// The packets delivered so far.
     pub(crate) fn served(&self) -> Amount {
         self.served
     }
 
-    /// Puts a packet at the end of the queue, or gives it back.
+    /// Puts a packet at the end of the queue, or gives it back if the queue refuses it.
     #[inline]
     pub(crate) fn enqueue(&mut self, mut packet: Cargo, rlc: &RlcConfig, prng: &mut Prng) -> Result<(), Cargo> {
         if !rlc.queue.admits(self.queued, packet.wire_len()) {
@@ -86,7 +87,7 @@ impl Bearer {
         Ok(())
     }
 
-    /// Fills a block of `room` octets from the queue. Returns its number and the octets of packets in it.
+    /// Fills a block of `room` octets from the queue. Returns the block's number and the octets of packets in it.
     pub(crate) fn fill(&mut self, room: u32, rlc: &RlcConfig) -> (BlockNr, u32) {
         let block = self.first_block + self.arrived.len() as u64;
         self.arrived.push_back(false);
@@ -107,7 +108,7 @@ impl Bearer {
         (block, payload)
     }
 
-    /// The first packet's last octet is in `block`.
+    /// Moves the first packet, whose last octet is in `block`, from `queue` to `sent`.
     fn finish_head(&mut self, block: BlockNr) {
         let Some(packet) = self.queue.pop_front() else { return };
         self.head_sent = 0;
@@ -117,10 +118,10 @@ impl Bearer {
         self.sent.push_back((block, packet));
     }
 
-    /// A block arrives; packets that are complete and in order leave.
+    /// Handles the arrival of a block and delivers the packets that are complete and in order.
     #[inline]
     pub(crate) fn arrive(&mut self, block: BlockNr, gate: Gate, wire: Option<&Wire>, out: &mut MediumOutput) {
-        // Blocks from before a flush are of no use any more.
+        // Blocks from before a flush are no longer needed.
         let Some(index) = block.checked_sub(self.first_block) else { return };
         self.arrived[index as usize] = true;
         while self.arrived.front() == Some(&true) {
@@ -141,7 +142,7 @@ impl Bearer {
         block >= self.first_block
     }
 
-    /// Everything inside is lost.
+    /// Drops everything inside.
     pub(crate) fn flush(&mut self, gate: Gate, lost: &mut Vec<(Gate, Cargo, DropCause)>) {
         let packets = self.sent.drain(..).map(|(_, packet)| packet).chain(self.queue.drain(..));
         lost.extend(packets.map(|packet| (gate, packet, DropCause::Outage)));
@@ -159,8 +160,8 @@ struct Average {
 }
 
 impl Average {
-    /// A packet arrives and finds `queued_bytes`. Returns the mean, to which it contributes by 1 / `packets`; a queue that has run empty
-    /// begins anew.
+    /// Updates the mean with a packet that finds `queued_bytes`, weighted by 1 / `packets`, and returns it. An empty
+    /// queue restarts the mean.
     fn update(&mut self, queued_bytes: u64, packets: NonZeroU32) -> u64 {
         let packets = u64::from(packets.get());
         if queued_bytes == 0 {
@@ -204,10 +205,10 @@ mod tests {
     fn packets_are_cut_and_joined() {
         let rlc = RlcConfig::default();
         let mut bearer = bearer(&[100, 100, 100], &rlc);
-        // 4 of RLC, 102 of the first packet with its PDCP header, 2 of length indicator: 42 of the second.
+        // RLC takes 4, the first packet with its PDCP header 102, a length indicator 2: 42 are left for the second.
         assert_eq!(bearer.fill(150, &rlc), (0, 144));
         assert_eq!(bearer.queued(), Amount { packets: 2, bytes: 200 });
-        // 60 are left of the second, then 2, then 34 of the third.
+        // 60 are left of the second packet, then 2, then 34 of the third.
         assert_eq!(bearer.fill(100, &rlc), (1, 94));
         assert_eq!(bearer.fill(1000, &rlc), (2, 68));
         assert_eq!((bearer.queued(), bearer.in_air().packets), (Amount::default(), 3));
@@ -274,7 +275,7 @@ mod tests {
         let later = (0..100).map(|_| average.update(4000, four)).last();
         assert!(later.is_some_and(|mean| (3990..=4000).contains(&mean)), "{later:?}");
         assert_eq!((average.update(0, four), average.update(4000, four)), (0, 1000));
-        // Of one packet it is what that finds.
+        // With a weight of one packet, the mean is the value that this packet finds.
         assert_eq!(average.update(1234, NonZeroU32::MIN), 1234);
     }
 

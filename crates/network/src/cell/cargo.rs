@@ -1,9 +1,10 @@
-//! What waits in a cell: a packet, or a datagram of a source, which becomes a packet when it leaves.
+//! The content of a cell's queues: a packet, or a source's datagram, which becomes a packet when it leaves.
 
 use super::wire::Wire;
 use crate::{DropCause, Gate, MediumOutput, Packet};
 
-/// A packet to be. A queue of those that are none yet lies in one piece of memory, and what is dropped is never made.
+/// A packet, or a datagram that becomes one. Datagrams in a queue lie in one piece of memory, and no packet is made for
+/// those that are dropped.
 #[derive(Debug)]
 pub(crate) struct Cargo {
     wire_len: u32,
@@ -16,7 +17,7 @@ enum Load {
     Datagram(FedDatagram),
 }
 
-/// A datagram of a feeder of the wire.
+/// A datagram from a feeder of the wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FedDatagram {
     pub feeder: u32,
@@ -30,7 +31,7 @@ impl From<Packet> for Cargo {
 }
 
 impl Cargo {
-    /// A datagram of `wire_len` octets.
+    /// Creates cargo from a datagram of `wire_len` octets on the wire.
     pub(crate) fn fed(datagram: FedDatagram, wire_len: u32) -> Self {
         Self { wire_len, load: Load::Datagram(datagram) }
     }
@@ -41,7 +42,7 @@ impl Cargo {
         self.wire_len
     }
 
-    /// The packet, if it is one already.
+    /// Returns the packet, or the datagram if it is not a packet yet.
     #[inline]
     pub(crate) fn packet(&self) -> Result<&Packet, FedDatagram> {
         match &self.load {
@@ -50,7 +51,7 @@ impl Cargo {
         }
     }
 
-    /// Marks congestion experienced if it can be marked.
+    /// Marks congestion experienced if the packet is ECN-capable; returns whether it did.
     pub(crate) fn mark_congestion(&mut self) -> bool {
         match &mut self.load {
             Load::Packet(packet) => packet.mark_congestion(),
@@ -66,7 +67,7 @@ impl Cargo {
         }
     }
 
-    /// Passes it on. `wire` is where datagrams come from.
+    /// Passes it on at `gate`. Datagrams need the `wire` that they came from.
     #[inline]
     pub(crate) fn forward(self, gate: Gate, wire: Option<&Wire>, out: &mut MediumOutput) {
         let packet = match self.load {

@@ -1,4 +1,4 @@
-//! The channel from a UE's serving site: mean SINR, fading, and what the UE reports of it.
+//! The channel from a UE's serving site: mean SINR, fading, and the UE's reports.
 
 use units::Instant;
 
@@ -7,13 +7,13 @@ use super::decibel::Decibel;
 use super::fading::{FadingTrace, LANES, RESOURCE_BLOCKS_MAX};
 use super::propagation::Propagation;
 
-/// Resource block groups of any carrier.
+/// Maximum number of resource block groups of a carrier.
 pub(crate) const GROUPS_MAX: usize = 32;
 
-/// How often the place of a moving UE is looked at, TTIs.
+/// Interval at which the place of a moving UE is updated, TTIs.
 const MOVE_TTIS: u64 = 50;
 
-/// What a UE reports of its channel (TS 36.213 section 7.2), and what follows from it.
+/// A UE's report of its channel (TS 36.213 section 7.2), and the size of its transport block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     /// Mean CQI over all resource blocks, rounded down.
@@ -22,7 +22,7 @@ pub(crate) struct Report {
     pub group_cqi: [u8; GROUPS_MAX],
     /// Mean SINR over all resource blocks, in dB.
     pub sinr: Decibel,
-    /// The transport block that takes all groups, octets.
+    /// Size of the transport block in all groups, octets.
     pub bytes: u32,
 }
 
@@ -31,15 +31,15 @@ pub(crate) struct Report {
 pub(crate) struct Channel {
     pub site: usize,
     sinr: Decibel,
-    /// Where in the fading process this pair of UE and site is, ms.
+    /// Time offset of this pair of UE and site in the fading process, ms.
     offset_ms: u64,
     report: Report,
-    /// The TTI from which on the report is old.
+    /// The TTI from which on the report is outdated.
     valid_until: u64,
     moved_at: u64,
 }
 
-/// What all channels share.
+/// State shared by all channels.
 #[derive(Clone, Debug)]
 pub(crate) struct Air {
     pub thresholds: CqiThresholds,
@@ -49,11 +49,11 @@ pub(crate) struct Air {
     pub group_size: usize,
     pub groups: usize,
     pub cqi_delay_ttis: u64,
-    /// Whether the scheduler looks at groups.
+    /// Whether the scheduler uses the CQIs of groups.
     pub by_group: bool,
-    /// The transport block that takes all groups at each CQI, octets.
+    /// Size of the transport block in all groups at each CQI, octets.
     pub bytes: [u32; CQI_MAX + 1],
-    /// The transport block that takes one group at each CQI, octets.
+    /// Size of the transport block in one group at each CQI, octets.
     pub group_bytes: [u32; CQI_MAX + 1],
 }
 
@@ -63,7 +63,7 @@ impl Channel {
         Self { site, sinr: Decibel::ZERO, offset_ms, report, valid_until: 0, moved_at: 0 }
     }
 
-    /// The report that the site has at `tti`.
+    /// Returns the report that the site has at `tti`.
     #[inline]
     pub(crate) fn report(&mut self, ue: usize, tti: u64, air: &mut Air) -> &Report {
         if tti >= self.valid_until {
@@ -72,24 +72,24 @@ impl Channel {
         &self.report
     }
 
-    /// The latest report, which may be old.
+    /// Returns the latest report, which may be outdated.
     pub(crate) fn last_report(&self) -> &Report {
         &self.report
     }
 
-    /// Until when nothing changes.
+    /// Returns the TTI until which the report stays the same.
     pub(crate) fn valid_until(&self) -> u64 {
         self.valid_until
     }
 
-    /// By how much the channel is better than when `reported` was, a mean SINR.
+    /// Returns by how much the channel at `tti` is better than `reported`, a mean SINR.
     #[inline]
     pub(crate) fn gain_since(&self, reported: Decibel, tti: u64, air: &mut Air) -> Decibel {
         let faded = air.trace.as_mut().map_or(Decibel::ZERO, |trace| trace.mean_at(tti + self.offset_ms));
         Decibel((faded.0 + self.sinr.0).saturating_sub(reported.0))
     }
 
-    /// What would be reported at `tti`, at the place of the latest report.
+    /// Returns the report for `tti` at the place of the latest report.
     pub(crate) fn sample(&self, tti: u64, air: &mut Air) -> Report {
         let Air { trace: Some(trace), .. } = air else { return self.flat_report(air) };
         let (gains, mean) = trace.at(self.reported_ms(tti, air.cqi_delay_ttis));
@@ -107,7 +107,7 @@ impl Channel {
         Report { wideband_cqi, group_cqi, sinr: Decibel(self.sinr.0 + mean.0), bytes }
     }
 
-    /// The report without fading.
+    /// Returns the report without fading.
     fn flat_report(&self, air: &Air) -> Report {
         let mut cqis = [0; LANES];
         air.thresholds.reports(self.sinr, &[Decibel::ZERO; LANES], &mut cqis);
@@ -115,7 +115,8 @@ impl Channel {
         Report { wideband_cqi: cqi, group_cqi: [cqi; GROUPS_MAX], sinr: self.sinr, bytes: air.bytes[usize::from(cqi)] }
     }
 
-    /// When the report of `tti` was made, as a time of the fading process. Offsets are longer than any delay.
+    /// Returns when the report used at `tti` was made, as a time of the fading process. Offsets are longer than any
+    /// delay.
     fn reported_ms(&self, tti: u64, delay_ttis: u64) -> u64 {
         tti + self.offset_ms - delay_ttis
     }

@@ -1,4 +1,4 @@
-//! What a cell is made of. The defaults are those of the thesis' Table 3.1, or ns-3's where the table is silent.
+//! Settings of a cell. The defaults follow the thesis' Table 3.1, or ns-3 where the table is silent.
 
 use std::num::NonZeroU32;
 
@@ -13,9 +13,9 @@ use crate::Queue;
 /// A radio access network: sites, the UEs they serve, and the rules between them.
 #[derive(Clone, Debug)]
 pub struct CellConfig {
-    /// The sites (eNBs). One at the origin.
+    /// The sites (eNBs). Default: one at the origin.
     pub sites: Vec<SiteConfig>,
-    /// The UEs, in the order of their gates. Ten between 800 m and 1000 m from the origin.
+    /// The UEs, in the order of their gates. Default: ten between 800 m and 1000 m from the origin.
     pub ues: Vec<UeConfig>,
     /// Powers, bandwidth and propagation.
     pub radio: RadioConfig,
@@ -23,37 +23,38 @@ pub struct CellConfig {
     pub scheduler: String,
     /// TTIs over which a scheduler averages the past throughput of a UE (ns-3: 99).
     pub averaging_ttis: f64,
-    /// Radio link control: what a UE's queue does.
+    /// Radio link control: the queue of each UE.
     pub rlc: RlcConfig,
     /// Retransmissions.
     pub harq: HarqConfig,
-    /// From the start of a transport block's TTI until its packets leave at the UE's gate, in whole TTIs: one at least.
+    /// Time from the start of a transport block's TTI until its packets leave at the UE's gate; rounded up to whole
+    /// TTIs, at least one.
     pub downlink_delay: Duration,
-    /// The way back.
+    /// The uplink.
     pub uplink: UplinkConfig,
-    /// The wire that packets of the core network come over; `None` if they enter the cell at once.
+    /// The wire from the core network to the cell; `None` if packets enter the cell without delay.
     pub wire: Option<WireConfig>,
     /// Changes of the serving site.
     pub handover: HandoverConfig,
-    /// Time constant of the estimates that [`super::UeState`] reports.
+    /// Time constant of the estimates in [`super::UeState`].
     pub estimate_window: Duration,
 }
 
 /// One eNB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SiteConfig {
-    /// Where its antenna is.
+    /// Place of its antenna.
     pub place: Place,
 }
 
 /// One UE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UeConfig {
-    /// Where it is, over time.
+    /// Its place over time.
     pub track: Track,
-    /// Index of the site that serves it at first; `None` for the strongest.
+    /// Index of the first site that serves it; `None` for the strongest.
     pub site: Option<usize>,
-    /// A ceiling on what the scheduler grants it, so that a capacity B_i can be set; `None` for whatever there is.
+    /// Limit on the scheduler's grants to this UE, to set a capacity B_i; `None` for no limit.
     pub max_bit_rate: Option<Rate>,
     /// Changes of the serving site at given times, as indices of [`CellConfig::sites`].
     pub handovers: Vec<(Instant, usize)>,
@@ -68,26 +69,26 @@ pub struct RadioConfig {
     pub noise_figure_db: f64,
     /// Resource blocks of the carrier, 6 to 100.
     pub resource_blocks: u16,
-    /// Resource blocks that this group of UEs may use, the rest being other people's; `None` for all.
+    /// Resource blocks that this group of UEs may use; other users occupy the rest. `None` for all.
     pub usable_resource_blocks: Option<u16>,
     /// Carrier frequency, Hz.
     pub carrier_hz: f64,
-    /// Loss over distance.
+    /// Path loss over distance.
     pub path_loss: PathLoss,
     /// Log-normal shadowing.
     pub shadowing: Option<Shadowing>,
     /// Block fading.
     pub fading: Option<Fading>,
-    /// Whether every other site is taken to send all the time, as in a loaded network.
+    /// Whether all other sites are assumed to send all the time, as in a loaded network.
     pub interference: bool,
-    /// How old a UE's channel report is when the scheduler acts on it.
+    /// Age of a UE's channel report when the scheduler uses it.
     pub cqi_delay: Duration,
 }
 
 /// The queue of a UE at its eNB, in RLC acknowledged mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RlcConfig {
-    /// Its limit; what is in the air does not count.
+    /// Limit of the queue; packets in the air do not count.
     pub queue: Queue,
     /// Early drops or marks.
     pub early: Option<EarlyDrop>,
@@ -95,82 +96,83 @@ pub struct RlcConfig {
     pub pdcp_header: ByteCount,
     /// Octets that RLC adds to a transport block.
     pub rlc_header: ByteCount,
-    /// Octets that each further packet in a transport block costs (length indicators).
+    /// Octets for each further packet in a transport block (length indicators).
     pub length_indicator: ByteCount,
 }
 
-/// Random early detection on the octets that wait, on average (Floyd and Jacobson, 1993): none below `min`, rising linearly to
-/// `probability_max` at `max`, and that from there on.
+/// Random early detection on the average queue length (Floyd and Jacobson, 1993). The probability is zero below `min`,
+/// rises linearly to `probability_max` at `max`, and stays there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EarlyDrop {
-    /// Where it begins.
+    /// Queue length at which drops begin.
     pub min: ByteCount,
-    /// Where it is at its most.
+    /// Queue length at which the probability reaches its maximum.
     pub max: ByteCount,
-    /// How likely it is then.
+    /// Maximum probability of a drop.
     pub probability_max: Probability,
-    /// An arriving packet has 1 / so much of the weight in the mean of what such packets find; one: there is no mean.
+    /// An arriving packet enters the average with weight 1 / `averaging`; one means no averaging.
     pub averaging: NonZeroU32,
     /// Whether ECN-capable packets are marked instead of dropped (RFC 3168).
     pub ecn: bool,
 }
 
-/// Hybrid ARQ, and RLC's own retransmissions above it.
+/// Hybrid ARQ, and RLC's retransmissions above it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HarqConfig {
-    /// Share of first transmissions that fail however good the channel is; of the n-th, its n-th power. PiroEW2010 aims at
-    /// a bit error rate so low that it is nil.
+    /// Fraction of first transmissions that fail even on a perfect channel; the n-th transmission fails with its n-th
+    /// power. PiroEW2010 aims at a bit error rate so low that this is zero.
     pub block_error_rate: Probability,
-    /// How far the channel may fall below the report until half of the blocks fail, dB. What a retransmission receives adds
-    /// up with what came before.
+    /// How far the channel may fall below the report before half of the blocks fail, dB. The energy of retransmissions
+    /// adds up with that of earlier transmissions.
     pub margin_db: f64,
-    /// Change of the channel that changes the odds of a failure tenfold, dB.
+    /// Change of the channel that changes the odds of a failure by a factor of ten, dB.
     pub decade_db: f64,
-    /// From one transmission of a block to the next, in TTIs.
+    /// Time from one transmission of a block to the next, TTIs.
     pub round_trip_ttis: u64,
-    /// Transmissions of a block after the first, before RLC takes over.
+    /// Maximum retransmissions of a block by HARQ before RLC takes over.
     pub retransmissions_max: u8,
-    /// From the last HARQ failure until RLC has the status report and sends again.
+    /// Time from the last HARQ failure until RLC has the status report and retransmits.
     pub rlc_status_delay: Duration,
 }
 
-/// The uplink: a first-in first-out queue per UE with a rate and a delay of its own.
+/// The uplink: for each UE, a first-in first-out queue with its own rate and delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UplinkConfig {
-    /// What each UE may send.
+    /// Rate of each UE.
     pub rate: Rate,
-    /// From the end of a packet's transmission to the core network's side, besides the wait for the next TTI.
+    /// Time from the end of a packet's transmission to the core network's side, in addition to the wait for the next
+    /// TTI.
     pub delay: Duration,
     /// Limit of each UE's queue.
     pub queue: Queue,
 }
 
-/// The wire from the core network to the cell, first in, first out.
+/// The wire from the core network to the cell. It is first in, first out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WireConfig {
-    /// How fast packets are serialised.
+    /// Rate at which packets are serialised.
     pub rate: Rate,
-    /// How long they are on their way then.
+    /// Delay after serialisation.
     pub delay: Duration,
-    /// Limit of what waits before it.
+    /// Limit of the queue before the wire.
     pub queue: Queue,
 }
 
 /// Changes of the serving site.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HandoverConfig {
-    /// How long a UE gets nothing while it changes sites.
+    /// How long a UE receives nothing while it changes sites.
     pub interruption: Duration,
-    /// Whether UEs go to the strongest site.
+    /// Rule by which UEs move to the strongest site; `None` if they do not.
     pub strongest: Option<StrongestSite>,
 }
 
-/// Event A3 of TS 36.331: a neighbour is received more strongly than the serving site, by an offset.
+/// Event A3 of TS 36.331: the UE receives a neighbour more strongly than the serving site, by an offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StrongestSite {
-    /// By how much, dB.
+    /// The offset, dB.
     pub hysteresis_db: f64,
-    /// How often it is looked at.
+    /// Interval between checks.
     pub period: Duration,
 }
 
@@ -196,7 +198,7 @@ impl Default for CellConfig {
 }
 
 impl UeConfig {
-    /// A UE that stays where it is.
+    /// Describes a UE that stays at `place`.
     pub fn at(place: Place) -> Self {
         Self { track: Track::fixed(place), site: None, max_bit_rate: None, handovers: Vec::new() }
     }
@@ -237,7 +239,7 @@ impl Default for HarqConfig {
     fn default() -> Self {
         Self {
             block_error_rate: Probability::ZERO,
-            // PiroEW2010 stays 7.4 dB from the capacity of the channel, turbo codes about 1.5 dB.
+            // PiroEW2010 stays 7.4 dB below the capacity of the channel, turbo codes about 1.5 dB.
             margin_db: 6.0,
             decade_db: 0.5,
             round_trip_ttis: 8,

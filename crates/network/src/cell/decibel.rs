@@ -1,31 +1,32 @@
-//! Decibels as small integers: comparing them is all that link adaptation does, and eight fit into a register.
+//! Decibels as small integers: link adaptation only compares them, and eight fit into a register.
 
-/// Fractions of a dB.
+/// Units per dB.
 const UNIT: f64 = 64.0;
 
-/// dB of a ratio of powers.
+/// Converts a ratio of powers to dB.
 pub(crate) fn to_db(ratio: f64) -> f64 {
     10.0 * libm::log10(ratio)
 }
 
-/// The ratio of powers that is `db`.
+/// Converts dB to a ratio of powers.
 pub(crate) fn from_db(db: f64) -> f64 {
     libm::exp10(db / 10.0)
 }
 
-/// A ratio of powers in 1/64 dB, from -256 dB to 256 dB.
+/// A ratio of powers in 1/64 dB. Conversions limit it to -250 dB to 250 dB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Decibel(pub i16);
 
 impl Decibel {
     pub(crate) const ZERO: Self = Self(0);
 
-    /// No power at all.
+    /// No power.
     pub(crate) const NOTHING: Self = Self(-16_000);
 
-    /// Of a number of dB; what does not fit becomes the nearest that does.
+    /// Converts from dB; values out of range become the nearest one in range.
     pub(crate) fn from_db(db: f64) -> Self {
-        // Half of the range stays free, so that a sum of two does not overflow. Rounds by truncation, which needs no library.
+        // Half of the range stays free, so the sum of two values cannot overflow. Rounds by truncation, which needs no
+        // library.
         Self(((db * UNIT).clamp(-16_000.0, 16_000.0) + 32_768.5) as u16 as i16 ^ i16::MIN)
     }
 

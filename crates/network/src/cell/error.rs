@@ -1,4 +1,4 @@
-//! What a cell cannot be made of.
+//! Errors in a cell's configuration.
 
 use policy::UnknownName;
 
@@ -8,14 +8,14 @@ use super::path_loss::PathLoss;
 /// A mistake in a [`CellConfig`].
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CellError {
-    /// A field has a value that makes no sense.
+    /// A field has a value that is not valid.
     #[error("{field}: {value} is not {expected}")]
     Absurd {
         /// Path of the field in [`CellConfig`].
         field: String,
-        /// What it holds.
+        /// The value of the field.
         value: String,
-        /// What it should be.
+        /// The values that are valid.
         expected: &'static str,
     },
     /// No resource scheduler has that name.
@@ -33,7 +33,7 @@ fn require(
 }
 
 impl CellConfig {
-    /// Whether a cell can be made of it.
+    /// Checks that a cell can be made from these settings.
     pub(crate) fn validate(&self) -> Result<(), CellError> {
         let count = self.sites.len();
         require((1..=1000).contains(&count), "sites", format!("a list of {count}"), "a list of 1 to 1000")?;

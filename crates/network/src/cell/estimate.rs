@@ -1,24 +1,24 @@
-//! What a UE's modem knows about its share of the cell: the B_i that a relay advertises.
+//! Estimates of each UE's share of the cell, as its modem knows it: the B_i that a relay advertises.
 
 use units::Duration;
 
 use super::channel::{Air, Channel};
 
-/// How often rates and use are sampled, TTIs.
+/// Interval between samples of rates and use, TTIs.
 const SAMPLE_TTIS: u64 = 100;
 
-/// Samples taken at once at most, after a time in which nothing was sent.
+/// Maximum number of samples taken at once, after a time without traffic.
 const CATCH_UP_SAMPLES: u64 = 10;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Estimates {
-    /// Octets per TTI that each UE would get alone, averaged.
+    /// Octets per TTI that each UE would get on its own, averaged.
     rates: Vec<f64>,
-    /// Share of the cell's resource block groups that each UE uses, averaged.
+    /// Fraction of the cell's resource block groups that each UE uses, averaged.
     used: Vec<f64>,
-    /// Groups that each UE got since the latest sample.
+    /// Groups that each UE has received since the latest sample.
     groups: Vec<u32>,
-    /// What remains of an average after a sample.
+    /// Weight of the old average at each sample.
     memory: f64,
     sampled_tti: u64,
 }
@@ -30,7 +30,7 @@ impl Estimates {
         Self { rates: vec![0.0; ues], used: vec![0.0; ues], groups: vec![0; ues], memory, sampled_tti: 0 }
     }
 
-    /// Before the first packet: the mean over the fading process.
+    /// Sets the rates before the first packet, to means over the fading process.
     pub(crate) fn begin(&mut self, channels: &mut [Channel], air: &mut Air) {
         for (ue, channel) in channels.iter_mut().enumerate() {
             channel.report(ue, 0, air);
@@ -40,7 +40,7 @@ impl Estimates {
         }
     }
 
-    /// A UE got resource block groups.
+    /// Counts resource block groups granted to a UE.
     #[inline]
     pub(crate) fn count(&mut self, ue: usize, groups: u32) {
         self.groups[ue] += groups;
@@ -57,7 +57,7 @@ impl Estimates {
         let samples = (passed / SAMPLE_TTIS).min(CATCH_UP_SAMPLES);
         let offered = (passed * air.groups as u64) as f64;
         for (ue, channel) in channels.iter_mut().enumerate() {
-            // Those without data report too, so that their place is known. It is what would be sampled now.
+            // UEs without data report too, to keep their places up to date. This report equals the present sample.
             let now = f64::from(channel.report(ue, tti, air).bytes);
             let at = |sample: u64| tti - sample * SAMPLE_TTIS;
             let before = (1..samples).map(|sample| f64::from(channel.sample(at(sample), air).bytes));
@@ -70,12 +70,12 @@ impl Estimates {
         self.sampled_tti = tti;
     }
 
-    /// Octets per TTI that a UE would get alone.
+    /// Octets per TTI that a UE would get on its own.
     pub(crate) fn rate(&self, ue: usize) -> f64 {
         self.rates[ue]
     }
 
-    /// Share of the cell that a UE uses.
+    /// Fraction of the cell that a UE uses.
     pub(crate) fn used(&self, ue: usize) -> f64 {
         self.used[ue]
     }

@@ -1,20 +1,20 @@
-//! When a UE changes sites: at a given time, or because another one is stronger.
+//! Changes of a UE's site: at a given time, or because another site is stronger.
 
 use units::{Duration, Instant};
 
 use super::config::{CellConfig, StrongestSite};
 use super::propagation::Propagation;
 
-/// The TTI of a handover that somebody asked for: as soon as possible.
+/// The TTI of a handover by command: as soon as possible.
 pub(crate) const AT_ONCE: u64 = 0;
 
-/// What is to come.
+/// Future handovers.
 #[derive(Clone, Debug)]
 pub(crate) struct Handovers {
     /// TTI, UE, site; the next one last.
     planned: Vec<(u64, usize, usize)>,
     strongest: Option<StrongestSite>,
-    /// The TTI in which the strongest sites are looked for next.
+    /// The TTI of the next check for stronger sites.
     look_tti: u64,
     interruption: Duration,
 }
@@ -34,26 +34,26 @@ impl Handovers {
         super::ttis(self.interruption)
     }
 
-    /// A handover that somebody asked for, instead of one that was asked for and has not begun.
+    /// Asks for a handover, in place of an earlier one that was asked for and has not begun.
     pub(crate) fn ask(&mut self, ue: usize, site: usize) {
         self.planned.retain(|(tti, asked, _)| (*tti, *asked) != (AT_ONCE, ue));
         self.planned.push((AT_ONCE, ue, site));
     }
 
-    /// The TTI in which something is to be done next, if packets wait then.
+    /// Returns the TTI of the next handover or check, if packets wait then.
     pub(crate) fn next_tti(&self) -> Option<u64> {
         let planned = self.planned.last().map(|(tti, ..)| *tti);
         let look = self.strongest.map(|_| self.look_tti);
         planned.into_iter().chain(look).min()
     }
 
-    /// The next UE to go to another site by `tti`, the TTI in which it does, and the site.
+    /// Takes the next handover that is due by `tti`: its TTI, the UE, and the site.
     pub(crate) fn due(&mut self, tti: u64) -> Option<(u64, usize, usize)> {
         self.planned.last().filter(|(due, ..)| *due <= tti)?;
         self.planned.pop()
     }
 
-    /// Looks for stronger sites, if it is time: the handovers that follow are then due.
+    /// Looks for stronger sites if it is time. The handovers to them are due at once.
     pub(crate) fn look(&mut self, tti: u64, serving: impl Iterator<Item = usize>, propagation: &Propagation) {
         let Some(rule) = self.strongest.filter(|_| tti >= self.look_tti) else { return };
         self.look_tti = tti + super::ttis(rule.period);

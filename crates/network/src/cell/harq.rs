@@ -3,11 +3,12 @@
 use super::config::HarqConfig;
 use super::decibel::{Decibel, to_db};
 
-/// Odds below this are nil.
+/// Decades of odds above which a failure counts as impossible.
 const DECADES_MAX: f64 = 8.0;
 
-/// How likely a transmission fails: by chance, or because the channel is worse than the report by more than the margin.
-/// `gain` is by how much it is better, `attempt` how many transmissions of the block came before, which add up.
+/// Probability that a transmission fails: by chance, or because the channel is worse than the report by more than the
+/// margin. `gain` is by how much the channel is better than the report. `attempt` is the number of earlier
+/// transmissions of the block, whose energy adds up.
 #[inline]
 pub(crate) fn failure_probability(harq: &HarqConfig, gain: Decibel, attempt: u8) -> f64 {
     let transmissions = f64::from(attempt) + 1.0;
@@ -35,7 +36,7 @@ mod tests {
         // One decade of odds either way: 1/11 and 10/11.
         assert!((failure(-4.5, 0) - 1.0 / 11.0).abs() < 1e-9);
         assert!((failure(-5.5, 0) - 10.0 / 11.0).abs() < 1e-9);
-        // Two transmissions gather 3 dB.
+        // Combining two transmissions gains 3 dB.
         assert!(failure(-7.0, 1) < 0.01 && failure(-9.1, 1) > 0.99);
     }
 

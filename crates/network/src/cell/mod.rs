@@ -5,8 +5,8 @@
 //! UE ── queue, rate, delay ── core                                                                 (uplink)
 //! ```
 //!
-//! The algorithms, with their sources, are in `docs/algorithms/cell.md`. While nothing is queued or in the air, no time is
-//! spent on TTIs.
+//! The algorithms, with their sources, are in `docs/algorithms/cell.md`. TTIs cost no computing time while nothing is
+//! queued or in the air.
 //!
 //! ```
 //! use network::cell::{Cell, CellConfig, UeId};
@@ -78,27 +78,27 @@ use wire::Wire;
 /// Transmission time interval (TS 36.211: a subframe).
 pub(crate) const TTI: Duration = Duration::from_millis(1);
 
-/// Whole TTIs in a span, at least as long as it.
+/// Number of TTIs that cover a span.
 pub(crate) fn ttis(span: Duration) -> u64 {
     span.as_nanos().div_ceil(TTI.as_nanos())
 }
 
-/// The TTI of a time.
+/// The TTI that contains a time.
 fn tti_of(at: Instant) -> u64 {
     at.as_nanos() / TTI.as_nanos()
 }
 
-/// When a TTI begins.
+/// The start of a TTI.
 fn begin_of(tti: u64) -> Instant {
     Instant::from_nanos(tti * TTI.as_nanos())
 }
 
-/// The first time after `now`.
+/// The first instant after `now`.
 fn after(now: Instant) -> Instant {
     Instant::from_nanos(now.as_nanos().saturating_add(1))
 }
 
-/// The earlier one of those that there are.
+/// The earlier of two values; a missing one does not count.
 fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -109,23 +109,23 @@ fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 /// The gate on the core network's side.
 pub const CORE: Gate = Gate(0);
 
-/// Names a UE of a cell: its index in [`CellConfig::ues`].
+/// Identifies a UE of a cell by its index in [`CellConfig::ues`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UeId(pub u16);
 
 impl UeId {
-    /// Where the UE is attached.
+    /// Returns the UE's gate.
     pub const fn gate(self) -> Gate {
         Gate(self.0 + 1)
     }
 
-    /// As an index of a list.
+    /// Returns the UE as an index into a list.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A radio access network with its sites and UEs. See the module.
+/// A radio access network with its sites and UEs. See the module documentation.
 pub struct Cell {
     config: CellConfig,
     wire: Option<Wire>,
@@ -134,24 +134,24 @@ pub struct Cell {
     handovers: Handovers,
     neighbours: Neighbours,
     attached: Vec<bool>,
-    /// Where each pair of UE and site is in the fading process, ms: UE by UE.
+    /// Time offset of each pair of UE and site in the fading process, ms; all sites of the first UE come first.
     offsets_ms: Vec<u64>,
-    /// What a UE that left had inside, to be dropped at the next call.
+    /// Packets for or from a UE that left, to be dropped at the next call.
     lost: Vec<(Gate, Cargo, DropCause)>,
     /// The latest TTI that has begun.
     seen_tti: u64,
-    /// Whether a command came that changes who may be served.
+    /// Whether a command has changed which UEs may be served.
     commanded: bool,
-    /// Whether sources are called at the next call.
+    /// Whether the next call must call the sources.
     catches_up: bool,
 }
 
-/// Making one.
+/// Construction.
 impl Cell {
-    /// A cell in which all UEs are attached and no address is known.
+    /// Creates a cell in which all UEs are attached and no address is known.
     ///
     /// # Errors
-    /// The first field that makes no sense.
+    /// Returns the first invalid field.
     pub fn new(config: CellConfig) -> Result<Self, CellError> {
         config.validate()?;
         let attached = vec![true; config.ues.len()];
@@ -160,7 +160,7 @@ impl Cell {
 
     fn with_prng(config: CellConfig, neighbours: Neighbours, attached: Vec<bool>, mut prng: Prng) -> Self {
         let ues = config.ues.len();
-        // Past the longest delay of a report, so that no report lies before the process begins.
+        // Longer than the longest delay of a report: no report lies before the start of the process.
         let offsets_ms: Vec<u64> = (0..ues * config.sites.len()).map(|_| 10_000 + prng.below(10_000)).collect();
         let mut air = air(&config, &mut prng);
         let serving = |ue: usize| config.ues[ue].site.unwrap_or_else(|| air.propagation.strongest(ue, Instant::ZERO));
@@ -214,16 +214,16 @@ fn air(config: &CellConfig, prng: &mut Prng) -> Air {
 
 /// Commands, also through [`crate::Network::with_medium`].
 impl Cell {
-    /// Packets to `address` that enter at the core's side go to `ue`; what was set before is forgotten.
+    /// Sends packets to `address` that enter at the core's side to `ue`, replacing any earlier UE.
     ///
     /// # Panics
-    /// As all that name a UE: if there is no such UE.
+    /// If there is no such UE. The same holds for all functions that take a UE.
     pub fn register(&mut self, address: IpAddr, ue: UeId) {
         assert!(ue.index() < self.attached.len(), "{ue:?} of a cell with {} UEs", self.attached.len());
         self.neighbours.reach(address, ue.gate());
     }
 
-    /// `source` sends to `ue` over the wire, from `now` on.
+    /// Lets `source` send to `ue` over the wire, from `now` on.
     ///
     /// # Errors
     /// If the cell has no wire.
@@ -237,13 +237,13 @@ impl Cell {
         Ok(())
     }
 
-    /// All sources are called that want to be called by now. Otherwise they are called as late as what they send may arrive,
-    /// which is of importance only to those who look at what they count.
+    /// Calls all sources that are due, at the next call of the cell. Otherwise sources are called only when their
+    /// datagrams may arrive; the difference matters only to readers of their counters.
     pub fn call_sources(&mut self) {
         self.catches_up = true;
     }
 
-    /// A UE leaves: what is inside for it or from it is lost, and packets to it are dropped until it comes back.
+    /// Removes a UE: everything inside to or from it is lost, and packets to it are dropped until it comes back.
     pub fn leave(&mut self, ue: UeId) {
         self.attached[ue.index()] = false;
         self.radio.leave(ue.index(), &mut self.lost);
@@ -251,20 +251,20 @@ impl Cell {
         self.commanded = true;
     }
 
-    /// A UE comes back.
+    /// Lets a UE come back.
     pub fn join(&mut self, ue: UeId) {
         self.attached[ue.index()] = true;
         self.radio.join(ue.index());
     }
 
-    /// Sets or lifts the ceiling on what a UE is granted.
+    /// Sets or removes the limit on a UE's grants.
     pub fn set_max_bit_rate(&mut self, ue: UeId, rate: Option<Rate>) {
         self.config.ues[ue.index()].max_bit_rate = rate;
         self.radio.set_pace(ue.index(), rate);
         self.commanded = true;
     }
 
-    /// A UE goes to another site, with what waits for it.
+    /// Moves a UE to another site, together with its queue.
     ///
     /// # Errors
     /// If there is no such site.
@@ -281,17 +281,17 @@ impl Cell {
 
 /// Measurements.
 impl Cell {
-    /// What it was made of.
+    /// Returns the settings of the cell.
     pub fn config(&self) -> &CellConfig {
         &self.config
     }
 
-    /// How a UE fares.
+    /// Returns the state of a UE.
     pub fn ue(&self, ue: UeId) -> UeState {
         self.state(ue.index(), self.estimates(ue.index()))
     }
 
-    /// How all UEs fare, in order; costs little more than one.
+    /// Returns the states of all UEs, in order; costs little more than one state.
     pub fn ues(&self) -> Vec<UeState> {
         let mut known: Vec<Option<(Rate, Rate)>> = vec![None; self.config.ues.len()];
         for site in &self.radio.sites {
@@ -324,11 +324,11 @@ impl Cell {
         }
     }
 
-    /// What a UE could get with the present load, and with everyone's full load.
+    /// Estimates what a UE could get at the present load, and at full load of all UEs.
     fn estimates(&self, ue: usize) -> (Rate, Rate) {
         let (channels, estimates) = (&self.radio.channels, &self.radio.estimates);
         let site = channels[ue].site;
-        // One that has left is told what it would get if it came back.
+        // A UE that has left gets the estimate for its return.
         let others =
             self.radio.sites[site].members.iter().map(|other| usize::from(*other)).filter(|other| *other != ue);
         let neighbours: Vec<usize> = core::iter::once(ue).chain(others).collect();
@@ -338,7 +338,8 @@ impl Cell {
         self.estimate(ue, share, used)
     }
 
-    /// From its long-run share, in octets per TTI, and what the others use of the time.
+    /// Computes both estimates from the UE's long-run share, in octets per TTI, and the fraction of time that the other
+    /// UEs use.
     fn estimate(&self, ue: usize, share: f64, used_by_others: f64) -> (Rate, Rate) {
         let reserves = self.radio.sites[self.radio.channels[ue].site].scheduler.reserves();
         let left = if reserves { 0.0 } else { self.radio.estimates.rate(ue) * (1.0 - used_by_others).max(0.0) };
@@ -349,7 +350,7 @@ impl Cell {
 }
 
 impl Cell {
-    /// What came from the core network goes into its UE's queue.
+    /// Puts cargo from the core network into its UE's queue.
     #[inline]
     fn enter_downlink(&mut self, cargo: Cargo, at: Instant, out: &mut MediumOutput) {
         let gate = match cargo.packet() {
@@ -366,7 +367,8 @@ impl Cell {
         }
     }
 
-    /// The next TTI in which something happens on the downlink. While all who wait are out of reach, only a handover helps.
+    /// Returns the next TTI with an event on the downlink. While all waiting UEs are out of range, only a handover can
+    /// help.
     #[inline]
     fn next_tti(&self) -> Option<u64> {
         self.radio.next_event().or_else(|| {
@@ -375,18 +377,18 @@ impl Cell {
         })
     }
 
-    /// The next TTI before which something may arrive over the wire.
+    /// Returns the next TTI before which a packet may arrive over the wire.
     #[inline]
     fn next_arrival(&self) -> Option<u64> {
         self.wire.as_ref().and_then(Wire::next_arrival).map(|at| tti_of(at) + 1)
     }
 
-    /// Does what the TTIs up to that of `now` hold.
+    /// Runs the TTIs up to that of `now`.
     fn run(&mut self, now: Instant, out: &mut MediumOutput) {
         let current = tti_of(now);
         loop {
             let tti = self.next_tti().filter(|tti| *tti <= current);
-            // What arrives when a TTI begins is too late for it.
+            // A packet that arrives when a TTI begins is too late for it.
             let begin = tti.map_or(after(now), begin_of);
             if let Some((at, cargo)) = self.wire.as_mut().and_then(|wire| wire.arrive(begin, out)) {
                 self.seen_tti = tti_of(at);
@@ -402,11 +404,11 @@ impl Cell {
         self.uplink.advance(now, out);
     }
 
-    /// A packet enters on the core network's side.
+    /// Lets a packet enter on the core network's side.
     fn enter(&mut self, packet: Packet, now: Instant, out: &mut MediumOutput) {
         match &mut self.wire {
             Some(wire) => {
-                // What the network sends goes before what sources send at the same time.
+                // At equal times, packets of the network precede datagrams of sources.
                 wire.pull(now, out);
                 wire.enter(packet, now, out);
             }
@@ -414,7 +416,7 @@ impl Cell {
         }
     }
 
-    /// Does the handovers that are due by `tti`. `next` is the next TTI to come.
+    /// Carries out the handovers that are due by `tti`. `next` is the next TTI to run.
     fn change_sites(&mut self, tti: u64, next: u64) {
         if self.handovers.next_tti().is_none_or(|due| due > tti) {
             return;
@@ -424,14 +426,14 @@ impl Cell {
         while let Some((due, ue, site)) = self.handovers.due(tti) {
             if self.radio.channels[ue].site != site {
                 let channel = Channel::new(site, self.offsets_ms[ue * self.config.sites.len() + site]);
-                // One that was planned began when it was due, although nobody looked.
+                // A planned handover began when it was due, even if it is handled later.
                 let begin = if due == AT_ONCE { tti } else { due };
                 self.radio.hand_over(ue, channel, begin + self.handovers.interruption_ttis(), next);
             }
         }
     }
 
-    /// What commands that came without the time lead to.
+    /// Completes commands, which do not carry the time.
     #[cold]
     fn obey(&mut self, now: Instant, out: &mut MediumOutput) {
         self.commanded = false;
@@ -485,7 +487,7 @@ impl Medium for Cell {
         self.wire.as_ref().map(Wire::made).unwrap_or_default()
     }
 
-    /// Draws shadows and fading anew: to be called before the first packet.
+    /// Draws new shadowing and fading. Must be called before the first packet.
     fn seed(&mut self, prng: Prng) {
         let (neighbours, attached) = (core::mem::take(&mut self.neighbours), core::mem::take(&mut self.attached));
         let wire = self.wire.take();

@@ -1,10 +1,10 @@
-//! Path loss: dB over distance.
+//! Path loss in dB over distance.
 
 use core::f64::consts::PI;
 
 use super::decibel::to_db;
 
-/// m/s.
+/// Speed of light, m/s.
 pub(crate) const SPEED_OF_LIGHT: f64 = 299_792_458.0;
 
 /// How the mean received power falls with distance.
@@ -25,7 +25,8 @@ pub enum PathLoss {
 }
 
 impl PathLoss {
-    /// The loss over `distance_m` at `carrier_hz`, dB; never a gain, and that of a metre for less than a metre.
+    /// Returns the loss over `distance_m` at `carrier_hz`, dB. It is never a gain; below one metre it is that of one
+    /// metre.
     pub fn loss_db(&self, distance_m: f64, carrier_hz: f64) -> f64 {
         let distance_m = distance_m.max(1.0);
         let loss_db = match self {

@@ -1,8 +1,8 @@
-//! Where sites and UEs are.
+//! Places of sites and UEs.
 
 use units::Instant;
 
-/// A point, metres.
+/// A point, in metres.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Place {
     /// Eastwards.
@@ -14,15 +14,15 @@ pub struct Place {
 }
 
 impl Place {
-    /// Where the first eNB is by default.
+    /// Place of the first eNB by default.
     pub const ORIGIN: Self = Self::flat(0.0, 0.0);
 
-    /// A point on the ground.
+    /// Creates a point on the ground.
     pub const fn flat(x_m: f64, y_m: f64) -> Self {
         Self { x_m, y_m, z_m: 0.0 }
     }
 
-    /// The distance to `other`, metres.
+    /// Returns the distance to `other`, metres.
     pub fn distance_m(self, other: Self) -> f64 {
         let [x, y, z] = [self.x_m - other.x_m, self.y_m - other.y_m, self.z_m - other.z_m];
         (x * x + y * y + z * z).sqrt()
@@ -32,31 +32,33 @@ impl Place {
         [self.x_m, self.y_m, self.z_m].iter().all(|coordinate| coordinate.is_finite())
     }
 
-    /// The point at `share` of the way to `other`.
+    /// The point at fraction `share` of the way to `other`.
     fn towards(self, other: Self, share: f64) -> Self {
         let between = |from: f64, to: f64| from + (to - from) * share;
         Self { x_m: between(self.x_m, other.x_m), y_m: between(self.y_m, other.y_m), z_m: between(self.z_m, other.z_m) }
     }
 }
 
-/// A movement in straight lines at constant speed between way points. Before the first and after the last it stands still.
+/// A movement in straight lines at constant speed between way points. It stands still before the first and after the
+/// last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track(Vec<(Instant, Place)>);
 
 impl Track {
-    /// No movement.
+    /// Creates a track without movement.
     pub fn fixed(place: Place) -> Self {
         Self(vec![(Instant::ZERO, place)])
     }
 
-    /// Through way points, with the time of each. `None` unless there is one at least, times rise and places are finite.
+    /// Creates a track through way points, each with its time. Returns `None` unless there is at least one point, times
+    /// rise and places are finite.
     pub fn through(points: Vec<(Instant, Place)>) -> Option<Self> {
         let rises = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let sane = !points.is_empty() && rises && points.iter().all(|(_, place)| place.is_finite());
         sane.then_some(Self(points))
     }
 
-    /// Whether it ever moves.
+    /// Returns whether the track contains any movement.
     pub fn moves(&self) -> bool {
         self.0.len() > 1
     }
@@ -65,7 +67,7 @@ impl Track {
         self.0.iter().all(|(_, place)| place.is_finite())
     }
 
-    /// Where it is at a time.
+    /// Returns the place at a time.
     pub fn at(&self, now: Instant) -> Place {
         let next = self.0.partition_point(|(time, _)| *time <= now);
         let Some(&(begin, from)) = next.checked_sub(1).and_then(|last| self.0.get(last)) else { return self.0[0].1 };

@@ -1,25 +1,25 @@
-//! Who has had least of those that may be served.
+//! Finds the UE with the lowest average among those that may be served.
 //!
-//! A tournament: every node of a binary tree knows the lowest value below it. With a thousand UEs that wait, a TTI costs ten
-//! comparisons to find one of them and ten to take note of what it got, instead of a look at each.
+//! The structure is a tournament: every node of a binary tree holds the lowest value below it. With a thousand waiting
+//! UEs, a TTI costs ten comparisons to find one of them and ten to update its average, instead of a look at each UE.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::averages::Averages;
 
-/// What stands for a UE that may not be served.
+/// Value of a UE that may not be served.
 const ABSENT: f64 = f64::INFINITY;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Poorest {
-    /// The root is at 1, the children of `n` at `2 n` and `2 n + 1`, and the UEs follow from the middle on.
+    /// The tree. The root is at 1, the children of `n` are at `2 n` and `2 n + 1`, and the UEs fill the second half.
     lowest: Vec<f64>,
-    /// UEs that must be looked at again.
+    /// UEs whose values must be updated.
     touched: Vec<u16>,
-    /// UEs that may be served from a TTI on.
+    /// UEs that may be served from a later TTI on.
     later: BinaryHeap<Reverse<(u64, u16)>>,
-    /// The unit of the averages that are in the tree.
+    /// The unit of the averages in the tree.
     unit: u64,
 }
 
@@ -29,14 +29,14 @@ impl Poorest {
         Self { lowest, touched: (0..ues as u16).collect(), later: BinaryHeap::new(), unit: 0 }
     }
 
-    /// Something has changed for a UE: its average, whether it waits, or when it may be served.
+    /// Notes that a UE's average has changed, or whether or when it may be served.
     #[inline]
     pub(crate) fn touch(&mut self, ue: u16) {
         self.touched.push(ue);
     }
 
-    /// The first of those with the lowest average that may be served in `tti`. `served_from` says from which TTI on a UE may be, if it
-    /// waits.
+    /// Returns the UE with the lowest average among those that may be served in `tti`; the first of equals.
+    /// `served_from` returns the TTI from which on a UE may be served, or `None` if it does not wait.
     pub(crate) fn find(
         &mut self,
         tti: u64,
@@ -77,7 +77,8 @@ impl Poorest {
         }
     }
 
-    /// Averages that are equal once they are multiplied out are equal, and the first of them counts.
+    /// The first UE with the lowest average. Averages are compared after multiplying out, so that rounding makes the
+    /// same ones equal.
     fn first(&self, averages: &Averages) -> Option<u16> {
         let lowest = averages.multiplied_out(self.lowest[1]);
         if lowest == ABSENT {

@@ -1,4 +1,4 @@
-//! From places and powers to the mean SINR.
+//! Mean SINR from places and powers.
 
 use units::{Instant, Prng};
 
@@ -13,13 +13,13 @@ const NOISE_DBM_HZ: f64 = -174.0;
 /// Bandwidth of a resource block, Hz.
 const RESOURCE_BLOCK_HZ: f64 = 180e3;
 
-/// Who is where, and what of each site's power gets there.
+/// Places of sites and UEs, and the power that each site sends.
 #[derive(Clone, Debug)]
 pub(crate) struct Propagation {
     radio: RadioConfig,
     sites: Vec<Place>,
     tracks: Vec<Track>,
-    /// One per site, or none at all.
+    /// One for each site; empty without shadowing.
     shadows: Vec<ShadowField>,
 }
 
@@ -39,7 +39,7 @@ impl Propagation {
         self.tracks[ue].moves()
     }
 
-    /// Mean SINR in every resource block, without fading.
+    /// Returns the mean SINR in every resource block, without fading.
     pub(crate) fn sinr(&self, ue: usize, site: usize, now: Instant) -> Decibel {
         let place = self.tracks[ue].at(now);
         let noise_dbm = NOISE_DBM_HZ + to_db(RESOURCE_BLOCK_HZ) + self.radio.noise_figure_db;
@@ -51,7 +51,7 @@ impl Propagation {
         Decibel::from_db(self.power_dbm(place, site) - to_db(disturbance_mw))
     }
 
-    /// The site that a UE hears best.
+    /// Returns the site that a UE receives most strongly.
     pub(crate) fn strongest(&self, ue: usize, now: Instant) -> usize {
         let place = self.tracks[ue].at(now);
         let power = |site: &usize| self.power_dbm(place, *site);
@@ -59,7 +59,7 @@ impl Propagation {
         (0..self.sites.len()).rev().max_by(|a, b| power(a).total_cmp(&power(b))).unwrap_or(0)
     }
 
-    /// Power that a UE receives from a site in one resource block, without fading, dBm.
+    /// Returns the power that a UE receives from a site in one resource block, without fading, dBm.
     pub(crate) fn received_dbm(&self, ue: usize, site: usize, now: Instant) -> f64 {
         self.power_dbm(self.tracks[ue].at(now), site)
     }

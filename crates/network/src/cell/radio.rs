@@ -1,4 +1,5 @@
-//! The radio side, TTI by TTI: blocks land, failed ones go again, and the rest of the TTI is shared among those who wait.
+//! The radio side, TTI by TTI: blocks arrive, failed ones are sent again, and the waiting UEs share the rest of the
+//! TTI.
 
 use std::collections::VecDeque;
 
@@ -28,15 +29,15 @@ pub(crate) struct Radio {
     averages: Averages,
     flying: VecDeque<Flying>,
     paces: Vec<Option<Pace>>,
-    /// Until which TTI each UE is busy changing sites.
+    /// For each UE, the TTI at which its change of sites ends.
     away_until: Vec<u64>,
-    /// The TTI from which on each UE may be served: it is here, within its rate, and in range.
+    /// For each UE, the TTI from which on it may be served: no handover, within its rate, and in range.
     eligible: Vec<u64>,
     candidates: Vec<u16>,
-    /// Of the only site, if its scheduler asks for nothing else.
+    /// Search tree of the only site, if its scheduler always serves the lowest average.
     poorest: Option<Poorest>,
     prng: Prng,
-    /// The TTI in which there is something to send.
+    /// The next TTI in which there is something to send.
     next_tti: Option<u64>,
     delay_ttis: u64,
     rlc_status_ttis: u64,
@@ -73,7 +74,7 @@ impl Radio {
         }
     }
 
-    /// Puts a packet into a UE's queue, or gives it back. The queue is looked at from TTI `next` on.
+    /// Puts a packet into a UE's queue, or gives it back. The packet may be sent from TTI `next` on.
     #[inline]
     pub(crate) fn enqueue(&mut self, ue: usize, packet: Cargo, next: u64) -> Result<(), Cargo> {
         let bearer = &mut self.bearers[ue];
@@ -85,14 +86,14 @@ impl Radio {
         Ok(())
     }
 
-    /// A UE has data.
+    /// Lets a UE that has data contend.
     fn activate(&mut self, ue: usize, next: u64) {
         self.sites[self.channels[ue].site].activate(ue as u16);
         self.touch(ue);
         self.wake(self.eligible[ue].max(next));
     }
 
-    /// A UE's average has changed, or when it may be served.
+    /// Notes that a UE's average has changed, or whether or when it may be served.
     #[inline]
     fn touch(&mut self, ue: usize) {
         if let Some(poorest) = &mut self.poorest {
@@ -106,7 +107,7 @@ impl Radio {
         }
     }
 
-    /// The next TTI in which something happens.
+    /// Returns the next TTI in which something happens.
     #[inline]
     pub(crate) fn next_event(&self) -> Option<u64> {
         let lands = self.flying.front().map(|flying| flying.lands_tti);
@@ -116,7 +117,7 @@ impl Radio {
         }
     }
 
-    /// What happens at the start of `tti`.
+    /// Runs the start of `tti`.
     pub(crate) fn step(&mut self, tti: u64, wire: Option<&Wire>, out: &mut MediumOutput) {
         while self.flying.front().is_some_and(|flying| flying.lands_tti <= tti) {
             let Some(Flying { intact, block, lands_tti }) = self.flying.pop_front() else { return };
@@ -142,7 +143,7 @@ impl Radio {
         }
     }
 
-    /// A block failed: HARQ sends it again, and when that is in vain, RLC does.
+    /// Repeats a failed block: HARQ first, and RLC when HARQ gives up.
     fn repeat(&mut self, block: Block, lands_tti: u64, tti: u64) {
         let retry = block.attempt < self.harq.retransmissions_max;
         let sent_tti = lands_tti - self.delay_ttis;
@@ -152,17 +153,17 @@ impl Radio {
         self.wake(due);
     }
 
-    /// Shares one TTI of a site.
+    /// Shares one TTI of a site among its UEs.
     fn run_site(&mut self, site: usize, tti: u64) {
         let used = self.send_again(site, tti);
         if used < self.air.groups {
-            // A UE that proves to be out of range is not asked again in this TTI, and the others get its turn.
+            // A UE that turns out to be out of range is not asked again in this TTI; the other UEs get its turn.
             while !self.share(site, used, tti) {}
         }
         self.plan(site, tti);
     }
 
-    /// Shares the groups from `used` on. False if it came to nothing because those chosen are out of range.
+    /// Shares the groups from `used` on. Returns false if nothing was sent because the chosen UEs are out of range.
     fn share(&mut self, site: usize, used: usize, tti: u64) -> bool {
         let mut grants = Grants::new(self.air.groups, used);
         if self.poorest.is_some() {
@@ -192,7 +193,7 @@ impl Radio {
         served || !refused
     }
 
-    /// The contender that has had least.
+    /// Finds the contender with the lowest average.
     fn find_poorest(&mut self, site: usize, tti: u64) -> Option<u16> {
         let Self { sites, bearers, eligible, averages, poorest, .. } = self;
         let site = &sites[site];
@@ -208,7 +209,7 @@ impl Radio {
         poorest.as_mut()?.find(tti, averages, served_from)
     }
 
-    /// Sends what is due again. Returns how many groups that takes.
+    /// Sends the retransmissions that are due. Returns how many groups they take.
     fn send_again(&mut self, site: usize, tti: u64) -> usize {
         let mut used = 0;
         while let Some((due, block)) = self.sites[site].again.front().copied() {
@@ -228,7 +229,7 @@ impl Radio {
         used
     }
 
-    /// Sends new data of a UE in the given groups. False if it is out of range.
+    /// Sends new data of a UE in the given groups. Returns false if the UE is out of range.
     fn transmit(&mut self, site: usize, ue: usize, groups: u32, tti: u64) -> bool {
         let report = self.channels[ue].report(ue, tti, &mut self.air);
         let count = groups.count_ones() as usize;
@@ -264,7 +265,7 @@ impl Radio {
         true
     }
 
-    /// Puts a block into the air.
+    /// Sends a block.
     fn launch(&mut self, block: Block, tti: u64) {
         let gain = self.channels[usize::from(block.ue)].gain_since(block.reported, tti, &mut self.air);
         let failure = harq::failure_probability(&self.harq, gain, block.attempt);
@@ -272,7 +273,7 @@ impl Radio {
         self.flying.push_back(Flying { lands_tti: tti + self.delay_ttis, intact, block });
     }
 
-    /// When a site has something to send next.
+    /// Plans the next TTI in which a site has something to send.
     #[inline]
     fn plan(&mut self, site: usize, tti: u64) {
         let Self { sites, eligible, .. } = self;
@@ -288,7 +289,8 @@ impl Radio {
     }
 }
 
-/// Those of `ues` that are `fit`. Each is written and then kept or not: nothing to be guessed wrong by a processor.
+/// Selects those of `ues` that are `fit`. Writes each one before deciding whether to keep it, which avoids branch
+/// mispredictions.
 #[inline]
 fn select(ues: &[u16], fit: impl Fn(u16) -> bool, selected: &mut Vec<u16>) {
     selected.resize(ues.len(), 0);
@@ -302,11 +304,11 @@ fn select(ues: &[u16], fit: impl Fn(u16) -> bool, selected: &mut Vec<u16>) {
 
 /// Commands.
 impl Radio {
-    /// A UE goes to another site, with what waits for it, and is away until a TTI. `next` is the next TTI to come.
+    /// Moves a UE with its queue to another site; it is away until TTI `away_until`. `next` is the next TTI to run.
     pub(crate) fn hand_over(&mut self, ue: usize, channel: Channel, away_until: u64, next: u64) {
         let (from, to) = (self.channels[ue].site, channel.site);
         self.channels[ue] = channel;
-        // Blocks that the old site sent go again from the new one, and are judged by what it hears of the UE.
+        // The new site repeats blocks of the old one. They are judged by the new site's report of the UE.
         self.channels[ue].report(ue, next, &mut self.air);
         self.away_until[ue] = away_until;
         self.eligible[ue] = self.away_until[ue];
@@ -324,20 +326,20 @@ impl Radio {
         }
     }
 
-    /// A UE is there again.
+    /// Lets a UE come back.
     pub(crate) fn join(&mut self, ue: usize) {
         self.sites[self.channels[ue].site].join(ue as u16);
         self.touch(ue);
     }
 
-    /// A UE leaves.
+    /// Removes a UE and its packets.
     pub(crate) fn leave(&mut self, ue: usize, lost: &mut Vec<(Gate, Cargo, DropCause)>) {
         self.bearers[ue].flush(Gate(ue as u16 + 1), lost);
         self.sites[self.channels[ue].site].leave(ue as u16);
         self.touch(ue);
     }
 
-    /// Whether there are data for any UE.
+    /// Returns whether there are data for any UE.
     pub(crate) fn anyone_waits(&self) -> bool {
         self.sites.iter().any(|site| !site.active.is_empty())
     }
@@ -348,7 +350,7 @@ impl Radio {
         self.touch(ue);
     }
 
-    /// Looks anew at who waits, in TTI `next`.
+    /// Checks the waiting UEs again in TTI `next`.
     pub(crate) fn look_again(&mut self, next: u64) {
         if self.anyone_waits() {
             self.wake(next);

@@ -1,4 +1,4 @@
-//! Log-normal shadowing: a random field over the plane, so that a UE that comes back finds the same shadow.
+//! Log-normal shadowing: a random field over the plane. A UE that comes back to a place finds the same shadow.
 
 use core::f64::consts::TAU;
 
@@ -6,7 +6,7 @@ use units::Prng;
 
 use super::place::Place;
 
-/// Plane waves that make up a field: enough for their sum to be close to normal.
+/// Number of plane waves in a field: enough for a nearly normal sum.
 const WAVES: usize = 64;
 
 /// Shadowing whose correlation falls as exp(-distance / decorrelation) (Gudmundson's model).
@@ -28,7 +28,8 @@ pub(crate) struct ShadowField {
 
 impl ShadowField {
     pub(crate) fn new(shadowing: &Shadowing, prng: &mut Prng) -> Self {
-        // The exponential correlation's spectrum in the plane: a share 1 - 1 / sqrt(1 + (k D)^2) lies below wave number k.
+        // The spectrum of the exponential correlation in the plane: a fraction 1 - 1 / sqrt(1 + (k D)^2) lies below
+        // wave number k.
         let wave = |prng: &mut Prng| {
             let above = 1.0 - prng.unit();
             let number = (1.0 / (above * above) - 1.0).sqrt() / shadowing.decorrelation_m;
@@ -39,7 +40,7 @@ impl ShadowField {
         Self { amplitude_db: shadowing.deviation_db * (2.0 / WAVES as f64).sqrt(), waves }
     }
 
-    /// The shadow's loss at a place, dB; negative where it is a gain.
+    /// Returns the shadowing loss at a place, dB; negative for a gain.
     pub(crate) fn loss_db(&self, place: Place) -> f64 {
         let wave = |[east, north, phase]: &[f64; 3]| libm::cos(east * place.x_m + north * place.y_m + phase);
         self.amplitude_db * self.waves.iter().map(wave).sum::<f64>()

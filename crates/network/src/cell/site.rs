@@ -1,4 +1,4 @@
-//! One eNB: who waits at it, and its scheduler.
+//! One eNB: its waiting UEs and its scheduler.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,11 @@ use super::scheduler::ResourceScheduler;
 pub(crate) struct Block {
     pub ue: u16,
     pub nr: BlockNr,
-    /// Resource block groups it takes.
+    /// Number of resource block groups it takes.
     pub groups: u8,
-    /// Transmissions before this one, since RLC gave it to HARQ.
+    /// Earlier transmissions since RLC gave it to HARQ.
     pub attempt: u8,
-    /// The mean SINR that its MCS was chosen for.
+    /// The mean SINR for which its MCS was chosen.
     pub reported: Decibel,
 }
 
@@ -27,14 +27,14 @@ pub(crate) struct Flying {
     pub block: Block,
 }
 
-/// What one site has to do.
+/// The state of one site.
 pub(crate) struct Site {
     pub scheduler: Box<dyn ResourceScheduler>,
     /// The UEs it serves, in ascending order.
     pub members: Vec<u16>,
-    /// Those with data, in ascending order.
+    /// The UEs with data, in ascending order.
     pub active: Vec<u16>,
-    /// Blocks to send again and the TTIs from which on, in ascending order of these.
+    /// Blocks to send again, each with its earliest TTI; in ascending order of TTI.
     pub again: VecDeque<(u64, Block)>,
 }
 
@@ -47,7 +47,7 @@ impl Site {
         insert(&mut self.members, ue);
     }
 
-    /// Returns whether it was here.
+    /// Removes a UE; returns whether it was a member.
     pub(crate) fn leave(&mut self, ue: u16) -> bool {
         self.deactivate(ue);
         remove(&mut self.members, ue)
@@ -61,7 +61,7 @@ impl Site {
         remove(&mut self.active, ue);
     }
 
-    /// Who is looked at when a TTI is shared.
+    /// The UEs that may get a share of a TTI.
     pub(crate) fn contenders(&self) -> &[u16] {
         if self.scheduler.reserves() && !self.active.is_empty() { &self.members } else { &self.active }
     }

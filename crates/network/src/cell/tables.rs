@@ -1,10 +1,10 @@
-//! Tables of TS 36.213: facts of the standard, as numbers.
+//! Tables of TS 36.213.
 
 /// Spectral efficiency of each CQI, bit/s/Hz, rounded as link simulators do (TS 36.213 table 7.2.3-1); CQI 0 is out of range.
 pub(crate) const CQI_EFFICIENCY: [f64; 16] =
     [0.0, 0.15, 0.23, 0.38, 0.60, 0.88, 1.18, 1.48, 1.91, 2.41, 2.73, 3.32, 3.90, 4.52, 5.12, 5.55];
 
-/// Spectral efficiency of each MCS, bit/s/Hz: those of the CQIs, and one between each two (3GPP R1-081483).
+/// Spectral efficiency of each MCS, bit/s/Hz: the values of the CQIs, and one between each two (3GPP R1-081483).
 pub(crate) const MCS_EFFICIENCY: [f64; 29] = [
     0.15, 0.19, 0.23, 0.31, 0.38, 0.49, 0.60, 0.74, 0.88, 1.03, 1.18, 1.33, 1.48, 1.70, 1.91, 2.16, 2.41, 2.57, 2.73,
     3.03, 3.32, 3.61, 3.90, 4.21, 4.52, 4.82, 5.12, 5.33, 5.55,
@@ -14,7 +14,7 @@ pub(crate) const MCS_EFFICIENCY: [f64; 29] = [
 pub(crate) const MCS_TBS_INDEX: [u8; 29] =
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 10, 11, 12, 13, 14, 15, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26];
 
-/// Transport block sizes in octets, by I_TBS and then by the number of resource blocks less one (TS 36.213 table
+/// Transport block sizes in octets, by I_TBS and then by the number of resource blocks minus one (TS 36.213 table
 /// 7.1.7.2.1-1, which counts bits).
 #[rustfmt::skip]
 pub(crate) const TRANSPORT_BLOCK_BYTES: [[u16; 100]; 27] = [

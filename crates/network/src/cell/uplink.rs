@@ -1,4 +1,4 @@
-//! The way from the UEs to the core network: a link per UE, whose packets come out at the start of a TTI.
+//! The path from the UEs to the core network: a link per UE, whose packets leave at the start of a TTI.
 
 use units::{Deadlines, Instant};
 
@@ -10,14 +10,14 @@ use crate::{Amount, DropCause, Link, MediumOutput, Node, Output, Packet};
 #[derive(Debug)]
 pub(crate) struct Uplink {
     links: Vec<Link>,
-    /// A link that nobody has used.
+    /// An unused link to copy.
     unused: Link,
-    /// First TTI at whose start something leaves, of each UE.
+    /// For each UE, the first TTI start at which a packet leaves.
     due: Deadlines,
     output: Output,
 }
 
-/// The TTI that begins at `at` or next after it.
+/// The TTI that begins at `at`, or the next one.
 fn tti_from(at: Instant) -> u64 {
     at.as_nanos().div_ceil(TTI.as_nanos())
 }
@@ -35,12 +35,12 @@ impl Uplink {
         self.plan(ue);
     }
 
-    /// The start of the TTI at which something leaves next.
+    /// Returns the next TTI start at which a packet leaves.
     pub(crate) fn next_wakeup(&self) -> Option<Instant> {
         self.due.first().map(|(at, _)| at)
     }
 
-    /// Lets everything out that is due.
+    /// Passes on everything that is due.
     pub(crate) fn advance(&mut self, now: Instant, out: &mut MediumOutput) {
         while let Some((_, ue)) = self.due.first().filter(|(at, _)| *at <= now) {
             self.links[ue].process(None, now, &mut self.output);
@@ -50,7 +50,7 @@ impl Uplink {
         }
     }
 
-    /// What is due in the middle of a TTI leaves when the next one begins.
+    /// Plans the next departure. A packet that is due within a TTI leaves when the next one begins.
     fn plan(&mut self, ue: usize) {
         let due = self.links[ue].next_wakeup().map(|at| Instant::from_nanos(tti_from(at) * TTI.as_nanos()));
         self.due.set(ue, due);
@@ -64,9 +64,9 @@ impl Uplink {
         self.links[ue].backlog()
     }
 
-    /// Everything inside the UE's link is lost.
+    /// Drops everything inside the UE's link.
     pub(crate) fn flush(&mut self, ue: usize, lost: &mut Vec<(Gate, Cargo, DropCause)>) {
-        // A clone of the link itself would be busy for as long as those packets take.
+        // A clone of the old link would stay busy for the time that the lost packets take.
         let mut left = core::mem::replace(&mut self.links[ue], self.unused.clone());
         left.process(None, Instant::FAR_FUTURE, &mut self.output);
         let gate = Gate(ue as u16 + 1);

@@ -1,4 +1,4 @@
-//! The wire from the core network to the cell, and those who send datagrams over it, whatever becomes of them.
+//! The wire from the core network to the cell, and the sources that send datagrams over it without congestion control.
 //!
 //! ```text
 //! packets of the network ──┐
@@ -6,8 +6,9 @@
 //! sources of datagrams ────┘
 //! ```
 //!
-//! What arrives within a TTI is served in the next one at the earliest. So what the wire carries is looked at once a TTI, and
-//! what sources send costs neither a host nor an event of its own; the times at which it is sent and arrives are exact.
+//! A packet that arrives within a TTI is served in the next one at the earliest, so the cell checks the wire once per
+//! TTI. Datagrams of sources need neither a host nor events of their own; the times at which they are sent and arrive
+//! are still exact.
 
 use core::net::SocketAddr;
 use core::ops::Range;
@@ -20,33 +21,33 @@ use super::config::WireConfig;
 use super::{CORE, UeId};
 use crate::{Amount, Datagram, DropCause, MediumOutput, Packet};
 
-/// Sends datagrams to a UE by the clock alone.
+/// Sends datagrams to a UE on a schedule, without feedback.
 pub trait DatagramSource: Send {
-    /// Where they come from, and where they go.
+    /// Returns source and destination of the datagrams.
     fn addresses(&self) -> (SocketAddr, SocketAddr);
 
-    /// Appends the payload of each datagram that it sends at `now`, in octets, and says when it wants to be called next. The
-    /// first call is at the begin, and time never moves back.
+    /// Appends the payload length in octets of each datagram that it sends at `now`, and returns when it wants to be
+    /// called next. The first call is at the start, and time never moves back.
     fn send(&mut self, now: Instant, payloads: &mut Vec<u16>) -> Option<Instant>;
 }
 
-/// A wire, and who sends over it.
+/// A wire and its senders.
 pub(crate) struct Wire {
     config: WireConfig,
-    /// When what entered so far has been serialised.
+    /// When everything that has entered so far has been serialised.
     free_at: Instant,
-    /// The length that was serialised last, and how long that takes: most packets are as long as the one before.
+    /// The latest length that was serialised, and its duration: most packets are as long as the previous one.
     latest: (u32, Duration),
     passing: VecDeque<Passing>,
-    /// How many at the front of `passing` have departed: they are on their way. The others wait or are in service.
+    /// Number of packets at the front of `passing` that have departed. The others wait or are in service.
     departed: usize,
     waiting_bytes: u64,
     feeders: Vec<Feeder>,
-    /// When each feeder wants to be called, in a list of its own that is looked through quickly.
+    /// When each feeder wants to be called; a separate list, for a quick scan.
     due: Vec<Instant>,
-    /// The earliest of them.
+    /// The earliest time in `due`.
     next_due: Instant,
-    /// What feeders have just sent.
+    /// Datagrams that feeders have just sent.
     sent: Vec<Sent>,
     payloads: Vec<u16>,
     made: Amount,
@@ -58,17 +59,17 @@ struct Feeder {
     /// Octets of headers.
     headers_bytes: u32,
     ue: UeId,
-    /// When it said when it wants to be called.
+    /// When the source asked for its next call.
     said_at: Instant,
 }
 
-/// A datagram of a feeder. Of those sent at one time, that goes first whose feeder has said so first.
+/// A datagram of a feeder. Among datagrams of one time, the feeder that asked for its call first goes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Sent {
     at: Instant,
     said_at: Instant,
     feeder: u32,
-    /// Counts those that the feeder sends at this time.
+    /// Counts the feeder's datagrams of this time.
     index: u16,
     payload_len: u16,
 }
@@ -96,7 +97,7 @@ impl Wire {
         }
     }
 
-    /// `source` sends to `ue` from `now` on.
+    /// Lets `source` send to `ue` from `now` on.
     pub(crate) fn feed(&mut self, ue: UeId, source: Box<dyn DatagramSource>, now: Instant) {
         let addresses = source.addresses();
         let headers_bytes = Datagram { src: addresses.0, dst: addresses.1, payload_len: 0, number: 0 }.wire_len();
@@ -105,7 +106,7 @@ impl Wire {
         self.next_due = self.next_due.min(now);
     }
 
-    /// A packet of the network.
+    /// Lets a packet of the network enter.
     pub(crate) fn enter(&mut self, mut packet: Packet, now: Instant, out: &mut MediumOutput) {
         let backlog = self.backlog(now);
         if self.config.queue.marks(backlog) {
@@ -117,10 +118,10 @@ impl Wire {
         }
     }
 
-    /// Sources send what is due before `end`.
+    /// Lets sources send everything that is due before `end`.
     ///
-    /// They do not know of each other: each sends all it has, and what they sent is put in order then. That is quicker than to ask
-    /// time and again whose turn it is.
+    /// Sources are independent: each sends all its datagrams, which are sorted afterwards. That is faster than asking
+    /// repeatedly which source is next.
     #[inline]
     pub(crate) fn pull(&mut self, end: Instant, out: &mut MediumOutput) {
         if self.next_due < end {
@@ -158,7 +159,7 @@ impl Wire {
         }
     }
 
-    /// When a packet that enters `now` has been serialised; `None` if there is no room for it.
+    /// Returns when a packet that enters at `now` has been serialised; `None` if there is no room for it.
     #[inline]
     fn admit(&mut self, wire_len: u32, now: Instant) -> Option<Instant> {
         let backlog = self.backlog(now);
@@ -173,7 +174,7 @@ impl Wire {
         Some(self.free_at)
     }
 
-    /// What waits or is in service `now`.
+    /// Returns the packets that wait or are in service at `now`.
     #[inline]
     fn backlog(&mut self, now: Instant) -> Amount {
         while let Some(next) = self.passing.get(self.departed).filter(|next| next.departs <= now) {
@@ -183,15 +184,16 @@ impl Wire {
         Amount { packets: (self.passing.len() - self.departed) as u64, bytes: self.waiting_bytes }
     }
 
-    /// What arrives before `end`, the oldest first; `end` is no later than the first time that is not over yet.
+    /// Takes the oldest packet that arrives before `end`. `end` must not be later than the first instant after the
+    /// present one.
     #[inline]
     pub(crate) fn arrive(&mut self, end: Instant, out: &mut MediumOutput) -> Option<(Instant, Cargo)> {
         let arrives = |wire: &Self| wire.passing.front().map(|front| front.departs + wire.config.delay);
         let at = arrives(self).filter(|at| *at < end).or_else(|| {
             let horizon = end.saturating_sub(self.config.delay);
             if self.next_due < horizon {
-                // As much as may be: what is put in order at once costs less. Nothing arrives when it is sent, so what is sent at
-                // the very end can wait.
+                // As many as possible, because sorting them together costs less. No datagram arrives when it is sent,
+                // so those sent at the very end can wait.
                 self.pull_now(end.saturating_sub(Duration::from_nanos(1)), out);
             }
             arrives(self).filter(|at| *at < end)
@@ -204,21 +206,21 @@ impl Wire {
         Some((at, cargo))
     }
 
-    /// Whom a datagram is for.
+    /// Returns the UE that a datagram is for.
     #[inline]
     pub(crate) fn ue_of(&self, datagram: FedDatagram) -> UeId {
         self.feeders[datagram.feeder as usize].ue
     }
 
-    /// What a packet holds that is made of a datagram.
+    /// Returns the datagram with its addresses, as the content of a packet.
     #[inline]
     pub(crate) fn datagram(&self, FedDatagram { feeder, payload_len }: FedDatagram) -> Datagram {
         let (src, dst) = self.feeders[feeder as usize].addresses;
-        // Nothing makes copies of it.
+        // Nothing on the way makes copies of it.
         Datagram { src, dst, payload_len, number: 0 }
     }
 
-    /// When something may arrive next, at the earliest.
+    /// Returns the earliest time at which a packet may arrive next.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Option<Instant> {
         let departs = self.passing.front().map_or(Instant::FAR_FUTURE, |front| front.departs);
@@ -230,14 +232,14 @@ impl Wire {
         Amount { packets: self.passing.len() as u64, bytes }
     }
 
-    /// What sources sent so far.
+    /// Returns the amount that sources have sent so far.
     pub(crate) fn made(&self) -> Amount {
         self.made
     }
 }
 
 impl Feeder {
-    /// Sends what is due within `span`, from the time at which it wants to be called. Gives the next such time.
+    /// Sends everything that is due within `span`, which starts at the feeder's due time. Returns the next due time.
     fn call(&mut self, number: u32, span: Range<Instant>, payloads: &mut Vec<u16>, sent: &mut Vec<Sent>) -> Instant {
         let mut due = span.start;
         while due < span.end {

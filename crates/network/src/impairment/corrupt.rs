@@ -1,4 +1,4 @@
-//! Corruption: bits change.
+//! Corruption: changes bits of packets.
 
 use units::narrow::usize_from;
 use units::{Instant, Prng};
@@ -7,14 +7,14 @@ use wire::{Payload, Segment};
 use crate::packet::bytes_mut;
 use crate::{DropCause, Node, Output, Packet};
 
-/// Whether the checksums of IP and TCP catch the damage.
+/// Whether the checksums of IP and TCP detect the damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detection {
-    /// They do. A segment is dropped here instead of at its receiver; raw octets travel on, damaged.
+    /// They detect it. A segment is dropped here instead of at its receiver; raw octets travel on, damaged.
     Detected,
-    /// They do not: a middlebox changed the data and repaired the checksums. Only payloads are hit, so that DSS
-    /// checksums (RFC 8684 section 3.3.1) have something to find. A zero becomes a one, where there is a zero: a mapping that is hit twice, in
-    /// several segments, could otherwise have the sum that it had before.
+    /// They do not: a middlebox changed the data and repaired the checksums. Only payloads are hit, for DSS checksums
+    /// (RFC 8684 section 3.3.1) to detect. A zero bit becomes a one where possible: otherwise two hits in one mapping,
+    /// in different segments, could leave its sum unchanged.
     Undetected,
 }
 
@@ -27,7 +27,7 @@ pub struct Corrupt {
 }
 
 impl Corrupt {
-    /// Each packet independently with `probability`.
+    /// Changes each packet independently with `probability`.
     pub fn new(probability: f64, detection: Detection) -> Self {
         Self { probability, detection, prng: Prng::new(0) }
     }
@@ -39,7 +39,7 @@ impl Corrupt {
         segment.payload = Payload::from(octets);
     }
 
-    /// Sets the first bit that is not, from a random one on.
+    /// Sets the first bit that is zero, starting at a random one.
     fn set(&mut self, octets: &mut [u8]) {
         let bits = octets.len() as u64 * 8;
         let first = self.prng.below(bits);
@@ -91,7 +91,7 @@ mod tests {
         a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
     }
 
-    /// Two hits in one mapping add up; they do not cancel each other.
+    /// Two hits in one mapping add up instead of cancelling each other.
     #[test]
     fn undetected_damage_only_sets_bits() {
         let mut corrupt = Corrupt::new(1.0, Detection::Undetected);

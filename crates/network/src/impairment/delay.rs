@@ -6,7 +6,7 @@ use units::{Duration, Instant};
 
 use crate::{Amount, Node, Output, Packet};
 
-/// Every packet comes out a fixed time after it went in.
+/// Delays every packet by a fixed time.
 #[derive(Debug)]
 pub struct Delay {
     delay: Duration,
@@ -14,7 +14,7 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// A delay of `delay`.
+    /// Creates a node that delays packets by `delay`.
     pub fn new(delay: Duration) -> Self {
         Self { delay, held: VecDeque::new() }
     }

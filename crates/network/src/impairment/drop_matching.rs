@@ -4,7 +4,7 @@ use units::Instant;
 
 use crate::{DropCause, Node, Output, Packet};
 
-/// Drops packets that match, all of them or the first few: a firewall, or a test that loses one chosen segment.
+/// Drops packets that match, all of them or a limited number: a firewall, or a test that loses one chosen segment.
 pub struct DropMatching {
     matches: Box<dyn Fn(&Packet) -> bool + Send>,
     skip: u64,
@@ -12,7 +12,7 @@ pub struct DropMatching {
 }
 
 impl DropMatching {
-    /// Drops every packet that `matches`.
+    /// Drops every packet for which `matches` returns true.
     pub fn new(matches: impl Fn(&Packet) -> bool + Send + 'static) -> Self {
         Self { matches: Box::new(matches), skip: 0, left: u64::MAX }
     }
@@ -22,7 +22,7 @@ impl DropMatching {
         Self { skip: count, ..self }
     }
 
-    /// Drops only `count` packets.
+    /// Drops at most `count` packets.
     pub fn at_most(self, count: u64) -> Self {
         Self { left: count, ..self }
     }

@@ -4,7 +4,7 @@ use units::{Instant, Prng};
 
 use crate::{Node, Output, Packet};
 
-/// Sends packets twice with a probability.
+/// Duplicates packets with a probability.
 #[derive(Clone, Debug)]
 pub struct Duplicate {
     probability: f64,
@@ -12,7 +12,7 @@ pub struct Duplicate {
 }
 
 impl Duplicate {
-    /// Each packet independently with `probability`.
+    /// Duplicates each packet independently with `probability`.
     pub fn new(probability: f64) -> Self {
         Self { probability, prng: Prng::new(0) }
     }

@@ -4,7 +4,7 @@ use units::{Instant, Prng};
 
 use crate::{DropCause, LossModel, Node, Output, Packet};
 
-/// Loses packets as a [`LossModel`] says.
+/// Loses packets according to a [`LossModel`].
 #[derive(Clone, Debug)]
 pub struct Lossy {
     model: LossModel,
@@ -12,7 +12,7 @@ pub struct Lossy {
 }
 
 impl Lossy {
-    /// Loses what `model` picks.
+    /// Loses the packets that `model` picks.
     pub fn new(model: LossModel) -> Self {
         Self { model, prng: Prng::new(0) }
     }

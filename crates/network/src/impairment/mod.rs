@@ -1,4 +1,4 @@
-//! Small nodes that spoil packets, one idea a file. They have no rate: put them before or after a [`crate::Link`].
+//! Small nodes that impair packets in one way each. They have no rate: put them before or after a [`crate::Link`].
 
 mod corrupt;
 mod delay;

@@ -1,4 +1,4 @@
-//! A link that goes down and up by a schedule.
+//! A link that goes down and up on a schedule.
 
 use core::ops::Range;
 
@@ -6,14 +6,14 @@ use units::Instant;
 
 use crate::{DropCause, Node, Output, Packet};
 
-/// Drops everything while down. Behind a link it also drops what was under way.
+/// Drops everything while down. Behind a link, it also drops the packets that were on the wire.
 #[derive(Clone, Debug)]
 pub struct Outage {
     down: Vec<Range<Instant>>,
 }
 
 impl Outage {
-    /// Down in each of these half-open spans.
+    /// Creates a node that is down in each of these half-open spans.
     pub fn new(down: impl IntoIterator<Item = Range<Instant>>) -> Self {
         Self { down: down.into_iter().collect() }
     }

@@ -6,7 +6,7 @@ use units::{Duration, Instant, Prng};
 
 use crate::{Amount, Node, Output, Packet};
 
-/// Holds some packets back, so that those behind overtake them.
+/// Holds some packets back until later ones overtake them.
 #[derive(Debug)]
 pub struct Reorder {
     probability: f64,
@@ -17,7 +17,7 @@ pub struct Reorder {
 }
 
 impl Reorder {
-    /// Each packet is held back with `probability`, for a time uniform in (0, `delay_max`].
+    /// Holds each packet back with `probability`, for a time uniform in (0, `delay_max`].
     pub fn new(probability: f64, delay_max: Duration) -> Self {
         Self { probability, delay_max, prng: Prng::new(0), held: VecDeque::new() }
     }

@@ -1,14 +1,14 @@
-//! Which packets are lost.
+//! Random loss of packets.
 
 use units::Prng;
 
 /// A random process that loses packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum LossModel {
-    /// Loses none.
+    /// Loses no packet.
     #[default]
     None,
-    /// Each packet independently with the same probability.
+    /// Loses each packet independently with the same probability.
     Uniform {
         /// The probability.
         probability: f64,
@@ -24,32 +24,32 @@ pub enum LossModel {
         loss_good: f64,
         /// Probability of loss in the bad state.
         loss_bad: f64,
-        /// The state.
+        /// The current state.
         bad: bool,
     },
 }
 
 impl LossModel {
-    /// Each packet with `probability`.
+    /// Loses each packet with `probability`.
     pub const fn uniform(probability: f64) -> Self {
         Self::Uniform { probability }
     }
 
-    /// Gilbert's model: everything is lost in the bad state, nothing in the good one. `mean_loss` is the long-run
+    /// Gilbert's model: every packet is lost in the bad state, none in the good one. `mean_loss` is the long-run
     /// fraction of packets lost, `mean_burst_packets` (1 or more) the mean length of a run of losses.
     pub fn gilbert(mean_loss: f64, mean_burst_packets: f64) -> Self {
-        // Of the chain's balance, loss = to_bad / (to_bad + to_good), and of the geometric runs, burst = 1 / to_good.
+        // The chain's balance gives loss = to_bad / (to_bad + to_good); the geometric runs give burst = 1 / to_good.
         let to_good = 1.0 / mean_burst_packets.max(1.0);
         let to_bad = to_good * mean_loss / (1.0 - mean_loss);
         Self::GilbertElliott { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0, bad: false }
     }
 
-    /// The model of four parameters, in the good state.
+    /// Creates the model of four parameters, starting in the good state.
     pub const fn gilbert_elliott(to_bad: f64, to_good: f64, loss_good: f64, loss_bad: f64) -> Self {
         Self::GilbertElliott { to_bad, to_good, loss_good, loss_bad, bad: false }
     }
 
-    /// Whether the next packet is lost.
+    /// Draws whether the next packet is lost.
     #[inline]
     pub fn loses(&mut self, prng: &mut Prng) -> bool {
         match self {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn elliott_loses_in_the_good_state_too() {
-        // Never bad: 10 % of the good state only.
+        // Never bad: only the 10 % of the good state.
         let lost = draws(LossModel::gilbert_elliott(0.0, 1.0, 0.1, 1.0), 10_000).iter().filter(|lost| **lost).count();
         assert!((850..1150).contains(&lost), "{lost}");
     }

@@ -1,7 +1,7 @@
 //! A link: queue, rate, delay and loss in one node.
 //!
-//! A packet's departure is known when it arrives, because the queue is first in, first out. So one ring holds the packets
-//! that wait, those in service and those on the wire, and one wake-up is pending: that of the oldest.
+//! The queue is first in, first out, so a packet's departure is known when it arrives. One ring therefore holds the
+//! packets that wait, those in service and those on the wire; one wake-up is pending, that of the oldest.
 
 mod loss;
 mod queue;
@@ -17,8 +17,8 @@ pub use loss::LossModel;
 pub use queue::Queue;
 use service::Service;
 
-/// Packets wait in a drop-tail queue, are serialised at a rate or at the opportunities of a trace, and travel for a
-/// delay. Those that the loss model picks are lost on the wire: they took their share of the rate.
+/// A link. Packets wait in a drop-tail queue, are serialised at a rate or at the opportunities of a trace, and travel
+/// for a delay. Packets that the loss model picks are lost on the wire, after they used their share of the rate.
 #[derive(Clone, Debug)]
 pub struct Link {
     service: Service,
@@ -32,9 +32,9 @@ pub struct Link {
 #[derive(Debug)]
 struct Ring {
     packets: VecDeque<InFlight>,
-    /// When the oldest one reaches the end of the wire; never without any.
+    /// When the oldest packet reaches the end of the wire; never if there is none.
     due: Instant,
-    /// How many packets at the front have departed: they are on the wire. The others wait or are in service.
+    /// Number of packets at the front that have departed and are on the wire. The others wait or are in service.
     departed: usize,
     waiting_bytes: u64,
 }
@@ -47,7 +47,7 @@ struct InFlight {
     packet: Packet,
 }
 
-// As many as a link holds lie side by side.
+// Small, because all packets in a link lie side by side.
 const _: () = assert!(size_of::<InFlight>() <= 24);
 
 impl Default for Ring {
@@ -56,7 +56,7 @@ impl Default for Ring {
     }
 }
 
-/// Packets are not copied: the ring of a clone is empty.
+/// A cloned ring is empty: packets are not copied.
 impl Clone for Ring {
     fn clone(&self) -> Self {
         Self::default()
@@ -64,12 +64,12 @@ impl Clone for Ring {
 }
 
 impl Link {
-    /// A link of fixed rate, with a queue of 100 packets and without loss.
+    /// Creates a link of fixed rate, with a queue of 100 packets and without loss.
     pub fn new(rate: Rate, delay: Duration) -> Self {
         Self::with_service(Service::fixed(rate), delay)
     }
 
-    /// A link that serialises at the opportunities of a trace.
+    /// Creates a link that serialises at the opportunities of a trace.
     pub fn traced(trace: Trace, delay: Duration) -> Self {
         Self::with_service(Service::Trace(TraceCursor::new(trace)), delay)
     }
@@ -91,13 +91,14 @@ impl Link {
         self
     }
 
-    /// Packets and octets that wait or are in service, as of the latest call.
+    /// Returns the packets that wait or are in service, as of the latest call.
     pub fn backlog(&self) -> Amount {
         let packets = (self.ring.packets.len() - self.ring.departed) as u64;
         Amount { packets, bytes: self.ring.waiting_bytes }
     }
 
-    /// The packet behind as many `others`, if there is one; those behind twice and six times as many are fetched, the last without their memory.
+    /// Returns the packet behind `others` others, if there is one. Prefetches the packets behind twice and six times as
+    /// many; of the last, only the ring entry.
     pub(crate) fn foresee(&self, others: usize) -> Option<&Packet> {
         let behind = |others: usize| self.ring.packets.get(others);
         behind(6 * others).into_iter().for_each(units::prefetch);
@@ -105,19 +106,19 @@ impl Link {
         behind(others).map(|in_flight| &in_flight.packet)
     }
 
-    /// When the oldest packet inside reaches the end of the wire, or never.
+    /// Returns when the oldest packet inside reaches the end of the wire; never if there is none.
     #[inline]
     pub(crate) fn due(&self) -> Instant {
         self.ring.due
     }
 
-    /// Takes note of the time.
+    /// Moves the link to the time `now`.
     #[inline]
     pub(crate) fn note_time(&mut self, now: Instant) {
         self.ring.advance(now);
     }
 
-    /// Takes a packet, or gives it back where the queue is full.
+    /// Takes a packet, or gives it back if the queue is full.
     #[inline]
     pub(crate) fn take(&mut self, mut packet: Packet, now: Instant) -> Result<(), Packet> {
         self.ring.advance(now);
@@ -142,7 +143,8 @@ impl Link {
         Ok(())
     }
 
-    /// After [`Self::take`] or [`Self::note_time`], the next packet that has reached the end of the wire by `now`, or was lost on it.
+    /// Returns, after [`Self::take`] or [`Self::note_time`], the next packet that has reached the end of the wire by
+    /// `now`, or was lost on it.
     #[inline]
     pub(crate) fn next_due(&mut self, now: Instant) -> Option<Result<Packet, Packet>> {
         if self.ring.due > now {
@@ -154,7 +156,7 @@ impl Link {
 }
 
 impl Ring {
-    /// Takes note of the packets that have departed by `now`.
+    /// Counts the packets that have departed by `now`.
     #[inline]
     fn advance(&mut self, now: Instant) {
         while let Some(next) = self.packets.get(self.departed).filter(|next| next.departs <= now) {
@@ -163,7 +165,7 @@ impl Ring {
         }
     }
 
-    /// Takes the oldest packet, which has departed; the others are `delay` on the wire, too.
+    /// Takes the oldest packet, which has departed. The others travel for `delay`, too.
     #[inline]
     fn pop_front(&mut self, delay: Duration) -> Option<InFlight> {
         let oldest = self.packets.pop_front()?;
@@ -226,7 +228,8 @@ mod tests {
     #[test]
     fn the_queue_counts_what_has_not_departed() {
         let mut lane = Lane::new(Link::new(Rate::from_mbps(8), MS(10)).queue(Queue::packets(2)));
-        // At 0 one is in service and one waits: the third finds the queue full. At 1 ms the first has departed.
+        // At 0 ms one packet is in service and one waits: the third finds the queue full. At 1 ms the first has
+        // departed.
         for at in [0, 0, 0, 1] {
             lane.send(packet(1000), Instant::from_millis(at));
         }

@@ -11,27 +11,27 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Without a limit.
+    /// Creates a queue without a limit.
     pub const fn unlimited() -> Self {
         Self { packets_max: u64::MAX, bytes_max: u64::MAX, mark_above_packets: u64::MAX }
     }
 
-    /// At most `packets` packets.
+    /// Limits the queue to `packets` packets.
     pub const fn packets(packets: u64) -> Self {
         Self { packets_max: packets, ..Self::unlimited() }
     }
 
-    /// At most `bytes` octets. A packet larger than that still enters an empty queue.
+    /// Limits the queue to `bytes` octets. A larger packet still enters an empty queue.
     pub const fn bytes(bytes: u64) -> Self {
         Self { bytes_max: bytes, ..Self::unlimited() }
     }
 
-    /// At most `bytes` octets, besides the limit there is.
+    /// Adds a limit of `bytes` octets to the existing limit.
     pub const fn and_bytes(self, bytes: u64) -> Self {
         Self { bytes_max: bytes, ..self }
     }
 
-    /// ECN-capable packets that find `packets` packets or more are marked (RFC 3168 section 5).
+    /// Marks ECN-capable packets that find `packets` packets or more (RFC 3168 section 5).
     pub const fn mark_above(self, packets: u64) -> Self {
         Self { mark_above_packets: packets, ..self }
     }

@@ -1,4 +1,4 @@
-//! When packets depart: after those before them, at a rate or at the opportunities of a trace.
+//! Departure times of packets: in order, at a rate or at the opportunities of a trace.
 
 use units::{Duration, Instant, Rate};
 
@@ -9,7 +9,7 @@ pub(crate) enum Service {
     Fixed {
         rate: Rate,
         free_at: Instant,
-        /// The length of the packet before, and what it took: most are alike, and a division is slow.
+        /// Length and serialisation time of the previous packet: most lengths repeat, and a division is slow.
         before: (u32, Duration),
     },
     Trace(TraceCursor),
@@ -20,7 +20,8 @@ impl Service {
         Self::Fixed { rate, free_at: Instant::ZERO, before: (0, Duration::ZERO) }
     }
 
-    /// When a packet of `wire_len` octets that arrives `now` has been sent; calls go in order of arrival.
+    /// Returns when a packet of `wire_len` octets that arrives at `now` has been sent. Calls must follow the order of
+    /// arrival.
     #[inline]
     pub(crate) fn departure(&mut self, now: Instant, wire_len: u32) -> Instant {
         match self {

@@ -1,4 +1,4 @@
-//! An application-level gateway: edits the octets of a stream and keeps TCP's numbers consistent.
+//! An application-level gateway: edits the octets of a stream and keeps TCP's sequence numbers consistent.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
@@ -9,27 +9,29 @@ use wire::{Flags, Payload, Segment};
 
 use crate::{Node, Output, Packet};
 
-/// What is done to a stream. Positions count octets of data from the start of the subflow.
+/// One change to a stream. Positions count octets of data from the start of the subflow.
 #[derive(Clone, Debug)]
 pub enum Edit {
-    /// Writes over the octets there: the length stays.
+    /// Overwrites octets; the length stays the same.
     Overwrite {
         /// Position of the first octet.
         at: u32,
         /// The new octets.
         octets: Bytes,
     },
-    /// Inserts octets before the one there: all later sequence numbers shift, and the acknowledgements back.
+    /// Inserts octets: all later sequence numbers shift, and acknowledgements shift back.
     Insert {
-        /// Position of the octet before which they go.
+        /// Position of the octet before which the new ones go.
         at: u32,
         /// The new octets.
         octets: Bytes,
     },
 }
 
-/// Edits every stream that comes from one address, as gateways do that rewrite addresses in FTP or SIP. Checksums of
-/// TCP fit afterwards, so only DSS checksums notice (RFC 8684 section 3.3.1). Both directions pass through it.
+/// Edits every stream from one address, as gateways do that rewrite addresses in FTP or SIP.
+///
+/// TCP checksums are correct afterwards, so only DSS checksums detect the change (RFC 8684 section 3.3.1). Both
+/// directions must pass through the node.
 #[derive(Debug)]
 pub struct EditStream {
     from: IpAddr,
@@ -39,7 +41,7 @@ pub struct EditStream {
 }
 
 impl EditStream {
-    /// Edits the streams sent by `from`.
+    /// Edits the streams that `from` sends.
     pub fn new(from: IpAddr, edit: Edit) -> Self {
         Self { from, edit, streams: BTreeMap::new() }
     }
@@ -127,7 +129,7 @@ mod tests {
 
     const ISN: u32 = u32::MAX - 2;
 
-    /// Data number 0 has sequence number ISN + 1.
+    /// The octet at position 0 has sequence number ISN + 1.
     fn data(position: u32, octets: &'static [u8]) -> Segment {
         Segment { seq: SeqNr(ISN) + 1 + position, payload: Payload::from(octets.to_vec()), ..segment(0) }
     }

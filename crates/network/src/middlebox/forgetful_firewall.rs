@@ -1,5 +1,5 @@
-//! A stateful firewall that loses its state, as one does that restarts or runs out of memory (RFC 5382 section 5 for what
-//! NATs do at the end of a session).
+//! A stateful firewall that loses its state, as a firewall does when it restarts or runs out of memory (RFC 5382
+//! section 5 describes what NATs do at the end of a session).
 
 use core::net::SocketAddr;
 use std::collections::BTreeSet;
@@ -9,19 +9,19 @@ use wire::{Flags, Segment};
 
 use crate::{DropCause, Node, Output, Packet};
 
-/// Lets connections pass that it saw being opened; whoever sends on another is answered with a RST, and the other end
-/// hears nothing. At each of its times it forgets all of them. Both directions pass through it.
+/// Passes only connections whose opening it saw. The sender of any other segment gets a RST, and the other end gets
+/// nothing. At each of its times the firewall forgets all connections. Both directions must pass through it.
 #[derive(Debug)]
 pub struct ForgetfulFirewall {
-    /// The source of the SYN first.
+    /// Known connections, with the source of the SYN first.
     known: BTreeSet<(SocketAddr, SocketAddr)>,
-    /// In order.
+    /// Times at which it forgets, ascending.
     forgets_at: Vec<Instant>,
     forgotten: usize,
 }
 
 impl ForgetfulFirewall {
-    /// Forgets at `times`, which ascend.
+    /// Creates a firewall that forgets at `times`, which must ascend.
     pub fn new(times: impl IntoIterator<Item = Instant>) -> Self {
         Self { known: BTreeSet::new(), forgets_at: times.into_iter().collect(), forgotten: 0 }
     }

@@ -11,8 +11,10 @@ use crate::{Amount, Node, Output, Packet};
 
 type Flow = (SocketAddr, SocketAddr);
 
-/// Holds a data segment for a while and joins to it those of the same flow that continue it. The options are those of
-/// the first: the mappings of the others are lost (RFC 8684 section 3.3.1 asks for mappings that survive this).
+/// Holds a data segment for a while and appends later segments of the same flow that continue it.
+///
+/// The merged segment keeps the options of the first: the mappings of the others are lost (RFC 8684 section 3.3.1 asks
+/// for mappings that survive this).
 #[derive(Debug)]
 pub struct Merge {
     payload_max: usize,
@@ -21,7 +23,7 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Segments of at most `payload_max_bytes` octets of data, each held for at most `hold`.
+    /// Merges up to `payload_max_bytes` octets of data per segment, and holds each segment for at most `hold`.
     pub fn new(payload_max_bytes: usize, hold: Duration) -> Self {
         Self { payload_max: payload_max_bytes, hold, held: BTreeMap::new() }
     }
@@ -36,7 +38,7 @@ impl Merge {
         self.held.remove(&flow).into_iter().for_each(|(_, packet)| out.forward(packet));
     }
 
-    /// Joins `next` to what is held of its flow, if it continues it.
+    /// Appends `next` to the held segment of its flow if it continues that segment and fits; returns whether it did.
     fn try_join(&mut self, flow: Flow, next: &Segment) -> bool {
         let Some((_, held)) = self.held.get_mut(&flow) else { return false };
         let fits = held.segment().is_some_and(|first| {
@@ -61,7 +63,7 @@ impl Merge {
     }
 }
 
-/// Appends `next`; its acknowledgement and window are newer.
+/// Appends `next` and takes over its acknowledgement and window, which are newer.
 fn join(first: &mut Segment, next: &Segment) {
     if let Err(next_payload) = first.payload.try_append(next.payload.clone()) {
         let mut octets = BytesMut::from(first.payload.to_bytes());
@@ -111,7 +113,7 @@ mod tests {
     fn adjacent_segments_become_one() {
         let mut lane = Lane::new(Merge::new(8, Duration::from_millis(1)));
         let last = Segment { ack: SeqNr(9), window: 7, ..piece(103, b"def") };
-        // The fourth would exceed 8 octets: it starts the next.
+        // The fourth segment would exceed 8 octets: it starts a new one.
         lane.send_all([piece(100, b"abc"), last, piece(106, b"ghi")]);
         lane.run();
         let merged = Segment { ack: SeqNr(9), window: 7, ..piece(100, b"abcdef") };

@@ -1,7 +1,7 @@
-//! Middleboxes: they read and rewrite what is not theirs (RFC 8684 section 6 lists what MPTCP must survive).
+//! Middleboxes: they read and rewrite segments of others (RFC 8684 section 6 lists what MPTCP must survive).
 //!
-//! Most see one direction. [`Nat`], [`EditStream`], [`ForgetfulFirewall`] and [`NarrowHop`] must see both: place them where
-//! both directions pass. [`NarrowEntry`] is for one direction of a link.
+//! Most see one direction. [`Nat`], [`EditStream`], [`ForgetfulFirewall`] and [`NarrowHop`] must see both: place them
+//! where both directions pass. [`NarrowEntry`] is for one direction of a link.
 
 mod edit_stream;
 mod forgetful_firewall;

@@ -1,4 +1,4 @@
-//! A hop that takes no packets beyond a size, as tunnels and PPPoE make them.
+//! A hop that takes no packets larger than its MTU, like a tunnel or PPPoE.
 
 use core::any::Any;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,43 +9,46 @@ use wire::TooBig;
 
 use crate::{DropCause, Gate, Medium, MediumOutput, Node, Output, Packet};
 
-/// The router's address in its answers: that of routers that have none of their own (RFC 7600), and one of no host.
+/// The source address of the router's answers: the dummy address for routers without an address of their own (RFC
+/// 7600). No host has it.
 const ROUTER_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
 const ROUTER_V6: Ipv6Addr = Ipv6Addr::new(0xfdff, 0, 0, 0, 0, 0, 0, 8);
 
-/// Drops packets larger than its MTU, with an ICMP error to their sender, or in silence. Nothing is fragmented: every
-/// packet counts as having DF set. Place it where both directions pass, so that its answers find their way back.
+/// Drops packets larger than its MTU, silently or with an ICMP error to the sender.
+///
+/// It never fragments: it treats every packet as if DF were set. Place it where both directions pass; otherwise its
+/// answers do not find their way back.
 #[derive(Clone, Debug)]
 pub struct NarrowHop {
-    /// From when on which MTU holds, in order.
+    /// Start time of each MTU, in order.
     steps: Vec<(Instant, u16)>,
     silent: bool,
 }
 
 impl NarrowHop {
-    /// A hop for packets of at most `mtu` octets, which answers larger ones.
+    /// Creates a hop that takes packets of at most `mtu` octets and answers larger ones.
     pub fn new(mtu: u16) -> Self {
         Self { steps: vec![(Instant::ZERO, mtu)], silent: false }
     }
 
-    /// Drops without a word: a black hole.
+    /// Makes the hop drop silently: a black hole.
     pub fn silent(self) -> Self {
         Self { silent: true, ..self }
     }
 
-    /// Changes to another MTU at `at`, which is later than every change before.
+    /// Changes to another MTU at `at`, which must be later than every earlier change.
     pub fn then(mut self, at: Instant, mtu: u16) -> Self {
         self.steps.push((at, mtu));
         self
     }
 
-    /// The MTU for which `packet` is too large.
+    /// Returns the MTU if `packet` is too large for it.
     fn refuses(&self, packet: &Packet, now: Instant) -> Option<u16> {
         let mtu = self.mtu(now);
         (packet.wire_len() > u32::from(mtu)).then_some(mtu)
     }
 
-    /// What the sender of `packet` is told; nothing if the hop is silent.
+    /// Returns the ICMP error for the sender of `packet`; `None` if the hop is silent.
     fn answer(&self, packet: &Packet, mtu: u16) -> Option<Packet> {
         if self.silent { None } else { answer(packet, mtu) }
     }
@@ -64,24 +67,24 @@ impl Node for NarrowHop {
         out.discard(packet, DropCause::TooBig);
     }
 
-    /// An answer appears from nowhere.
+    /// An answer leaves without having entered.
     fn conserves(&self) -> bool {
         self.silent
     }
 }
 
-/// A [`NarrowHop`] at the entry of a link. What enters at [`Self::OUTSIDE`] and fits leaves at [`Self::LINK`]; answers go back
-/// where the packets came from, whatever their addresses. What enters at [`Self::LINK`] passes.
+/// A [`NarrowHop`] at the entry of a link. Packets that enter at [`Self::OUTSIDE`] and fit leave at [`Self::LINK`];
+/// answers return to where the packets came from, whatever their addresses. Packets that enter at [`Self::LINK`] pass.
 #[derive(Clone, Debug)]
 pub struct NarrowEntry(NarrowHop);
 
 impl NarrowEntry {
-    /// Where packets for the link come from, and answers go.
+    /// The gate towards the senders of packets for the link, where answers leave.
     pub const OUTSIDE: Gate = Gate(0);
-    /// Where the link is.
+    /// The gate towards the link.
     pub const LINK: Gate = Gate(1);
 
-    /// The entry of a link as narrow as `hop`.
+    /// Creates the entry of a link that is as narrow as `hop`.
     pub const fn new(hop: NarrowHop) -> Self {
         Self(hop)
     }
@@ -107,7 +110,7 @@ impl Medium for NarrowEntry {
         None
     }
 
-    /// An answer appears from nowhere.
+    /// An answer leaves without having entered.
     fn conserves(&self) -> bool {
         self.0.silent
     }

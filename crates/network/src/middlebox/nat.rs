@@ -1,4 +1,4 @@
-//! Network address and port translation (RFC 4787, RFC 5382 and RFC 5508, as far as they describe what hosts notice).
+//! Network address and port translation (RFC 4787, RFC 5382 and RFC 5508, as far as hosts notice).
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
@@ -9,13 +9,15 @@ use wire::{IcmpError, ParseError};
 
 use crate::{DropCause, Node, Output, Packet};
 
-/// First of the external ports.
+/// The first external port.
 const PORT_FIRST: u16 = 20_000;
 
-/// Rewrites TCP sources of inside to ports of one external address, and back. Mappings are endpoint-independent; one
-/// that saw no packet for the idle time is forgotten: the inside gets a new port next time, the outside is cut off.
-/// Both directions pass through it. ICMP errors about the packets are translated with what they quote, so that a word about
-/// the path's MTU reaches whom it concerns; other protocols pass unchanged.
+/// Rewrites TCP sources on the inside to ports of one external address, and back.
+///
+/// Mappings are endpoint-independent. The NAT forgets a mapping that saw no packet for the idle time: the inside gets a
+/// new port next time, and packets from outside no longer reach it. Both directions must pass through the NAT. ICMP
+/// errors are translated together with the packet they quote, so an error about the path's MTU reaches the right host.
+/// Other protocols pass unchanged.
 #[derive(Debug)]
 pub struct Nat {
     external: IpAddr,
@@ -32,12 +34,12 @@ struct Mapping {
 }
 
 impl Nat {
-    /// Translates to `external`; packets towards that address are inbound, all others outbound.
+    /// Translates to `external`. Packets to that address are inbound, all others outbound.
     pub fn new(external: IpAddr, idle_timeout: Duration) -> Self {
         Self { external, idle_timeout, outbound: BTreeMap::new(), inbound: BTreeMap::new(), next_port: PORT_FIRST }
     }
 
-    /// The external address of an inside source, in a new mapping if it has none.
+    /// Returns the external address of an inside source; makes a mapping if there is none.
     fn translate_out(&mut self, inside: SocketAddr, now: Instant) -> Option<SocketAddr> {
         self.forget_if_idle(inside, now);
         let port = match self.outbound.get(&inside) {
@@ -49,7 +51,7 @@ impl Nat {
         Some(SocketAddr::new(self.external, port))
     }
 
-    /// The inside address behind an external port.
+    /// Returns the inside address behind an external port, and refreshes its mapping.
     fn translate_in(&mut self, port: u16, now: Instant) -> Option<SocketAddr> {
         let inside = *self.inbound.get(&port)?;
         self.forget_if_idle(inside, now);
@@ -57,21 +59,21 @@ impl Nat {
         Some(inside)
     }
 
-    /// As [`Self::translate_in`]; errors keep no mapping alive (RFC 5508 section 4.2, REQ-6).
+    /// As [`Self::translate_in`], but without refreshing: errors keep no mapping alive (RFC 5508 section 4.2, REQ-6).
     fn mapped_in(&mut self, port: u16, now: Instant) -> Option<SocketAddr> {
         let inside = *self.inbound.get(&port)?;
         self.forget_if_idle(inside, now);
         self.outbound.contains_key(&inside).then_some(inside)
     }
 
-    /// The external address of an inside one that has a mapping.
+    /// Returns the external address of an inside source that has a mapping.
     fn mapped_out(&mut self, inside: SocketAddr, now: Instant) -> Option<SocketAddr> {
         self.forget_if_idle(inside, now);
         Some(SocketAddr::new(self.external, self.outbound.get(&inside)?.port))
     }
 
-    /// An error from outside about a packet that left, or from inside about one that came in (RFC 5508 section 4.2).
-    /// Nothing if no mapping says whose that was.
+    /// Translates an error from outside about a packet that left, or from inside about one that came in (RFC 5508
+    /// section 4.2). Returns `None` if no mapping fits the quoted packet.
     fn translate_error(&mut self, error: &IcmpError<'_>, now: Instant) -> Option<Vec<u8>> {
         let [src, dst] = error.quoted();
         if error.destination() == self.external {
@@ -99,12 +101,12 @@ impl Nat {
         }
     }
 
-    /// Ports are not reused soon, so that a new mapping never looks like the old one.
+    /// Finds a free port. Ports are not reused soon, so a new mapping never looks like the old one.
     fn free_port(&mut self, now: Instant) -> Option<u16> {
         for _ in PORT_FIRST..=u16::MAX {
             let port = self.next_port;
             self.next_port = if port == u16::MAX { PORT_FIRST } else { port + 1 };
-            // That of a source that was not heard of again is free, although nobody has forgotten its mapping.
+            // The port of an idle source is free, even if its mapping is still in the table.
             if let Some(inside) = self.inbound.get(&port).copied() {
                 self.forget_if_idle(inside, now);
             }
@@ -121,7 +123,7 @@ impl Node for Nat {
         let Some(mut packet) = packet else { return };
         let mut translated = true;
         let is_tcp = packet.edit(|segment| {
-            // The other family needs no translation.
+            // The other address family needs no translation.
             if segment.src.is_ipv4() != self.external.is_ipv4() {
                 return;
             }
@@ -181,7 +183,7 @@ mod tests {
     fn ports_of_the_forgotten_are_free_again() {
         let mut nat = Nat::new(external(), IDLE);
         for number in 0..100_000_u64 {
-            // Each is heard of once, a second after the one before.
+            // Each source sends once, a second after the one before.
             let inside = SocketAddr::new(Ipv4Addr::from_bits(0x0a00_0000 + number as u32).into(), 2000);
             assert!(nat.translate_out(inside, Instant::from_secs(number)).is_some(), "{number}");
         }
@@ -203,7 +205,7 @@ mod tests {
         let answer = || between(SERVER, SocketAddr::new(external(), 20_000));
         lane.send(answer(), Instant::ZERO);
         lane.send(between(CLIENT, SERVER), Instant::ZERO);
-        // Traffic keeps the mapping; a minute of silence ends it, and the inside returns under a new port.
+        // Traffic keeps the mapping; a minute of silence ends it, and the inside source returns with a new port.
         lane.send(answer(), Instant::from_secs(59));
         lane.send(answer(), Instant::from_secs(118));
         lane.send(answer(), Instant::from_secs(178));
@@ -212,14 +214,14 @@ mod tests {
         assert_eq!(lane.segments().last().unwrap().src, SocketAddr::new(external(), 20_001));
     }
 
-    /// What becomes at `at` of the answer of a hop for packets of 600 octets to `packet`.
+    /// The result, at time `at`, of the answer that a hop for packets of 600 octets gives to `packet`.
     fn answer_to(packet: Packet, at: Instant) -> Result<TooBig, DropCause> {
         let mut lane = Lane::new(Nat::new(external(), IDLE));
         lane.send(between(CLIENT, SERVER), Instant::ZERO);
         let mut out = Output::new();
         NarrowHop::new(600).process(Some(packet), at, &mut out);
         lane.send(out.take_forwarded().next().unwrap(), at);
-        // Within the minute of the first packet, but not of the error.
+        // Within a minute of the first packet, but not of the error.
         lane.send(between(SERVER, SocketAddr::new(external(), 20_000)), Instant::from_secs(60));
         assert_eq!(lane.dropped.last(), Some(&(60_000_000, DropCause::NoRoute)), "an error keeps no mapping alive");
         lane.arrived
@@ -231,7 +233,7 @@ mod tests {
     fn errors_are_told_to_whom_they_concern() {
         let outside = |port| SocketAddr::new(external(), port);
         let large = |src, dst| Packet::from_segment(Segment { src, dst, ..segment(900) });
-        // A router outside, about a packet that left; one inside, about a packet that came in.
+        // A router outside, about a packet that left; a router inside, about a packet that came in.
         for (src, dst, told) in
             [(outside(20_000), SERVER, (CLIENT, SERVER)), (SERVER, CLIENT, (SERVER, outside(20_000)))]
         {

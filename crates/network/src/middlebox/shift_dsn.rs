@@ -5,8 +5,8 @@ use wire::mptcp::{DataSeq, MptcpOption};
 
 use crate::{Node, Output, Packet};
 
-/// Adds to the data sequence number of every mapping: what a box does that splices streams without understanding
-/// MPTCP. DATA_ACKs stay.
+/// Adds a number to the data sequence number of every mapping, as a middlebox does that splices streams without
+/// understanding MPTCP. DATA_ACKs stay unchanged.
 #[derive(Clone, Debug)]
 pub struct ShiftDsn {
     octets: u64,
@@ -19,7 +19,7 @@ impl ShiftDsn {
         Self { octets, pass: 0 }
     }
 
-    /// Leaves the first `mappings` mappings alone.
+    /// Leaves the first `mappings` mappings unchanged.
     pub fn after(self, mappings: u64) -> Self {
         Self { pass: mappings, ..self }
     }

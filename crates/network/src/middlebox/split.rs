@@ -5,19 +5,19 @@ use wire::{Flags, Segment};
 
 use crate::{Node, Output, Packet};
 
-/// Cuts segments with more than so many octets of data; every piece keeps the options.
+/// Cuts segments above a maximum payload into pieces; every piece keeps the options.
 #[derive(Clone, Debug)]
 pub struct Split {
     payload_max: usize,
 }
 
 impl Split {
-    /// Pieces of at most `payload_max_bytes` octets of data, at least one.
+    /// Cuts into pieces of at most `payload_max_bytes` octets of data, at least one.
     pub fn new(payload_max_bytes: usize) -> Self {
         Self { payload_max: payload_max_bytes.max(1) }
     }
 
-    /// Takes the first piece off `rest`. FIN and PSH stay with the last piece, CWR with the first.
+    /// Cuts the first piece off `rest`. FIN and PSH stay with the last piece, CWR with the first.
     fn cut(&self, rest: &mut Segment) -> Segment {
         let front = rest.payload.split_to(self.payload_max);
         let flags = rest.flags.without(Flags::FIN | Flags::PSH);

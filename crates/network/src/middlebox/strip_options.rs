@@ -13,9 +13,9 @@ pub enum StripOn {
     Syn,
     /// SYN/ACKs.
     SynAck,
-    /// All.
+    /// All segments.
     All,
-    /// All but the first so many.
+    /// All segments except this number at the start.
     AfterPackets(u64),
 }
 
@@ -32,10 +32,10 @@ impl OptionKinds {
     pub const SACK: Self = Self(4);
     /// Timestamps.
     pub const TIMESTAMPS: Self = Self(8);
-    /// All of MPTCP: what a middlebox that knows only the options above calls unknown.
+    /// All MPTCP options: to a middlebox that knows only the options above, they are unknown.
     pub const MPTCP: Self = Self(16);
 
-    /// Both sets.
+    /// Returns the union of both sets.
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -56,7 +56,7 @@ pub struct StripOptions {
 }
 
 impl StripOptions {
-    /// Removes `kinds` on the segments of `on`.
+    /// Removes `kinds` from the segments of `on`.
     pub fn new(kinds: OptionKinds, on: StripOn) -> Self {
         Self { kinds, on, only: None, seen: 0, until: Instant::FAR_FUTURE }
     }
@@ -66,7 +66,7 @@ impl StripOptions {
         Self::new(OptionKinds::MPTCP, on)
     }
 
-    /// Removes only the MPTCP options that `matches`.
+    /// Removes only the MPTCP options for which `matches` returns true.
     pub fn mptcp_matching(on: StripOn, matches: fn(&MptcpOption) -> bool) -> Self {
         Self { only: Some(matches), ..Self::mptcp(on) }
     }

@@ -1,34 +1,36 @@
-//! Traces like those of a cellular link on the move: a rate that wanders, and outages.
+//! Synthetic traces of a cellular link on the move: a varying rate, and outages.
 
 use units::{Duration, Prng, Rate};
 
 use super::{OPPORTUNITY_BYTES, Trace};
 
-/// Least rate outside of outages, over the mean.
+/// Minimum rate outside of outages, relative to the mean.
 const LEAST: f64 = 0.05;
-/// Highest rate, over the mean.
+/// Maximum rate, relative to the mean.
 const MOST: f64 = 3.0;
 
-/// Generates traces: the rate is a first-order autoregressive process, cut to [5 %, 300 %] of its mean; outages come
-/// and go as a two-state Markov chain. A function of the parameters and the seed.
+/// Generates traces as a function of the parameters and the seed.
+///
+/// The rate is a first-order autoregressive process, clipped to [5 %, 300 %] of its mean. Outages come and go as a
+/// two-state Markov chain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellularTrace {
-    /// Mean rate outside of outages, before it is cut: [`Self::after_the_cut`] says what comes of it.
+    /// Mean rate outside of outages, before clipping; for the mean afterwards see [`Self::after_the_cut`].
     pub mean_rate: Rate,
-    /// Standard deviation of the rate over its mean, before it is cut; 0 is constant, 0.5 is lively.
+    /// Standard deviation of the rate over its mean, before clipping; 0 is constant, 0.5 varies strongly.
     pub variation: f64,
-    /// Time over which the rate forgets itself to 1/e.
+    /// Time in which the autocorrelation of the rate falls to 1/e.
     pub correlation: Duration,
     /// Mean time from one outage to the next; `None` for no outages.
     pub outage_interval: Option<Duration>,
     /// Mean duration of an outage.
     pub outage_duration: Duration,
-    /// Duration of the trace, which then repeats.
+    /// Duration of the trace before it repeats.
     pub duration: Duration,
 }
 
 impl CellularTrace {
-    /// A link of `mean_rate` for a minute, varying by half, with an outage of 300 ms every 20 s.
+    /// Describes a link of `mean_rate` for a minute, varying by half, with an outage of 300 ms every 20 s.
     pub fn new(mean_rate: Rate) -> Self {
         Self {
             mean_rate,
@@ -40,7 +42,8 @@ impl CellularTrace {
         }
     }
 
-    /// Mean and standard deviation of the rate outside of outages in the long run, over [`Self::mean_rate`]: the cut below moves the mean up.
+    /// Returns the long-run mean and standard deviation of the rate outside of outages, relative to
+    /// [`Self::mean_rate`]. Clipping low rates raises the mean.
     pub fn after_the_cut(&self) -> (f64, f64) {
         let (mut weights, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for hundredths in -600..=600 {
@@ -55,7 +58,7 @@ impl CellularTrace {
         (mean, (squares / weights - mean * mean).max(0.0).sqrt())
     }
 
-    /// The trace of `seed`.
+    /// Generates the trace of `seed`.
     pub fn generate(&self, seed: u64) -> Trace {
         let mut prng = Prng::fork(seed, "cellular trace");
         let duration_ms = self.duration.as_millis().clamp(1, u64::from(u32::MAX)) as u32;
@@ -70,7 +73,7 @@ impl CellularTrace {
                 times_ms.push(time_ms + 1);
             }
         }
-        // The last line is the period: one opportunity there keeps the duration as asked.
+        // The last line is the period: an opportunity there gives the trace the requested duration.
         if times_ms.last() != Some(&duration_ms) {
             times_ms.push(duration_ms);
         }
@@ -93,7 +96,7 @@ struct Process {
 impl Process {
     fn new(spec: &CellularTrace) -> Self {
         let mean_bps = spec.mean_rate.as_bps() as f64;
-        // 1 - 1/tau stands for exp(-1/tau): basic arithmetic gives the same bits on every machine.
+        // 1 - 1/tau replaces exp(-1/tau): basic arithmetic gives the same bits on every machine.
         let memory = 1.0 - 1.0 / spec.correlation.as_millis().max(1) as f64;
         Self {
             mean_bps,
@@ -118,12 +121,12 @@ impl Process {
     }
 }
 
-/// Probability per millisecond of an event that comes every `mean` on average.
+/// Probability per millisecond of an event that occurs every `mean` on average.
 fn per_millisecond(mean: Duration) -> f64 {
     1.0 / mean.as_millis().max(1) as f64
 }
 
-/// About normal, mean 0 and variance 1: the sum of twelve uniform numbers (Irwin-Hall).
+/// Draws an approximately normal number of mean 0 and variance 1: the sum of twelve uniform numbers (Irwin-Hall).
 fn normal(prng: &mut Prng) -> f64 {
     (0..12).map(|_| prng.unit()).sum::<f64>() - 6.0
 }
@@ -145,7 +148,8 @@ mod tests {
         assert_eq!(trace.period(), Duration::from_secs(10));
     }
 
-    /// At 0.9 the rate would be below 5 % of the mean in 15 % of the time. The mean of ten minutes has a standard error of 1.2 %.
+    /// At a variation of 0.9, the unclipped rate is below 5 % of the mean in 15 % of the time. The mean of ten minutes
+    /// has a standard error of 1.2 %.
     #[test]
     fn what_the_cut_makes_of_mean_and_deviation_is_known() {
         for (variation, mean, deviation) in [(0.0, 1.0, 0.0), (0.5, 1.0055, 0.487), (0.9, 1.063, 0.778)] {

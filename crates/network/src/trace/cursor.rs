@@ -1,11 +1,11 @@
-//! A place in a trace that loops for ever.
+//! A position in a trace that loops forever.
 
 use units::Instant;
 
 use super::{OPPORTUNITY_BYTES, Trace};
 
-/// Hands out the opportunities of a trace in order. What is left of one serves the packets that follow at that time;
-/// what no packet waits for is wasted.
+/// Hands out the opportunities of a trace in order. The rest of an opportunity serves later packets at the same time;
+/// capacity that no packet waits for is wasted.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceCursor {
     trace: Trace,
@@ -23,8 +23,8 @@ impl TraceCursor {
         Self { trace, next: 0, base_ms: 0, current: Instant::ZERO, left_bytes: 0 }
     }
 
-    /// When a packet of `wire_len` octets that arrives `now` has been delivered. An opportunity at the very time of
-    /// arrival can still be used.
+    /// Returns when a packet of `wire_len` octets that arrives at `now` has been delivered. It can still use an
+    /// opportunity at its time of arrival.
     pub(crate) fn departure(&mut self, now: Instant, wire_len: u32) -> Instant {
         if self.current < now {
             self.left_bytes = 0;
@@ -53,7 +53,7 @@ impl TraceCursor {
         Instant::from_millis(self.base_ms + u64::from(self.trace.times_ms[self.next]))
     }
 
-    /// Passes over the opportunities before `now`.
+    /// Skips the opportunities before `now`.
     fn skip_before(&mut self, now: Instant) {
         if self.next_time() >= now {
             return;
@@ -89,7 +89,7 @@ mod tests {
         // Period 10 ms: opportunities at 0, 10, 10 (the next repetition's 0), 20, 20 ...
         assert_eq!(departures("0\n10\n", &[(0, 1500), (0, 1500), (0, 1500), (0, 1500)]), [0, 10, 10, 20]);
         assert_eq!(departures("0\n10\n", &[(1, 1500), (10_000, 1500), (10_001, 1500)]), [10, 10, 20]);
-        // Far ahead: 1 000 000 ms is an end and a start.
+        // Far ahead: 1 000 000 ms is both an end and a start.
         assert_eq!(departures("0\n10\n", &[(1_000_000_000, 1500); 3]), [1_000_000, 1_000_000, 1_000_010]);
         assert_eq!(departures("3\n10\n", &[(999_994_000, 1500), (999_994_000, 1500)]), [1_000_000, 1_000_003]);
     }

@@ -1,8 +1,8 @@
 //! Packet-delivery traces in the mahimahi format.
 //!
-//! One line per opportunity to deliver one packet of 1500 octets: a time in milliseconds since the start, never falling.
-//! A repeated line is several opportunities in that millisecond. The trace loops at its end, and its last line is its
-//! period. Lines that start with `#` are comments.
+//! Each line is an opportunity to deliver one packet of 1500 octets: a time in milliseconds since the start. Times
+//! never decrease. A repeated line means several opportunities in that millisecond. The trace loops at its end; its
+//! last line is its period. Lines that start with `#` are comments.
 
 mod cellular;
 mod cursor;
@@ -18,40 +18,40 @@ pub(crate) use cursor::TraceCursor;
 /// Octets that one opportunity delivers.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
-/// When packets can be delivered. Clones share the times.
+/// The times at which packets can be delivered. Clones share the times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     times_ms: Arc<[u32]>,
 }
 
-/// Why text, or a list of times, is not a trace.
+/// Why text, or a list of times, is not a valid trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// Not a number.
+    /// A line is not a number.
     #[error("line {line}: {text:?} is not a time; write one whole number of milliseconds per line")]
     NotATime {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What stands there, cut to 40 characters.
+        /// The content of the line, cut to 40 characters.
         text: String,
     },
-    /// Time falls.
+    /// A time is earlier than the one before it.
     #[error("line {line}: time falls from {before_ms} to {time_ms} ms; sort the lines")]
     Falling {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The time before.
+        /// The time on the line before.
         before_ms: u32,
-        /// The time here.
+        /// The time on this line.
         time_ms: u32,
     },
-    /// Nothing but blank lines and comments, or only times of zero.
+    /// The trace has only blank lines and comments, or only times of zero.
     #[error("a trace needs a line with a time above zero: its last line is the period of its loop")]
     NoPeriod,
 }
 
 impl Trace {
-    /// Reads the text form.
+    /// Parses the text form.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut times_ms: Vec<u32> = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -66,7 +66,7 @@ impl Trace {
         Self::checked(times_ms)
     }
 
-    /// A trace of these times in milliseconds; errors count them as lines.
+    /// Creates a trace from times in milliseconds; errors count the times as lines.
     pub fn from_times_ms(times_ms: Vec<u32>) -> Result<Self, TraceError> {
         for (index, time_ms) in times_ms.iter().enumerate().skip(1) {
             check_rise(index + 1, times_ms.get(index - 1), *time_ms)?;
@@ -74,7 +74,7 @@ impl Trace {
         Self::checked(times_ms)
     }
 
-    /// A trace of constant rate, repeated every `period`; at least one opportunity.
+    /// Creates a trace of constant rate that repeats every `period`, with at least one opportunity.
     pub fn constant(rate: Rate, period: Duration) -> Self {
         let period_ms = period.as_millis().clamp(1, u64::from(u32::MAX));
         let count = (rate.bytes_in(Duration::from_millis(period_ms)) / u64::from(OPPORTUNITY_BYTES)).max(1);
@@ -88,12 +88,12 @@ impl Trace {
         }
     }
 
-    /// The opportunities of one period, in milliseconds.
+    /// Returns the opportunities of one period, in milliseconds.
     pub fn times_ms(&self) -> &[u32] {
         &self.times_ms
     }
 
-    /// After how long it repeats.
+    /// Returns the time after which the trace repeats.
     pub fn period(&self) -> Duration {
         Duration::from_millis(u64::from(self.period_ms()))
     }
@@ -102,21 +102,21 @@ impl Trace {
         self.times_ms.last().copied().unwrap_or(1)
     }
 
-    /// Opportunities times 1500 octets over the period.
+    /// Returns the mean rate: opportunities times 1500 octets over the period.
     pub fn mean_rate(&self) -> Rate {
         Rate::from_bytes_per(self.times_ms.len() as u64 * u64::from(OPPORTUNITY_BYTES), self.period())
     }
 
-    /// The longest time without an opportunity.
+    /// Returns the longest time without an opportunity.
     pub fn longest_gap(&self) -> Duration {
         let inner = self.times_ms.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
-        // Over the end of the loop the gap lasts up to the first time.
+        // The gap across the end of the loop lasts up to the first time.
         let gap_ms = inner.max(self.times_ms.first().copied().unwrap_or(0));
         Duration::from_millis(u64::from(gap_ms))
     }
 }
 
-/// The text form, as [`Trace::parse`] reads it.
+/// Writes the text form that [`Trace::parse`] reads.
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.times_ms.iter().try_for_each(|time_ms| writeln!(f, "{time_ms}"))

@@ -1,4 +1,4 @@
-//! What a Wi-Fi channel is made of, and what it may not be.
+//! Settings of a Wi-Fi channel, and their checks.
 
 use units::{Duration, Probability};
 
@@ -8,29 +8,31 @@ use crate::{Packet, Queue};
 /// Settings of a channel. [`Default`] is IEEE 802.11a in ad hoc mode at 54 Mbit/s, as in thesis table 3.1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WlanConfig {
-    /// Stations; each is a gate.
+    /// Number of stations; each is a gate.
     pub stations: u16,
     /// Rate of data frames.
     pub data_rate: DataRate,
-    /// Limit of each station's queue; the frame that is being sent counts.
+    /// Limit of each station's queue, including the frame in transmission.
     pub queue: Queue,
-    /// Frames longer than this are announced by RTS and CTS, octets.
+    /// Frames longer than this are preceded by RTS and CTS, octets.
     pub rts_threshold_bytes: u64,
-    /// Smallest contention window: a backoff is drawn from 0 to this many slots.
+    /// Smallest contention window: a station draws a backoff from 0 to this many slots.
     pub contention_window_min: u32,
     /// Largest contention window.
     pub contention_window_max: u32,
-    /// Attempts at a frame that no CTS answers or that needs none, before it is dropped (dot11ShortRetryLimit, IEEE 802.11-2016 section 10.3.3).
+    /// Attempts at a frame without a CTS before the station drops it (dot11ShortRetryLimit, IEEE 802.11-2016 section
+    /// 10.3.3).
     pub short_retry_limit: u32,
-    /// Attempts at a frame after a CTS, before it is dropped (dot11LongRetryLimit).
+    /// Attempts at a frame after a CTS before the station drops it (dot11LongRetryLimit).
     pub long_retry_limit: u32,
-    /// Share of frames that noise destroys, besides collisions.
+    /// Fraction of frames that noise destroys, in addition to collisions.
     pub frame_error: Probability,
-    /// Time over the air.
+    /// Propagation delay.
     pub propagation: Duration,
-    /// Pairs of stations that do not hear each other; by default all do.
+    /// Pairs of stations that do not hear each other. By default all stations hear each other.
     pub hidden: Vec<(StationId, StationId)>,
-    /// TCP segments from or to this port cross at once and take no airtime: what they cost otherwise is the difference.
+    /// TCP segments from or to this port cross without delay and take no airtime. A comparison with and without it
+    /// shows their cost.
     pub free_port: Option<u16>,
 }
 
@@ -53,18 +55,18 @@ impl Default for WlanConfig {
     }
 }
 
-/// A setting that makes no channel.
+/// A setting that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("wlan: {field}: {problem}")]
 pub struct WlanError {
-    /// Which setting.
+    /// The invalid setting.
     pub field: &'static str,
-    /// What is wrong with it, and what would be right.
+    /// What is wrong with it, and which values are valid.
     pub problem: String,
 }
 
 impl WlanConfig {
-    /// Whether a packet takes no airtime.
+    /// Returns whether a packet takes no airtime.
     pub(super) fn is_free(&self, packet: &Packet) -> bool {
         let segment = self.free_port.zip(packet.segment());
         segment.is_some_and(|(port, segment)| segment.src.port() == port || segment.dst.port() == port)

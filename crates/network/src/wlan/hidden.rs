@@ -1,9 +1,9 @@
-//! The channel where some stations do not hear each other: what each station hears decides when it may send, and a frame
-//! arrives only if its receiver hears nothing else meanwhile.
+//! The channel with hidden stations: each station sends according to what it hears, and a frame arrives only if its
+//! receiver hears nothing else meanwhile.
 //!
-//! Every frame of an exchange (RTS, CTS, data, ACK) is on the air by itself. A station that hears a frame whole learns how
-//! long the exchange goes on (the network allocation vector, IEEE 802.11-2016 section 10.3.2.4); one that hears two at once
-//! understands neither, and waits for EIFS.
+//! Every frame of an exchange (RTS, CTS, data, ACK) is on the air separately. A station that hears a whole frame learns
+//! how long the exchange continues (the network allocation vector, IEEE 802.11-2016 section 10.3.2.4). A station that
+//! hears two frames at once understands neither, and waits for EIFS.
 
 use units::{Duration, Instant};
 
@@ -12,30 +12,30 @@ use super::timing::{DIFS, SIFS, answer_timeout, eifs};
 use super::{StationId, Wlan, WlanConfig, draw};
 use crate::{Gate, MediumOutput};
 
-/// What is on the air, and who hears it.
+/// The frames on the air, and the stations that hear them.
 pub(super) struct Ether {
-    /// Whom each station hears; never itself.
+    /// For each station, the other stations within hearing range.
     audible: Vec<Vec<u16>>,
     ears: Vec<Ear>,
-    /// What happens next, in no order.
+    /// Pending events, in no order.
     due: Vec<Due>,
-    /// Until when the air is accounted as busy.
+    /// End of the busy time counted so far.
     busy_until: Instant,
 }
 
-/// What one station hears.
+/// The reception state of one station.
 #[derive(Clone, Default)]
 struct Ear {
-    /// Frames on the air that it hears.
+    /// Number of frames on the air that it hears.
     heard: u16,
-    /// Whether the only frame it hears has been the only one from its start.
+    /// Whether it hears a single frame, and heard no other since that frame began.
     clean: bool,
-    /// Whether any frame it hears began while it listened.
+    /// Whether any frame it hears began while it was not sending.
     noticed: bool,
     sending: bool,
-    /// Whether it is in an exchange of its own and waits for how that ends.
+    /// Whether it has begun an exchange that has not ended.
     engaged: bool,
-    /// Until when an exchange that it overheard reserves the channel.
+    /// End of the reservation by an exchange that it overheard.
     reserved_until: Instant,
 }
 
@@ -54,12 +54,12 @@ enum Kind {
 }
 
 impl Kind {
-    /// Whether the receiver of the data sends it.
+    /// Whether the receiver of the data sends this frame.
     fn answers(self) -> bool {
         matches!(self, Self::Clear | Self::Ack)
     }
 
-    /// What follows it, from the other side.
+    /// The next frame of the exchange, from the other side.
     fn next(self) -> Option<Self> {
         match self {
             Self::Request => Some(Self::Clear),
@@ -83,7 +83,7 @@ struct Due {
     what: What,
 }
 
-/// In the order in which things happen that happen at the same time.
+/// Kinds of events, in the order in which simultaneous events are handled.
 #[derive(Clone, Copy)]
 enum What {
     Ends(Transmission),
@@ -104,7 +104,8 @@ impl Due {
 }
 
 impl Ether {
-    /// Where everyone hears everyone but the pairs of the configuration; `None` if there are none.
+    /// Creates the state in which all stations hear each other except the configured pairs; `None` if there are no such
+    /// pairs.
     pub(super) fn new(config: &WlanConfig) -> Option<Self> {
         if config.hidden.is_empty() {
             return None;
@@ -122,7 +123,7 @@ impl Ether {
         })
     }
 
-    /// Whether a frame of the station's is on the air or waits for its answer.
+    /// Whether the station has begun an exchange that has not ended.
     pub(super) fn engaged(&self, station: u16) -> bool {
         self.ears[usize::from(station)].engaged
     }
@@ -135,7 +136,7 @@ impl Ether {
         self.due.push(Due { at, what });
     }
 
-    /// The air is in use, the space before an answer included. Returns by how much longer than was known.
+    /// Marks the air as busy, including the space before an answer. Returns by how much this extends the busy time.
     fn occupy(&mut self, from: Instant, until: Instant) -> Duration {
         let more = until.saturating_since(from.max(self.busy_until));
         self.busy_until = self.busy_until.max(until);
@@ -143,9 +144,10 @@ impl Ether {
     }
 }
 
-/// Contention where not all hear one another.
+/// Contention among stations that do not all hear each other.
 impl Wlan {
-    /// A station that had nothing to send has. It needs no backoff if the last one is over and it finds the channel free.
+    /// Starts contention for a station whose queue was empty. It needs no backoff if the last one is over and it finds
+    /// the channel idle.
     pub(super) fn contend(&mut self, ether: &Ether, number: u16, now: Instant) {
         let station = &mut self.stations[usize::from(number)];
         let idle = ether.ears[usize::from(number)].idle();
@@ -164,13 +166,13 @@ impl Wlan {
         (0..self.stations.len()).filter_map(|number| self.may_send_at(ether, number)).min()
     }
 
-    /// When the next thing happens.
+    /// Returns when the next event is due.
     pub(super) fn next_in(&self, ether: &Ether) -> Option<Instant> {
         let due = ether.next_due().map(|index| ether.due[index].at);
         due.into_iter().chain(self.next_sender(ether)).min()
     }
 
-    /// Does what is due by `now`.
+    /// Handles all events that are due by `now`.
     pub(super) fn run_in(&mut self, ether: &mut Ether, now: Instant, out: &mut MediumOutput) {
         loop {
             let due = ether.next_due().filter(|index| ether.due[*index].at <= now);
@@ -190,14 +192,14 @@ impl Wlan {
         }
     }
 
-    /// What can be sent at once is.
+    /// Lets stations send that may send at once.
     pub(super) fn start_in_if_due(&mut self, ether: &mut Ether, now: Instant) {
         if self.next_sender(ether).is_some_and(|at| at <= now) {
             self.start_in(ether, now);
         }
     }
 
-    /// The stations whose backoff is over send, even if they hear each other: a slot is as long as it takes to notice.
+    /// Lets all stations send whose backoff is over, even if they hear each other: they need a whole slot to notice.
     fn start_in(&mut self, ether: &mut Ether, now: Instant) {
         let mut senders = core::mem::take(&mut self.senders);
         let ready = |number: &u16| self.may_send_at(ether, usize::from(*number)).is_some_and(|at| at <= now);
@@ -211,7 +213,7 @@ impl Wlan {
         self.senders = senders;
     }
 
-    /// Whose frame an exchange is about.
+    /// The station whose data frame the exchange carries.
     fn initiator(&mut self, frame: Transmission) -> &mut Station {
         let number = if frame.kind.answers() { frame.to } else { frame.from };
         &mut self.stations[usize::from(number)]
@@ -229,7 +231,7 @@ impl Wlan {
         lasts + propagation
     }
 
-    /// How long the exchange goes on after a frame of it.
+    /// How long the exchange continues after `frame`.
     fn rest_after(&mut self, frame: Transmission) -> Duration {
         let mut rest = Duration::ZERO;
         let mut next = frame.kind.next();
@@ -242,7 +244,7 @@ impl Wlan {
         rest
     }
 
-    /// A frame goes on the air, after a space that belongs to the exchange.
+    /// Puts a frame on the air, after a space that belongs to the exchange.
     fn begin(&mut self, ether: &mut Ether, frame: Transmission, now: Instant, space: Duration) {
         let lasts = self.duration_of(frame);
         self.busy += ether.occupy(now - space, now + lasts);
@@ -264,7 +266,7 @@ impl Wlan {
         ether.plan(now + lasts, What::Ends(frame));
     }
 
-    /// An answer is due, or the data that a CTS asked for. Who left does not answer.
+    /// Sends an answer, or the data that a CTS allows. A station that left does not answer.
     fn answer(&mut self, ether: &mut Ether, frame: Transmission, now: Instant) {
         if frame.kind.answers() && !self.stations[usize::from(frame.from)].present {
             return ether.plan(now - SIFS + answer_timeout(), What::Missed(frame.to));
@@ -272,7 +274,7 @@ impl Wlan {
         self.begin(ether, frame, now, SIFS);
     }
 
-    /// A frame is over: who heard it whole knows what follows, and the exchange goes on or has failed.
+    /// Ends a frame. Stations that heard all of it learn what follows, and the exchange continues or has failed.
     fn end(&mut self, ether: &mut Ether, frame: Transmission, now: Instant, out: &mut MediumOutput) {
         let follows_until = now + self.rest_after(frame);
         ether.ears[usize::from(frame.from)].sending = false;
@@ -284,7 +286,7 @@ impl Wlan {
             ear.heard -= 1;
             let understood = ear.clean;
             ear.clean = false;
-            // Who sent itself when the frame began noticed no frame, only a busy channel.
+            // A station that was sending when the frame began noticed no frame, only a busy channel.
             let noticed = ear.noticed;
             ear.noticed &= ear.heard > 0;
             if *listener == frame.to {
@@ -300,8 +302,8 @@ impl Wlan {
         self.go_on(ether, frame, arrived, now, out);
     }
 
-    /// Whether a frame that its receiver understood means something to it: it is there, noise spared the data, and it may
-    /// answer a request (10.3.2.7).
+    /// Whether the receiver accepts a frame that it understood: the receiver is present, noise did not destroy the
+    /// data, and it may answer a request (10.3.2.7).
     fn takes(&mut self, ether: &Ether, frame: Transmission, now: Instant) -> bool {
         let present = self.stations[usize::from(frame.to)].present;
         match frame.kind {
@@ -315,7 +317,7 @@ impl Wlan {
         }
     }
 
-    /// Idle slots count from here, if the station hears nothing any more.
+    /// Counts idle slots from here if the station hears nothing any more.
     fn rest_from(&mut self, ether: &Ether, number: u16, now: Instant, space: Duration) {
         let ear = &ether.ears[usize::from(number)];
         if ear.idle() {
@@ -346,7 +348,7 @@ impl Wlan {
         }
     }
 
-    /// Data arrive; if their first acknowledgement was lost they have been passed on already (10.3.2.11).
+    /// Delivers data, unless they have been delivered already and only their acknowledgement was lost (10.3.2.11).
     fn hand_over(&mut self, frame: Transmission, out: &mut MediumOutput) {
         let station = &mut self.stations[usize::from(frame.from)];
         if let Some(packet) = station.take_packet() {
@@ -355,7 +357,7 @@ impl Wlan {
         }
     }
 
-    /// An attempt failed.
+    /// Handles a failed attempt.
     fn lose(&mut self, ether: &mut Ether, sender: u16, now: Instant, out: &mut MediumOutput) {
         ether.ears[usize::from(sender)].engaged = false;
         self.retry(sender, out);

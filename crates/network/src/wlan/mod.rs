@@ -1,9 +1,9 @@
 //! A Wi-Fi channel: IEEE 802.11a in ad hoc mode, the distributed coordination function (IEEE 802.11-2016 section 10.3).
 //!
-//! Every gate is a station. As long as all stations hear one another, what happens on the channel is one sequence: idle
-//! slots, then a frame with its acknowledgement, or a collision. Time is not spent on slots: the next thing to happen is the
-//! earliest end of a backoff. With [`WlanConfig::hidden`] stations every one has a view of its own; see `hidden.rs`. The
-//! algorithms, with their sources, are in `docs/algorithms/wlan.md`.
+//! Every gate is a station. If all stations hear each other, the channel shows one sequence of events: idle slots, then
+//! a frame with its acknowledgement, or a collision. The model does not step through slots: the next event is the
+//! earliest end of a backoff. With [`WlanConfig::hidden`] stations, each station has its own view of the channel; see
+//! `hidden.rs`. The algorithms, with their sources, are in `docs/algorithms/wlan.md`.
 //!
 //! ```
 //! use network::wlan::{StationId, Wlan, WlanConfig};
@@ -32,34 +32,34 @@ use hidden::Ether;
 use station::{Frame, Station};
 use timing::{DIFS, SIFS, answer_timeout, eifs, frame_bytes};
 
-/// A channel with its stations. See the module.
+/// A channel with its stations. See the module documentation.
 pub struct Wlan {
     config: WlanConfig,
     stations: Vec<Station>,
     neighbours: Neighbours,
     prng: Prng,
-    /// Stations that have a frame or a backoff to finish, in the order in which they began.
+    /// Stations with a frame to send or a backoff to finish, in order of arrival.
     contending: Vec<u16>,
-    /// Who sends now; empty while the channel is idle.
+    /// Stations that send now; empty while the channel is idle.
     senders: Vec<u16>,
     exchange: Exchange,
-    /// From when on an idle channel may be used without a backoff.
+    /// When an idle channel may be used without a backoff.
     free_from: Instant,
     busy: Duration,
-    /// Who hears whom, unless all do.
+    /// State of a channel with hidden stations; `None` if all stations hear each other.
     ether: Option<Box<Ether>>,
-    /// What a station that left had inside, to be dropped at the next call.
+    /// Packets of a station that left, to be dropped at the next call.
     lost: Vec<(Gate, Packet)>,
 }
 
-/// What happens on the channel while somebody sends.
+/// The exchange on the channel, while a station sends.
 #[derive(Clone, Copy)]
 struct Exchange {
     outcome: Outcome,
     began: Instant,
-    /// When the frame has arrived, or nobody sends any more.
+    /// When the frame has arrived, or the last sender stops.
     ends: Instant,
-    /// From when on the channel is idle, answers included.
+    /// When the channel is idle again, after any answers.
     idle_from: Instant,
 }
 
@@ -70,12 +70,12 @@ enum Outcome {
     Collided,
 }
 
-/// Making one.
+/// Construction.
 impl Wlan {
-    /// A channel on which all stations are present and no address is known.
+    /// Creates a channel on which all stations are present and no address is known.
     ///
     /// # Errors
-    /// The first setting that makes no sense.
+    /// Returns the first invalid setting.
     pub fn new(config: WlanConfig) -> Result<Self, WlanError> {
         config.validate()?;
         let stations = (0..config.stations).map(|_| Station::new(config.contention_window_min)).collect();
@@ -98,7 +98,7 @@ impl Wlan {
 
 /// Commands, also through [`crate::Network::with_medium`].
 impl Wlan {
-    /// Packets to `address` go to `station`; what was set before is forgotten.
+    /// Packets to `address` go to `station`, which replaces any earlier station.
     pub fn reach(&mut self, address: IpAddr, station: StationId) {
         self.neighbours.reach(address, station.gate());
     }
@@ -108,13 +108,13 @@ impl Wlan {
         self.neighbours.leave_from(address, station.gate());
     }
 
-    /// A station leaves: what waits at it is lost, and what is sent to it goes unanswered until it comes back.
+    /// Removes a station: its queue is lost, and frames to it get no answer until it comes back.
     pub fn leave(&mut self, station: StationId) {
         let engaged = self.ether.as_ref().is_some_and(|ether| ether.engaged(station.0));
         let sending = self.senders.contains(&station.0) || engaged;
         let left = &mut self.stations[station.index()];
         left.present = false;
-        // The frame on the air stays until its end.
+        // A frame on the air stays until its end.
         let on_air = if sending { left.pop() } else { None };
         while let Some(frame) = left.pop() {
             self.lost.extend(frame.packet.map(|packet| (station.gate(), packet)));
@@ -128,7 +128,7 @@ impl Wlan {
         }
     }
 
-    /// A station comes back.
+    /// Lets a station come back.
     pub fn join(&mut self, station: StationId) {
         self.stations[station.index()].present = true;
     }
@@ -136,22 +136,22 @@ impl Wlan {
 
 /// Measurements.
 impl Wlan {
-    /// What it was made of.
+    /// Returns the settings of the channel.
     pub fn config(&self) -> &WlanConfig {
         &self.config
     }
 
-    /// What waits at a station or is being sent by it.
+    /// Returns the packets that wait at a station, including the one in transmission.
     pub fn queued(&self, station: StationId) -> Amount {
         self.stations[station.index()].queued
     }
 
-    /// What a station did so far.
+    /// Returns the counters of a station.
     pub fn counters(&self, station: StationId) -> StationCounters {
         self.stations[station.index()].counters
     }
 
-    /// For how long somebody sent so far, the spaces within an exchange included.
+    /// Returns for how long the channel has been in use, including the spaces within an exchange.
     pub fn busy(&self) -> Duration {
         self.busy
     }
@@ -159,7 +159,7 @@ impl Wlan {
 
 /// Contention (10.3.4).
 impl Wlan {
-    /// A packet enters a station's queue. Returns whether the station had nothing to send before.
+    /// Puts a packet into a station's queue. Returns whether the queue was empty before.
     fn enter(&mut self, gate: Gate, packet: Packet, out: &mut MediumOutput) -> bool {
         let known = self.neighbours.gate_of(&packet).filter(|to| *to != gate && to.0 < self.config.stations);
         let station = &mut self.stations[gate.index()];
@@ -182,12 +182,13 @@ impl Wlan {
         false
     }
 
-    /// A station that had nothing to send has. It needs no backoff if the last one is over and the channel is free.
+    /// Starts contention for a station whose queue was empty. It needs no backoff if the last one is over and the
+    /// channel is idle.
     fn begin_contention(&mut self, number: u16, now: Instant) {
         let idle = self.senders.is_empty();
         let station = &mut self.stations[usize::from(number)];
         if self.contending.contains(&number) {
-            // The backoff after its last frame goes on as it is, unless it was over when the channel became busy.
+            // The backoff after its last frame continues, unless it was over when the channel became busy.
             let used_up = !idle && station.backoff_ends() <= self.exchange.began;
             if used_up {
                 station.counts_from = self.exchange.began;
@@ -196,20 +197,20 @@ impl Wlan {
             return;
         }
         self.contending.push(number);
-        // During an exchange no slot is idle: the count begins anew at its end.
+        // No slot is idle during an exchange: the count restarts at its end.
         station.counts_from = if idle { self.free_from } else { self.exchange.began };
         let free = idle && now >= self.free_from;
         station.backoff_slots = if free { 0 } else { draw(&mut self.prng, station.contention_window) };
     }
 
-    /// When the next station sends, if the channel stays idle.
+    /// Returns when the next station sends if the channel stays idle.
     #[inline]
     fn next_start(&self) -> Option<Instant> {
         let stations = self.contending.iter().map(|number| &self.stations[usize::from(*number)]);
         stations.filter(|station| !station.frames.is_empty()).map(Station::backoff_ends).min()
     }
 
-    /// The stations whose backoff is over by `now` send.
+    /// Lets the stations send whose backoff is over by `now`.
     fn start(&mut self, now: Instant) {
         let (stations, contending) = (&self.stations, &self.contending);
         let sends = |number: &&u16| {
@@ -224,7 +225,7 @@ impl Wlan {
         self.busy += self.exchange.idle_from.saturating_since(now);
     }
 
-    /// One station sends.
+    /// The exchange if one station sends.
     fn exchange_of(&mut self, sender: u16, began: Instant) -> Exchange {
         let rate = self.config.data_rate;
         let frame = &self.stations[usize::from(sender)].frames[0];
@@ -248,7 +249,7 @@ impl Wlan {
         }
     }
 
-    /// Several stations send: nobody understands any of it.
+    /// The exchange if several stations send: no frame is understood.
     fn collision(&self, began: Instant) -> Exchange {
         let ends = self.senders.iter().map(|sender| began + self.unanswered(*sender)).max().unwrap_or(began);
         Exchange { outcome: Outcome::Collided, began, ends, idle_from: ends }
@@ -259,17 +260,17 @@ impl Wlan {
         frame_bytes(frame.wire_len) > self.config.rts_threshold_bytes
     }
 
-    /// How long a station sends before it misses the answer.
+    /// How long a station sends before it notices that there is no answer.
     fn unanswered(&self, sender: u16) -> Duration {
         let frame = &self.stations[usize::from(sender)].frames[0];
         let rate = self.config.data_rate;
         if self.uses_rts(sender) { rate.rts() } else { rate.data(frame.wire_len) }
     }
 
-    /// The exchange is over: everyone counts on, and who sent draws a new backoff.
+    /// Ends the exchange: waiting stations resume their count, and each sender draws a new backoff.
     fn finish(&mut self, out: &mut MediumOutput) {
         let Exchange { outcome, began, idle_from, .. } = self.exchange;
-        // Who could not read the frame waits for the answer it may have asked for (10.3.2.3.7).
+        // Stations that could not read the frame wait for the answer it may have asked for (10.3.2.3.7).
         self.free_from = idle_from + if outcome == Outcome::Delivered { DIFS } else { eifs() };
         for number in &self.contending {
             self.stations[usize::from(*number)].freeze(began, self.free_from);
@@ -302,7 +303,7 @@ impl Wlan {
         self.next_frame(sender);
     }
 
-    /// No answer came. The station itself read nothing that was wrong: it waits for the answer's time-out and DIFS.
+    /// Handles a missing answer. The sender read no damaged frame: it waits for the answer's time-out and DIFS.
     fn fail(&mut self, sender: u16, out: &mut MediumOutput) {
         let Exchange { outcome, began, idle_from, ends } = self.exchange;
         let gave_up_waiting = match outcome {
@@ -317,7 +318,7 @@ impl Wlan {
         self.stations[usize::from(sender)].counts_from = gave_up_waiting.max(idle_from + DIFS);
     }
 
-    /// After an attempt that failed: another one, or none any more (10.3.3).
+    /// After a failed attempt, schedules another one or drops the frame (10.3.3).
     fn retry(&mut self, sender: u16, out: &mut MediumOutput) {
         let station = &mut self.stations[usize::from(sender)];
         station.counters.attempts += 1;
@@ -345,27 +346,27 @@ impl Wlan {
         }
     }
 
-    /// The frame in front is a new one; a backoff follows every frame, whether or not there is another (10.3.4.3).
+    /// Starts the next frame. A backoff follows every frame, whether or not there is another (10.3.4.3).
     fn next_frame(&mut self, sender: u16) {
         let station = &mut self.stations[usize::from(sender)];
         station.begin_anew(self.config.contention_window_min);
         station.backoff_slots = draw(&mut self.prng, station.contention_window);
     }
 
-    /// When the next thing happens.
+    /// Returns when the next event is due.
     #[inline]
     fn next_event(&self) -> Option<Instant> {
         if self.senders.is_empty() { self.next_start() } else { Some(self.exchange.ends) }
     }
 
-    /// A channel that is free is used at once.
+    /// Uses an idle channel at once.
     fn start_if_due(&mut self, now: Instant) {
         if self.senders.is_empty() && self.next_start().is_some_and(|at| at <= now) {
             self.start(now);
         }
     }
 
-    /// Does what is due by `now`.
+    /// Handles all events that are due by `now`.
     fn run(&mut self, now: Instant, out: &mut MediumOutput) {
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
             if self.senders.is_empty() { self.start(at) } else { self.finish(out) }
@@ -384,7 +385,7 @@ impl Medium for Wlan {
 
     fn process(&mut self, packet: Option<(Gate, Packet)>, now: Instant, out: &mut MediumOutput) {
         self.lost.drain(..).for_each(|(gate, packet)| out.discard(gate, packet, DropCause::Outage));
-        // Put back below: who hears what and who sends what are changed together.
+        // Taken out and put back below: handlers change `ether` and `self` together.
         if let Some(mut ether) = self.ether.take() {
             self.run_in(&mut ether, now, out);
             if let Some((gate, packet)) = packet {

@@ -1,4 +1,4 @@
-//! One station: its queue, and where it is in the backoff procedure.
+//! One station: its queue and its backoff.
 
 use std::collections::VecDeque;
 
@@ -7,42 +7,42 @@ use units::{Duration, Instant};
 use super::timing::SLOT;
 use crate::{Amount, Gate, Packet};
 
-/// Names a station: its gate.
+/// Identifies a station by its gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StationId(pub u16);
 
 impl StationId {
-    /// Where it is attached.
+    /// Returns the station's gate.
     pub const fn gate(self) -> Gate {
         Gate(self.0)
     }
 
-    /// As an index of a list.
+    /// Returns the station as an index into a list.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a station did so far.
+/// Totals of one station so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationCounters {
-    /// Packets that arrived at their station.
+    /// Packets that arrived at the station they were sent to.
     pub delivered: Amount,
-    /// Attempts at a frame, the first included.
+    /// Attempts to send a frame, including the first.
     pub attempts: u64,
-    /// Attempts that collided.
+    /// Attempts that failed by collision.
     pub collisions: u64,
-    /// Attempts that noise destroyed.
+    /// Attempts that failed by noise.
     pub errors: u64,
     /// Packets dropped after the last attempt.
     pub given_up: u64,
-    /// Time on the air, with what belongs to it: the spaces and the answers.
+    /// Time on the air, including the spaces and answers of each exchange.
     pub airtime: Duration,
 }
 
-/// A packet and where it goes.
+/// A packet and its receiver.
 pub(super) struct Frame {
-    /// `None` once it has arrived, although its sender does not know yet.
+    /// `None` if the packet has arrived but its sender does not know yet.
     pub packet: Option<Packet>,
     /// Octets of the packet.
     pub wire_len: u32,
@@ -54,15 +54,15 @@ pub(super) struct Station {
     pub frames: VecDeque<Frame>,
     pub queued: Amount,
     pub contention_window: u32,
-    /// Slots left, counted from when the channel was last found idle for long enough.
+    /// Slots left, counted from `counts_from`.
     pub backoff_slots: u32,
-    /// Attempts at the frame in front that failed since its receiver last answered an RTS.
+    /// Failed attempts at the first frame since its receiver last answered an RTS.
     pub retries: u32,
-    /// Attempts at it that failed although a CTS had come.
+    /// Failed attempts at it after a CTS.
     pub long_retries: u32,
-    /// A CTS came in the present attempt.
+    /// Whether a CTS came in the present attempt.
     pub cleared: bool,
-    /// From when on idle slots count.
+    /// When idle slots begin to count.
     pub counts_from: Instant,
     pub counters: StationCounters,
 }
@@ -83,19 +83,19 @@ impl Station {
         }
     }
 
-    /// Nothing has been tried of the frame that is next in front.
+    /// Resets the attempts for the next frame.
     pub fn begin_anew(&mut self, contention_window_min: u32) {
         (self.retries, self.long_retries, self.cleared) = (0, 0, false);
         self.contention_window = contention_window_min;
     }
 
-    /// When its backoff ends if the channel stays idle.
+    /// Returns when the backoff ends if the channel stays idle.
     #[inline]
     pub fn backoff_ends(&self) -> Instant {
         self.counts_from + SLOT.saturating_mul(self.backoff_slots.into())
     }
 
-    /// Takes off the slots that were idle before the channel became busy at `busy_from`, and lets the rest count from
+    /// Subtracts the slots that were idle before the channel became busy at `busy_from`. The rest counts from
     /// `counts_from` on.
     #[inline]
     pub fn freeze(&mut self, busy_from: Instant, counts_from: Instant) {
@@ -119,7 +119,7 @@ impl Station {
         Some(frame)
     }
 
-    /// Takes the packet out of the frame in front.
+    /// Takes the packet out of the first frame and leaves the frame in the queue.
     pub fn take_packet(&mut self) -> Option<Packet> {
         let packet = self.frames.front_mut()?.packet.take();
         self.forget(packet.as_ref());

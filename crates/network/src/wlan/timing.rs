@@ -18,7 +18,7 @@ const DATA_OVERHEAD_BYTES: u64 = 24 + 8 + 4;
 const ACK_BYTES: u64 = 14;
 const CTS_BYTES: u64 = 14;
 const RTS_BYTES: u64 = 20;
-/// The mandatory rates, at which control frames answer (10.6.6.5), Mbit/s.
+/// The mandatory rates, used for control frames (10.6.6.5), Mbit/s.
 const MANDATORY_MBPS: [u64; 3] = [24, 12, 6];
 
 /// A data rate of IEEE 802.11a.
@@ -28,24 +28,24 @@ pub struct DataRate {
 }
 
 impl DataRate {
-    /// All of them, Mbit/s.
+    /// All rates, Mbit/s.
     pub const MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 
-    /// The fastest.
+    /// The fastest rate.
     pub const FASTEST: Self = Self { mbps: 54 };
 
-    /// `rate`, if IEEE 802.11a has it.
+    /// Returns `rate` if IEEE 802.11a has it.
     pub fn new(rate: Rate) -> Option<Self> {
         let mbps = rate.as_bps() / 1_000_000;
         (Self::MBPS.contains(&mbps) && rate == Rate::from_mbps(mbps)).then_some(Self { mbps })
     }
 
-    /// As a rate.
+    /// Returns the data rate as a [`Rate`].
     pub const fn rate(self) -> Rate {
         Rate::from_mbps(self.mbps)
     }
 
-    /// The highest mandatory rate that is not above it.
+    /// The highest mandatory rate that is not above this one.
     fn control(self) -> Self {
         let mbps = MANDATORY_MBPS.into_iter().find(|mandatory| *mandatory <= self.mbps).unwrap_or(6);
         Self { mbps }
@@ -58,22 +58,22 @@ impl DataRate {
         PREAMBLE + SYMBOL.saturating_mul(symbols)
     }
 
-    /// A data frame that holds an IP packet of `packet_bytes` octets.
+    /// Duration of a data frame with an IP packet of `packet_bytes` octets.
     pub(crate) fn data(self, packet_bytes: u32) -> Duration {
         self.ppdu(u64::from(packet_bytes) + DATA_OVERHEAD_BYTES)
     }
 
-    /// The acknowledgement of a data frame.
+    /// Duration of the acknowledgement of a data frame.
     pub(crate) fn ack(self) -> Duration {
         self.control().ppdu(ACK_BYTES)
     }
 
-    /// A request to send.
+    /// Duration of a request to send (RTS).
     pub(crate) fn rts(self) -> Duration {
         self.control().ppdu(RTS_BYTES)
     }
 
-    /// The answer to it.
+    /// Duration of a CTS, the answer to an RTS.
     pub(crate) fn cts(self) -> Duration {
         self.control().ppdu(CTS_BYTES)
     }
@@ -84,12 +84,12 @@ pub(crate) fn frame_bytes(packet_bytes: u32) -> u64 {
     u64::from(packet_bytes) + DATA_OVERHEAD_BYTES
 }
 
-/// Extended interframe space, after a frame that could not be read: long enough for an ACK at the lowest rate (10.3.7).
+/// Extended interframe space, after an unreadable frame: long enough for an ACK at the lowest rate (10.3.7).
 pub(crate) fn eifs() -> Duration {
     SIFS + DIFS + DataRate { mbps: 6 }.ack()
 }
 
-/// How long a sender waits for the first sign of an answer (10.3.2.11): SIFS, a slot, and the preamble.
+/// How long a sender waits for the start of an answer (10.3.2.11): SIFS, a slot, and the preamble.
 pub(crate) fn answer_timeout() -> Duration {
     SIFS + SLOT + PREAMBLE
 }

@@ -1,4 +1,4 @@
-//! In steady state neither TTIs nor packets allocate: memory does not grow with the simulated time.
+//! In steady state neither TTIs nor packets allocate: memory does not grow with simulated time.
 
 use core::alloc::{GlobalAlloc, Layout};
 use std::alloc::System;
@@ -9,7 +9,7 @@ use units::{Instant, Probability};
 
 use super::rig::Rig;
 
-/// Counts what each thread asks for.
+/// Counts the allocations of each thread.
 struct Counting;
 
 thread_local! {
@@ -25,18 +25,18 @@ fn count_one() {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count_one();
-        // SAFETY: what the caller promises is passed on as it is.
+        // SAFETY: the caller's guarantees are passed on unchanged.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: what the caller promises is passed on as it is.
+        // SAFETY: the caller's guarantees are passed on unchanged.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count_one();
-        // SAFETY: what the caller promises is passed on as it is.
+        // SAFETY: the caller's guarantees are passed on unchanged.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 }
@@ -44,12 +44,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations in ten thousand TTIs, after five thousand.
+/// Allocations in ten thousand TTIs, after five thousand TTIs.
 fn allocations(scheduler: &str, block_error_rate: f64) -> u64 {
     let block_error_rate = Probability::new(block_error_rate).unwrap();
     let harq = HarqConfig { block_error_rate, ..HarqConfig::default() };
     let mut rig = Rig::new(CellConfig { scheduler: scheduler.into(), harq, ..CellConfig::default() });
-    // What the test itself notes.
+    // Space for the test's own records.
     rig.arrived.reserve(100_000);
     rig.saturate(60, Instant::from_secs(5));
     let before = ALLOCATIONS.get();
@@ -57,7 +57,7 @@ fn allocations(scheduler: &str, block_error_rate: f64) -> u64 {
     ALLOCATIONS.get() - before
 }
 
-/// 10,000 TTIs with 25,000 packets: rings may grow for a longer wait than any before, and nothing else may.
+/// 10,000 TTIs with 25,000 packets: only rings may grow, for a longer wait than any before.
 #[test]
 fn a_saturated_cell_keeps_its_memory() {
     for scheduler in RESOURCE_SCHEDULERS {

@@ -1,5 +1,5 @@
-//! Any settings, any order of packets, departures, returns and handovers: nothing is lost without a name, nothing overtakes, and
-//! the cell always comes to rest.
+//! With any settings and any order of packets, departures, returns and handovers, every loss is counted, no packet
+//! overtakes another, and the cell always comes to rest.
 
 use std::num::NonZeroU32;
 
@@ -14,7 +14,7 @@ use super::rig::Rig;
 
 const RUNS: u64 = 200;
 
-/// One of several.
+/// Picks one of several choices.
 fn any<T: Clone>(prng: &mut Prng, choices: &[T]) -> T {
     choices[prng.below(choices.len() as u64) as usize].clone()
 }
@@ -85,7 +85,7 @@ fn config(prng: &mut Prng) -> CellConfig {
     }
 }
 
-/// What was sent to each UE: octets of each packet.
+/// For each UE, the octets of each packet sent to it.
 type Sent = Vec<Vec<u64>>;
 
 fn act(rig: &mut Rig, prng: &mut Prng, sent: &mut Sent, now: Instant) {
@@ -106,7 +106,7 @@ fn act(rig: &mut Rig, prng: &mut Prng, sent: &mut Sent, now: Instant) {
         8..=20 => rig.send_up(ue, prng.below(1400) as u16, now),
         _ => {
             for _ in 0..prng.below(8) {
-                // The length tells packets apart.
+                // The length identifies the packet.
                 let payload_len = 100 + sent[ue].len() as u16;
                 sent[ue].push(u64::from(payload_len) + 28);
                 rig.send(ue, payload_len, now);
@@ -133,7 +133,7 @@ fn run(seed: u64) {
         let id = UeId(ue as u16);
         let state = rig.cell().ue(id);
         assert!(state.queue.packets == 0 || state.cqi < 5, "seed {seed}: {state:?}");
-        // Those that are out of reach for good leave.
+        // UEs that stay out of range leave.
         rig.with_cell(last, |cell| cell.leave(id));
         let mut rest = sent.iter();
         let mut arrived = rig.arrived.iter().filter(|(_, at, _)| *at == Some(ue));

@@ -1,4 +1,4 @@
-//! Shares, order, limits, silence when idle, handover, and nothing lost without a name.
+//! Shares, order, limits, silence when idle, handover, and that every loss is counted.
 
 use network::cell::{
     CORE, Cell, CellConfig, Fading, HandoverConfig, HarqConfig, Place, Profile, RESOURCE_SCHEDULERS, RadioConfig,
@@ -26,8 +26,9 @@ fn bet_gives_equal_throughput_at_unequal_distances() {
 
 #[test]
 fn what_equal_throughput_leaves_unequal_is_half_a_block() {
-    // Claim C01. All are served when their averages have fallen to the same value, and a block of 4395 octets (1 km) then raises that by
-    // 44 octets a TTI, one of 1800 (6 km) by 18: half of the difference is 5 % of 261 octets a TTI. Headers have no part in it.
+    // Claim C01. All UEs are served when their averages have fallen to the same value. A block of 4395 octets (1 km)
+    // then raises the average by 44 octets a TTI, a block of 1800 (6 km) by 18: half of the difference is 5 % of 261
+    // octets a TTI. Headers play no part in this.
     let near_over_far = |averaging_ttis, rlc| {
         let (radio, ues) = (without_fading(), at_m(&[[1000.0; 5], [6000.0; 5]].concat()));
         let mut rig = Rig::new(CellConfig { ues, radio, averaging_ttis, rlc, ..CellConfig::default() });
@@ -50,8 +51,8 @@ fn what_equal_throughput_leaves_unequal_is_half_a_block() {
 
 #[test]
 fn ten_relays_of_table_3_1_share_the_cell() {
-    // Without fading all are at CQI 15: 48 blocks (16 groups of 3) carry 4395 octets per TTI, less 4 of RLC, 2 of PDCP and 2
-    // of length indicator per packet: 35.0 Mbit/s, a tenth each.
+    // Without fading all UEs are at CQI 15. 48 blocks (16 groups of 3) carry 4395 octets per TTI, minus 4 of RLC, 2 of
+    // PDCP and 2 of length indicator per packet: 35.0 Mbit/s, a tenth for each UE.
     let mut rig = Rig::new(CellConfig { radio: without_fading(), ..CellConfig::default() });
     let end = Instant::from_secs(5);
     rig.saturate(60, end);
@@ -78,8 +79,8 @@ fn schedulers_differ_in_what_they_give_the_far_ones() {
         let equal = throughput(scheduler);
         assert!(spread(&equal) < 1.05, "{scheduler}: {equal:?}");
     }
-    // At 6 km: 14.9 dB, CQI 9. In turn, 15 or 18 blocks carry 4584 or 5544 bit there and 11064 or 13536 bit near by.
-    // Proportional fair compares single groups of 3 blocks, 904 against 2216 bit. Both ratios are 0.41.
+    // At 6 km: 14.9 dB, CQI 9. In turn, 15 or 18 blocks carry 4584 or 5544 bit there and 11064 or 13536 bit near the
+    // site. Proportional fair compares single groups of 3 blocks, 904 against 2216 bit. Both ratios are 0.41.
     for scheduler in ["proportional-fair", "round-robin"] {
         let fair = throughput(scheduler);
         assert!((fair[0] / fair[1] - 1.0).abs() < 0.02, "{scheduler}: {fair:?}");
@@ -132,7 +133,7 @@ fn half_of_the_blocks_give_half_of_the_capacity() {
 fn packets_come_in_order_although_blocks_fail() {
     let harq = HarqConfig { block_error_rate: Probability::new(0.3).unwrap(), ..HarqConfig::default() };
     let mut rig = Rig::new(CellConfig { ues: at_m(&[900.0; 2]), harq, ..CellConfig::default() });
-    // The sizes tell the packets apart.
+    // The sizes identify the packets.
     for number in 0..600 {
         rig.send((number % 2).into(), 1000 + number, Instant::from_millis(u64::from(number)));
         rig.run(Instant::from_millis(u64::from(number) + 1), false);
@@ -157,7 +158,7 @@ fn block_errors_cost_time_and_capacity() {
         rig.saturate(80, end);
         rig.throughput_mbps(end)[0]
     };
-    // One block in five goes twice, one in 25 of these a third time: 1 + 0.2 + 0.2 x 0.04 transmissions per block.
+    // One block in five is sent twice, one in 25 of these a third time: 1 + 0.2 + 0.2 x 0.04 transmissions per block.
     let ratio = run(0.2, 8) / run(0.0, 8);
     assert!((ratio - 1.0 / 1.208).abs() < 0.03, "{ratio}");
 }
@@ -167,7 +168,7 @@ fn the_first_packet_takes_a_tti_and_the_delay() {
     let mut rig = Rig::new(CellConfig { radio: without_fading(), ..CellConfig::default() });
     rig.send(3, PAYLOAD, Instant::from_micros(2300));
     rig.run(Instant::from_secs(1), false);
-    // Queued within TTI 2, sent in TTI 3, delivered 3 ms after the start of that.
+    // Queued within TTI 2, sent in TTI 3, delivered 3 ms after the start of TTI 3.
     assert_eq!(rig.arrived, [(Instant::from_millis(6), Some(3), WIRE_LEN)]);
 }
 
@@ -185,7 +186,7 @@ fn an_idle_cell_asks_for_nothing() {
 
 #[test]
 fn late_calls_lose_nothing() {
-    // A real clock never wakes anyone on time.
+    // A real clock never wakes a program exactly on time.
     let mut rig = Rig::new(CellConfig::default());
     (0..300).for_each(|packet| rig.send(packet % 10, PAYLOAD, Instant::ZERO));
     (0..50).for_each(|packet| rig.send_up(packet % 10, PAYLOAD, Instant::ZERO));
@@ -196,7 +197,7 @@ fn late_calls_lose_nothing() {
         rig.collect_now(now);
     }
     assert_eq!(rig.arrived.len(), 350);
-    // 300 packets at 30 Mbit/s are 112 ms, and none waits longer than the delay in being called.
+    // 300 packets at 30 Mbit/s take 112 ms, and none waits longer than the delay of a wake-up.
     assert!(now < Instant::from_millis(140), "{now:?}");
     rig.assert_balanced();
 }
@@ -221,7 +222,7 @@ fn what_leaves_the_uplink_leaves_with_a_tti_whatever_enters() {
     rig.run(Instant::from_micros(9_500), false);
     rig.send_up(0, 1222, Instant::from_micros(9_500));
     rig.run(Instant::from_secs(1), false);
-    // The first is through after 9.3 ms, the second after 18.5 ms.
+    // The first packet is through after 9.3 ms, the second after 18.5 ms.
     let expected = [10, 19].map(|ms| (Instant::from_millis(ms), None, 1250));
     assert_eq!(rig.arrived, expected);
 }
@@ -297,7 +298,7 @@ fn a_handover_loses_nothing_and_takes_its_time() {
     assert_eq!(rig.cell().ue(UeId(0)).site, 1);
     let times: Vec<u64> = rig.arrived.iter().map(|(at, ..)| at.as_millis()).collect();
     let pause = times.windows(2).map(|pair| pair[1] - pair[0]).max();
-    // 50 ms of interruption, and the TTI that was due.
+    // 50 ms of interruption, and one TTI for the next block.
     assert_eq!(pause, Some(51));
     let gate = rig.network.gate(rig.cell, UeId(0).gate());
     assert_eq!(rig.network.counters(gate).dropped_total().packets, 0);
@@ -314,7 +315,7 @@ fn nothing_is_sent_to_a_ue_that_changes_sites() {
         let mut rig = Rig::with_seed(CellConfig { harq, ..two_sites(ue.clone()) }, seed);
         rig.saturate(60, Instant::from_secs(2));
         let during = |at: &Instant| (1003..1053).contains(&at.as_millis());
-        // What was in the air at 1000 ms lands at 1002 ms at the latest, the first from the new site at 1053 ms.
+        // Blocks in the air at 1000 ms arrive at 1002 ms at the latest; the first from the new site arrives at 1053 ms.
         assert_eq!(rig.arrived.iter().filter(|(at, ..)| during(at)).count(), 0, "seed {seed}");
         assert!(rig.arrived.iter().any(|(at, ..)| at.as_millis() >= 1053), "seed {seed}");
         rig.assert_balanced();
@@ -344,7 +345,7 @@ fn a_ue_that_moves_finds_the_better_site() {
     let mut rig = Rig::new(config);
     rig.saturate(60, Instant::from_millis(5500));
     assert_eq!(rig.cell().ue(UeId(0)).site, 0);
-    // 3 dB in free space: distances in a ratio of 1.413, at 1171 m, after 6.7 s; seen at the next look, after 7 s.
+    // 3 dB in free space: distances in a ratio of 1.413, at 1171 m, after 6.7 s; noticed at the next check, after 7 s.
     rig.run(Instant::from_millis(6950), true);
     assert_eq!(rig.cell().ue(UeId(0)).site, 0);
     rig.run(Instant::from_millis(7050), true);
@@ -365,7 +366,7 @@ fn sites_serve_their_ues_at_the_same_time() {
         assert_eq!(sites, [0, 1]);
         rig.throughput_mbps(end).iter().sum::<f64>()
     };
-    // Twice 35.0 Mbit/s alone. With the other site on, 19 times as far away: 25.6 dB, and still CQI 15.
+    // Twice 35.0 Mbit/s without interference. With the other site on, 19 times as far away: 25.6 dB, and still CQI 15.
     for interference in [false, true] {
         assert!((total(interference) - 70.0).abs() < 0.5, "{}", total(interference));
     }
@@ -393,8 +394,8 @@ fn longest_gap_ms(rig: &Rig, ue: usize) -> u64 {
 
 #[test]
 fn turns_come_as_often_as_they_can() {
-    // Of 16 groups, two UEs get 8 each in every TTI, 32 UEs one each in every second TTI. A group at CQI 15 is 277 octets: a
-    // packet of 1400 takes six of them.
+    // Of 16 groups, two UEs get 8 each in every TTI, 32 UEs one each in every second TTI. A group at CQI 15 is 277
+    // octets, so a packet of 1400 takes six of them.
     for (scheduler, ues, gap_ms) in
         [("blind-equal-throughput-fd", 2, 1), ("blind-equal-throughput", 2, 2), ("round-robin", 32, 12)]
     {
@@ -417,7 +418,7 @@ fn deep_fades_of_some_groups_leave_the_others_usable() {
         rig.saturate(60, end);
         rig.throughput_mbps(end)[0]
     };
-    // Wideband reports give 1.6 Mbit/s; the lowest report of the usable groups still about half of it.
+    // Wideband reports give 1.6 Mbit/s; the lowest report of the usable groups still gives about half of it.
     let totals = ["proportional-fair", "maximum-throughput", "blind-equal-throughput-fd"].map(total);
     assert!(totals.iter().all(|total| *total > 0.8), "{totals:?}");
 }
@@ -432,7 +433,7 @@ fn a_ue_that_leaves_with_uplink_packets_leaves_silence() {
     rig.assert_balanced();
 }
 
-/// What it had in its queue takes none of its rate when it is back.
+/// Packets lost at a departure do not count against the UE's rate after its return.
 #[test]
 fn a_ue_that_comes_back_does_not_wait_for_what_it_lost() {
     let arrives_at = |ghosts: usize| {
@@ -482,7 +483,7 @@ fn fast_channels_outrun_their_reports() {
         let harq = HarqConfig { margin_db: 2.0, ..HarqConfig::default() };
         let mut rig = Rig::new(CellConfig { ues: at_m(&[5000.0]), radio, harq, ..CellConfig::default() });
         rig.saturate(80, Instant::from_secs(2));
-        // Blocks that fail make others wait: packets then arrive in heaps.
+        // Failed blocks delay later ones, so packets arrive in bursts.
         let mut times: Vec<u64> = rig.arrived.iter().map(|(at, ..)| at.as_millis()).collect();
         times.dedup();
         times.windows(2).filter(|pair| pair[1] - pair[0] > 4).count()
@@ -520,7 +521,7 @@ fn estimates_tell_what_is_left() {
 fn estimates_settle_within_the_window() {
     let mut rig = Rig::new(CellConfig { ues: at_m(&[900.0; 4]), radio: without_fading(), ..CellConfig::default() });
     rig.saturate_some(1, 60, Instant::from_millis(1010));
-    // After one window of 1 s the use of the saturated one is known to 1 - 1/e: 35.16 / e is left.
+    // After one window of 1 s the estimate knows 1 - 1/e of the saturated UE's use: 35.16 / e is left.
     let left_mbps = rig.cell().ue(UeId(1)).capacity_estimate.as_bps() as f64 * 1e-6;
     assert!((left_mbps - 12.93).abs() < 0.1, "{left_mbps}");
 }

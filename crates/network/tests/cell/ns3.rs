@@ -1,8 +1,9 @@
-//! Agreement with ns-3 3.37 (LTE module, PiroEW2010, RLC AM, Table 3.1 of the thesis), whose results stand here.
+//! Agreement with ns-3 3.37 (LTE module, PiroEW2010, RLC AM, Table 3.1 of the thesis), whose results are constants
+//! here.
 //!
-//! One eNB, UDP at a constant rate to every UE in packets of 1400 octets, queues of 125000 octets, one second to settle.
-//! Throughput counts octets from the IP header on; delay is from server to UE without the wires. With fading, ns-3
-//! ran on a trace that `Fading::write_fad` wrote, six times.
+//! One eNB sends UDP at a constant rate to every UE, in packets of 1400 octets, with queues of 125000 octets and one
+//! second to settle. Throughput counts octets from the IP header on; delay is from server to UE without the wires. With
+//! fading, ns-3 ran six times, each on a trace that `Fading::write_fad` wrote.
 
 use network::Datagram;
 use network::cell::{CellConfig, Fading, Profile, RadioConfig, UeId};
@@ -17,18 +18,19 @@ struct Setup {
     scheduler: &'static str,
     fading: Option<Fading>,
     distances_m: &'static [f64],
-    /// What each UE is sent, Mbit/s.
+    /// Rate sent to each UE, Mbit/s.
     rates_mbps: &'static [f64],
 }
 
-/// What each UE got: Mbit/s, and the mean delay in ms.
+/// Throughput in Mbit/s and mean delay in ms of each UE.
 fn run(setup: &Setup, seed: u64) -> Vec<(f64, f64)> {
     let radio = RadioConfig { fading: setup.fading, ..RadioConfig::default() };
     let ues = at_m(setup.distances_m);
     let config = CellConfig { ues, radio, scheduler: setup.scheduler.into(), ..CellConfig::default() };
     let mut rig = Rig::with_seed(config, seed);
     let interval = |mbps: f64| Duration::from_secs_f64(WIRE_LEN as f64 * 8e-6 / mbps);
-    // When each UE's next packet leaves, and when those on the way left: the number in a source port tells.
+    // When each UE's next packet leaves, and when the packets on the way left, identified by the number in their source
+    // port.
     let mut next: Vec<Instant> = (0..setup.rates_mbps.len()).map(|ue| Instant::from_micros(130 * ue as u64)).collect();
     let mut sent: Vec<Vec<Instant>> = vec![Vec::new(); next.len()];
     let mut delays_ms: Vec<Vec<f64>> = vec![Vec::new(); next.len()];
@@ -60,7 +62,7 @@ fn run(setup: &Setup, seed: u64) -> Vec<(f64, f64)> {
     delays_ms.iter().map(result).collect()
 }
 
-/// Holds every UE to ns-3's throughput within `throughput` and to its delay within `delay`, as shares.
+/// Compares every UE's throughput and delay with ns-3's, within the relative tolerances `throughput` and `delay`.
 fn compare(setup: &Setup, ns3: &[(f64, f64)], throughput: f64, delay: f64) {
     let draws: u64 = if setup.fading.is_some() { 6 } else { 1 };
     let results: Vec<_> = (1..=draws).map(|seed| run(setup, seed)).collect();
@@ -78,7 +80,7 @@ const BET: Setup =
 const WALK: Option<Fading> = Some(Fading { profile: Profile::ExtendedPedestrianA, speed_kmh: 3.0 });
 const TEN_M: &[f64] = &[810.0, 830.0, 850.0, 870.0, 890.0, 910.0, 930.0, 950.0, 970.0, 990.0];
 
-/// Without fading nothing is random, and the two agree to the percent.
+/// Without fading nothing is random, and the two agree to within a percent or two.
 const EXACT: (f64, f64) = (0.01, 0.02);
 /// With fading, means of six draws.
 const FADING: (f64, f64) = (0.05, 0.05);
@@ -133,7 +135,7 @@ fn other_schedulers() {
     compare(&setup("blind-equal-throughput-fd"), &fd_bet, EXACT.0, EXACT.1);
     let fair = [(11.775, 87.02), (11.764, 87.01), (4.797, 210.6)];
     compare(&setup("proportional-fair"), &fair, EXACT.0, EXACT.1);
-    // ns-3 leaves the group unused that three UEs cannot share evenly: a sixteenth.
+    // ns-3 leaves the group unused that three UEs cannot share evenly: one sixteenth.
     let turns = [(10.998 * 16.0 / 15.0, 93.51 * 15.0 / 16.0); 2];
     compare(&setup("round-robin"), &turns, 0.02, 0.02);
 }
@@ -145,7 +147,7 @@ fn idle_ues_take_their_turns_if_they_are_reserved() {
     let setup = Setup { scheduler, distances_m: &[900.0; 4], rates_mbps, ..BET };
     compare(&setup, &[(8.762, 116.1)], EXACT.0, EXACT.1);
     let mut rig = Rig::new(CellConfig { scheduler: scheduler.into(), ..CellConfig::default() });
-    // The use of the others is not known yet, and does not matter.
+    // The use of the other UEs is not known yet, and does not matter.
     rig.saturate_some(1, 60, Instant::from_millis(500));
     let state = rig.cell().ue(UeId(3));
     assert_eq!(state.capacity_estimate, state.share_estimate);

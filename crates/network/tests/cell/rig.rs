@@ -20,7 +20,7 @@ pub struct Rig {
     pub cell: MediumId,
     pub core: PortId,
     ues: Vec<PortId>,
-    /// What arrived: when, at which UE (none is the core), and how many octets.
+    /// Arrivals: time, UE (`None` for the core), and octets.
     pub arrived: Vec<(Instant, Option<usize>, u64)>,
 }
 
@@ -56,7 +56,7 @@ impl Rig {
         self.network.send(self.ues[ue], packet, now);
     }
 
-    /// Lets time pass; if `saturated`, UEs get a new packet for each that arrives.
+    /// Runs up to `end`; if `saturated`, a UE gets a new packet for each one that arrives.
     pub fn run(&mut self, end: Instant, saturated: bool) {
         while let Some(at) = self.network.next_wakeup().filter(|at| *at <= end) {
             self.network.advance(at);
@@ -64,7 +64,7 @@ impl Rig {
         }
     }
 
-    /// Lets time pass and shows what arrives, and when.
+    /// Runs up to `end` and shows each arrival with its time.
     pub fn run_with(&mut self, end: Instant, mut arrives: impl FnMut(Instant, &Packet)) {
         while let Some(at) = self.network.next_wakeup().filter(|at| *at <= end) {
             self.network.advance(at);
@@ -74,7 +74,7 @@ impl Rig {
         }
     }
 
-    /// Takes what arrived just now.
+    /// Takes the packets that have just arrived.
     pub fn collect_now(&mut self, now: Instant) {
         self.collect(now, false);
     }
@@ -90,12 +90,12 @@ impl Rig {
         }
     }
 
-    /// Every UE always has `packets` packets in the cell.
+    /// Keeps `packets` packets in the cell for every UE.
     pub fn saturate(&mut self, packets: usize, end: Instant) {
         self.saturate_some(self.ues.len(), packets, end);
     }
 
-    /// The same for the first `ues` UEs only.
+    /// As [`Self::saturate`], for the first `ues` UEs only.
     pub fn saturate_some(&mut self, ues: usize, packets: usize, end: Instant) {
         for ue in 0..ues {
             (0..packets).for_each(|_| self.send(ue, PAYLOAD, Instant::ZERO));

@@ -1,4 +1,4 @@
-//! The wire of a cell: as a link before it would be, whoever sends.
+//! The wire of a cell behaves like a link before it, whether packets or sources use it.
 
 use core::net::SocketAddr;
 use core::num::NonZeroU32;
@@ -13,7 +13,7 @@ const UES: usize = 5;
 const WIRE: WireConfig =
     WireConfig { rate: Rate::from_mbps(20), delay: Duration::from_micros(7_300), queue: Queue::packets(15) };
 
-/// Datagrams at times that are known beforehand, in order.
+/// Sends datagrams at listed times, in order.
 struct Listed {
     ue: usize,
     datagrams: Vec<(Instant, u16)>,
@@ -34,7 +34,7 @@ impl DatagramSource for Listed {
     }
 }
 
-/// Bursts to UEs, all at times of their own.
+/// Draws bursts to UEs; all datagrams have different times.
 fn draw(prng: &mut Prng) -> Vec<(Instant, usize, u16)> {
     let mut drawn = Vec::new();
     let mut nanos = 0;
@@ -60,11 +60,11 @@ fn config(wire: Option<WireConfig>) -> CellConfig {
     CellConfig { ues, rlc, wire, ..CellConfig::default() }
 }
 
-/// What is to be seen of a run: how many were dropped before a full wire, what arrived, what was dropped at each gate for want
-/// of room, and what waited in between.
+/// Observations of a run: drops before the full wire, arrivals, drops at each gate for lack of room, and queues in
+/// between.
 type Seen = (u64, Vec<(Instant, Option<usize>, u64)>, Vec<u64>, Vec<Vec<u64>>);
 
-/// Sends what is not left to sources.
+/// Sends the datagrams that sources do not send.
 fn seen(mut rig: Rig, sent: &[(Instant, usize, u16)], is_fed: fn(usize) -> bool, drops: impl Fn(&Rig) -> u64) -> Seen {
     let mut queues = Vec::new();
     for (at, ue, payload_len) in sent {
@@ -73,7 +73,7 @@ fn seen(mut rig: Rig, sent: &[(Instant, usize, u16)], is_fed: fn(usize) -> bool,
             rig.send(*ue, *payload_len, *at);
         }
         rig.collect_now(*at);
-        // Looking at it changes nothing.
+        // Reading the state changes nothing.
         if at.as_nanos() % 3 == 0 {
             rig.with_cell(*at, |_| ());
             queues.push(rig.cell().ues().iter().map(|ue| ue.queue.bytes).collect::<Vec<_>>());
@@ -115,7 +115,7 @@ fn what_sources_send_is_as_if_hosts_sent_it() {
     for seed in 0..5 {
         let sent = draw(&mut Prng::new(seed));
         let expected = seen(Rig::with_seed(config(Some(WIRE)), seed), &sent, nobody, wire_drops);
-        // Every other UE has a source of its own, which nobody calls but the cell.
+        // Every other UE has its own source, which only the cell calls.
         let mut rig = Rig::with_seed(config(Some(WIRE)), seed);
         for ue in (0..UES).step_by(2) {
             let own = sent.iter().filter(|(_, to, _)| *to == ue).map(|(at, _, payload)| (*at, *payload));

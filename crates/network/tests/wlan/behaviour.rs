@@ -1,4 +1,5 @@
-//! The Wi-Fi channel: against a single exchange worked by hand, Bianchi's saturation throughput, and what must hold always.
+//! The Wi-Fi channel, compared with a single exchange computed by hand and Bianchi's saturation throughput, and its
+//! invariants.
 
 use network::wlan::{DataRate, StationId, Wlan, WlanConfig};
 use network::{DropCause, Gate};
@@ -20,7 +21,7 @@ fn a_lone_packet_takes_its_frame_s_time() {
     }
 }
 
-/// The device by which the cost of some packets is measured.
+/// The free port is the means by which experiments measure the cost of some packets.
 #[test]
 fn segments_of_a_free_port_cross_at_once_and_take_no_airtime() {
     for (free_port, is_free) in [(None, false), (Some(7), true), (Some(8), true), (Some(9), false)] {
@@ -39,14 +40,14 @@ fn a_second_packet_waits_for_the_answer_difs_and_a_backoff() {
     rig.send(1, 0, us(0));
     rig.run(us(10_000), |_, _, _| {});
     let [first, second] = [0, 1].map(|index| rig.arrived[index].0.as_micros());
-    // DIFS is over at 0: nothing was on the channel before.
+    // DIFS is over at 0: the channel was idle before.
     assert_eq!(first, 240);
-    // SIFS 16, ACK 28, DIFS 34, some slots of 9, and the frame.
+    // SIFS 16, ACK 28, DIFS 34, a number of slots of 9, and the frame.
     let slots = (second - first - 16 - 28 - 34 - 240) as f64 / 9.0;
     assert!(slots.fract() == 0.0 && (0.0..=15.0).contains(&slots), "{slots}");
 }
 
-/// Payload bit/s of `stations` that always have something for the root.
+/// Payload bit/s of `stations` that always have data for the root.
 fn saturation_bps(stations: u16, data_rate: DataRate, seconds: u64) -> f64 {
     let mut rig = Rig::new(WlanConfig { data_rate, ..config(stations + 1) }, 7);
     for station in 1..=stations {
@@ -64,8 +65,8 @@ fn saturation_bps(stations: u16, data_rate: DataRate, seconds: u64) -> f64 {
     rig.arrived.len() as f64 * 1400.0 * 8.0 / seconds as f64
 }
 
-/// Bianchi's saturation throughput (IEEE JSAC 18(3), 2000, equations 9 and 13), with a backoff chain that ends after seven
-/// attempts: payload bit/s, for frames of `data_us` and acknowledgements of `ack_us`.
+/// Bianchi's saturation throughput (IEEE JSAC 18(3), 2000, equations 9 and 13) with a backoff chain that ends after
+/// seven attempts: payload bit/s, for frames of `data_us` and acknowledgements of `ack_us`.
 fn bianchi_bps(stations: u16, data_us: f64, ack_us: f64) -> f64 {
     let windows = [15.0, 31.0, 63.0, 127.0, 255.0, 511.0, 1023.0];
     let others = f64::from(stations) - 1.0;
@@ -84,13 +85,13 @@ fn bianchi_bps(stations: u16, data_us: f64, ack_us: f64) -> f64 {
     let some = 1.0 - libm::pow(1.0 - tau, n);
     let one = n * tau * libm::pow(1.0 - tau, n - 1.0);
     let success_us = data_us + 16.0 + ack_us + 34.0;
-    // The others wait for EIFS, the colliders for the time-out of the answer.
+    // The other stations wait for EIFS, the colliding ones for the time-out of the answer.
     let collision_us = data_us + 94.0;
     let slot_us = (1.0 - some) * 9.0 + one * success_us + (some - one) * collision_us;
     one * 1400.0 * 8.0 / slot_us * 1e6
 }
 
-/// Ours over Bianchi's for every number of stations.
+/// Our throughput over Bianchi's for each number of stations.
 fn ratios(counts: &[u16]) -> Vec<f64> {
     let slowest = DataRate::new(Rate::from_mbps(6)).unwrap();
     let set_ups = [(DataRate::FASTEST, 240.0, 28.0), (slowest, 1976.0, 44.0)];
@@ -107,9 +108,9 @@ fn saturation_throughput_is_bianchi_s() {
     assert!(ratios(&[1, 2, 3, 5, 10]).iter().all(|ratio| (ratio - 1.0).abs() < 0.02));
 }
 
-/// Bianchi lets every busy period count as a slot for all, so that anyone may send in the first slot after it; in the
-/// standard only who has just sent can (Tinnirello, Bianchi, Xiao, IEEE TVT 59(3), 2010). So with many stations there are
-/// fewer collisions than he has.
+/// Bianchi counts every busy period as a slot for all stations, after which any of them may send in the first slot; in
+/// the standard only the last sender can (Tinnirello, Bianchi, Xiao, IEEE TVT 59(3), 2010). With many stations there
+/// are therefore fewer collisions than in his model.
 #[test]
 fn many_stations_do_a_little_better_than_bianchi_s() {
     assert!(ratios(&[20, 50]).iter().all(|ratio| (1.01..1.1).contains(ratio)));
@@ -147,10 +148,10 @@ fn noise_costs_attempts_and_in_the_end_the_packet() {
         rig.run(us(100_000 * sent - 1), |_, _, _| {});
     }
     let counters = rig.wlan().counters(StationId(1));
-    // One packet of 2^7 fails seven times: 156 of 20,000, with a standard deviation of 12.
+    // One packet in 2^7 fails seven times: 156 of 20,000, with a standard deviation of 12.
     assert!(counters.given_up > 110 && counters.given_up < 205, "{counters:?}");
     assert_eq!(counters.delivered.packets + counters.given_up, 20_000);
-    // 1 + 1/2 + ... + 1/64 attempts a packet.
+    // 1 + 1/2 + ... + 1/64 attempts per packet.
     let attempts = counters.attempts as f64 / 20_000.0;
     assert!((attempts - 1.984).abs() < 0.03, "{attempts}");
     let gate = rig.network.gate(rig.wlan, Gate(1));
@@ -164,7 +165,7 @@ fn a_station_that_leaves_takes_its_queue_along() {
     rig.network.with_medium(rig.wlan, us(100), |wlan: &mut Wlan| wlan.leave(StationId(1)));
     rig.send(2, 1, us(100));
     rig.run(us(1_000_000), |_, _, _| {});
-    // The frame on the air arrives, three are lost; the one to the absent station is given up after seven attempts.
+    // The frame on the air arrives, three are lost; the frame to the absent station is dropped after seven attempts.
     assert_eq!(rig.arrived.len(), 1);
     let dropped = |rig: &Rig, station: u16, cause| {
         let gate = rig.network.gate(rig.wlan, Gate(station));
@@ -179,7 +180,7 @@ fn a_station_that_leaves_takes_its_queue_along() {
     assert_eq!(rig.arrived.len(), 2);
 }
 
-/// What became of the frames of before is not counted against those that come after it is back.
+/// Failed attempts from before a departure do not count against frames after the return.
 #[test]
 fn a_station_that_comes_back_begins_anew() {
     let mut rig = Rig::new(config(3), 1);
@@ -202,7 +203,8 @@ fn a_station_that_comes_back_begins_anew() {
     assert_eq!((counters.attempts, counters.given_up), (5 + 7, 1));
 }
 
-/// IEEE 802.11-2016 section 10.3.3: what no CTS answers counts against the short limit, and what fails after one against the long limit.
+/// IEEE 802.11-2016 section 10.3.3: attempts without a CTS count against the short limit, attempts that fail after one
+/// against the long limit.
 #[test]
 fn requests_have_seven_attempts_and_frames_after_an_answer_four() {
     for hidden in [vec![], vec![(StationId(1), StationId(2))]] {
@@ -218,7 +220,7 @@ fn requests_have_seven_attempts_and_frames_after_an_answer_four() {
             let counters = rig.wlan().counters(StationId(1));
             (counters.attempts, counters.given_up, counters.airtime.as_micros() / counters.attempts)
         };
-        // A request takes 28 us; all of an exchange but the acknowledgement 28 + 16 + 28 + 16 + 240.
+        // A request takes 28 us; a whole exchange without the acknowledgement takes 28 + 16 + 28 + 16 + 240.
         assert_eq!(outcome(false, 0.0), (7, 1, 28), "{hidden:?}");
         assert_eq!(outcome(true, 0.999_999), (4, 1, 328), "{hidden:?}");
     }
@@ -232,12 +234,14 @@ fn long_frames_collide_with_their_request_only() {
         rig.run(Instant::from_secs(5), |rig, from, now| rig.send(from, 0, now));
         rig.arrived.len()
     };
-    // At 6 Mbit/s-like overheads RTS pays only with many stations: 30 waste a third of the channel in collisions.
+    // With overheads as at 6 Mbit/s, RTS pays only with many stations: 30 stations waste a third of the channel in
+    // collisions.
     let (with, without) = (run(1000), run(2200));
     assert!(with != without && with > 5000, "{with} {without}");
 }
 
-/// IEEE 802.11-2016 section 10.3.4.3: a backoff that is over is of no use to who gets a frame while the channel is busy.
+/// IEEE 802.11-2016 section 10.3.4.3: a station that gets a frame while the channel is busy cannot use a backoff that
+/// is over.
 #[test]
 fn frames_that_arrive_during_another_s_exchange_draw_anew() {
     let collide = |seed: &u64| {
@@ -247,7 +251,7 @@ fn frames_that_arrive_during_another_s_exchange_draw_anew() {
             from.iter().for_each(|from| rig.send(*from, 3, Instant::from_micros(at_us)));
         };
         send(&mut rig, 1_000, &[1, 2]);
-        // The backoffs after those frames are over when station 0 sends.
+        // The backoffs after those frames have ended when station 0 sends.
         send(&mut rig, 50_000, &[0]);
         let before = rig.wlan().counters(StationId(1)).collisions;
         send(&mut rig, 50_100, &[1, 2]);
@@ -255,7 +259,7 @@ fn frames_that_arrive_during_another_s_exchange_draw_anew() {
         assert_eq!(rig.arrived.len(), 5);
         rig.wlan().counters(StationId(1)).collisions > before
     };
-    // One of 16 draws alike.
+    // One draw in 16 is equal.
     let collided = (0..100).filter(collide).count();
     assert!((1..=15).contains(&collided), "{collided} of 100");
 }

@@ -10,8 +10,8 @@ fn hidden_pair(stations: u16) -> WlanConfig {
     WlanConfig { hidden: vec![(StationId(1), StationId(2))], ..config(stations) }
 }
 
-/// Per 100 ms one packet of either station, that of station 2 by `10 us * n` later; one attempt each. Returns what of the
-/// 1000 packets of either is lost.
+/// Sends one packet per 100 ms from either station, that of station 2 later by `10 us * n`, with one attempt each.
+/// Returns how many of each station's 1000 packets are lost.
 fn lost_of_1000(config: WlanConfig) -> [u64; 2] {
     let mut rig = Rig::new(WlanConfig { short_retry_limit: 1, ..config }, 1);
     for number in 0..1000 {
@@ -26,10 +26,11 @@ fn lost_of_1000(config: WlanConfig) -> [u64; 2] {
 
 #[test]
 fn hidden_stations_collide_as_long_as_a_frame_lasts() {
-    // A frame lasts 240 us: those that begin at 0, 10 ... 230 us destroy it and themselves. At 240 and 250 us the root is
-    // about to acknowledge, and hears nothing while it does; from 260 us on station 2 hears the acknowledgement, and waits.
+    // A frame lasts 240 us: frames that begin at 0, 10 ... 230 us destroy it and themselves. At 240 and 250 us the root
+    // is about to acknowledge, and hears nothing while it does; from 260 us on station 2 hears the acknowledgement, and
+    // waits.
     assert_eq!(lost_of_1000(hidden_pair(3)), [24, 26]);
-    // Who hears the other waits.
+    // Stations that hear each other wait.
     assert_eq!(lost_of_1000(config(3)), [0, 0]);
 }
 
@@ -48,10 +49,10 @@ fn a_collision_at_the_root_takes_both_to_a_second_attempt() {
     assert_eq!(rig.network.next_wakeup(), None);
 }
 
-/// Packets per second that arrive at the root from stations 1 and 2, which always have some.
+/// Packets per second that arrive at the root from stations 1 and 2, which always have data.
 fn pair_per_s(config: WlanConfig) -> f64 {
     let mut rig = Rig::new(config, 7);
-    // A frame lasts longer than a millisecond: nobody's queue runs dry, whether or not packets arrive.
+    // A frame lasts longer than a millisecond: no queue runs dry, whether or not packets arrive.
     for now in (0..20_000).map(Instant::from_millis) {
         for station in 1..3 {
             while rig.wlan().queued(StationId(station)).packets < 3 {
@@ -70,11 +71,11 @@ fn hidden_stations_cost_throughput_and_requests_to_send_save_much_of_it() {
     let with = pair_per_s(WlanConfig { data_rate, ..hidden_pair(3) });
     let reserved = pair_per_s(WlanConfig { data_rate, rts_threshold_bytes: 0, ..hidden_pair(3) });
     println!("all hear {without}, hidden {with}, hidden with RTS {reserved}");
-    // A frame lasts 220 slots, a request 6: the one is longer than most backoffs, the other shorter.
+    // A frame lasts 220 slots, a request 6: a frame is longer than most backoffs, a request shorter.
     assert!(with < 0.7 * without && reserved > 3.0 * with, "{without} {with} {reserved}");
 }
 
-/// Two that never send do not hear each other: the same stations as everyone's, by the other way of counting.
+/// Two stations that never send do not hear each other. All others do, so both models of the channel must agree.
 #[test]
 fn both_ways_of_counting_agree() {
     for stations in [1, 2, 5, 10] {
@@ -100,8 +101,8 @@ fn both_ways_of_counting_agree() {
 
 #[test]
 fn data_whose_acknowledgement_is_lost_arrive_once() {
-    // When stations 1 and 3 begin in the same slot, the root, which does not hear 3, understands 1; but 3 sends for so long
-    // that 1 does not hear the acknowledgement.
+    // When stations 1 and 3 begin in the same slot, the root, which does not hear 3, understands 1; but 3 still sends
+    // when the acknowledgement comes, so 1 does not hear it.
     let hidden = vec![(StationId(0), StationId(3))];
     let mut rig = Rig::new(WlanConfig { hidden, ..config(5) }, 1);
     let mut sent = 0;

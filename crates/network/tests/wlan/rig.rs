@@ -1,4 +1,4 @@
-//! What the tests of the Wi-Fi channel share.
+//! Shared parts of the Wi-Fi channel's tests.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -40,7 +40,7 @@ impl Rig {
         self.send_payload(from, to, 1400, now);
     }
 
-    /// Sends an IP packet of 28 octets more than its payload.
+    /// Sends an IP packet that is 28 octets longer than its payload.
     pub fn send_payload(&mut self, from: u16, to: u16, payload_len: u16, now: Instant) {
         let [src, dst] = [from, to].map(|station| SocketAddr::new(address(station), 9));
         let packet = self.network.datagram(Datagram { src, dst, payload_len, number: 0 });
@@ -55,7 +55,7 @@ impl Rig {
         self.network.send(self.ports[usize::from(from)], packet, now);
     }
 
-    /// Runs up to `end`; calls `each` with the station from which every packet came that arrived.
+    /// Runs up to `end` and calls `each` with the sending station of every packet that arrived.
     pub fn run(&mut self, end: Instant, mut each: impl FnMut(&mut Self, u16, Instant)) {
         while let Some(at) = self.network.next_wakeup().filter(|at| *at <= end) {
             self.network.advance(at);

@@ -1,4 +1,4 @@
-//! Sends back what arrives.
+//! A server that sends back what it receives.
 
 use core::net::SocketAddr;
 
@@ -8,10 +8,10 @@ use wire::Payload;
 
 use host::{App, Report};
 
-/// Octets taken from the endpoint at once; also what an echo keeps for a peer that does not read.
+/// Maximum octets taken from the endpoint at once, and kept for a peer that does not read.
 const TAKE_BYTES: usize = 1 << 16;
 
-/// A server that sends back every octet, and ends a connection when its peer has.
+/// A server that sends back every octet and ends its side of a connection after the peer has.
 pub struct Echo {
     local: SocketAddr,
     config: ConnectionConfig,
@@ -22,7 +22,7 @@ pub struct Echo {
 
 struct Stream {
     connection: ConnectionId,
-    /// Taken, and not yet sent back.
+    /// Octets taken and not yet sent back.
     waiting: Payload,
     finished: bool,
 }
@@ -33,7 +33,7 @@ impl Echo {
         Self { local, config, listener: None, streams: Vec::new(), report: Report::default() }
     }
 
-    /// Sends back what waits, takes more, and so on until either side pauses.
+    /// Sends back what waits, takes more, and repeats until either side pauses.
     fn turn(&mut self, index: usize, endpoint: &mut Endpoint, now: Instant) {
         let Some(stream) = self.streams.get_mut(index).filter(|stream| !stream.finished) else { return };
         let step = |stream: &mut Stream, report: &mut Report, endpoint: &mut Endpoint| loop {

@@ -1,4 +1,4 @@
-//! What hosts do in simulations.
+//! Applications of simulated hosts.
 
 mod echo;
 mod request_response;

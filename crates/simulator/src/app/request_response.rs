@@ -1,4 +1,4 @@
-//! A client that asks and waits.
+//! A client that sends requests and waits for their answers.
 
 use core::net::SocketAddr;
 
@@ -11,24 +11,24 @@ use host::{App, Report};
 use super::Source;
 use crate::traffic::Draw;
 
-/// Sends requests to an [`super::Echo`], one after the other on one connection; each is sent when the answer to the one
-/// before has arrived and a pause has passed. Notes how long each took.
+/// Sends requests to an [`super::Echo`], one after the other on one connection. Each request follows a pause after the
+/// answer to the previous one. Records how long each answer took.
 pub struct RequestResponse {
     local: SocketAddr,
     remote: SocketAddr,
     config: ConnectionConfig,
     requests: u64,
-    /// Octets.
+    /// Size of each request, octets.
     sizes: Draw,
-    /// Seconds.
+    /// Pause after each answer, seconds.
     pauses: Draw,
     prng: Prng,
     connection: Option<ConnectionId>,
-    /// The stream of all requests.
+    /// The stream that all requests are part of.
     source: Source,
     sent_bytes: u64,
     received_bytes: u64,
-    /// The stream until the end of the latest request.
+    /// Octets of the stream up to the end of the latest request.
     end_bytes: u64,
     asked_at: Instant,
     next_at: Option<Instant>,
@@ -36,7 +36,7 @@ pub struct RequestResponse {
 }
 
 impl RequestResponse {
-    /// `requests` requests of `request_bytes` octets from `local` to `remote`, without a pause.
+    /// Sends `requests` requests of `request_bytes` octets from `local` to `remote`, without pauses.
     pub fn new(
         local: SocketAddr,
         remote: SocketAddr,
@@ -63,12 +63,12 @@ impl RequestResponse {
         }
     }
 
-    /// Waits so long after each answer.
+    /// Waits for `pause` after each answer.
     pub fn pausing(self, pause: Duration) -> Self {
         Self { pauses: Draw::Constant(pause.as_secs_f64()), ..self }
     }
 
-    /// Draws the octets of each request, rounded and at least one, and the seconds of each pause.
+    /// Draws the size of each request in octets, rounded and at least one, and each pause in seconds.
     pub fn drawing(self, sizes_bytes: Draw, pauses_s: Draw, prng: Prng) -> Self {
         Self { sizes: sizes_bytes, pauses: pauses_s, prng, ..self }
     }

@@ -1,4 +1,4 @@
-//! Data to send, and to expect.
+//! Data to send or to expect.
 
 use bytes::Bytes;
 use wire::{Pattern, Payload};
@@ -8,9 +8,9 @@ use wire::{Pattern, Payload};
 pub enum Source {
     /// The first `len` octets of pattern stream `stream`.
     Pattern {
-        /// Which stream.
+        /// Number of the stream.
         stream: u32,
-        /// How many octets; `u64::MAX` never ends.
+        /// Number of octets; `u64::MAX` never ends.
         len: u64,
     },
     /// Real octets.
@@ -18,17 +18,17 @@ pub enum Source {
 }
 
 impl Source {
-    /// The first `len` octets of pattern stream 1.
+    /// Creates a source of the first `len` octets of pattern stream 1.
     pub const fn pattern(len: u64) -> Self {
         Self::Pattern { stream: 1, len }
     }
 
-    /// A pattern without end.
+    /// Creates a pattern without end.
     pub const fn endless() -> Self {
         Self::pattern(u64::MAX)
     }
 
-    /// Octets in all.
+    /// Returns the total number of octets.
     pub fn len(&self) -> u64 {
         match self {
             Self::Pattern { len, .. } => *len,
@@ -36,12 +36,12 @@ impl Source {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no octets.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// At most `max` octets from `offset` on; without copying.
+    /// Returns at most `max` octets from `offset` on, without copying.
     pub fn slice(&self, offset: u64, max: u32) -> Payload {
         let len = self.len().saturating_sub(offset).min(u64::from(max)) as u32;
         match self {
@@ -51,7 +51,7 @@ impl Source {
         }
     }
 
-    /// Whether `data` are the octets from `offset` on. Equal patterns are compared without computing them.
+    /// Returns whether `data` equal the octets from `offset` on. Equal patterns are compared without computing them.
     #[inline]
     pub fn matches(&self, offset: u64, data: &Payload) -> bool {
         match (self, data) {

@@ -1,4 +1,4 @@
-//! Sends a stream, expects a stream, or both.
+//! Transfers: send a stream, expect a stream, or both.
 
 use core::net::SocketAddr;
 
@@ -12,14 +12,14 @@ use host::{App, Report};
 
 use super::Source;
 
-/// Octets offered to the endpoint at once.
+/// Maximum octets offered to the endpoint at once.
 const OFFER_BYTES: u32 = 1 << 20;
 
-/// Octets taken from the endpoint at once.
+/// Maximum octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;
 
-/// Opens a connection, or takes those that come; sends one stream on each and checks that another one arrives, intact and
-/// in order. It ends its side when it has sent everything, or, with nothing to send, when the peer has.
+/// Opens a connection or accepts connections, sends one stream on each, and checks that another one arrives, intact and
+/// in order. It ends its side when it has sent everything or, with nothing to send, when the peer has ended.
 pub struct Transfer {
     opening: Opening,
     config: ConnectionConfig,
@@ -50,12 +50,12 @@ struct Stream {
 }
 
 impl Transfer {
-    /// Opens a connection from `local` (port 0: any) to `remote` when the run begins.
+    /// Opens a connection from `local` (port 0: any) to `remote` when the run starts.
     pub fn connect(local: SocketAddr, remote: SocketAddr, config: ConnectionConfig) -> Self {
         Self::new(Opening::Connect { local, remote, at: Instant::ZERO, done: false }, config)
     }
 
-    /// Takes every connection to `local`.
+    /// Accepts every connection to `local`.
     pub fn listen(local: SocketAddr, config: ConnectionConfig) -> Self {
         Self::new(Opening::Listen { local }, config)
     }
@@ -74,7 +74,7 @@ impl Transfer {
         }
     }
 
-    /// Connects at `at` instead of the begin.
+    /// Connects at `start` instead of the start of the run.
     pub fn at(mut self, start: Instant) -> Self {
         if let Opening::Connect { at, .. } = &mut self.opening {
             *at = start;
@@ -87,12 +87,12 @@ impl Transfer {
         Self { send: Some(source), ..self }
     }
 
-    /// Expects exactly `source` on every connection. Without this, whatever arrives is counted.
+    /// Expects exactly `source` on every connection. Without this, it only counts what arrives.
     pub fn expecting(self, source: Source) -> Self {
         Self { expect: Some(source), ..self }
     }
 
-    /// Sends only when the peer has finished: exercises half-closed connections.
+    /// Sends only after the peer has finished: exercises half-closed connections.
     pub fn after_peer_finished(self) -> Self {
         Self { after_peer: true, ..self }
     }
@@ -132,7 +132,7 @@ impl Transfer {
         });
     }
 
-    /// Identifiers of an endpoint ascend with time, so the latest connections are found first.
+    /// Identifiers of an endpoint ascend with time, so this finds the latest connections first.
     fn position(&self, connection: ConnectionId) -> Option<usize> {
         self.streams.iter().rposition(|stream| stream.connection == connection)
     }
@@ -150,7 +150,7 @@ impl Transfer {
         }
     }
 
-    /// Offers data until the endpoint takes less than offered.
+    /// Offers data until the endpoint takes less than it is offered.
     fn pump(&mut self, index: usize, endpoint: &mut Endpoint, now: Instant) {
         let stream = &mut self.streams[index];
         if !stream.established || stream.shut_down || self.after_peer && !stream.peer_finished {
@@ -199,7 +199,7 @@ impl Transfer {
     fn take(&mut self, index: usize, data: &Payload, now: Instant) {
         let offset = self.streams[index].received_bytes;
         let intact = self.expect.as_ref().is_none_or(|expected| expected.matches(offset, data));
-        // One fault tells enough: what follows a wrong octet is often wrong too.
+        // One fault is enough: octets after a wrong one are often wrong, too.
         if !intact && self.report.faults.is_empty() {
             let end = offset + data.len() as u64;
             self.report.faults.push(format!("octets [{offset}, {end}) differ from those expected"));

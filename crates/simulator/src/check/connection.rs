@@ -19,8 +19,8 @@ pub(super) struct Connections {
     by_token: Vec<(Token, usize)>,
 }
 
-/// The random number of this side of a join, and what the other side has said: another one if it begins anew, which the host
-/// may heed or not.
+/// The random numbers of a join: one of this side, and all that the other side has sent. The other side sends another
+/// one if it begins again, and the host may accept either.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Nonces {
     local: Option<u32>,
@@ -35,42 +35,43 @@ impl Nonces {
     }
 }
 
-/// Positions count from the first octet of data, which is number 0 (its number on the wire is the initial one plus one).
+/// The model of a connection. Positions count from the first octet of data, which is number 0 (on the wire, the initial
+/// data sequence number plus one).
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     local_key: Option<Key>,
     remote_key: Option<Key>,
     local_start: Option<Dsn>,
     remote_start: Option<Dsn>,
-    /// Both, once both are known.
+    /// Both starts, once both are known.
     starts: Option<(Dsn, Dsn)>,
     arrived: Received,
-    /// Mappings whose data have not all arrived: flow, subflow positions, and the position of the first octet.
+    /// Mappings with missing data: flow, subflow positions, and the connection position of the first octet.
     open_mappings: Vec<(usize, Range<u64>, u64)>,
-    /// Where the peer's DATA_FIN stands: one place, unless somebody on the way has falsified numbers.
+    /// Positions of the peer's DATA_FIN: a single one, unless a middlebox has falsified numbers.
     data_fins: Vec<u64>,
     data_acked: u64,
     edge: u64,
     flows: usize,
-    /// The handshake failed, or MPTCP was given up: TCP's own rules count again.
+    /// Whether the handshake failed or MPTCP was given up: TCP's own rules apply again.
     given_up: bool,
 }
 
 impl Connections {
-    /// The connection, if it speaks MPTCP.
+    /// Returns the connection if it speaks MPTCP.
     #[inline]
     pub(super) fn active(&mut self, member: Member) -> Option<Active<'_>> {
         let connection = &mut self.all[member.connection];
         (!connection.given_up).then_some(Active { connection, flow: member.flow })
     }
 
-    /// Octets of a connection's data that have arrived in order.
+    /// Returns the octets of a connection's data that have arrived in order.
     #[cfg(test)]
     pub(super) fn arrived(&self, connection: usize) -> u64 {
         self.all[connection].arrived.next()
     }
 
-    /// Learns from MPTCP options that the host sends, and checks what they prove.
+    /// Learns from MPTCP options that the host sends, and checks their proofs.
     pub(super) fn open_sent(&mut self, flow: &mut Flow, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
         self.handshake_sent(flow, segment);
         self.check_proofs(flow, segment, fault);
@@ -94,7 +95,7 @@ impl Connections {
         }
     }
 
-    /// What the host claims to prove is proved: token and HMACs of joins, HMACs of addresses.
+    /// Checks the host's proofs: token and HMACs of joins, HMACs of addresses.
     fn check_proofs(&self, flow: &Flow, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
         for option in &segment.options.mptcp {
             match option {
@@ -161,7 +162,7 @@ impl Connections {
         }
     }
 
-    /// MP_CAPABLE on a SYN founds a connection.
+    /// Adds a connection for an MP_CAPABLE on a SYN.
     fn capable(&mut self, flow: &mut Flow, flags: Flags) {
         if flow.member.is_none() && flags.contains(Flags::SYN) {
             flow.member = Some(Member { connection: self.all.len(), flow: 0 });
@@ -187,7 +188,7 @@ impl Connections {
         }
     }
 
-    /// A join names the connection by the token of either side: each host meets only its own ones and its peers'.
+    /// Adds a flow to the connection with this token. A host sees only its own tokens and those of its peers.
     fn join(&mut self, flow: &mut Flow, token: Token) {
         let found = self.by_token.iter().rev().find(|(known, _)| *known == token);
         if let (Some(&(_, connection)), None) = (found, flow.member) {
@@ -198,14 +199,14 @@ impl Connections {
     }
 }
 
-/// A connection that speaks MPTCP, and the flow that carries the segment.
+/// A connection that speaks MPTCP, and the flow of the current segment.
 pub(super) struct Active<'a> {
     connection: &'a mut Connection,
     flow: usize,
 }
 
 impl Active<'_> {
-    /// The host sends a segment; `only` is its DSS if that is its one option of MPTCP.
+    /// Handles a segment that the host sends; `only` is its DSS if that is its only MPTCP option.
     #[inline]
     pub(super) fn sent(&mut self, segment: &Segment, only: Option<&Dss>, fault: &mut dyn FnMut(Rule)) {
         if let Some(dss) = self.signal(segment, only) {
@@ -213,7 +214,7 @@ impl Active<'_> {
         }
     }
 
-    /// The host receives a segment, as [`Self::sent`].
+    /// Handles a segment that the host receives; `only` as in [`Self::sent`].
     #[inline]
     pub(super) fn received(&mut self, flow: &Flow, segment: &Segment, only: Option<&Dss>) {
         if let Some(dss) = self.signal(segment, only) {
@@ -222,8 +223,8 @@ impl Active<'_> {
         }
     }
 
-    /// Whether a segment with `len` octets of data, which continues its flow, acknowledges just what has arrived of the connection's data
-    /// and stays within its window.
+    /// Whether a segment with `len` octets of data, which continues its flow, acknowledges exactly the connection's
+    /// data that have arrived and stays within the connection's window.
     #[inline(always)]
     pub(super) fn expects_sent(&self, dss: &Dss, len: u64) -> bool {
         let known = &*self.connection;
@@ -236,8 +237,9 @@ impl Active<'_> {
         mapping.len > 0 && end <= known.edge.saturating_sub(known.data_acked)
     }
 
-    /// Takes a segment into account that continues its flow, of which all up to `position` has arrived: `len` octets of data with exactly
-    /// their mapping, or none, and the peer's window. Gives how many octets it acknowledges beyond what was; if it is not so, nothing has been done.
+    /// Applies a segment that continues its flow, in which everything up to `position` has arrived. The segment carries
+    /// `len` octets of data with exactly their mapping, or none, and the peer's window. Returns the octets that it
+    /// newly acknowledges; `None`, with nothing changed, for any other segment.
     #[inline(always)]
     pub(super) fn receive_expected(&mut self, dss: &Dss, position: u64, len: u64, window: u64) -> Option<u64> {
         let known = &mut *self.connection;
@@ -262,7 +264,7 @@ impl Active<'_> {
         Some(acked)
     }
 
-    /// The DSS of a segment, if it has one; nothing at all if it gives MPTCP up.
+    /// Returns the segment's DSS, if any; `None` if the segment gives up MPTCP.
     #[inline]
     fn signal<'s>(&mut self, segment: &'s Segment, only: Option<&'s Dss>) -> Option<Option<&'s Dss>> {
         let (dss, failed) = match only {
@@ -277,7 +279,7 @@ impl Active<'_> {
     }
 }
 
-/// The first DSS of several options, and whether one of them says that a checksum has failed.
+/// Returns the first DSS among several options, and whether one of them reports a failed checksum.
 fn among(options: &[MptcpOption]) -> (Option<&Dss>, bool) {
     let failed = options.iter().any(|option| matches!(option, MptcpOption::Fail(_)));
     (options.iter().find_map(as_dss), failed)
@@ -304,7 +306,8 @@ impl Connection {
         let mapping = dss.and_then(|dss| dss.mapping.as_ref());
         if let (Some(start), Some(mapping)) = (self.local_start, mapping.filter(|_| len > 1)) {
             let first = position(mapping.dsn.expand(start + self.data_acked), start);
-            // The mapping may have begun in an earlier segment: what this one adds ends with it at the latest.
+            // The mapping may have begun in an earlier segment: this segment adds nothing beyond the end of the
+            // mapping.
             let end = first + len.min(u64::from(mapping.len));
             if end > self.edge {
                 fault(Rule::BeyondDataWindow { end, edge: self.edge });
@@ -314,7 +317,7 @@ impl Connection {
         }
     }
 
-    /// Data before anything MPTCP agreed upon: a fallback. MP_CAPABLE with data maps them itself.
+    /// Whether these are data before any agreement on MPTCP: a fallback. MP_CAPABLE with data maps the data itself.
     fn is_unmapped(&self, segment: &Segment) -> bool {
         segment.options.mptcp.is_empty() && self.flows == 1
     }
@@ -343,7 +346,7 @@ impl Connection {
             return;
         }
         match &mapping {
-            // All of it is there, as nearly always.
+            // The usual case: the mapping is complete.
             Some((range, first)) if flow.arrived.next() >= range.end => {
                 self.arrived.insert(*first..*first + (range.end - range.start));
                 if self.open_mappings.is_empty() {
@@ -355,7 +358,7 @@ impl Connection {
         self.place(number, flow, segment, mapping);
     }
 
-    /// Data arrive that do not lie in one mapping which is complete with them.
+    /// Handles data that do not complete exactly one mapping.
     fn place(&mut self, number: usize, flow: &Flow, segment: &Segment, mapping: Option<(Range<u64>, u64)>) {
         let Some(data) = flow.data_positions(segment) else { return };
         if let Some((range, first)) = mapping {
@@ -367,7 +370,7 @@ impl Connection {
         self.fill_open_mappings(number, flow, data);
     }
 
-    /// Maps newly arrived subflow data through the mappings that were waiting for them.
+    /// Applies the mappings that were waiting for newly arrived subflow data.
     fn fill_open_mappings(&mut self, number: usize, flow: &Flow, data: Range<u64>) {
         let mut open = core::mem::take(&mut self.open_mappings);
         open.retain(|(of, range, first)| {
@@ -388,7 +391,8 @@ impl Connection {
         self.arrived.insert(shift(piece.start)..shift(piece.end));
     }
 
-    /// The mapping that arrives with a segment: subflow positions of the data, and the position of the first octet.
+    /// Returns the mapping in a segment: the subflow positions of the data, and the connection position of the first
+    /// octet.
     #[inline]
     fn mapping(&mut self, flow: &Flow, segment: &Segment, dss: Option<&Dss>) -> Option<(Range<u64>, u64)> {
         let start = self.remote_start?;
@@ -409,7 +413,7 @@ impl Connection {
     }
 }
 
-/// By how much `number` lies beyond `reference`; 2^31 or more if it lies before it, or far away.
+/// How far `number` is ahead of `reference`; 2^31 or more if it is behind, or far ahead.
 #[inline]
 fn ahead(number: DataSeq, reference: Dsn) -> u64 {
     match number {
@@ -418,7 +422,7 @@ fn ahead(number: DataSeq, reference: Dsn) -> u64 {
     }
 }
 
-/// Octets from `start` up to `dsn`; zero before it.
+/// Octets from `start` to `dsn`; zero if `dsn` is before it.
 fn position(dsn: Dsn, start: Dsn) -> u64 {
     if dsn.before(start) { 0 } else { dsn.since(start) }
 }

@@ -1,8 +1,8 @@
-//! The segment that is expected next, as header prediction expects it: nearly every segment is one.
+//! A fast path for the segment that is expected next, as in header prediction: nearly every segment is one.
 //!
-//! It continues what its flow has sent, has no option but a DSS, acknowledges just what has arrived, and lies within the window. Then it
-//! breaks no rule, and what it changes in the model takes few steps. Whatever is not so, in any point, is looked at in full:
-//! what is here decides only that nothing is wrong, never that something is.
+//! Such a segment continues what its flow has sent, has no option except a DSS, acknowledges exactly what has arrived,
+//! and lies within the window. It breaks no rule, and it changes little in the model. Any segment that differs takes
+//! the full path: this module only decides that a segment is correct, never that it is wrong.
 
 use units::Instant;
 use wire::mptcp::{Dss, MptcpOption};
@@ -10,10 +10,11 @@ use wire::{Flags, Segment};
 
 use super::HostView;
 
-/// What begins or ends a flow.
+/// Flags that begin or end a flow.
 const CONTROLS: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0);
 
-/// The DSS of a segment that has no other option of MPTCP, no SACK block, and neither begins nor ends anything.
+/// Returns the DSS, if any, of a segment that has no other MPTCP option and no SACK block, and neither begins nor ends
+/// anything; `None` for other segments.
 #[inline(always)]
 fn plain(segment: &Segment) -> Option<Option<&Dss>> {
     if segment.flags.0 & (CONTROLS.0 | Flags::ACK.0) != Flags::ACK.0 || !segment.options.sack.is_empty() {
@@ -26,19 +27,19 @@ fn plain(segment: &Segment) -> Option<Option<&Dss>> {
     }
 }
 
-/// What became of a segment that a host receives.
+/// Result of the fast path for a segment that a host receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// It is not the one expected, and nothing has been done.
+    /// The segment is not the expected one; the model is unchanged.
     Unexpected,
-    /// It brings data, and acknowledges nothing that was not acknowledged before.
+    /// The segment carries data and acknowledges nothing new.
     OnlyData,
-    /// Any other that was expected.
+    /// Any other expected segment.
     Acknowledgment,
 }
 
 impl HostView {
-    /// Takes a segment of the host into account, if it is the one expected; else nothing has been done.
+    /// Applies a segment that the host sends, if it is the expected one; otherwise returns false and changes nothing.
     #[inline(always)]
     pub(super) fn sent_as_expected(&mut self, place: usize, segment: &Segment) -> bool {
         let flow = &mut self.flows[place];
@@ -54,7 +55,7 @@ impl HostView {
         is_legal
     }
 
-    /// Takes a segment that the host receives into account, if it is the one expected; else nothing has been done.
+    /// Applies a segment that the host receives, if it is the expected one; otherwise changes nothing.
     #[inline(always)]
     pub(super) fn received_as_expected(&mut self, at: Instant, place: usize, segment: &Segment) -> Arrival {
         let flow = &mut self.flows[place];
@@ -89,11 +90,11 @@ mod tests {
     use super::*;
 
     const LOCAL_ISN: SeqNr = SeqNr(1000);
-    /// Its stream wraps soon.
+    /// The stream wraps soon.
     const REMOTE_ISN: SeqNr = SeqNr(u32::MAX - 9000);
     const KEYS: [Key; 2] = [Key(0), Key(1)];
 
-    /// The same segments twice: with the short way, and with the long way only.
+    /// Two models of the same segments: one may use the fast path, the other uses only the full path.
     #[derive(Default)]
     struct Pair {
         views: [HostView; 2],
@@ -129,7 +130,7 @@ mod tests {
             assert_eq!(self.faults[0], self.faults[1], "after {segment:?}");
         }
 
-        /// Two subflows of one connection, or one flow of TCP twice.
+        /// Opens two subflows of one connection, or two flows of plain TCP.
         fn open(multipath: bool) -> Self {
             let mut pair = Self::default();
             for place in 0..2_u16 {
@@ -168,7 +169,7 @@ mod tests {
         [syn, MpJoin::SynAck { backup, address_id, hmac: 0, nonce: 2 }].map(MptcpOption::Join)
     }
 
-    /// Numbers that look random.
+    /// A pseudorandom generator.
     struct Dice(u64);
 
     impl Dice {
@@ -181,7 +182,7 @@ mod tests {
             self.below(30) == 0
         }
 
-        /// A number nearly always as it should be, else a little or far off.
+        /// Nearly always the given number, otherwise one that is a little or far off.
         fn about(&mut self, number: u32) -> u32 {
             if !self.rarely() {
                 return number;
@@ -196,14 +197,14 @@ mod tests {
         }
     }
 
-    /// How far one direction has come: of each flow, and of the connection.
+    /// Progress of one direction: of each flow, and of the connection.
     #[derive(Clone, Copy, Default)]
     struct Way {
         flows: [u32; 2],
         data: u32,
     }
 
-    /// The next segment of a flow, which continues `own` and acknowledges `peer`, with something wrong now and then.
+    /// Draws the next segment of a flow, which continues `own` and acknowledges `peer`, with occasional errors.
     fn draw(
         dice: &mut Dice,
         multipath: bool,
@@ -288,7 +289,7 @@ mod tests {
         };
         let mut pair = Pair::open(true);
         pair.views.iter_mut().for_each(|view| view.flows[0].arrived.advance(far));
-        // The first is whole; the second is half of what its mapping maps, and the third the rest.
+        // The first segment is complete; the second is half of its mapping, and the third the other half.
         let arriving = [data(far, Some(1000)), data(far + 1000, Some(2000)), data(far + 2000, None)];
         for (segment, arrived) in arriving.iter().zip([1000, 2000, 3000]) {
             pair.receives(0, segment);

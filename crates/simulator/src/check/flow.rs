@@ -10,47 +10,47 @@ use super::Rule;
 use super::connection::Nonces;
 use super::received::Received;
 
-/// The MPTCP connection a flow belongs to, and its place in it.
+/// The MPTCP connection of a flow, and the flow's number in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) connection: usize,
     pub(super) flow: usize,
 }
 
-/// Positions count from the SYN, which is number 0; the first octet of data is number 1.
+/// The model of a flow. Positions count from the SYN, which is number 0; the first octet of data is number 1.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     local_isn: Option<SeqNr>,
     remote_isn: Option<SeqNr>,
-    /// Window scale as each side offered it.
+    /// Window scale that each side offered.
     local_scale: Option<u8>,
     remote_scale: Option<u8>,
-    /// By how much windows of the peer are shifted: in force only if both offered it (RFC 7323 section 2.2).
+    /// Shift of the peer's windows: nonzero only if both sides offered a scale (RFC 7323 section 2.2).
     scale: u8,
     pub(super) arrived: Received,
-    /// After the last octet sent.
+    /// Position after the last octet sent.
     sent_end: u64,
-    /// What the peer has acknowledged and selectively acknowledged of it.
+    /// Sent data that the peer has acknowledged or selectively acknowledged.
     acked: Received,
-    /// ACKs since then that acknowledge nothing new.
+    /// Later ACKs that acknowledge nothing new.
     duplicates: u64,
-    /// Until this is acknowledged, a loss may be under repair: something before it was sent again.
+    /// Until this is acknowledged, a loss may be under repair: data before it were retransmitted.
     repaired_up_to: u64,
-    /// Segments with data that were sent for the first time since flight and window were last compared. A FIN has none: it needs no window.
+    /// Segments of new data since flight and window were last compared. A FIN does not count: it needs no window.
     new_segments: u32,
-    /// Since the peer was heard last, a tail loss probe was sent; and when that was.
+    /// Whether a tail loss probe was sent since the peer was last heard, and when the peer was last heard.
     has_probed: bool,
     heard_at: Instant,
-    /// Highest right edge of the peer's windows; counts only without MPTCP.
+    /// Highest right edge of the peer's windows; used only without MPTCP.
     edge: u64,
-    /// Of its MP_JOIN.
+    /// The nonces of its MP_JOIN.
     pub(super) nonces: Nonces,
-    /// Which MPTCP connection it belongs to.
+    /// Its place in an MPTCP connection, if any.
     pub(super) member: Option<Member>,
 }
 
 impl Flow {
-    /// The host sends a segment.
+    /// Handles a segment that the host sends.
     #[inline(always)]
     pub(super) fn sent(&mut self, segment: &Segment) {
         if segment.flags.contains(Flags::SYN) {
@@ -71,7 +71,7 @@ impl Flow {
     #[cold]
     fn begin_here(&mut self, syn: &Segment) {
         if self.local_isn != Some(syn.seq) {
-            // A second SYN without ACK: a new incarnation of the same ports.
+            // A different SYN without ACK: the ports are used again.
             if !syn.flags.contains(Flags::ACK) && self.local_isn.is_some() {
                 *self = Self::default();
             }
@@ -100,7 +100,7 @@ impl Flow {
         };
     }
 
-    /// The host receives a segment.
+    /// Handles a segment that the host receives.
     #[inline(always)]
     pub(super) fn received(&mut self, segment: &Segment, at: Instant) {
         if segment.flags.contains(Flags::SYN) {
@@ -130,7 +130,7 @@ impl Flow {
         }
     }
 
-    /// Apart, because nearly every ACK has no block: what all go through stays short.
+    /// A separate function, to keep the path of all ACKs short: nearly none has a SACK block.
     #[inline(never)]
     fn note_sacked(&mut self, segment: &Segment) {
         for block in &segment.options.sack {
@@ -139,14 +139,15 @@ impl Flow {
         }
     }
 
-    /// Whether a segment of the host, which has no SYN, continues what was sent and acknowledges just what has arrived.
+    /// Whether a segment that the host sends, without SYN, continues its data and acknowledges exactly what has
+    /// arrived.
     #[inline]
     pub(super) fn is_next_sent(&self, segment: &Segment) -> bool {
         let (Some(local), Some(remote)) = (self.local_isn, self.remote_isn) else { return false };
         segment.seq == local + low_u32(self.sent_end) && segment.ack == remote + low_u32(self.arrived.next())
     }
 
-    /// Takes such a segment with `len` octets of data into account, and nothing but data.
+    /// Applies such a segment with `len` octets of data and no flags that take sequence numbers.
     #[inline]
     pub(super) fn send_next(&mut self, len: u64) {
         if len > 0 {
@@ -155,24 +156,24 @@ impl Flow {
         }
     }
 
-    /// Whether `len` octets more lie within the peer's window.
+    /// Whether `len` more octets fit into the peer's window.
     #[inline]
     pub(super) fn is_within_window(&self, len: u64) -> bool {
         self.sent_end + len <= self.edge
     }
 
-    /// Whether a segment that arrives, which has no SYN, is the next one; what it acknowledges beyond what was, octets.
+    /// If a segment that arrives, without SYN, is the next one, returns the octets that it newly acknowledges.
     #[inline]
     pub(super) fn is_next_received(&self, segment: &Segment) -> Option<u64> {
         let (Some(local), Some(remote)) = (self.local_isn, self.remote_isn) else { return None };
         let acked = segment.ack.since(local + low_u32(self.acked.next()));
-        // Not more than was sent, and so not a number of the past.
+        // The ACK must not cover more than was sent; this also excludes old numbers.
         let is_next = segment.seq == remote + low_u32(self.arrived.next())
             && self.acked.next() + u64::from(acked) <= self.sent_end;
         is_next.then_some(acked.into())
     }
 
-    /// Takes such a segment into account: `len` octets of data, an ACK of `acked` more, no SACK block.
+    /// Applies such a segment: `len` octets of data, `acked` newly acknowledged octets, no SACK block.
     #[inline(always)]
     pub(super) fn receive_next(&mut self, segment: &Segment, len: u64, acked: u64, at: Instant) {
         (self.has_probed, self.heard_at) = (false, at);
@@ -189,7 +190,7 @@ impl Flow {
         }
     }
 
-    /// Octets sent and, as far as ACKs tell, not arrived. Each duplicate ACK tells of one segment of `mss_bytes`.
+    /// Octets sent that, according to ACKs, have not arrived. Each duplicate ACK stands for one segment of `mss_bytes`.
     #[inline]
     pub(super) fn flight(&self, mss_bytes: u64) -> u64 {
         let unacked = self.sent_end.saturating_sub(self.acked.next());
@@ -197,54 +198,56 @@ impl Flow {
         out.saturating_sub(self.duplicates * mss_bytes)
     }
 
-    /// Whether data were sent for the first time since flight and window were last compared.
+    /// Whether new data were sent since flight and window were last compared.
     pub(super) fn has_new_data(&self) -> bool {
         self.new_segments > 0
     }
 
-    /// How many segments with such data there were; from now on they are counted anew.
+    /// Returns the number of segments with such data and resets it.
     #[inline]
     pub(super) fn take_new_segments(&mut self) -> u32 {
         core::mem::take(&mut self.new_segments)
     }
 
-    /// Whether one segment of new data that was sent at `at` may be a tail loss probe: alone, a while after the peer was heard, and the only one
-    /// since. A window that has fallen since the flight before it was sent does not hold it back (RFC 8985 section 7.3).
+    /// Whether a single segment of new data, sent at `at`, may be a tail loss probe: it comes some time after the peer
+    /// was heard, and is the only one since. It may be sent even if the window has fallen below the flight (RFC 8985
+    /// section 7.3).
     pub(super) fn probes(&mut self, at: Instant) -> bool {
         at > self.heard_at && !core::mem::replace(&mut self.has_probed, true)
     }
 
-    /// The positions that an arriving segment fills.
+    /// Returns the positions of an arriving segment.
     fn positions(&self, segment: &Segment) -> Option<Range<u64>> {
         let start = self.arrived_position(segment.seq)?;
         Some(start..start + u64::from(segment.sequence_len()))
     }
 
-    /// The positions of the data of an arriving segment.
+    /// Returns the positions of an arriving segment's data.
     pub(super) fn data_positions(&self, segment: &Segment) -> Option<Range<u64>> {
         let start = self.arrived_position(segment.seq)? + u64::from(segment.flags.contains(Flags::SYN));
         Some(start..start + segment.payload.len() as u64)
     }
 
-    /// The position that a mapping of the peer gives as a relative subflow sequence number, of 32 bits (RFC 8684 section 3.3.1).
+    /// Returns the position of a relative subflow sequence number, of 32 bits, in a mapping of the peer (RFC 8684
+    /// section 3.3.1).
     pub(super) fn mapped_position(&self, ssn: u32) -> u64 {
         unwrap(SeqNr(ssn), SeqNr(0), self.arrived.next())
     }
 
-    /// The peer's window in a segment that arrived, octets. SYNs are not scaled.
+    /// Returns the peer's window in an arriving segment, octets. Windows in SYNs are not scaled.
     #[inline]
     pub(super) fn window(&self, segment: &Segment) -> u64 {
         let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.scale };
         u64::from(segment.window) << scale
     }
 
-    /// As [`Self::window`], of a segment without SYN.
+    /// As [`Self::window`], for a segment without SYN.
     #[inline]
     pub(super) fn window_of_data(&self, segment: &Segment) -> u64 {
         u64::from(segment.window) << self.scale
     }
 
-    /// An ACK, and each SACK block, covers only what has arrived.
+    /// Checks that an ACK, and each SACK block, covers only what has arrived.
     #[inline]
     pub(super) fn check_acks(&self, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
         if !segment.flags.contains(Flags::ACK) || self.remote_isn.is_none() {
@@ -264,7 +267,7 @@ impl Flow {
         }
     }
 
-    /// Data stay within the peer's window; a probe of one octet may go beyond it (RFC 9293 section 3.8.6.1).
+    /// Checks that data stay within the peer's window; a probe of one octet may exceed it (RFC 9293 section 3.8.6.1).
     pub(super) fn check_window(&self, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
         let len = segment.payload.len() as u64;
         let start = self.sent_position(segment.seq) + u64::from(segment.flags.contains(Flags::SYN));
@@ -274,27 +277,27 @@ impl Flow {
         }
     }
 
-    /// Whether only the host knows what of its data is lost.
+    /// Whether a repair is in progress, in which only the host knows what is lost.
     pub(super) fn is_repairing(&self) -> bool {
         self.acked.next() < self.repaired_up_to
     }
 
-    /// Unwraps a number of this side near the last one sent.
+    /// Unwraps a sequence number of this side near the last one sent.
     fn sent_position(&self, seq: SeqNr) -> u64 {
         self.local_isn.map_or(0, |isn| unwrap(seq, isn, self.sent_end))
     }
 
-    /// Unwraps a number of the peer near the last one that arrived.
+    /// Unwraps a sequence number of the peer near the last one that arrived.
     fn arrived_position(&self, seq: SeqNr) -> Option<u64> {
         self.remote_isn.map(|isn| unwrap(seq, isn, self.arrived.next()))
     }
 }
 
-/// The position nearest to `near` that `seq` can stand for; none is below zero.
+/// The position nearest to `near` that `seq` can stand for; at least zero.
 #[inline]
 fn unwrap(seq: SeqNr, isn: SeqNr, near: u64) -> u64 {
     let distance = seq.0.wrapping_sub(isn.0.wrapping_add(near as u32)) as i32;
-    // A stream of so many octets that the sign is taken for a number does not exist.
+    // No stream is long enough for the conversion to i64 to change the sign.
     (near as i64 + i64::from(distance)).max(0) as u64
 }
 

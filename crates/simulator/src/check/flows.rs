@@ -1,4 +1,4 @@
-//! The flows of one host, found by their addresses with every segment.
+//! The flows of one host, looked up by address for every segment.
 
 use core::net::{SocketAddr, SocketAddrV4};
 use core::ops::{Index, IndexMut};
@@ -11,22 +11,22 @@ use super::flow::Flow;
 /// The addresses of a flow, the host's own side first.
 pub type FlowKey = (SocketAddr, SocketAddr);
 
-/// So few are found soonest by looking at all.
+/// Up to this number of flows, a linear search is fastest.
 const FEW: usize = 8;
 
-/// In order of appearance, each at a place that stays its own.
+/// Flows in order of appearance; the place of a flow never changes.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     keys: Vec<FlowKey>,
-    /// The same in words.
+    /// The same keys in words.
     words: Vec<Words>,
     all: Vec<Flow>,
-    /// Where each is in `all`; nobody goes through them in their order.
+    /// Index of each flow in `all`; the order of these maps is never used.
     places: HashMap<Words, usize, FixedState>,
     places_v6: HashMap<FlowKey, usize, FixedState>,
 }
 
-/// Both ends of a flow of IPv4, which are compared with every segment; those of others are all alike.
+/// Both ends of an IPv4 flow, compared for every segment. All other flows have the same value.
 type Words = (u64, u64);
 
 const NO_WORDS: Words = (u64::MAX, u64::MAX);
@@ -41,7 +41,7 @@ fn words(local: &SocketAddr, remote: &SocketAddr) -> Words {
 }
 
 impl Flows {
-    /// The place of the flow from `local` to `remote`, which is known from now on.
+    /// Returns the place of the flow from `local` to `remote`; adds the flow if it is new.
     #[inline(always)]
     pub(super) fn place_of(&mut self, local: &SocketAddr, remote: &SocketAddr) -> usize {
         let words = words(local, remote);
@@ -65,7 +65,7 @@ impl Flows {
         self.places_v6.get(&key).copied().unwrap_or_else(|| self.add(key, NO_WORDS))
     }
 
-    /// The flow at `place`, with its addresses.
+    /// Returns the flow at `place`, with its addresses.
     #[inline]
     pub(super) fn at(&mut self, place: usize) -> (&FlowKey, &mut Flow) {
         (&self.keys[place], &mut self.all[place])

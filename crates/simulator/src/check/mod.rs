@@ -1,19 +1,19 @@
-//! Independent observers: rules that hold in every run, watched from outside the engine.
+//! Independent observers: rules that hold in every run, checked from outside the engine.
 //!
 //! A [`Checker`] sees what each host sends and receives, and keeps its own small model of every flow and connection. It
-//! knows nothing of the engine. Where a rule leaves room it is lenient: what it reports is wrong.
+//! does not use the engine's state. Where a rule leaves room the checker is lenient: everything it reports is wrong.
 //!
 //! | rule | source |
 //! |---|---|
 //! | an ACK covers only what has arrived in order; a SACK block only what has arrived | RFC 9293 section 3.4, RFC 2018 section 4 |
-//! | no data beyond the right edge that the peer advertised, but for a probe of one octet | RFC 9293 section 3.8.6, RFC 8684 section 3.3.4 |
-//! | the token and HMACs of a join, and the HMAC of an announced address, are those of the connection's keys | RFC 8684 sections 3.2, 3.4.1 |
-//! | new data stay within the congestion window, but for what limited transmit and a tail loss probe allow | RFC 5681 section 3.1, RFC 3042, RFC 8985 section 7.3 |
-//! | what waits has a timer, and no timer of retransmission runs for nothing | RFC 6298 section 5, RFC 9293 section 3.8 |
+//! | no data beyond the right edge that the peer advertised, except a probe of one octet | RFC 9293 section 3.8.6, RFC 8684 section 3.3.4 |
+//! | the token and HMACs of a join, and the HMAC of an announced address, match the connection's keys | RFC 8684 sections 3.2, 3.4.1 |
+//! | new data stay within the congestion window, except those of limited transmit and a tail loss probe | RFC 5681 section 3.1, RFC 3042, RFC 8985 section 7.3 |
+//! | waiting data have a timer, and no retransmission timer runs without need | RFC 6298 section 5, RFC 9293 section 3.8 |
 //! | a DATA_ACK covers only data that have arrived in order | RFC 8684 section 3.3.2 |
 //!
-//! That streams arrive once, in order and intact is checked by the applications that expect them; that networks
-//! conserve octets, by [`network::Network::imbalances`].
+//! Applications that expect a stream check that it arrives once, in order and intact. [`network::Network::imbalances`]
+//! checks that networks conserve octets.
 
 mod connection;
 mod expected;
@@ -35,48 +35,48 @@ use expected::Arrival;
 pub use flows::FlowKey;
 use flows::Flows;
 
-/// Faults kept; after so many the rest are echoes.
+/// Maximum number of faults kept; later ones are usually consequences.
 const FAULTS_MAX: usize = 20;
 
 /// A rule that a host broke.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at:?} host {} {local} -> {remote}: {broken}", host.0)]
 pub struct Fault {
-    /// When.
+    /// When the host broke it.
     pub at: Instant,
-    /// Who.
+    /// The host.
     pub host: HostId,
-    /// Its side of the flow.
+    /// The host's side of the flow.
     pub local: SocketAddr,
     /// The other side.
     pub remote: SocketAddr,
-    /// What.
+    /// The rule and the values that broke it.
     pub broken: Rule,
 }
 
-/// How a rule was broken. Positions count octets from the first of the stream.
+/// How a rule was broken. Positions count octets from the start of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {
     /// An ACK beyond what has arrived.
     #[error("acknowledges up to {ack}, but only {arrived} arrived in order")]
     AckOfUnreceived {
-        /// Acknowledged up to here.
+        /// Position up to which the host acknowledged.
         ack: u64,
-        /// Arrived in order up to here.
+        /// Position up to which everything has arrived.
         arrived: u64,
     },
-    /// A SACK block of what has not arrived.
+    /// A SACK block for data that have not arrived.
     #[error("selectively acknowledges [{start}, {end}), which has not arrived")]
     SackOfUnreceived {
-        /// First octet.
+        /// Position of the first octet.
         start: u64,
-        /// After the last octet.
+        /// Position after the last octet.
         end: u64,
     },
-    /// Data beyond the window of the subflow's peer.
+    /// Data beyond the window of the subflow.
     #[error("sends up to {end}, but the window ends at {edge}")]
     BeyondWindow {
-        /// After the last octet sent.
+        /// Position after the last octet sent.
         end: u64,
         /// The highest right edge advertised.
         edge: u64,
@@ -84,74 +84,74 @@ pub enum Rule {
     /// Data beyond the connection-level window.
     #[error("sends data up to {end}, but the connection's window ends at {edge}")]
     BeyondDataWindow {
-        /// After the last octet sent.
+        /// Position after the last octet sent.
         end: u64,
         /// The highest right edge advertised.
         edge: u64,
     },
-    /// New data although the congestion window is full.
+    /// New data beyond the congestion window.
     #[error("sends new data with {flight} octets in flight; the congestion window is {cwnd}")]
     BeyondCongestionWindow {
-        /// In flight with them.
+        /// Octets in flight, including the new ones.
         flight: u64,
-        /// The window.
+        /// The congestion window.
         cwnd: u64,
     },
-    /// Something waits, and nothing will ever happen by itself.
+    /// Something waits and no timer runs for it.
     #[error("{waits}, and no timer runs for that")]
     NoTimer {
-        /// What waits.
+        /// Description of the waiting data.
         waits: &'static str,
     },
-    /// A timer runs for nothing.
+    /// A timer runs without need.
     #[error("the timer of {of} runs, and nothing is unacknowledged")]
     NeedlessTimer {
-        /// Which.
+        /// Name of the timer.
         of: &'static str,
     },
-    /// A join with a token of no connection with the peer.
+    /// A join with a token that belongs to no connection with the peer.
     #[error("joins with token {token:#010x}, which is none that the peer has given")]
     WrongToken {
-        /// The token.
+        /// The wrong token.
         token: u32,
     },
-    /// The HMAC of a join's SYN/ACK or third ACK.
+    /// A wrong HMAC in a join's SYN/ACK or third ACK.
     #[error("joins with an HMAC that does not follow from the keys and random numbers")]
     WrongJoinHmac,
-    /// The HMAC of an announced address.
+    /// A wrong HMAC of an announced address.
     #[error("announces address {address_id} with an HMAC that does not follow from the keys")]
     WrongAddressHmac {
-        /// Its identifier.
+        /// Identifier of the address.
         address_id: u8,
     },
-    /// A DATA_ACK beyond what has arrived.
+    /// A DATA_ACK beyond the data that have arrived.
     #[error("acknowledges data up to {data_ack}, but only {arrived} arrived in order")]
     DataAckOfUnreceived {
-        /// Acknowledged up to here.
+        /// Position up to which the host acknowledged.
         data_ack: u64,
-        /// Arrived in order up to here.
+        /// Position up to which everything has arrived.
         arrived: u64,
     },
 }
 
-/// Watches all hosts of a simulation.
+/// Checks all hosts of a simulation.
 #[derive(Debug, Default)]
 pub struct Checker {
-    /// By their numbers.
+    /// The hosts, by number.
     hosts: Vec<HostView>,
-    /// The flow whose host was given a segment, or sent one, last, until that host has settled.
+    /// The flow of the latest segment that a host received or sent, until that host has settled.
     touched: Option<FlowId>,
     faults: Vec<Fault>,
 }
 
-/// Which flow of which host.
+/// Identifies a flow of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FlowId {
     host: HostId,
     place: usize,
 }
 
-/// What one host has sent and received.
+/// Model of what one host has sent and received.
 #[derive(Debug, Default)]
 struct HostView {
     flows: Flows,
@@ -159,17 +159,17 @@ struct HostView {
 }
 
 impl Checker {
-    /// Has seen nothing yet.
+    /// Creates a checker that has seen no segment.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was broken so far, at most twenty.
+    /// Returns the broken rules so far, at most twenty.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
-    /// A segment leaves or reaches a host: [`Self::sent`] or [`Self::received`].
+    /// Checks a segment that leaves or reaches a host, as [`Self::sent`] or [`Self::received`] does.
     pub fn see<I: Inspect>(
         &mut self,
         at: Instant,
@@ -184,7 +184,8 @@ impl Checker {
         }
     }
 
-    /// A segment leaves a host. `look` gives what only the host itself knows of a flow, its side first.
+    /// Checks a segment that leaves a host. `look` returns the host's own state of a flow; the flow key has the host's
+    /// side first.
     #[inline]
     pub fn sent<I: Inspect>(
         &mut self,
@@ -200,28 +201,28 @@ impl Checker {
         }
         let id = FlowId { host, place };
         let before = self.touched.replace(id);
-        // A host sends all it can before time goes on, and by that its flight only grows: to look when it turns to another
-        // flow, or has settled, is enough.
+        // A host sends all it can before time goes on, and meanwhile its flight only grows. It is therefore enough to
+        // check when the host turns to another flow, or has settled.
         if let Some(before) = before.filter(|before| before.host == host && *before != id) {
             self.check_flight(at, before, look);
         }
     }
 
-    /// A segment reaches a host.
+    /// Checks a segment that reaches a host.
     #[inline]
     pub fn received(&mut self, at: Instant, host: HostId, segment: &Segment) {
         let view = self.view(host);
         let place = view.flows.place_of(&segment.dst, &segment.src);
         match view.received_as_expected(at, place, segment) {
             Arrival::Unexpected => view.received(at, place, segment),
-            // What the host has sent is as it was. It acknowledges these data, at once or after a while, and is looked at then.
+            // The host's own data are unaffected. It acknowledges these data sooner or later, and is checked then.
             Arrival::OnlyData => return,
             Arrival::Acknowledgment => {}
         }
         self.touched = Some(FlowId { host, place });
     }
 
-    /// A host has nothing more to send, for now: what it says of the flow that was touched last is compared with what its
+    /// Checks a host that has nothing more to send for now: compares its own state of the latest flow with what the
     /// segments show.
     #[inline]
     pub fn settled<I: Inspect>(&mut self, at: Instant, look: impl FnOnce(&FlowKey) -> Option<I>) {
@@ -235,7 +236,7 @@ impl Checker {
         }
     }
 
-    /// Only new data make it worth a look inside.
+    /// Checks the flight of a flow if the host has sent new data on it.
     #[inline(never)]
     fn check_flight<I: Inspect>(&mut self, at: Instant, id: FlowId, look: impl FnOnce(&FlowKey) -> Option<I>) {
         let (key, known) = self.hosts[id.host.0 as usize].flows.at(id.place);
@@ -253,7 +254,7 @@ impl Checker {
         keep(&mut self.faults, at, id.host, *key, broken);
     }
 
-    /// Takes any segment into account that leaves a host.
+    /// Checks a segment that leaves a host on the full path.
     #[inline(never)]
     fn sent_unexpected(&mut self, at: Instant, host: HostId, place: usize, segment: &Segment) {
         let Self { hosts, faults, .. } = self;
@@ -278,14 +279,15 @@ fn keep(faults: &mut Vec<Fault>, at: Instant, host: HostId, (local, remote): Flo
     }
 }
 
-/// Without a look inside hosts.
+/// Checks without the hosts' own state.
 impl Tap for Checker {
     fn segment(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
         self.see(at, interface.host, direction, segment, |_| None::<Sight<'_>>);
     }
 }
 
-/// Nearly every segment has a DSS and no other option of MPTCP: nothing to learn or to prove.
+/// Returns the DSS if it is the only MPTCP option, as in nearly every segment: then there is nothing to learn and no
+/// proof to check.
 #[inline]
 fn only_dss(segment: &Segment) -> Option<&Dss> {
     match &segment.options.mptcp[..] {

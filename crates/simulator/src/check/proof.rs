@@ -1,5 +1,6 @@
-//! What proves that a host knows the keys of a connection: tokens and HMACs (RFC 8684 sections 3.2 and 3.4.1), made from
-//! the keys that were seen in MP_CAPABLE. HMAC is spelled out from RFC 2104, so that no library is trusted twice.
+//! Computes the tokens and HMACs by which a host proves that it knows a connection's keys (RFC 8684 sections 3.2 and
+//! 3.4.1), from the keys seen in MP_CAPABLE. HMAC is implemented here from RFC 2104: the engine's library does not
+//! check itself.
 
 use core::net::IpAddr;
 
@@ -7,7 +8,7 @@ use sha2::{Digest, Sha256};
 use units::Dsn;
 use wire::mptcp::{AddAddr, Key, Token};
 
-/// Octets of a block of SHA-256.
+/// Block size of SHA-256, octets.
 const BLOCK: usize = 64;
 
 /// Token and initial data sequence number of a key (RFC 8684 section 3.2).
@@ -31,7 +32,7 @@ fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().into()
 }
 
-/// The keys of a connection, that of the host who proves something first.
+/// The keys of a connection; `own` is the key of the host that proves something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Keys {
     pub(super) own: Key,
@@ -43,17 +44,17 @@ impl Keys {
         (u128::from(self.own.0) << 64 | u128::from(self.peer.0)).to_be_bytes()
     }
 
-    /// The HMAC of a join, of which a SYN/ACK carries the leftmost 64 bits and a third ACK the leftmost 160.
+    /// The HMAC of a join. A SYN/ACK carries its leftmost 64 bits, a third ACK the leftmost 160.
     pub(super) fn join(self, own_nonce: u32, peer_nonce: u32) -> [u8; 32] {
         hmac(&self.octets(), &(u64::from(own_nonce) << 32 | u64::from(peer_nonce)).to_be_bytes())
     }
 
-    /// The first 64 bits of [`Self::join`].
+    /// The leftmost 64 bits of [`Self::join`].
     pub(super) fn join_word(self, own_nonce: u32, peer_nonce: u32) -> u64 {
         word(&self.join(own_nonce, peer_nonce)[..8])
     }
 
-    /// The HMAC of an announced address: the rightmost 64 bits, over identifier, address and port.
+    /// The HMAC of an announced address: the rightmost 64 bits, over the identifier, address and port.
     pub(super) fn address(self, add: &AddAddr) -> u64 {
         let mut message = vec![add.address_id.0];
         match add.address {

@@ -1,9 +1,9 @@
-//! Which positions of a stream have arrived.
+//! The positions of a stream that have arrived.
 
 use core::ops::Range;
 use std::collections::VecDeque;
 
-/// Everything below `next`, and ranges beyond it: sorted, apart from each other.
+/// Received positions: everything below `next`, and ranges beyond it, sorted and not adjacent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Received {
     next: u64,
@@ -11,26 +11,26 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Up to where everything has arrived.
+    /// Returns the position up to which everything has arrived.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether all of `range` has arrived.
+    /// Returns whether all of `range` has arrived.
     #[inline]
     pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
         range.end <= self.next || self.holds_beyond(range)
     }
 
-    /// Ranges are sorted and apart: if one holds it, it is the first that reaches as far.
+    /// Ranges are sorted and not adjacent: only the first one that reaches the end of `range` can contain it.
     #[inline(never)]
     fn holds_beyond(&self, range: &Range<u64>) -> bool {
         let first = self.beyond.partition_point(|known| known.end < range.end);
         self.beyond.get(first).is_some_and(|known| known.start <= range.start)
     }
 
-    /// All that has arrived of `range`.
+    /// Returns the parts of `range` that have arrived.
     pub(crate) fn within(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         core::iter::once(0..self.next)
             .chain(self.beyond.iter().cloned())
@@ -38,7 +38,7 @@ impl Received {
             .filter(|piece| piece.start < piece.end)
     }
 
-    /// How much of what is missing up to `end` has arrived beyond it.
+    /// Returns how many octets from `next` to `end` have arrived out of order.
     #[inline]
     pub(crate) fn beyond_up_to(&self, end: u64) -> u64 {
         self.beyond.iter().map(|known| known.end.min(end).saturating_sub(known.start)).sum()
@@ -56,11 +56,11 @@ impl Received {
         }
     }
 
-    /// All up to `end` has arrived, which is beyond [`Self::next`].
+    /// Marks everything up to `end` as received; `end` must not be before [`Self::next`].
     #[inline]
     pub(crate) fn advance(&mut self, end: u64) {
         self.next = end;
-        // On one path that loses nothing, nothing lies beyond.
+        // On a single path without loss there are no ranges beyond.
         if self.beyond.front().is_some_and(|known| known.start <= end) {
             self.take_reached();
         }
@@ -73,8 +73,8 @@ impl Received {
         }
     }
 
-    /// Data that were spread over several paths mostly arrive after all that is known, by the path that is ahead, and fill a
-    /// gap between two ranges otherwise.
+    /// Inserts a range beyond `next`. With several paths, data usually come after all known ranges, by the path that is
+    /// ahead, or fill a gap between two ranges.
     #[inline(never)]
     fn insert_beyond(&mut self, range: Range<u64>) {
         match self.beyond.back_mut() {
@@ -122,7 +122,7 @@ mod tests {
         assert!(received.contains(&(0..70)));
     }
 
-    /// Every order of arrival that a small generator makes, beside a set of octets.
+    /// Compares many random orders of arrival with a set of octets.
     #[test]
     fn ranges_hold_what_a_set_of_octets_holds() {
         let mut state = 1_u64;

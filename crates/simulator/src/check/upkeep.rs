@@ -1,4 +1,4 @@
-//! Windows and timers: what a host says of a subflow, beside what its segments show.
+//! Windows and timers: compares a host's own state of a subflow with what its segments show.
 
 use transport::inspection::{FlightInspection, Inspect, SubflowTimer};
 use units::Instant;
@@ -6,11 +6,12 @@ use units::Instant;
 use super::Rule;
 use super::flow::Flow;
 
-/// Segments beyond the congestion window: two of limited transmit (RFC 3042), a tail loss probe (RFC 8985 section 7.3).
+/// Segments allowed beyond the congestion window: two of limited transmit (RFC 3042), a tail loss probe (RFC 8985
+/// section 7.3).
 const SEGMENTS_BEYOND: u64 = 3;
 
-/// New data were sent: they are within the congestion window. In recovery only the host knows what is lost, and so not in
-/// flight; otherwise what ACKs have shown is reckoned with, whatever the host believes.
+/// Checks that new data are within the congestion window. In recovery only the host knows what is lost and thus not in
+/// flight; otherwise the flight follows from ACKs, whatever the host believes.
 #[inline(always)]
 pub(super) fn flight(flow: &mut Flow, said: &FlightInspection, at: Instant) -> Option<Rule> {
     let mss = u64::from(said.mss_bytes);
@@ -26,8 +27,9 @@ pub(super) fn flight(flow: &mut Flow, said: &FlightInspection, at: Instant) -> O
     (is_beyond && (new_segments > 1 || !flow.probes(at))).then_some(Rule::BeyondCongestionWindow { flight, cwnd })
 }
 
-/// Nothing more can be sent now: what waits has a timer, and what does not wait has none. A host is looked at after every
-/// segment but those that bring it nothing but data, and nearly always keeps all of it: what a rule does not depend on is not asked.
+/// Checks the timers of a host that can send nothing more: waiting data need a timer, and no other timer may run. This
+/// runs after every segment except those that only bring data to the host, and nearly always finds no fault; it
+/// therefore asks only for the state that it needs.
 #[inline]
 pub(super) fn timers(seen: &impl Inspect) -> Option<Rule> {
     let is_subflow_kept = if seen.is_outstanding() {
@@ -42,14 +44,14 @@ pub(super) fn timers(seen: &impl Inspect) -> Option<Rule> {
     if is_subflow_kept && is_connection_kept { None } else { broken_rule(seen) }
 }
 
-/// Timers that run only while something is unacknowledged.
+/// Timers that run only while data are unacknowledged.
 const NEEDLESS: [(SubflowTimer, &str); 3] = [
     (SubflowTimer::Retransmit, "retransmission"),
     (SubflowTimer::TailProbe, "tail loss probes"),
     (SubflowTimer::Reorder, "reordering"),
 ];
 
-/// The first rule that is broken: of what has no timer, then of what has one for nothing.
+/// Returns the first broken rule: first missing timers, then needless ones.
 #[cold]
 fn broken_rule(seen: &impl Inspect) -> Option<Rule> {
     let runs = |timer| seen.runs(timer);

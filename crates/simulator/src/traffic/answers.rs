@@ -1,4 +1,4 @@
-//! Requests and their answers: someone who asks, waits, looks at what came for a while, and asks for the next.
+//! Requests and their answers: a user who requests an answer, waits for it, pauses, and requests the next.
 
 use core::cell::RefCell;
 use std::rc::Rc;
@@ -7,11 +7,10 @@ use units::{Duration, Instant, Prng};
 
 use super::Draw;
 
-/// Octets of a request, whatever it asks for.
+/// Octets of a request, whatever the answer.
 pub const REQUEST_BYTES: u64 = 100;
 
-/// The sizes of answers, one after the other. Equal generators give equal sizes, so that who asks knows where an answer
-/// ends.
+/// The sizes of successive answers. Equal generators give equal sizes, so the reader knows where an answer ends.
 #[derive(Clone, Debug)]
 pub struct Answers {
     sizes_bytes: Draw,
@@ -19,58 +18,58 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Sizes from `sizes_bytes`, rounded and at least one octet.
+    /// Draws sizes from `sizes_bytes`, rounded and at least one octet.
     pub fn new(sizes_bytes: Draw, prng: Prng) -> Self {
         Self { sizes_bytes, prng }
     }
 
-    /// Octets of the next one.
+    /// Returns the octets of the next answer.
     pub fn next_bytes(&mut self) -> u64 {
         (self.sizes_bytes.draw(&mut self.prng).round() as u64).max(1)
     }
 }
 
-/// How long things took, for whoever measures: answers from the request to the last octet, flows from the first SYN to
-/// the last acknowledgement.
+/// Durations of requests or flows, shared with the reader of measurements. An answer lasts from the request to the last
+/// octet, a flow from the first SYN to the last acknowledgement.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies(Rc<RefCell<Waits>>);
 
 #[derive(Clone, Debug, Default)]
 struct Waits {
-    /// How long what is there took.
+    /// Durations of completed waits.
     took: Vec<Duration>,
-    /// Since when what is not there is awaited.
+    /// Start of the present wait.
     since: Option<Instant>,
-    /// How long what broke off had been awaited.
+    /// Durations of waits that broke off.
     in_vain: Vec<Duration>,
 }
 
 impl Latencies {
-    /// In order of their end.
+    /// Returns the durations of completed waits, in the order of their ends.
     pub fn to_vec(&self) -> Vec<Duration> {
         self.0.borrow().took.clone()
     }
 
-    /// How long what did not come had been awaited at `now`, or when it broke off.
+    /// Returns the durations of incomplete waits: up to `now`, or until they broke off.
     pub fn awaited(&self, now: Instant) -> Vec<Duration> {
         let waits = self.0.borrow();
         let still = waits.since.map(|since| now.saturating_since(since));
         waits.in_vain.iter().copied().chain(still).collect()
     }
 
-    /// What was awaited will not come.
+    /// Ends the present wait without success.
     pub(super) fn break_off(&self, now: Instant) {
         let mut waits = self.0.borrow_mut();
         let waited = waits.since.take().map(|since| now.saturating_since(since));
         waits.in_vain.extend(waited);
     }
 
-    /// Something is awaited from `now` on.
+    /// Starts a wait at `now`.
     pub(super) fn begin(&self, now: Instant) {
         self.0.borrow_mut().since = Some(now);
     }
 
-    /// What was awaited is there.
+    /// Ends the present wait, which took `latency`.
     pub(super) fn push(&self, latency: Duration) {
         let mut waits = self.0.borrow_mut();
         waits.took.push(latency);
@@ -78,38 +77,39 @@ impl Latencies {
     }
 }
 
-/// Who asks, apart from the connection that carries it.
+/// The user who sends requests, separate from the connection that carries them.
 #[derive(Clone, Debug)]
 pub struct Reader {
     answers: Answers,
     pauses_s: Draw,
     prng: Prng,
-    /// When it asks next, if it does not wait for an answer.
+    /// Time of the next request; `None` while waiting for an answer.
     next_at: Option<Instant>,
     asked_at: Instant,
-    /// Octets until the end of the answer that it waits for.
+    /// Octets of all answers up to the end of the present one.
     end_bytes: u64,
     latencies: Latencies,
 }
 
 impl Reader {
-    /// A reader of `answers` who from `start` on asks, and after each answer pauses for a time that is drawn.
+    /// Creates a reader of `answers` who sends the first request at `start` and pauses for a random time after each
+    /// answer.
     pub fn new(answers: Answers, pauses_s: Draw, prng: Prng, start: Instant) -> Self {
         let next_at = Some(start);
         Self { answers, pauses_s, prng, next_at, asked_at: start, end_bytes: 0, latencies: Latencies::default() }
     }
 
-    /// How long each answer took, shared with the reader.
+    /// Returns how long each answer took, shared with the reader.
     pub fn latencies(&self) -> Latencies {
         self.latencies.clone()
     }
 
-    /// When it asks next; `None` while it waits for an answer.
+    /// Returns the time of the next request; `None` while waiting for an answer.
     pub fn next_at(&self) -> Option<Instant> {
         self.next_at
     }
 
-    /// Whether it asks `now`; if so, a request of [`REQUEST_BYTES`] octets must go out.
+    /// Returns whether a request is due at `now`. If so, the caller must send [`REQUEST_BYTES`] octets.
     pub fn asks(&mut self, now: Instant) -> bool {
         let due = self.next_at.take_if(|at| *at <= now).is_some();
         if due {
@@ -120,7 +120,7 @@ impl Reader {
         due
     }
 
-    /// So many octets of all answers together are here.
+    /// Tells the reader that `total_bytes` octets of all answers have arrived.
     pub fn received(&mut self, total_bytes: u64, now: Instant) {
         if self.next_at.is_none() && total_bytes >= self.end_bytes {
             self.latencies.push(now.saturating_since(self.asked_at));

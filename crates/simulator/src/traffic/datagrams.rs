@@ -10,10 +10,11 @@ use units::{Instant, Prng};
 use super::{Demand, Octets};
 use host::{App, Report};
 
-/// IP and UDP headers over IPv4, which the sizes of a mix include.
+/// Octets of IP and UDP headers over IPv4, which the sizes of a mix include.
 const HEADERS_BYTES: u16 = 28;
 
-/// The size of an IP packet of MPTCP-rec's background traffic: 44 octets (50 %), 576 (25 %) or 1500 (25 %), independently.
+/// Draws the size of an IP packet of MPTCP-rec's background traffic: 44 octets (50 %), 576 (25 %) or 1500 (25 %),
+/// independently.
 pub(super) fn mixed_packet_bytes(prng: &mut Prng) -> u16 {
     match prng.below(4) {
         0 | 1 => 44,
@@ -25,22 +26,22 @@ pub(super) fn mixed_packet_bytes(prng: &mut Prng) -> u16 {
 /// A UDP flow.
 #[derive(Clone, Debug)]
 pub struct UdpFlow {
-    /// Where it comes from.
+    /// Source address and port.
     pub local: SocketAddr,
-    /// Where it goes.
+    /// Destination address and port.
     pub remote: SocketAddr,
-    /// Payload octets in time.
+    /// Payload octets over time.
     pub demand: Demand,
     /// Payload of the datagrams.
     pub sizes: DatagramSizes,
-    /// When it ends; never by default.
+    /// End of the flow; never by default.
     pub stop: Instant,
 }
 
-/// Payload of a flow's datagrams.
+/// Payload sizes of a flow's datagrams.
 #[derive(Clone, Debug)]
 pub enum DatagramSizes {
-    /// Always the same, octets.
+    /// Always the same size, octets.
     Constant(u16),
     /// IP packets of 44 octets (50 %), 576 (25 %) and 1500 (25 %), independently: MPTCP-rec's background traffic.
     Mix(Prng),
@@ -55,7 +56,7 @@ impl DatagramSizes {
     }
 }
 
-/// Sends datagrams as the demand asks for them, whatever becomes of them.
+/// Sends datagrams as the demand requires, without feedback.
 pub struct UdpSource {
     flow: UdpFlow,
     next_len: u16,
@@ -68,7 +69,7 @@ pub struct UdpSource {
 }
 
 impl UdpSource {
-    /// A source of `flow`.
+    /// Creates a source of `flow`.
     pub fn new(mut flow: UdpFlow) -> Self {
         let next_len = flow.sizes.draw();
         Self {
@@ -82,7 +83,7 @@ impl UdpSource {
         }
     }
 
-    /// What was demanded so far, shared with the source.
+    /// Returns the payload octets demanded so far, shared with the source.
     pub fn demanded(&self) -> Octets {
         self.demanded.clone()
     }
@@ -100,7 +101,7 @@ impl UdpSource {
         self.demanded.set(self.due_bytes);
     }
 
-    /// Payload of the next datagram, if it is due.
+    /// Takes the payload length of the next datagram, if it is due.
     fn next_payload(&mut self) -> Option<u16> {
         let len = u64::from(self.next_len);
         if self.due_bytes < self.sent_bytes + len {
@@ -160,27 +161,29 @@ impl App for UdpSource {
     }
 }
 
-/// Counts what arrives at a port; what a link brings twice counts once.
+/// Counts the datagrams that arrive at a port, duplicates only once.
 pub struct UdpSink {
     local: SocketAddr,
     received: Octets,
     seen: Seen,
 }
 
-/// How many of a flow's latest datagrams are remembered: a copy is hardly later than so many others.
+/// Number of a flow's latest datagrams that are remembered: a copy is rarely later than that.
 const REMEMBERED: u64 = 4096;
 
-/// Which of the latest datagrams of a flow have arrived.
+/// The latest datagrams of a flow that have arrived.
 #[derive(Default)]
 struct Seen {
-    /// Above the highest number that arrived.
+    /// One more than the highest number that has arrived.
     next: u64,
-    /// A bit for each of the latest numbers, at its place modulo [`REMEMBERED`]. Empty until a number arrives: a cell's wire gives none.
+    /// A bit for each of the latest numbers, at its place modulo [`REMEMBERED`]. Empty until a number arrives:
+    /// datagrams from a cell's wire have none.
     arrived: Vec<u64>,
 }
 
 impl Seen {
-    /// Takes note of a number, and says whether it is new. One older than all that is remembered is rather late than a copy.
+    /// Records a number and returns whether it is new. A number older than all remembered ones counts as new: it is
+    /// more likely late than a copy.
     fn is_new(&mut self, number: u64) -> bool {
         if number == 0 || number.saturating_add(REMEMBERED) < self.next {
             return true;
@@ -200,17 +203,17 @@ impl Seen {
 }
 
 impl UdpSink {
-    /// A sink at `local`.
+    /// Creates a sink at `local`.
     pub fn new(local: SocketAddr) -> Self {
         Self { local, received: Octets::default(), seen: Seen::default() }
     }
 
-    /// What arrived so far, shared with the sink.
+    /// Returns the octets that have arrived so far, shared with the sink.
     pub fn received(&self) -> Octets {
         self.received.clone()
     }
 
-    /// Counts a datagram if it is for this port, and no copy.
+    /// Counts a datagram if it is for this port and not a copy.
     #[inline]
     pub fn count(&mut self, datagram: &Datagram) {
         if datagram.dst == self.local && self.seen.is_new(datagram.number) {
@@ -249,7 +252,7 @@ mod tests {
         }
     }
 
-    /// When and how large the datagrams are.
+    /// Times and sizes of the datagrams.
     fn run(source: &mut UdpSource) -> Vec<(u64, u16)> {
         let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
         source.start(&mut endpoint, Instant::ZERO);

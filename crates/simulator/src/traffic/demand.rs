@@ -1,4 +1,4 @@
-//! Demand: how many octets are asked for until a point in time.
+//! Demand: the number of octets asked for until a point in time.
 
 use units::{Duration, Instant, Prng, Rate};
 
@@ -8,11 +8,11 @@ const BIT_NANOS_PER_BYTE: u128 = 8 * 1_000_000_000;
 
 /// A demand in time, integrated without rounding.
 ///
-/// The rate is constant between changes, or goes evenly from one rate to another. A random process may let only a share
-/// of it through: [`Self::on_off`], [`Self::redrawn`].
+/// The rate is constant between changes, or rises or falls linearly from one rate to another. A random process may let
+/// only a fraction of it through: [`Self::on_off`], [`Self::redrawn`].
 #[derive(Clone, Debug)]
 pub struct Demand {
-    /// In order of time; the rate is zero before the first.
+    /// In order of time; the rate is zero before the first piece.
     pieces: Vec<Piece>,
     next_piece: usize,
     piece: Piece,
@@ -25,33 +25,34 @@ pub struct Demand {
 /// A new rate from a point in time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub at: Instant,
-    /// What is demanded from then on.
+    /// The rate from then on.
     pub rate: Rate,
 }
 
-/// A step of a staircase.
+/// One step of a staircase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When.
+    /// Time of the step.
     pub at: Instant,
-    /// How much more is demanded from then on, less if negative; bit/s.
+    /// Change of the rate at that time, bit/s; negative for a fall.
     pub rise_bps: i64,
 }
 
-/// A way from one rate to another.
+/// A linear transition from one rate to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slope {
-    /// When it begins.
+    /// Start of the transition.
     pub begin: Instant,
-    /// How long it takes, evenly; zero for a step.
+    /// Duration of the transition; zero for a step.
     pub lasts: Duration,
-    /// What is demanded from its end on.
+    /// The rate from its end on.
     pub to: Rate,
 }
 
-/// A rate from `begin` on, which within `lasts` goes from one value to another. What comes then is another piece's.
+/// A rate from `begin` on, which changes linearly from one value to another within `lasts`. The next piece follows
+/// then.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     begin: Instant,
@@ -61,18 +62,18 @@ struct Piece {
 }
 
 impl Demand {
-    /// `rate` from `start` on.
+    /// Demands `rate` from `start` on.
     pub fn constant(rate: Rate, start: Instant) -> Self {
         Self::steps(vec![Change { at: start, rate }])
     }
 
-    /// The rates of `changes`, which stand in order of time.
+    /// Demands the rates of `changes`, which must be in order of time.
     pub fn steps(changes: Vec<Change>) -> Self {
         Self::pieces(changes.iter().map(|change| Piece::flat(change.at, change.rate)).collect())
     }
 
-    /// `base` from `start` on, more or less from each of `steps` on, which stand in order of time and come later. It never
-    /// falls below zero: what a step takes beyond that is forgotten.
+    /// Demands `base` from `start` on, raised or lowered at each of `steps`, which must be in order of time and later
+    /// than `start`. The rate never falls below zero: the rest of a larger step down is ignored.
     pub fn staircase(base: Rate, start: Instant, steps: &[Step]) -> Self {
         let mut rate = base;
         let mut changes = vec![Change { at: start, rate }];
@@ -83,13 +84,14 @@ impl Demand {
         Self::steps(changes)
     }
 
-    /// The rate of `begin` until then counted from `start`, evenly towards that of `end`, and then that.
+    /// Demands the rate of `begin` from `start` on, changes linearly to the rate of `end` between the times of the two,
+    /// and stays there.
     pub fn ramp(start: Instant, begin: Change, end: Change) -> Self {
         let lasts = end.at.saturating_since(begin.at);
         Self::slopes(begin.rate, start, &[Slope { begin: begin.at, lasts, to: end.rate }])
     }
 
-    /// `base` from `start` on, then along `slopes`, which stand in order of time, each over before the next begins.
+    /// Demands `base` from `start` on, then follows `slopes`, which must be in order of time and must not overlap.
     pub fn slopes(base: Rate, start: Instant, slopes: &[Slope]) -> Self {
         let mut rate = base;
         let mut pieces = vec![Piece::flat(start, rate)];
@@ -108,7 +110,7 @@ impl Demand {
         Self { pieces, next_piece: 0, piece, modulation: None, bit_nanos: 0, now: Instant::ZERO }
     }
 
-    /// So many percent of all rates; for a demand of which nothing was asked yet.
+    /// Scales all rates to `percent` percent. Must be called before the first octets are asked for.
     pub fn percent(mut self, percent: u32) -> Self {
         let scaled = |rate: Rate| Rate::from_bps((u128::from(rate.as_bps()) * u128::from(percent) / 100) as u64);
         for piece in &mut self.pieces {
@@ -117,33 +119,34 @@ impl Demand {
         self
     }
 
-    /// Counts only while an on-off process is on. It begins in its stationary state: on with probability on / (on + off).
+    /// Counts the demand only while an on-off process is on. The process begins in its stationary state: on with
+    /// probability on / (on + off).
     pub fn on_off(self, means: OnOff, prng: Prng) -> Self {
         Self { modulation: Some(Modulation::on_off(means, prng)), ..self }
     }
 
-    /// A share of the rate, uniform in [0, 1) and drawn anew each time that `every` has passed: traffic of variable bit
-    /// rate. Equal generators give equal shares.
+    /// Multiplies the rate by a fraction, uniform in [0, 1) and drawn again after each `every`: traffic of variable bit
+    /// rate. Equal generators give equal fractions.
     pub fn redrawn(self, every: Duration, prng: Prng) -> Self {
         Self { modulation: Some(Modulation::redrawn(every, prng)), ..self }
     }
 
-    /// Octets demanded until `now`, whole ones.
+    /// Returns the whole octets demanded until `now`.
     pub fn bytes_until(&mut self, now: Instant) -> u64 {
         while let Some(edge) = self.next_edge().filter(|edge| *edge <= now) {
             self.integrate_to(edge);
             self.pass_edge(edge);
         }
         self.integrate_to(now);
-        // Two gigabytes fit 64-bit arithmetic, which divides several times faster than 128-bit.
+        // Two gigabytes fit into 64-bit arithmetic, which divides several times faster than 128-bit arithmetic.
         match u64::try_from(self.bit_nanos) {
             Ok(bit_nanos) => bit_nanos / BIT_NANOS_PER_BYTE as u64,
             Err(_) => (self.bit_nanos / BIT_NANOS_PER_BYTE) as u64,
         }
     }
 
-    /// When the demand reaches `bytes`, or changes before; `None` if neither ever happens. Both as seen from the time of
-    /// the latest call.
+    /// Returns when the demand reaches `bytes` or its rate changes, whichever is first; `None` if neither ever happens.
+    /// Both as seen from the time of the latest call.
     pub fn next_event(&self, bytes: u64) -> Option<Instant> {
         let edge = self.next_edge();
         let missing = (u128::from(bytes) * BIT_NANOS_PER_BYTE).saturating_sub(self.bit_nanos);
@@ -159,7 +162,7 @@ impl Demand {
 
     fn next_edge(&self) -> Option<Instant> {
         let change = self.pieces.get(self.next_piece).map(|piece| piece.begin);
-        // A process that lets nothing through needs no attention.
+        // Edges of the random process do not matter while the rate is zero for good.
         let matters = self.piece.from > Rate::ZERO || change.is_some();
         let modulated = self.modulation.as_ref().filter(|_| matters).map(|modulation| modulation.until);
         [change, modulated].into_iter().flatten().min()
@@ -187,7 +190,8 @@ impl Piece {
         Self { begin, from: rate, to: rate, lasts: Duration::ZERO }
     }
 
-    /// Demanded from its begin until `now`. That is a function of `now` alone, so nothing is lost between calls.
+    /// The demand of this piece from its start until `now`. It is a function of `now` alone, so nothing is lost between
+    /// calls.
     fn bit_nanos(&self, now: Instant) -> u128 {
         let nanos = u128::from(now.saturating_since(self.begin).as_nanos());
         let (from, to) = (u128::from(self.from.as_bps()), u128::from(self.to.as_bps()));
@@ -199,7 +203,7 @@ impl Piece {
         if to > from { flat + triangle } else { flat.saturating_sub(triangle) }
     }
 
-    /// How long from `now` on until `missing` more is demanded, if it ever is; on a slope to about a nanosecond.
+    /// How long from `now` until `missing` more is demanded, if ever; accurate to about a nanosecond on a slope.
     fn time_to_gain(&self, missing: u128, now: Instant) -> Option<Duration> {
         let nanos = if self.from == self.to || self.lasts.is_zero() {
             let bps = u128::from(self.from.as_bps());
@@ -214,7 +218,7 @@ impl Piece {
             // slope / 2 x^2 + rate x = missing; this form of its solution is exact for small slopes too.
             let root = (rate * rate + 2.0 * slope * missing as f64).sqrt();
             let nanos = 2.0 * missing as f64 / (rate + root);
-            // At least one, or rounding could keep time from going on.
+            // At least one, because rounding could otherwise stop the progress of time.
             nanos.is_finite().then_some((nanos.ceil() as u64).clamp(1, u64::MAX / 4))?
         };
         Some(Duration::from_nanos(nanos))
@@ -241,13 +245,13 @@ mod tests {
 
     #[test]
     fn a_staircase_is_integrated_step_by_step() {
-        // 1 Mbit/s, from 7 s on 1.2, from 13 s on nothing: 875,000 + 900,000 octets.
+        // 1 Mbit/s, from 7 s on 1.2, from 13 s on none: 875,000 + 900,000 octets.
         let rates = [(0, 1_000_000), (7000, 1_200_000), (13_000, 0)];
         let changes = rates.map(|(at, bps)| Change { at: ms(at), rate: Rate::from_bps(bps) });
         let mut demand = Demand::steps(changes.to_vec());
         assert_eq!(demand.bytes_until(ms(7000)), 875_000);
         assert_eq!(demand.clone().bytes_until(ms(60_000)), 1_775_000);
-        // One call over all edges counts as many calls do.
+        // One call across all edges counts the same as many calls.
         assert_eq!((8..60).map(|s| demand.bytes_until(ms(s * 1000))).last(), Some(1_775_000));
         assert_eq!(demand.next_event(u64::MAX), None);
     }
@@ -319,7 +323,7 @@ mod tests {
         assert_eq!(up.bytes_until(ms(3000)), 250_000 + 187_500);
         assert_eq!(up.bytes_until(ms(4000)), 750_000);
         assert_eq!(up.bytes_until(ms(5000)), 750_000 + 375_000);
-        // Down to nothing: half of 8 Mbit/s for a second.
+        // Down to zero: half of 8 Mbit/s for a second.
         let mut down = Demand::ramp(Instant::ZERO, at(1, 8), at(2, 0));
         assert_eq!(down.bytes_until(ms(9000)), 1_000_000 + 500_000);
         assert_eq!(down.next_event(2_000_000), None);
@@ -327,7 +331,7 @@ mod tests {
 
     #[test]
     fn slopes_follow_one_another() {
-        // 1 Mbit/s for 1 s, up to 3 within 2 s, at once down to 2, and from 5 s on within 1 s to nothing.
+        // 1 Mbit/s for 1 s, up to 3 within 2 s, at once down to 2, and from 5 s on within 1 s to zero.
         let mbps = Rate::from_mbps;
         let slopes = [(1, 2, 3), (3, 0, 2), (5, 1, 0)];
         let slopes = slopes.map(|(at_s, lasts_s, to)| Slope {

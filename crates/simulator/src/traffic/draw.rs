@@ -2,36 +2,36 @@
 
 use units::Prng;
 
-/// How a quantity is drawn. Its unit is the user's.
+/// The distribution of a quantity. Its unit is up to the user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Draw {
-    /// Always the same.
+    /// Always the same value.
     Constant(f64),
     /// Uniform in [`min`, `max`).
     Uniform {
-        /// The least.
+        /// Minimum.
         min: f64,
-        /// The bound above.
+        /// Exclusive upper bound.
         max: f64,
     },
-    /// Exponential.
+    /// Exponential distribution.
     Exponential {
-        /// Its mean.
+        /// Mean.
         mean: f64,
     },
-    /// Pareto, cut off at `max`: the sizes of files.
+    /// Pareto distribution, cut off at `max`: the sizes of files.
     Pareto {
-        /// The least, above zero.
+        /// Minimum; must be above zero.
         min: f64,
-        /// The bound above.
+        /// Upper bound.
         max: f64,
-        /// The smaller, the heavier the tail; above zero.
+        /// Shape; must be above zero. Smaller values give a heavier tail.
         shape: f64,
     },
 }
 
 impl Draw {
-    /// One of them, never negative. Each is the inverse of its distribution function at a uniform number; a constant takes
+    /// Draws a value, never negative, by inverting the distribution function at a uniform number. A constant draws
     /// nothing from the generator.
     pub fn draw(&self, prng: &mut Prng) -> f64 {
         let drawn = match *self {
@@ -51,7 +51,7 @@ impl Draw {
 mod tests {
     use super::*;
 
-    /// Mean, least and most of many.
+    /// Mean, minimum and maximum of many draws.
     fn moments(draw: Draw) -> (f64, f64, f64) {
         let mut prng = Prng::new(21);
         let drawn: Vec<f64> = (0..40_000).map(|_| draw.draw(&mut prng)).collect();
@@ -67,21 +67,22 @@ mod tests {
 
     #[test]
     fn uniform_quantities_fill_their_range() {
-        // Mean 3, deviation 2 / sqrt(12): a standard error of 0.003.
+        // Mean 3, standard deviation 2 / sqrt(12): a standard error of 0.003.
         let (mean, least, most) = moments(Draw::Uniform { min: 2.0, max: 4.0 });
         assert!((mean - 3.0).abs() < 0.012 && (2.0..2.01).contains(&least) && (3.99..4.0).contains(&most));
     }
 
     #[test]
     fn exponential_quantities_have_their_mean() {
-        // Deviation as the mean: a standard error of 0.5 %.
+        // The standard deviation equals the mean: a standard error of 0.5 %.
         let (mean, least, most) = moments(Draw::Exponential { mean: 10.0 });
         assert!((mean - 10.0).abs() < 0.2 && least < 0.01 && most > 60.0, "{mean} {least} {most}");
     }
 
     #[test]
     fn pareto_quantities_are_cut_off() {
-        // Shape 2 in [1, 2): density 8/3 x^-3, mean 8/3 * (1 - 1/2) = 4/3; second moment 8/3 ln 2 = 1.848, deviation 0.266.
+        // Shape 2 in [1, 2): density 8/3 x^-3, mean 8/3 * (1 - 1/2) = 4/3; second moment 8/3 ln 2 = 1.848, standard
+        // deviation 0.266.
         let (mean, least, most) = moments(Draw::Pareto { min: 1.0, max: 2.0, shape: 2.0 });
         assert!((mean - 4.0 / 3.0).abs() < 0.006, "{mean}");
         assert!((1.0..1.001).contains(&least) && (1.99..=2.0).contains(&most), "{least} {most}");

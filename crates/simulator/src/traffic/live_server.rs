@@ -1,4 +1,4 @@
-//! A server whose streams are made while they are sent: a video, answers to requests, or data at a steady rate.
+//! A server whose streams are produced while they are sent: a video, answers to requests, or data at a steady rate.
 
 use core::net::SocketAddr;
 
@@ -10,10 +10,10 @@ use super::live_stream::{LiveStream, Script};
 use super::writer::Writer;
 use host::{App, Report};
 
-/// Octets taken from the endpoint at once.
+/// Maximum octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;
 
-/// Takes every connection to an address and writes what its script says, as octets of one pattern stream.
+/// Accepts every connection to an address and writes its script, as octets of one pattern stream.
 pub struct LiveServer {
     local: SocketAddr,
     config: ConnectionConfig,
@@ -21,7 +21,7 @@ pub struct LiveServer {
     pattern: u32,
     listener: Option<ListenerId>,
     streams: Vec<Stream>,
-    /// When and why the first connection failed.
+    /// Time and reason of the first connection's failure.
     failed: Option<(Instant, CloseReason)>,
     faults: Vec<String>,
 }
@@ -35,7 +35,7 @@ struct Stream {
 }
 
 impl LiveServer {
-    /// A server at `local` that sends `script` as octets of pattern stream `pattern`.
+    /// Creates a server at `local` that sends `script` as octets of pattern stream `pattern`.
     pub fn new(local: SocketAddr, config: ConnectionConfig, script: Script, pattern: u32) -> Self {
         Self { local, config, script, pattern, listener: None, streams: Vec::new(), failed: None, faults: Vec::new() }
     }
@@ -52,7 +52,7 @@ impl LiveServer {
         }
     }
 
-    /// Takes note of the end of one of its connections.
+    /// Handles the end of one of its connections.
     fn note_end(&mut self, event: &Event, now: Instant) {
         match event {
             Event::Closed { reason: CloseReason::Finished, .. } => {}
@@ -70,7 +70,7 @@ impl LiveServer {
 }
 
 impl Stream {
-    /// Counts requests. A connection that failed says so by an event.
+    /// Counts requests. An event reports a connection that failed.
     fn receive(&mut self, endpoint: &mut Endpoint, now: Instant) {
         while let Ok(Received::Data(data)) = endpoint.recv(self.connection, TAKE_BYTES, now) {
             self.received_bytes += data.len() as u64;
@@ -86,7 +86,7 @@ impl Stream {
         self.made.make(self.received_bytes, unsent_bytes, now)
     }
 
-    /// A connection that failed gets no more.
+    /// A failed connection gets no more data.
     fn next_at(&self) -> Option<Instant> {
         self.made.next_at().filter(|_| self.writer.is_open())
     }

@@ -1,4 +1,4 @@
-//! A stream that is made while it is sent: a video, answers to requests, or data at a steady rate.
+//! A stream that is produced while it is sent: a video, answers to requests, or data at a steady rate.
 
 use units::Instant;
 
@@ -7,35 +7,35 @@ use super::answers::REQUEST_BYTES;
 use super::pace::Pace;
 use super::video::FrameSizes;
 
-/// What a stream is made of.
+/// The content of a stream.
 #[derive(Clone, Debug)]
 pub enum Script {
     /// A live video from its first frame on.
     Video(FrameSizes),
     /// An answer for every [`REQUEST_BYTES`] octets that arrive.
     Answers(Answers),
-    /// Data without end, never faster than this.
+    /// Data without end, at no more than this pace.
     Paced(Pace),
 }
 
-/// How much of a script there is to send by now.
+/// Tracks how much of a script has been produced.
 #[derive(Clone, Debug)]
 pub struct LiveStream {
     script: Script,
     began: Instant,
-    /// Frames made or requests answered.
+    /// Number of frames made, requests answered, or pieces written.
     pieces: u64,
     due_bytes: u64,
 }
 
 impl LiveStream {
-    /// One that begins `now`.
+    /// Starts a stream at `now`.
     pub fn new(script: Script, now: Instant) -> Self {
         Self { script, began: now, pieces: 0, due_bytes: 0 }
     }
 
-    /// Makes what is due by `now`, after `received_bytes` of requests, where so many octets made earlier wait for a subflow to
-    /// take them. Gives the octets made so far.
+    /// Produces everything that is due by `now`, after `received_bytes` of requests. `unsent_bytes` returns the octets
+    /// produced earlier that still wait for a subflow. Returns the total octets produced so far.
     pub fn make(&mut self, received_bytes: u64, unsent_bytes: impl FnOnce() -> u64, now: Instant) -> u64 {
         match &mut self.script {
             Script::Video(frames) => {
@@ -63,12 +63,12 @@ impl LiveStream {
         self.due_bytes
     }
 
-    /// Octets made so far.
+    /// Returns the octets produced so far.
     pub fn due_bytes(&self) -> u64 {
         self.due_bytes
     }
 
-    /// When there is more to make, whatever arrives.
+    /// Returns when there is more to produce without further requests.
     pub fn next_at(&self) -> Option<Instant> {
         match &self.script {
             Script::Video(frames) => Some(self.began + frames.format().span(self.pieces)),

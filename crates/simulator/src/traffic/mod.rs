@@ -1,17 +1,17 @@
 //! Local traffic: flows that follow a demand in time, over UDP or TCP.
 //!
 //! ```text
-//! demand       how many octets are asked for until now: constant, in steps, on a slope
-//! modulation   on and off, or shares drawn anew
+//! demand       the octets asked for until now: constant, in steps, on a slope
+//! modulation   multiplies a demand: on and off, or by random fractions
 //! background   a demand shared by TCP and UDP
 //! datagrams    a UDP flow and its sink
-//! paced        a TCP flow whose application offers what is demanded, and its sink
+//! paced        a TCP flow whose application follows a demand, and its sink
 //! short_flows  one connection after the other
 //! answers      requests and their answers on one connection
 //! video        frames, and a player with its buffer
-//! live_stream  a stream of either, or of a steady rate, made while it is sent
+//! live_stream  a video, answers or data at a steady rate, produced while they are sent
 //! live_server  a server of such streams
-//! writer       what sources over TCP have in common
+//! writer       the shared part of sources over TCP
 //! draw         random sizes and times
 //! ```
 
@@ -44,17 +44,17 @@ pub use pace::Pace;
 pub use paced::{PacedSource, TcpFlow, TcpSink};
 pub use short_flows::{ShortFlowSource, ShortFlows};
 
-/// Octets counted by an application and read by whoever measures.
+/// Octets that an application counts, shared with the reader of measurements.
 #[derive(Clone, Debug, Default)]
 pub struct Octets(Arc<AtomicU64>);
 
 impl Octets {
-    /// How many so far.
+    /// Returns the octets counted so far.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Counts so many more.
+    /// Adds `octets` to the count.
     pub fn add(&self, octets: u64) {
         self.set(self.get() + octets);
     }

@@ -1,8 +1,8 @@
-//! What a demand is multiplied by: on and off, or a share that is drawn anew from time to time.
+//! Factors of a demand: on and off, or a fraction that is drawn again at intervals.
 
 use units::{Duration, Instant, Prng, Rate};
 
-/// No state of a modulation is shorter.
+/// Minimum duration of a state.
 const STATE_MIN: Duration = Duration::from_micros(1);
 
 /// Means of exponentially distributed times on and off.
@@ -14,12 +14,12 @@ pub struct OnOff {
     pub off: Duration,
 }
 
-/// A random process that lets a share of a rate through; the share is constant between its edges.
+/// A random process that lets a fraction of a rate through; the fraction is constant between edges.
 #[derive(Clone, Debug)]
 pub(super) struct Modulation {
     process: Process,
     share_q32: u64,
-    /// When the present share ends.
+    /// When the present state ends.
     pub until: Instant,
     prng: Prng,
 }
@@ -27,15 +27,15 @@ pub(super) struct Modulation {
 #[derive(Clone, Copy, Debug)]
 enum Process {
     OnOff(OnOff),
-    /// A share uniform in [0, 1), for so long.
+    /// A fraction uniform in [0, 1), each for this duration.
     Redrawn(Duration),
 }
 
 const ONE_Q32: u64 = 1 << 32;
 
 impl Modulation {
-    /// In its stationary state: on with probability on / (on + off), and what is left of an exponential time is
-    /// exponential too.
+    /// Starts in the stationary state: on with probability on / (on + off). The rest of an exponential time is
+    /// exponential, too.
     pub fn on_off(means: OnOff, mut prng: Prng) -> Self {
         let (on_s, off_s) = (means.on.as_secs_f64(), means.off.as_secs_f64());
         let on = prng.unit() * (on_s + off_s) < on_s;
@@ -54,12 +54,12 @@ impl Modulation {
         modulation
     }
 
-    /// What it lets through of `rate`.
+    /// Returns the part of `rate` that it lets through.
     pub fn of(&self, rate: Rate) -> Rate {
         Rate::from_bps(((u128::from(rate.as_bps()) * u128::from(self.share_q32)) >> 32) as u64)
     }
 
-    /// Goes on to the next share.
+    /// Moves to the next state.
     pub fn pass_edge(&mut self) {
         self.share_q32 = match self.process {
             Process::OnOff(_) => ONE_Q32 - self.share_q32,
@@ -84,7 +84,7 @@ impl Modulation {
 mod tests {
     use super::*;
 
-    /// How long the states lasted, and their rates out of 1 Gbit/s.
+    /// Durations of the states, and the rates that they let through of 1 Gbit/s.
     fn states(mut modulation: Modulation, count: usize) -> Vec<(f64, u64)> {
         let mut begin = Instant::ZERO;
         let mut states = Vec::new();
@@ -104,8 +104,8 @@ mod tests {
         for (rate, mean_s) in [(1_000_000_000, 0.1), (0, 0.3)] {
             let times: Vec<f64> = states.iter().filter(|state| state.1 == rate).map(|state| state.0).collect();
             assert_eq!(times.len(), 10_000);
-            // The mean of 10,000 has a standard error of 1 %. Of an exponential, 1 / e is above the mean and 1 / e^2
-            // above twice the mean: standard errors of 0.5 and 0.35 %.
+            // The mean of 10,000 draws has a standard error of 1 %. Of an exponential distribution, 1 / e is above the
+            // mean and 1 / e^2 above twice the mean: standard errors of 0.5 and 0.35 %.
             let mean = times.iter().sum::<f64>() / 10_000.0;
             let above = |bound: f64| times.iter().filter(|time| **time > bound).count() as f64 / 10_000.0;
             assert!((mean / mean_s - 1.0).abs() < 0.03, "{mean}");
@@ -118,7 +118,8 @@ mod tests {
     fn redrawn_shares_are_uniform() {
         let states = states(Modulation::redrawn(Duration::from_secs(1), Prng::new(12)), 10_000);
         assert!(states.iter().all(|state| state.0 == 1.0 && state.1 < 1_000_000_000));
-        // A uniform share has a mean of 1/2; that of 10,000 a standard error of 0.003. A quarter is below 1/4.
+        // A uniform fraction has a mean of 1/2; the mean of 10,000 has a standard error of 0.003. A quarter is below
+        // 1/4.
         let mean = states.iter().map(|state| state.1 as f64 / 1e9).sum::<f64>() / 10_000.0;
         let low = states.iter().filter(|state| state.1 < 250_000_000).count();
         assert!((mean - 0.5).abs() < 0.01 && (2370..=2630).contains(&low), "{mean} {low}");

@@ -1,15 +1,16 @@
-//! Data at a steady rate, of which nothing is made up for later.
+//! Data at a steady rate, without catching up.
 
 use units::{Duration, Rate};
 
 /// Time between two pieces.
 const TICK: Duration = Duration::from_millis(10);
 
-/// How fast a source writes that could write at any rate.
+/// The pace of a source that could write at any rate.
 ///
-/// Every 10 ms it writes what the rate carries in that time, unless more than a backlog waits for a subflow to take it (as with
-/// Linux's `TCP_NOTSENT_LOWAT`): what the network could not take is left out instead of sent in a burst later. What is less than an
-/// octet counts for the pieces that follow, so that all of them together are what the rate carries in their time, rounded down.
+/// Every 10 ms it writes what the rate carries in that time, unless more than a backlog waits for a subflow (as with
+/// Linux's `TCP_NOTSENT_LOWAT`): data that the network could not take are left out instead of sent in a burst later.
+/// Fractions of an octet carry over to later pieces: the sum of all pieces is what the rate carries in their time,
+/// rounded down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     rate: Rate,
@@ -17,17 +18,18 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// At most `rate`, with at most what it carries in `backlog` not sent, and one octet at least: with none nothing was ever written.
+    /// Writes at most `rate`, while the unsent octets are at most what the rate carries in `backlog`. The backlog is at
+    /// least one octet: with none, nothing would ever be written.
     pub fn new(rate: Rate, backlog: Duration) -> Self {
         Self { rate, backlog_bytes: rate.bytes_in(backlog).max(1) }
     }
 
-    /// How long after the first piece that of number `pieces` is due.
+    /// Time from the first piece until the piece with number `pieces` is due.
     pub(super) fn span(&self, pieces: u64) -> Duration {
         TICK.saturating_mul(pieces)
     }
 
-    /// Octets of the piece of number `piece`, from 0, when `unsent_bytes` wait.
+    /// Octets of the piece with number `piece`, from 0, when `unsent_bytes` wait.
     pub(super) fn piece_bytes(&self, piece: u64, unsent_bytes: u64) -> u64 {
         let room_bytes = self.backlog_bytes.saturating_sub(unsent_bytes);
         let [before, with_it] = [piece, piece + 1].map(|pieces| self.rate.bytes_in(self.span(pieces)));
@@ -56,10 +58,11 @@ mod tests {
             let pace = Pace::new(Rate::from_bps(bps), Duration::from_millis(100));
             (0..count).map(|piece| pace.piece_bytes(piece, 0)).collect::<Vec<u64>>()
         };
-        // 3.75 octets in 10 ms; and 0.1, so that every tenth piece is one.
+        // 3.75 octets in 10 ms; and 0.1, so every tenth piece is one octet.
         assert_eq!(pieces(3_000, 8), [3, 4, 4, 4, 3, 4, 4, 4]);
         assert_eq!(pieces(80, 20), [[0; 9], [0; 9]].map(|nine| [&nine[..], &[1]].concat()).concat());
-        // 100 s are as many octets as an eighth of the bits, of rates whose backlog is less than an octet as well.
+        // 100 s carry an eighth of 100 times the bit rate in octets, even for rates whose backlog is less than an
+        // octet.
         for bps in [8, 72, 799, 23_850, 99_000, 8_000_000] {
             assert_eq!(pieces(bps, 10_000).iter().sum::<u64>(), bps * 100 / 8, "{bps} bit/s");
         }

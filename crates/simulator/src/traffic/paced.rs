@@ -10,44 +10,46 @@ use super::writer::Writer;
 use super::{Demand, Octets};
 use host::{App, Report};
 
-/// Octets written at once, about a segment: an application that writes every octet by itself would be another model.
+/// Octets written at once, about a segment. An application that writes single octets would be another model.
 const WRITE_BYTES: u64 = 1400;
-/// IP and TCP headers over IPv4 without options, which the sizes of a mix include.
+/// Octets of IP and TCP headers over IPv4 without options, which the sizes of a mix include.
 const HEADERS_BYTES: u16 = 40;
-/// Octets taken from the endpoint at once.
+/// Maximum octets taken from the endpoint at once.
 const TAKE_BYTES: usize = 1 << 20;
-/// How often a source that is behind its demand looks whether it may write: what a connection sends of its buffer is no event.
+/// Interval at which a source that is behind its demand checks whether it may write: no event tells it when its
+/// connection sends from the buffer.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
 
 /// A TCP flow.
 #[derive(Clone, Debug)]
 pub struct TcpFlow {
-    /// Where it comes from; port 0 for any.
+    /// Source address and port; port 0 for any.
     pub local: SocketAddr,
-    /// Where it goes.
+    /// Destination address and port.
     pub remote: SocketAddr,
     /// Settings of the connection.
     pub config: ConnectionConfig,
-    /// Octets in time; `None` for as many as the connection takes.
+    /// Octets over time; `None` for as much as the connection takes.
     pub demand: Option<Demand>,
-    /// Most octets that wait to be sent. What is demanded beyond is never sent: a live source does not fall behind for ever.
+    /// Maximum octets that wait to be sent. Demand beyond it is never sent: a live source does not fall behind without
+    /// limit.
     pub backlog_bytes: u64,
-    /// When it connects.
+    /// When the flow connects.
     pub start: Instant,
-    /// When it stops; never by default. With a demand it writes no more, and what waits is still sent. Without one the application is
-    /// killed: of a connection that took all it could, what waits would go on for as long as its send buffer lasts.
+    /// When the flow stops; never by default. With a demand, it stops writing, and what waits is still sent. Without a
+    /// demand, it aborts the connection: otherwise the full send buffer would keep the flow going.
     pub stop: Instant,
 }
 
-/// Connects and writes what its flow demands.
+/// Connects and writes the octets that its flow demands.
 pub struct PacedSource {
     flow: TcpFlow,
     writer: Writer,
     now: Instant,
-    /// Octets demanded and not given up.
+    /// Octets demanded, minus those given up.
     due_bytes: u64,
     given_up_bytes: u64,
-    /// More was due, when it last looked, than may wait.
+    /// Whether more was due at the latest check than may wait.
     is_behind: bool,
     demanded: Octets,
     mix: Option<Mix>,
@@ -56,7 +58,7 @@ pub struct PacedSource {
 /// Writes of random sizes.
 struct Mix {
     prng: Prng,
-    /// Octets written when the present write is complete.
+    /// Total octets at the end of the present write.
     end_bytes: u64,
 }
 
@@ -67,7 +69,7 @@ impl Mix {
 }
 
 impl PacedSource {
-    /// A source of `flow`.
+    /// Creates a source of `flow`.
     pub fn new(flow: TcpFlow) -> Self {
         let (writer, demanded) = (Writer::default(), Octets::default());
         Self {
@@ -82,15 +84,16 @@ impl PacedSource {
         }
     }
 
-    /// Writes so much at once that IP packets without TCP options have 44 octets (50 %), 576 (25 %) and 1500 (25 %):
-    /// MPTCP-rec's background traffic. What has to wait for the window goes in full segments. For a flow with a demand.
+    /// Sizes the writes for IP packets of 44 octets (50 %), 576 (25 %) and 1500 (25 %) without TCP options: MPTCP-rec's
+    /// background traffic. Data that wait for the window go in full segments. Only for a flow with a demand.
     pub fn mixed(self, prng: Prng) -> Self {
         let mut mix = Mix { prng, end_bytes: 0 };
         mix.next();
         Self { mix: Some(mix), ..self }
     }
 
-    /// What was demanded so far, given up or not, shared with the source. Without a demand it is what was written.
+    /// Returns the octets demanded so far, including those given up, shared with the source. Without a demand these are
+    /// the octets written.
     pub fn demanded(&self) -> Octets {
         self.demanded.clone()
     }
@@ -99,7 +102,7 @@ impl PacedSource {
         self.now >= self.flow.stop
     }
 
-    /// It has nothing but the connection to tell when it stops.
+    /// Whether the flow has no demand and takes all that the connection can carry.
     fn is_greedy(&self) -> bool {
         self.flow.demand.is_none()
     }
@@ -119,7 +122,7 @@ impl PacedSource {
         self.write(endpoint, now);
     }
 
-    /// What is due: all that was demanded, but for what came while as much waited as may.
+    /// Updates the octets that are due: everything demanded, except what came while the backlog was full.
     fn count_demand(&mut self, endpoint: &Endpoint) {
         let Some(demand) = &mut self.flow.demand else { return };
         let demanded = demand.bytes_until(self.now);
@@ -135,7 +138,7 @@ impl PacedSource {
         }
     }
 
-    /// Writes what is due in whole pieces, as far as the connection takes it.
+    /// Writes the octets that are due in whole pieces, as far as the connection takes them.
     fn write(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if let Some(mix) = &mut self.mix {
             while self.writer.is_ready() && mix.end_bytes <= self.due_bytes {
@@ -181,7 +184,7 @@ impl App for PacedSource {
         };
         let next_write = self.mix.as_ref().map_or(self.writer.written_bytes() + WRITE_BYTES, |mix| mix.end_bytes);
         let next = demand.next_event(next_write.saturating_add(self.given_up_bytes))?;
-        // Nothing is written, but what is demanded goes on.
+        // Nothing can be written now, but the demand continues.
         let next = if self.is_behind || !self.writer.is_ready() { self.now + LOOK_AFTER } else { next };
         Some(next.min(self.flow.stop))
     }
@@ -191,12 +194,12 @@ impl App for PacedSource {
     }
 }
 
-/// Takes every connection to an address and counts what arrives; ends its side of each when the peer has.
+/// Accepts every connection to an address and counts what arrives; ends its side of a connection after the peer has.
 pub struct TcpSink {
     local: SocketAddr,
     config: ConnectionConfig,
     listener: Option<ListenerId>,
-    /// Those that have not ended.
+    /// Connections that have not ended.
     connections: Vec<ConnectionId>,
     finished: usize,
     received: Octets,
@@ -204,18 +207,18 @@ pub struct TcpSink {
 }
 
 impl TcpSink {
-    /// A sink at `local`.
+    /// Creates a sink at `local`.
     pub fn new(local: SocketAddr, config: ConnectionConfig) -> Self {
         let (connections, faults) = (Vec::new(), Vec::new());
         Self { local, config, listener: None, connections, finished: 0, received: Octets::default(), faults }
     }
 
-    /// What arrived so far in order, shared with the sink.
+    /// Returns the octets that have arrived so far in order, shared with the sink.
     pub fn received(&self) -> Octets {
         self.received.clone()
     }
 
-    /// Streams that arrived until their end.
+    /// Returns the number of streams that arrived up to their end.
     pub fn finished(&self) -> usize {
         self.finished
     }
@@ -229,7 +232,7 @@ impl TcpSink {
                     self.finished += 1;
                     return self.end(connection, endpoint, now);
                 }
-                // The peer gave up: what arrived counts, and there is nothing to answer.
+                // The peer gave up: the octets that arrived count, and there is nothing to answer.
                 Err(_) => return self.end(connection, endpoint, now),
             }
         }
@@ -237,7 +240,7 @@ impl TcpSink {
 
     fn end(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         self.connections.retain(|known| *known != connection);
-        // One that is closed already needs no second close.
+        // A connection that is already closed needs no second close.
         let _ = endpoint.close(connection, now);
         endpoint.release(connection);
     }

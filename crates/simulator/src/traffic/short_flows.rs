@@ -9,29 +9,29 @@ use super::writer::Writer;
 use super::{Draw, Latencies, Octets};
 use host::{App, Report};
 
-/// Flows of a user who fetches something, looks at it for a while, and fetches the next.
+/// Flows of a user who fetches an object, pauses, and fetches the next.
 #[derive(Clone, Debug)]
 pub struct ShortFlows {
-    /// Where they come from; port 0, or no flow but the first can begin while the one before lingers.
+    /// Source address and port. Use port 0: with a fixed port, a flow cannot begin while the previous one lingers.
     pub local: SocketAddr,
-    /// Where they go.
+    /// Destination address and port.
     pub remote: SocketAddr,
     /// Settings of the connections.
     pub config: ConnectionConfig,
-    /// Octets of each, rounded; at least one.
+    /// Octets of each flow, rounded; at least one.
     pub sizes_bytes: Draw,
-    /// From the end of one to the begin of the next.
+    /// Time from the end of one flow to the start of the next.
     pub pauses_s: Draw,
-    /// What sizes and pauses are drawn with.
+    /// Generator for sizes and pauses.
     pub prng: Prng,
-    /// When the first begins.
+    /// When the first flow begins.
     pub start: Instant,
-    /// None begins from then on.
+    /// No flow begins from this time on.
     pub stop: Instant,
 }
 
-/// Opens a connection, sends, ends it, pauses, and so on. Its report's latencies tell how long the flows took, from the
-/// first SYN until everything was acknowledged.
+/// Opens a connection, sends an object, ends the connection, pauses, and repeats. The latencies in its report are the
+/// durations of the flows, from the first SYN until everything is acknowledged.
 pub struct ShortFlowSource {
     flows: ShortFlows,
     flow: Option<Flow>,
@@ -49,19 +49,19 @@ struct Flow {
 }
 
 impl ShortFlowSource {
-    /// A source of `flows`.
+    /// Creates a source of `flows`.
     pub fn new(flows: ShortFlows) -> Self {
         let next_at = flows.start;
         let (demanded, latencies) = (Octets::default(), Latencies::default());
         Self { flows, flow: None, next_at, demanded, latencies, report: Report::default() }
     }
 
-    /// How long each flow took, shared with the source.
+    /// Returns how long each flow took, shared with the source.
     pub fn latencies(&self) -> Latencies {
         self.latencies.clone()
     }
 
-    /// Octets of all flows begun so far, shared with the source.
+    /// Returns the octets of all flows begun so far, shared with the source.
     pub fn demanded(&self) -> Octets {
         self.demanded.clone()
     }
@@ -76,10 +76,10 @@ impl ShortFlowSource {
         self.latencies.begin(now);
     }
 
-    /// Forgets the flow that is over and waits for the next.
+    /// Discards the finished flow and plans the next one.
     fn end(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let Some(flow) = self.flow.take() else { return };
-        // It broke off, if it is still awaited.
+        // If the flow is still awaited, it broke off.
         self.latencies.break_off(now);
         flow.writer.connection().into_iter().for_each(|connection| endpoint.release(connection));
         self.report.sent_bytes += flow.writer.written_bytes();

@@ -1,4 +1,4 @@
-//! A connection that is opened and written to: what the sources over TCP have in common.
+//! Opens a connection and writes to it: the shared part of all sources over TCP.
 
 use core::net::SocketAddr;
 
@@ -8,29 +8,29 @@ use wire::{Pattern, Payload};
 
 use host::Report;
 
-/// Octets offered to the endpoint at once.
+/// Maximum octets offered to the endpoint at once.
 const OFFER_BYTES: u64 = 1 << 20;
 
-/// One connection and how much of a pattern it took.
+/// One connection, and how much of a pattern it has taken.
 #[derive(Default)]
 pub(super) struct Writer {
     connection: Option<ConnectionId>,
     /// Number of the pattern stream.
     pattern: u32,
     connected: bool,
-    /// The endpoint took less than was offered, and has not yet asked for more.
+    /// Whether the endpoint took less than it was offered and has not asked for more since.
     full: bool,
     written_bytes: u64,
     faults: Vec<String>,
 }
 
 impl Writer {
-    /// Of a connection that a listener took, for octets of pattern stream `pattern`.
+    /// Creates a writer for an accepted connection, with octets of pattern stream `pattern`.
     pub fn accepted(connection: ConnectionId, pattern: u32) -> Self {
         Self { connection: Some(connection), pattern, connected: true, ..Self::default() }
     }
 
-    /// Opens the connection, once.
+    /// Opens the connection, unless that was done before.
     pub fn connect(
         &mut self,
         (local, remote): (SocketAddr, SocketAddr),
@@ -46,7 +46,7 @@ impl Writer {
         }
     }
 
-    /// Whether nothing was tried yet.
+    /// Whether no connection was tried yet.
     pub fn is_idle(&self) -> bool {
         self.connection.is_none() && self.faults.is_empty()
     }
@@ -56,12 +56,12 @@ impl Writer {
         self.connected && !self.full && self.faults.is_empty()
     }
 
-    /// Whether the connection stands, full or not.
+    /// Whether the connection is open, even if its buffer is full.
     pub fn is_open(&self) -> bool {
         self.connected && self.faults.is_empty()
     }
 
-    /// Takes note of an event; false if it is another connection's.
+    /// Handles an event; returns false if it belongs to another connection.
     pub fn handle_event(&mut self, event: &Event) -> bool {
         let (connection, connected) = match event {
             Event::Connected { connection, .. } => (connection, true),
@@ -79,7 +79,7 @@ impl Writer {
         true
     }
 
-    /// Writes octets of a pattern as far as the connection takes them.
+    /// Writes octets of the pattern until the connection takes no more.
     pub fn write(&mut self, mut len_bytes: u64, endpoint: &mut Endpoint, now: Instant) {
         while let Some(connection) = self.connection.filter(|_| len_bytes > 0 && self.is_ready()) {
             let len = len_bytes.min(OFFER_BYTES) as u32;
@@ -103,7 +103,7 @@ impl Writer {
         }
     }
 
-    /// Ends the connection at once, with all that it has not sent. One that is over already stays so.
+    /// Aborts the connection and discards its unsent data, unless it has already ended.
     pub fn abort(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.connected = false;
         if let Some(connection) = self.connection {
@@ -111,22 +111,22 @@ impl Writer {
         }
     }
 
-    /// The connection, if it was opened.
+    /// Returns the connection, if it was opened.
     pub fn connection(&self) -> Option<ConnectionId> {
         self.connection
     }
 
-    /// Octets that the endpoint took.
+    /// Returns the octets that the endpoint took.
     pub fn written_bytes(&self) -> u64 {
         self.written_bytes
     }
 
-    /// What went wrong; it ends the writing.
+    /// Returns the faults; they end the writing.
     pub fn faults(&self) -> &[String] {
         &self.faults
     }
 
-    /// What it did.
+    /// Returns the report of the writer.
     pub fn report(&self, completed: bool) -> Report {
         Report {
             connections: self.connection.into_iter().collect(),

@@ -1,19 +1,18 @@
-//! Random early drop before a link of the same rate, so that losses fall on packets, not on bursts: the losses of the
-//! fluid models.
+//! Random early drop before a link of the same rate: losses hit packets instead of bursts, as in fluid models.
 
 use network::{DropCause, Node, Output, Packet};
 use units::{Duration, Instant, Prng, Rate};
 
 const PACKET_BYTES: u64 = 1500;
 
-/// How the share of packets dropped grows with the queue.
+/// How the fraction of dropped packets grows with the queue.
 #[derive(Clone, Copy)]
 #[allow(dead_code, reason = "each test that includes this module builds one of them")]
 pub enum DropCurve {
-    /// None up to 10 packets, all from 150 on; in between as many as the square of the way there says.
+    /// None up to 10 packets, all from 150 on; in between, the fraction is the square of the relative position.
     Square,
-    /// The testbed of draft-khalili-mptcp-performance-issues-06, section 3: none up to 25 packets, a tenth at 50, all from 100 on,
-    /// linear in between, for 10 Mbit/s; queues in proportion to other rates.
+    /// The testbed of draft-khalili-mptcp-performance-issues-06, section 3: none up to 25 packets, a tenth at 50, all
+    /// from 100 on, linear in between, for 10 Mbit/s; the numbers of packets are proportional to the rate.
     Testbed,
 }
 
@@ -33,16 +32,16 @@ impl DropCurve {
     }
 }
 
-/// How far `packets` is from `none`, 0, to `all`, 1.
+/// Position of `packets` between `none` (0) and `all` (1).
 fn way(packets: f64, none: f64, all: f64) -> f64 {
     ((packets - none) / (all - none)).clamp(0.0, 1.0)
 }
 
-/// Keeps count of the queue of the link that follows, which must have room for all that passes here.
+/// Models the queue of the link that follows, which must have room for everything that passes here.
 pub struct EarlyDrop {
     rate: Rate,
     curve: DropCurve,
-    /// When the link will have sent everything that passed so far.
+    /// When the link will have sent everything passed so far.
     empty_at: Instant,
     prng: Prng,
 }

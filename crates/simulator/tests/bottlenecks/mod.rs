@@ -1,4 +1,5 @@
-//! Users who download over bottlenecks that they share: each has one path or two, each path one bottleneck or two in a row.
+//! Users who download over shared bottlenecks: each has one path or two, and each path has one bottleneck or two in a
+//! row.
 
 mod early_drop;
 
@@ -14,7 +15,7 @@ use units::{Duration, Instant, Prng, Rate};
 pub use early_drop::DropCurve;
 use early_drop::EarlyDrop;
 
-/// Users who are alike.
+/// Identical users.
 pub struct Users {
     pub count: usize,
     pub controller: &'static str,
@@ -29,26 +30,26 @@ pub struct Plan {
     pub users: Vec<Users>,
     /// Round-trip time without queues.
     pub rtt_ms: u64,
-    /// What the bottlenecks drop.
+    /// Which packets the bottlenecks drop.
     pub drops: DropCurve,
     /// How long users hold back the ACK for a lone segment.
     pub delayed_ack_ms: u64,
 }
 
-/// [`Plan::delayed_ack_ms`] as the engine has it unless told otherwise.
+/// The engine's default for [`Plan::delayed_ack_ms`].
 pub const DELAYED_ACK_MS: u64 = 40;
 
-/// What an experiment gave, on average over the time after everything has settled.
+/// Results of an experiment, averaged over the time after it has settled.
 pub struct Outcome {
-    /// Goodput of a user of each kind, Mbit/s.
+    /// Goodput of one user of each kind, Mbit/s.
     pub goodput_mbps: Vec<f64>,
-    /// Share of the packets that each bottleneck dropped.
+    /// Fraction of packets that each bottleneck dropped.
     #[allow(dead_code, reason = "not every test looks at it")]
     pub loss: Vec<f64>,
 }
 
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 255, 0, 1));
-/// Users arrive one after another within this time, so that they do not move in step.
+/// Users arrive one after another within this time, to avoid synchronisation.
 const ARRIVALS_MS: u64 = 5_000;
 const SETTLE_S: u64 = 30;
 const WATCH_S: u64 = 90;
@@ -60,7 +61,7 @@ struct Bottleneck {
     link: VertexId,
 }
 
-/// A user and where it is attached.
+/// A user's port and address.
 struct Place {
     kind: usize,
     user: usize,
@@ -68,7 +69,7 @@ struct Place {
     addresses: Vec<IpAddr>,
 }
 
-/// An experiment under way.
+/// A running experiment.
 struct Scene {
     simulation: Simulation<EndpointHost>,
     /// The users of each kind.
@@ -76,11 +77,11 @@ struct Scene {
     bottlenecks: Vec<Bottleneck>,
 }
 
-/// What was counted so far.
+/// Counts so far.
 struct Counts {
-    /// Payload of each kind of users.
+    /// Payload received by each kind of user.
     received_bytes: Vec<u64>,
-    /// Packets of each bottleneck.
+    /// Packets dropped and offered at each bottleneck.
     dropped_and_offered: Vec<(u64, u64)>,
 }
 
@@ -156,7 +157,8 @@ impl Plan {
         places
     }
 
-    /// One path: the bottlenecks, then half of the round trip to the user; the other half back, shared with nobody.
+    /// Adds one path: the bottlenecks, then half of the round trip to the user; the other half is on the way back,
+    /// which is not shared.
     fn wire(&self, network: &mut Network, server: PortId, port: PortId, user: IpAddr, row: &[Bottleneck]) {
         let half = || {
             let link = Link::new(Rate::from_mbps(1000), Duration::from_millis(self.rtt_ms / 2));

@@ -1,4 +1,4 @@
-//! Hosts that are not the engine: a sender with a fixed window and a receiver that acknowledges every second segment.
+//! Hosts other than the engine: a sender with a fixed window and a receiver that acknowledges every second segment.
 
 use core::net::SocketAddr;
 
@@ -16,7 +16,7 @@ pub enum Dummy {
     Receiver(Receiver),
 }
 
-/// Keeps `window_segments` in flight on each path, for ever; after a silence it begins again.
+/// Always keeps `window_segments` in flight on each path; restarts after a silence.
 pub struct Sender {
     flows: Vec<Flow>,
     window_segments: u32,
@@ -39,7 +39,7 @@ pub struct Receiver {
     answers: Vec<Segment>,
 }
 
-/// A run over `links`, one path each.
+/// Creates a simulation with `links`, one path each.
 pub fn simulation(links: Vec<Link>, window_segments: u32, seed: u64) -> Simulation<Dummy> {
     let wired = links.into_iter().fold(TwoHosts::new(seed), TwoHosts::path).build();
     let flow = |path: &PathEnds| Flow {

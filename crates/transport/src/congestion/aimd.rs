@@ -9,8 +9,8 @@
 //! cwnd, acked, SMSS as in newreno.rs
 //! ```
 //!
-//! Source: Yang and Lam, "General AIMD Congestion Control" (ICNP 2000). It is as aggressive as NewReno if
-//! alpha = 3 (1 - beta) / (1 + beta): AIMD(0.7, 0.625) is, and varies less.
+//! Source: Yang and Lam, "General AIMD Congestion Control" (ICNP 2000). It is as aggressive as NewReno if alpha = 3
+//! (1 - beta) / (1 + beta). AIMD(0.7, 0.625) satisfies this, and its window varies less.
 
 use units::Instant;
 
@@ -18,7 +18,7 @@ use super::arithmetic::{ONE_Q16, creditable_bytes, grow_q16, mul_div, q16_from_f
 use super::{AckSample, CongestionController, LossSample, Parameter, Paths, WindowStep};
 use crate::SubflowId;
 
-/// Largest alpha; beyond it a lone ACK would multiply the window.
+/// Largest alpha; beyond it a single ACK would multiply the window.
 const ALPHA_MAX: f64 = 1000.0;
 
 /// The parameters of AIMD, in the order of the specification.
@@ -27,7 +27,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter { name: "beta", default: 0.5, meaning: "factor by which a loss multiplies the window" },
 ];
 
-/// AIMD(alpha, beta) on every subflow, each on its own.
+/// AIMD(alpha, beta) on every subflow independently.
 #[derive(Debug)]
 pub struct Aimd {
     alpha_q16: u64,
@@ -35,7 +35,7 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    /// `alpha` in (0, 1000] segments per round trip; `beta` in (0, 1).
+    /// Creates the controller, with `alpha` in (0, 1000] segments per round trip and `beta` in (0, 1).
     pub fn new(alpha: f64, beta: f64) -> Result<Self, String> {
         if !(alpha > 0.0 && alpha <= ALPHA_MAX) {
             return Err(format!("alpha = {alpha} must be above 0 and at most {ALPHA_MAX}"));

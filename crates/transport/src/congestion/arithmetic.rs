@@ -1,12 +1,12 @@
-//! Integer arithmetic that the controllers share. A kernel has no floating point, so windows are octets or segments in
-//! fixed point throughout.
+//! Integer arithmetic shared by the controllers. A kernel has no floating point, so all windows are octets or segments
+//! in fixed point.
 
 use super::{AckSample, PathView, WindowStep};
 
 /// One, in units of 2^-16.
 pub(super) const ONE_Q16: u64 = 1 << 16;
 
-/// `a * b / c`, rounded down and at most `u64::MAX`; a divisor of zero counts as one.
+/// Returns `a * b / c`, rounded down and at most `u64::MAX`; a divisor of zero counts as one.
 pub(super) fn mul_div(a: u64, b: u64, c: u64) -> u64 {
     let c = c.max(1);
     // Windows and segments fit 64-bit arithmetic, which divides several times faster than 128-bit.
@@ -26,14 +26,14 @@ pub(super) fn q16_from_f64(value: f64) -> u64 {
     (value * ONE_Q16 as f64).round() as u64
 }
 
-/// Octets of `ack` that may make the window grow: none if the window was not the limit (RFC 7661), one
-/// window's worth at most (RFC 3465 section 2.1), so that an ACK for much more than was sent gains nothing.
+/// Returns the octets of `ack` that may grow the window: none if the window was not the limit (RFC 7661), at most one
+/// window's worth (RFC 3465 section 2.1). An ACK for much more than was sent therefore gains nothing.
 pub(super) fn creditable_bytes(ack: &AckSample, path: &PathView) -> u64 {
     if ack.cwnd_limited { ack.acked_bytes.min(path.cwnd) } else { 0 }
 }
 
-/// The share of `per_window_q16`, in 2^-16 octet, that `acked_bytes` of a window of `window_bytes` earn: growing by
-/// 1 MSS per round trip is `per_window_q16 = mss_q16(path)`.
+/// Returns the growth, in 2^-16 octet, that `acked_bytes` earn in a window of `window_bytes` that grows by
+/// `per_window_q16` per round trip: for 1 MSS, `per_window_q16 = mss_q16(path)`.
 pub(super) fn share_q16(acked_bytes: u64, per_window_q16: u64, window_bytes: u64) -> u64 {
     mul_div(acked_bytes, per_window_q16, window_bytes)
 }

@@ -12,10 +12,12 @@
 //! ```
 //!
 //! Source: Peng, Walid, Hwang, Low, "Multipath TCP: Analysis, Design, and Implementation" (IEEE/ACM ToN 2016), and
-//! draft-walid-mptcp-congestion-control-04 section 2. A subflow alone is NewReno. After a time-out, half the window remains.
+//! draft-walid-mptcp-congestion-control-04 section 2. A single subflow behaves as NewReno. After a time-out, half the
+//! window remains.
 //!
-//! Only ratios of round-trip times matter: with `W_i = sum_p cwnd_p * rtt_i / rtt_p` and `M_i` the largest of these terms,
-//! `q_i = M_i / cwnd_i` and the increase is `acked * MSS_i * (cwnd_i + M_i) (4 cwnd_i + M_i) / (10 W_i^2 cwnd_i)`.
+//! Only ratios of round-trip times matter: with `W_i = sum_p cwnd_p * rtt_i / rtt_p` and `M_i` the largest of these
+//! terms, `q_i = M_i / cwnd_i` and the increase is
+//! `acked * MSS_i * (cwnd_i + M_i) (4 cwnd_i + M_i) / (10 W_i^2 cwnd_i)`.
 
 use super::arithmetic::{creditable_bytes, grow_q16, mss_q16, mul_div, share_q16};
 use super::coupling::{effective_cwnd, rtt_us, windows_over};
@@ -43,7 +45,7 @@ impl CongestionController for Balia {
         let path = paths.get(loss.subflow);
         let Rates { own, largest, .. } = Rates::of(path, paths);
         let half = path.cwnd / 2;
-        // min(q, 3/2): q >= 3/2 where twice the largest is at least thrice the own.
+        // min(q, 3/2): q >= 3/2 if twice the largest is at least three times this path's own.
         let q_is_capped = largest.saturating_mul(2) >= own.saturating_mul(3);
         path.cwnd - if q_is_capped { mul_div(half, 3, 2) } else { mul_div(half, largest, own) }
     }
@@ -53,7 +55,7 @@ impl CongestionController for Balia {
     }
 }
 
-/// Rates as windows over the round-trip time of one subflow, octets.
+/// Rates of subflows, as windows over the round-trip time of one of them, octets.
 struct Rates {
     /// cwnd_i.
     own: u64,
@@ -64,7 +66,7 @@ struct Rates {
 }
 
 impl Rates {
-    /// As `path` sees them; alone as long as it has no round-trip time.
+    /// Returns the rates over the round-trip time of `path`, or its own window alone until it has a round-trip time.
     fn of(path: &PathView, paths: Paths<'_>) -> Self {
         let own = effective_cwnd(path);
         match rtt_us(path) {
@@ -112,7 +114,7 @@ mod tests {
         let paths = [path(0, 20), path(1, 10)];
         assert_close(gain(0, &paths), 0.022222);
         assert_close(gain(1, &paths), 0.02);
-        // min(2, 1.5) / 2 = 3/4 of the window goes.
+        // The window falls by min(2, 1.5) / 2 = 3/4.
         assert_eq!(Balia.on_loss(&loss(1), Paths(&paths)), 2_500);
         assert_eq!(Balia.on_loss(&loss(0), Paths(&paths)), 10_000);
     }

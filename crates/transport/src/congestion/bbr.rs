@@ -1,5 +1,5 @@
-//! BBR, version 1, on every subflow on its own: sends at the bandwidth of the path, and keeps little more in flight than it
-//! holds.
+//! BBR, version 1, on every subflow independently: sends at the bandwidth of the path, and keeps little more in flight
+//! than the path holds.
 //!
 //! ```text
 //! bw      = the largest of the last 10 rounds' rates, octets delivered / length
@@ -19,10 +19,10 @@
 //! ```
 //!
 //! Source: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control" (ACM Queue 2016) and
-//! draft-cardwell-iccrg-bbr-congestion-control-00. Here everything happens at the end of rounds: a round's rate is the delivery
-//! rate sample of the segment that ends it, the only one taken; one shorter than half of rtprop, in which ACKs came in a clump,
-//! tells nothing and becomes part of the next. Rounds in which the application was the limit count like
-//! others. The first turn of PROBE_BW is not drawn but follows from the subflow's number.
+//! draft-cardwell-iccrg-bbr-congestion-control-00. This implementation acts only at the end of a round, and a round
+//! yields one sample: the delivery rate of the segment that ends it. ACKs of a round shorter than half of rtprop came
+//! in a clump and say nothing about the rate, so such a round becomes part of the next. Rounds limited by the
+//! application count like others. The first phase of PROBE_BW is not random but follows from the subflow's number.
 
 use units::{Duration, Instant};
 
@@ -46,43 +46,43 @@ const DRAIN_GAIN: Gain = (1000, 2885);
 /// cwnd_gain of PROBE_BW.
 const CWND_GAIN: Gain = (2, 1);
 
-/// The turns of PROBE_BW.
+/// The gains that PROBE_BW cycles through.
 const PACING_GAINS: [Gain; 8] = [(5, 4), (3, 4), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1)];
 
 /// Pacing a little below the estimate keeps queues from standing.
 const PACING_MARGIN: Gain = (99, 100);
 
-/// Rounds over which the largest rate counts.
+/// Rounds over which bw is the maximum.
 const BANDWIDTH_ROUNDS: usize = 10;
 
-/// How long rtprop counts.
+/// Time for which a sample of rtprop is valid.
 const RTPROP_AGE_MAX: Duration = Duration::from_secs(10);
 
-/// How long PROBE_RTT lasts.
+/// Duration of PROBE_RTT.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 
 /// Smallest window, segments.
 const CWND_MIN: u64 = 4;
 
-/// Rounds without growth after which the pipe is full.
+/// Rounds without growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
 
-/// BBR on every subflow, each on its own.
+/// BBR on every subflow independently.
 #[derive(Debug, Default)]
 pub struct Bbr {
     subflows: PerSubflow<Flow>,
 }
 
-/// What BBR knows of one path.
+/// BBR's state of one path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     state: State,
     rates: Rates,
     rtprop: Rtprop,
-    /// STARTUP: the bandwidth that has to be exceeded, and for how many rounds it has not been.
+    /// STARTUP: the bandwidth to exceed, and the number of rounds since it was last exceeded.
     full_bandwidth: u64,
     full_rounds: u32,
-    /// Slowest pace, octets/s: the smallest window in every round trip, however little a bad time has delivered.
+    /// Slowest pace, octets/s: the smallest window in every round trip, however little a bad period has delivered.
     slowest: u64,
 }
 
@@ -96,7 +96,7 @@ enum State {
         since: Instant,
     },
     ProbeRtt {
-        /// Once the flight is small.
+        /// `None` until the flight is small.
         until: Option<Instant>,
     },
 }
@@ -116,7 +116,7 @@ impl Rates {
         self.last.into_iter().max().unwrap_or(0)
     }
 
-    /// Ends a round that lasted `length_min` at least; false if it goes on.
+    /// Ends a round that lasted at least `length_min`; returns false if the round continues.
     fn end_round(&mut self, now: Instant, length_min: Duration) -> bool {
         if self.since.is_some_and(|since| now.saturating_since(since) < length_min) {
             return false;
@@ -205,13 +205,13 @@ impl CongestionController for Bbr {
 }
 
 impl Flow {
-    /// bdp, octets, once there is a rate and a round-trip time.
+    /// Returns bdp in octets, once there is a rate and a round-trip time.
     fn bdp(&self) -> Option<u64> {
         let (rtprop, _) = self.rtprop.smallest?;
         Some(mul_div(self.rates.bandwidth(), rtprop.as_nanos(), NANOS_PER_S)).filter(|bdp| *bdp > 0)
     }
 
-    /// The window that the state asks for, octets.
+    /// Returns the window for the current state, octets.
     fn cwnd(&self, path: &PathView) -> Option<u64> {
         let gain = match self.state {
             State::ProbeRtt { .. } => return Some(least_cwnd(path)),
@@ -230,11 +230,11 @@ impl Flow {
         }
     }
 
-    /// The end of a round.
+    /// Updates the state at the end of a round.
     fn advance(&mut self, path: &PathView, now: Instant) {
         let Some(bdp) = self.bdp() else { return };
         if self.rtprop.is_old(now) && !matches!(self.state, State::ProbeRtt { .. }) {
-            // What is measured from here on counts, whatever it was before.
+            // Samples count from here on, whatever rtprop was before.
             self.rtprop = Rtprop::default();
             self.state = State::ProbeRtt { until: None };
         }
@@ -245,7 +245,7 @@ impl Flow {
                 }
             }
             State::Drain if path.in_flight <= bdp => {
-                // Any turn but the second, which drains.
+                // Any phase but the second, which drains.
                 let turn = (2 + usize::from(path.id.0) * 3) % PACING_GAINS.len();
                 self.state = State::ProbeBw { turn: if turn == 1 { 2 } else { turn }, since: now };
             }
@@ -283,7 +283,7 @@ impl Flow {
     }
 }
 
-/// Octets.
+/// Returns the smallest window, octets.
 fn least_cwnd(path: &PathView) -> u64 {
     CWND_MIN * u64::from(path.mss).max(1)
 }
@@ -297,7 +297,7 @@ mod tests {
     use super::super::testing::{MSS, ack, delivery, loss, path};
     use super::*;
 
-    /// A path of 100 ms on which rounds deliver what is given.
+    /// A path of 100 ms on which rounds deliver the given numbers of segments.
     struct World {
         bbr: Bbr,
         path: PathView,
@@ -311,7 +311,7 @@ mod tests {
             world
         }
 
-        /// A round of 100 ms that delivers `segments`; gives the window in segments after it.
+        /// Runs a round of 100 ms that delivers `segments`; returns the window after it, in segments.
         fn round(&mut self, segments: u64) -> f64 {
             self.now_ms += 100;
             let (now, rtt) = (Instant::from_millis(self.now_ms), self.path.srtt);
@@ -322,7 +322,7 @@ mod tests {
             self.path.cwnd as f64 / MSS as f64
         }
 
-        /// Segments per round trip.
+        /// Returns the pacing rate in segments per round trip.
         fn paced(&self) -> f64 {
             self.bbr.pacing_rate_bytes_per_s(SubflowId(0)).unwrap_or(0) as f64 / 10.0 / MSS as f64
         }
@@ -331,7 +331,7 @@ mod tests {
             self.bbr.subflows.get_mut(SubflowId(0)).state
         }
 
-        /// In PROBE_BW with 100 segments per round trip.
+        /// Returns a world in PROBE_BW with 100 segments per round trip.
         fn probing() -> Self {
             let mut world = Self::new();
             for segments in [30, 90, 100, 100, 100, 100] {
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(world.round(50), 100.0);
     }
 
-    /// The ACKs of a flight come within a microsecond, as a cell's do: they are no measure of its bandwidth.
+    /// All ACKs of a flight arrive within a microsecond, as in a cell: they do not measure its bandwidth.
     #[test]
     fn acks_in_a_clump_are_no_round() {
         let mut world = World::new();
@@ -418,7 +418,7 @@ mod tests {
     fn losses_do_not_matter() {
         let mut world = World::probing();
         assert_eq!(world.bbr.on_loss(&loss(0), Paths(&[world.path])), 200 * MSS);
-        // After a time-out, the window grows by what is acknowledged.
+        // After a time-out, the window grows by the octets acknowledged.
         let restarted = PathView { cwnd: MSS, ..world.path };
         assert_eq!(world.bbr.on_ack(&ack(0, MSS), Paths(&[restarted])), WindowStep::from_bytes(1000));
         assert_eq!(world.bbr.on_ack(&ack(0, MSS), Paths(&[world.path])), WindowStep::ZERO);

@@ -1,4 +1,4 @@
-//! Mean windows against closed forms from the literature. Every path loses one segment in a fixed number, which is the
+//! Compares mean windows with closed forms from the literature. Every path loses one segment in a fixed number, the
 //! model behind the formulas, so no tolerance has to cover chance.
 
 use units::{Duration, Instant};
@@ -50,13 +50,13 @@ impl LossyPath {
     }
 }
 
-/// Runs `controller` over `paths`, given as (round-trip time in ms, segments per loss), until `losses` losses were seen
-/// on each path, and gives the mean windows, in segments, of the second half.
+/// Runs `controller` over `paths`, given as (round-trip time in ms, segments per loss), until each path has seen
+/// `losses` losses. Returns the mean windows of the second half, in segments.
 fn mean_windows(controller: &str, paths: &[(u64, u64)], losses: u64) -> Vec<f64> {
     mean_windows_beside(None, controller, paths, losses)
 }
 
-/// The same with `competition` on every path.
+/// Like [`mean_windows`], with `competition` on every path.
 fn mean_windows_beside(
     competition: Option<Competition>,
     controller: &str,
@@ -74,7 +74,7 @@ fn mean_windows_beside(
     paths.iter().map(LossyPath::mean_segments).collect()
 }
 
-/// One segment of `paths[index]` is acknowledged or lost.
+/// Acknowledges or loses one segment of `paths[index]`.
 fn acknowledge(controller: &mut dyn CongestionController, paths: &mut [LossyPath], index: usize, losses: u64) {
     let views: Vec<_> = paths.iter().map(|path| path.view).collect();
     let path = &mut paths[index];
@@ -117,7 +117,8 @@ fn the_friendly_aimd_is_as_large_as_newreno() {
     assert_within(mean_windows("aimd(1,0.875)", &[(100, 6_000)], 200)[0], 212.13, 0.02);
 }
 
-/// The mean window of CUBIC, in segments, and the last, over the `segments` that follow a loss at `w_max` segments.
+/// Returns CUBIC's mean window and last window, in segments, over the `segments` that follow a loss at `w_max`
+/// segments.
 fn cubic_cycle(rtt_ms: u64, w_max: f64, segments: u64) -> (f64, f64) {
     let mut controller = build(&"cubic".parse().unwrap()).unwrap();
     let mut path = LossyPath::new(0, rtt_ms, segments);
@@ -134,8 +135,8 @@ fn cubic_cycle(rtt_ms: u64, w_max: f64, segments: u64) -> (f64, f64) {
 #[test]
 fn cubic_follows_its_response_function() {
     // RFC 9438 section 5.1: a mean of 1.054 (RTT / p)^(3/4), which is (3 + beta_cubic) / 4 = 0.925 of the window at the
-    // losses, 1 / p segments apart. Only one cycle: that the window at the loss repeats itself is a fixed point from
-    // which fast convergence drives away.
+    // losses, 1 / p segments apart. One cycle only: equal windows at all losses are a fixed point, and fast convergence
+    // drives the window away from it.
     for (rtt_ms, mean, w_max) in [(100, 187.4, 202.6), (400, 530.1, 573.1)] {
         let (found_mean, found_last) = cubic_cycle(rtt_ms, w_max, 10_000);
         assert_within(found_mean, mean, 0.01);
@@ -145,7 +146,7 @@ fn cubic_follows_its_response_function() {
 
 #[test]
 fn fast_convergence_costs_a_lone_flow_a_few_percent() {
-    // Bounds, not a law: below the response function, and above what 0.85 of the window at every loss would give.
+    // Bounds, not a law: below the response function, and above the result of keeping 0.85 of the window at every loss.
     let mean = mean_windows("cubic", &[(100, 10_000)], 400)[0];
     assert!((0.85 * 187.4..187.4).contains(&mean), "{mean}");
 }
@@ -174,15 +175,15 @@ fn lia_is_as_fast_as_newreno_on_the_better_path() {
 
 #[test]
 fn lia_prefers_the_path_that_loses_less() {
-    // RFC 6356 goal 3: windows in inverse proportion to the loss rates, 1 : 4; NewReno's would stand 1 : 2.
+    // RFC 6356 goal 3: windows in inverse proportion to the loss rates, 1 : 4; NewReno's would be 1 : 2.
     let windows = mean_windows("lia", &[(100, 2_000), (100, 8_000)], 400);
     assert!(windows[1] / windows[0] > 3.0, "{windows:?}");
 }
 
 #[test]
 fn yielding_to_rivals_costs_the_root_of_what_growth_yields() {
-    // AIMD(alpha' / rho^e, beta'), sqrt(alpha (1 + beta) / (2 (1 - beta) p)): with rho = 4 half of NewReno's 94.87 by e = 1, a
-    // quarter by e = 2; half of 95.39 for rivals of AIMD(0.7, 0.625).
+    // AIMD(alpha' / rho^e, beta'), sqrt(alpha (1 + beta) / (2 (1 - beta) p)): with rho = 4, half of NewReno's 94.87 for
+    // e = 1 and a quarter for e = 2; half of 95.39 for rivals with AIMD(0.7, 0.625).
     let beside = |ratio, increase, decrease, controller| {
         let competition = Some(Competition { ratio, increase, decrease });
         mean_windows_beside(competition, controller, &[(100, 6_000)], 200)[0]
@@ -197,8 +198,8 @@ fn yielding_to_rivals_costs_the_root_of_what_growth_yields() {
 
 #[test]
 fn mcc_coop_over_equal_paths_yields_only_where_that_is_less_than_lia_grows() {
-    // Two paths, where LIA has sqrt(3 / (2 p)) / 2 = 47.43 each. With rho = 2 yielding gives more than that, sqrt(1/2) of 94.87,
-    // which is what it does as printed; with rho = 16 it gives a quarter.
+    // Two paths, on each of which LIA has sqrt(3 / (2 p)) / 2 = 47.43. With rho = 2, yielding alone gives more,
+    // sqrt(1/2) of 94.87, and so does the rule as printed; with rho = 16, yielding gives a quarter.
     let beside = |ratio, controller| {
         let competition = Some(Competition { ratio, ..Competition::NONE });
         mean_windows_beside(competition, controller, &[(100, 6_000), (100, 6_000)], 200)

@@ -1,33 +1,34 @@
-//! What the relay at the far end of a path tells of the flows that the subflow competes with there.
+//! What the relay at the far end of a path reports about the flows that compete with the subflow there.
 
 use super::arithmetic::{ONE_Q16, q16_from_f64};
 
-/// The strength of competing flows that is believed, segments per round trip. No TCP-friendly flow is stronger than AIMD(3, 0),
-/// thesis (7.2), and a relay that tells of more must not make the source an unfriendly one; nor may it stop its growth.
+/// Believed strength of competing flows, segments per round trip. No TCP-friendly flow is stronger than AIMD(3, 0),
+/// thesis (7.2). A relay that reports more must not make the source unfriendly, and no report may stop the source's
+/// growth.
 const INCREASE: core::ops::RangeInclusive<f64> = 1.0 / 64.0..=3.0;
-/// A subflow that kept more than this after a loss would hardly answer to congestion.
+/// A subflow that kept more than this after a loss would hardly respond to congestion.
 const DECREASE_MAX: f64 = 0.875;
-/// A ratio above this makes no difference any more.
+/// Larger ratios make no difference.
 const RATIO_MAX: f64 = 1000.0;
 
-/// Competition of one subflow with flows that end at its relay (thesis section 7.2). Numbers outside the range that controllers
-/// believe count as the nearest inside it, and what is no number as if nothing was known.
+/// Competition of one subflow with flows that end at its relay (thesis section 7.2). Numbers outside the range that
+/// controllers believe count as the nearest number inside it; NaN counts as unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Competition {
-    /// How far the subflow would exceed what it can have without harm, if it behaved as usual (rho_r); above 1 there is
+    /// How far the subflow would exceed its harmless share if it behaved as usual (rho_r); above 1 there is
     /// competition. At most 1000.
     pub ratio: f64,
     /// Segments that a competing flow gains per round trip (alpha'_r), between 1/64 and 3; 1 is NewReno.
     pub increase: f64,
-    /// What a loss leaves of the window of a competing flow (beta'_r), at most 7/8; 1/2 is NewReno.
+    /// Fraction of a competing flow's window that a loss leaves (beta'_r), at most 7/8; 1/2 is NewReno.
     pub decrease: f64,
 }
 
 impl Competition {
-    /// As if no relay had told anything: NewReno flows that ask for nothing that is not there.
+    /// The values without a report: NewReno flows whose demand is met.
     pub const NONE: Self = Self { ratio: 1.0, increase: 1.0, decrease: 0.5 };
 
-    /// What controllers take it for.
+    /// Returns the values that controllers use.
     pub fn believed(self) -> Self {
         let q16 = |units: u64| units as f64 / ONE_Q16 as f64;
         Self { ratio: self.excess(), increase: q16(self.increase_q16()), decrease: q16(self.decrease_q16()) }

@@ -8,10 +8,10 @@
 //! cwnd_i, MSS_i, acked as in lia.rs
 //! ```
 //!
-//! Source: Wischik, Raiciu, Greenhalgh, Handley, "Design, Implementation and Evaluation of Congestion Control for Multipath
-//! TCP" (NSDI 2011), section 2.2, after the fluid model of Kelly and Voice (2005). All that equal paths carry together is one
-//! NewReno; of unequal ones only those with the least loss carry anything, the others stay at the smallest window and
-//! probe too seldom to notice when that changes. That is why LIA links increases only.
+//! Source: Wischik, Raiciu, Greenhalgh, Handley, "Design, Implementation and Evaluation of Congestion Control for
+//! Multipath TCP" (NSDI 2011), section 2.2, after the fluid model of Kelly and Voice (2005). Equal paths together carry
+//! as much as one NewReno. Of unequal paths, only those with the least loss carry data; the others stay at the smallest
+//! window and probe too rarely to notice a change. LIA therefore links only the increases.
 
 use units::Instant;
 
@@ -31,7 +31,7 @@ impl CongestionController for Coupled {
 
     fn on_ack(&mut self, ack: &AckSample, paths: Paths<'_>) -> WindowStep {
         let path = paths.get(ack.subflow);
-        // The window itself counts at least: in recovery its effective part may be less.
+        // At least the window itself counts: in recovery, its effective part may be smaller.
         let cwnd_total = cwnd_total(paths).max(path.cwnd);
         grow_q16(share_q16(creditable_bytes(ack, path), mss_q16(path), cwnd_total))
     }
@@ -66,7 +66,7 @@ mod tests {
     fn a_loss_takes_half_of_the_total_from_the_one_window() {
         let paths = [path(0, 30), path(1, 10)];
         assert_eq!(Coupled.on_loss(&loss(0), Paths(&paths)), 10_000);
-        // 10 - 20 is nothing: the engine leaves two segments.
+        // 10 - 20 counts as zero: the engine leaves two segments.
         assert_eq!(Coupled.on_loss(&loss(1), Paths(&paths)), 0);
         assert_eq!(Coupled.on_rto(SubflowId(0), Instant::ZERO, Paths(&paths)), 10_000);
     }

@@ -1,17 +1,17 @@
-//! What a coupled controller counts of a connection's subflows.
+//! Quantities that coupled controllers derive from a connection's subflows.
 //!
-//! Equations of coupled controllers hold rates `cwnd_i / rtt_i`, but only their ratios matter. Multiplied by the round-trip
-//! time of the subflow in question, a rate becomes a window in octets, which integers hold without loss that matters.
+//! Equations of coupled controllers contain rates `cwnd_i / rtt_i`, but only their ratios matter. Multiplied by the
+//! round-trip time of one subflow, a rate becomes a window in octets, which integers represent precisely enough.
 
 use units::Duration;
 
 use super::arithmetic::mul_div;
 use super::{PathView, Paths};
 
-/// TCP windows stay below 2^30 octets (RFC 7323 section 2.3), so this cap only keeps nonsense from overflowing.
+/// TCP windows stay below 2^30 octets (RFC 7323 section 2.3), so this cap only keeps absurd values from overflowing.
 pub(super) const CWND_MAX: u64 = u32::MAX as u64;
 
-/// The window that counts. The one in use during recovery follows the recovery, not the path.
+/// Returns the window that counts. During recovery, the window in use follows the recovery, not the path.
 pub(super) fn effective_cwnd(path: &PathView) -> u64 {
     let cwnd = if path.in_recovery { path.cwnd.min(path.ssthresh) } else { path.cwnd };
     cwnd.clamp(1, CWND_MAX)
@@ -27,17 +27,18 @@ pub(super) fn whole_us(rtt: Duration) -> u64 {
     rtt.as_micros().clamp(1, u32::MAX.into())
 }
 
-/// Windows and round-trip times of the subflows that have one; the others do not take part in the coupling.
+/// Returns windows and round-trip times of the subflows that have a round-trip time; the others do not take part in the
+/// coupling.
 pub(super) fn measured<'a>(paths: Paths<'a>) -> impl Iterator<Item = (u64, u64)> + Clone + use<'a> {
     paths.0.iter().filter_map(|path| rtt_us(path).map(|rtt| (effective_cwnd(path), rtt)))
 }
 
-/// What the rates of the subflows come to over one round-trip time `rtt_us`, octets: `cwnd_i * rtt / rtt_i` each.
+/// Returns each subflow's rate over one round-trip time `rtt_us`, octets: `cwnd_i * rtt / rtt_i`.
 pub(super) fn windows_over<'a>(rtt_us: u64, paths: Paths<'a>) -> impl Iterator<Item = u64> + Clone + use<'a> {
     measured(paths).map(move |(cwnd, rtt_i)| cwnd * rtt_us / rtt_i)
 }
 
-/// Octets that stand in the queue of a path, estimated as Vegas does: `cwnd * (rtt - base_rtt) / rtt`.
+/// Returns the octets in the queue of a path, estimated as in Vegas: `cwnd * (rtt - base_rtt) / rtt`.
 pub(super) fn backlog_bytes(cwnd: u64, rtt: Duration, base_rtt: Duration) -> u64 {
     mul_div(cwnd, rtt.saturating_sub(base_rtt).as_nanos(), rtt.as_nanos())
 }
@@ -63,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_queue_holds_what_exceeds_the_pipe() {
-        // 20 segments over 125 ms where 100 ms are the wire: a fifth of them waits.
+        // 20 segments over 125 ms, 100 ms of them propagation: a fifth of the segments waits.
         let millis = Duration::from_millis;
         assert_eq!(backlog_bytes(20_000, millis(125), millis(100)), 4_000);
         assert_eq!(backlog_bytes(20_000, millis(100), millis(125)), 0);

@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438), on every subflow on its own.
+//! CUBIC (RFC 9438), on every subflow independently.
 //!
 //! ```text
 //! W_cubic(t) = C * (t - K)^3 + W_max                                      section 4.2
@@ -20,12 +20,12 @@
 //! alpha_cubic    3 (1 - beta_cubic) / (1 + beta_cubic) = 9/17, and 1 once W_est reaches cwnd_prior
 //! ```
 //!
-//! The last is a parameter: RFC 8312, and by its behaviour Linux 6.18, stay at 9/17 (0.5294) there, which is less than NewReno gets at
-//! random losses.
+//! The last value is a parameter: RFC 8312, and judging by its behaviour Linux 6.18, keep 9/17 (0.5294) there, which is
+//! less than NewReno gets at random losses.
 //!
-//! Windows are segments in units of 2^-24, time is in ticks of 2^-10 s. Section 4.6's FlightSize is `cwnd` here, as
-//! section 4.6 allows where windows grow only while they are the limit. Section 4.9 (undoing a reduction that was
-//! spurious) needs a hook that controllers do not have.
+//! Windows are segments in units of 2^-24, time is in ticks of 2^-10 s. Section 4.6's FlightSize is `cwnd` here, which
+//! section 4.6 allows if windows grow only while they are the limit. Section 4.9 (undoing a spurious reduction) needs a
+//! hook that controllers do not have.
 
 use units::narrow::u64_from;
 use units::{Duration, Instant};
@@ -34,13 +34,13 @@ use super::arithmetic::{ONE_Q16, creditable_bytes, cube_root, grow_q16, mul_div,
 use super::{AckSample, CongestionController, LossSample, Parameter, PathView, Paths, PerSubflow, WindowStep};
 use crate::SubflowId;
 
-/// Segments in units of 2^-24: small shares of a segment add up in `W_est`.
+/// Segments in units of 2^-24: small fractions of a segment add up in `W_est`.
 type SegmentsQ24 = u64;
 
 /// Fractional bits of [`SegmentsQ24`].
 const SEGMENT_BITS: u32 = 24;
 
-/// Fractional bits of a tick: time cubed has thrice as many.
+/// Fractional bits of a tick; time cubed has three times as many.
 const TICK_BITS: u32 = 10;
 
 /// C in segments / s^3, in units of 2^-24.
@@ -77,7 +77,8 @@ impl Default for Cubic {
 }
 
 impl Cubic {
-    /// `alpha` in (0, 1]: segments that `W_est` gains per round trip once it has reached the window before the last loss.
+    /// Creates the controller. `alpha` in (0, 1]: segments that `W_est` gains per round trip once it has reached the
+    /// window before the last loss.
     pub fn new(alpha: f64) -> Result<Self, String> {
         if !(alpha > 0.0 && alpha <= 1.0) {
             return Err(format!("alpha = {alpha} must be above 0 and at most 1"));
@@ -86,14 +87,14 @@ impl Cubic {
     }
 }
 
-/// What CUBIC remembers of one subflow.
+/// CUBIC's state of one subflow.
 #[derive(Debug, Default)]
 struct CubicState {
-    /// Window before the last reduction, after fast convergence; none before the first loss and after a time-out.
+    /// Window before the last reduction, after fast convergence; `None` before the first loss and after a time-out.
     w_max: Option<SegmentsQ24>,
-    /// None before the first congestion event.
+    /// `None` before the first congestion event.
     cwnd_prior: Option<SegmentsQ24>,
-    /// The current stage of congestion avoidance; none until its first ACK.
+    /// The current stage of congestion avoidance; `None` until its first ACK.
     epoch: Option<Epoch>,
 }
 
@@ -105,7 +106,7 @@ struct Epoch {
     w_max: SegmentsQ24,
     w_est: SegmentsQ24,
     cwnd_prior: SegmentsQ24,
-    /// Since when the application, not the window, has been the limit.
+    /// Since this time the application, not the window, has been the limit.
     limited_by_application_since: Option<Instant>,
 }
 
@@ -154,16 +155,16 @@ impl CongestionController for Cubic {
 }
 
 impl CubicState {
-    /// Stops the epoch's clock (section 4.2: `t` leaves out time in which the window could not grow).
+    /// Stops the epoch's clock (section 4.2: `t` excludes time in which the window could not grow).
     fn pause(&mut self, now: Instant) {
         if let Some(epoch) = &mut self.epoch {
             epoch.limited_by_application_since.get_or_insert(now);
         }
     }
 
-    /// The current epoch, begun or resumed at `now`.
+    /// Returns the current epoch, which begins or resumes at `now` if necessary.
     fn running_epoch(&mut self, now: Instant, cwnd: SegmentsQ24) -> &mut Epoch {
-        // Leaving slow start without a loss is as after a time-out (section 4.10): K = 0, W_max = cwnd.
+        // Leaving slow start without a loss is like leaving it after a time-out (section 4.10): K = 0, W_max = cwnd.
         let (w_max, cwnd_prior) = (self.w_max.unwrap_or(cwnd), self.cwnd_prior.unwrap_or(cwnd));
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(now, cwnd, w_max, cwnd_prior));
         if let Some(since) = epoch.limited_by_application_since.take() {
@@ -190,7 +191,7 @@ impl Epoch {
         self.grow_w_est(segments(acked, path), cwnd, alpha_beyond_q16);
         let t = ack.now.saturating_since(self.t_epoch);
         let gained = if self.w_cubic(t) < self.w_est {
-            // Another hand may have cut the window far below W_est: no faster than slow start back to it.
+            // A layer above may have cut the window far below W_est: return to it no faster than slow start would.
             octets_q16(self.w_est.saturating_sub(cwnd), path).min(acked.saturating_mul(ONE_Q16))
         } else {
             let target = self.w_cubic(t + path.srtt.unwrap_or(Duration::ZERO)).clamp(cwnd, cwnd + cwnd / 2);

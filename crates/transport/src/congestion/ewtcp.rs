@@ -1,4 +1,4 @@
-//! EWTCP, equally weighted TCP: NewReno on every subflow, weakened so that all together are one.
+//! EWTCP, equally weighted TCP: NewReno on every subflow, weakened so that all subflows together act as one flow.
 //!
 //! ```text
 //! ACK    cwnd += a * acked * SMSS / cwnd
@@ -8,8 +8,8 @@
 //! cwnd, acked, SMSS as in newreno.rs
 //! ```
 //!
-//! Source: Honda, Nishida, Eggert, Sarolahti, Tokuda, "Multipath Congestion Control for Shared Bottleneck" (PFLDNeT 2009).
-//! It cannot shift load: every subflow carries what its own path allows.
+//! Source: Honda, Nishida, Eggert, Sarolahti, Tokuda, "Multipath Congestion Control for Shared Bottleneck"
+//! (PFLDNeT 2009). It cannot shift load: every subflow carries what its own path allows.
 
 use super::arithmetic::{ONE_Q16, creditable_bytes, grow_q16, mul_div, q16_from_f64, share_q16};
 use super::{AckSample, CongestionController, LossSample, Parameter, Paths, WindowStep};
@@ -25,7 +25,7 @@ pub struct Ewtcp {
 }
 
 impl Ewtcp {
-    /// `a` in (0, 1] segments per round trip, or 0 for what makes all subflows together one NewReno.
+    /// Creates the controller. `a` in (0, 1] segments per round trip; 0 makes all subflows together one NewReno.
     pub fn new(a: f64) -> Result<Self, String> {
         if !(0.0..=1.0).contains(&a) {
             return Err(format!("a = {a} must be between 0 and 1; 0 stands for 1/K^2"));

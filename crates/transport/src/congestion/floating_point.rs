@@ -1,4 +1,4 @@
-//! The fixed-point controllers against their equations, stated in floating point as the papers print them, over random
+//! Checks the fixed-point controllers against their equations, in floating point as the papers print them, over random
 //! windows and round-trip times.
 
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use super::testing::{MSS, ack, delivery, loss};
 use super::{CongestionController, ControllerSpec, DeliverySample, PathView, Paths, build};
 use crate::SubflowId;
 
-/// A path as the papers see it.
+/// A path in the terms of the papers.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     /// Window, segments.
@@ -61,7 +61,7 @@ fn views(paths: &[Path]) -> Vec<PathView> {
     paths.iter().zip(0..).map(view).collect()
 }
 
-/// A controller that has seen `paths`: a round on each, with `l` segments delivered.
+/// Returns a controller that has seen `paths`: a round on each, with `l` segments delivered.
 fn controller(name: &str, paths: &[Path]) -> Box<dyn CongestionController> {
     let mut controller = build(&ControllerSpec::named(name)).unwrap();
     let views = views(paths);
@@ -76,14 +76,14 @@ fn controller(name: &str, paths: &[Path]) -> Box<dyn CongestionController> {
     controller
 }
 
-/// Segments gained by acknowledging one on the first path, and what a loss leaves of its window.
+/// Returns the segments gained by acknowledging one on the first path, and the window that a loss leaves there.
 fn answers(name: &str, paths: &[Path]) -> (f64, f64) {
     let (mut controller, views) = (controller(name, paths), views(paths));
     let gained = controller.on_ack(&ack(0, MSS), Paths(&views)).as_q16() as f64 / 65536.0 / MSS as f64;
     (gained, controller.on_loss(&loss(0), Paths(&views)) as f64 / MSS as f64)
 }
 
-/// Within a part in a thousand, and a millionth of a segment for what fixed point cuts off.
+/// Compares to within a part in a thousand, plus a millionth of a segment for the truncation of fixed point.
 fn assert_agrees(found: f64, expected: f64) -> Result<(), TestCaseError> {
     let tolerance = expected.abs() * 1e-3 + 1e-6;
     prop_assert!((found - expected).abs() <= tolerance, "fixed point {found}, floating point {expected}");
@@ -128,20 +128,21 @@ fn mveno_q(backlog: f64) -> f64 {
     (1.0 - (3.0 / backlog).min(1.0)).max(655.0 / 65536.0)
 }
 
-/// T_s and Q_s as the proof needs them.
+/// T_s and Q_s as in the proof.
 fn mveno_proof(paths: &[Path]) -> (f64, f64) {
     (largest(paths, |path| path.rtt), -largest(paths, |path| -mveno_q(path.backlog())))
 }
 
-/// T_s and Q_s as algorithm 1 prints them; there is one sample of each path.
+/// T_s and Q_s as printed in algorithm 1; there is one sample of each path.
 fn mveno_algorithm_1(paths: &[Path]) -> (f64, f64) {
     let rtt = sum(paths, |path| path.rtt) / paths.len() as f64;
     let base_rtt = -largest(paths, |path| -path.base_rtt);
     (rtt, mveno_q(largest(paths, |path| path.w) * (rtt - base_rtt) / rtt))
 }
 
-/// mVeno's delta on the first path, and the share of it by which fixed point may be off: delta and both probabilities are cut
-/// to 2^-16, and these come from a backlog in whole octets. Near the divisor's zero little makes much.
+/// Returns mVeno's delta on the first path, and the relative error that fixed point may cause. Delta and both
+/// probabilities are truncated to 2^-16, and the probabilities come from a backlog in whole octets. Near a zero of the
+/// divisor, small errors have large effects.
 fn mveno_delta(paths: &[Path], (t_s, q_s): (f64, f64)) -> (f64, f64) {
     const UNIT: f64 = 1.0 / 65536.0;
     let decrease = |q: f64| 0.2 + 0.3 * q;
@@ -217,7 +218,7 @@ proptest! {
         for (name, whole) in [("mveno", algorithm_1), ("mveno-proof", proof), ("mveno-own-rtt", own_rtt)] {
             let (gained, left) = answers(name, &paths);
             let (delta, cut) = mveno_delta(&paths, whole);
-            // Near a pole no two ways to compute agree.
+            // Near a pole no two computations agree.
             if cut < 0.05 {
                 let expected = delta / first.w / halving;
                 let tolerance = expected * (1e-3 + cut) + 1e-6;
@@ -237,10 +238,10 @@ proptest! {
 
     #[test]
     fn wvegas_shares_its_queue_by_rates(paths in paths()) {
-        // Rounds enough to measure: the target of the first path after one round on each.
+        // Enough rounds to measure: the target of the first path after one round on each.
         let mut controller = build(&ControllerSpec::named("wvegas")).unwrap();
         let views = views(&paths);
-        // The first path last, so that it knows the rates of all others.
+        // The first path comes last, when it knows the rates of all others.
         let mut moved = None;
         for view in views.iter().rev() {
             for _ in 0..4 {
@@ -253,7 +254,7 @@ proptest! {
         let known = sum(&paths, |path| if backlog(path) >= 2.0 { path.x() } else { 0.0 });
         let first = &paths[0];
         let share = 10.0 * first.x() / known.max(1e-9);
-        // What decides is whole: keep away from the edges, where rounding decides.
+        // The decision is on whole numbers: avoid the edges, where rounding decides.
         let is_edge = |value: f64| (value - value.round()).abs() < 1e-3;
         if is_edge(first.backlog()) || is_edge(share) {
             return Ok(());

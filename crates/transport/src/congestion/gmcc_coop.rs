@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! ACK on r   w_r += min(a_r / w_total, alpha'_r / w_r)                  if rho_r <= 1
-//!            w_r += min(a_r / w_total, alpha'_r / (rho_r^e w_r))        if rho_r > 1; printed without a_r / w_total, e = 1
+//!            w_r += min(a_r / w_total, alpha'_r / (rho_r^e w_r))        if rho_r > 1; printed: e = 1, no a_r / w_total
 //! loss on r  w_r = beta'_r w_r                                          or, with `half`, w_r / 2
 //!
 //! a_r = alpha'_r a, equation (7.15) with the square of the sum; the rest as in sharing.rs
 //! ```
 //!
-//! The thesis assumes beta_r = beta'_r where it derives the rule, and halves where it lists it. `gmcc-coop(1,0,1)` is the list.
+//! The thesis assumes beta_r = beta'_r in the derivation of the rule, and halves in its listing. `gmcc-coop(1,0,1)` is
+//! the listing.
 
 use super::lia::LinkedAlpha;
 use super::sharing::{EXPONENT, GUARD, HALF, Rivals, Sharing, Yielding, switch};
@@ -17,7 +18,7 @@ use super::{Built, Parameter};
 /// The parameters of GMCC-Coop, in the order of the specification.
 pub(super) const PARAMETERS: &[Parameter] = &[EXPONENT, GUARD, HALF];
 
-/// GMCC-Coop with the values of [`PARAMETERS`].
+/// Creates GMCC-Coop with the values of [`PARAMETERS`].
 pub(super) fn gmcc_coop(values: &[f64]) -> Built {
     let yielding = Some(Yielding::new(values[0], values[1])?);
     let rivals = Rivals::Aimd { half: switch(HALF.name, values[2])? };
@@ -32,7 +33,7 @@ mod tests {
     use super::super::{Competition, PathView, Paths, build};
     use crate::SubflowId;
 
-    /// Two equal paths of ten segments, the relay of the first with AIMD(0.75, 0.625) flows.
+    /// Two equal paths of ten segments; the first one's relay has AIMD(0.75, 0.625) flows.
     fn paths(ratio: f64) -> [PathView; 2] {
         let competition = Some(Competition { ratio, increase: 0.75, decrease: 0.625 });
         [PathView { competition, ..path(0, 10) }, path(1, 10)]

@@ -14,13 +14,13 @@
 //! MSS_i        maximum segment size of subflow i, octets
 //! acked        octets newly acknowledged
 //! cwnd_total   sum_i cwnd_i
-//! alpha        aggressiveness of the whole; 1/K for K equal paths, and never below 1/K
+//! alpha        aggressiveness of the whole connection; 1/K for K equal paths, and never below 1/K
 //! ```
 //!
 //! Only ratios of round-trip times matter: with k the path of the maximum,
-//! `alpha = cwnd_total * cwnd_k / (sum_i cwnd_i * rtt_k / rtt_i)^2`, which integers compute without loss that matters.
-//! alpha is cached, scaled by 2^16 (RFC 6356's alpha_scale). It is computed anew after every round and congestion
-//! event, when subflows come and go, and when `cwnd_total` has moved by an eighth since.
+//! `alpha = cwnd_total * cwnd_k / (sum_i cwnd_i * rtt_k / rtt_i)^2`, which integers compute precisely enough. alpha is
+//! cached, scaled by 2^16 (RFC 6356's alpha_scale). It is recomputed after every round and congestion event, when
+//! subflows come and go, and when `cwnd_total` has moved by an eighth since the last computation.
 
 use units::Instant;
 
@@ -32,7 +32,7 @@ use crate::SubflowId;
 /// The factor by which the cached alpha is scaled.
 const ALPHA_SCALE: u64 = ONE_Q16;
 
-/// alpha is computed anew when `cwnd_total` moved by one part in this many.
+/// alpha is recomputed when `cwnd_total` has moved by one part in this many.
 const MATERIAL_PART: u64 = 8;
 
 /// Linked increases over all subflows of a connection.
@@ -50,7 +50,7 @@ pub(super) struct LinkedAlpha {
 #[derive(Clone, Copy, Debug)]
 struct CachedAlpha {
     alpha_scaled: u64,
-    /// `cwnd_total` when it was computed.
+    /// `cwnd_total` at the last computation.
     cwnd_total: u64,
 }
 
@@ -61,12 +61,12 @@ impl CachedAlpha {
 }
 
 impl LinkedAlpha {
-    /// Windows or round-trip times have changed: it is computed anew when it is needed next.
+    /// Drops the cached value because windows or round-trip times have changed; the next use recomputes it.
     pub(super) fn forget(&mut self) {
         self.cached = None;
     }
 
-    /// What `acked` octets gain on `path` by equation (1) without its cap, 2^-16 octet.
+    /// Returns the gain of `acked` octets on `path` by equation (1) without its cap, in 2^-16 octet.
     pub(super) fn linked_q16(&mut self, acked: u64, path: &PathView, paths: Paths<'_>) -> u64 {
         let cwnd_total = paths.iter().map(effective_cwnd).sum();
         let alpha_scaled = self.scaled(cwnd_total, paths);
@@ -125,7 +125,7 @@ impl CongestionController for Lia {
     }
 }
 
-/// RFC 6356 equation (2), times [`ALPHA_SCALE`]; 1 as long as no path has a round-trip time.
+/// Returns RFC 6356 equation (2) times [`ALPHA_SCALE`]; 1 until a path has a round-trip time.
 fn alpha_scaled(cwnd_total: u64, paths: Paths<'_>) -> u64 {
     let Some((cwnd_k, rtt_k)) = measured(paths).reduce(|best, path| if is_better(path, best) { path } else { best })
     else {
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn four_equal_paths_gain_a_sixteenth_of_newreno() {
         let paths = [path(0, 10), path(1, 10), path(2, 10), path(3, 10)];
-        // alpha = 1/4, so 0.25 / 40 segments instead of 1/10.
+        // alpha = 1/4: 0.25 / 40 segments, not 1/10.
         assert_eq!(Lia::default().on_ack(&ack(2, 1000), Paths(&paths)), WindowStep::from_q16(409_600));
     }
 
@@ -201,7 +201,7 @@ mod tests {
     fn alpha_waits_for_the_end_of_the_round() {
         let mut lia = Lia::default();
         gain(&mut lia, 0, &[path(0, 10), path(1, 10)]);
-        // The round-trip times of the second vector, twice as long on path 1: alpha = 20 * 1000 / 150^2 = 8/9.
+        // The round-trip times of the second vector, doubled on path 1: alpha = 20 * 1000 / 150^2 = 8/9.
         let slower = [path_with_rtt(0, 10, 100), path_with_rtt(1, 10, 200)];
         assert_close(gain(&mut lia, 0, &slower), 25.0);
         assert_eq!(lia.on_round(SubflowId(1), Instant::ZERO, Paths(&slower)), None);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_sibling_in_recovery_counts_with_its_threshold() {
-        // Counted as two windows of 10, whatever recovery does to the second: 0.025.
+        // Counts as two windows of 10, whatever recovery does to the second: 0.025.
         let recovering = PathView { in_recovery: true, ssthresh: 10_000, ..path(1, 25) };
         assert_eq!(Lia::default().on_ack(&ack(0, 1000), Paths(&[path(0, 10), recovering])), WindowStep::from_bytes(25));
     }
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_path_without_a_round_trip_time_does_not_slow_the_others() {
         let unmeasured = PathView { srtt: None, ..path(1, 10) };
-        // alpha = 20 * 1000 / 100^2 = 2, and 2/20 is just the cap 1/10.
+        // alpha = 20 * 1000 / 100^2 = 2, and 2/20 equals the cap 1/10.
         assert_close(gain(&mut Lia::default(), 0, &[path(0, 10), unmeasured]), 100.0);
         assert_close(gain(&mut Lia::default(), 1, &[unmeasured]), 100.0);
     }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! ACK on r   w_r += min(a / w_total, 1 / w_r)                           if rho_r <= 1
-//!            w_r += min(a / w_total, 1 / (rho_r^e w_r))                 if rho_r > 1; printed without a / w_total, e = 1
+//!            w_r += min(a / w_total, 1 / (rho_r^e w_r))                 if rho_r > 1; printed: e = 1, no a / w_total
 //! loss on r  w_r = w_r / 2
 //!
 //! a   LIA's alpha, thesis (7.1); the rest as in sharing.rs with alpha'_r = 1, beta_r = 1/2
 //! ```
 //!
-//! `mcc-coop(1,0)` is what the thesis prints.
+//! `mcc-coop(1,0)` is the rule as the thesis prints it.
 
 use super::lia::LinkedAlpha;
 use super::sharing::{EXPONENT, GUARD, Rivals, Sharing, Yielding};
@@ -17,7 +17,7 @@ use super::{Built, Parameter};
 /// The parameters of MCC-Coop, in the order of the specification.
 pub(super) const PARAMETERS: &[Parameter] = &[EXPONENT, GUARD];
 
-/// MCC-Coop with the values of [`PARAMETERS`].
+/// Creates MCC-Coop with the values of [`PARAMETERS`].
 pub(super) fn mcc_coop(values: &[f64]) -> Built {
     let yielding = Some(Yielding::new(values[0], values[1])?);
     Ok(Box::new(Sharing { name: "mcc-coop", rivals: Rivals::Tcp, yielding, alpha: LinkedAlpha::default() }))
@@ -30,7 +30,7 @@ mod tests {
 
     /// Octets gained by one segment of 1000 octets on the first of two equal paths of ten segments.
     fn gain(controller: &str, ratio: f64) -> f64 {
-        // What AIMD flows would be like is nothing to it.
+        // MCC-Coop ignores the AIMD parameters of the flows.
         let competition = Some(Competition { ratio, increase: 0.7, decrease: 0.625 });
         let paths = [PathView { competition, ..path(0, 10) }, path(1, 10)];
         let mut controller = build(&controller.parse().unwrap()).unwrap();
@@ -38,7 +38,7 @@ mod tests {
         controller.on_ack(&ack(0, 1000), Paths(&paths)).as_q16() as f64 / 65536.0
     }
 
-    /// LIA gives 1/40. 1/(5 * 10) and 1/(25 * 10), the first path of the thesis's section 7.3.1.
+    /// LIA gives 1/40. The others are 1/(5 * 10) and 1/(25 * 10), as on the first path of the thesis's section 7.3.1.
     #[test]
     fn growth_yields_by_the_power_of_rho() {
         assert_eq!(gain("mcc-coop(1)", 5.0), 20.0);
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(gain("mcc-coop(1)", 1.0), 25.0);
     }
 
-    /// 1/(2 * 10) is above LIA's 1/40, which is the bound until rho = 4, or 2 squared.
+    /// 1/(2 * 10) is above LIA's 1/40, which remains the bound until rho^e = 4: rho = 4 with e = 1, rho = 2 with e = 2.
     #[test]
     fn guarded_it_leaves_lia_without_a_jump() {
         assert_eq!(gain("mcc-coop(1)", 1.01), 25.0);
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(gain("mcc-coop(2)", 4.0), 6.25);
     }
 
-    /// The fault of the printed rule: at the onset of competition growth jumps up from 1/40, to 1/10.
+    /// The fault of the printed rule: at the onset of competition the growth jumps from 1/40 to 1/10.
     #[test]
     fn as_printed_it_jumps_where_competition_begins() {
         assert_eq!(gain("mcc-coop(1,0)", 1.0), 25.0);

@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-/// The mean of numbers that come one by one.
+/// The mean of numbers that arrive one by one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mean {
     sum: u64,
@@ -15,7 +15,7 @@ impl Mean {
         self.samples += 1;
     }
 
-    /// None without a sample.
+    /// Returns the mean, or `None` without a sample.
     pub(super) fn mean(self) -> Option<u64> {
         self.sum.checked_div(self.samples)
     }
@@ -30,17 +30,17 @@ impl MeanRtt {
         self.0.add(rtt.as_nanos());
     }
 
-    /// Samples so far.
+    /// Number of samples so far.
     pub(super) fn samples(self) -> u64 {
         self.0.samples
     }
 
-    /// All samples together.
+    /// Sum of all samples.
     pub(super) fn sum(self) -> Duration {
         Duration::from_nanos(self.0.sum)
     }
 
-    /// None without a sample.
+    /// Returns the mean, or `None` without a sample.
     pub(super) fn mean(self) -> Option<Duration> {
         self.0.mean().map(Duration::from_nanos)
     }

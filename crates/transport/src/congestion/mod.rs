@@ -1,8 +1,8 @@
 //! Congestion control: one object per connection that sees all its subflows.
 //!
-//! Slow start, fast recovery and the window itself live in the subflow. A controller answers three questions: how
+//! Slow start, fast recovery and the window itself belong to the subflow. A controller answers three questions: how
 //! much the window of a subflow grows for an ACK in congestion avoidance, where it falls to on a loss, and whether a
-//! round's measurements ask for a correction. It reads its siblings through [`Paths`] and never writes to them.
+//! round's measurements call for a correction. It reads its siblings through [`Paths`] and never writes to them.
 //!
 //! A new controller is one file here and one line in [`CONTROLLERS`].
 
@@ -68,10 +68,10 @@ use crate::SubflowId;
 /// Smallest threshold after a congestion event, in segments (RFC 5681 equation 4).
 pub(crate) const SSTHRESH_MIN_SEGMENTS: u64 = 2;
 
-/// What a controller may see of one subflow. Windows count octets.
+/// A controller's view of one subflow. Windows count octets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
-    /// Which subflow.
+    /// The subflow.
     pub id: SubflowId,
     /// Maximum segment size, octets.
     pub mss: u32,
@@ -89,12 +89,12 @@ pub struct PathView {
     pub min_rtt: Option<Duration>,
     /// Whether the subflow is repairing a loss.
     pub in_recovery: bool,
-    /// What it competes with, if its relay told and that is not long ago.
+    /// Competition at its relay, if the relay has reported it recently.
     pub competition: Option<Competition>,
 }
 
 impl PathView {
-    /// Below the slow start threshold (RFC 5681 section 3.1).
+    /// Returns whether the window is below the slow start threshold (RFC 5681 section 3.1).
     pub const fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
@@ -110,7 +110,7 @@ impl<'a> Paths<'a> {
         self.0.iter()
     }
 
-    /// The subflow named `id`.
+    /// Returns the subflow named `id`.
     ///
     /// # Panics
     /// If there is none: the engine hands controllers only identifiers of subflows in the view.
@@ -122,25 +122,25 @@ impl<'a> Paths<'a> {
 /// An ACK that advanced the window of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckSample {
-    /// Which subflow.
+    /// The subflow.
     pub subflow: SubflowId,
-    /// When it arrived.
+    /// Time of its arrival.
     pub now: Instant,
     /// Octets newly acknowledged, cumulatively.
     pub acked_bytes: u64,
     /// Round-trip time sample of this ACK, if it gave one.
     pub rtt: Option<Duration>,
-    /// Whether the sender used its whole window; controllers without this knowledge grow windows that nothing fills
-    /// (RFC 7661).
+    /// Whether the sender used its whole window. A controller that ignores this grows windows that nothing fills (RFC
+    /// 7661).
     pub cwnd_limited: bool,
 }
 
-/// What an ACK told about its path, in whatever state the window was.
+/// What an ACK showed about its path, whatever the state of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeliverySample {
-    /// Which subflow.
+    /// The subflow.
     pub subflow: SubflowId,
-    /// When the ACK arrived.
+    /// Time of the ACK's arrival.
     pub now: Instant,
     /// Octets that the ACK showed to have arrived, in order or not.
     pub delivered_bytes: u64,
@@ -160,17 +160,17 @@ pub enum CongestionSignal {
 /// A congestion event on a subflow; at most one per window of data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossSample {
-    /// Which subflow.
+    /// The subflow.
     pub subflow: SubflowId,
-    /// When it was found.
+    /// Time of its detection.
     pub now: Instant,
-    /// How.
+    /// The signal that showed it.
     pub signal: CongestionSignal,
     /// Octets deemed lost so far.
     pub lost_bytes: u64,
 }
 
-/// A change of a window in units of 2^-16 octet: small windows' worth of growth per ACK must not round to nothing.
+/// A change of a window in units of 2^-16 octet, so that small growth per ACK does not round to zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub struct WindowStep(i64);
 
@@ -178,17 +178,17 @@ impl WindowStep {
     /// No change.
     pub const ZERO: Self = Self(0);
 
-    /// `q16` units of 2^-16 octet.
+    /// Creates a change of `q16` units of 2^-16 octet.
     pub const fn from_q16(q16: i64) -> Self {
         Self(q16)
     }
 
-    /// Whole octets.
+    /// Creates a change of whole octets.
     pub const fn from_bytes(bytes: i64) -> Self {
         Self(bytes << 16)
     }
 
-    /// `octets`, rounded to 2^-16.
+    /// Creates a change of `octets`, rounded to 2^-16.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a float that does not fit gives the nearest integer that does"
@@ -197,7 +197,7 @@ impl WindowStep {
         Self((octets * 65536.0) as i64)
     }
 
-    /// Units of 2^-16 octet.
+    /// Returns the change in units of 2^-16 octet.
     pub const fn as_q16(self) -> i64 {
         self.0
     }
@@ -214,7 +214,7 @@ pub struct WindowSet {
 
 /// A congestion controller. The engine calls it only with subflows that are in `paths`.
 pub trait CongestionController: Send {
-    /// The name under which it is registered.
+    /// Returns the name under which it is registered.
     fn name(&self) -> &'static str;
 
     /// A subflow was established; `paths` already holds it.
@@ -227,26 +227,27 @@ pub trait CongestionController: Send {
         let _ = (subflow, paths);
     }
 
-    /// An ACK showed data to have arrived or measured the round-trip time; called before anything else that the ACK
-    /// leads to, in slow start and recovery as well.
+    /// An ACK showed that data had arrived, or measured the round-trip time. Called before anything else that the ACK
+    /// causes, in slow start and recovery as well.
     fn on_delivery(&mut self, sample: &DeliverySample) {
         let _ = sample;
     }
 
-    /// An ACK came in congestion avoidance while the application, not the window, was the limit: nothing grows.
+    /// An ACK arrived in congestion avoidance while the application, not the window, was the limit: nothing grows.
     fn on_unused_window(&mut self, subflow: SubflowId, now: Instant) {
         let _ = (subflow, now);
     }
 
-    /// Growth of the acknowledged subflow's window; called in congestion avoidance only.
+    /// Returns the growth of the acknowledged subflow's window; called in congestion avoidance only.
     fn on_ack(&mut self, ack: &AckSample, paths: Paths<'_>) -> WindowStep;
 
-    /// The slow start threshold, in octets, to which the window falls. The engine keeps it at
+    /// Returns the slow start threshold, in octets, to which the window falls. The engine keeps it at
     /// [`Self::ssthresh_min_segments`] or above.
     fn on_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64;
 
-    /// The slow start threshold, in octets, after a retransmission time-out (RFC 5681 equation 4). The engine itself
-    /// sets the window to one segment, and does not ask again while the same window of data stays unacknowledged.
+    /// Returns the slow start threshold, in octets, after a retransmission time-out (RFC 5681 equation 4). The engine
+    /// itself sets the window to one segment, and does not ask again while the same window of data stays
+    /// unacknowledged.
     ///
     /// The default halves `cwnd`, not `in_flight`: when the timer fires, most of the flight may be deemed lost already.
     fn on_rto(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> u64 {
@@ -254,48 +255,50 @@ pub trait CongestionController: Send {
         paths.get(subflow).cwnd / 2
     }
 
-    /// The smallest threshold that a congestion event leaves, in segments: two (RFC 5681 equation 4), unless the controller's
-    /// source has it otherwise. One is the least.
+    /// Returns the smallest threshold that a congestion event leaves, in segments, at least one: two (RFC 5681 equation
+    /// 4), unless the controller's source says otherwise.
     fn ssthresh_min_segments(&self, paths: Paths<'_>) -> u64 {
         let _ = paths;
         SSTHRESH_MIN_SEGMENTS
     }
 
-    /// A round of `subflow` ended: all that was in flight when it began is acknowledged.
+    /// A round of `subflow` ended: all data that were in flight when it began are acknowledged.
     fn on_round(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> Option<WindowSet> {
         let _ = (subflow, now, paths);
         None
     }
 
-    /// How fast segments of `subflow` may leave, octets of payload per second; none leaves it to ACKs. Asked after every
-    /// [`Self::on_round`]. However low it is, a segment leaves every minute, or every quarter of the user time-out if that is less:
-    /// as often as retransmissions do at least.
+    /// Returns the pacing rate of `subflow`, octets of payload per second; `None` leaves the timing to ACKs. The engine
+    /// asks after every [`Self::on_round`]. However low the rate is, a segment leaves every minute, or every quarter of
+    /// the user time-out if that is less: at least as often as retransmissions do.
     fn pacing_rate_bytes_per_s(&self, subflow: SubflowId) -> Option<u64> {
         let _ = subflow;
         None
     }
 
-    /// Whether [`Self::on_ack`] also wants the ACKs of slow start, whose growth it then decides as well.
+    /// Returns whether [`Self::on_ack`] also wants the ACKs of slow start, whose growth it then decides as well.
     fn rules_slow_start(&self) -> bool {
         false
     }
 }
 
-/// What the engine asks instead of the bare methods: the threshold that a congestion event leaves, held to the least.
+/// Methods that the engine calls instead of the bare ones: the threshold after a congestion event, kept at or above the
+/// minimum.
 impl dyn CongestionController + '_ {
-    /// Takes over from another controller: hears of every subflow as if they had been established one after the other.
+    /// Takes over from another controller: the new one learns of every subflow as if they had been established one
+    /// after the other.
     pub(crate) fn take_over(&mut self, paths: Paths<'_>) {
         for (position, path) in paths.iter().enumerate() {
             self.subflow_added(path.id, Paths(&paths.0[..=position]));
         }
     }
 
-    /// [`CongestionController::on_loss`], octets.
+    /// Returns the threshold of [`CongestionController::on_loss`], octets.
     pub(crate) fn ssthresh_after_loss(&mut self, loss: &LossSample, paths: Paths<'_>) -> u64 {
         self.on_loss(loss, paths).max(self.ssthresh_min_bytes(loss.subflow, paths))
     }
 
-    /// [`CongestionController::on_rto`], octets.
+    /// Returns the threshold of [`CongestionController::on_rto`], octets.
     pub(crate) fn ssthresh_after_timeout(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> u64 {
         self.on_rto(subflow, now, paths).max(self.ssthresh_min_bytes(subflow, paths))
     }
@@ -310,7 +313,8 @@ mod tests {
     use super::testing::{loss, path};
     use super::*;
 
-    /// Thresholds in octets after a loss and after a time-out on a path of `segments`, alone and beside another.
+    /// Returns the thresholds in octets after a loss and after a time-out on a path of `segments`, alone and beside
+    /// another.
     fn thresholds(name: &str, segments: u64) -> [u64; 4] {
         let mut controller = build(&ControllerSpec::named(name)).unwrap();
         let both = [path(0, segments), path(1, 1)];
@@ -323,7 +327,7 @@ mod tests {
         ]
     }
 
-    /// Wants windows without end.
+    /// A controller that asks for unlimited windows.
     struct Boundless;
 
     impl CongestionController for Boundless {

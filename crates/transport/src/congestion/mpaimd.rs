@@ -1,4 +1,4 @@
-//! MPAIMD: GMCC-Coop that takes no notice of competition, the thesis's reference for it (section 7.3.2).
+//! MPAIMD: GMCC-Coop without regard to competition, the thesis's reference for it (section 7.3.2).
 //!
 //! ```text
 //! ACK on r   w_r += min(a_r / w_total, alpha'_r / w_r)
@@ -14,7 +14,7 @@ use super::{Built, Parameter};
 /// The parameters of MPAIMD, in the order of the specification.
 pub(super) const PARAMETERS: &[Parameter] = &[HALF];
 
-/// MPAIMD with the values of [`PARAMETERS`].
+/// Creates MPAIMD with the values of [`PARAMETERS`].
 pub(super) fn mpaimd(values: &[f64]) -> Built {
     let rivals = Rivals::Aimd { half: switch(HALF.name, values[0])? };
     Ok(Box::new(Sharing { name: "mpaimd", rivals, yielding: None, alpha: LinkedAlpha::default() }))
@@ -25,7 +25,7 @@ mod tests {
     use super::super::testing::{ack, loss, path};
     use super::super::{Competition, PathView, Paths, WindowStep, build};
 
-    /// 0.75 * 1/40 for two equal paths of ten segments, however much is missing at the relay.
+    /// 0.75 * 1/40 for two equal paths of ten segments, whatever the competition at the relay.
     #[test]
     fn competition_does_not_slow_it() {
         for ratio in [0.5, 1.0, 5.0, 50.0] {
@@ -37,7 +37,7 @@ mod tests {
         }
     }
 
-    /// 20 segments alone, 3/20 segment by alpha' = 3; LIA would give 1/20.
+    /// 20 segments alone: 3/20 segment with alpha' = 3; LIA would give 1/20.
     #[test]
     fn a_lone_path_grows_as_its_rivals_do() {
         let competition = Some(Competition { ratio: 1.0, increase: 3.0, decrease: 0.25 });

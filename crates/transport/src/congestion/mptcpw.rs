@@ -5,11 +5,12 @@
 //! loss, RTO on i  ssthresh_i = BWE_i * RTTmin_i          as Westwood+ (westwood.rs)
 //! ```
 //!
-//! Source: Le, Hong, Huh, "Coordinated TCP Westwood congestion control for multiple paths over wireless networks" (ICOIN 2012),
-//! as the mVeno paper describes it (section II): Westwood for multipath, as fast as Westwood on the best path. That condition
-//! gives LIA's alpha, because both are derived alike: in equilibrium a single-path Westwood gains `1 / v` per segment and loses
-//! the share `(RTT - RTTmin) / RTT` of its window v, a subflow gains `alpha / cwnd_total` and loses the same share. So
-//! `v_i^2 = cwnd_total cwnd_i / alpha`, and `sum_i cwnd_i / rtt_i = max_i v_i / rtt_i` is RFC 6356's condition.
+//! Source: Le, Hong, Huh, "Coordinated TCP Westwood congestion control for multiple paths over wireless networks"
+//! (ICOIN 2012), as the mVeno paper describes it (section II): Westwood for multipath, as fast as Westwood on the best
+//! path. That condition gives LIA's alpha, because the derivation is the same: in equilibrium a single-path Westwood
+//! gains `1 / v` per segment and loses the share `(RTT - RTTmin) / RTT` of its window v, while a subflow gains `alpha /
+//! cwnd_total` and loses the same share. Therefore `v_i^2 = cwnd_total cwnd_i / alpha`, and `sum_i cwnd_i / rtt_i =
+//! max_i v_i / rtt_i` is RFC 6356's condition.
 
 use units::Instant;
 

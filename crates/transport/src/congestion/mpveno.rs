@@ -10,8 +10,9 @@
 //! x_i       rate of subflow i, cwnd_i / rtt_i
 //! ```
 //!
-//! Source: Le, "Improving the performance of multipath congestion control over wireless networks" (ATC 2013), as the mVeno
-//! paper describes it (sections II and IV-C). The smaller threshold calls more losses congestion than Veno's does.
+//! Source: Le, "Improving the performance of multipath congestion control over wireless networks" (ATC 2013), as the
+//! mVeno paper describes it (sections II and IV-C). With its smaller threshold it attributes more losses to congestion
+//! than Veno does.
 
 use units::Instant;
 
@@ -65,7 +66,8 @@ impl CongestionController for MpVeno {
     }
 }
 
-/// beta_i in octets: the share in Veno's threshold that the path has in the rate; all of it without a round-trip time.
+/// Returns beta_i in octets: Veno's threshold times the path's share of the total rate; all of it without a round-trip
+/// time.
 fn threshold_bytes(path: &PathView, paths: Paths<'_>) -> u64 {
     let beta = BETA_SEGMENTS * u64::from(path.mss);
     rtt_us(path).map_or(beta, |rtt_us| {

@@ -1,4 +1,4 @@
-//! mVeno: Veno whose increases are weighted so that all subflows see the same congestion, whatever else they lose.
+//! mVeno: Veno with increases weighted so that all subflows see the same congestion, whatever their random losses.
 //!
 //! ```text
 //! N_r  = w_r (T_r - base_r) / T_r                                                                    equation (1)
@@ -19,24 +19,27 @@
 //! Wmax_r   largest window seen, segments
 //! Q_r, E_r probability that a loss means congestion, and the mean decrease after a loss that follows from it
 //! y_s      sum_p w_p / T_p, the rate of all
-//! T_s      mean of all samples of all subflows in their last rounds; `mveno-proof`: max_p T_p; `mveno-own-rtt`: T_r before y_s
+//! T_s      mean of all samples of all subflows in their last rounds; `mveno-proof`: max_p T_p;
+//!          `mveno-own-rtt`: T_r before y_s
 //! Q_s      by equation (4) from T_s, min_p base_p and max_p Wmax_p; `mveno-proof`: min_p Q_p
 //! E_s      by equation (5) from Q_s
 //! beta     3 segments
-//! delta_r  1 / M at first, M the number of subflows; computed anew at the end of every round of any subflow
+//! delta_r  1 / M at first, M the number of subflows; recomputed at the end of every round of any subflow
 //! acked, MSS_r as in lia.rs
 //! ```
 //!
-//! Source: Dong, Wang, Huang, Wang, Min, "Performance Enhancement of Multipath TCP for Wireless Communications With Multiple
-//! Radio Interfaces" (IEEE Transactions on Communications 2016), sections III-A and III-B. The paper contradicts itself about
-//! T_s, Q_s and E_s. `mveno` takes them as algorithm 1 prints them: with these it behaves as the paper's measurements show.
-//! `mveno-proof` takes the extremes that the proof of fairness (section III-C) needs: delta_r then never exceeds 1 by
-//! itself, and the connection is slow wherever round-trip times or queues differ (docs/decisions/0013-mveno-as-printed.md). The
-//! bounds of Q_r and delta_r are ours; the paper divides by zero where a queue is empty.
+//! Source: Dong, Wang, Huang, Wang, Min, "Performance Enhancement of Multipath TCP for Wireless Communications With
+//! Multiple Radio Interfaces" (IEEE Transactions on Communications 2016), sections III-A and III-B. The paper
+//! contradicts itself about T_s, Q_s and E_s. `mveno` takes them as algorithm 1 prints them: with these it behaves as
+//! in the paper's measurements. `mveno-proof` takes the extremes that the proof of fairness (section III-C) needs:
+//! delta_r then never exceeds 1 by itself, and the connection is slow wherever round-trip times or queues differ
+//! (docs/decisions/0013-mveno-as-printed.md). The bounds of Q_r and delta_r are ours; the paper divides by zero if a
+//! queue is empty.
 //!
-//! `mveno-own-rtt` is ours. With one T_s for all, a subflow with a short round-trip time counts for little beside T_s y_s, which grows
-//! with the others': its delta falls with the square of that, and its window with delta. With T_r in its place the fraction of (13)
-//! is the square of the subflow's share of the rate, x_r / y_s, as in OLIA.
+//! `mveno-own-rtt` is ours. With one T_s for all, a subflow with a short round-trip time counts for little beside T_s
+//! y_s, which grows with the others' round-trip times: its delta falls with the square of T_s y_s, and its window with
+//! delta. With T_r instead, the fraction of (13) is the square of the subflow's share of the rate, x_r / y_s, as in
+//! OLIA.
 //!
 //! `T_s y_s` is `sum_p w_p T_s / T_p`: only ratios of round-trip times matter. Q, E and delta are fractions of 2^16,
 //! windows are segments in 2^-16.
@@ -55,7 +58,8 @@ use crate::SubflowId;
 /// Smallest Q and delta, 1/100.
 const FLOOR_Q16: u64 = ONE_Q16 / 100;
 
-/// Windows are segments below this, which keeps all products within 128 bits. TCP windows of 2^30 octets are below it.
+/// Windows in segments stay below this, which keeps all products within 128 bits. TCP windows of 2^30 octets are below
+/// it.
 const SEGMENTS_MAX: u64 = 1 << 21;
 
 /// mVeno over all subflows of a connection.
@@ -65,32 +69,32 @@ pub struct MVeno {
     subflows: PerSubflow<MVenoState>,
 }
 
-/// What stands for the connection as a whole in equation (13).
+/// How equation (13) describes the connection as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {
-    /// As algorithm 1 prints it.
+    /// As printed in algorithm 1.
     Algorithm1,
-    /// As the proof of fairness needs it.
+    /// As the proof of fairness needs.
     Proof,
-    /// As algorithm 1, but each subflow compares its window with what all would carry in its own round-trip time.
+    /// As in algorithm 1, but each subflow compares its window with what all would carry in its own round-trip time.
     OwnRtt,
 }
 
-/// What mVeno remembers of one subflow.
+/// mVeno's state of one subflow.
 #[derive(Clone, Copy, Debug, Default)]
 struct MVenoState {
     /// delta_r in 2^-16.
     delta_q16: u64,
     /// Wmax_r, octets.
     cwnd_max: u64,
-    /// This round.
+    /// Samples of this round.
     rtts: MeanRtt,
     cwnds: Mean,
     /// The last round.
     last: Option<Round>,
 }
 
-/// A round that has ended.
+/// A finished round.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     rtts: MeanRtt,
@@ -104,17 +108,17 @@ struct Round {
 }
 
 impl MVeno {
-    /// As algorithm 1 prints it.
+    /// Creates mVeno as printed in algorithm 1.
     pub fn new() -> Self {
         Self { variant: Variant::Algorithm1, subflows: PerSubflow::default() }
     }
 
-    /// As the proof of fairness needs it.
+    /// Creates mVeno as the proof of fairness needs it.
     pub fn proof() -> Self {
         Self { variant: Variant::Proof, subflows: PerSubflow::default() }
     }
 
-    /// With the subflow's own round-trip time in place of T_s.
+    /// Creates mVeno with the subflow's own round-trip time instead of T_s.
     pub fn own_rtt() -> Self {
         Self { variant: Variant::OwnRtt, subflows: PerSubflow::default() }
     }
@@ -232,13 +236,13 @@ impl Segments {
         Self(mul_div(bytes, ONE_Q16, mss).min(SEGMENTS_MAX * ONE_Q16))
     }
 
-    /// In 2^-32, below 2^74.
+    /// Returns the square in 2^-32, below 2^74.
     fn squared(self) -> u128 {
         u128::from(self.0) * u128::from(self.0)
     }
 }
 
-/// What stands for the connection in equation (13).
+/// The connection as a whole in equation (13).
 #[derive(Clone, Copy, Debug)]
 struct Whole {
     /// Q_s in 2^-16.
@@ -268,7 +272,7 @@ impl Whole {
         Some(Self { congestion_q16, rtt, window: Segments(window) })
     }
 
-    /// The same with `rtt` for T_s.
+    /// Returns the same values with `rtt` as T_s.
     fn over(self, rtt: Duration) -> Self {
         let window = mul_div(self.window.0, rtt.as_nanos(), self.rtt.as_nanos()).min(SEGMENTS_MAX * ONE_Q16);
         Self { rtt, window: Segments(window), ..self }
@@ -291,17 +295,17 @@ fn congestion_q16(rtt: Duration, base_rtt: Duration, cwnd_max: u64, mss: u64) ->
     (ONE_Q16 - not_congested).max(FLOOR_Q16)
 }
 
-/// Equation (5): E in 2^-16 by Q in 2^-16.
+/// Equation (5): E in 2^-16 from Q in 2^-16.
 fn decrease_q16(congestion_q16: u64) -> u64 {
     (2 * ONE_Q16 + 3 * congestion_q16) / 10
 }
 
-/// delta_r in 2^-16, by Q_r and w_r.
+/// Returns delta_r in 2^-16 from Q_r and w_r.
 fn delta_q16(congestion_q16: u64, window: Segments, whole: &Whole) -> u64 {
     unbounded_delta_q16(congestion_q16, window, whole).map_or(ONE_Q16, |delta| delta.clamp(FLOOR_Q16, ONE_Q16))
 }
 
-/// Equation (13) in 2^-16; none if its divisor is not positive.
+/// Equation (13) in 2^-16; `None` if its divisor is not positive.
 fn unbounded_delta_q16(congestion_q16: u64, window: Segments, whole: &Whole) -> Option<u64> {
     let wide = u128::from;
     // E_s (T_s y_s)^2, then the divisor, in 2^-32.

@@ -10,20 +10,20 @@
 //! ```
 //!
 //! Equation (4) halves the FlightSize. Windows here grow only while they are the limit (RFC 7661), so the two agree
-//! when a loss is found, and `cwnd` stays meaningful when part of the flight is already deemed lost.
-//! RFC 6582's recovery is the subflow's.
+//! when a loss is found, and `cwnd` stays meaningful when part of the flight is already deemed lost. The subflow
+//! performs RFC 6582's recovery.
 
 use super::arithmetic::{creditable_bytes, grow_q16, mss_q16, share_q16};
 use super::{AckSample, CongestionController, LossSample, Paths, WindowStep};
 
-/// NewReno. It has no state of its own and looks at no sibling, so with several subflows it is uncoupled control.
+/// NewReno. It has no state and does not look at siblings, so with several subflows it is uncoupled control.
 #[derive(Debug)]
 pub struct NewReno {
     name: &'static str,
 }
 
 impl NewReno {
-    /// The controller under the name of its registration.
+    /// Creates the controller under its registered name.
     pub const fn new(name: &'static str) -> Self {
         Self { name }
     }

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!                     cwnd_i / rtt_i^2           alpha_i
-//! ACK on i   acked * ( ------------------------ + ------- ) * MSS_i               equations (5), section 3 of the draft
+//! ACK on i   acked * ( ------------------------ + ------- ) * MSS_i             equations (5), section 3 of the draft
 //!                     (sum_p cwnd_p / rtt_p)^2    cwnd_i
-//! loss on i  ssthresh_i = max(cwnd_i / 2, 1 segment)                              section 3; a path alone: 2 segments
+//! loss on i  ssthresh_i = max(cwnd_i / 2, 1 segment)                            section 3; a path alone: 2 segments
 //!
 //! l_i       octets delivered between the last two losses, or since the last loss if that is more
 //! best      the subflows with the largest l_p / rtt_p^2: 1 / l_p estimates the loss rate, so TCP's rate would be
-//!           (2 l_p)^(1/2) / rtt_p (section 2). The definition beside that sentence prints l_p * l_p / rtt_p, which it does
-//!           not yield
+//!           (2 l_p)^(1/2) / rtt_p (section 2). The definition beside that sentence prints l_p * l_p / rtt_p, which
+//!           does not follow from it
 //! max       the subflows with the largest window, in whole segments
 //! collected best without max
 //! alpha_i   1 / (K |collected|)   if i is collected
@@ -20,15 +20,15 @@
 //! ```
 //!
 //! Source: Khalili, Gast, Popovic, Le Boudec, "MPTCP Is Not Pareto-Optimal" (CoNEXT 2012; IEEE/ACM ToN 2013) and
-//! draft-khalili-mptcp-congestion-control-05. The first term balances congestion, the second moves windows towards good
-//! paths that have small ones; it makes the window of the largest path shrink now and then.
+//! draft-khalili-mptcp-congestion-control-05. The first term balances congestion. The second moves windows towards good
+//! paths with small windows; at times it shrinks the window of the largest path.
 //!
-//! Congested paths are left at one segment per round trip, not two: with windows of few segments that decides how much OLIA
-//! takes from users of one path. In the testbed of the authors' measurements (draft-khalili-mptcp-performance-issues-06) it is
-//! worth more than the increases (docs/algorithms/congestion.md).
+//! Congested paths keep one segment per round trip, not two: with windows of few segments this decides how much OLIA
+//! takes from single-path users. In the testbed of the authors' measurements
+//! (draft-khalili-mptcp-performance-issues-06) it matters more than the increases (docs/algorithms/congestion.md).
 //!
-//! Only ratios of round-trip times matter: with `W_i = sum_p cwnd_p * rtt_i / rtt_p` the first term is
-//! `acked * MSS_i * cwnd_i / W_i^2`. alpha is found anew at the end of every round and at every loss (section 4).
+//! Only ratios of round-trip times matter: with `W_i = sum_p cwnd_p * rtt_i / rtt_p` the first term is `acked * MSS_i *
+//! cwnd_i / W_i^2`. alpha is recomputed at the end of every round and at every loss (section 4).
 
 use units::Instant;
 
@@ -48,7 +48,7 @@ pub struct Olia {
     is_current: bool,
 }
 
-/// What OLIA remembers of one subflow.
+/// OLIA's state of one subflow.
 #[derive(Clone, Copy, Debug, Default)]
 struct OliaState {
     /// Octets delivered since the last loss.
@@ -65,7 +65,7 @@ impl OliaState {
     }
 }
 
-/// alpha_i: a share of one window, gained or given away.
+/// alpha_i: a fraction of one window, gained or given away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Alpha {
     #[default]
@@ -138,7 +138,7 @@ impl Olia {
     fn lost(&mut self, subflow: SubflowId) {
         self.is_current = false;
         let state = self.subflows.get_mut(subflow);
-        // Two losses with nothing delivered in between are one.
+        // Two losses with no delivery in between count as one.
         if state.since_last_loss > 0 {
             state.between_losses = core::mem::take(&mut state.since_last_loss);
         }
@@ -167,7 +167,7 @@ impl Olia {
         }
     }
 
-    /// l_p / rtt_p^2, as long as there is a round-trip time.
+    /// Returns l_p / rtt_p^2, once there is a round-trip time.
     fn quality(&mut self, path: &PathView) -> Option<Quality> {
         let inter_loss_bytes = self.subflows.get_mut(path.id).inter_loss_bytes();
         rtt_us(path).map(|rtt_us| Quality { inter_loss_bytes, rtt_us })
@@ -182,7 +182,7 @@ struct Quality {
 }
 
 impl Quality {
-    /// l_p of this one over the round-trip time of the other, multiplied out.
+    /// Returns this path's l_p times the other's squared round-trip time, for comparison without division.
     fn weighed(self, other: Self) -> u128 {
         u128::from(self.inter_loss_bytes) * u128::from(other.rtt_us) * u128::from(other.rtt_us)
     }
@@ -200,7 +200,7 @@ fn whole_segments(path: &PathView) -> u64 {
     effective_cwnd(path) / u64::from(path.mss).max(1)
 }
 
-/// The first term of the increase, 2^-16 octet; NewReno's as long as the path has no round-trip time.
+/// Returns the first term of the increase, in 2^-16 octet; NewReno's until the path has a round-trip time.
 fn balancing_q16(acked: u64, path: &PathView, paths: Paths<'_>) -> u64 {
     let Some(rtt_us) = rtt_us(path) else {
         return share_q16(acked, mss_q16(path), path.cwnd);
@@ -255,8 +255,8 @@ mod tests {
 
     #[test]
     fn a_good_path_with_a_small_window_takes_from_the_largest() {
-        // sum = 100 + 50 = 150 / s... in rates: 20/.1 + 10/.2 = 250. Path 0: 2000 / 62500 = 0.032; path 1: 250 / 62500 =
-        // 0.004. l/rtt^2: 1e5/.01 = 1e7 against 8e5/.04 = 2e7, so path 1 is best and collected: alpha = 1/2 and -1/2.
+        // Sum of the rates: 20/.1 + 10/.2 = 250. Path 0: 2000 / 62500 = 0.032; path 1: 250 / 62500 = 0.004. l/rtt^2:
+        // 1e5/.01 = 1e7 against 8e5/.04 = 2e7, so path 1 is best and collected: alpha = 1/2 and -1/2.
         let paths = [path_with_rtt(0, 20, 100), path_with_rtt(1, 10, 200)];
         let mut olia = after_deliveries(&[100_000, 800_000]);
         assert_close(gain(&mut olia, 0, &paths), 0.032 - 0.5 / 20.0);
@@ -285,13 +285,13 @@ mod tests {
     fn the_longer_of_the_last_two_runs_counts() {
         let paths = [path(0, 20), path(1, 10)];
         let mut olia = after_deliveries(&[100_000, 150_000]);
-        // Just lost, path 1 still counts 150,000 and stays the best until path 0 has delivered more.
+        // Path 1 has just lost, but still counts 150,000 and stays the best until path 0 has delivered more.
         assert_eq!(olia.on_loss(&loss(1), Paths(&paths)), 5_000);
         assert_close(gain(&mut olia, 1, &paths), 10.0 / 900.0 + 0.05);
         olia.on_delivery(&delivery(0, 100_000));
         olia.on_round(SubflowId(0), Instant::ZERO, Paths(&paths));
         assert_close(gain(&mut olia, 1, &paths), 10.0 / 900.0);
-        // A second loss at once does not wipe out the run before the first.
+        // An immediate second loss does not wipe out the run before the first.
         olia.on_rto(SubflowId(1), Instant::ZERO, Paths(&paths));
         assert_eq!(olia.subflows.get_mut(SubflowId(1)).inter_loss_bytes(), 150_000);
     }

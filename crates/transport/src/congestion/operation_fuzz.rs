@@ -1,4 +1,4 @@
-//! One fuzzer for all controllers: any order of calls, sane and absurd views.
+//! One fuzzer for all controllers: calls in any order, with sane and absurd views.
 
 use proptest::prelude::*;
 use units::{Duration, Instant};
@@ -15,7 +15,7 @@ const GIVING: [&str; 2] = ["olia", "mpveno"];
 #[derive(Clone, Debug)]
 enum Operation {
     Add,
-    /// Another of its kind takes over.
+    /// Another controller of the same kind takes over.
     Replace,
     Remove,
     Delivery {
@@ -34,14 +34,14 @@ enum Operation {
 #[derive(Clone, Debug)]
 struct Step {
     operation: Operation,
-    /// Which subflow, modulo their number.
+    /// The subflow, modulo their number.
     subflow: usize,
     /// The subflow's view before the call.
     view: PathView,
     elapsed: Duration,
 }
 
-/// Mostly what windows are, now and then what they never should be.
+/// Mostly realistic windows, sometimes impossible ones.
 fn octets() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 1_u64..10_000_000, 1 => Just(0), 1 => Just(u64::MAX), 1 => any::<u64>()]
 }

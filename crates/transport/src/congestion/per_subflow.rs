@@ -1,4 +1,4 @@
-//! A controller's own state of each subflow.
+//! Per-subflow state of a controller.
 
 use crate::SubflowId;
 
@@ -9,7 +9,7 @@ pub struct PerSubflow<T> {
 }
 
 impl<T: Default> PerSubflow<T> {
-    /// The state of `subflow`; the default if it has none yet.
+    /// Returns the state of `subflow`; the default if it has none yet.
     pub fn get_mut(&mut self, subflow: SubflowId) -> &mut T {
         let position = self.entries.iter().position(|(id, _)| *id == subflow).unwrap_or_else(|| {
             self.entries.push((subflow, T::default()));
@@ -23,12 +23,12 @@ impl<T: Default> PerSubflow<T> {
         self.entries.retain(|(id, _)| *id != subflow);
     }
 
-    /// All subflows that have a state, in the order in which they got it.
+    /// Iterates over all subflows with a state, in the order in which they got it.
     pub fn iter(&self) -> impl Iterator<Item = (SubflowId, &T)> + Clone {
         self.entries.iter().map(|(id, state)| (*id, state))
     }
 
-    /// The same, to be changed.
+    /// Like [`Self::iter`], with mutable states.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (SubflowId, &mut T)> {
         self.entries.iter_mut().map(|(id, state)| (*id, state))
     }

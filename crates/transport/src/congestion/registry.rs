@@ -9,15 +9,15 @@ use super::{
 
 use Build::{Plain, With};
 
-/// A controller that can be asked for by name.
+/// A controller that can be selected by name.
 pub type Registration = policy::Registration<Build>;
 
-/// How a controller is made.
+/// How to create a controller.
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
-    /// It takes no parameters.
+    /// Without parameters.
     Plain(fn() -> Box<dyn CongestionController>),
-    /// From its parameters, in order, given a value for each.
+    /// From values for all its parameters, in order.
     With(&'static [Parameter], fn(&[f64]) -> Built),
 }
 
@@ -25,7 +25,7 @@ pub enum Build {
 pub type Built = Result<Box<dyn CongestionController>, String>;
 
 impl Build {
-    /// What it takes, in order.
+    /// Returns its parameters, in order.
     pub const fn parameters(&self) -> &'static [Parameter] {
         match self {
             Self::Plain(_) => &[],
@@ -39,13 +39,13 @@ impl Build {
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// Its value unless another is given.
+    /// The value if none is given.
     pub default: f64,
-    /// What it means, with its unit.
+    /// Its meaning, with its unit.
     pub meaning: &'static str,
 }
 
-/// Every controller there is.
+/// All controllers.
 pub const CONTROLLERS: &[Registration] = &[
     Registration {
         name: "lia",
@@ -154,33 +154,33 @@ pub const CONTROLLERS: &[Registration] = &[
     },
 ];
 
-/// Why a [`ControllerSpec`] gives no controller.
+/// Why a [`ControllerSpec`] yields no controller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// No controller has this name.
     #[error(transparent)]
     UnknownController(#[from] UnknownName),
-    /// More parameters than it has.
+    /// More parameters than the controller has.
     #[error("congestion controller {name} takes at most {most} parameters, not {given}")]
     TooManyParameters {
-        /// Which controller.
+        /// Name of the controller.
         name: &'static str,
-        /// How many it takes.
+        /// Number of parameters that it takes.
         most: usize,
-        /// How many were given.
+        /// Number of parameters given.
         given: usize,
     },
-    /// A parameter has a value it cannot have.
+    /// A parameter has an invalid value.
     #[error("congestion controller {name}: {reason}")]
     BadParameter {
-        /// Which controller.
+        /// Name of the controller.
         name: &'static str,
-        /// Which parameter, and why.
+        /// The parameter, and what is wrong with it.
         reason: String,
     },
 }
 
-/// Makes the controller that `spec` asks for; parameters left out take their defaults.
+/// Creates the controller that `spec` names; omitted parameters take their defaults.
 pub fn build(spec: &ControllerSpec) -> Result<Box<dyn CongestionController>, BuildError> {
     let Registration { name, build, .. } = *policy::find("congestion controller", CONTROLLERS, &spec.name)?;
     let (most, given) = (build.parameters().len(), spec.parameters.len());

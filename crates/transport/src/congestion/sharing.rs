@@ -1,4 +1,5 @@
-//! Sharing a relay's link with flows that end there: what MCC-Coop, GMCC-Coop and MPAIMD have in common (thesis chapter 7).
+//! Sharing a relay's link with flows that end there: the common part of MCC-Coop, GMCC-Coop and MPAIMD (thesis chapter
+//! 7).
 //!
 //! ```text
 //! ACK on r, by equation (7.15) with the square of the sum
@@ -16,16 +17,16 @@
 //! rho_r      competition at the relay of r, Competition::ratio; 1 where nothing is known
 //! alpha'_r   what a competing flow gains per round trip, segments; 1 for TCP
 //! beta_r     what a loss leaves of the window, beta'_r of the competing flows; 1/2 for TCP
-//! e          1 in the thesis: right if all flows lose at the same time. 2 where each loses by chance, as throughput then
+//! e          1 in the thesis: right if all flows lose at the same time. 2 if each loses by chance, as throughput then
 //!            goes with the square root of the gain
 //! alpha, cwnd_total, acked, MSS_r as in lia.rs
 //! ```
 //!
-//! The thesis prints the sum of the squares in (7.15). Then two equal paths would gain twice what LIA gives them, and MCC-Coop
-//! would not revert to LIA without competition, as the thesis says it does.
+//! The thesis prints the sum of the squares in (7.15). With that, two equal paths would gain twice as much as under
+//! LIA, and MCC-Coop would not revert to LIA without competition, as the thesis says it does.
 //!
-//! Printed, the branch for competition leaves out `linked`, so K equal paths with 1 < rho < K^2 would grow faster than without
-//! competition. The guard keeps `linked`.
+//! As printed, the branch for competition lacks `linked`, so K equal paths with 1 < rho < K^2 would grow faster than
+//! without competition. The guard keeps `linked`.
 
 use units::Instant;
 
@@ -36,13 +37,13 @@ use super::{
 };
 use crate::SubflowId;
 
-/// The parameter e, the same for every controller that yields.
+/// The parameter e, common to all controllers that yield.
 pub(super) const EXPONENT: Parameter =
     Parameter { name: "exponent", default: 2.0, meaning: "power of rho by which growth yields: 1 as printed, or 2" };
-/// Whether competition may only ever slow the growth.
+/// Whether competition may only slow the growth.
 pub(super) const GUARD: Parameter =
     Parameter { name: "guard", default: 1.0, meaning: "1: never grow faster than without competition; 0: as printed" };
-/// Which of the two decreases of GMCC-Coop that the thesis names.
+/// Which of the thesis's two decreases GMCC-Coop uses.
 pub(super) const HALF: Parameter =
     Parameter { name: "half", default: 0.0, meaning: "1: a loss always halves; 0: it leaves beta' of the window" };
 
@@ -60,7 +61,7 @@ enum Exponent {
 }
 
 impl Yielding {
-    /// From the values of [`EXPONENT`] and [`GUARD`].
+    /// Creates it from the values of [`EXPONENT`] and [`GUARD`].
     pub(super) fn new(exponent: f64, guard: f64) -> Result<Self, String> {
         let exponent = match exponent {
             1.0 => Exponent::One,
@@ -70,7 +71,7 @@ impl Yielding {
         Ok(Self { exponent, guarded: switch("guard", guard)? })
     }
 
-    /// rho to the power of e, if there is competition.
+    /// Returns rho to the power of e, if there is competition.
     fn divisor(self, competition: &Competition) -> Option<f64> {
         let rho = Some(competition.excess()).filter(|rho| *rho > 1.0)?;
         Some(match self.exponent {
@@ -80,7 +81,7 @@ impl Yielding {
     }
 }
 
-/// A parameter that is 0 or 1.
+/// Reads a parameter that is 0 or 1.
 pub(super) fn switch(name: &str, value: f64) -> Result<bool, String> {
     match value {
         0.0 => Ok(false),
@@ -89,14 +90,14 @@ pub(super) fn switch(name: &str, value: f64) -> Result<bool, String> {
     }
 }
 
-/// What competing flows are like.
+/// The kind of competing flows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rivals {
     /// NewReno, always.
     Tcp,
-    /// AIMD with the parameters that the relay tells.
+    /// AIMD with the parameters that the relay reports.
     Aimd {
-        /// A loss halves the window all the same.
+        /// A loss halves the window nevertheless.
         half: bool,
     },
 }
@@ -122,7 +123,7 @@ impl Rivals {
 pub(super) struct Sharing {
     pub(super) name: &'static str,
     pub(super) rivals: Rivals,
-    /// `None`: competition does not matter.
+    /// `None` ignores competition.
     pub(super) yielding: Option<Yielding>,
     pub(super) alpha: LinkedAlpha,
 }
@@ -207,7 +208,7 @@ mod tests {
         controller.on_ack(&ack(0, 1000), Paths(paths)).as_q16() as f64 / 65536.0
     }
 
-    /// Without competition there is nothing to share: exactly LIA, whatever else is told of TCP flows.
+    /// Without competition all are exactly LIA, also when a report of TCP flows is present.
     #[test]
     fn without_competition_all_of_them_are_lia() {
         let sets: [&[PathView]; 4] = [
@@ -229,7 +230,7 @@ mod tests {
         }
     }
 
-    /// alpha = 1/3 for three equal paths: 1/90 segment by LIA, and 1/(4 * 10) by yielding is more.
+    /// alpha = 1/3 for three equal paths: 1/90 segment under LIA; yielding alone would give more, 1/(4 * 10).
     #[test]
     fn the_guard_keeps_competition_from_making_it_faster() {
         let competition = Some(Competition { ratio: 4.0, ..Competition::NONE });

@@ -5,44 +5,44 @@ use core::str::FromStr;
 
 /// A controller by name, with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
 ///
-/// Reading one from text checks its form; [`super::build`] checks name and parameters.
+/// Parsing checks only the form; [`super::build`] checks name and parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControllerSpec {
     /// One of [`super::CONTROLLERS`].
     pub name: String,
-    /// What stands between the parentheses; those left out at the end take their defaults.
+    /// The values between the parentheses; those omitted at the end take their defaults.
     pub parameters: Vec<f64>,
 }
 
-/// Text that does not have the form of a [`ControllerSpec`].
+/// A text that does not have the form of a [`ControllerSpec`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// No name before the parentheses.
     #[error("{text:?} names no congestion controller; write one as lia or aimd(0.7,0.625)")]
     NoName {
-        /// What was read.
+        /// The text.
         text: String,
     },
-    /// The parentheses do not enclose the rest.
+    /// The text does not end with the closing parenthesis.
     #[error("{text:?} does not end with the parenthesis that closes its parameters; write them as in aimd(0.7,0.625)")]
     Parentheses {
-        /// What was read.
+        /// The text.
         text: String,
     },
-    /// A parameter is no finite number.
+    /// A parameter is not a finite number.
     #[error("parameter {position} of {text:?}, {parameter:?}, is not a finite number")]
     NotANumber {
-        /// What was read.
+        /// The text.
         text: String,
-        /// Which parameter, counted from 1.
+        /// Position of the parameter, from 1.
         position: usize,
-        /// What stands there.
+        /// The parameter as written.
         parameter: String,
     },
 }
 
 impl ControllerSpec {
-    /// The controller `name` with its default parameters.
+    /// Creates the specification of `name` with default parameters.
     pub fn named(name: &str) -> Self {
         Self { name: name.into(), parameters: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! Samples and views from which the tests of the controllers are written: MSS 1000 octets, round trips of 100 ms.
+//! Samples and views for the controllers' tests: MSS 1000 octets, round trips of 100 ms.
 
 use units::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub(super) fn path(id: u16, segments: u64) -> PathView {
     path_with_rtt(id, segments, 100)
 }
 
-/// The same with another round-trip time.
+/// Like [`path`], with another round-trip time.
 pub(super) fn path_with_rtt(id: u16, segments: u64, rtt_ms: u64) -> PathView {
     let rtt = Some(Duration::from_millis(rtt_ms));
     PathView {
@@ -29,12 +29,12 @@ pub(super) fn path_with_rtt(id: u16, segments: u64, rtt_ms: u64) -> PathView {
     }
 }
 
-/// The same behind a queue: the wire alone would take `base_rtt_ms`.
+/// Like [`path_with_rtt`], behind a queue: propagation alone would take `base_rtt_ms`.
 pub(super) fn queued_path(id: u16, segments: u64, rtt_ms: u64, base_rtt_ms: u64) -> PathView {
     PathView { min_rtt: Some(Duration::from_millis(base_rtt_ms)), ..path_with_rtt(id, segments, rtt_ms) }
 }
 
-/// Data that arrived at time zero, by an ACK that measured nothing.
+/// Data that arrived at time zero, shown by an ACK that measured nothing.
 pub(super) fn delivery(id: u16, delivered_bytes: u64) -> DeliverySample {
     DeliverySample { subflow: SubflowId(id), now: Instant::ZERO, delivered_bytes, rtt: None }
 }
@@ -44,7 +44,7 @@ pub(super) fn ack(id: u16, acked_bytes: u64) -> AckSample {
     ack_at(id, acked_bytes, 0)
 }
 
-/// The same at another time.
+/// Like [`ack`], at another time.
 pub(super) fn ack_at(id: u16, acked_bytes: u64, now_ms: u64) -> AckSample {
     AckSample { subflow: SubflowId(id), now: Instant::from_millis(now_ms), acked_bytes, rtt: None, cwnd_limited: true }
 }

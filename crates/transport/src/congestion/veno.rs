@@ -1,4 +1,4 @@
-//! Veno: Reno that tells random loss from congestion by the queue that it sees, on every subflow on its own.
+//! Veno: Reno that tells random loss from congestion by the estimated queue, on every subflow independently.
 //!
 //! ```text
 //! N = cwnd * (RTT - baseRTT) / RTT                       backlog, mVeno equation (1)
@@ -14,17 +14,17 @@
 //! cwnd, acked, SMSS as in newreno.rs
 //! ```
 //!
-//! Source: Fu, Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks" (IEEE JSAC 2003). After a
-//! time-out, half the window remains.
+//! Source: Fu, Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks" (IEEE JSAC 2003). After
+//! a time-out, half the window remains.
 
 use super::arithmetic::{creditable_bytes, grow_q16, mss_q16, share_q16};
 use super::coupling::backlog_bytes;
 use super::{AckSample, CongestionController, LossSample, PathView, Paths, WindowStep};
 
-/// beta: from so many segments in the queue on the network is congested.
+/// beta: from this many segments in the queue on, the network is congested.
 pub(super) const BETA_SEGMENTS: u64 = 3;
 
-/// Veno on every subflow, each on its own.
+/// Veno on every subflow independently.
 #[derive(Debug, Default)]
 pub struct Veno;
 
@@ -45,7 +45,7 @@ impl CongestionController for Veno {
     }
 }
 
-/// N >= beta. Without a round-trip time nothing speaks for congestion.
+/// N >= beta. Without a round-trip time there is no evidence of congestion.
 fn is_congested(path: &PathView) -> bool {
     backlog(path) >= BETA_SEGMENTS * u64::from(path.mss)
 }
@@ -55,7 +55,7 @@ pub(super) fn backlog(path: &PathView) -> u64 {
     path.srtt.zip(path.min_rtt).map_or(0, |(rtt, base_rtt)| backlog_bytes(path.cwnd, rtt, base_rtt))
 }
 
-/// What a loss leaves of `cwnd` octets.
+/// Returns the window that a loss leaves of `cwnd` octets.
 pub(super) fn reduced(cwnd: u64, is_congested: bool) -> u64 {
     if is_congested { cwnd / 2 } else { cwnd - cwnd / 5 }
 }
@@ -76,12 +76,12 @@ mod tests {
 
     #[test]
     fn three_segments_in_the_queue_are_congestion() {
-        // 15 segments over 125 ms, of which 100 ms are the wire: N = 3.
+        // 15 segments over 125 ms, 100 ms of them propagation: N = 3.
         let paths = [queued_path(0, 15, 125, 100)];
         assert_eq!(Veno.on_loss(&loss(0), Paths(&paths)), 7_500);
         // 1000 * 1000 / 15000 / 2 = 33.33 octets.
         assert_eq!(Veno.on_ack(&ack(0, 1000), Paths(&paths)), WindowStep::from_q16(2_184_533));
-        // 14 segments leave 2.8 of them there.
+        // 14 segments put 2.8 of them in the queue.
         assert_eq!(Veno.on_loss(&loss(0), Paths(&[queued_path(0, 14, 125, 100)])), 11_200);
     }
 

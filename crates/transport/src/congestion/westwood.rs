@@ -1,21 +1,21 @@
-//! Westwood+: NewReno that falls back to what the path is known to carry, on every subflow on its own.
+//! Westwood+: NewReno that falls back to what the path is known to carry, on every subflow independently.
 //!
 //! ```text
 //! b_k    = d_k / Delta_k                              at the end of round k
 //! BWE_k  = 9/10 BWE_(k-1) + 1/10 b_k                  the first sample is taken as it is
 //!
 //! ACK        as NewReno (newreno.rs)
-//! loss, RTO  ssthresh = BWE * RTTmin, and never above cwnd; cwnd / 2 as long as there is no BWE
+//! loss, RTO  ssthresh = BWE * RTTmin, and never above cwnd; cwnd / 2 until there is a BWE
 //!
 //! d_k       octets that arrived in round k
-//! Delta_k   how long it took, at least 50 ms: shorter rounds are taken together
+//! Delta_k   its duration, at least 50 ms: shorter rounds are combined
 //! BWE       estimate of the bandwidth, octets/s
 //! RTTmin    smallest round-trip time seen
 //! ```
 //!
-//! Source: Grieco, Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control"
-//! (ACM CCR 2004); the least length of a sample and the first sample are those of its implementation in Linux. A random loss
-//! costs nothing where no queue stands, because BWE * RTTmin is then the window itself.
+//! Source: Grieco, Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion
+//! Control" (ACM CCR 2004); the shortest length of a sample and the first sample are those of its implementation in
+//! Linux. With an empty queue a random loss costs nothing, because BWE * RTTmin is then the window itself.
 
 use units::{Duration, Instant};
 
@@ -31,7 +31,7 @@ const SAMPLE_MIN: Duration = Duration::from_millis(50);
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
-/// Westwood+ on every subflow, each on its own.
+/// Westwood+ on every subflow independently.
 #[derive(Debug)]
 pub struct Westwood {
     increases: NewReno,
@@ -44,20 +44,20 @@ impl Default for Westwood {
     }
 }
 
-/// What Westwood+ does to a window on a loss, whoever decides on its growth.
+/// Westwood+'s decreases, for any rule of growth.
 #[derive(Debug, Default)]
 pub(super) struct Decreases {
     subflows: PerSubflow<Estimate>,
 }
 
-/// The bandwidth of one path.
+/// Estimate of one path's bandwidth.
 #[derive(Clone, Copy, Debug, Default)]
 struct Estimate {
-    /// BWE, octets/s; none before the first round has ended.
+    /// BWE, octets/s; `None` before the first sample has ended.
     bandwidth_bytes_per_s: Option<u64>,
     /// d_k so far.
     delivered_bytes: u64,
-    /// When the sample began; none before the first round has ended.
+    /// When the sample began; `None` before the first round has ended.
     since: Option<Instant>,
 }
 
@@ -75,7 +75,7 @@ impl Decreases {
         self.subflows.get_mut(subflow).end_round(now);
     }
 
-    /// The threshold after a loss, octets.
+    /// Returns the threshold after a loss, octets.
     pub(super) fn ssthresh(&mut self, path: &PathView) -> u64 {
         let bandwidth = self.subflows.get_mut(path.id).bandwidth_bytes_per_s;
         match bandwidth.zip(path.min_rtt) {
@@ -138,7 +138,7 @@ mod tests {
     use super::super::testing::{ack, delivery, loss, path, queued_path};
     use super::*;
 
-    /// Rounds on path 0, each given as when it ends, in ms, and what arrived in it.
+    /// Runs rounds on path 0, each given as its end in ms and the octets that arrived in it.
     fn after_rounds(rounds: &[(u64, u64)]) -> Westwood {
         let mut westwood = Westwood::default();
         let paths = [path(0, 20)];
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_loss_behind_a_queue_drains_it() {
-        // 25 segments per 125 ms, of which 100 ms are the wire.
+        // 25 segments per 125 ms, 100 ms of them propagation.
         let mut westwood = after_rounds(&[(0, 0), (125, 25_000)]);
         let paths = [queued_path(0, 25, 125, 100)];
         assert_eq!(westwood.on_loss(&loss(0), Paths(&paths)), 20_000);

@@ -1,4 +1,4 @@
-//! wVegas, weighted Vegas: delay-based control that equalises the queues which its subflows see.
+//! wVegas, weighted Vegas: delay-based control that equalises the queues that its subflows see.
 //!
 //! ```text
 //! at the end of a round, once per round-trip time:
@@ -12,7 +12,7 @@
 //!                        diff_i > alpha_i:      cwnd_i -= 1
 //!
 //! draining               q_i = min( q_i, RTT_i - baseRTT_i )
-//!                        if RTT_i - baseRTT_i > 2 q_i: cwnd_i *= baseRTT_i / (2 RTT_i), and q_i is found anew
+//!                        if RTT_i - baseRTT_i > 2 q_i: cwnd_i *= baseRTT_i / (2 RTT_i), and q_i starts over
 //!
 //! loss                   ssthresh_i = cwnd_i / 2; alpha_i, rate_i and q_i start over
 //!
@@ -20,17 +20,18 @@
 //! RTT_i        mean round-trip time of the round
 //! baseRTT_i    smallest round-trip time seen
 //! alpha_i      segments that subflow i wants in the queue; 2 at first
-//! total_alpha  10 segments: what all subflows together want there
+//! total_alpha  10 segments: what all subflows together want in the queue
 //! rate_i       the rate when the queue last held alpha_i segments; counts once it is known
 //! q_i          smallest queueing delay since the last draining
 //! gamma        1 segment
 //! ```
 //!
-//! Source: Cao, Xu, Fu, "Delay-based Congestion Control for Multipath TCP" (ICNP 2012); constants, the restart after losses
-//! and what happens in a round without three samples are those of the first Multipath TCP in Linux. That implementation
-//! drains at 2 q_i already, which halves the window whenever the queue is empty; the paper does not.
+//! Source: Cao, Xu, Fu, "Delay-based Congestion Control for Multipath TCP" (ICNP 2012). Constants, the restart after
+//! losses and the behaviour in a round without three samples are those of the first Multipath TCP in Linux. That
+//! implementation drains already at 2 q_i, which halves the window whenever the queue is empty; the paper does not.
 //!
-//! A round with fewer than three samples says little about the queue; such a window grows like NewReno's, by a segment.
+//! A round with fewer than three samples says little about the queue; the window then grows like NewReno's, by a
+//! segment.
 
 use units::{Duration, Instant};
 
@@ -42,7 +43,7 @@ use super::{
 };
 use crate::SubflowId;
 
-/// alpha_i before anything is known, and least it can be, segments.
+/// alpha_i before anything is known, and its smallest value, segments.
 const ALPHA_MIN: u64 = 2;
 
 /// total_alpha, segments.
@@ -54,7 +55,7 @@ const GAMMA: u64 = 1;
 /// Smallest window, segments.
 const CWND_MIN: u64 = 2;
 
-/// Samples without which a round says nothing about the queue.
+/// Number of samples below which a round says nothing about the queue.
 const SAMPLES_MIN: u64 = 3;
 
 /// Weighted Vegas over all subflows of a connection.
@@ -63,7 +64,7 @@ pub struct WVegas {
     subflows: PerSubflow<WVegasState>,
 }
 
-/// What wVegas remembers of one subflow.
+/// wVegas's state of one subflow.
 #[derive(Clone, Copy, Debug)]
 struct WVegasState {
     round: MeanRtt,
@@ -72,7 +73,7 @@ struct WVegasState {
     target: Target,
 }
 
-/// What losses make it forget.
+/// The state that a loss resets.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     /// alpha_i, segments.
@@ -146,7 +147,7 @@ impl CongestionController for WVegas {
 }
 
 impl WVegas {
-    /// The window after one step towards alpha, octets.
+    /// Returns the window after one step towards alpha, octets.
     fn adjusted(&mut self, path: &PathView, queue: Queue, may_grow: bool, paths: Paths<'_>) -> u64 {
         let diff = queue.segments(path);
         if diff >= self.subflows.get_mut(path.id).target.alpha {
@@ -162,7 +163,7 @@ impl WVegas {
         }
     }
 
-    /// Gives `path` its share in total_alpha, beside those that carry or may: a path that is left out takes none.
+    /// Gives `path` its share of total_alpha. Only subflows in `paths` count for the sum of the rates.
     fn share_out(&mut self, path: &PathView, queue: Queue, paths: Paths<'_>) {
         let rate_q16 = mul_div(path.cwnd, ONE_Q16, whole_us(queue.rtt));
         self.subflows.get_mut(path.id).target.rate_q16 = rate_q16;
@@ -174,7 +175,7 @@ impl WVegas {
 }
 
 impl Target {
-    /// `cwnd` octets, or fewer if the queue should drain.
+    /// Returns `cwnd` octets, or fewer if the queue should drain.
     fn drained(&mut self, cwnd: u64, queue: Queue) -> u64 {
         let delay = queue.rtt.saturating_sub(queue.base_rtt);
         let smallest = self.smallest_delay.map_or(delay, |smallest| smallest.min(delay));
@@ -187,7 +188,7 @@ impl Target {
     }
 }
 
-/// How long a round trip took, and how long the wire alone takes.
+/// Duration of a round trip, and of its propagation alone.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     rtt: Duration,
@@ -205,13 +206,13 @@ fn mss(path: &PathView) -> u64 {
     u64::from(path.mss).max(1)
 }
 
-/// The window that the wire alone holds, and a segment, octets.
+/// Returns the window that fits the path without a queue, plus a segment, octets.
 fn leaving_slow_start(path: &PathView, queue: Queue) -> u64 {
     let on_the_wire = mul_div(path.cwnd, queue.base_rtt.as_nanos(), queue.rtt.as_nanos());
     path.cwnd.min(on_the_wire.saturating_add(mss(path)))
 }
 
-/// Congestion avoidance with `cwnd` octets.
+/// Returns congestion avoidance with a window of `cwnd` octets.
 fn window_of(cwnd: u64, path: &PathView) -> WindowSet {
     let cwnd = cwnd.max(CWND_MIN * mss(path));
     WindowSet { cwnd, ssthresh: path.ssthresh.min(cwnd) }
@@ -222,7 +223,7 @@ mod tests {
     use super::super::testing::{MSS, ack, delivery, loss, path, queued_path};
     use super::*;
 
-    /// A round of `path` with ten samples of its round-trip time while the window was the limit.
+    /// Runs a round of `path` with ten samples of its round-trip time while the window is the limit.
     fn round(wvegas: &mut WVegas, path: PathView, siblings: &[PathView]) -> Option<u64> {
         let id = path.id.0;
         for _ in 0..10 {
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn below_its_target_a_window_grows_by_a_segment_per_round() {
-        // N = 20 * 5/105 = 0.95: none whole.
+        // N = 20 * 5/105 = 0.95: no whole segment.
         assert_eq!(round(&mut WVegas::default(), queued_path(0, 20, 105, 100), &[]), Some(21_000));
     }
 
@@ -251,13 +252,13 @@ mod tests {
 
     #[test]
     fn shares_in_the_queue_go_by_rates() {
-        // Path 0: 60 / 120 ms = 500 / s, alone until path 1 is known: N = 10 = alpha. Path 1: 20 / 120 ms = 166.7 / s, so
-        // alpha = 10 * 166.7 / 666.7 = 2.5, whole 2; N = 20 * 20/120 = 3.3, whole 3 > 2.
+        // Path 0: 60 / 120 ms = 500 / s, alone until path 1 is known: N = 10 = alpha. Path 1: 20 / 120 ms = 166.7 / s,
+        // so alpha = 10 * 166.7 / 666.7 = 2.5, rounded down to 2; N = 20 * 20/120 = 3.3, rounded down to 3 > 2.
         let mut wvegas = WVegas::default();
         let (first, second) = (queued_path(0, 60, 120, 100), queued_path(1, 20, 120, 100));
         assert_eq!(round(&mut wvegas, first, &[second]), None);
         assert_eq!(round(&mut wvegas, second, &[first]), Some(19_000));
-        // Now alpha of path 0 is 7.5, whole 7, and N = 10 is too much.
+        // Now alpha of path 0 is 7.5, rounded down to 7, and N = 10 is too much.
         assert_eq!(round(&mut wvegas, first, &[second]), Some(59_000));
     }
 
@@ -273,7 +274,7 @@ mod tests {
     #[test]
     fn slow_start_ends_with_two_segments_in_the_queue() {
         let starting = PathView { ssthresh: u64::MAX, ..queued_path(0, 40, 105, 100) };
-        // N = 1.9: one whole.
+        // N = 1.9: one whole segment.
         assert_eq!(round(&mut WVegas::default(), starting, &[]), None);
         // N = 40 * 25/125 = 8; 40 * 100/125 + 1 = 33.
         let queued = PathView { ssthresh: u64::MAX, ..queued_path(0, 40, 125, 100) };
@@ -291,7 +292,7 @@ mod tests {
         assert_eq!(round(&mut wvegas, queued_path(0, 50, 150, 100), &[]), Some(49_000));
         // 60 ms is: (50 - 1) * 100/320 = 15.3125.
         assert_eq!(round(&mut wvegas, queued_path(0, 50, 160, 100), &[]), Some(15_312));
-        // The smallest delay is found anew.
+        // The smallest delay starts over.
         assert_eq!(round(&mut wvegas, queued_path(0, 50, 160, 100), &[]), Some(49_000));
     }
 
@@ -324,7 +325,7 @@ mod tests {
         wvegas.on_ack(&ack(0, MSS), Paths(&paths));
         let set = wvegas.on_round(SubflowId(0), Instant::ZERO, Paths(&paths)).unwrap();
         assert_eq!(set.cwnd, 3_000);
-        // Nobody filled the window since.
+        // Nobody has filled the window since.
         assert_eq!(wvegas.on_round(SubflowId(0), Instant::ZERO, Paths(&paths)), None);
     }
 }

@@ -19,13 +19,13 @@ use crate::event::{Event, EventQueue, Ticket};
 use crate::host::Host;
 use crate::path_manager::{PathCommand, PathEvent, PathManagerView, WAKE_AFTER_MIN};
 
-/// First repetition of an ADD_ADDR that was not echoed; each further one waits twice as long.
+/// First repetition of an ADD_ADDR without an echo; each further one waits twice as long.
 const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(1);
-/// Announcements of one address at most.
+/// Maximum number of announcements of one address.
 const ANNOUNCE_TRIES: u32 = 6;
-/// Identifiers in one REMOVE_ADDR: what fits beside timestamps and a DSS.
+/// Identifiers in one REMOVE_ADDR: as many as fit beside timestamps and a DSS.
 const REMOVE_IDS_MAX: usize = 8;
-/// Echoes owed at most: a flood of announcements is not worth more.
+/// Maximum number of echoes owed: a flood of announcements deserves no more.
 const ECHOES_MAX: usize = 8;
 
 #[derive(Debug)]
@@ -51,21 +51,22 @@ impl Due {
     }
 }
 
-/// Both sides' addresses and what is to be said about them. Most connections have one each: those need no memory of their own.
+/// Addresses of both sides, and pending options about them. Most connections have one address each and need no memory
+/// for them.
 #[derive(Debug)]
 pub(super) struct Addresses {
-    /// The peer takes joins at the address of its first subflow (flag C absent).
+    /// The peer accepts joins at the address of its first subflow (flag C absent).
     pub(super) join_to_first: bool,
-    /// Identifier, address, and the port if one was announced with it.
+    /// Identifier, address, and the port announced with it, if any.
     local: SmallVec<[(AddressId, IpAddr, Option<u16>); 1]>,
-    /// Where the search for a free identifier starts, so that one that was withdrawn rests for long.
+    /// Start of the search for a free identifier; withdrawn identifiers are thus reused late.
     next_id: u8,
     remote: SmallVec<[(AddressId, SocketAddr); 1]>,
     announcements: Vec<Announcement>,
-    /// What waits to be sent; never empty. Nearly always there is nothing, and every segment asks.
+    /// Options to send; `None` instead of empty. Nearly always there are none, and every segment asks.
     due: Option<Box<Due>>,
     wake_at: Instant,
-    /// What the owner was told of each identifier and has not polled yet.
+    /// For each identifier, the event that the owner has not polled yet.
     told: Vec<(AddressId, Ticket)>,
 }
 
@@ -83,7 +84,8 @@ impl Addresses {
         }
     }
 
-    /// Tells the owner of an identifier of the peer's, in place of what it was told and has not heard.
+    /// Tells the owner about an identifier of the peer. The event replaces an earlier one about it that the owner has
+    /// not polled yet.
     fn tell(&mut self, address_id: AddressId, event: Event, events: &mut EventQueue) {
         self.told.retain(|(_, ticket)| events.waits(*ticket));
         let earlier = self.told.iter().find(|(id, _)| *id == address_id).map(|(_, ticket)| *ticket);
@@ -93,10 +95,10 @@ impl Addresses {
         }
     }
 
-    /// The identifier of a local address; a new one if it has none. `None` if all are taken: each names one address
-    /// (RFC 8684 section 3.4.1).
+    /// Returns the identifier of a local address; a new one if it has none. `None` if all are taken: each names one
+    /// address (RFC 8684 section 3.4.1).
     ///
-    /// An address announced with a port has an identifier of its own; a subflow at `port` belongs to it.
+    /// An address announced with a port has its own identifier; a subflow at `port` belongs to it.
     pub(super) fn local_id(&mut self, ip: IpAddr, port: Option<u16>) -> Option<AddressId> {
         let find = |port| self.local.iter().find(|(_, known, with)| *known == ip && *with == port).map(|(id, ..)| *id);
         let known = port.and_then(|port| find(Some(port))).or_else(|| find(None));
@@ -117,7 +119,7 @@ impl Addresses {
         known.map(|(id, ..)| *id).or_else(|| self.new_local_id(ip, port))
     }
 
-    /// Forgets a local address; gives its identifiers.
+    /// Forgets a local address; returns its identifiers.
     fn forget_local(&mut self, ip: IpAddr) -> ArrayVec<AddressId, 16> {
         let ids: ArrayVec<_, 16> =
             self.local.iter().filter(|(_, known, _)| *known == ip).map(|(id, ..)| *id).take(16).collect();
@@ -130,13 +132,13 @@ impl Addresses {
         self.remote.iter().find(|(_, known)| *known == remote).map(|(id, _)| *id)
     }
 
-    /// The peer has heard of our address.
+    /// The peer has received our announcement.
     pub(super) fn on_echo(&mut self, address_id: AddressId) {
         self.announcements.retain(|announcement| announcement.address_id != address_id);
         self.change_due(|due| due.announcements.retain(|due| *due != address_id));
     }
 
-    /// Changes what is due, if anything is.
+    /// Changes the pending options, if there are any.
     fn change_due(&mut self, change: impl FnOnce(&mut Due)) {
         let Some(due) = &mut self.due else { return };
         change(due);
@@ -145,7 +147,7 @@ impl Addresses {
         }
     }
 
-    /// What is due, for something to be added.
+    /// Returns the pending options, to add more.
     fn more_due(&mut self) -> &mut Due {
         self.due.get_or_insert_default()
     }
@@ -154,7 +156,7 @@ impl Addresses {
         self.announcements.iter().map(|announcement| announcement.next_at).fold(self.wake_at, Instant::min)
     }
 
-    /// The connection is over.
+    /// Stops everything because the connection has ended.
     pub(super) fn stop(&mut self) {
         self.announcements.clear();
         self.due = None;
@@ -166,7 +168,7 @@ impl Addresses {
         self.due.is_some()
     }
 
-    /// The most urgent option; the caller tells with [`Self::on_sent`] if it went out.
+    /// Returns the most urgent option; the caller calls [`Self::on_sent`] if it was sent.
     fn next_option(&self, keys: &KeyPair) -> Option<MptcpOption> {
         let due = self.due.as_deref()?;
         if let Some(echo) = due.echoes.front() {
@@ -199,7 +201,7 @@ impl Addresses {
 }
 
 impl Addresses {
-    /// Has those announced again whose time has come, and lets go of those that were announced often enough.
+    /// Schedules announcements that are due for repetition, and drops those that were repeated often enough.
     fn repeat_announcements(&mut self, now: Instant) {
         if self.announcements.is_empty() {
             return;
@@ -263,7 +265,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A local address is gone: its subflows cannot even be reset properly.
+    /// A local address has disappeared: its subflows cannot even be reset properly.
     pub(crate) fn lose_local_address(&mut self, ip: IpAddr, host: &mut Host, now: Instant) {
         if self.is_fully_established() {
             let _ = self.withdraw_address(ip);
@@ -294,7 +296,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Closes a subflow in good order.
+    /// Closes a subflow gracefully.
     pub(crate) fn remove_subflow(&mut self, id: SubflowId) -> Result<(), ConnectionError> {
         let subflow = self.subflows.get(id).ok_or(ConnectionError::UnknownSubflow)?;
         if !self.is_mptcp() {
@@ -308,7 +310,7 @@ impl Connection {
         Ok(())
     }
 
-    /// ADD_ADDR from the peer: believed only with the right HMAC (RFC 8684 section 3.4.1).
+    /// Handles ADD_ADDR from the peer: it counts only with the right HMAC (RFC 8684 section 3.4.1).
     pub(super) fn on_add_addr(&mut self, id: SubflowId, add: &AddAddr, host: &mut Host, now: Instant) {
         let verified = self.key_pair().and_then(|keys| keys.verify_address(add));
         let Some(verified) = verified.filter(|_| !self.is_closed()) else { return };
@@ -320,10 +322,10 @@ impl Connection {
         let address_id = verified.address_id();
         let port = verified.port().unwrap_or(self.first_remote.port());
         let remote = SocketAddr::new(verified.address(), port);
-        // Whoever knows our keys is established for all purposes.
+        // A peer that knows our keys is fully established.
         self.confirm_mptcp(host, now);
-        // An identifier names one address until it is withdrawn, with as many ports as are announced (RFC 8684
-        // section 3.4.1).
+        // An identifier names one address until it is withdrawn, with any number of announced ports (RFC 8684 section
+        // 3.4.1).
         let mut named = self.addresses.remote.iter().filter(|(id, _)| *id == address_id);
         let known = named.any(|(_, known)| known.ip() != remote.ip() || *known == remote);
         let full = self.addresses.remote.len() > self.config.remote_addresses_max;
@@ -336,7 +338,7 @@ impl Connection {
         self.tell_path_manager(&PathEvent::AddressAnnounced { address_id, remote }, host, now);
     }
 
-    /// REMOVE_ADDR from the peer: the subflows to these addresses are closed (RFC 8684 section 3.4.2).
+    /// Handles REMOVE_ADDR from the peer: the subflows to these addresses are closed (RFC 8684 section 3.4.2).
     pub(super) fn on_remove_addr(&mut self, remove: &RemoveAddr, host: &mut Host, now: Instant) {
         for address_id in &remove.address_ids {
             let used = self.subflows.iter().any(|subflow| subflow.remote_id == *address_id && !subflow.is_finished());
@@ -364,8 +366,8 @@ impl Connection {
         subflow.prio_told = Some(host.events.replace_or_push(subflow.prio_told, event));
     }
 
-    /// Adds the next option about addresses. One that does not fit beside the DSS displaces it, and if need be the
-    /// timestamps: the announcement of an IPv6 address with port and HMAC takes 30 octets.
+    /// Adds the next option about addresses. If it does not fit beside the DSS, it displaces the DSS and if necessary
+    /// the timestamps: the announcement of an IPv6 address with port and HMAC takes 30 octets.
     #[inline]
     pub(super) fn add_address_option(&mut self, id: SubflowId, segment: &mut Segment) {
         if self.addresses.has_due() {
@@ -393,7 +395,7 @@ impl Connection {
         self.addresses.on_sent(&option);
     }
 
-    /// Sees to it that some subflow carries what is to be said about addresses.
+    /// Makes some subflow send the pending options about addresses.
     pub(super) fn demand_for_addresses(&mut self) {
         if !self.addresses.has_due() {
             return;
@@ -415,7 +417,7 @@ impl Connection {
         }
     }
 
-    /// Tells the path manager and carries out what it wants.
+    /// Tells the path manager about `event` and carries out its commands.
     pub(crate) fn tell_path_manager(&mut self, event: &PathEvent, host: &mut Host, now: Instant) {
         if self.is_closed() {
             return;
@@ -441,7 +443,7 @@ impl Connection {
     }
 
     fn carry_out(&mut self, command: PathCommand, host: &mut Host, now: Instant) {
-        // A command that cannot be carried out (a limit, a taken port) is not an error of the connection.
+        // A command that fails (a limit, a taken port) is not an error of the connection.
         match command {
             PathCommand::Announce { ip, port } => {
                 let _ = self.announce_address(ip, port, now);
@@ -465,7 +467,7 @@ impl Connection {
     }
 }
 
-/// An address and a port that somebody could have.
+/// Returns whether a host can have this address and port.
 pub(crate) fn is_unicast(address: SocketAddr) -> bool {
     let ip = address.ip();
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());

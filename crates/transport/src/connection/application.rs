@@ -1,4 +1,4 @@
-//! What applications ask of a connection beside sending and receiving.
+//! Operations of applications on a connection, apart from sending and receiving.
 
 use core::net::SocketAddr;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::error::{ChangeError, ConnectionError, UnusablePolicy};
 use crate::host::Host;
 use crate::{ConnectionConfig, scheduler};
 
-/// Whether data that do not fill a segment wait for more.
+/// Reasons to hold back data that do not fill a segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cork {
-    /// Until the cork is pulled.
+    /// Held back until the application removes the cork.
     set: bool,
-    /// Until the next data: the last ones came with the word that more will follow.
+    /// Held back until the next data: the last data came with the announcement that more follow.
     more_follows: bool,
 }
 
@@ -36,7 +36,7 @@ impl Connection {
         self.receiver.stream.ready_bytes()
     }
 
-    /// Refuses commands once the connection is over.
+    /// Refuses commands once the connection has ended.
     pub(super) fn check_open(&self) -> Result<(), ConnectionError> {
         match self.close_reason.filter(|_| self.is_closed()) {
             Some(reason) => Err(ConnectionError::Closed(reason)),
@@ -44,7 +44,7 @@ impl Connection {
         }
     }
 
-    /// Changes settings, all or none.
+    /// Changes all given settings or, on an error, none.
     pub(crate) fn change(&mut self, change: &SettingsChange, host: &mut Host, now: Instant) -> Result<(), ChangeError> {
         if let Some(reason) = self.close_reason.filter(|_| self.is_closed()) {
             return Err(ChangeError::Closed(reason));
@@ -73,7 +73,7 @@ impl Connection {
         self.announce_window_if_worthwhile();
     }
 
-    /// Hands over data that more will follow; gives the number of octets taken.
+    /// Accepts data that more will follow; returns the number of octets accepted.
     pub(crate) fn send_more(&mut self, data: Payload) -> Result<usize, ConnectionError> {
         let taken = self.send(data)?;
         self.sender.cork.more_follows = true;
@@ -89,28 +89,28 @@ impl Connection {
         Ok(())
     }
 
-    /// Data came without the word that more will follow.
+    /// Data came without the announcement that more follow.
     pub(super) fn end_series(&mut self) {
         self.sender.cork.more_follows = false;
     }
 
-    /// Whether `waiting` octets that do not fill a segment wait for more. Never so many that the buffer could not take enough
-    /// to tell the owner of room: both sides would wait.
+    /// Whether `waiting` octets that do not fill a segment wait for more. They never wait if the buffer then lacks the
+    /// room to report itself writable: both sides would wait.
     pub(super) fn holds_back(&self, waiting: u64) -> bool {
         let Cork { set, more_follows } = self.sender.cork;
         let limit = self.room_max();
         (set || more_follows) && !self.sender.finished && waiting <= limit - limit.div_ceil(4)
     }
 
-    /// How much of the last `len` octets that wait goes in one piece: whole segments only with a cork, or where what is left of them has to
-    /// wait by Nagle's algorithm.
+    /// Returns how many of the last `len` waiting octets to send in one piece: only whole segments with a cork, or if
+    /// the remainder must wait under Nagle's algorithm.
     pub(super) fn uncorked_part(&self, len: u64, candidates: &Candidates) -> u64 {
         let partial = len % candidates.mss();
         let waits = partial > 0 && partial < len && (self.holds_back(partial) || self.waits_for_small());
         if waits { len - partial } else { len }
     }
 
-    /// Nobody will read what still comes.
+    /// Shuts down reading: nobody will read what still arrives.
     pub(crate) fn shutdown_read(&mut self) -> Result<(), ConnectionError> {
         self.check_open()?;
         self.receiver.shut = true;

@@ -16,8 +16,7 @@ use crate::state::Step;
 use crate::tcp::{AckOutcome, Arrival, Verdict};
 
 impl Connection {
-    /// Takes a segment of subflow `id`. False if nothing is to be done about it, neither sent nor put in order, but perhaps a
-    /// timer was set.
+    /// Handles a segment of subflow `id`. Returns false if nothing needs sending or settling; a timer may have changed.
     #[inline]
     pub(crate) fn handle_segment(
         &mut self,
@@ -37,7 +36,7 @@ impl Connection {
         true
     }
 
-    /// The long way of a segment.
+    /// Handles a segment on the slow path.
     #[inline(never)]
     fn examine(&mut self, id: SubflowId, segment: &mut Segment, host: &mut Host, now: Instant) {
         let Some(subflow) = self.subflows.get(id) else { return };
@@ -53,7 +52,7 @@ impl Connection {
         }
         let mut arrival = Arrival::default();
         match subflow.tcb.on_segment(segment, now, &mut arrival) {
-            // What is lost before a RST must not keep an MP_FASTCLOSE from being heard: the key says more than an exact sequence number.
+            // A loss before the RST must not hide an MP_FASTCLOSE: the key proves more than an exact sequence number.
             Verdict::Dropped if segment.flags.contains(Flags::RST) => {
                 if self.has_our_fastclose(segment) && self.subflows[id].tcb.is_in_window(segment.seq) {
                     self.on_fastclose(host, now);
@@ -95,7 +94,7 @@ impl Connection {
             if !self.do_without_options(id, host, now) {
                 return;
             }
-            // Falling back has taken account of all that the subflow has delivered.
+            // The fallback has accounted for all data that the subflow has delivered.
             acked_bytes = 0;
         }
         match self.protocol {
@@ -120,18 +119,19 @@ impl Connection {
         self.check_data_fin(host, now);
     }
 
-    /// The window is the connection's (RFC 8684 section 3.3.4): what was promised on one subflow holds on all. Zero in plain
-    /// TCP, where the subflow's own counts alone.
+    /// Returns the window promised to the peer. The window belongs to the connection (RFC 8684 section 3.3.4): a
+    /// promise on one subflow holds on all. Zero in plain TCP, where only the subflow's own window counts.
     #[inline]
     pub(super) fn promised_window(&self) -> u32 {
         let (edge, next) = (self.receiver.edge, self.receiver.stream.next());
         if self.is_mptcp() && edge.after(next) { u32_from(edge.since(next)).min(u32::MAX >> 2) } else { 0 }
     }
 
-    /// RFC 8684 section 3.7: an answer to our data that has no DSS shows that the path strips them, or that the peer
-    /// has fallen back. So does a first segment with data, a FIN, or an answer to our FIN, that has none. After a first DSS, or while a join
-    /// of the peer's waits for its third ACK, an answer without one shows less: a relay that acknowledges what it does not pass on looks
-    /// like that, and who falls back has no other way left ([`Self::is_in_doubt`]). What becomes of the join decides.
+    /// RFC 8684 section 3.7: an answer to our data without a DSS shows that the path strips options, or that the peer
+    /// has fallen back. The same holds for a first segment with data, a FIN, or an answer to our FIN. After a first
+    /// DSS, or while a join of the peer waits for its third ACK, an answer without a DSS proves less: a relay that
+    /// acknowledges data without passing them on looks the same, and a peer that fell back has no other path left
+    /// ([`Self::is_in_doubt`]). The outcome of the join decides.
     fn lacks_expected_option(
         &mut self,
         id: SubflowId,
@@ -160,7 +160,7 @@ impl Connection {
         answers_data && !may_be_forged
     }
 
-    /// Lets the controller answer an ACK, and schedulers see what it measured.
+    /// Passes an ACK to the controller, and its round-trip time to schedulers.
     #[inline]
     pub(super) fn on_ack(&mut self, id: SubflowId, ack: &AckOutcome, now: Instant) {
         if ack.is_silent() {
@@ -177,8 +177,9 @@ impl Connection {
         }
     }
 
-    /// A subflow shows life again: it takes over from those that show none, and the data-level time-out begins anew, by what is alive.
-    /// Each does so once: a subflow that comes and goes does not put it off for ever.
+    /// A subflow shows signs of life again: it takes over from those that show none, and the data-level time-out
+    /// restarts from the subflows that are alive. This happens once per time-out: a subflow that comes and goes must
+    /// not postpone it for ever.
     #[cold]
     fn on_revival(&mut self, now: Instant) {
         self.reinject_from_stale();
@@ -188,7 +189,7 @@ impl Connection {
         }
     }
 
-    /// In plain TCP the subflow's ACK is the data level's.
+    /// In plain TCP the subflow's ACK is also the data level's.
     #[inline]
     pub(super) fn on_tcp_ack(
         &mut self,
@@ -217,7 +218,7 @@ impl Connection {
                     self.on_dss(id, dss, window_bytes, host, now)?;
                 }
                 MptcpOption::Capable(capable) => self.on_capable_again(id, capable)?,
-                // The peer has not heard our fourth segment (RFC 8684 section 3.2).
+                // The peer has not received our fourth segment (RFC 8684 section 3.2).
                 MptcpOption::Join(MpJoin::Ack { .. }) => self.subflows[id].tcb.demand_ack(),
                 MptcpOption::AddAddr(add) if add.is_echo() => self.addresses.on_echo(add.address_id),
                 MptcpOption::AddAddr(add) => self.on_add_addr(id, add, host, now),
@@ -242,7 +243,7 @@ impl Connection {
         while let Some((seq, payload)) = self.place_ready(id) {
             let result = match self.protocol {
                 Protocol::Mptcp { .. } => self.place_in_pieces(id, seq, payload),
-                // The stream ended while there were mappings.
+                // The stream had ended while there were mappings.
                 _ if self.receiver.finished => Ok(()),
                 _ => {
                     self.append_in_order(payload);
@@ -251,7 +252,7 @@ impl Connection {
             };
             match result {
                 Ok(()) => {}
-                // A middlebox merged them with the last segment of the stream, and their mapping was lost.
+                // A middlebox merged these data with the last segment of the stream, and their mapping was lost.
                 Err(Unresolved::NoMapping(_)) if self.has_whole_stream() => {}
                 Err(Unresolved::NoMapping(payload)) => {
                     if !self.on_unmapped_data(id, payload, host, now) {
@@ -268,7 +269,8 @@ impl Connection {
         self.note_received(host);
     }
 
-    /// In plain TCP what the subflow accepted is next in the stream, and lies within the window by its own test.
+    /// In plain TCP, data that the subflow accepted come next in the stream, and its own test has put them within the
+    /// window.
     #[inline]
     pub(super) fn append_in_order(&mut self, payload: Payload) {
         let receiver = &mut self.receiver;
@@ -277,7 +279,7 @@ impl Connection {
         receiver.stream.append(payload);
     }
 
-    /// Data have arrived.
+    /// Tells the owner about data that have arrived.
     #[inline]
     pub(super) fn note_received(&mut self, host: &mut Host) {
         if self.receiver.discard || self.receiver.shut {
@@ -288,8 +290,8 @@ impl Connection {
         self.totals.received_bytes = self.receiver.stream.received_bytes();
     }
 
-    /// Puts what is next of a subflow where its mappings say, up to the first data that are not simply one mapping's, which it
-    /// gives.
+    /// Places the next data of a subflow where its mappings say, up to the first data that do not belong wholly to one
+    /// mapping, which it returns.
     #[inline]
     fn place_ready(&mut self, id: SubflowId) -> Option<(SeqNr, Payload)> {
         let edge = self.receivable_edge();
@@ -304,7 +306,7 @@ impl Connection {
         None
     }
 
-    /// Puts data of a subflow where several mappings, or some with checksums, say.
+    /// Places data of a subflow that belong to several mappings, or to mappings with checksums.
     fn place_in_pieces(&mut self, id: SubflowId, seq: SeqNr, payload: Payload) -> Result<(), Unresolved> {
         let edge = self.receivable_edge();
         let Self { subflows, receiver, totals, .. } = self;
@@ -321,20 +323,20 @@ impl Connection {
         result
     }
 
-    /// The end of the window, or of the stream: beyond it there is nothing.
+    /// Returns the end of the window or of the stream: nothing beyond it is accepted.
     pub(super) fn receivable_edge(&self) -> Dsn {
         let edge = self.receiver.edge;
         self.receiver.data_fin.map_or(edge, |fin| fin.min(edge))
     }
 
-    /// Nothing can follow in the peer's stream: it has arrived up to its DATA_FIN.
+    /// The peer's stream has arrived up to its DATA_FIN: nothing can follow.
     fn has_whole_stream(&self) -> bool {
         self.receiver.finished || self.receiver.data_fin == Some(self.receiver.stream.next())
     }
 
-    /// The peer's DATA_FIN counts once everything before it has arrived. It does so after a fallback too, if the stream
-    /// ends exactly there: a peer that has not heard of it yet may repeat data behind the end. Elsewhere a middlebox has
-    /// changed the length of the stream, and the FIN tells the end.
+    /// The peer's DATA_FIN counts once everything before it has arrived. After a fallback this holds if the stream ends
+    /// exactly there: a peer that does not know of the fallback yet may repeat data beyond the end. Otherwise a
+    /// middlebox has changed the length of the stream, and the FIN marks the end.
     #[inline]
     pub(super) fn check_data_fin(&mut self, host: &mut Host, now: Instant) {
         if self.has_whole_stream() {
@@ -359,8 +361,8 @@ impl Connection {
         segment.options.mptcp.iter().any(is_ours)
     }
 
-    /// A RST, perhaps one that means the whole connection. A checksum that failed (MP_FAIL) needs no answer of its own:
-    /// what the subflow owes goes to the others as it does after any RST.
+    /// Handles a RST, which may end the whole connection. A failed checksum (MP_FAIL) needs no answer of its own: the
+    /// subflow's outstanding data go to the others, as after any RST.
     fn on_reset(&mut self, id: SubflowId, segment: &Segment, reason: CloseReason, host: &mut Host, now: Instant) {
         if self.has_our_fastclose(segment) {
             return self.on_fastclose(host, now);

@@ -1,4 +1,5 @@
-//! What schedulers want done when the peer's window, not a congestion window, holds back a subflow (NSDI 2012, section 4.2).
+//! Reactions that schedulers request when the peer's window, not a congestion window, holds back a subflow (NSDI 2012,
+//! section 4.2).
 
 use units::{Dsn, Duration, Instant};
 
@@ -6,19 +7,19 @@ use super::Connection;
 use crate::SubflowId;
 use crate::scheduler::{Remedy, SubflowView};
 
-/// What was done about a blocked window.
+/// Past reactions to a blocked window.
 #[derive(Debug, Default)]
 pub(super) struct BlockedWindow {
-    /// First octet of the window that was looked into last: once for each is enough.
+    /// First octet of the window examined last: one examination per window suffices.
     examined: Option<Dsn>,
-    /// When subflows were penalised last; nothing for connections that never are.
+    /// Time of each subflow's last penalty; empty for connections without penalties.
     penalties: Vec<(SubflowId, Instant)>,
 }
 
 impl BlockedWindow {
-    /// Takes note of a penalty, unless `subflow` had one within `rtt`.
+    /// Records a penalty, unless `subflow` had one within `rtt`.
     fn may_penalize(&mut self, subflow: SubflowId, rtt: Duration, now: Instant) -> bool {
-        /// Longer than any round trip: subflows come and go, and this is not to grow with them.
+        /// Longer than any round trip: subflows come and go, and this list must not grow with them.
         const MEMORY: Duration = Duration::from_secs(60);
         let lasts = |id: SubflowId| if id == subflow { rtt } else { MEMORY };
         self.penalties.retain(|(id, at)| now.saturating_since(*at) < lasts(*id));
@@ -29,15 +30,15 @@ impl BlockedWindow {
         due
     }
 
-    /// When `subflow` was penalised last, if that is still known.
+    /// Returns when `subflow` was last penalised, if that is still known.
     pub(super) fn penalized_at(&self, subflow: SubflowId) -> Option<Instant> {
         self.penalties.iter().find(|(id, _)| *id == subflow).map(|(_, at)| *at)
     }
 }
 
 impl Connection {
-    /// The window has no room for the data that wait: does what the scheduler wants done about it, once for each beginning of
-    /// the window. True if there is something to schedule now.
+    /// The window has no room for the waiting data: applies the scheduler's remedy, once for each start of the window.
+    /// Returns true if there is now something to schedule.
     pub(super) fn relieve_window(&mut self, candidates: &[SubflowView], now: Instant) -> bool {
         let remedy = self.policies.scheduler.when_window_blocks();
         let start = self.sender.buffer.start();
@@ -60,7 +61,7 @@ impl Connection {
         true
     }
 
-    /// The subflow on which the octet at `dsn` is under way, and where its segment ends.
+    /// Returns the subflow on which the octet at `dsn` is in flight, and the end of its segment.
     fn holder_of(&self, dsn: Dsn) -> Option<(SubflowId, Dsn)> {
         self.subflows.iter().filter(|subflow| subflow.is_usable()).find_map(|subflow| {
             let ends =

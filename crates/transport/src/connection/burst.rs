@@ -1,9 +1,10 @@
-//! The short way out: segments that leave one after the other because an ACK has opened a window.
+//! The fast path out: consecutive segments that leave because an ACK has opened a window.
 //!
-//! Nearly always a single subflow has room then, and nothing else is to be decided: the scheduler has no choice, nothing is to
-//! be sent again, the window takes the data, and more follow. Such a segment goes past the subflow's queue. What was found out
-//! for the first holds for those after it, until something else happens to the connection. Whatever is not that simple goes the
-//! long way, through `Connection::schedule` and `Tcb::transmit`: both ways give the same segments.
+//! Then nearly always only one subflow has room and there is nothing to decide: the scheduler has no choice, no data
+//! need sending again, the window has room, and more data follow. Such a segment bypasses the subflow's queue. The
+//! findings for the first segment hold for the next ones, until something else happens to the connection. All other
+//! segments take the slow path through `Connection::schedule` and `Tcb::transmit`: both paths produce the same
+//! segments.
 
 use units::narrow::{u16_from, usize_from};
 use units::{Dsn, Instant};
@@ -17,33 +18,33 @@ use crate::era::Binding;
 use crate::label::Label;
 use crate::tcp::{Chunk, TailProbe};
 
-/// What holds from one segment to the next.
+/// Findings that hold from one segment to the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Burst {
-    /// The only subflow with room, which it has. None has anything to send but new data.
+    /// The only subflow with room. No subflow has anything to send but new data.
     subflow: SubflowId,
-    /// Where it lies, which changes only with an event that ends the burst.
+    /// Its position, which changes only with an event that ends the burst.
     position: usize,
-    /// The least that a segment of a usable subflow takes, octets.
+    /// Smallest payload limit among the usable subflows, octets.
     mss: u64,
-    /// When its latest segment left, if one has.
+    /// When its latest segment left, if any.
     sent_at: Option<Instant>,
 }
 
-/// What came of asking for a segment.
+/// The result of asking for a segment.
 pub(super) enum Next {
-    /// Here it is.
+    /// A segment was produced.
     Sent,
-    /// Here it is, and there is none after it.
+    /// A segment was produced, and no other follows.
     Last,
-    /// There is none.
+    /// There is no segment.
     Nothing,
-    /// Only the long way tells.
+    /// Only the slow path can tell.
     Unclear,
 }
 
 impl Connection {
-    /// The next segment of a burst.
+    /// Produces the next segment of a burst.
     #[inline(always)]
     pub(super) fn go_on(&mut self, burst: Burst, segment: &mut Segment, now: Instant) -> Next {
         let dsn = self.sender.next;
@@ -66,7 +67,7 @@ impl Connection {
         if self.is_settled() { Next::Last } else { Next::Sent }
     }
 
-    /// Whether a burst can begin, where no subflow has anything to send; if not, what came of it.
+    /// Begins a burst if no subflow has anything to send; otherwise returns what came of it.
     #[inline]
     pub(super) fn begin_burst(&self) -> Result<Burst, Next> {
         if self.reinjection.next().is_some() {
@@ -92,8 +93,8 @@ impl Connection {
         only.map(|(position, subflow)| Burst { subflow, position, mss: mss.into(), sent_at: None }).ok_or(Next::Nothing)
     }
 
-    /// Neither handshake nor fallback, checksums or the peer's rates have a say in segments with data, nor the scheduler where
-    /// it has no choice.
+    /// Whether segments with data depend neither on a handshake, a fallback, checksums or the peer's rates, nor on a
+    /// scheduler that has no choice.
     fn has_plain_data(&self) -> bool {
         let is_agreed = match self.protocol {
             Protocol::Mptcp { fully_established, .. } => fully_established,
@@ -113,7 +114,7 @@ impl Connection {
         self.sender.next += u64::from(len);
         self.arm_data_timers(now);
         let receive_window = self.receive_window();
-        // The tail loss probe is as the segment before has set it: nothing that it depends on has changed.
+        // The previous segment has set the tail loss probe: nothing that it depends on has changed.
         let probes = if burst.sent_at == Some(now) { TailProbe::Stays } else { TailProbe::Moves };
         let (is_mptcp, number, ack) = (self.is_mptcp(), self.sent_number(dsn), self.ack_signal());
         let subflow = self.subflows.at_mut(burst.position);

@@ -1,8 +1,8 @@
 //! Which subflow carries which data.
 //!
-//! A subflow may deliver octets that never become part of the peer's stream: a relay acknowledged them in the peer's name
-//! and lost them. The data level times out then (RFC 8684 section 3.3.6), and whoever carried the first octet that is
-//! missing must not carry it again while others can.
+//! A subflow may deliver octets that never become part of the peer's stream: a relay acknowledged them in the peer's
+//! name and lost them. The data level then times out (RFC 8684 section 3.3.6), and the subflow that carried the first
+//! missing octet must not carry it again while others can.
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use units::Dsn;
 
 use crate::SubflowId;
 
-/// Runs kept: what changes hands more often is nobody's.
+/// Maximum number of runs: data that change hands more often belong to nobody.
 const RUNS_MAX: usize = 4096;
 
-/// Octets from here to the next run were given to one subflow.
+/// The octets from here to the next run, all given to one subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     start: Dsn,
-    /// None: several, or not known.
+    /// `None`: several carriers, or an unknown one.
     carrier: Option<SubflowId>,
 }
 
-/// Octets that were sent again, last by this subflow.
+/// Octets that were sent again, and the last subflow to carry them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Again {
     start: Dsn,
@@ -29,18 +29,18 @@ struct Again {
     carrier: SubflowId,
 }
 
-/// Of the octets that were sent and are not acknowledged as data, who carries them.
+/// The carriers of octets that were sent and are not acknowledged at the data level.
 #[derive(Debug, Default)]
 pub(super) struct Carriers {
     runs: VecDeque<Run>,
-    /// That of the last run, if there is one: every segment that is sent asks, and the runs lie elsewhere.
+    /// Carrier of the last run, if any: every segment sent asks for it, and the runs lie in other memory.
     latest: Option<Option<SubflowId>>,
     /// Ascending and disjoint.
     again: VecDeque<Again>,
 }
 
 impl Carriers {
-    /// New octets from `start` on.
+    /// Records new octets from `start` on.
     #[inline]
     pub(super) fn note(&mut self, start: Dsn, carrier: Option<SubflowId>) {
         if self.latest != Some(carrier) {
@@ -62,8 +62,8 @@ impl Carriers {
         }
     }
 
-    /// The octets from `start` to before `end` again. What was noted of later ones is forgotten: they are likely to
-    /// follow.
+    /// Records that the octets from `start` to before `end` were sent again. Records of later ones are dropped: those
+    /// octets probably follow.
     pub(super) fn note_again(&mut self, start: Dsn, end: Dsn, carrier: SubflowId) {
         while self.again.back().is_some_and(|last| last.start.at_or_after(start)) {
             self.again.pop_back();
@@ -91,7 +91,7 @@ impl Carriers {
         }
     }
 
-    /// The octets from `una` to before `end` that this subflow carried last, in ascending ranges.
+    /// Returns the octets from `una` to before `end` that this subflow carried last, in ascending ranges.
     pub(super) fn carried_by(&self, carrier: SubflowId, una: Dsn, end: Dsn) -> Vec<(Dsn, Dsn)> {
         let mut found = Vec::new();
         let mut again = self.again.iter().skip_while(|again| again.end.before_or_at(una)).peekable();
@@ -113,9 +113,9 @@ impl Carriers {
         found
     }
 
-    /// Who carried the octet at `una`, the first that is not acknowledged, last.
+    /// Returns the last carrier of the octet at `una`, the first that is not acknowledged.
     pub(super) fn of_first(&self, una: Dsn) -> Option<SubflowId> {
-        // What lies before `una` may still be there: it was cut to an end here since the last acknowledgement.
+        // Ranges before `una` may still be here if they were cut to end there since the last acknowledgement.
         let first = self.again.iter().find(|again| again.end.after(una));
         match first.filter(|again| again.start.before_or_at(una)) {
             Some(again) => Some(again.carrier),
@@ -124,7 +124,7 @@ impl Carriers {
     }
 }
 
-/// Adds a range, if there is something in it that counts.
+/// Adds a range if it counts and is not empty.
 fn extend(found: &mut Vec<(Dsn, Dsn)>, start: Dsn, end: Dsn, counts: bool) {
     if !counts || start.at_or_after(end) {
         return;
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Once more, with its second half to another.
+    /// The second half is sent yet again, on another subflow.
     #[test]
     fn the_latest_repetition_counts() {
         let mut carriers = Carriers::default();
@@ -179,8 +179,8 @@ mod tests {
         assert_eq!(carriers.of_first(Dsn(50)), Some(SubflowId(3)));
     }
 
-    /// Not who carried what is acknowledged and what is missing in one range: nothing was acknowledged since the missing part went to
-    /// another.
+    /// If part of a range is acknowledged, the carrier of that part is not the carrier of the missing part. Nothing was
+    /// acknowledged since the missing part went to another subflow.
     #[test]
     fn what_is_acknowledged_of_a_repetition_accuses_nobody() {
         let mut carriers = Carriers::default();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// As if it had been written down for each octet.
+        /// Same result as a record of each single octet.
         #[test]
         fn ranges_are_those_of_single_octets(
             runs in proptest::collection::vec((1_u64..20, 0_u16..3), 1..30),

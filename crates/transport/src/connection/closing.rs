@@ -14,9 +14,9 @@ use crate::path_manager::PathEvent;
 use crate::state::{State, Step};
 use crate::stats::SubflowStats;
 
-/// After `close`, how long the peer may take to finish its stream (Linux's tcp_fin_timeout).
+/// Time that the peer has to finish its stream after `close` (Linux's tcp_fin_timeout).
 const LINGER: Duration = Duration::from_secs(60);
-/// Ended subflows whose statistics are kept at most.
+/// Maximum number of ended subflows whose statistics are kept.
 const ENDED_MAX: usize = 128;
 
 impl Connection {
@@ -28,7 +28,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends this side's stream, and nobody will read what still comes.
+    /// Ends this side's stream, and discards what still arrives.
     pub(crate) fn close(&mut self, host: &mut Host, now: Instant) {
         if self.is_closed() {
             return;
@@ -63,7 +63,7 @@ impl Connection {
         self.finish(reason, host, now);
     }
 
-    /// The peer ended the connection at once: every subflow is answered with a RST (RFC 8684 section 3.5).
+    /// The peer has ended the connection at once: a RST answers on every subflow (RFC 8684 section 3.5).
     pub(super) fn on_fastclose(&mut self, host: &mut Host, now: Instant) {
         for subflow in &mut self.subflows {
             subflow.close_reason.get_or_insert(CloseReason::Fastclose);
@@ -72,7 +72,7 @@ impl Connection {
         self.finish(CloseReason::Fastclose, host, now);
     }
 
-    /// Our whole stream, its end included, has arrived.
+    /// The peer has received our whole stream, including its end.
     pub(super) fn on_data_fin_acked(&mut self, host: &mut Host, now: Instant) {
         let before = self.state;
         self.state = self.state.after(Step::FinAcked);
@@ -88,12 +88,12 @@ impl Connection {
         self.on_state_change(host, now);
     }
 
-    /// Both streams have ended: the subflows may go (RFC 8684 section 3.3.3).
+    /// Closes the subflows once both streams have ended (RFC 8684 section 3.3.3).
     pub(super) fn on_state_change(&mut self, host: &mut Host, now: Instant) {
         if !matches!(self.state, State::TimeWait | State::Closed) || self.is_closed() {
             return;
         }
-        // A connection that fell back may have ended by a DATA_FIN whose FIN never comes.
+        // A connection that fell back may have ended with a DATA_FIN whose FIN never comes.
         if self.is_mptcp() || self.receiver.data_fin.is_some() {
             for subflow in &mut self.subflows {
                 subflow.closing = true;
@@ -123,7 +123,7 @@ impl Connection {
             host.release_token(self.local_token(), self.id.slot);
         }
         if let Some(listener) = self.listener.filter(|_| !self.is_established()) {
-            // Nobody has heard of this connection, so nobody will release it.
+            // The owner has not heard of this connection, so nobody will release it.
             host.accepted.push((None, listener));
             self.released = true;
             return;
@@ -134,13 +134,13 @@ impl Connection {
         host.events.push_back(Event::Closed { connection: self.id, reason });
     }
 
-    /// Somebody else needs the place.
+    /// Ends TIME-WAIT because another connection needs the place.
     pub(crate) fn end_time_wait(&mut self, host: &mut Host, now: Instant) {
         self.subflows.iter_mut().for_each(|subflow| subflow.tcb.close());
         self.settle(host, now);
     }
 
-    /// Puts the house in order after anything happened.
+    /// Brings the connection into a consistent state after any event.
     #[inline]
     pub(crate) fn settle(&mut self, host: &mut Host, now: Instant) {
         if !self.is_settled() {
@@ -148,14 +148,15 @@ impl Connection {
         }
     }
 
-    /// As long as no stream ends, no subflow has seen a FIN or a RST and nothing is to be said about addresses, all is in order.
+    /// There is nothing to settle while no stream ends, no subflow has seen a FIN or a RST, and no options about
+    /// addresses are due.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
         let is_flowing = |subflow: &Subflow| subflow.tcb.state == State::Established;
         !self.sender.finished && !self.addresses.has_due() && self.subflows.iter().all(is_flowing)
     }
 
-    /// Nothing is to be sent, and all is in order.
+    /// Nothing needs sending or settling.
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
         let is_at_rest =
@@ -199,8 +200,8 @@ impl Connection {
         }
     }
 
-    /// Keeps the statistics of an ended subflow. Whoever knows the token can open subflows that fail, as often as it
-    /// likes: those that never were are the first to be forgotten.
+    /// Keeps the statistics of an ended subflow. Anyone who knows the token can open subflows that fail, any number of
+    /// times: those that were never established are forgotten first.
     fn remember(&mut self, stats: SubflowStats) {
         if self.ended.len() >= ENDED_MAX {
             let failed = self.ended.iter().position(|ended| ended.established_at.is_none());
@@ -209,7 +210,7 @@ impl Connection {
         self.ended.push(stats);
     }
 
-    /// Subflow `id` can carry nothing any more.
+    /// Retires subflow `id`, which can carry nothing any more.
     fn retire(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         self.subflows[id].retired = true;
         if self.is_mptcp() && !self.is_closed() {
@@ -241,7 +242,7 @@ impl Connection {
                 self.await_subflow(reason, now);
             }
         } else if !self.subflows.iter().any(is_left) {
-            // A TCP that closed in good order has told its story already.
+            // A TCP that closed gracefully has reported its end already.
             self.finish(reason, host, now);
         }
         if self.is_fully_established() && !self.is_closed() {
@@ -252,16 +253,16 @@ impl Connection {
         }
     }
 
-    /// After the end of the last subflow, whether a new one would have anything to carry. A peer that resets has lost
-    /// its state more often than its path, so a mere DATA_FIN of ours, which loses no data, is not worth the wait.
+    /// Whether a new subflow would have anything to carry after the end of the last one. A peer that resets has more
+    /// often lost its state than its path, so a mere DATA_FIN of ours, which loses no data, is not worth the wait.
     fn is_worth_rejoining(&self, reason: CloseReason) -> bool {
         let may_speak = !self.receiver.finished && !self.receiver.discard;
         let is_used = !self.released && (may_speak || !self.sender.finished);
         !is_reset(reason) || is_used || self.sender.buffer.start() != self.sender.buffer.end()
     }
 
-    /// Nothing carries data: gives up unless a new subflow is established in time (RFC 8684 sections 3.3.3 and 3.5: the
-    /// connection outlives its subflows). Attempts do not count.
+    /// No subflow carries data: gives up unless a new subflow is established in time (RFC 8684 sections 3.3.3 and 3.5:
+    /// the connection outlives its subflows). Mere attempts do not count.
     fn await_subflow(&mut self, reason: CloseReason, now: Instant) {
         let wait = if is_reset(reason) { RESET_WAIT } else { SUBFLOW_WAIT };
         let until = now + wait.min(self.config.user_timeout);

@@ -1,5 +1,5 @@
-//! The subflows as paths under one controller; what the owner of the connection tells that controller, and does to windows
-//! past it.
+//! The subflows as paths under one controller, and what the owner of the connection tells that controller or does to
+//! windows directly.
 
 use arrayvec::ArrayVec;
 
@@ -33,20 +33,20 @@ impl ControlledPaths for Connection {
         self.subflows.get(id).is_some_and(|subflow| subflow.admitted)
     }
 
-    /// Only where both sides have agreed on MPTCP-rec has the peer a say.
+    /// The peer has a say only if both sides have agreed on MPTCP-rec.
     fn rule(&self, id: SubflowId) -> Rule {
         if self.rate_control.is_none() { Rule::Controller } else { self.rule_of_receiver(id) }
     }
 }
 
 impl Connection {
-    /// The controller, and those of the paths that it knows which `are_seen`.
+    /// Calls `ask` with the controller and those of its paths for which `are_seen` holds.
     fn with_those<T>(
         &mut self,
         are_seen: impl Fn(&Subflow) -> bool,
         ask: impl FnOnce(&mut dyn CongestionController, Paths<'_>) -> T,
     ) -> T {
-        // Filled in its place: `collect` would make it elsewhere and copy it, and this is done with every ACK.
+        // Filled in place: `collect` would build it elsewhere and copy it, and this happens with every ACK.
         let mut views = ArrayVec::<PathView, SUBFLOWS_CAP>::new();
         for subflow in self.subflows.iter().filter(|subflow| subflow.is_controlled() && are_seen(subflow)) {
             views.push(path_view(subflow.id, &subflow.tcb, subflow.competition));
@@ -54,7 +54,7 @@ impl Connection {
         ask(self.policies.congestion.as_mut(), Paths(&views))
     }
 
-    /// Introduces the subflows to another controller, which takes their windows as they are.
+    /// Introduces the subflows to another controller, which takes over their windows as they are.
     pub(super) fn replace_controller(&mut self, controller: Box<dyn CongestionController>) {
         self.policies.congestion = controller;
         self.with_those(|_| true, |congestion, paths| congestion.take_over(paths));
@@ -65,7 +65,7 @@ impl Connection {
         }
     }
 
-    /// What a subflow competes with, for the controller to see from now on.
+    /// Sets a subflow's competition, for the controller to see from now on.
     pub(crate) fn set_competition(
         &mut self,
         id: SubflowId,
@@ -75,13 +75,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Lets a subflow hold less than its buffer takes, where data are bound early; `None` lets it fill its buffer again.
+    /// Limits what a subflow holds below the size of its buffer, if data are bound early; `None` removes the limit.
     pub(crate) fn limit_held(&mut self, id: SubflowId, held_max_bytes: Option<u64>) -> Result<(), ConnectionError> {
         self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?.held_max_bytes = held_max_bytes;
         Ok(())
     }
 
-    /// Lowers a subflow's window; whether anything changed.
+    /// Lowers a subflow's window; returns whether anything changed.
     pub(crate) fn cut_window(&mut self, id: SubflowId, cut: WindowSet) -> Result<bool, ConnectionError> {
         let subflow = self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?;
         Ok(subflow.tcb.window_mut().cut(cut.cwnd, cut.ssthresh))

@@ -14,7 +14,7 @@ use crate::error::Violation;
 use crate::host::Host;
 
 impl Connection {
-    /// Takes a DSS of an acceptable segment; `window_bytes` is the segment's window, scaled.
+    /// Handles a DSS of an acceptable segment; `window_bytes` is the segment's window, scaled.
     pub(super) fn on_dss(
         &mut self,
         id: SubflowId,
@@ -24,7 +24,7 @@ impl Connection {
         now: Instant,
     ) -> Result<(), Violation> {
         if let Some(ack) = dss.data_ack {
-            // It acknowledges our MP_CAPABLE with the keys, if nothing else (RFC 8684 section 3.1).
+            // At the least it acknowledges our MP_CAPABLE with both keys (RFC 8684 section 3.1).
             self.confirm_mptcp(host, now);
             self.on_data_ack(ack, window_bytes, host, now);
         }
@@ -34,8 +34,8 @@ impl Connection {
         }
     }
 
-    /// DATA_ACK and the window that hangs on it (RFC 8684 sections 3.3.2 and 3.3.5). An ACK of what was never sent
-    /// means nothing.
+    /// Handles a DATA_ACK and the window relative to it (RFC 8684 sections 3.3.2 and 3.3.5). An ACK of data that were
+    /// never sent means nothing.
     #[inline]
     pub(super) fn on_data_ack(&mut self, ack: DataSeq, window_bytes: u64, host: &mut Host, now: Instant) {
         let una = self.sender.buffer.start();
@@ -61,8 +61,8 @@ impl Connection {
         }
     }
 
-    /// The peer has acknowledged data up to `data_ack`, further than before. Apart from [`Self::acknowledge_data`], because most
-    /// segments acknowledge nothing new.
+    /// Releases data because the peer has acknowledged more than before, up to `data_ack`. Separate from
+    /// [`Self::acknowledge_data`], because most segments acknowledge nothing new.
     #[inline(never)]
     fn forget_acknowledged(&mut self, data_ack: Dsn, host: &mut Host, now: Instant) {
         let una = self.sender.buffer.start();
@@ -71,7 +71,7 @@ impl Connection {
         self.reinjection.acknowledge(data_ack);
         self.carriers.acknowledge(data_ack);
         self.forget_suspensions(data_ack);
-        // Linux's subflows send what they were given, whoever else has delivered it since.
+        // Linux's subflows send the data they were given, even if another subflow has delivered them since.
         let takes_back = self.config.era.binding != Binding::Autotuned;
         for subflow in self.subflows.iter_mut().filter(|_| takes_back) {
             subflow
@@ -86,7 +86,7 @@ impl Connection {
         self.rearm_idle_timer(now);
     }
 
-    /// The peer takes `window_bytes` octets from `base` on. A right edge never moves left.
+    /// The peer accepts `window_bytes` octets from `base` on. A right edge never moves left.
     pub(super) fn note_window(&mut self, base: Dsn, window_bytes: u64) {
         self.sender.edge = self.sender.edge.max(base + window_bytes);
         self.sender.window_max = self.sender.window_max.max(window_bytes);
@@ -113,12 +113,12 @@ impl Connection {
         let dsn = mapping.dsn.expand(self.receiver.stream.next());
         let data_len = mapping.len - u16::from(data_fin);
         if data_fin {
-            // Its loss would leave the peer waiting for its own time-out.
+            // If this ACK were lost, the peer would wait for its own time-out.
             self.subflows[id].tcb.demand_ack();
             let fin = dsn + u64::from(data_len);
             match checksum {
                 None => self.note_data_fin(fin),
-                // It is verified with the data.
+                // The data and the DATA_FIN are verified together.
                 Some(_) if data_len > 0 => self.subflows[id].unverified_fin = Some(fin),
                 Some(value) if dss_checksum_is_valid(value, dsn, mapping.ssn, mapping.len, []) => {
                     self.note_data_fin(fin)
@@ -138,12 +138,13 @@ impl Connection {
         subflow.mappings.insert(received, subflow.tcb.ranges_max())
     }
 
-    /// The checksum of a mapping: there if the handshake agreed upon it, and only then (RFC 8684 section 3.3).
+    /// Checks that a mapping has a checksum if and only if the handshake agreed on checksums (RFC 8684 section 3.3).
     fn agreed_checksum(&self, checksum: Option<u16>) -> Result<Option<u16>, Violation> {
         if checksum.is_some() == self.checksum { Ok(checksum) } else { Err(Violation::Checksum) }
     }
 
-    /// The peer's stream ends at `fin`: inside the window, not before what has arrived, and once for all.
+    /// Records that the peer's stream ends at `fin`, which must lie inside the window and not before received data. The
+    /// first value stands.
     pub(super) fn note_data_fin(&mut self, fin: Dsn) {
         let next = self.receiver.stream.next();
         if self.receiver.data_fin.is_none() && fin.at_or_after(next) && fin.before_or_at(self.receiver.edge.max(next)) {
@@ -151,7 +152,7 @@ impl Connection {
         }
     }
 
-    /// The mapping of data that came with MP_CAPABLE: the first of the stream (RFC 8684 section 3.1).
+    /// Handles the mapping of data that came with MP_CAPABLE: the first of the stream (RFC 8684 section 3.1).
     pub(super) fn on_capable_data(&mut self, id: SubflowId, data: DataLen) -> Result<(), Violation> {
         let dsn = self.remote_key().map(|key| super::keys::initial_dsn(key) + 1).ok_or(Violation::UnmappedData)?;
         let checksum = self.agreed_checksum(data.checksum)?;
@@ -162,24 +163,24 @@ impl Connection {
         subflow.mappings.insert(received, subflow.tcb.ranges_max())
     }
 
-    /// The next data sequence number expected, a DATA_FIN included.
+    /// Returns the next data sequence number expected, counting a DATA_FIN.
     pub(super) fn data_ack(&self) -> Dsn {
         let next = self.receiver.stream.next();
         if self.receiver.finished { next + 1 } else { next }
     }
 
-    /// The DATA_ACK for any segment.
+    /// Returns the DATA_ACK for any segment.
     pub(super) fn ack_signal(&self) -> Dss {
         self.signal_of(self.data_ack())
     }
 
-    /// The same for octets up to `ack`.
+    /// Returns the DATA_ACK for octets up to `ack`.
     pub(super) fn signal_of(&self, ack: Dsn) -> Dss {
         let data_ack = if self.sender.long_data_ack { DataSeq::Long(ack.0) } else { DataSeq::Short(ack.low()) };
         Dss { data_ack: Some(data_ack), mapping: None, data_fin: false }
     }
 
-    /// The DSS of a segment with data that start at `dsn`.
+    /// Returns the DSS of a segment with data that start at `dsn`.
     pub(super) fn data_signal(&self, id: SubflowId, dsn: Dsn, segment: &Segment) -> Dss {
         let mut signal = self.ack_signal();
         let data_len = segment.payload.len();
@@ -192,7 +193,7 @@ impl Connection {
         signal
     }
 
-    /// A DATA_FIN without data (RFC 8684 section 3.3.3): subflow sequence number zero, length one.
+    /// Returns a DATA_FIN without data (RFC 8684 section 3.3.3): subflow sequence number zero, length one.
     pub(super) fn data_fin_signal(&self, fin: Dsn) -> Dss {
         let mut signal = self.ack_signal();
         let checksum = self.checksum.then(|| dss_checksum(fin, 0, 1, core::iter::empty::<&Payload>()));
@@ -201,22 +202,23 @@ impl Connection {
         signal
     }
 
-    /// The receive window to announce, in octets beyond the DATA_ACK.
+    /// Returns the receive window to announce, in octets beyond the DATA_ACK.
     pub(super) fn receive_window(&self) -> u32 {
         let next = self.receiver.stream.next();
         let promised = if self.receiver.edge.after(next) { self.receiver.edge.since(next) } else { 0 };
-        // RFC 9293 section 3.8.6.2.2: the right edge moves by a segment's worth at least, or peers send crumbs.
+        // RFC 9293 section 3.8.6.2.2: the right edge moves by at least a segment's worth, or peers send crumbs.
         let step = u64::from(self.config.mtu).min(self.config.receive_buffer_bytes / 2);
         let window = self.receiver.stream.window();
         let announced = if window >= promised + step { window } else { promised };
         u32_from(announced)
     }
 
-    /// The application read: tells the peer if that opens the window by enough (RFC 9293 section 3.8.6.2.2). Whether it does.
+    /// The application has read: tells the peer if that opens the window enough (RFC 9293 section 3.8.6.2.2). Returns
+    /// whether it does.
     pub(crate) fn announce_window_if_worthwhile(&mut self) -> bool {
         let next = self.receiver.stream.next();
         let promised = if self.receiver.edge.after(next) { self.receiver.edge.since(next) } else { 0 };
-        // What the field can say: without window scaling a large buffer is never announced whole.
+        // Largest window that the field can express: without window scaling a large buffer is never announced whole.
         let sayable = self.subflows.iter().map(|subflow| 0xffff << subflow.tcb.rcv_wscale()).max().unwrap_or(0);
         let opened = self.receiver.stream.window().min(sayable).saturating_sub(promised);
         let threshold = if promised == 0 {
@@ -229,7 +231,7 @@ impl Connection {
         }
         let ready = self.subflows.iter_mut().filter(|subflow| subflow.established_at.is_some());
         if promised < threshold {
-            // Other subflows of the peer may be held up by what they last heard.
+            // Other subflows of the peer may be blocked by the window they last received.
             ready.for_each(|subflow| subflow.tcb.demand_ack());
         } else if let Some(subflow) = ready.min_by_key(|subflow| subflow.is_stale()) {
             subflow.tcb.demand_ack();

@@ -1,7 +1,8 @@
-//! Segments as nearly all are: one that brings the next data of its subflow with their mapping, or an ACK with a DATA_ACK.
+//! The most common segments: one that brings the next data of its subflow with their mapping, or an ACK with a
+//! DATA_ACK.
 //!
-//! They take the short way through `tcp/expected.rs` and past the queues of subflow and mappings. Whatever is not that simple
-//! takes the long way in `arrival.rs`, which would leave the same state.
+//! They take the fast path through `tcp/expected.rs` and bypass the queues of subflow and mappings. All other segments
+//! take the slow path in `arrival.rs`, which would leave the same state.
 
 use units::Instant;
 use wire::mptcp::{DataSeq, Dss, Mapping, MptcpOption};
@@ -13,25 +14,25 @@ use crate::SubflowId;
 use crate::host::Host;
 use crate::tcp::AckOutcome;
 
-/// What came of taking a segment.
+/// The result of taking a segment.
 enum Taken {
-    /// It takes the long way.
+    /// The segment takes the slow path.
     Not,
-    /// It brings no data.
+    /// The segment brings no data.
     Ack,
-    /// Its data go here.
+    /// The segment's data belong here.
     Data(DataSeq),
 }
 
 impl Subflow {
-    /// Takes data that are all of what `mapping` maps, but leaves them where they are; false if there is anything special about
-    /// them.
+    /// Takes data that are exactly those of `mapping`, without moving them. Returns false if there is anything special
+    /// about them.
     #[inline]
     fn take_mapped(&mut self, segment: &Segment, mapping: &Mapping, now: Instant) -> bool {
         let is_whole = u32::from(mapping.len) == segment.payload.sequence_len()
             && self.absolute_received(mapping.ssn) == segment.seq;
         let is_simple = is_whole && self.unverified_fin.is_none();
-        // What is next is what the table is asked for: it forgets what comes before.
+        // Tables are asked only about the next data: they forget what comes before.
         if !is_simple || !self.tcb.expects_data(segment) || !self.mappings.is_clear_at(segment.seq) {
             return false;
         }
@@ -42,7 +43,8 @@ impl Subflow {
 }
 
 impl Connection {
-    /// Takes a segment of subflow `id` if it is as nearly all are; false if not, and then it takes the long way.
+    /// Takes a segment of subflow `id` if it is of the most common kind. Returns false otherwise; then it takes the
+    /// slow path.
     #[inline]
     pub(super) fn take_expected(
         &mut self,
@@ -67,18 +69,18 @@ impl Connection {
         }
     }
 
-    /// Takes all but the data, which stay where they are.
+    /// Takes everything but the data, which stay in the segment.
     #[inline(always)]
     fn take_with_dss(&mut self, id: SubflowId, segment: &Segment, dss: &Dss, host: &mut Host, now: Instant) -> Taken {
         let promised = self.promised_window();
-        // What makes a difference to mappings: see `on_mapping`.
+        // Properties that matter to mappings: see `on_mapping`.
         let is_plain = |mapping: &Mapping| {
             let is_wider = matches!(mapping.dsn, DataSeq::Long(_)) && !self.sender.long_data_ack;
             !dss.data_fin && !is_wider && !self.checksum && mapping.checksum.is_none()
         };
         let is_mapped = dss.mapping.as_ref().is_some_and(is_plain);
         let Some(subflow) = self.subflows.get_mut(id) else { return Taken::Not };
-        // Before a DSS has come through on it, one that is missing would mean something.
+        // Before a DSS has arrived on this subflow, a missing one would be significant.
         if !matches!(subflow.handshake, Handshake::Complete) || !subflow.dss_seen {
             return Taken::Not;
         }
@@ -99,7 +101,7 @@ impl Connection {
         dss.mapping.as_ref().map_or(Taken::Ack, |mapping| Taken::Data(mapping.dsn))
     }
 
-    /// Puts data that were taken where their mapping says.
+    /// Places data that were taken where their mapping says.
     #[inline(always)]
     fn place_expected(&mut self, id: SubflowId, dsn: DataSeq, payload: Payload, host: &mut Host, now: Instant) {
         let (dsn, edge) = (dsn.expand(self.receiver.stream.next()), self.receivable_edge());
@@ -108,7 +110,7 @@ impl Connection {
         self.check_data_fin(host, now);
     }
 
-    /// Takes an ACK, as far as the subflow is concerned: the octets that it acknowledges.
+    /// Handles an ACK on the subflow; returns the octets that it acknowledges.
     #[inline]
     fn take_ack(&mut self, id: SubflowId, segment: &Segment, now: Instant) -> Option<u64> {
         let tcb = &mut self.subflows[id].tcb;
@@ -121,7 +123,7 @@ impl Connection {
         Some(ack.acked_payload_bytes)
     }
 
-    /// In plain TCP the subflow's octets and ACKs are the stream's.
+    /// In plain TCP the subflow's octets and ACKs are those of the stream.
     #[inline]
     fn take_without_options(&mut self, id: SubflowId, segment: &mut Segment, host: &mut Host, now: Instant) -> bool {
         let Some(subflow) = self.subflows.get_mut(id) else { return false };
@@ -137,7 +139,7 @@ impl Connection {
             return false;
         }
         subflow.tcb.take_expected_data(segment, now);
-        // It acknowledges nothing, but may widen the window.
+        // The segment acknowledges nothing, but may widen the window.
         let window = subflow.tcb.peer_window();
         self.note_window(self.sender.buffer.start(), window.into());
         self.append_in_order(core::mem::take(&mut segment.payload));

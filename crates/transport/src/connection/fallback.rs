@@ -1,4 +1,4 @@
-//! Back to plain TCP when a middlebox interferes (RFC 8684 section 3.7).
+//! Fallback to plain TCP when a middlebox interferes (RFC 8684 section 3.7).
 
 use units::narrow::low_u32;
 use units::{Dsn, Instant};
@@ -11,32 +11,35 @@ use crate::error::{CloseReason, Violation};
 use crate::event::Event;
 use crate::host::Host;
 
-/// Data-level time-outs in a row after which a peer in doubt has fallen back: 1 + 2 + 4 s at least, time to join by another relay.
+/// Consecutive data-level time-outs after which a peer in doubt counts as fallen back: at least 1 + 2 + 4 s, time to
+/// join through another relay.
 pub(super) const DOUBT_TIMEOUTS: u32 = 3;
 
 impl Connection {
-    /// There has never been but one subflow, and with it both streams coincide.
+    /// There has only ever been one subflow, and both streams coincide on it.
     pub(super) fn can_fall_back(&self) -> bool {
         !self.joined && self.streams_coincide()
     }
 
-    /// The same for the peer: with our SYN/ACK a join may stand for it already, and it would not go along.
+    /// As [`Self::can_fall_back`], and the peer can follow: after our SYN/ACK it may regard a join as established, and
+    /// would not fall back.
     fn can_fall_back_first(&self) -> bool {
         self.can_fall_back() && !self.is_being_joined()
     }
 
-    /// Nobody has ever begun a join, either side.
+    /// Neither side has ever begun a join.
     fn has_been_alone(&self) -> bool {
         self.subflows.len() == 1 && self.next_subflow <= 1
     }
 
-    /// The peer has begun a join, which it does only once a DSS of ours has reached it, and has not proved yet that it is the peer.
+    /// The peer has begun a join, which it does only after receiving a DSS of ours, and has not yet proved its
+    /// identity.
     pub(super) fn is_being_joined(&self) -> bool {
         self.subflows.iter().any(|subflow| subflow.half_open_until().is_some())
     }
 
-    /// Subflow and data stream are the same, both ways: nothing was sent or received on another subflow, or out of the data's
-    /// order. A peer that has fallen back can be followed.
+    /// Subflow and data stream are the same in both directions: nothing was sent or received on another subflow, or out
+    /// of data order. A peer that has fallen back can be followed.
     fn streams_coincide(&self) -> bool {
         let Some(subflow) = self.subflows.first().filter(|subflow| subflow.admitted && !subflow.retired) else {
             return false;
@@ -52,7 +55,7 @@ impl Connection {
             && taken == low_u32(received)
     }
 
-    /// Goes on as plain TCP; [`Self::streams_coincide`] was asked.
+    /// Continues as plain TCP; the caller has checked [`Self::streams_coincide`].
     pub(super) fn fall_back(&mut self, host: &mut Host, now: Instant) {
         if !self.is_mptcp() {
             return;
@@ -85,38 +88,41 @@ impl Connection {
         pending.into_iter().for_each(|payload| self.deliver_unmapped(payload));
     }
 
-    /// By how much data sequence numbers are ahead of the relative sequence numbers of the only subflow (RFC 8684 section 3.3.1).
+    /// Returns how far data sequence numbers are ahead of the relative sequence numbers of the only subflow (RFC 8684
+    /// section 3.3.1).
     fn mapped_distance(&self) -> u32 {
         let stream = &self.receiver.stream;
         stream.next().low().wrapping_sub(low_u32(stream.received_bytes())).wrapping_sub(1)
     }
 
-    /// Falls back because a checksum failed, at either end.
+    /// Falls back because a checksum failed at either end.
     fn fall_back_for_a_checksum(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         self.fall_back_aloud(host, now);
-        // A middlebox may have changed the mapping rather than the data: later mappings agree with one another, not with the stream.
+        // A middlebox may have changed the mapping and not the data: later mappings agree with one another, not with
+        // the stream.
         self.subflows[id].mapped_distance = None;
     }
 
-    /// Falls back and says so: an infinite mapping goes with the next data, retroactive from the last octet known to
-    /// have arrived intact.
+    /// Falls back and announces it: an infinite mapping goes with the next data, retroactive from the last octet known
+    /// to have arrived intact.
     pub(super) fn fall_back_aloud(&mut self, host: &mut Host, now: Instant) {
         self.sender.infinite_mapping_due = Some(self.sender.buffer.start());
         self.fall_back(host, now);
     }
 
-    /// Segments on subflow `id` come without options. True if the connection goes on as plain TCP; otherwise the subflow
-    /// is reset.
+    /// Handles segments on subflow `id` that lack options. Returns true if the connection continues as plain TCP;
+    /// otherwise the subflow is reset.
     ///
-    /// Ours may still arrive there, and while there are no data of ours to put the infinite mapping on, nothing tells the peer: so DATA_ACKs go
-    /// on, without which it would stop after a window, and send again, as new octets of the subflow, what nobody acknowledges. MP_FAIL would
-    /// tell it, but Linux 6.18 then puts its own infinite mapping on the next segment, and one that is as long as the path allows without
-    /// options never leaves.
+    /// Our options may still reach the peer, and while we have no data to carry the infinite mapping, nothing tells the
+    /// peer of the fallback. DATA_ACKs therefore continue: without them the peer would stop after a window, and send
+    /// unacknowledged data again as new octets of the subflow. MP_FAIL would tell the peer, but Linux 6.18 then puts
+    /// its own infinite mapping on the next segment, and a segment as long as the path allows without options never
+    /// leaves.
     pub(super) fn do_without_options(&mut self, id: SubflowId, host: &mut Host, now: Instant) -> bool {
         if self.can_fall_back() {
             let has_been_alone = self.has_been_alone();
             self.fall_back_aloud(host, now);
-            // A peer that has begun a join may send what it owes on either subflow.
+            // A peer that has begun a join may send its outstanding data on either subflow.
             self.receiver.acknowledges_data = has_been_alone;
             return true;
         }
@@ -124,9 +130,10 @@ impl Connection {
         false
     }
 
-    /// The only established subflow acknowledges data without any DATA_ACK, as it does where the peer has fallen back and its word of it was lost, or
-    /// where the path strips options since it has changed. A relay that swallows data looks the same: the peer is given time to join by
-    /// another way, which who has fallen back does not ([`DOUBT_TIMEOUTS`]).
+    /// The only established subflow acknowledges data without any DATA_ACK. This happens if the peer has fallen back
+    /// and its announcement was lost, or if the path has changed and now strips options. A relay that swallows data
+    /// looks the same: the peer gets time to join over another path, which a peer that fell back does not do
+    /// ([`DOUBT_TIMEOUTS`]).
     pub(super) fn is_in_doubt(&self) -> bool {
         self.sender.is_doubtful && self.can_fall_back()
     }
@@ -136,7 +143,7 @@ impl Connection {
         self.reset_subflow(id, ResetReason::MiddleboxInterference, false, reason);
     }
 
-    /// Data came without a mapping. True if they were taken nevertheless.
+    /// Handles data without a mapping. Returns true if they were accepted nevertheless.
     pub(super) fn on_unmapped_data(&mut self, id: SubflowId, payload: Payload, host: &mut Host, now: Instant) -> bool {
         if !self.can_fall_back_first() {
             self.reset_for_interference(id);
@@ -149,8 +156,8 @@ impl Connection {
         true
     }
 
-    /// A DSS checksum failed: a middlebox changes data. With a single subflow that is not ours to judge: the data, and
-    /// `rest` behind them, are taken as TCP would. Otherwise the subflow is reset and others bring the data again.
+    /// Handles a failed DSS checksum: a middlebox changes data. With a single subflow we accept the data and `rest`
+    /// behind them, as TCP would. Otherwise the subflow is reset and others bring the data again.
     pub(super) fn on_bad_checksum(
         &mut self,
         id: SubflowId,
@@ -176,7 +183,7 @@ impl Connection {
         self.subflows[id].tcb.demand_ack();
     }
 
-    /// Without mappings the subflow's order is the stream's.
+    /// Appends data to the stream: without mappings the subflow's order is the stream's.
     fn deliver_unmapped(&mut self, payload: Payload) {
         if self.receiver.finished {
             return;
@@ -187,9 +194,9 @@ impl Connection {
         self.receiver.stream.append(payload);
     }
 
-    /// The peer could not use our data (MP_FAIL): with a single subflow both go on without MPTCP and both say so. With
-    /// several the peer resets the subflow. One that does not has fallen back, whatever became of joins under way: it is
-    /// followed, or what comes next on the subflow would have no place.
+    /// The peer could not use our data (MP_FAIL). With a single subflow both sides continue without MPTCP, and both
+    /// announce it. With several, the peer resets the subflow. A peer that does not has fallen back, whatever became of
+    /// pending joins: we follow it, or the next data on the subflow would have no place.
     pub(super) fn on_fail(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         let failed_at = self.data_ack();
         if self.streams_coincide() {
@@ -207,13 +214,13 @@ impl Connection {
         if self.streams_coincide() {
             self.fall_back(host, now);
         } else {
-            // What follows could not be placed.
+            // The data that follow could not be placed.
             let reason = CloseReason::Violation(Violation::MappingMismatch);
             self.reset_subflow(id, ResetReason::MptcpSpecific, false, reason);
         }
     }
 
-    /// A peer that has not heard of the fallback yet ends its stream with a DATA_FIN.
+    /// A peer that does not know of the fallback yet ends its stream with a DATA_FIN.
     pub(super) fn note_late_data_fin(&mut self, id: SubflowId, segment: &Segment) {
         if !self.subflows[id].dss_seen || self.receiver.data_fin.is_some() {
             return;
@@ -227,9 +234,10 @@ impl Connection {
         }
     }
 
-    /// After a fallback, a peer for whom this is still MPTCP maps data (RFC 8684 section 3.3.1) to another place than the subflow's
-    /// order gives them: it has sent octets again behind later ones (Linux 6.18 does, on the same subflow too). True if subflow
-    /// `id` was reset for it: taken in order, they would be in the stream twice.
+    /// After a fallback, a peer that still speaks MPTCP may map data (RFC 8684 section 3.3.1) to a place that differs
+    /// from the subflow's order: it has sent octets again behind later ones (Linux 6.18 does, even on the same
+    /// subflow). Returns true if subflow `id` was reset for this: taken in order, the octets would be in the stream
+    /// twice.
     pub(super) fn refuses_mapping(&mut self, id: SubflowId, segment: &Segment) -> bool {
         let mapping = segment.options.mptcp.iter().find_map(|option| match option {
             MptcpOption::Dss(Dss { mapping: Some(mapping), data_fin, .. }) => {
@@ -247,7 +255,7 @@ impl Connection {
         true
     }
 
-    /// Resets subflow `id` and says why (MP_TCPRST).
+    /// Resets subflow `id` and states the reason (MP_TCPRST).
     pub(super) fn reset_subflow(
         &mut self,
         id: SubflowId,

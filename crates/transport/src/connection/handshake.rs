@@ -23,21 +23,21 @@ use crate::{ConnectionConfig, SubflowId};
 
 /// RFC 8684 is version 1 of the protocol.
 const VERSION: u8 = 1;
-/// Time-outs after which a SYN goes without MP_CAPABLE, because what eats it may be a middlebox (RFC 8684 section 3.7
+/// Time-outs after which a SYN goes without MP_CAPABLE, because a middlebox may be dropping it (RFC 8684 section 3.7
 /// leaves the number to the sender; Linux's choice).
 const CAPABLE_SYN_TIMEOUTS: u32 = 2;
-/// Time-outs of a SYN/ACK after which the peer's keys are no longer waited for: at 1 and 3 s.
+/// Time-outs of a SYN/ACK after which we no longer wait for the peer's keys: at 1 and 3 s.
 const KEYS_TIMEOUTS: u32 = 2;
-/// Subflows kept at most, those in TIME-WAIT included.
+/// Maximum number of subflows kept, including those in TIME-WAIT.
 const LINGERING_MAX: usize = 4 * super::SUBFLOWS_CAP;
 
-/// How long a join of the peer may take up a subflow's place before it has proved anything: our SYN/ACK goes out at 0, 1,
+/// Time that a join of the peer may occupy a subflow's place before it has proved anything: our SYN/ACK leaves at 0, 1,
 /// 3 and 7 s.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much of that it has for itself; after that a new join may take the place.
+/// The first part of that time; afterwards a new join may take the place.
 const JOIN_GRACE: Duration = Duration::from_secs(1);
 
-/// What a SYN with MP_JOIN asks for.
+/// The request of a SYN with MP_JOIN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinRequest {
     pub(crate) backup: bool,
@@ -45,14 +45,14 @@ pub(crate) struct JoinRequest {
     pub(crate) nonce: u32,
 }
 
-/// What becomes of a SYN with MP_JOIN.
+/// The response to a SYN with MP_JOIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JoinAnswer {
-    /// A SYN/ACK is due.
+    /// Answer with a SYN/ACK.
     Accepted,
-    /// Too early, or too many at once: the peer repeats it.
+    /// Ignore it, because it is too early or there are too many at once: the peer repeats it.
     Ignored,
-    /// A RST.
+    /// Answer with a RST.
     Refused(ResetReason),
 }
 
@@ -84,7 +84,7 @@ impl Connection {
         self.addresses.join_to_first = !capable.flags.contains(CapableFlags::NO_JOIN_TO_THIS_ADDRESS);
     }
 
-    /// Subflows that may still be opened.
+    /// Returns how many more subflows may be opened.
     pub(super) fn subflows_left(&self) -> usize {
         if self.subflows.len() >= LINGERING_MAX {
             return 0;
@@ -136,7 +136,7 @@ impl Connection {
         Ok(id)
     }
 
-    /// Accepts a subflow that the peer opens; the token has led here.
+    /// Accepts a subflow that the peer opens and whose token names this connection.
     pub(crate) fn accept_join(
         &mut self,
         syn: &Segment,
@@ -146,7 +146,7 @@ impl Connection {
     ) -> JoinAnswer {
         match self.protocol {
             Protocol::Mptcp { fully_established: true, .. } if !self.is_closed() => {}
-            // What establishes the connection for us is on another path and may be slower.
+            // The segment that establishes the connection for us is on another path and may be slower.
             Protocol::Mptcp { fully_established: false, .. } | Protocol::Negotiating if !self.is_closed() => {
                 return JoinAnswer::Ignored;
             }
@@ -180,8 +180,8 @@ impl Connection {
         JoinAnswer::Accepted
     }
 
-    /// Makes room for a join. Whoever has seen the token can begin joins, and only those who know the keys complete them:
-    /// the oldest that has not, and had its time, gives way.
+    /// Makes room for a join. Anyone who has seen the token can begin joins, but only those who know the keys can
+    /// complete them: the oldest incomplete join that has had its time makes room.
     fn evict_half_open(&mut self, host: &mut Host, now: Instant) -> bool {
         let half_open = self.subflows.iter_mut().filter_map(|subflow| Some((subflow.half_open_until()?, subflow)));
         let Some((until, oldest)) = half_open.min_by_key(|(until, _)| *until) else { return false };
@@ -197,7 +197,7 @@ impl Connection {
         capable_flags(self.checksum || (self.initiator && self.config.checksum))
     }
 
-    /// The option of a SYN or SYN/ACK.
+    /// Returns the option of a SYN or SYN/ACK.
     pub(super) fn syn_option(&self, id: SubflowId) -> Option<MptcpOption> {
         let subflow = &self.subflows[id];
         let capable = |sender_key| {
@@ -228,7 +228,7 @@ impl Connection {
         }
     }
 
-    /// Whether the SYN of the first subflow offers MPTCP. Two SYNs that cross (RFC 9293 section 3.5) leave no place for
+    /// Whether the SYN of the first subflow offers MPTCP. Two SYNs that cross (RFC 9293 section 3.5) leave no room for
     /// both keys: such a connection is plain TCP.
     fn offers_capable(&self, subflow: &Subflow) -> bool {
         self.protocol == Protocol::Negotiating
@@ -236,7 +236,7 @@ impl Connection {
             && subflow.tcb.rtt().backoff() <= CAPABLE_SYN_TIMEOUTS
     }
 
-    /// MP_CAPABLE with both keys: on the third ACK, and on the first data until the peer answers with MPTCP.
+    /// Returns MP_CAPABLE with both keys: for the third ACK, and for the first data until the peer answers with MPTCP.
     pub(super) fn confirming_capable(&self, data: Option<DataLen>) -> Option<MptcpOption> {
         let Protocol::Mptcp { remote_key, fully_established: false } = self.protocol else { return None };
         Some(MptcpOption::Capable(MpCapable {
@@ -248,10 +248,10 @@ impl Connection {
         }))
     }
 
-    /// A segment that must not complete a handshake although TCP would let it: our SYN/ACK offered MPTCP and the peer
-    /// speaks it, but its third ACK with the keys has been overtaken, or lost. Not every peer says them again (Linux 6.18 does
-    /// not once its application has ended the stream): after some repetitions of the SYN/ACK its answer counts as one
-    /// without MPTCP (section 3.7).
+    /// Whether a segment must not complete a handshake although TCP would let it: our SYN/ACK offered MPTCP and the
+    /// peer speaks it, but its third ACK with the keys has been overtaken or lost. Not every peer repeats the keys
+    /// (Linux 6.18 does not once its application has ended the stream). After some repetitions of the SYN/ACK, the
+    /// peer's answer therefore counts as one without MPTCP (section 3.7).
     #[inline]
     pub(super) fn must_wait_for_keys(&self, subflow: &Subflow, segment: &Segment) -> bool {
         !segment.flags.intersects(Flags::RST | Flags::SYN)
@@ -263,8 +263,8 @@ impl Connection {
             && capable(segment).is_none()
     }
 
-    /// TCP's handshake is complete; now MPTCP's part of it. False if it failed: nothing else that the segment says
-    /// may count, because nobody knows who sent it.
+    /// Performs MPTCP's part of the handshake after TCP's is complete. Returns false if it failed: then nothing else in
+    /// the segment may count, because its sender is unknown.
     pub(super) fn on_handshake(&mut self, id: SubflowId, segment: &Segment, host: &mut Host, now: Instant) -> bool {
         let result = match self.subflows[id].handshake {
             Handshake::Initial => self.conclude_initial(id, segment, host, now),
@@ -281,7 +281,7 @@ impl Connection {
         result.is_ok()
     }
 
-    /// SYN/ACK of the first subflow.
+    /// Handles the SYN/ACK of the first subflow.
     fn conclude_initial(
         &mut self,
         id: SubflowId,
@@ -304,7 +304,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Third ACK of the first subflow.
+    /// Handles the third ACK of the first subflow.
     fn conclude_accepted(
         &mut self,
         id: SubflowId,
@@ -317,7 +317,7 @@ impl Connection {
             match confirming.and_then(|capable| Some((capable.sender_key?, capable.receiver_key?))) {
                 Some((key, ours)) if ours == self.local_key => {
                     self.learn_key(key, true);
-                    // The peer may not join before it has seen a DSS (RFC 8684 section 3.1): give it one.
+                    // The peer must not join before it has seen a DSS (RFC 8684 section 3.1): send it one.
                     self.subflows[id].tcb.demand_ack();
                 }
                 _ => self.protocol = Protocol::Tcp { fell_back: true },
@@ -327,8 +327,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether MP_CAPABLE with both keys confirms what SYN and SYN/ACK agreed upon. One that does not is invalid: the
-    /// two sides would disagree about checksums, say, and each would reset the other's data.
+    /// Whether MP_CAPABLE with both keys confirms what SYN and SYN/ACK agreed on. If it does not, it is invalid: the
+    /// two sides could disagree about checksums, for example, and each would reset the other's data.
     fn confirms(&self, capable: &MpCapable) -> bool {
         is_usable(capable) && capable.flags.contains(CapableFlags::CHECKSUM_REQUIRED) == self.checksum
     }
@@ -337,11 +337,12 @@ impl Connection {
         self.protocol = Protocol::Mptcp { remote_key, fully_established };
         let start = keys::initial_dsn(remote_key) + 1;
         self.receiver.stream.rebase(start);
-        // What our SYN announced, which knows no scaling.
+        // The window that our SYN announced; SYNs are not scaled.
         self.receiver.edge = start + self.receiver.stream.window().min(0xffff);
     }
 
-    /// MP_CAPABLE after the handshake: the peer has heard no DSS yet. Its first data come with their mapping.
+    /// Handles MP_CAPABLE after the handshake: the peer has not received a DSS yet. Its first data come with their
+    /// mapping.
     pub(super) fn on_capable_again(&mut self, id: SubflowId, capable: &MpCapable) -> Result<(), Violation> {
         let is_ours = capable.sender_key == self.remote_key() && capable.receiver_key == Some(self.local_key);
         let is_valid = is_ours && self.confirms(capable);
@@ -360,7 +361,7 @@ impl Connection {
         }
     }
 
-    /// The first subflow is established, and with it the connection.
+    /// Establishes the first subflow, and with it the connection.
     fn establish(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         self.established_at = Some(now);
         self.state = self.state.after(Step::SynAcked);
@@ -387,7 +388,7 @@ impl Connection {
         matches!(self.protocol, Protocol::Mptcp { fully_established: true, .. })
     }
 
-    /// Both sides have shown that they speak MPTCP: paths may be managed.
+    /// Both sides have shown that they speak MPTCP: the path manager may act.
     fn on_fully_established(&mut self, host: &mut Host, now: Instant) {
         host.events.push_back(Event::FullyEstablished(self.id));
         let event = PathEvent::ConnectionEstablished {
@@ -409,7 +410,7 @@ impl Connection {
         }
     }
 
-    /// SYN/ACK of a join: the peer must prove that it knows both keys.
+    /// Handles the SYN/ACK of a join: the peer must prove that it knows both keys.
     fn conclude_join(&mut self, id: SubflowId, nonce: u32, segment: &Segment, now: Instant) -> Result<(), Violation> {
         let keys = self.key_pair().ok_or(Violation::JoinOption)?;
         let Some(MpJoin::SynAck { backup, address_id, hmac, nonce: remote }) = join(segment) else {
@@ -422,12 +423,12 @@ impl Connection {
         subflow.backup_for_peer = backup;
         let proof = JoinProof::send(keys.ack_hmac(nonces), &mut subflow.tcb, now);
         subflow.handshake = Handshake::JoinUnconfirmed(proof);
-        // With our third ACK the subflow is established for the peer, who cannot fall back any more: nor can we.
+        // Our third ACK establishes the subflow for the peer, which then cannot fall back any more; nor can we.
         self.joined = true;
         Ok(())
     }
 
-    /// Third ACK of a join.
+    /// Handles the third ACK of a join.
     fn conclude_join_accepted(
         &mut self,
         id: SubflowId,
@@ -444,7 +445,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A join by the peer succeeded, which only a verified one can.
+    /// Completes a join by the peer, which needs proof of verification.
     fn admit_join(&mut self, id: SubflowId, _: VerifiedJoin, host: &mut Host, now: Instant) {
         self.subflows[id].handshake = Handshake::Complete;
         self.joined = true;
@@ -453,14 +454,14 @@ impl Connection {
         self.admit(id, host, now);
     }
 
-    /// The peer answered our third ACK of a join.
+    /// The peer has answered our third ACK of a join.
     pub(super) fn confirm_join(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         self.subflows[id].handshake = Handshake::Complete;
         self.joined = true;
         self.admit(id, host, now);
     }
 
-    /// A subflow is ready to carry data.
+    /// Admits a subflow that is ready to carry data.
     fn admit(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         let is_long = self.sender.long_data_ack || !self.is_fully_established();
         let reserved = if self.is_mptcp() { self.data_option_room(is_long) } else { 0 };
@@ -486,7 +487,7 @@ impl Connection {
         }
     }
 
-    /// First data sequence number of this side.
+    /// Returns the first data sequence number of this side.
     pub(super) fn first_dsn(&self) -> Dsn {
         self.sender.first
     }
@@ -502,28 +503,28 @@ fn capable_flags(checksum: bool) -> CapableFlags {
     CapableFlags::HMAC_SHA256.union(required)
 }
 
-/// MP_CAPABLE of the SYN/ACK that agrees to an offer.
+/// Returns MP_CAPABLE of the SYN/ACK that accepts an offer.
 pub(super) fn answering_capable(offered: &MpCapable, config: &ConnectionConfig, key: Key) -> MptcpOption {
     let checksum = config.checksum || offered.flags.contains(CapableFlags::CHECKSUM_REQUIRED);
     let flags = capable_flags(checksum);
     MptcpOption::Capable(MpCapable { version: VERSION, flags, sender_key: Some(key), receiver_key: None, data: None })
 }
 
-/// MP_CAPABLE of a SYN that this side can agree to (RFC 8684 section 3.1). A later version is answered with ours; that
-/// of version 0 is recognised by its key, which no later one has.
+/// Returns MP_CAPABLE of a SYN that this side can accept (RFC 8684 section 3.1). The answer to a later version is ours;
+/// version 0 is recognised by its key, which no later version has in a SYN.
 pub(super) fn offered_capable(syn: &Segment) -> Option<&MpCapable> {
     capable(syn)
         .filter(|capable| capable.version >= VERSION && capable.sender_key.is_none() && speaks_our_flags(capable))
 }
 
-/// MP_CAPABLE of a SYN/ACK or third ACK that this side can agree to: a SYN may propose several algorithms, and what
-/// follows it names the one that was chosen (RFC 8684 section 3.1).
+/// Whether this side can accept MP_CAPABLE of a SYN/ACK or third ACK: a SYN may propose several algorithms, and the
+/// segments after it name the chosen one (RFC 8684 section 3.1).
 fn is_usable(capable: &MpCapable) -> bool {
     let chosen = capable.flags.0 & CapableFlags::ALGORITHMS.0;
     capable.version == VERSION && chosen == CapableFlags::HMAC_SHA256.0 && speaks_our_flags(capable)
 }
 
-/// The only algorithm there is; flag B must be zero.
+/// Checks for the only defined algorithm, and that flag B is zero.
 fn speaks_our_flags(capable: &MpCapable) -> bool {
     capable.flags.contains(CapableFlags::HMAC_SHA256) && !capable.flags.contains(CapableFlags::EXTENSIBILITY)
 }

@@ -1,19 +1,19 @@
-//! What the peer holds out of order and will not give up (NR-SACK): no need to send it again.
+//! Data that the peer holds out of order and will keep (NR-SACK): they need not be sent again.
 
 use arrayvec::ArrayVec;
 use units::Dsn;
 
-/// Ranges remembered; a peer with more gaps than this is sent some data twice.
+/// Maximum number of ranges; a peer with more gaps receives some data twice.
 const RANGES_MAX: usize = 16;
 
-/// Ranges of the data stream, ascending and apart.
+/// Ranges of the data stream, ascending and disjoint.
 #[derive(Debug, Default)]
 pub(super) struct HeldRanges {
     ranges: ArrayVec<(Dsn, Dsn), RANGES_MAX>,
 }
 
 impl HeldRanges {
-    /// Adds `[start, end)`, with all that touches it.
+    /// Adds `[start, end)`, merged with all ranges that touch it.
     pub(super) fn add(&mut self, start: Dsn, end: Dsn) {
         let (mut start, mut end) = (start, end);
         self.ranges.retain(|range| {
@@ -29,12 +29,12 @@ impl HeldRanges {
         }
     }
 
-    /// The peer has everything before `una`, and says that it lacks the octet there.
+    /// The peer has everything before `una`, and reports that it lacks the octet there.
     pub(super) fn acknowledge(&mut self, una: Dsn) {
         self.ranges.retain(|range| range.0.after(una));
     }
 
-    /// Whether all of `[start, end)` is held.
+    /// Whether the peer holds all of `[start, end)`.
     pub(super) fn covers(&self, start: Dsn, end: Dsn) -> bool {
         self.ranges.iter().any(|range| range.0.before_or_at(start) && range.1.at_or_after(end))
     }

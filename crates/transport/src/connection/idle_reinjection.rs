@@ -1,23 +1,25 @@
-//! What the head of the stream waits for goes out again on a subflow that owes nothing, as in Linux
+//! Sends the data missing at the head of the stream again on an idle subflow, as in Linux
 //! ([`crate::era::Era::idle_reinjection`]).
 //!
-//! A timer of the data level starts with the first data and anew with each DATA_ACK that moves on, for as long as the subflows' own
-//! timers have left. When it fires and a subflow owes nothing, what was sent of the first fragment of the stream that the peer
-//! lacks is scheduled again, for others than its carrier, who goes on; the scheduler `linux` takes a subflow that owes nothing
-//! before all others. With subflows at work everywhere nothing happens.
+//! A timer of the data level starts with the first data, and restarts with each DATA_ACK that advances. It runs for
+//! the longest time that a subflow's own timer has left. When it fires and a subflow is idle (no data outstanding or
+//! unsent), the engine schedules what was sent of the first fragment that the peer lacks, for subflows other than its
+//! carrier, which continues too. The scheduler `linux` prefers idle subflows to all others. If all subflows are at
+//! work, nothing happens.
 //!
-//! Source: Linux 6.18 (`mptcp_retransmit_timer`, `mptcp_subflow_get_retrans`), as `nstat` counts it; docs/decisions/0040.
+//! Source: Linux 6.18 (`mptcp_retransmit_timer`, `mptcp_subflow_get_retrans`), as `nstat` counts it;
+//! docs/decisions/0040.
 
 use units::{Duration, Instant};
 
 use super::{Connection, Subflow};
 use crate::era::FRAGMENT_BYTES;
 
-/// Where no subflow has a timer running (`TCP_RTO_MIN`).
+/// Time-out if no subflow has a running timer (`TCP_RTO_MIN`).
 const TIMEOUT_MIN: Duration = Duration::from_millis(200);
 
 impl Connection {
-    /// The first data were sent, a DATA_ACK moved on, or the timer fired.
+    /// Restarts the timer: the first data were sent, a DATA_ACK advanced, or the timer fired.
     pub(super) fn rearm_idle_timer(&mut self, now: Instant) {
         let is_wanted =
             self.config.era.idle_reinjection && self.config.era.reinjection && self.is_mptcp() && !self.is_closed();
@@ -25,7 +27,7 @@ impl Connection {
         self.idle_timer = if runs { now + self.longest_time_to_repair(now) } else { Instant::FAR_FUTURE };
     }
 
-    /// The longest that a subflow's own timer has left.
+    /// Returns the longest time that a subflow's own timer has left.
     fn longest_time_to_repair(&self, now: Instant) -> Duration {
         let living = self.subflows.iter().filter(|subflow| subflow.is_usable() && !subflow.is_stale());
         let longest = living.filter_map(|subflow| subflow.tcb.time_to_repair(now)).max();

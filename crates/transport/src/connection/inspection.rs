@@ -1,4 +1,4 @@
-//! What checkers may see of a connection and one of its subflows.
+//! Checkers' view of a connection and one of its subflows.
 
 use units::Instant;
 
@@ -8,7 +8,7 @@ use crate::SubflowId;
 use crate::inspection::{FlightInspection, Inspect, Sight, SubflowTimer};
 
 impl Connection {
-    /// A look at subflow `id`, if there is such a subflow.
+    /// Returns a view of subflow `id`, if the subflow exists.
     #[inline]
     pub(crate) fn inspect(&self, id: SubflowId) -> Option<Sight<'_>> {
         let tcb = &self.subflows.get(id)?.tcb;

@@ -1,13 +1,14 @@
-//! The third ACK of a join, with the HMAC that proves the keys: repeated until it is answered (RFC 8684 section 3.2).
+//! The third ACK of a join, with the HMAC that proves the keys: repeated until the peer answers it (RFC 8684 section
+//! 3.2).
 
 use units::Instant;
 
 use crate::tcp::Tcb;
 
-/// Repetitions after which the peer, or a middlebox, does not want us.
+/// Repetitions after which the peer or a middlebox evidently rejects the join.
 const TRIES_MAX: u32 = 6;
 
-/// An HMAC that was sent and not yet answered.
+/// An HMAC that was sent and is not yet answered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct JoinProof {
     hmac: [u8; 20],
@@ -16,23 +17,23 @@ pub(crate) struct JoinProof {
 }
 
 impl JoinProof {
-    /// Sends it on an ACK of `tcb`, for the first time.
+    /// Sends the HMAC on an ACK of `tcb`, for the first time.
     pub(crate) fn send(hmac: [u8; 20], tcb: &mut Tcb, now: Instant) -> Self {
         tcb.demand_ack();
         Self { hmac, resend_at: now + tcb.rto(), tries: 0 }
     }
 
-    /// What control segments carry.
+    /// Returns the HMAC, for control segments.
     pub(crate) fn hmac(&self) -> [u8; 20] {
         self.hmac
     }
 
-    /// When [`Self::repeat_if_due`] wants to be called.
+    /// Returns when to call [`Self::repeat_if_due`].
     pub(crate) fn resend_at(&self) -> Instant {
         self.resend_at
     }
 
-    /// Sends it again if it is time. False if it was sent often enough.
+    /// Repeats the HMAC if it is due. Returns false if it was repeated often enough.
     pub(crate) fn repeat_if_due(&mut self, tcb: &mut Tcb, now: Instant) -> bool {
         if self.resend_at > now {
             return true;

@@ -1,4 +1,4 @@
-//! Keys, and what is made from them: tokens, initial data sequence numbers, and the HMACs that prove a join or an
+//! Keys and the values derived from them: tokens, initial data sequence numbers, and the HMACs that prove a join or an
 //! announced address (RFC 8684 sections 3.1, 3.2 and 3.4.1).
 
 use core::net::IpAddr;
@@ -11,19 +11,19 @@ use wire::mptcp::{AddAddr, AddressId, Key, Token};
 
 use crate::error::Violation;
 
-/// A new key. `rng` must be cryptographic on a real network: whoever guesses the key can join the connection.
+/// Generates a key. `rng` must be cryptographic on a real network: anyone who guesses the key can join the connection.
 pub fn generate(rng: &mut impl RngCore) -> Key {
     Key(rng.next_u64())
 }
 
-/// The most significant 32 bits of the SHA-256 of `key` (RFC 8684 section 3.2).
+/// Returns the most significant 32 bits of the SHA-256 of `key` (RFC 8684 section 3.2).
 pub fn token(key: Key) -> Token {
     let [first, second, third, fourth, ..] = sha256(key);
     Token(u32::from_be_bytes([first, second, third, fourth]))
 }
 
-/// The initial data sequence number of the host with `key`: the least significant 64 bits of the SHA-256 of the key
-/// (RFC 8684 section 3.1).
+/// Returns the initial data sequence number of the host with `key`: the least significant 64 bits of the SHA-256 of the
+/// key (RFC 8684 section 3.1).
 pub fn initial_dsn(key: Key) -> Dsn {
     Dsn(u64::from_be_bytes(*sha256(key).last_chunk().expect("a digest has 32 octets")))
 }
@@ -33,12 +33,12 @@ fn sha256(key: Key) -> [u8; 32] {
 }
 
 /// Proof that the peer of a new subflow knows both keys of the connection. Only [`KeyPair::verify_syn_ack`] and
-/// [`KeyPair::verify_ack`] make one, so what asks for it cannot be reached without the check.
+/// [`KeyPair::verify_ack`] create it, so code that requires it cannot run without the check.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct VerifiedJoin(());
 
-/// An announced address whose HMAC was right. Only [`KeyPair::verify_address`] makes one.
+/// An announced address with a valid HMAC. Only [`KeyPair::verify_address`] creates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct VerifiedAddress {
@@ -48,17 +48,17 @@ pub struct VerifiedAddress {
 }
 
 impl VerifiedAddress {
-    /// Its identifier.
+    /// Returns its identifier.
     pub const fn address_id(&self) -> AddressId {
         self.address_id
     }
 
-    /// The address.
+    /// Returns the address.
     pub const fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// The port, if not that of the first subflow.
+    /// Returns the port, if it differs from that of the first subflow.
     pub const fn port(&self) -> Option<u16> {
         self.port
     }
@@ -67,34 +67,32 @@ impl VerifiedAddress {
 /// The random numbers of one MP_JOIN exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonces {
-    /// This side's.
+    /// This side's random number.
     pub local: u32,
-    /// The peer's.
+    /// The peer's random number.
     pub remote: u32,
 }
 
 /// The two keys of a connection, as seen from this side.
 ///
-/// In every HMAC the key and the random number of the side that sends it stand first, so both sides of a join use the
-/// same functions.
+/// Every HMAC begins with the key and the random number of its sender, so both sides of a join use the same functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPair {
-    /// This side's.
+    /// This side's key.
     pub local: Key,
-    /// The peer's.
+    /// The peer's key.
     pub remote: Key,
 }
 
 impl KeyPair {
-    /// What this side's SYN/ACK of a join carries: the leftmost 64 bits of the HMAC (RFC 8684 section 3.2, figure 7).
+    /// Returns the HMAC for this side's SYN/ACK of a join: its leftmost 64 bits (RFC 8684 section 3.2, figure 7).
     pub fn syn_ack_hmac(&self, nonces: Nonces) -> u64 {
         let hmac: [u8; 32] =
             join_mac(self.local, self.remote, nonces.local, nonces.remote).finalize().into_bytes().into();
         u64::from_be_bytes(*hmac.first_chunk().expect("an HMAC has 32 octets"))
     }
 
-    /// What this side's third ACK of a join carries: the leftmost 160 bits of the HMAC (RFC 8684 section 3.2,
-    /// figure 8).
+    /// Returns the HMAC for this side's third ACK of a join: its leftmost 160 bits (RFC 8684 section 3.2, figure 8).
     pub fn ack_hmac(&self, nonces: Nonces) -> [u8; 20] {
         let hmac: [u8; 32] =
             join_mac(self.local, self.remote, nonces.local, nonces.remote).finalize().into_bytes().into();
@@ -122,16 +120,16 @@ impl KeyPair {
         mac.verify_truncated_left(hmac).map(|()| VerifiedJoin(())).map_err(|_| Violation::JoinHmac)
     }
 
-    /// What this side's ADD_ADDR carries: the rightmost 64 bits of the HMAC over identifier, address and port, which
-    /// is zero if there is none (RFC 8684 section 3.4.1).
+    /// Returns the HMAC for this side's ADD_ADDR: the rightmost 64 bits of the HMAC over identifier, address and port,
+    /// which is zero if there is none (RFC 8684 section 3.4.1).
     pub fn address_hmac(&self, address_id: AddressId, address: IpAddr, port: Option<u16>) -> u64 {
         let mac = address_mac(self.local, self.remote, address_id, address, port);
         let hmac: [u8; 32] = mac.finalize().into_bytes().into();
         u64::from_be_bytes(*hmac.last_chunk().expect("an HMAC has 32 octets"))
     }
 
-    /// Checks the HMAC of the peer's ADD_ADDR, in constant time. `None`, also for an echo: ignore the option, as RFC
-    /// 8684 section 3.4.1 asks.
+    /// Checks the HMAC of the peer's ADD_ADDR, in constant time. `None`, also for an echo, means: ignore the option, as
+    /// RFC 8684 section 3.4.1 requires.
     pub fn verify_address(&self, option: &AddAddr) -> Option<VerifiedAddress> {
         let AddAddr { address_id, address, port, hmac } = *option;
         let mac = address_mac(self.remote, self.local, address_id, address, port);
@@ -214,7 +212,7 @@ mod tests {
 
     #[test]
     fn an_hmac_reflected_to_its_sender_is_refused() {
-        // Order of keys and nonces: what A sends proves nothing to A.
+        // Keys and nonces have an order: an HMAC sent by A proves nothing to A.
         assert_eq!(A.verify_ack(NONCES_OF_A, &A.ack_hmac(NONCES_OF_A)), Err(Violation::JoinHmac));
     }
 

@@ -1,4 +1,4 @@
-//! Data sequence mappings received on a subflow (RFC 8684 section 3.3.1): which data sequence number each octet has.
+//! Data sequence mappings received on a subflow (RFC 8684 section 3.3.1): the data sequence number of each octet.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -10,9 +10,10 @@ use wire::checksum::{dss_checksum_error, dss_checksum_is_valid};
 
 use crate::error::Violation;
 
-/// Pieces that one mapping may fall into between others with checksums: each costs as much as there are mappings.
+/// Maximum number of pieces that one mapping may add between others with checksums: each costs time in proportion to
+/// the number of mappings.
 const PIECES_MAX: usize = 128;
-/// Octets of one mapping at most, far from where sequence numbers wrap.
+/// Maximum length of one mapping, octets; far below the wrap of sequence numbers.
 const MERGED_MAX: u32 = 1 << 30;
 
 /// One mapping, in absolute sequence numbers.
@@ -22,11 +23,11 @@ pub(crate) struct ReceivedMapping {
     /// Octets of data, without a DATA_FIN.
     pub(crate) len: u32,
     pub(crate) dsn: Dsn,
-    /// What the checksum covers besides the data, if checksums were agreed upon.
+    /// Fields that the checksum covers besides the data, if checksums were agreed on.
     pub(crate) checksum: Option<MappingChecksum>,
 }
 
-/// A checksum and the fields of its pseudo-header (RFC 8684 figure 10) that [`ReceivedMapping`] does not have.
+/// A checksum and the fields of its pseudo-header (RFC 8684 figure 10) that [`ReceivedMapping`] lacks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MappingChecksum {
     pub(crate) value: u16,
@@ -49,14 +50,14 @@ impl ReceivedMapping {
         self.dsn + u64::from(seq.since(self.seq))
     }
 
-    /// Takes the first `len` octets off. Neither part can be verified alone, so neither has a checksum any more.
+    /// Splits off the first `len` octets. Neither part can be verified alone, so neither keeps the checksum.
     fn split_to(&mut self, len: u32) -> Self {
         let front = Self { len, checksum: None, ..*self };
         self.skip(len);
         front
     }
 
-    /// Forgets the first octets, whose place is known already; all of them if there are no more than `len`.
+    /// Drops the first `len` octets, whose place is already known; all octets if there are no more.
     fn skip(&mut self, len: u32) {
         let len = len.min(self.len);
         self.seq += len;
@@ -80,26 +81,26 @@ pub(crate) enum Unresolved {
 #[derive(Debug, Default)]
 pub(crate) struct MappingTable {
     mappings: VecDeque<ReceivedMapping>,
-    /// Everything before this has found its place; mappings of it are repetitions.
+    /// All octets before this have been placed; mappings of them are repetitions.
     resolved_to: Option<SeqNr>,
-    /// Octets of the front mapping that wait for the rest, because its checksum covers all.
+    /// Octets of the front mapping that wait for the rest, because its checksum covers the whole.
     pending: VecDeque<Payload>,
     pending_bytes: u32,
 }
 
 impl MappingTable {
-    /// Has fetched where the next mapping goes.
+    /// Prefetches the memory for the next mapping.
     pub(crate) fn prefetch(&self) {
         self.mappings.back().into_iter().for_each(units::prefetch);
     }
 
-    /// Takes a mapping. Mappings may repeat: every segment of an offloaded burst carries the same. They may also overlap,
-    /// where a segment was cut anew for retransmission and the original was merely late. No more than `max` are kept: a
-    /// peer that maps what it never sends costs no more than one that sends it.
+    /// Inserts a mapping. Mappings may repeat: every segment of an offloaded burst carries the same one. They may also
+    /// overlap, if a segment was cut differently for retransmission and the original was merely late. At most `max` are
+    /// kept: a peer that maps data without sending them costs no more than one that sends them.
     ///
     /// # Errors
-    /// [`Violation::MappingMismatch`] if it gives an octet another place than before, [`Violation::MappingFlood`] if
-    /// there are too many that nothing fills.
+    /// [`Violation::MappingMismatch`] if it gives an octet a different place than before, [`Violation::MappingFlood`]
+    /// if there are too many mappings without data.
     #[inline]
     pub(crate) fn insert(&mut self, mut mapping: ReceivedMapping, max: usize) -> Result<(), Violation> {
         if let Some(done) = self.resolved_to.filter(|done| done.after(mapping.seq)) {
@@ -132,8 +133,8 @@ impl MappingTable {
             };
             check_overlap(known, &mapping)?;
             if mapping.checksum.is_some() && mapping.contains(known) && mapping.len > known.len {
-                // The whole can be verified like its parts, and brings octets that they do not. All such go at once: one by one a
-                // peer could make that as slow as it likes.
+                // The whole can be verified as well as its parts, and covers more octets. Drain all such parts at once:
+                // one by one, a peer could make this arbitrarily slow.
                 let is_part = |known: &&ReceivedMapping| mapping.contains(known) && mapping.len > known.len;
                 let parts = self.mappings.range(at..).take_while(is_part).count();
                 self.mappings.range(at..at + parts).try_for_each(|known| check_overlap(known, &mapping))?;
@@ -157,7 +158,7 @@ impl MappingTable {
         Ok(())
     }
 
-    /// Makes one of a mapping and those that overlap it: without checksums all that agree say the same together.
+    /// Merges a mapping with those that overlap it: without checksums, mappings that agree are equivalent to one.
     fn merge(&mut self, overlap: Range<usize>, new: ReceivedMapping, max: usize) -> Result<(), Violation> {
         self.mappings.range(overlap.clone()).try_for_each(|known| check_overlap(known, &new))?;
         let at = overlap.start;
@@ -183,18 +184,18 @@ impl MappingTable {
         Ok(())
     }
 
-    /// Subflow octets placed, or held in [`Self::pending_bytes`]: everything before this.
+    /// Returns the end of the subflow octets that are placed or held in [`Self::pending_bytes`].
     pub(crate) fn resolved_to(&self) -> Option<SeqNr> {
         self.resolved_to
     }
 
-    /// Octets that wait for the rest of their mapping.
+    /// Returns the octets that wait for the rest of their mapping.
     pub(crate) fn pending_bytes(&self) -> u32 {
         self.pending_bytes
     }
 
-    /// The place of `len` octets that are next in subflow order, if one mapping without a checksum has them all, as nearly
-    /// always: [`Self::resolve`] in short.
+    /// Returns the place of `len` octets that are next in subflow order, if one mapping without a checksum covers them
+    /// all, as nearly always: a short form of [`Self::resolve`].
     #[inline]
     pub(crate) fn place_whole(&mut self, seq: SeqNr, len: u32) -> Option<Dsn> {
         self.forget_before(seq);
@@ -206,20 +207,20 @@ impl MappingTable {
         Some(dsn)
     }
 
-    /// Whether nothing is known, or waits, of what follows `seq`: then a mapping that comes with all of its octets need not be kept.
+    /// Whether nothing is known or pending after `seq`: then a mapping that comes with all its octets need not be kept.
     #[inline]
     pub(crate) fn is_clear_at(&mut self, seq: SeqNr) -> bool {
         self.forget_before(seq);
         self.mappings.is_empty() && self.pending_bytes == 0
     }
 
-    /// Everything before `seq` has found its place, by a mapping that was not kept.
+    /// Records that everything before `seq` has been placed by a mapping that was not kept.
     #[inline]
     pub(crate) fn pass_by(&mut self, seq: SeqNr) {
         self.resolved_to = Some(seq);
     }
 
-    /// Forgets mappings of what has found its place: everything before `seq`.
+    /// Drops mappings of octets before `seq`, which have been placed.
     #[inline]
     fn forget_before(&mut self, seq: SeqNr) {
         while self.mappings.front().is_some_and(|front| front.end().before_or_at(seq)) {
@@ -255,8 +256,8 @@ impl MappingTable {
         Ok(())
     }
 
-    /// Holds a piece until its mapping is complete, then verifies and delivers the whole. The error is where the
-    /// mapping starts.
+    /// Holds a piece until its mapping is complete, then verifies and delivers the whole. The error is the start of the
+    /// mapping.
     fn collect(
         &mut self,
         checksum: MappingChecksum,
@@ -282,7 +283,7 @@ impl MappingTable {
         Ok(())
     }
 
-    /// After [`Unresolved::BadChecksum`]: where its mapping starts, and how far the checksum is off
+    /// After [`Unresolved::BadChecksum`]: returns the start of its mapping, and by how much the checksum is off
     /// ([`dss_checksum_error`]).
     pub(crate) fn failed(&self) -> Option<(SeqNr, u16)> {
         let front = self.mappings.front()?;
@@ -290,13 +291,13 @@ impl MappingTable {
         Some((front.seq, dss_checksum_error(value, front.dsn, ssn, len, &self.pending)))
     }
 
-    /// Adds to all data sequence numbers: who has guessed their upper halves learns better.
+    /// Adds `by` to all data sequence numbers, when a guess of their upper halves turns out wrong.
     pub(crate) fn shift(&mut self, by: u64) {
         self.mappings.iter_mut().for_each(|mapping| mapping.dsn += by);
     }
 
-    /// The octets whose mapping failed its checksum: a single subflow delivers them as they are once it has fallen
-    /// back (RFC 8684 section 3.7).
+    /// Takes the octets whose mapping failed its checksum: a single subflow delivers them as they are once it has
+    /// fallen back (RFC 8684 section 3.7).
     pub(crate) fn take_pending(&mut self) -> impl Iterator<Item = Payload> {
         self.pending_bytes = 0;
         self.pending.drain(..)
@@ -354,7 +355,7 @@ mod tests {
         assert_eq!(resolve(&mut table, 0, 250).0, [(900, 100), (1000, 150)]);
     }
 
-    /// A late original after the pieces into which it was cut for retransmission: every octet has its place once.
+    /// A late original arrives after the pieces into which it was cut for retransmission: every octet is placed once.
     #[test]
     fn overlapping_mappings_complete_each_other() {
         let mut table = MappingTable::default();
@@ -367,7 +368,7 @@ mod tests {
         assert_eq!(resolve(&mut table, 250, 20).0, [(1150, 20)]);
     }
 
-    /// One that covers all the crumbs a peer has left costs no more than they did.
+    /// A mapping that covers all the crumbs from a peer costs no more than they did.
     #[test]
     fn crumbs_become_one() {
         let mut table = MappingTable::default();
@@ -379,8 +380,8 @@ mod tests {
         assert_eq!(resolve(&mut table, 100, 59_999).0, [(1000, 59_999)]);
     }
 
-    /// The same with checksums: the original is verified in place of its pieces; what is left of it once they have been
-    /// placed cannot be verified, and does not wait for octets that never come.
+    /// The same with checksums: the original is verified instead of its pieces. What is left of it after its pieces
+    /// have been placed cannot be verified, and does not wait for octets that never come.
     #[test]
     fn a_late_original_is_verified_while_it_is_whole() {
         let octets = Payload::from((0..100).collect::<Vec<u8>>());

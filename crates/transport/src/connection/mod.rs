@@ -1,28 +1,28 @@
 //! The MPTCP level of a connection (RFC 8684 section 3): one data stream each way over any number of subflows.
 //!
-//! A connection is MPTCP, or plain TCP, or was the one and became the other. Its data sequence space exists in every
-//! case; in plain TCP it merely mirrors that of the one subflow.
+//! A connection is MPTCP or plain TCP, or has changed from one to the other. It always has a data sequence space; in
+//! plain TCP this merely mirrors that of the one subflow.
 //!
 //! | file | |
 //! |---|---|
-//! | `arrival.rs`, `expected.rs` | segments in: handshakes, options, data; the short way |
+//! | `arrival.rs`, `expected.rs` | segments in: handshakes, options, data; the fast path |
 //! | `handshake.rs`, `join_proof.rs` | MP_CAPABLE and MP_JOIN |
 //! | `stateless.rs` | MP_CAPABLE by SYN cookies |
 //! | `dss.rs` | the data sequence signal, in and out |
-//! | `number_width.rs` | how wide the numbers in it are |
-//! | `transmit.rs`, `burst.rs` | segments out: scheduling, options; the short way |
-//! | `reinjection.rs` | what a subflow could not deliver goes to others |
-//! | `idle_reinjection.rs` | what the head of the stream waits for goes to those that owe nothing |
-//! | `carriers.rs`, `suspension.rs` | who carries which data, and who swallowed them |
-//! | `blocked_window.rs` | what a slow subflow blocks the window with goes to faster ones |
-//! | `receiver_centric.rs`, `held.rs` | MPTCP-rec: the receiver's rates, and what it holds |
+//! | `number_width.rs` | the width of the numbers in it |
+//! | `transmit.rs`, `burst.rs` | segments out: scheduling, options; the fast path |
+//! | `reinjection.rs` | data that a subflow could not deliver go to others |
+//! | `idle_reinjection.rs` | data missing at the head of the stream go to idle subflows |
+//! | `carriers.rs`, `suspension.rs` | which subflow carries which data, and which ones swallowed data |
+//! | `blocked_window.rs` | data with which a slow subflow blocks the window go to faster subflows |
+//! | `receiver_centric.rs`, `held.rs` | MPTCP-rec: the receiver's rates, and the data it holds |
 //! | `addresses.rs` | ADD_ADDR, REMOVE_ADDR, MP_PRIO, the path manager |
-//! | `subflow.rs`, `subflows.rs` | what a connection keeps of a subflow, and how it is named |
+//! | `subflow.rs`, `subflows.rs` | state of a subflow, and lookup by identifier |
 //! | `congestion.rs` | the subflows as paths under one controller |
-//! | `application.rs` | settings that change, corks, half shutdown |
+//! | `application.rs` | changes of settings, corks, half shutdown |
 //! | `closing.rs` | DATA_FIN, FIN, MP_FASTCLOSE |
 //! | `half_closed.rs` | subflows that the peer has closed |
-//! | `fallback.rs` | back to plain TCP |
+//! | `fallback.rs` | fallback to plain TCP |
 //! | `send_buffer.rs`, `reassembly.rs`, `mapping.rs` | the data |
 //! | `keys.rs` | keys, tokens, HMACs |
 
@@ -90,14 +90,14 @@ use subflow::Subflow;
 use subflows::Subflows;
 pub(crate) use transmit::Polled;
 
-/// Subflows that a connection has at most: views on the stack have room for so many, and [`ConnectionConfig::subflows_max`] is
-/// bounded by it.
+/// Maximum number of subflows of a connection: the capacity of views on the stack, and the upper bound of
+/// [`ConnectionConfig::subflows_max`].
 pub const SUBFLOWS_CAP: usize = 32;
 
-/// What the connection speaks.
+/// The protocol that the connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Protocol {
-    /// MP_CAPABLE sent or received, not yet agreed upon.
+    /// MP_CAPABLE has been sent or received, but not agreed on.
     Negotiating,
     /// MPTCP.
     Mptcp {
@@ -108,7 +108,7 @@ pub(crate) enum Protocol {
     },
     /// Plain TCP.
     Tcp {
-        /// After an attempt at MPTCP.
+        /// The connection attempted MPTCP first.
         fell_back: bool,
     },
 }
@@ -127,7 +127,7 @@ pub(crate) struct Policies {
 }
 
 impl Policies {
-    /// Those that `config` asks for.
+    /// Creates the policies that `config` names.
     pub(crate) fn build(config: &ConnectionConfig) -> Result<Self, UnusablePolicy> {
         Ok(Self {
             congestion: crate::congestion::build(&config.congestion)?,
@@ -141,37 +141,37 @@ impl Policies {
 #[derive(Debug)]
 struct Sender {
     buffer: SendBuffer,
-    /// The first data sequence number: a hash of the key, so kept.
+    /// The first data sequence number, stored because it is a hash of the key.
     first: Dsn,
     /// The next data sequence number to hand to a subflow.
     next: Dsn,
-    /// After the latest data that went out in a segment which was not full.
+    /// End of the latest data sent in a segment that was not full.
     small_end: Dsn,
-    /// The peer takes data before this (DATA_ACK plus window).
+    /// The peer accepts data before this number (DATA_ACK plus window).
     edge: Dsn,
-    /// Largest window announced, octets.
+    /// Largest window that the peer has announced, octets.
     window_max: u64,
     /// `shutdown` was called: the stream ends with the buffer.
     finished: bool,
-    /// Data sequence number of our DATA_FIN, once it was sent.
+    /// Data sequence number of our DATA_FIN, once it has been sent.
     data_fin: Option<Dsn>,
     /// A DATA_FIN must be sent on its own.
     data_fin_due: bool,
-    /// Data-level time-outs in a row.
+    /// Consecutive data-level time-outs.
     backoff: u32,
-    /// The first of them.
+    /// Time of the first of them.
     stalled_since: Instant,
-    /// The subflow that delivered what was missing at the last of them, and the next data sequence number then.
+    /// At the last of them: the subflow that had delivered the missing octets, and the next data sequence number.
     accused: Option<(SubflowId, Dsn)>,
-    /// The only subflow acknowledges data without a DATA_ACK, since the last DATA_ACK that was news.
+    /// The only subflow has acknowledged data without a DATA_ACK since the last DATA_ACK that brought news.
     is_doubtful: bool,
-    /// Whether a revival has put off the data-level time-out that runs.
+    /// Whether a revival has postponed the running data-level time-out.
     is_put_off: bool,
-    /// `send` took less than offered: tell when there is room.
+    /// `send` took less than offered: tell the owner when there is room.
     writable_wanted: bool,
     /// The peer sends 8-octet data sequence numbers, so it wants 8-octet DATA_ACKs (RFC 8684 section 3.3.2).
     long_data_ack: bool,
-    /// From where on the infinite mapping that announces a fallback applies (RFC 8684 section 3.7).
+    /// Start of the infinite mapping that announces a fallback (RFC 8684 section 3.7).
     infinite_mapping_due: Option<Dsn>,
     cork: application::Cork,
 }
@@ -180,26 +180,27 @@ struct Sender {
 #[derive(Debug)]
 struct Receiver {
     stream: Reassembly,
-    /// The furthest right edge announced.
+    /// The furthest right edge that we have announced.
     edge: Dsn,
-    /// Data sequence number of the peer's DATA_FIN, once seen.
+    /// Data sequence number of the peer's DATA_FIN, once received.
     data_fin: Option<Dsn>,
     /// The peer's whole stream has arrived.
     finished: bool,
-    /// The owner was told that there is something to read and has not looked since.
+    /// The owner was told that there is something to read, and has not read since.
     readable_told: bool,
-    /// Nobody will read: discard.
+    /// The owner has closed the connection: discard what arrives.
     discard: bool,
-    /// Nobody reads any more, but the other direction is in use.
+    /// Nobody reads any more, but the other direction is still in use.
     shut: bool,
     /// An MP_FAIL must report this data sequence number.
     fail_due: Option<Dsn>,
-    /// After a fallback the peer may have heard all of our options, and go on with MPTCP: it is told at the data level too what has arrived.
+    /// After a fallback the peer may have received all our options and may continue with MPTCP: acknowledge at the data
+    /// level too.
     acknowledges_data: bool,
 }
 
 impl Receiver {
-    /// Has nothing yet, and does not know where the peer's stream starts.
+    /// Creates an empty receiver that does not know where the peer's stream starts.
     fn new(buffer_bytes: u64) -> Self {
         Self {
             stream: Reassembly::new(Dsn(0), buffer_bytes),
@@ -220,7 +221,7 @@ pub(crate) struct Connection {
     pub(crate) id: ConnectionId,
     pub(crate) listener: Option<ListenerId>,
     config: Arc<ConnectionConfig>,
-    /// The data level's state; in plain TCP that of the subflow.
+    /// State of the data level; in plain TCP, that of the subflow.
     state: State,
     protocol: Protocol,
     checksum: bool,
@@ -231,9 +232,10 @@ pub(crate) struct Connection {
     subflows: Subflows,
     ended: Vec<SubflowStats>,
     next_subflow: u16,
-    /// A second subflow was established at some time, or the peer may take one for so: data and subflow sequence have parted.
+    /// A second subflow was established at some time, or the peer may believe so: data and subflow sequence have
+    /// diverged.
     joined: bool,
-    /// MP_CAPABLE with both keys is due, and comes before any DSS.
+    /// MP_CAPABLE with both keys is due, before any DSS.
     capable_due: bool,
     sender: Sender,
     receiver: Receiver,
@@ -242,31 +244,31 @@ pub(crate) struct Connection {
     blocked_window: BlockedWindow,
     addresses: Addresses,
     policies: Policies,
-    /// MPTCP-rec, where it is wanted.
+    /// MPTCP-rec, if the settings ask for it.
     rate_control: Option<Box<RateControl>>,
-    /// Where `poll_transmit` goes on, so that no subflow starves.
+    /// Subflow at which `poll_transmit` continues, so that no subflow starves.
     turn: Option<SubflowId>,
-    /// What is known from the last segment, if nothing but sending it has happened since.
+    /// Knowledge from the last segment; valid if nothing has happened since but sending that segment.
     burst: Option<Burst>,
     /// Data-level retransmission (RFC 8684 section 3.3.6).
     data_timer: Instant,
-    /// When what the head of the stream waits for goes to a subflow that owes nothing.
+    /// When the data missing at the head of the stream go to an idle subflow.
     idle_timer: Instant,
     /// When a connection without subflows gives up.
     orphan_timer: Instant,
-    /// What it then says was the end of it.
+    /// The reason it then reports.
     orphan_reason: CloseReason,
-    /// When a connection that its owner has closed stops waiting for the peer's end.
+    /// When a connection that its owner has closed stops waiting for the end of the peer's stream.
     linger_timer: Instant,
     close_reason: Option<CloseReason>,
     established_at: Option<Instant>,
     closed_at: Option<Instant>,
     totals: Totals,
-    /// `release` was called: forget everything once the subflows are over.
+    /// `release` was called: forget everything once all subflows have ended.
     pub(crate) released: bool,
-    /// In the endpoint's queue of connections with something to send.
+    /// Is in the endpoint's queue of connections with something to send.
     pub(crate) queued: bool,
-    /// In the endpoint's queue of connections in TIME-WAIT.
+    /// Is in the endpoint's queue of connections in TIME-WAIT.
     pub(crate) lingers: bool,
 }
 
@@ -281,7 +283,7 @@ struct Totals {
 }
 
 impl Connection {
-    /// A connection without subflows; [`Self::open`] or [`Self::accept`] give it the first.
+    /// Creates a connection without subflows; [`Self::open`] or [`Self::accept`] adds the first.
     pub(crate) fn new(
         id: ConnectionId,
         config: Arc<ConnectionConfig>,
@@ -367,18 +369,18 @@ impl Connection {
         }
     }
 
-    /// Largest payload of one packet of subflow `id`, if there is such a subflow.
+    /// Returns the largest payload of one packet of subflow `id`, if the subflow exists.
     pub(crate) fn payload_max(&self, id: SubflowId) -> Option<u32> {
         self.subflows.get(id).map(|subflow| subflow.tcb.payload_max())
     }
 
-    /// Octets of the application that were not sent yet, on whatever subflow they wait.
+    /// Returns the octets of the application that have not been sent yet, including those queued on subflows.
     pub(crate) fn unsent_bytes(&self) -> u64 {
         let bound: u64 = self.subflows.iter().map(|subflow| subflow.tcb.unsent_bytes()).sum();
         self.sender.buffer.end().since(self.sender.next) + bound
     }
 
-    /// What subflow `id` has given and not given, if there is such a subflow.
+    /// Returns a short report on what subflow `id` delivers, if the subflow exists.
     pub(crate) fn hearing(&self, id: SubflowId) -> Option<Hearing> {
         let tcb = &self.subflows.get(id)?.tcb;
         let held_bytes = self.receiver.stream.waiting_bytes_of(id);
@@ -392,19 +394,19 @@ impl Connection {
         Ok(())
     }
 
-    /// Octets of payload in the largest packet of `segment`, which subflow `id` has just given out.
+    /// Returns the octets of payload in the largest packet of `segment`, which subflow `id` has just produced.
     pub(crate) fn packet_payload(&self, id: SubflowId, segment: &Segment) -> Option<u32> {
         self.subflows.get(id).map(|subflow| subflow.tcb.packet_payload(segment))
     }
 
-    /// A router says that a packet of subflow `id` was too big.
+    /// A router reports that a packet of subflow `id` was too big.
     pub(crate) fn handle_too_big(&mut self, id: SubflowId, too_big: &TooBig, now: Instant) {
         if let Some(subflow) = self.subflows.get_mut(id) {
             subflow.tcb.on_too_big(too_big, now);
         }
     }
 
-    /// Has fetched what this leads to.
+    /// Prefetches the memory that this connection refers to.
     pub(crate) fn prefetch_subflow(&self, id: SubflowId) {
         self.subflows.likely(id).into_iter().for_each(prefetch);
         prefetch(&*self.config);
@@ -412,7 +414,7 @@ impl Connection {
         self.sender.buffer.prefetch();
     }
 
-    /// Has fetched what subflow `id` leads to.
+    /// Prefetches the memory that subflow `id` refers to.
     pub(crate) fn prefetch_queues(&self, id: SubflowId) {
         if let Some(subflow) = self.subflows.likely(id) {
             subflow.tcb.prefetch_queues();
@@ -420,12 +422,13 @@ impl Connection {
         }
     }
 
-    /// Has fetched what says when subflows want to be called.
+    /// Prefetches the timers of the subflows.
     pub(crate) fn prefetch_timers(&self) {
         self.subflows.iter().for_each(Subflow::prefetch_timers);
     }
 
-    /// Something happens to the connection other than that it sends. True if it was not in the endpoint's queue before.
+    /// Notes that something other than sending happens to the connection. Returns true if it was not in the endpoint's
+    /// queue before.
     #[inline]
     pub(crate) fn note_touch(&mut self) -> bool {
         self.burst = None;
@@ -436,7 +439,7 @@ impl Connection {
         Route { slot: self.id.slot, subflow }
     }
 
-    /// The identifier of the next subflow. After 65,536 of them they start over, past those still remembered.
+    /// Returns the identifier of the next subflow. After 65,536 they start over, skipping those still remembered.
     fn next_subflow_id(&self) -> SubflowId {
         let is_used = |id: &SubflowId| self.subflows.contains(*id) || self.ended.iter().any(|ended| ended.id == *id);
         let mut candidates = (0..=u16::MAX).map(|step| SubflowId(self.next_subflow.wrapping_add(step)));
@@ -449,17 +452,17 @@ impl Connection {
         id
     }
 
-    /// Subflows that can still carry something: what limits and views count.
+    /// Number of subflows that can still carry something, as limits and views count them.
     fn active_subflows(&self) -> usize {
         self.subflows.iter().filter(|subflow| !subflow.retired).count()
     }
 
-    /// The connection is over and so are its subflows: nothing is left to do.
+    /// The connection and its subflows have ended: nothing is left to do.
     pub(crate) fn is_spent(&self) -> bool {
         self.released && self.closed_at.is_some() && self.subflows.iter().all(|subflow| subflow.tcb.is_over())
     }
 
-    /// Like [`Self::is_spent`], but for TIME-WAIT.
+    /// Like [`Self::is_spent`], except for TIME-WAIT.
     pub(crate) fn is_lingering(&self) -> bool {
         self.released && self.closed_at.is_some() && self.subflows.iter().all(Subflow::is_finished)
     }
@@ -473,7 +476,7 @@ impl Connection {
         self.established_at.is_some()
     }
 
-    /// Hands over data; gives the number of octets taken.
+    /// Accepts data for sending; returns the number of octets accepted.
     pub(crate) fn send(&mut self, data: Payload) -> Result<usize, ConnectionError> {
         self.check_open()?;
         if self.sender.finished {
@@ -491,31 +494,31 @@ impl Connection {
         if self.sender.finished || self.is_closed() { 0 } else { self.room() }
     }
 
-    /// Octets that can be taken now.
+    /// Octets that the send buffer can accept now.
     fn room(&self) -> u64 {
         let unsent_bytes = self.sender.buffer.end().since(self.sender.next);
         self.sender.buffer.capacity().min(self.config.unsent_max_bytes.saturating_sub(unsent_bytes))
     }
 
-    /// Octets that can be taken while nothing is under way.
+    /// Octets that the send buffer can accept when nothing is in flight.
     fn room_max(&self) -> u64 {
         self.sender.buffer.limit().min(self.config.unsent_max_bytes)
     }
 
-    /// Octets that the peer has acknowledged.
+    /// Returns the octets that the peer has acknowledged.
     pub(crate) fn acked_bytes(&self) -> u64 {
         self.totals.acked_bytes
     }
 
-    /// Takes at most `max` octets in order. Whoever takes some looks whether that opens the window
-    /// ([`Self::announce_window_if_worthwhile`]); where there are none, [`Self::nothing_to_read`] says why.
     #[inline]
-    /// For tests with policies that no registry has.
+    /// For tests with policies outside all registries.
     #[cfg(test)]
     pub(crate) fn policies_mut(&mut self) -> &mut Policies {
         &mut self.policies
     }
 
+    /// Takes at most `max` octets in order. The caller then checks whether that opens the window
+    /// ([`Self::announce_window_if_worthwhile`]); if there are no octets, [`Self::nothing_to_read`] tells why.
     pub(crate) fn take(&mut self, max: usize) -> Option<Payload> {
         self.receiver.readable_told = false;
         let payload = self.receiver.stream.take(max)?;
@@ -543,7 +546,8 @@ impl Connection {
         }
     }
 
-    /// Makes the send buffer as large as its subflows' are together, where theirs grow with their windows; it never shrinks.
+    /// Makes the send buffer as large as the sum of its subflows' buffers, if those grow with their windows; it never
+    /// shrinks.
     fn grow_send_buffer(&mut self) {
         let binding = self.config.era.binding;
         if binding == Binding::Autotuned {
@@ -553,7 +557,7 @@ impl Connection {
         }
     }
 
-    /// What was sent has made room where octets that are not sent are limited.
+    /// Sending has made room for unsent octets, if their number is limited.
     fn tell_writable_after_sending(&mut self, host: &mut Host) {
         if self.sender.writable_wanted && self.config.unsent_max_bytes < self.sender.buffer.limit() {
             self.tell_writable(host);
@@ -563,19 +567,19 @@ impl Connection {
     /// Tells the owner that there is room again.
     fn tell_writable(&mut self, host: &mut Host) {
         self.grow_send_buffer();
-        // A quarter at a time, so that the owner is not woken for crumbs.
+        // A quarter at a time, so the owner is not woken for crumbs.
         if self.sender.writable_wanted && self.room() >= (self.room_max() / 4).max(1) {
             self.sender.writable_wanted = false;
             host.events.push_back(Event::Writable(self.id));
         }
     }
 
-    /// The next data sequence numbers to send and to receive, if MPTCP.
+    /// Returns the next data sequence numbers to send and to receive, in MPTCP only.
     pub(crate) fn data_sequence(&self) -> Option<(Dsn, Dsn)> {
         self.is_mptcp().then(|| (self.sender.next, self.receiver.stream.next()))
     }
 
-    /// Statistics, of ended subflows too.
+    /// Returns statistics, including those of ended subflows.
     pub(crate) fn stats(&self) -> ConnectionStats {
         let mut subflows = self.ended.clone();
         subflows.extend(self.subflows.iter().map(Subflow::stats));

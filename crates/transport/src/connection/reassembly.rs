@@ -1,8 +1,8 @@
 //! The data stream from the peer, put in order across subflows (RFC 8684 section 3.3.2).
 //!
-//! Each subflow delivers its own octets in order, and their data sequence numbers nearly always ascend. So what waits
-//! for a hole to fill waits in one queue a subflow, and putting the stream together is a merge of a few queues: no
-//! tree, and no allocation once they have grown. Whatever does not ascend is sorted in where it belongs.
+//! Each subflow delivers its own octets in order, and their data sequence numbers nearly always ascend. Data that wait
+//! for a hole to be filled therefore wait in one queue per subflow. Assembling the stream is a merge of a few queues:
+//! no tree, and no allocation once they have grown. Pieces that do not ascend are sorted into place.
 
 use std::collections::VecDeque;
 
@@ -13,9 +13,9 @@ use wire::Payload;
 use super::send_buffer::{GATHER_TO, gather};
 use crate::{SubflowId, crumbs};
 
-/// Charged for every waiting piece beside its octets: a peer that sends crumbs fills the buffer all the sooner.
+/// Charged for every waiting piece in addition to its octets: a peer that sends crumbs fills the buffer sooner.
 const PIECE_OVERHEAD: u64 = 64;
-/// Lanes at most: subflows that come and go may each leave something behind.
+/// Maximum number of lanes: subflows that come and go may each leave data behind.
 const LANES_MAX: usize = 2 * super::SUBFLOWS_CAP;
 
 #[derive(Debug)]
@@ -30,25 +30,25 @@ impl Piece {
     }
 }
 
-/// What waits of one subflow, ascending.
+/// Waiting data of one subflow, ascending.
 #[derive(Debug)]
 struct Lane {
     subflow: SubflowId,
     pieces: VecDeque<Piece>,
 }
 
-/// What became of a piece of data.
+/// The result of inserting a piece of data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inserted {
-    /// Octets received before.
+    /// Octets that had been received before.
     pub(crate) duplicate_bytes: u64,
-    /// Octets beyond the window or the limit on crumbs: the sender must send them again.
+    /// Octets beyond the window or the limit on crumbs, which the sender must send again.
     pub(crate) discarded_bytes: u64,
-    /// The stream grew: there is something to read.
+    /// Whether the stream grew, so there is something to read.
     pub(crate) advanced: bool,
 }
 
-/// Octets in order up to `next`, and what arrived beyond.
+/// Octets in order up to `next`, and what has arrived beyond.
 #[derive(Debug)]
 pub(crate) struct Reassembly {
     next: Dsn,
@@ -59,7 +59,7 @@ pub(crate) struct Reassembly {
     waiting_bytes: u64,
     waiting_pieces: u64,
     waiting_peak_bytes: u64,
-    /// Of the piece that was held last.
+    /// Start of the piece that was held last.
     recent: Dsn,
     limit: u64,
 }
@@ -80,32 +80,32 @@ impl Reassembly {
         }
     }
 
-    /// The next data sequence number expected: DATA_ACK.
+    /// Returns the next data sequence number expected: the DATA_ACK.
     pub(crate) fn next(&self) -> Dsn {
         self.next
     }
 
-    /// Moves an empty stream to another place: the peer's key came late.
+    /// Moves an empty stream to another start, because the peer's key arrived late.
     pub(crate) fn rebase(&mut self, next: Dsn) {
         self.next = next;
     }
 
-    /// Octets received in order, ever.
+    /// Returns all octets received in order so far.
     pub(crate) fn received_bytes(&self) -> u64 {
         self.received_bytes
     }
 
-    /// Octets in order that the application has not taken.
+    /// Returns the octets in order that the application has not taken.
     pub(crate) fn ready_bytes(&self) -> u64 {
         self.ready_bytes
     }
 
-    /// Octets that wait for a hole before them to fill, duplicates among subflows included.
+    /// Returns the octets that wait for a hole before them to be filled, including duplicates among subflows.
     pub(crate) fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
 
-    /// Of these, octets that came on one subflow. Costs a look at every piece.
+    /// Returns how many of these octets came on one subflow. Visits every piece.
     pub(crate) fn waiting_bytes_of(&self, subflow: SubflowId) -> u64 {
         let own = self.lanes.iter().filter(|lane| lane.subflow == subflow);
         own.flat_map(|lane| &lane.pieces).map(|piece| piece.payload.len() as u64).sum()
@@ -115,17 +115,17 @@ impl Reassembly {
         self.waiting_peak_bytes
     }
 
-    /// Announces at most `limit` octets from now on; what was promised before keeps its place.
+    /// Limits announcements to `limit` octets from now on; earlier promises still hold.
     pub(crate) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
     }
 
-    /// Room for data from `next` on (RFC 8684 section 3.3.2: out-of-order data lie inside the window).
+    /// Returns the room for data from `next` on (RFC 8684 section 3.3.2: out-of-order data lie inside the window).
     pub(crate) fn window(&self) -> u64 {
         self.limit.saturating_sub(self.ready_bytes)
     }
 
-    /// Takes data that arrived on `subflow`; nothing beyond `edge` was promised a place.
+    /// Inserts data that arrived on `subflow`; room was promised only up to `edge`.
     #[inline]
     pub(crate) fn insert(&mut self, subflow: SubflowId, dsn: Dsn, payload: Payload, edge: Dsn) -> Inserted {
         let end = dsn + payload.len() as u64;
@@ -137,7 +137,7 @@ impl Reassembly {
         self.insert_part(subflow, dsn, payload, edge)
     }
 
-    /// The same of what is not simply the next of the stream: the part of it that is new, and within the window.
+    /// Inserts data that are not simply the next of the stream: the part that is new and within the window.
     fn insert_part(&mut self, subflow: SubflowId, mut dsn: Dsn, mut payload: Payload, edge: Dsn) -> Inserted {
         let mut inserted = Inserted::default();
         let mut end = dsn + payload.len() as u64;
@@ -169,7 +169,7 @@ impl Reassembly {
         inserted
     }
 
-    /// Takes the next data of the stream, of which the caller knows that they are.
+    /// Appends data that the caller knows to be the next of the stream.
     pub(crate) fn append(&mut self, payload: Payload) {
         if !payload.is_empty() {
             let end = self.next + payload.len() as u64;
@@ -184,7 +184,7 @@ impl Reassembly {
         self.received_bytes += payload.len() as u64;
         self.next = end;
         let Some(last) = self.ready.back_mut() else { return self.ready.push_back(crumbs::keep(payload)) };
-        // A pattern joins its neighbour, so that a simulated application takes it in one piece.
+        // A pattern merges with its neighbour, so a simulated application takes it in one piece.
         let Err(payload) = last.try_append(payload) else { return };
         match (last, &payload) {
             (Payload::Bytes(last), Payload::Bytes(next)) if crumbs::is_crumb(&payload) && last.len() < GATHER_TO => {
@@ -225,7 +225,8 @@ impl Reassembly {
     fn hold(&mut self, subflow: SubflowId, piece: Piece, inserted: &mut Inserted) {
         let len = piece.payload.len() as u64;
         let charged = self.waiting_bytes + len + (self.waiting_pieces + 1) * PIECE_OVERHEAD;
-        // Real segments are far larger than their overhead; only crumbs and copies on many subflows come near this.
+        // Real segments are far larger than their overhead; only crumbs and copies on many subflows come near this
+        // limit.
         if charged > 4 * self.limit + (1 << 16) {
             inserted.discarded_bytes += len;
             return;
@@ -250,8 +251,8 @@ impl Reassembly {
         self.waiting_peak_bytes = self.waiting_peak_bytes.max(self.waiting_bytes);
     }
 
-    /// The lane of a subflow: its own, or one that nobody needs any more. Of too many subflows several share one, in which
-    /// every piece is sorted in.
+    /// Returns the lane of a subflow: its own, or an empty one. If there are too many subflows, several share a lane,
+    /// and every piece is sorted in.
     fn lane_of(&mut self, subflow: SubflowId) -> &mut VecDeque<Piece> {
         let own = self.lanes.iter().position(|lane| lane.subflow == subflow);
         let found = own.or_else(|| self.lanes.iter().position(|lane| lane.pieces.is_empty()));
@@ -267,7 +268,7 @@ impl Reassembly {
         &mut self.lanes[lane].pieces
     }
 
-    /// What waits, as ranges `[start, end)` that ascend and lie apart.
+    /// Returns the waiting data as ranges `[start, end)`, ascending and disjoint.
     pub(crate) fn waiting_ranges(&self) -> impl Iterator<Item = (Dsn, Dsn)> {
         let mut next = self.next;
         core::iter::from_fn(move || {
@@ -280,7 +281,7 @@ impl Reassembly {
         })
     }
 
-    /// The first octets waiting at or after `dsn`, as far as one piece of a lane reaches.
+    /// Returns the first octets waiting at or after `dsn`, up to the end of one piece of a lane.
     fn first_waiting_after(&self, dsn: Dsn) -> Option<(Dsn, Dsn)> {
         let in_lane = |lane: &Lane| {
             let at = lane.pieces.partition_point(|piece| piece.end().before_or_at(dsn));
@@ -289,12 +290,12 @@ impl Reassembly {
         self.lanes.iter().filter_map(in_lane).reduce(|first, other| if other.0.before(first.0) { other } else { first })
     }
 
-    /// Whether the piece that was held last lies in a range.
+    /// Whether the piece held last lies in a range.
     pub(crate) fn is_most_recent(&self, (start, end): (Dsn, Dsn)) -> bool {
         self.recent.at_or_after(start) && self.recent.before(end)
     }
 
-    /// At most `max` octets in order.
+    /// Takes at most `max` octets in order.
     #[inline]
     pub(crate) fn take(&mut self, max: usize) -> Option<Payload> {
         let front = self.ready.front_mut()?;
@@ -304,7 +305,7 @@ impl Reassembly {
         Some(payload)
     }
 
-    /// Forgets what nobody will read.
+    /// Discards data that nobody will read.
     pub(crate) fn discard_ready(&mut self) {
         self.ready.clear();
         self.ready_bytes = 0;
@@ -376,7 +377,7 @@ mod tests {
         }
         assert!(stream.insert(SubflowId(0), Dsn(0), pattern(0, 1), EDGE).advanced);
         assert_eq!((stream.next(), stream.take(1000)), (Dsn(200), Some(pattern(0, 200))));
-        // All are empty now, so that the first serves anyone.
+        // All lanes are empty now, so the first one serves any subflow.
         let before = stream.lanes.len();
         stream.insert(SubflowId(1000), Dsn(300), pattern(300, 1), EDGE);
         assert_eq!((stream.lanes.len(), stream.lanes[0].subflow), (before, SubflowId(1000)));

@@ -1,13 +1,13 @@
-//! MPTCP-rec on a connection: [`crate::receiver_centric`] decides, this carries.
+//! MPTCP-rec on a connection: [`crate::receiver_centric`] decides, and this module carries its messages.
 //!
 //! | | who | where |
 //! |---|---|---|
-//! | offer | both, on the SYN and SYN/ACK of the first subflow; without both nothing of this is ever sent | `offer`, `heed_offer` |
+//! | offer | both, on the first subflow's SYN and SYN/ACK; the rest needs it | `receiver_centric_offer`, `heed_offer` |
 //! | round | sender of data, on every data segment | `round_of` |
-//! | rate report | receiver of data, on an ACK of the path that it is about | `add_rate_report` |
+//! | rate report | receiver of data, on an ACK of the path that it concerns | `add_rate_report` |
 //!
-//! A report goes on an ACK beside timestamps and DATA_ACK, with as many held blocks as there is room. It leaves no room for
-//! SACK blocks beside timestamps: where some are due, they go first and the report follows on an ACK of its own.
+//! A report shares an ACK with timestamps and DATA_ACK, and carries as many held blocks as fit. It leaves no room for
+//! SACK blocks beside timestamps: if some are due, they go first, and the report follows on its own ACK.
 
 use arrayvec::ArrayVec;
 use units::narrow::{low_u32, usize_from};
@@ -24,13 +24,13 @@ use crate::label::Label;
 use crate::receiver_centric::{PathCollector, PathFacts, RateEstimator, ReceiverCentric, TaggedData, WindowRule};
 use crate::tcp::Chunk;
 
-/// Octets that a round takes on every data segment.
+/// Octets of a round on every data segment.
 const ROUND_BYTES: u32 = 4;
-/// The congestion window where the receiver rules, in octets sent per round-trip time: room for what is under way while
-/// round-trip times vary.
+/// Congestion window under the receiver's control, in round-trip times of sending: leaves room for variations of the
+/// round-trip time.
 const WINDOW_ROUNDS: u64 = 2;
 
-/// What arrives on one subflow.
+/// Data arriving on one subflow.
 #[derive(Debug)]
 struct Incoming {
     subflow: SubflowId,
@@ -62,7 +62,7 @@ impl RateControl {
         }
     }
 
-    /// The peer has said that it holds all of these and will not give them up.
+    /// Whether the peer has reported that it holds all these octets and will keep them.
     pub(super) fn holds(&self, start: Dsn, end: Dsn) -> bool {
         self.held.covers(start, end)
     }
@@ -91,27 +91,27 @@ impl Connection {
         self.rate_control.as_deref_mut().filter(|control| control.is_agreed && is_mptcp)
     }
 
-    /// What goes beside our MP_CAPABLE on a SYN, or on the SYN/ACK to a SYN that offered it.
+    /// Returns the offer beside our MP_CAPABLE on a SYN, or on the SYN/ACK to a SYN that offered it.
     pub(super) fn receiver_centric_offer(&self) -> Option<MptcpOption> {
         let control = self.rate_control.as_deref()?;
         let offer = || MptcpOption::Experimental(Experimental::receiver_centric_offer());
         (self.initiator || control.is_agreed).then(offer)
     }
 
-    /// Takes note of the offer on the peer's SYN or SYN/ACK.
+    /// Records the offer on the peer's SYN or SYN/ACK.
     pub(super) fn heed_offer(&mut self, segment: &Segment) {
         if let Some(control) = &mut self.rate_control {
             control.is_agreed = offers_receiver_centric(segment);
         }
     }
 
-    /// Option space that every data segment needs.
+    /// Returns the option space that every data segment needs.
     pub(super) fn data_option_room(&self, long_data_ack: bool) -> u32 {
         let round = if self.rate_control().is_some() { ROUND_BYTES } else { 0 };
         dss_room(long_data_ack) + self.wider_number_bytes() + round
     }
 
-    /// Subflow `id` is ready for data.
+    /// Includes subflow `id`, which is ready for data.
     pub(super) fn govern(&mut self, id: SubflowId, now: Instant) {
         let acked_bytes = self.subflows[id].tcb.counters.acked_bytes;
         if let Some(control) = self.rate_control_mut() {
@@ -119,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// A subflow carries nothing any more.
+    /// Removes a subflow that no longer carries anything.
     pub(super) fn govern_no_more(&mut self, id: SubflowId) {
         if let Some(control) = &mut self.rate_control {
             control.collector.remove(id);
@@ -127,13 +127,14 @@ impl Connection {
         }
     }
 
-    /// What the data of subflow `id` carry.
+    /// Returns the round for data on subflow `id`.
     #[inline]
     pub(super) fn round_of(&self, id: SubflowId) -> Option<Round> {
         self.rate_control()?.collector.round(id)
     }
 
-    /// Who decides about the subflow: a receiver that has said a rate for it paces it, and may rule its window too.
+    /// Returns who controls the subflow: a receiver that has stated a rate for it paces it, and may control its window
+    /// too.
     pub(super) fn rule_of_receiver(&self, id: SubflowId) -> Rule {
         match self.rate_control() {
             Some(control) if control.collector.rate_bytes_per_s(id).is_some() => match control.settings.window {
@@ -144,12 +145,12 @@ impl Connection {
         }
     }
 
-    /// New data should go elsewhere: with this subflow in use the peer's buffer would block.
+    /// Whether new data should go elsewhere: if this subflow were used, the peer's buffer would block.
     pub(super) fn is_unused(&self, id: SubflowId) -> bool {
         self.rate_control().is_some_and(|control| control.collector.is_unused(id))
     }
 
-    /// The data of a segment about to be taken, if they carry a round.
+    /// Returns the data of a segment before it is taken, if they carry a round.
     #[inline]
     pub(super) fn tagged_data(&self, id: SubflowId, segment: &Segment) -> Option<TaggedData> {
         self.rate_control()?;
@@ -158,7 +159,7 @@ impl Connection {
         Some(TaggedData { round, seq: segment.seq, bytes: segment.payload.sequence_len(), packet_bytes })
     }
 
-    /// Data with a round were accepted on subflow `id`.
+    /// Handles data with a round that were accepted on subflow `id`.
     pub(super) fn on_tagged_data(&mut self, id: SubflowId, data: &TaggedData, now: Instant) {
         let rto_min = self.config.rto_min;
         if !self.subflows[id].admitted {
@@ -177,7 +178,7 @@ impl Connection {
         }
     }
 
-    /// Adds the report that is due on subflow `id`, if one is, to an ACK that already has its DATA_ACK.
+    /// Adds the report due on subflow `id`, if any, to an ACK that already has its DATA_ACK.
     #[inline]
     pub(super) fn add_rate_report(&mut self, id: SubflowId, segment: &mut Segment, now: Instant) {
         if self.rate_control.is_some() {
@@ -212,7 +213,7 @@ impl Connection {
         segment.options.mptcp.push(MptcpOption::Experimental(report.option()));
     }
 
-    /// What waits beyond the DATA_ACK: the block of the most recent arrival, then the first others.
+    /// Returns the data that wait beyond the DATA_ACK: the block of the most recent arrival, then the first others.
     fn held_blocks(&self, max: usize) -> ArrayVec<HeldBlock, 3> {
         let base = self.data_ack();
         let offset = |dsn: Dsn| u32::try_from(dsn.since(base)).unwrap_or(u32::MAX);
@@ -228,7 +229,7 @@ impl Connection {
         blocks
     }
 
-    /// An experimental option of an acceptable segment: a report, if it is anything.
+    /// Handles an experimental option of an acceptable segment, which is either a report or nothing.
     pub(super) fn on_experimental(
         &mut self,
         option: &Experimental,
@@ -270,7 +271,7 @@ impl Connection {
         })
     }
 
-    /// Remembers what the peer holds, as far as it was ever sent.
+    /// Records what the peer holds, as far as it was ever sent.
     fn note_held(&mut self, report: &RateReport, options: &Options) {
         let (una, next) = (self.sender.buffer.start(), self.sender.next);
         let data_ack = options.mptcp.iter().find_map(|option| match option {
@@ -288,7 +289,7 @@ impl Connection {
         }
     }
 
-    /// What unused subflows have not sent goes out on others.
+    /// Moves the unsent data of unused subflows to other subflows.
     fn clear_unused_queues(&mut self) {
         for id in self.subflows.ids() {
             if self.subflows[id].tcb.unsent_bytes() > 0 && self.is_unused(id) {
@@ -301,7 +302,7 @@ impl Connection {
         self.rate_control().map_or(Instant::FAR_FUTURE, RateControl::next_timeout)
     }
 
-    /// Reports and probes that are due; wishes that have had their day.
+    /// Handles reports and probes that are due, and expired wishes.
     pub(super) fn on_rate_control_timeout(&mut self, now: Instant) {
         let Some(control) = self.rate_control.as_deref_mut().filter(|control| control.next_timeout() <= now) else {
             return;
@@ -321,9 +322,9 @@ impl Connection {
         }
     }
 
-    /// The first data that the peer lacks, once more: a path out of use is measured, and what blocks the peer may arrive.
-    /// One at a time: if it is lost the subflow repeats it at its own pace (RFC 6298 section 5), and another at every round trip
-    /// would know no back-off.
+    /// Sends the first data that the peer lacks once more: this measures an unused path, and may deliver what blocks
+    /// the peer. One probe at a time: if it is lost, the subflow repeats it at its own pace (RFC 6298 section 5), while
+    /// another probe every round trip would ignore back-off.
     fn send_probe(&mut self, id: SubflowId) {
         let (dsn, outstanding) = (self.sender.buffer.start(), self.sender.next.since(self.sender.buffer.start()));
         let Some(subflow) = self.subflows.get_mut(id) else { return };
@@ -340,7 +341,7 @@ impl Connection {
     }
 }
 
-/// Octets that may be in flight at a rate.
+/// Returns the octets that may be in flight at a rate.
 fn window_for(rate_bytes_per_s: u64, rtt: Duration) -> u64 {
     let bytes = u128::from(rate_bytes_per_s) * u128::from(rtt.as_nanos()) / 1_000_000_000;
     u64::try_from(bytes).unwrap_or(u64::MAX).saturating_mul(WINDOW_ROUNDS)

@@ -1,4 +1,4 @@
-//! What a subflow could not deliver goes out on others (RFC 8684 section 3.3.6).
+//! Reinjection: other subflows send data that a subflow could not deliver (RFC 8684 section 3.3.6).
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,11 @@ use crate::SubflowId;
 struct Range {
     start: Dsn,
     end: Dsn,
-    /// The subflow that failed; of what none carries any more, any may.
+    /// The subflow that failed; `None` if any may carry the range.
     avoid: Option<SubflowId>,
 }
 
-/// Ranges of the data stream to be sent again, in the order of the stream: what the peer's application waits for goes first.
+/// Ranges of the data stream to send again, in stream order: data that the peer's application waits for go first.
 #[derive(Debug, Default)]
 pub(super) struct Reinjection {
     ranges: VecDeque<Range>,
@@ -35,7 +35,7 @@ impl Reinjection {
         }
     }
 
-    /// Adds ranges, which ascend, but for what is scheduled already.
+    /// Adds ascending ranges, except for octets that are already scheduled.
     fn push_new(&mut self, ranges: Vec<(Dsn, Dsn)>) {
         let scheduled = self.ranges.iter().map(|range| (range.start, range.end)).collect();
         without(ranges, scheduled).into_iter().for_each(|(start, end)| self.push(start, end, None));
@@ -52,17 +52,17 @@ impl Reinjection {
         });
     }
 
-    /// The next octets: where they start and how many there are.
+    /// Returns the start and the number of the next octets.
     pub(super) fn next(&self) -> Option<(Dsn, u64)> {
         self.ranges.front().map(|range| (range.start, range.end.since(range.start)))
     }
 
-    /// The subflow that should not get the next octets.
+    /// Returns the subflow that should not get the next octets.
     pub(super) fn avoid(&self) -> Option<SubflowId> {
         self.ranges.front().and_then(|range| range.avoid)
     }
 
-    /// The next `len` octets are on their way.
+    /// Removes the next `len` octets, which have been handed to a subflow.
     pub(super) fn take(&mut self, len: u64) {
         if let Some(front) = self.ranges.front_mut() {
             front.start += len;
@@ -73,7 +73,7 @@ impl Reinjection {
     }
 }
 
-/// `ranges`, which ascend, without the octets of `others`.
+/// Returns `ranges`, which ascend, without the octets of `others`.
 fn without(ranges: Vec<(Dsn, Dsn)>, mut others: Vec<(Dsn, Dsn)>) -> Vec<(Dsn, Dsn)> {
     let Some(first) = ranges.first().map(|range| range.0) else { return ranges };
     others.retain(|other| other.1.after(first));
@@ -97,7 +97,7 @@ fn without(ranges: Vec<(Dsn, Dsn)>, mut others: Vec<(Dsn, Dsn)>) -> Vec<(Dsn, Ds
 }
 
 impl Connection {
-    /// Schedules everything that subflow `id` owes to be sent by others.
+    /// Schedules all outstanding data of subflow `id` for other subflows.
     pub(super) fn reinject_from(&mut self, id: SubflowId) {
         let una = self.sender.buffer.start();
         let Self { subflows, reinjection, rate_control, .. } = self;
@@ -114,7 +114,7 @@ impl Connection {
         subflow.reinjected = true;
     }
 
-    /// A time-out on subflow `id`: others that show life take over, once.
+    /// After a time-out on subflow `id`, lets others that show life take over, once.
     pub(super) fn reinject_after_timeout(&mut self, id: SubflowId) {
         let others = self.subflows.others(id).any(|subflow| subflow.is_usable() && !subflow.is_stale());
         if others && self.config.era.reinjection && self.is_mptcp() && !self.subflows[id].reinjected {
@@ -122,7 +122,7 @@ impl Connection {
         }
     }
 
-    /// A subflow has come to life: it takes over from all that show none.
+    /// Lets a subflow that has come to life take over from all that show none.
     pub(super) fn reinject_from_stale(&mut self) {
         if !self.config.era.reinjection {
             return;
@@ -134,15 +134,16 @@ impl Connection {
         }
     }
 
-    /// Schedules the first octets missing at the peer, up to those that some subflow still works on. They are octets
-    /// that a subflow delivered and the peer nevertheless does not have: it discarded them, or reset the subflow.
+    /// Schedules the first octets missing at the peer, up to those that some subflow still works on. A subflow
+    /// delivered these octets and the peer does not have them: it discarded them, or reset the subflow.
     pub(super) fn reinject_uncarried_head(&mut self) {
         let (start, end) = self.uncarried_head();
         self.reinjection.push(start, end, None);
     }
 
-    /// Subflow `id` is gone: of these octets, schedules what it was the last to carry. What it delivered behind them may only wait at the
-    /// peer for what is missing; if not, the data-level time-out shows it.
+    /// After the end of subflow `id`, schedules those of these octets that it was the last to carry. Octets that it
+    /// delivered beyond them may just be waiting at the peer for the missing ones; if not, the data-level time-out
+    /// shows it.
     pub(super) fn reinject_uncarried_head_of(&mut self, id: SubflowId) {
         let (start, end) = self.uncarried_head();
         let ranges = self.carriers.carried_by(id, start, end);
@@ -152,7 +153,7 @@ impl Connection {
     fn uncarried_head(&self) -> (Dsn, Dsn) {
         let start = self.sender.buffer.start();
         let mut end = self.sender.next;
-        // Who takes over from none is still at work on it.
+        // A subflow that takes over from nobody is still at work on its data.
         let takes_over = self.config.era.reinjection;
         let alive = takes_over && self.subflows.iter().any(|subflow| subflow.is_usable() && !subflow.is_stale());
         for subflow in self.subflows.iter().filter(|subflow| !(subflow.is_finished() || alive && subflow.is_stale())) {
@@ -167,8 +168,9 @@ impl Connection {
         (start, end)
     }
 
-    /// Schedules what subflow `id` was the last to carry and delivered, for all that it knows, and what the peer does not have as data
-    /// nevertheless; of that `most` octets at its start, or all. What others delivered may only wait there for what is missing: it is not sent again.
+    /// Schedules data that subflow `id` was the last to carry and, as far as it knows, delivered, but that the peer
+    /// does not have at the data level: the first `most` octets, or all. Octets that others delivered are not sent
+    /// again: they may just be waiting at the peer for the missing ones.
     pub(super) fn reinject_delivered_by(&mut self, id: SubflowId, most: Option<u32>) {
         let ranges = self.carriers.carried_by(id, self.sender.buffer.start(), self.sender.next);
         let at_work = self.subflows.get(id).filter(|subflow| !subflow.is_finished());
@@ -182,7 +184,7 @@ impl Connection {
         self.reinjection.push_new(ranges);
     }
 
-    /// No new data on subflow `id`: what it has not sent goes elsewhere, what it has sent it may finish.
+    /// Closes subflow `id` to new data: its unsent data go elsewhere, and it may finish what it has sent.
     pub(super) fn retreat_from(&mut self, id: SubflowId) {
         self.withdraw_unsent(id);
         let subflow = &mut self.subflows[id];
@@ -190,7 +192,7 @@ impl Connection {
         subflow.tcb.request_close();
     }
 
-    /// What subflow `id` has not sent goes elsewhere.
+    /// Moves the unsent data of subflow `id` to other subflows.
     pub(super) fn withdraw_unsent(&mut self, id: SubflowId) {
         let una = self.sender.buffer.start();
         let Self { subflows, reinjection, .. } = self;

@@ -7,12 +7,12 @@ use units::Dsn;
 use units::narrow::usize_from;
 use wire::Payload;
 
-/// Writes shorter than this are gathered, so that they fill segments.
+/// Shorter writes are gathered to fill segments.
 const GATHER_BELOW: usize = 16 << 10;
-/// Where a gathered piece ends.
+/// Length at which a gathered piece ends.
 pub(super) const GATHER_TO: usize = 64 << 10;
 
-/// Octets `[start, end)` of the data stream, in pieces as the application handed them over.
+/// Octets `[start, end)` of the data stream, in the pieces that the application wrote.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     start: Dsn,
@@ -28,38 +28,38 @@ impl SendBuffer {
         Self { start, end: start, pieces: VecDeque::new(), cursor: (start, 0), limit }
     }
 
-    /// Has fetched what is acknowledged and sent next.
+    /// Prefetches the pieces that are acknowledged and sent next.
     pub(crate) fn prefetch(&self) {
         self.pieces.front().into_iter().for_each(units::prefetch);
         self.pieces.back().into_iter().for_each(units::prefetch);
     }
 
-    /// The first octet not acknowledged.
+    /// Returns the first octet not acknowledged.
     pub(crate) fn start(&self) -> Dsn {
         self.start
     }
 
-    /// Behind the last octet written.
+    /// Returns the end of the octets written.
     pub(crate) fn end(&self) -> Dsn {
         self.end
     }
 
-    /// Holds at most `limit` octets from now on; if it holds more, none fit until enough are acknowledged.
+    /// Limits the buffer to `limit` octets from now on; if it holds more, nothing fits until enough are acknowledged.
     pub(crate) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
     }
 
-    /// Octets that it holds at most.
+    /// Returns the limit of the buffer, octets.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Octets that still fit.
+    /// Returns the octets that still fit.
     pub(crate) fn capacity(&self) -> u64 {
         self.limit.saturating_sub(self.end.since(self.start))
     }
 
-    /// Appends as much of `data` as fits, `max_bytes` at most; gives the number of octets taken.
+    /// Appends as much of `data` as fits, at most `max_bytes`; returns the number of octets taken.
     pub(crate) fn write(&mut self, data: Payload, max_bytes: u64) -> usize {
         let fits = usize::try_from(self.capacity().min(max_bytes)).unwrap_or(usize::MAX).min(data.len());
         if fits == 0 {
@@ -107,7 +107,7 @@ impl SendBuffer {
         }
     }
 
-    /// At most `max` octets from `dsn` on, which must be in the buffer; copies only where pieces meet.
+    /// Returns at most `max` octets from `dsn` on, which must be in the buffer; copies only across pieces.
     #[inline]
     pub(crate) fn read(&mut self, dsn: Dsn, max: usize) -> Payload {
         let (piece_start, position) = self.seek(dsn);
@@ -121,7 +121,7 @@ impl SendBuffer {
         }
     }
 
-    /// `wanted` octets: `front`, which is the rest of the piece at `position`, and what follows.
+    /// Returns `wanted` octets: `front`, which is the rest of the piece at `position`, and the octets after it.
     #[cold]
     fn join(&self, mut front: Payload, mut position: usize, wanted: usize) -> Payload {
         let mut joined = BytesMut::new();
@@ -145,7 +145,7 @@ impl SendBuffer {
         if joined.is_empty() { front } else { joined.freeze().into() }
     }
 
-    /// The piece that holds `dsn`: where it starts, and its position.
+    /// Finds the piece that holds `dsn`; returns its start and its position.
     #[inline]
     fn seek(&mut self, dsn: Dsn) -> (Dsn, usize) {
         if dsn.before(self.cursor.0) {
@@ -162,7 +162,7 @@ impl SendBuffer {
     }
 }
 
-/// Appends `back` to `front`, in place if nobody else holds `front`.
+/// Appends `back` to `front`, in place if `front` has no other owner.
 pub(super) fn gather(front: &mut Bytes, back: &Bytes) {
     let mut joined = match core::mem::take(front).try_into_mut() {
         Ok(own) => own,

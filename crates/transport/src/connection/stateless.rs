@@ -1,5 +1,5 @@
-//! The first handshake by SYN cookies: the SYN/ACK of a connection that does not exist yet, and the connection that comes to
-//! be with the third ACK ([`crate::syn_cookie`]).
+//! The first handshake with SYN cookies: the SYN/ACK for a connection that does not exist yet, and the connection that
+//! the third ACK creates ([`crate::syn_cookie`]).
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{Connection, ConnectionConfig, keys};
 use crate::host::{Host, Tuple};
 use crate::tcp::{Secrets, Tcb};
 
-/// The SYN/ACK that a connection with `config` would answer `syn` with, but with the numbers of a cookie.
+/// Returns the SYN/ACK with which a connection with `config` would answer `syn`, but with the numbers of a cookie.
 pub(crate) fn answer_statelessly(syn: &Segment, config: &Arc<ConnectionConfig>, host: &Host, now: Instant) -> Segment {
     let cookie = host.cookies.cookie(syn, now);
     let tuple = Tuple { local: syn.dst, remote: syn.src };
@@ -23,7 +23,8 @@ pub(crate) fn answer_statelessly(syn: &Segment, config: &Arc<ConnectionConfig>, 
     if let Some(stamp) = &mut answer.options.timestamps {
         stamp.value = cookie.stamp(stamp.value);
     }
-    // The key follows from the SYN, so no other can be drawn if a connection has its token (RFC 8684 section 3.1).
+    // The key follows from the SYN, so if a connection already has its token, we cannot draw another one (RFC 8684
+    // section 3.1).
     let is_free = || host.by_token(keys::token(cookie.key)).is_none();
     if let Some(capable) = offered_capable(syn).filter(|_| config.mptcp && is_free()) {
         answer.options.mptcp.push(answering_capable(capable, config, cookie.key));
@@ -34,13 +35,13 @@ pub(crate) fn answer_statelessly(syn: &Segment, config: &Arc<ConnectionConfig>, 
     answer
 }
 
-/// What the SYN/ACK announces: windows of SYNs are not scaled (RFC 7323 section 2.2).
+/// Returns the window that the SYN/ACK announces: windows of SYNs are not scaled (RFC 7323 section 2.2).
 fn first_window(config: &ConnectionConfig) -> u32 {
     config.receive_buffer_bytes.min(0xffff) as u32
 }
 
 impl Connection {
-    /// Accepts the first subflow with a SYN that was answered long ago, and with sequence number `iss`. The third ACK comes
+    /// Accepts the first subflow with a SYN that was answered earlier with sequence number `iss`. The third ACK comes
     /// next.
     pub(crate) fn accept_answered(&mut self, syn: &Segment, iss: SeqNr, secrets: Secrets, now: Instant) {
         self.accept(syn, Secrets { iss, ..secrets }, now);

@@ -19,7 +19,7 @@ use crate::state::State;
 use crate::stats::SubflowStats;
 use crate::tcp::{Chunk, Tcb};
 
-/// How the subflow came to be, and how far its MPTCP handshake is.
+/// Origin of the subflow and state of its MPTCP handshake.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Handshake {
     /// The first subflow, opened by this side: MP_CAPABLE, or TCP alone.
@@ -35,12 +35,12 @@ pub(crate) enum Handshake {
     JoinAccepted {
         /// Our random number.
         nonce: u32,
-        /// The peer's.
+        /// The peer's random number.
         remote_nonce: u32,
-        /// When the peer has had its time to prove that it knows the keys.
+        /// End of the peer's time to prove that it knows the keys.
         expires_at: Instant,
     },
-    /// Our third ACK with its HMAC is on its way; no data before the peer answers (RFC 8684 section 3.2).
+    /// Our third ACK with its HMAC has been sent; no data before the peer answers (RFC 8684 section 3.2).
     JoinUnconfirmed(JoinProof),
     /// Data may flow.
     Complete,
@@ -54,48 +54,49 @@ pub(crate) struct Subflow {
     pub(crate) handshake: Handshake,
     pub(crate) local_id: AddressId,
     pub(crate) remote_id: AddressId,
-    /// The peer wants it as backup (B flag or MP_PRIO).
+    /// The peer wants the subflow as backup (B flag or MP_PRIO).
     pub(crate) backup_for_peer: bool,
-    /// This side wants it as backup.
+    /// This side wants the subflow as backup.
     pub(crate) backup_here: bool,
-    /// A DSS has come through: this path lets options pass on more than SYNs (RFC 8684 section 3.7).
+    /// A DSS has arrived: this path passes options on segments other than SYNs (RFC 8684 section 3.7).
     pub(crate) dss_seen: bool,
     /// An MP_PRIO is due.
     pub(crate) prio_due: bool,
-    /// What the owner was told last of its priority.
+    /// The last event about its priority to the owner.
     pub(crate) prio_told: Option<Ticket>,
-    /// The controller and the path manager know it.
+    /// The controller and the path manager know the subflow.
     pub(crate) admitted: bool,
-    /// They have been told that it is gone.
+    /// The controller and the path manager know that the subflow has ended.
     pub(crate) retired: bool,
-    /// On its way out: no new data.
+    /// The subflow is being closed and takes no new data.
     pub(crate) closing: bool,
-    /// What a RST to be sent carries.
+    /// Options for a RST that will be sent.
     pub(crate) reset_options: Vec<MptcpOption>,
     /// Why it ended, once known.
     pub(crate) close_reason: Option<CloseReason>,
     pub(crate) mappings: MappingTable,
-    /// Where the peer's stream ends, said by a mapping that has not been verified yet.
+    /// End of the peer's stream according to a mapping that has not been verified yet.
     pub(crate) unverified_fin: Option<Dsn>,
-    /// After a fallback, data sequence number less subflow sequence number, modulo 2^32, in what the peer still maps.
+    /// After a fallback: data sequence number minus subflow sequence number, modulo 2^32, in mappings that the peer
+    /// still sends.
     pub(crate) mapped_distance: Option<u32>,
     pub(crate) established_at: Option<Instant>,
-    /// The round-trip time that schedulers see, and when it was measured last.
+    /// Round-trip time that schedulers see, and the time of its last sample.
     pub(crate) recent_rtt: Option<Duration>,
     pub(crate) measured_at: Instant,
-    /// All that it owes was handed to other subflows; once is enough, until it is given something new.
+    /// All its outstanding data have been handed to other subflows; not repeated until it gets new data.
     pub(crate) reinjected: bool,
-    /// It swallowed octets, and that is not forgotten.
+    /// Set if it swallowed octets and that still matters.
     pub(crate) suspension: Option<Suspension>,
-    /// DATA_FINs without data that it was given.
+    /// Number of DATA_FINs without data sent on it.
     pub(crate) data_fins: u32,
-    /// Where the latest probe of MPTCP-rec ends.
+    /// End of the latest probe of MPTCP-rec.
     pub(crate) probe_end: Option<SeqNr>,
-    /// What it competes with at its relay, as far as the owner knows.
+    /// Competition at its relay, as far as the owner knows.
     pub(crate) competition: Option<Competition>,
-    /// Octets that it holds at most where data are bound early, if that is less than its buffer.
+    /// Limit on the octets that it holds if data are bound early, if lower than its buffer.
     pub(crate) held_max_bytes: Option<u64>,
-    /// The largest congestion window that it could not fill, octets: what an autotuned send buffer is made for.
+    /// The largest congestion window that it could not fill, octets: the basis of an autotuned send buffer.
     pub(crate) widest_window_bytes: u64,
 }
 
@@ -145,12 +146,12 @@ impl Subflow {
         self.backup_for_peer || self.backup_here
     }
 
-    /// Data may be sent on it.
+    /// Whether data may be sent on it.
     pub(crate) fn is_usable(&self) -> bool {
         matches!(self.handshake, Handshake::Complete) && !self.closing && self.tcb.state.can_send()
     }
 
-    /// No sign of life for a retransmission time-out: neither data nor window probes are answered.
+    /// No sign of life for a retransmission time-out: the peer answers neither data nor window probes.
     pub(crate) fn is_stale(&self) -> bool {
         let stuck = self.tcb.is_probing() && self.tcb.unsent_bytes() > 0;
         stuck || (self.tcb.consecutive_timeouts() > 0 && self.tcb.has_outstanding())
@@ -162,48 +163,50 @@ impl Subflow {
         self.tcb.push(chunk);
     }
 
-    /// It swallowed octets: it gets none while others can carry them, with everything before `una` acknowledged as data.
+    /// Whether it swallowed octets and gets none while others can carry them, given that everything before `una` is
+    /// acknowledged as data.
     pub(crate) fn is_suspended(&self, una: Dsn) -> bool {
         self.suspension.is_some_and(|suspension| suspension.is_on(una))
     }
 
-    /// How little it is trusted to deliver: zero if it is not suspended.
+    /// Returns how little it is trusted to deliver: zero if it is not suspended.
     pub(crate) fn suspension_rank(&self, una: Dsn) -> u64 {
         self.suspension.map_or(0, |suspension| suspension.rank(una))
     }
 
-    /// The controller knows it, and has not been told that it is gone.
+    /// Whether the controller knows it, and has not been told of its end.
     pub(crate) fn is_controlled(&self) -> bool {
         self.admitted && !self.retired
     }
 
-    /// It has nothing outstanding and is not to carry while others can: its window is what it was when it last did, and says
-    /// nothing of what the connection takes of the network.
+    /// It has nothing outstanding and gets no data while others can carry them. Its window dates from its last data,
+    /// and says nothing about the connection's present use of the network.
     pub(crate) fn is_left_out(&self, una: Dsn) -> bool {
         (self.is_backup() || self.is_suspended(una)) && !self.tcb.has_outstanding()
     }
 
-    /// What it last heard of the peer's window leaves no room. The window is the connection's, so others may know better.
+    /// The window that it last received leaves no room. The window is the connection's, so other subflows may have
+    /// newer information.
     pub(crate) fn is_shut(&self) -> bool {
         self.tcb.usable_window() == 0 && !self.tcb.has_outstanding()
     }
 
-    /// TIME-WAIT and CLOSED hold nothing that the connection could still use.
+    /// Whether it has ended: TIME-WAIT and CLOSED hold nothing that the connection could still use.
     pub(crate) fn is_finished(&self) -> bool {
         matches!(self.tcb.state, State::Closed | State::TimeWait)
     }
 
-    /// Relative subflow sequence number of RFC 8684 section 3.3.1: the first octet after the SYN is 1.
+    /// Returns the relative subflow sequence number of RFC 8684 section 3.3.1: the first octet after the SYN is 1.
     pub(crate) fn relative_sent(&self, seq: SeqNr) -> u32 {
         seq.since(self.tcb.iss())
     }
 
-    /// Absolute sequence number of a received mapping.
+    /// Returns the absolute sequence number of a received mapping.
     pub(crate) fn absolute_received(&self, ssn: u32) -> SeqNr {
         self.tcb.irs() + ssn
     }
 
-    /// Until when a join of the peer may wait for its third ACK, if it does.
+    /// Returns until when a join of the peer may wait for its third ACK, if it does.
     pub(crate) fn half_open_until(&self) -> Option<Instant> {
         match self.handshake {
             Handshake::JoinAccepted { expires_at, .. } if !self.is_finished() => Some(expires_at),
@@ -211,13 +214,13 @@ impl Subflow {
         }
     }
 
-    /// Ends a join that the peer has begun and not completed: without a word, since nobody may be there.
+    /// Ends a join that the peer has begun and not completed, silently, because there may be no peer.
     pub(crate) fn give_up_join(&mut self) {
         self.close_reason.get_or_insert(CloseReason::TimedOut);
         self.tcb.close();
     }
 
-    /// Repeats the third ACK of a join that the peer has not answered. False if that is in vain.
+    /// Repeats the third ACK of a join that the peer has not answered. Returns false if repeating is useless.
     pub(crate) fn resend_join_ack(&mut self, now: Instant) -> bool {
         match &mut self.handshake {
             Handshake::JoinUnconfirmed(proof) => proof.repeat_if_due(&mut self.tcb, now),
@@ -225,7 +228,7 @@ impl Subflow {
         }
     }
 
-    /// Has fetched what [`Self::next_timeout`] depends on.
+    /// Prefetches the memory that [`Self::next_timeout`] reads.
     pub(crate) fn prefetch_timers(&self) {
         self.tcb.prefetch_timers();
         units::prefetch(&self.handshake);
@@ -248,9 +251,9 @@ impl Subflow {
         self.tcb.fires_before(at) || self.next_handshake_timeout() < at
     }
 
-    /// Another segment may join those in flight or queued, as far as congestion window and receive window go: what must
-    /// wait for the window of this subflow may fit that of another. Where pacing holds one back, none joins it for the
-    /// same reason.
+    /// Whether congestion window and receive window have room for another segment besides those in flight or queued:
+    /// data that must wait for this subflow's window may fit another's. If pacing holds back a segment, no other is
+    /// queued behind it, for the same reason.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         if self.tcb.is_paced() && self.tcb.unsent_bytes() > 0 {
@@ -264,17 +267,18 @@ impl Subflow {
         used == 0 || fits()
     }
 
-    /// It takes more data: as [`Self::has_room`] says where they are bound late, else as long as its own buffer has room.
+    /// Whether it takes more data: by [`Self::has_room`] if data are bound late, otherwise while its own buffer has
+    /// room.
     #[inline]
     pub(crate) fn takes_more(&self, binding: Binding) -> bool {
         let Some(buffer_bytes) = self.send_buffer_bytes(binding) else { return self.has_room() };
         let held = self.tcb.held_bytes();
         let buffer_bytes = self.held_max_bytes.map_or(buffer_bytes, |limit| {
-            // A full window may be in flight: less would keep the path idle.
+            // A full window may be in flight: less would leave the path idle.
             buffer_bytes.min(limit.max(self.tcb.window().cwnd()))
         });
         match binding {
-            // A fragment may run it over.
+            // A fragment may overfill the buffer.
             Binding::Autotuned => held < buffer_bytes,
             Binding::Early { .. } | Binding::Late => {
                 held == 0 || held + u64::from(self.tcb.payload_max()) <= buffer_bytes
@@ -282,12 +286,13 @@ impl Subflow {
         }
     }
 
-    /// Octets that its own send buffer holds, where it has one.
+    /// Returns the size of its own send buffer, octets, if it has one.
     pub(crate) fn send_buffer_bytes(&self, binding: Binding) -> Option<u64> {
         binding.held_max(self.widest_window_bytes, self.tcb.payload_max())
     }
 
-    /// An ACK came. Linux makes the send buffer larger, never smaller, and not for a window that is filled anyway.
+    /// Enlarges the send buffer after an ACK. Linux never shrinks the buffer, and enlarges it only for a window that is
+    /// not filled.
     #[inline]
     pub(crate) fn grow_send_buffer(&mut self) {
         if self.tcb.unsent_bytes() == 0 {
@@ -295,15 +300,15 @@ impl Subflow {
         }
     }
 
-    /// Nothing speaks against giving it data, but perhaps that it is full: it lives, is no backup, and swallows nothing.
+    /// Nothing except a full window speaks against giving it data: it is alive, is no backup, and swallows nothing.
     #[inline]
     pub(crate) fn is_ordinary(&self) -> bool {
         let lives = !self.tcb.is_probing() && self.tcb.consecutive_timeouts() == 0;
         lives && self.suspension.is_none() && !self.is_backup() && !self.is_shut()
     }
 
-    /// Octets of payload in its next segment: one packet or, with super-segments of up to `offload_max` octets, as many whole
-    /// ones as the windows have room for.
+    /// Returns the octets of payload in its next segment: one packet or, with super-segments of up to `offload_max`
+    /// octets, as many whole packets as the windows have room for.
     #[inline]
     pub(crate) fn segment_bytes(&self, offload_max: u32) -> u32 {
         let mss = self.tcb.payload_max();
@@ -316,13 +321,13 @@ impl Subflow {
         if room < 2 * mss { mss } else { room - room % mss }
     }
 
-    /// Octets that the peer takes on this subflow besides those in flight or queued.
+    /// Returns the octets that the peer accepts on this subflow besides those in flight or queued.
     pub(crate) fn window_room(&self) -> u64 {
         u64::from(self.tcb.usable_window()).saturating_sub(self.tcb.unsent_bytes())
     }
 
-    /// Takes a sample for schedulers. They need to know what the path is like now, so the average starts afresh after a
-    /// pause; TCP's own, which guards against needless time-outs, has a longer memory.
+    /// Records a sample for schedulers. They need the present state of the path, so the average restarts after a pause;
+    /// TCP's own average, which guards against needless time-outs, has a longer memory.
     pub(crate) fn note_rtt(&mut self, rtt: Duration, now: Instant) {
         self.recent_rtt = match self.recent_rtt.filter(|_| !self.is_measurement_old(now)) {
             None => Some(rtt),
@@ -332,19 +337,20 @@ impl Subflow {
     }
 
     fn is_measurement_old(&self, now: Instant) -> bool {
-        /// Measurements older than this have had their day.
+        /// Older measurements no longer count.
         const MEASUREMENT_AGE: Duration = Duration::from_secs(1);
         now.saturating_since(self.measured_at) > MEASUREMENT_AGE
     }
 
-    /// The round-trip time for schedulers; of a subflow that has long been idle the smallest. The last samples of one that
-    /// was dead, or full, say little about it now, and as long as they deter a scheduler there are no others.
+    /// Returns the round-trip time for schedulers; for an idle subflow with old samples, the smallest. The last samples
+    /// of a subflow that was dead or full say little about its present state, and while they deter a scheduler, no new
+    /// ones appear.
     pub(crate) fn srtt(&self, now: Instant) -> Option<Duration> {
         let is_idle = self.is_measurement_old(now) && !self.tcb.has_outstanding();
         if is_idle { self.tcb.rtt().min() } else { self.recent_rtt.or(self.tcb.rtt().srtt()) }
     }
 
-    /// What schedulers may see, if it `has_room`.
+    /// Returns what schedulers may see, given whether it `has_room`.
     #[inline]
     pub(crate) fn scheduler_view(&self, has_room: bool, now: Instant) -> SubflowView {
         let window = self.tcb.window();
@@ -406,8 +412,9 @@ impl Subflow {
     }
 }
 
-/// How long a connection without subflows waits for a new one (Linux's `close_timeout`).
+/// Time that a connection without subflows waits for a new one (Linux's `close_timeout`).
 pub(crate) const SUBFLOW_WAIT: Duration = Duration::from_secs(60);
-/// How long one waits whose last subflow was reset: a full mesh joins again 1, 3, 7 and 15 s after the RST. Longer would
-/// serve few, since most peers that reset are gone, and keep their memory; docs/decisions has the reasons.
+/// The same if the last subflow was reset: a full mesh joins again 1, 3, 7 and 15 s after the RST. A longer wait would
+/// help few connections and keep the memory of all, since most peers that reset are gone; docs/decisions has the
+/// reasons.
 pub(crate) const RESET_WAIT: Duration = Duration::from_secs(20);

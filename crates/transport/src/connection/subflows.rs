@@ -1,6 +1,6 @@
-//! The subflows of a connection, by name.
+//! The subflows of a connection, by identifier.
 //!
-//! A subflow is named by its [`SubflowId`] and nothing else: where it lies changes when one before it goes.
+//! Only its [`SubflowId`] identifies a subflow: its position changes when one before it is removed.
 
 use core::ops::{Index, IndexMut};
 use core::slice;
@@ -10,22 +10,23 @@ use smallvec::SmallVec;
 use super::subflow::Subflow;
 use crate::SubflowId;
 
-/// Subflows whose place is known without a search, if their identifiers are close to each other.
+/// Number of subflows whose position is known without a search, if their identifiers are close together.
 const HINTS: usize = 16;
 
-/// Identifiers of subflows, in some order. They are few, and what is done to one subflow may end another.
+/// Identifiers of subflows, in some order. They are few. A copy is needed because an action on one subflow may end
+/// another.
 pub(super) type Ids = SmallVec<[SubflowId; super::SUBFLOWS_CAP]>;
 
-/// Every subflow that is not over, in order of creation.
+/// Every subflow that has not ended, in order of creation.
 #[derive(Debug, Default)]
 pub(super) struct Subflows {
     list: Vec<Subflow>,
-    /// By identifier modulo [`HINTS`], where to look first.
+    /// Position to try first, by identifier modulo [`HINTS`].
     hints: [u8; HINTS],
 }
 
 impl Subflows {
-    /// Every segment asks this many times, and nearly always the hint is right.
+    /// Returns the position of a subflow. Every segment asks many times, and the hint is nearly always right.
     #[inline]
     fn position(&self, id: SubflowId) -> Option<usize> {
         let hint = self.hint(id);
@@ -53,14 +54,14 @@ impl Subflows {
         }
     }
 
-    /// Adds a subflow whose identifier no other has.
+    /// Adds a subflow with an identifier that no other has.
     pub(super) fn insert(&mut self, subflow: Subflow) {
         debug_assert!(!self.contains(subflow.id), "an identifier names one subflow");
         self.list.push(subflow);
         self.renew_hints();
     }
 
-    /// Takes a subflow out.
+    /// Removes a subflow.
     pub(super) fn remove(&mut self, id: SubflowId) -> Option<Subflow> {
         let position = self.position(id)?;
         let subflow = self.list.remove(position);
@@ -74,7 +75,7 @@ impl Subflows {
         if self.is_at(hint, id) { self.list.get(hint) } else { self.search(id).map(|position| &self.list[position]) }
     }
 
-    /// As [`Self::get`], but without a look at it: nearly always it is that one.
+    /// As [`Self::get`], but without checking the hint: nearly always it is the right subflow.
     pub(super) fn likely(&self, id: SubflowId) -> Option<&Subflow> {
         self.list.get(self.hint(id))
     }
@@ -89,7 +90,8 @@ impl Subflows {
         }
     }
 
-    /// The one at a position in order of creation, as long as none was taken out since that was told.
+    /// Returns the subflow at a position in order of creation; valid while no subflow has been removed since the
+    /// position was found.
     #[inline]
     pub(super) fn at_mut(&mut self, position: usize) -> &mut Subflow {
         &mut self.list[position]
@@ -108,7 +110,7 @@ impl Subflows {
         self.list.is_empty()
     }
 
-    /// The oldest.
+    /// Returns the oldest subflow.
     pub(super) fn first(&self) -> Option<&Subflow> {
         self.list.first()
     }
@@ -127,18 +129,18 @@ impl Subflows {
         self.list.iter_mut()
     }
 
-    /// All but one.
+    /// Iterates over all subflows but one.
     pub(super) fn others(&self, id: SubflowId) -> impl Iterator<Item = &Subflow> {
         self.list.iter().filter(move |subflow| subflow.id != id)
     }
 
-    /// All identifiers.
+    /// Returns all identifiers.
     pub(super) fn ids(&self) -> Ids {
         self.list.iter().map(|subflow| subflow.id).collect()
     }
 
-    /// The next subflow for which `is_wanted` holds, from `start` on, if that is still there, and once around. The first
-    /// `passed` have been asked before; the answer comes with how many that makes.
+    /// Returns the next subflow for which `is_wanted` holds, starting at `start` if that still exists, once around.
+    /// Skips the first `passed` subflows, which have been asked before; also returns the new value of `passed`.
     #[inline]
     pub(super) fn next_around(
         &self,
@@ -156,7 +158,7 @@ impl Subflows {
     }
 }
 
-/// The engine names only subflows that it has just been told of or has found, and takes out none in between: see
+/// The engine uses only identifiers that it has just received or found, and removes no subflow in between: see
 /// `retire_subflows`.
 impl Index<SubflowId> for Subflows {
     type Output = Subflow;
@@ -234,7 +236,7 @@ mod tests {
         assert_eq!(numbers(subflows.ids()), ids, "in order of creation");
     }
 
-    /// In which order subflows are asked whose identifiers are at least `least`.
+    /// Returns the order in which subflows with identifiers of at least `least` are asked.
     fn round(subflows: &Subflows, start: Option<u16>, least: u16) -> Vec<u16> {
         let mut passed = 0;
         let next = || {

@@ -1,27 +1,28 @@
-//! A subflow that swallowed octets gets none while others can carry them.
+//! Suspension: a subflow that swallowed octets gets no data while others can carry them.
 //!
-//! It answers at the level of TCP, so it looks alive, and as fast as the relay that answers. Nothing tells when it delivers
-//! again but another try, which costs a data-level time-out if it fails. So tries become rare as they fail:
+//! Such a subflow answers at the TCP level, so it looks alive, and as fast as the answering relay. Only another try
+//! shows whether it delivers again, and a failed try costs a data-level time-out. Therefore tries become rarer as they
+//! fail:
 //!
 //! ```text
-//! data-level time-out, what is missing was delivered     span = max(2 span, snd_nxt - snd_una), from = snd_nxt
+//! data-level time-out, missing data were delivered       span = max(2 span, snd_nxt - snd_una), from = snd_nxt
 //! suspended                                              snd_una < from + span
 //! forgotten                                              snd_una >= from + 2 span
 //! ```
 //!
-//! Where all are suspended, that with the shortest span is used: whoever fails has a longer one then, so that all take their turns.
+//! If all are suspended, the one with the shortest span is used. Each failure lengthens its span, so they take turns.
 //!
-//! In octets rather than in time: what a failing try costs is paid by so many octets that others carried.
+//! Spans are in octets, not in time: the cost of a failed try is spread over the octets that others carried.
 
 use units::Dsn;
 
 use super::Connection;
 use crate::SubflowId;
 
-/// The longest span, octets: enough for "never", and far from where sequence numbers wrap.
+/// The longest span, octets: as good as "never", and far below the wrap of sequence numbers.
 const SPAN_MAX: u64 = 1 << 48;
 
-/// How long, in octets of the data stream, a subflow is left out.
+/// How long, in octets of the data stream, a subflow gets no data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspension {
     from: Dsn,
@@ -29,18 +30,19 @@ pub(crate) struct Suspension {
 }
 
 impl Suspension {
-    /// After a failure; `before` is the one that is not forgotten.
+    /// Creates the suspension after a failure; `before` is an earlier one that is not forgotten.
     fn new(before: Option<Self>, from: Dsn, outstanding_bytes: u64) -> Self {
         let doubled = before.map_or(0, |before| before.span_bytes * 2);
         Self { from, span_bytes: doubled.max(outstanding_bytes).min(SPAN_MAX) }
     }
 
-    /// No data go to the subflow while others can carry them.
+    /// Whether no data go to the subflow while others can carry them.
     pub(super) fn is_on(&self, una: Dsn) -> bool {
         una.before(self.from + self.span_bytes)
     }
 
-    /// Of several that are left out, the one with the lowest rank is the first to be tried: it has failed less often, or less long ago.
+    /// Returns the rank among suspended subflows; the lowest is tried first: it has failed less often, or less
+    /// recently.
     pub(super) fn rank(&self, una: Dsn) -> u64 {
         if self.is_on(una) { self.span_bytes.max(1) } else { 0 }
     }
@@ -51,14 +53,15 @@ impl Suspension {
 }
 
 impl Connection {
-    /// The data level timed out: the subflow that delivered what is missing, if one did and that counts. It is suspended.
+    /// After a data-level time-out, returns the subflow that delivered the missing octets, if there is one, and
+    /// suspends it.
     pub(super) fn suspend_who_swallowed(&mut self) -> Option<SubflowId> {
         if !self.config.suspension {
             return None;
         }
         let (una, next) = (self.sender.buffer.start(), self.sender.next);
         let carrier = self.carriers.of_first(una)?;
-        // One that is gone has delivered what it could.
+        // A subflow that has ended delivered what it could.
         let Some(subflow) = self.subflows.get_mut(carrier) else { return Some(carrier) };
         let mut held = subflow.tcb.unacknowledged();
         let works_on_it = held.any(|(label, payload)| {
@@ -74,8 +77,9 @@ impl Connection {
         Some(carrier)
     }
 
-    /// Has sent again what subflow `id` delivered in vain. One that lives may only be slow, as a relay is that has answered for more than
-    /// it could pass on by now: of that the first segment goes out again, and the rest if that was not all that was missing.
+    /// Sends again what subflow `id` delivered in vain. A subflow that shows life may only be slow, like a relay that
+    /// has acknowledged more than it could pass on by now: only its first segment is sent again, and the rest if that
+    /// was not all that was missing.
     pub(super) fn repair_after(&mut self, id: SubflowId) {
         let una = self.sender.buffer.start();
         let was_accused = self.sender.accused.replace((id, self.sender.next));

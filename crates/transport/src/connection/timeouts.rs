@@ -1,4 +1,4 @@
-//! What happens as time passes.
+//! Time-outs of a connection.
 
 use units::{Duration, Instant};
 use wire::mptcp::ResetReason;
@@ -14,11 +14,11 @@ use crate::tcp::Expired;
 
 /// Shortest data-level time-out: subflows get the chance to repair their losses first.
 const DATA_TIMEOUT_MIN: Duration = Duration::from_secs(1);
-/// Longest.
+/// Longest data-level time-out.
 const DATA_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
 impl Connection {
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// Returns when to call [`Self::handle_timeout`].
     pub(crate) fn next_timeout(&self) -> Instant {
         self.subflows.iter().map(Subflow::next_timeout).fold(self.next_own_timeout(), Instant::min)
     }
@@ -33,7 +33,7 @@ impl Connection {
         own.min(self.rate_control_timeout())
     }
 
-    /// [`Self::next_timeout`] if it is before `at`: nearly always it is not, and this is cheaper to ask.
+    /// Returns [`Self::next_timeout`] if it is before `at`: nearly always it is not, and this query is cheaper.
     #[inline]
     pub(crate) fn next_timeout_before(&mut self, at: Instant) -> Option<Instant> {
         let is_early = self.next_own_timeout() < at || self.subflows.iter_mut().any(|subflow| subflow.fires_before(at));
@@ -71,7 +71,7 @@ impl Connection {
         self.settle(host, now);
     }
 
-    /// What the time-outs of a subflow mean for the others.
+    /// Applies the consequences of a subflow's time-outs to the other subflows.
     fn on_expired(&mut self, id: SubflowId, expired: Expired) {
         let subflow = &mut self.subflows[id];
         if expired.gave_up {
@@ -84,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// Data were sent: the timers of the data level run from the first on.
+    /// Starts the timers of the data level when the first data are sent.
     #[inline]
     pub(super) fn arm_data_timers(&mut self, now: Instant) {
         if self.data_timer == Instant::FAR_FUTURE {
@@ -93,8 +93,9 @@ impl Connection {
         }
     }
 
-    /// Restarts the data-level time-out: twice the slowest subflow's, because that subflow may still deliver. Those without
-    /// signs of life count only where no others are: what they owe, others have been given.
+    /// Restarts the data-level time-out: twice that of the slowest subflow, because that subflow may still deliver.
+    /// Subflows without signs of life count only if there are no others: their outstanding data have been given to
+    /// others.
     pub(super) fn rearm_data_timer(&mut self, now: Instant) {
         self.sender.is_put_off = false;
         if !self.is_mptcp() || !self.data_outstanding() || self.is_closed() {
@@ -115,7 +116,7 @@ impl Connection {
         self.data_timer = now + base.saturating_mul(1 << self.sender.backoff.min(6)).min(DATA_TIMEOUT_MAX);
     }
 
-    /// Data or their end wait for a DATA_ACK.
+    /// Whether data or the DATA_FIN wait for a DATA_ACK.
     pub(super) fn data_outstanding(&self) -> bool {
         self.sender.next != self.sender.buffer.start() || self.is_data_fin_outstanding()
     }
@@ -124,14 +125,14 @@ impl Connection {
         self.sender.data_fin.is_some() && matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
 
-    /// A DATA_FIN without data is not covered by any transmission of data.
+    /// Starts the data-level timer for a DATA_FIN without data, which no transmission of data covers.
     pub(super) fn arm_data_timer_for_fin(&mut self, now: Instant) {
         if self.data_timer == Instant::FAR_FUTURE && self.is_data_fin_outstanding() {
             self.rearm_data_timer(now);
         }
     }
 
-    /// The data level heard nothing for long (RFC 8684 section 3.3.6): what no subflow is at work on goes out again.
+    /// Handles a data-level time-out (RFC 8684 section 3.3.6): data that no subflow is at work on are sent again.
     fn on_data_timeout(&mut self, host: &mut Host, now: Instant) {
         if self.sender.backoff == 0 {
             self.sender.stalled_since = now;
@@ -140,7 +141,8 @@ impl Connection {
         }
         self.sender.backoff += 1;
         if self.is_in_doubt() {
-            // Nothing goes out again: as other octets of the subflow it would be in the stream twice, if the peer has fallen back.
+            // Nothing is sent again: if the peer has fallen back, the data would be in the stream twice, as other
+            // octets of the subflow.
             if self.sender.backoff >= DOUBT_TIMEOUTS {
                 return self.fall_back_aloud(host, now);
             }
@@ -157,16 +159,17 @@ impl Connection {
         self.rearm_data_timer(now);
     }
 
-    /// The peer's window is shut: as long as it answers probes it is waited for (RFC 9293 section 3.8.6.1). If it does
-    /// not, the subflow gives it up. Nothing probes where no data wait: a DATA_FIN needs no window.
+    /// The peer's window is shut. While the peer answers probes, we wait for it (RFC 9293 section 3.8.6.1); if it
+    /// stops, the subflow gives up. Without waiting data there are no probes: a DATA_FIN needs no window.
     fn is_held_off(&self) -> bool {
         self.sender.buffer.start() != self.sender.buffer.end()
             && self.subflows.iter().any(|subflow| subflow.is_usable() && subflow.tcb.peer_window() == 0)
     }
 
-    /// A peer that fell back because our third ACK lost its option, or because no options of ours come there, does not answer a DATA_FIN, and may have
-    /// no data of ours to acknowledge either. A FIN it understands, and its answer shows what it is. One that did not fall back, and
-    /// lost the DATA_FINs, finds another on the FIN.
+    /// Ends the first subflow if DATA_FINs remain unanswered. A peer may have fallen back because our third ACK lost
+    /// its option, or because our options do not reach it. It then does not answer a DATA_FIN, and may have no data of
+    /// ours to acknowledge. It does understand a FIN, and its answer shows whether it fell back. A peer that did not
+    /// fall back, and missed the DATA_FINs, finds another one on the FIN.
     fn end_subflow_in_silence(&mut self) {
         /// DATA_FINs without an answer.
         const TRIES: u32 = 3;

@@ -43,27 +43,28 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// The smallest of all.
+    /// Returns the smallest payload limit of all.
     pub(super) fn mss(&self) -> u64 {
         self.list.iter().map(|candidate| u64::from(candidate.mss)).min().unwrap_or(1)
     }
 }
 
-/// What the scheduler sees of them.
+/// The scheduler's view of the candidates.
 type Views = ArrayVec<SubflowView, SUBFLOWS_CAP>;
 
-/// What came of asking a connection for a segment.
+/// The result of asking a connection for a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Polled {
-    /// There is none.
+    /// There is no segment.
     Nothing,
-    /// Here it is; there may be more.
+    /// A segment was produced; there may be more.
     Segment,
-    /// Here it is; there is no other, and nothing else to do until something happens.
+    /// A segment was produced; there is no other, and nothing else to do until something happens.
     LastSegment,
 }
 
-/// What follows from a segment that is complete but for SACK blocks: they fill what room is left, and its window is promised.
+/// Completes a segment that lacks only SACK blocks: they fill the remaining room, and the segment's window counts as
+/// promised.
 #[inline]
 pub(super) fn note_sent(receiver: &mut Receiver, tcb: &mut Tcb, segment: &mut Segment) {
     tcb.add_sack_blocks(segment);
@@ -74,7 +75,7 @@ pub(super) fn note_sent(receiver: &mut Receiver, tcb: &mut Tcb, segment: &mut Se
 }
 
 impl Connection {
-    /// Makes `segment` the next one to send, if there is one.
+    /// Writes the next segment to send into `segment`, if there is one.
     pub(crate) fn poll_transmit(&mut self, segment: &mut Segment, host: &mut Host, now: Instant) -> Polled {
         loop {
             let burst = self.burst.take();
@@ -186,8 +187,8 @@ impl Connection {
         segment.options.mptcp.push(MptcpOption::Dss(signal));
     }
 
-    /// The mapping of the first data, as MP_CAPABLE has it. A retransmission that is cut smaller keeps the one it was first
-    /// sent with, as any other does.
+    /// Returns the mapping of the first data for MP_CAPABLE. A retransmission that is cut smaller keeps its original
+    /// mapping, as any other does.
     fn capable_data(&mut self, known: Option<(Mapping, bool)>, segment: &Segment) -> DataLen {
         let first = match known.map(|(mapping, data_fin)| mapping.len - u16::from(data_fin)) {
             Some(len) if !self.checksum => return DataLen { len, checksum: None },
@@ -201,8 +202,8 @@ impl Connection {
         DataLen { len, checksum: self.checksum.then(sum) }
     }
 
-    /// The mapping that ends MPTCP (RFC 8684 section 3.7): length zero, and with a single subflow the data from `dsn` on
-    /// are as far from its start as from the stream's.
+    /// Returns the mapping that ends MPTCP (RFC 8684 section 3.7): length zero, and with a single subflow the data from
+    /// `dsn` on are as far from its start as from the stream's.
     fn infinite_mapping(&self, dsn: Dsn) -> Dss {
         let checksum = self.checksum.then_some(0);
         let ssn = low_u32(dsn.since(self.first_dsn())).wrapping_add(1);
@@ -210,7 +211,8 @@ impl Connection {
         Dss { mapping: Some(mapping), ..self.ack_signal() }
     }
 
-    /// The options of a segment without data. What is said once goes only on a segment that the peer will look at.
+    /// Adds the options of a segment without data. Options that are sent once go only on a segment that the peer will
+    /// process.
     fn add_control_options(&mut self, id: SubflowId, segment: &mut Segment, now: Instant) {
         let fresh = self.subflows[id].tcb.is_fresh(segment);
         if let Some(dsn) = self.receiver.fail_due.take_if(|_| fresh) {
@@ -234,7 +236,7 @@ impl Connection {
         }
     }
 
-    /// Whether a segment that ends its subflow ends the stream too: the peer does not know of that end.
+    /// Whether a segment that ends its subflow ends the stream too, and the peer does not know of that end.
     fn ends_with(&self, segment: &Segment) -> bool {
         segment.flags.contains(Flags::FIN) && self.is_data_fin_outstanding()
     }
@@ -262,7 +264,7 @@ impl Connection {
         self.add_address_option(id, segment);
     }
 
-    /// Gives the next data to the subflows that the scheduler marks. False if nothing can move.
+    /// Gives the next data to the subflows that the scheduler marks. Returns false if nothing can move.
     fn schedule(&mut self, host: &mut Host, now: Instant) -> bool {
         let Some(waiting) = self.next_waiting() else { return false };
         // Nearly every second time all windows are full: no need to look closer.
@@ -294,7 +296,7 @@ impl Connection {
             window_bytes,
             unacknowledged_bytes: self.sender.next.since(self.sender.buffer.start()),
         };
-        // What moves nothing must count as a wait: the next answer might be the same, without end.
+        // An answer that moves nothing must count as a wait: the next answer might be the same, endlessly.
         let marks = self.policies.scheduler.schedule(&context, &mut host.prng).below(views.len());
         if marks.is_empty() {
             return false;
@@ -303,7 +305,7 @@ impl Connection {
         true
     }
 
-    /// What the scheduler needs to see of the candidates.
+    /// Collects the scheduler's view of the candidates.
     fn look_at(&self, candidates: &Candidates, views: &mut Views, now: Instant) {
         let wants_full = self.policies.scheduler.wants_full();
         for candidate in candidates.list.iter().filter(|candidate| wants_full || candidate.has_room) {
@@ -311,14 +313,14 @@ impl Connection {
         }
     }
 
-    /// A window that the connection knows to be open may be shut for a subflow that missed the news.
+    /// A window that is open for the connection may be shut for a subflow that missed the update.
     fn probe_shut_windows(&mut self, candidates: &Candidates, now: Instant) {
         for candidate in candidates.list.iter().filter(|candidate| candidate.is_shut) {
             self.subflows[candidate.id].tcb.arm_persist(now);
         }
     }
 
-    /// What waits: first what was lost on the way, then what is new.
+    /// Returns the waiting data: reinjections first, then new data.
     fn next_waiting(&mut self) -> Option<Waiting> {
         if !self.is_established() {
             return None;
@@ -331,13 +333,14 @@ impl Connection {
         (len > 0).then_some(Waiting { dsn, len, again: false })
     }
 
-    /// Octets that the peer's connection-level window still takes.
+    /// Returns the octets that the peer's connection-level window still accepts.
     pub(super) fn window_left(&self) -> u64 {
         if self.sender.edge.after(self.sender.next) { self.sender.edge.since(self.sender.next) } else { 0 }
     }
 
-    /// The best class of usable subflows: regular before backup, any that deliver before those that swallow, of these those that have
-    /// done so least, and any with signs of life before all without. None has room before the subflow at position `first_with_room`, which has.
+    /// Finds the best class of usable subflows: those with signs of life before those without, those that deliver
+    /// before those that swallow, among these the least suspended first, and regular before backup. No subflow before
+    /// position `first_with_room` has room; the one there has.
     fn find_candidates(&self, candidates: &mut Candidates, first_with_room: usize, again: bool) {
         let mut best = (true, u64::MAX, true);
         let (una, binding) = (self.sender.buffer.start(), self.config.era.binding);
@@ -363,7 +366,7 @@ impl Connection {
         }
     }
 
-    /// Of several subflows those stay that the peer's buffer can do with (MPTCP-rec).
+    /// Removes subflows that the peer's buffer can do without, unless that would remove all (MPTCP-rec).
     #[cold]
     fn leave_out_unused(&self, candidates: &mut Candidates) {
         if candidates.list.iter().all(|candidate| self.is_unused(candidate.id)) {
@@ -404,8 +407,9 @@ impl Connection {
         sendable > 0 && overdue
     }
 
-    /// Nagle's algorithm as Minshall changed it (RFC 9293 appendix A.3), and as Linux has it: a segment that is not full waits as long
-    /// as an earlier such one is unacknowledged, and not for full ones. So the end of an answer leaves with the answer.
+    /// Nagle's algorithm as modified by Minshall (RFC 9293 appendix A.3) and implemented in Linux: a segment that is
+    /// not full waits while an earlier such one is unacknowledged, but not for full ones. The end of an answer thus
+    /// leaves with the answer.
     pub(super) fn waits_for_small(&self) -> bool {
         self.config.nagle && !self.sender.finished && self.sender.small_end.after(self.sender.buffer.start())
     }
@@ -440,7 +444,7 @@ impl Connection {
         self.arm_data_timers(now);
     }
 
-    /// Octets from `dsn` on that go to one subflow together; none where a segment does.
+    /// Returns the octets from `dsn` on that go to one subflow together; zero if a segment is the unit.
     fn fragment_rest(&self, dsn: Dsn) -> u64 {
         match self.config.era.binding {
             Binding::Autotuned => FRAGMENT_BYTES - dsn.since(self.sender.first) % FRAGMENT_BYTES,
@@ -448,7 +452,7 @@ impl Connection {
         }
     }
 
-    /// A segment's worth at a time, of which there are several in a fragment.
+    /// Hands over one segment's worth at a time; a fragment contains several.
     fn hand_over_pieces(&mut self, mut dsn: Dsn, mut payload: Payload, piece: u32, marks: Marks, views: &Views) {
         let piece = usize_from(piece.into());
         while payload.len() > piece {
@@ -468,7 +472,8 @@ impl Connection {
         self.subflows[first].take_over(Chunk { label: Label::new(dsn), payload });
     }
 
-    /// The next `len` octets go to the marked subflows. Of several that carry the same, one may swallow them unseen.
+    /// Records that the next `len` octets go to the marked subflows. If several carry the same octets, one may swallow
+    /// them unnoticed.
     fn note_carriers(&mut self, waiting: &Waiting, len: u64, marks: Marks, views: &Views) {
         let mut marked = marks.iter().filter_map(|at| views.get(at)).map(|view| view.id);
         let carrier = marked.next().filter(|_| marked.next().is_none());
@@ -479,15 +484,16 @@ impl Connection {
         }
     }
 
-    /// One segment, or a probe of the path MTU; where the driver cuts super-segments, as many as fit the windows.
+    /// Returns the octets of one segment or one probe of the path MTU; if the driver cuts super-segments, as many as
+    /// fit the windows.
     fn chunk_max(&mut self, view: &SubflowView, now: Instant) -> u32 {
         let subflow = &mut self.subflows[view.id];
         let probe = subflow.tcb.probe_bytes(now).unwrap_or(0);
         subflow.segment_bytes(self.config.super_segment_max()).max(probe)
     }
 
-    /// The last octet of the stream is on its way: its segment ends the stream too. `alone` if nothing is left that
-    /// could carry the end.
+    /// Ends the stream if its last octet has been handed over: that octet's segment ends the stream too. `alone` if no
+    /// data are left to carry the end.
     pub(super) fn finish_stream_if_last(&mut self, alone: bool) {
         let ready = self.sender.finished
             && self.sender.data_fin.is_none()
@@ -505,7 +511,7 @@ impl Connection {
         }
     }
 
-    /// Sends the DATA_FIN on its own, on the subflow most likely to deliver it; they take turns if it comes to that.
+    /// Sends the DATA_FIN on its own, on the subflow most likely to deliver it; on repetition, subflows take turns.
     pub(super) fn send_data_fin(&mut self) {
         let usable = self
             .subflows

@@ -1,4 +1,4 @@
-//! What applications ask of a connection beside sending and receiving: settings, addresses, room, corks.
+//! Operations of applications on a connection, apart from sending and receiving: settings, addresses, room, corks.
 
 use core::net::SocketAddr;
 
@@ -12,10 +12,10 @@ use crate::error::{ChangeError, ConnectionError};
 use crate::{ConnectionConfig, ConnectionId, Hearing, ListenerId, SubflowId};
 
 impl Endpoint {
-    /// Changes settings of a connection, all of them or, on an error, none.
+    /// Changes settings of a connection: all of them or, on an error, none.
     ///
     /// # Errors
-    /// If a setting has a value that no connection could run with, or the connection is over.
+    /// If no connection could run with a setting's value, or the connection has ended.
     pub fn change(
         &mut self,
         connection: ConnectionId,
@@ -26,14 +26,14 @@ impl Endpoint {
             .unwrap_or(Err(ChangeError::UnknownConnection))
     }
 
-    /// The settings of a connection as they are now.
+    /// Returns the present settings of a connection.
     pub fn config(&self, connection: ConnectionId) -> Option<&ConnectionConfig> {
         self.get(connection).map(Connection::config)
     }
 
-    /// As [`Self::send`], and says that more will follow at once: a segment that the data do not fill waits for it. What waits
-    /// goes with the next data, when [`Self::send`] ends the series, at the end of the stream, or when it is more than three
-    /// quarters of the send buffer.
+    /// Like [`Self::send`], and announces that more data follow at once: a segment that the data do not fill waits for
+    /// them. Waiting data leave with the next data, when [`Self::send`] ends the series, at the end of the stream, or
+    /// when they exceed three quarters of the send buffer.
     ///
     /// # Errors
     /// As for [`Self::send`].
@@ -46,53 +46,54 @@ impl Endpoint {
         self.with(connection, now, |connection, _| connection.send_more(data))
     }
 
-    /// Puts a cork in, or pulls it: with a cork every segment that the data do not fill waits, as after [`Self::send_more`]. It
-    /// waits without limit: whoever corks must uncork.
+    /// Inserts or removes a cork: with a cork, every segment that the data do not fill waits, as after
+    /// [`Self::send_more`]. It waits without limit: an application that corks must also uncork.
     ///
     /// # Errors
-    /// When the connection is over.
+    /// If the connection has ended.
     pub fn set_corked(&mut self, connection: ConnectionId, corked: bool, now: Instant) -> Result<(), ConnectionError> {
         self.with(connection, now, |connection, _| connection.set_corked(corked))
     }
 
-    /// Reads no more: what waits and what still arrives is discarded, and acknowledged so that the peer is not held up;
-    /// [`Self::recv`] gives the end of the stream. The sending direction stays open, and the peer is told nothing.
+    /// Shuts down reading: waiting data and data that still arrive are discarded, but acknowledged, so the peer is not
+    /// blocked. [`Self::recv`] returns the end of the stream. The sending direction stays open, and the peer is told
+    /// nothing.
     ///
     /// # Errors
-    /// When the connection is over.
+    /// If the connection has ended.
     pub fn shutdown_read(&mut self, connection: ConnectionId, now: Instant) -> Result<(), ConnectionError> {
         self.with(connection, now, |connection, _| connection.shutdown_read())
     }
 
-    /// This side's and the peer's address of a connection: those of its first subflow, also when that is gone.
+    /// Returns this side's and the peer's address of a connection: those of its first subflow, even after its end.
     pub fn addresses(&self, connection: ConnectionId) -> Option<(SocketAddr, SocketAddr)> {
         self.get(connection).map(Connection::addresses)
     }
 
-    /// Octets that [`Self::recv`] would give now, in however many pieces.
+    /// Returns the octets that [`Self::recv`] would return now, in however many pieces.
     pub fn readable_bytes(&self, connection: ConnectionId) -> u64 {
         self.get(connection).map_or(0, Connection::readable_bytes)
     }
 
-    /// Largest payload in octets of one packet of a subflow: what the smaller MSS of both sides leaves beside the options (RFC
-    /// 6691). It may change while the connection lives.
+    /// Returns the largest payload of one packet of a subflow, octets: what the smaller MSS of both sides leaves beside
+    /// the options (RFC 6691). It may change during the connection.
     pub fn mss(&self, connection: ConnectionId, subflow: SubflowId) -> Option<u32> {
         self.get(connection)?.payload_max(subflow)
     }
 
-    /// Octets that the application handed over and that were not sent yet, neither by the connection nor by a subflow that was given them;
-    /// `None` for an unknown handle. For owners who look often, and want no more.
+    /// Returns the octets that the application has written and that neither the connection nor one of its subflows has
+    /// sent; `None` for an unknown handle. For owners that look often and need nothing else.
     pub fn unsent_bytes(&self, connection: ConnectionId) -> Option<u64> {
         Some(self.get(connection)?.unsent_bytes())
     }
 
-    /// What a subflow has given and not given. Costs a look at every piece that waits.
+    /// Returns a short report on what a subflow delivers. Visits every waiting piece.
     pub fn hearing(&self, connection: ConnectionId, subflow: SubflowId) -> Option<Hearing> {
         self.get(connection)?.hearing(subflow)
     }
 
-    /// Asks the peer for a sign of life on a subflow, which [`Self::hearing`] then tells of. Nothing is sent where data are
-    /// outstanding: they ask by themselves.
+    /// Asks the peer for a sign of life on a subflow, which [`Self::hearing`] then reports. Sends nothing while data
+    /// are outstanding, because they ask by themselves.
     ///
     /// # Errors
     /// If there is no such subflow.
@@ -105,7 +106,7 @@ impl Endpoint {
         self.with(connection, now, |connection, _| connection.probe_subflow(subflow))
     }
 
-    /// Connections that [`Self::accept`] would give now, one after the other.
+    /// Returns the number of connections that [`Self::accept`] would return now.
     pub fn pending_accepts(&self, listener: ListenerId) -> usize {
         self.listeners.get(&listener).map_or(0, |listener| listener.queue.len())
     }

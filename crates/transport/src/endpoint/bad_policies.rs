@@ -12,9 +12,9 @@ use crate::path_manager::{PathCommand, PathEvent, PathManager, PathManagerView};
 use crate::scheduler::{Marks, ScheduleContext, Scheduler};
 use crate::{ConnectionConfig, ConnectionId, EndpointConfig, Event, ListenerId, SubflowId};
 
-/// One way.
+/// One-way delay.
 const DELAY: Duration = Duration::from_millis(10);
-/// Segments and time-outs of one instant at most: what goes beyond makes no progress.
+/// Maximum number of segments and time-outs at one instant: beyond it there is no progress.
 const TURNS_MAX: usize = 1000;
 
 /// Two endpoints, and the path between them.
@@ -28,7 +28,7 @@ struct World {
 }
 
 impl World {
-    /// An established connection, whose client then has some of its policies replaced.
+    /// Creates an established connection, then replaces some of the client's policies.
     fn new(replace: impl FnOnce(&mut Policies)) -> Self {
         let [local, remote] = ["10.0.0.1:4000", "10.0.0.2:80"].map(|text| text.parse::<SocketAddr>().unwrap());
         let [mut client, mut server] = [1, 2].map(|seed| Endpoint::with_seed(EndpointConfig::default(), seed));
@@ -89,7 +89,7 @@ impl World {
         assert_eq!(self.client.send(self.connection, data, self.now), Ok(len as usize));
     }
 
-    /// Octets that the server's application could read.
+    /// Returns the octets that the server's application could read.
     fn arrived_bytes(&mut self) -> u64 {
         let accepted = self.server.accept(self.listener).expect("the connection is established");
         self.server.readable_bytes(accepted)
@@ -100,7 +100,7 @@ impl World {
     }
 }
 
-/// Marks these positions, whatever there is.
+/// Marks these positions, whatever subflows there are.
 struct Marker(fn() -> Marks);
 
 impl Scheduler for Marker {
@@ -135,7 +135,7 @@ fn of_marks_beyond_the_subflows_those_of_subflows_count() {
     assert_eq!(world.arrived_bytes(), 100_000);
 }
 
-/// Wants to be called again at once, whatever happens.
+/// Asks to be called again at once after every event.
 struct Restless;
 
 impl PathManager for Restless {
@@ -158,7 +158,7 @@ fn time_goes_on_under_a_path_manager_that_never_rests() {
     assert_eq!(world.arrived_bytes(), 100_000);
 }
 
-/// Has nothing leave.
+/// Lets nothing leave.
 struct Standstill;
 
 impl CongestionController for Standstill {

@@ -1,22 +1,22 @@
-//! What is to come: among many connections, memory is fetched for it ahead of its time.
+//! Expected segments: with many connections, memory is prefetched for them.
 
 use wire::Segment;
 
 use super::Endpoint;
 use crate::host::Route;
 
-/// With so many connections what they need does not fit into the cache.
+/// With this many connections, their data do not fit into the cache.
 const CROWD: usize = 256;
 
 impl Endpoint {
-    /// Whether [`Self::expect`] is worth its while: what few connections need is in the cache anyway.
+    /// Whether [`Self::expect`] is worth calling: the data of few connections are in the cache anyway.
     #[inline]
     pub fn is_crowded(&self) -> bool {
         self.open >= CROWD
     }
 
-    /// Has memory fetched for a segment that will be handled after a few others. What is to be fetched leads from one to the next, and
-    /// none of it is waited for: each call goes one step for this segment, and one for each of the two before it.
+    /// Prefetches memory for a segment that will be handled after a few others. Each object leads to the next, and no
+    /// call waits for any: a call goes one step for this segment, and one for each of the two before it.
     pub fn expect(&mut self, segment: &Segment) {
         let route = self.host.route_of(segment);
         let connection = |route: &Route| self.slots.get(route.slot as usize)?.connection.as_deref();
@@ -34,7 +34,8 @@ impl Endpoint {
         self.expect_due();
     }
 
-    /// The same for the connection that time comes to next: one step with the call that finds it first, one with the next.
+    /// Does the same for the connection whose timer comes next: one step with the call that finds it first, and one
+    /// with the next.
     fn expect_due(&mut self) {
         let first = self.timers.first().map(|(_, position)| position);
         let connection = first.and_then(|position| self.slots[position].connection.as_deref());

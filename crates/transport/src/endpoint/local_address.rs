@@ -1,4 +1,4 @@
-//! Where connections begin whose owner names no address.
+//! Choice of a local address for connections whose owner names none.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -6,12 +6,12 @@ use super::Endpoint;
 use crate::error::ConnectError;
 
 impl Endpoint {
-    /// Connections from an unspecified address of its family begin at `ip` from now on.
+    /// Makes connections from an unspecified address of its family start at `ip` from now on.
     pub fn prefer_address(&mut self, ip: IpAddr) {
         self.preferred_address = Some(ip);
     }
 
-    /// `local`, or where it is unspecified an address of its family that segments can leave from.
+    /// Returns `local` or, if it is unspecified, an address of its family from which segments can leave.
     pub(super) fn specified(&self, local: SocketAddr) -> Result<SocketAddr, ConnectError> {
         if !local.ip().is_unspecified() {
             return Ok(local);
@@ -32,7 +32,7 @@ mod tests {
     use crate::path_manager::LocalAddress;
     use crate::{ConnectionConfig, EndpointConfig};
 
-    /// Where the SYN of a connection to a peer of the family leaves from.
+    /// Returns the address from which the SYN of a connection to a peer of the family leaves.
     fn begins_at(endpoint: &mut Endpoint, v4: bool) -> Result<IpAddr, ConnectError> {
         let (local, remote) = if v4 { ("0.0.0.0:0", "10.0.9.1:80") } else { ("[::]:0", "[2001:db8::9]:80") };
         let [local, remote] = [local, remote].map(|text| text.parse().unwrap());

@@ -1,13 +1,14 @@
-//! Connections that peers open: listeners, what they remember of a SYN, and what they do when they can remember no more.
+//! Connections that peers open: listeners, the state that they keep about a SYN, and their answers when there is no
+//! room.
 //!
 //! | listener has | answer to a SYN |
 //! |---|---|
 //! | room in its backlog | a connection in SYN-RECEIVED, which repeats its SYN/ACK |
-//! | no room, because of handshakes that do not end | a cookie: nothing is remembered, the third ACK brings all back |
+//! | no room, because of unfinished handshakes | a cookie: no state is kept, the third ACK returns everything |
 //! | no room, because nobody accepts connections | silence: the peer tries again when there may be room |
 //!
-//! Who brings a cookie back has proved where it is and believes the connection to be open, so that up to a second backlog of
-//! those is taken.
+//! A peer that returns a cookie has proved its address and believes the connection to be open. Up to a second backlog
+//! of these is therefore accepted.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -26,11 +27,11 @@ use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 pub(super) struct Listener {
     pub(super) local: SocketAddr,
     config: Arc<ConnectionConfig>,
-    /// Established, not yet accepted.
+    /// Established connections that are not yet accepted.
     pub(super) queue: VecDeque<ConnectionId>,
-    /// Being set up.
+    /// Number of connections being set up.
     pub(super) pending: usize,
-    /// Until then an ACK may bring a cookie back.
+    /// Until then an ACK may return a cookie.
     cookies_until: Instant,
 }
 
@@ -52,12 +53,12 @@ impl Endpoint {
         exact.or_else(any).map(|(id, _)| *id)
     }
 
-    /// No more connections are possible, or `limit` of the listener's are established and nobody takes them.
+    /// No more connections are possible, or `limit` of the listener's connections are established and not accepted.
     fn is_full(&mut self, listener: ListenerId, limit: usize) -> bool {
         self.listeners[&listener].queue.len() >= limit || !self.has_room()
     }
 
-    /// The first SYN of a connection. False if nobody listens.
+    /// Handles the first SYN of a connection. Returns false if there is no listener.
     pub(super) fn handle_first_syn(&mut self, syn: &Segment, now: Instant) -> bool {
         let Some(id) = self.listener_for(syn.dst) else { return false };
         let backlog = self.host.config.backlog;
@@ -72,7 +73,7 @@ impl Endpoint {
         }
         let tuple = Tuple { local: syn.dst, remote: syn.src };
         let secrets = self.host.tcb_secrets(&tuple, now);
-        // The policies were checked when the listener was made.
+        // The policies were checked when the listener was created.
         let Ok(slot) = self.create(config, tuple, false, None) else { return true };
         if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
             connection.accept(syn, secrets, now);
@@ -82,7 +83,7 @@ impl Endpoint {
         true
     }
 
-    /// The listener hears of the connection in `slot` once it is established, or has failed.
+    /// The listener learns when the connection in `slot` is established or has failed.
     fn await_establishment(&mut self, slot: u32, id: ListenerId) {
         if let Some(connection) = self.slots[slot as usize].connection.as_deref_mut() {
             connection.listener = Some(id);
@@ -100,8 +101,8 @@ impl Endpoint {
         }
     }
 
-    /// An ACK for no known four-tuple. If it brings a cookie back, the connection is made as it would have been by the
-    /// SYN, and then takes the ACK. False if it brings none.
+    /// Handles an ACK for an unknown four-tuple. If it returns a cookie, the connection is created as the SYN would
+    /// have created it, and then takes the ACK. Returns false if there is no cookie.
     pub(super) fn handle_cookie(&mut self, ack: &mut Segment, now: Instant) -> bool {
         if !ack.flags.contains(Flags::ACK) || ack.flags.intersects(Flags::SYN | Flags::RST) {
             return false;
@@ -141,7 +142,7 @@ impl Endpoint {
     }
 }
 
-/// The peer speaks MPTCP, but what it said first, with the keys, has been overtaken or lost: it will say them again.
+/// The peer speaks MPTCP, but its first segment with the keys has been overtaken or lost: it will repeat them.
 fn lacks_keys(ack: &Segment) -> bool {
     let has_keys = |option: &MptcpOption| matches!(option, MptcpOption::Capable(_));
     !ack.options.mptcp.is_empty() && !ack.options.mptcp.iter().any(has_keys)

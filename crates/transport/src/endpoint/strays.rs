@@ -1,4 +1,4 @@
-//! Data for subflows that are no more: who gave one up for being silent learns that it was only slow.
+//! Data for subflows that no longer exist: an owner that gave up a silent subflow learns that it was only slow.
 
 use core::net::SocketAddr;
 
@@ -7,25 +7,25 @@ use wire::Segment;
 
 use super::Endpoint;
 
-/// Strays that nobody has asked for, at most: others are not noted then.
+/// Maximum number of strays that wait for the owner; further ones are not recorded.
 const STRAYS_MAX: usize = 16;
 
-/// Data that have come between two ends that no subflow has.
+/// Data that arrived between two ends without a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stray {
-    /// The end here.
+    /// Address of this end.
     pub local: SocketAddr,
-    /// The peer's.
+    /// Address of the peer's end.
     pub remote: SocketAddr,
-    /// When the first of them came.
+    /// When the first of the data arrived.
     pub at: Instant,
-    /// How many octets.
+    /// Number of octets.
     pub bytes: u64,
 }
 
 impl Endpoint {
-    /// Strays since the last time, in the order in which they came, at most 16. Anybody can send some: they say nothing about ends that
-    /// the caller does not remember.
+    /// Takes the strays since the last call, in order of arrival, at most 16. Anyone can send some: they say nothing
+    /// about ends that the caller does not remember.
     pub fn take_strays(&mut self) -> Vec<Stray> {
         core::mem::take(&mut self.strays)
     }

@@ -1,7 +1,7 @@
 //! Full mesh: a subflow from every local address to every address of the peer.
 //!
-//! As in Linux, only the side that opened the connection opens subflows, because clients tend to sit behind NATs that
-//! nobody can reach; the other side announces its addresses.
+//! As in Linux, only the side that opened the connection opens subflows, because clients often sit behind NATs that the
+//! server cannot reach. The other side announces its addresses.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -10,23 +10,24 @@ use wire::mptcp::AddressId;
 
 use super::{LocalAddress, PathCommand, PathEvent, PathManager, PathManagerView, SignalOnly};
 
-/// How often the waits of failed pairs count down. Path managers have no clock; they count wake-ups. What begins between
-/// two of them lasts as much less.
+/// Interval at which the waits of failed pairs count down. Path managers have no clock; they count wake-ups. A wait
+/// that begins between two wake-ups is shorter by the time already elapsed.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Longest wait between two attempts for the same pair.
+/// Maximum wait between two attempts for a pair.
 const RETRY_TICKS_MAX: u32 = 64;
 
-/// How long a subflow must last for earlier failures of its pair to be forgotten. Where joins are let through and data are
-/// not, the subflow ends with its first data or after a few retransmissions of them, which begin after a second
-/// (RFC 6298) and double: this is longer than three of them take. One that lasts and ends later is no burden: it costs
-/// a handshake in nine seconds.
+/// Time a subflow must last before its pair's earlier failures are forgotten. Where a path lets joins through but no
+/// data, the subflow ends with its first data or after a few retransmissions, which begin after a second (RFC 6298) and
+/// double: three of them take less than this. A subflow that lasts longer and then ends is no burden: it costs one
+/// handshake in nine seconds.
 const STEADY_TICKS: u32 = 8;
 
-/// A subflow from every local address to every address of the peer of the same family, as far as the limit allows.
+/// Opens a subflow from every local address to every peer address of the same family, up to the limit.
 ///
-/// A pair whose subflow fails is tried again after 1, 2, 4 ... 64 s, and after 1 s again once a subflow of it has lasted for
-/// 8 s. A pair whose subflow was closed on request stays closed until one of its addresses is announced or added again.
+/// A pair whose subflow fails is retried after 1, 2, 4 ... 64 s, and after 1 s again once one of its subflows has
+/// lasted for 8 s. A pair whose subflow was closed on request stays closed until one of its addresses is announced or
+/// added again.
 #[derive(Debug, Default)]
 pub struct FullMesh {
     role: Role,
@@ -60,7 +61,7 @@ impl PathManager for FullMesh {
     }
 }
 
-/// Two ends of a possible subflow; this side's port does not matter.
+/// Addresses of a possible subflow; this side's port is irrelevant.
 type Pair = (IpAddr, SocketAddr);
 
 /// The side that opens subflows.
@@ -69,20 +70,20 @@ struct Mesh {
     /// Address of the first subflow, which need not be among the endpoint's addresses.
     first_local: Option<IpAddr>,
     setbacks: Vec<Setback>,
-    /// A wake-up was asked for and has not come.
+    /// Whether a requested wake-up is still to come.
     waking: bool,
 }
 
-/// Why a pair is not, or less likely, to be opened.
+/// Reason not to open a pair, or to prefer other pairs.
 #[derive(Debug)]
 struct Setback {
     pair: Pair,
     failures: u32,
     /// Ticks until the next attempt.
     wait_ticks: u32,
-    /// Ticks that its established subflow must still last for the failures to be forgotten.
+    /// Ticks that its established subflow must still last before the failures are forgotten.
     trial_ticks: u32,
-    /// Its subflow was closed on request.
+    /// Whether its subflow was closed on request.
     unwanted: bool,
 }
 
@@ -101,7 +102,7 @@ impl Mesh {
             PathEvent::ConnectionEstablished { .. } | PathEvent::AddressWithdrawn { .. } => {}
         }
         let locals = self.locals(view);
-        // Addresses that are gone take their setbacks along, so that a peer's announcements cannot pile them up.
+        // Drop the setbacks of removed addresses, or a peer's announcements could pile them up.
         self.setbacks.retain(|setback| {
             let (local, remote) = setback.pair;
             locals.iter().any(|address| address.ip == local)
@@ -111,7 +112,7 @@ impl Mesh {
         self.ask_to_be_woken(commands);
     }
 
-    /// A subflow of `pair` is established, which proves that it can be opened, not that it carries anything.
+    /// Starts the trial of an established subflow of `pair`: that it opened does not show that it carries data.
     fn begin_trial(&mut self, pair: Pair) {
         self.setbacks.retain(|setback| setback.pair != pair || setback.failures > 0);
         for setback in self.setbacks.iter_mut().filter(|setback| setback.pair == pair) {
@@ -164,8 +165,8 @@ impl Mesh {
         locals
     }
 
-    /// Opens what is missing within the limit: pairs that failed least first, and among them those whose addresses
-    /// carry the fewest subflows, so that a limit below the whole mesh still uses every address.
+    /// Opens missing subflows within the limit. Pairs with the fewest failures come first, and among them those whose
+    /// addresses carry the fewest subflows, so even a small limit uses every address.
     fn open(&self, locals: &[LocalAddress], view: &PathManagerView<'_>, commands: &mut Vec<PathCommand>) {
         let mut open: Vec<Pair> = view.subflows.iter().map(|(local, remote)| (local.ip(), *remote)).collect();
         for _ in 0..view.subflows_left {
@@ -195,7 +196,8 @@ impl Mesh {
     }
 }
 
-/// All pairs of one family. A peer may forbid joins to the address of its first subflow (RFC 8684 section 3.1, flag C).
+/// Returns all pairs of matching families. A peer may forbid joins to the address of its first subflow (RFC 8684
+/// section 3.1, flag C).
 fn candidates<'a>(
     locals: &'a [LocalAddress],
     view: &'a PathManagerView<'_>,
@@ -218,7 +220,7 @@ mod tests {
         PathCommand::Open { local: ip(from), remote: remote(to), backup: false }
     }
 
-    /// An initiator with local addresses `locals` whose first subflow goes from address 1 to address 101.
+    /// Creates an initiator with local addresses `locals`, whose first subflow goes from address 1 to address 101.
     fn initiator(locals: &[u8]) -> World {
         World::new(Box::new(FullMesh::default()), locals)
     }
@@ -319,7 +321,7 @@ mod tests {
         assert!(waits_s[8..].iter().all(|wait_s| *wait_s == 64));
     }
 
-    /// Waits until the pair from address 2 to address 101 is tried again; in seconds.
+    /// Waits until the pair from address 2 to address 101 is retried. Returns the time in seconds.
     fn wait_for_retry_s(world: &mut World) -> u32 {
         world.handle(closed(2, 101, true));
         let mut waited_s = 1;
@@ -363,7 +365,7 @@ mod tests {
         assert_eq!(world.established(2, 101), []);
     }
 
-    /// The application may open what the mesh had given up; from then on it is the mesh's again.
+    /// The application may open a pair that the mesh gave up. The mesh then manages the pair again.
     #[test]
     fn an_established_subflow_is_wanted_again() {
         let mut world = initiator(&[1, 2]);
@@ -407,7 +409,7 @@ mod tests {
         world.subflows_max = 2;
         assert_eq!(world.establish(1, true), [open(2, 101)]);
         assert_eq!(world.handle(closed(2, 101, true)), [open(3, 101), WAKE]);
-        // The failed pair's wait is over, but there is no place left.
+        // The failed pair's wait is over, but the limit leaves no room.
         assert_eq!(world.handle(PathEvent::Woken), []);
         assert_eq!(world.handle(closed(3, 101, true)), [open(2, 101), WAKE]);
     }

@@ -1,8 +1,8 @@
-//! Manual: everything is left to the application (RFC 6897).
+//! Manual: the application decides everything (RFC 6897).
 
 use super::{PathCommand, PathEvent, PathManager, PathManagerView};
 
-/// Does nothing by itself: subflows and announcements come from the endpoint's commands alone.
+/// Does nothing by itself. Subflows and announcements come only from the endpoint's commands.
 #[derive(Debug, Default)]
 pub struct Manual;
 

@@ -1,4 +1,4 @@
-//! What holds for every path manager whatever happens to the connection.
+//! Properties that hold for every path manager, whatever happens to the connection.
 
 use core::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use super::testing::{World, closed, ip, local};
 use super::{PATH_MANAGERS, PathCommand, PathEvent};
 use crate::SubflowId;
 
-/// Something that happens between a few local and remote addresses.
+/// An event among a few local and remote addresses.
 #[derive(Clone, Debug)]
 enum Happening {
     Announced(u8),
@@ -100,7 +100,7 @@ proptest! {
             apply(happening, &mut world);
         }
         let mut commands = Vec::new();
-        // The longest wait is 64 s, and it takes 8 s to forget it.
+        // The longest wait is 64 s; a failure is forgotten after another 8 s.
         for _ in 0..64 + 8 {
             commands = apply(&Happening::Woken, &mut world);
             for command in commands.clone() {

@@ -4,10 +4,10 @@ use policy::UnknownName;
 
 use super::{FullMesh, Manual, PathManager, SignalOnly};
 
-/// A path manager that can be asked for by name.
+/// A registered path manager.
 pub type Registration = policy::Registration<fn() -> Box<dyn PathManager>>;
 
-/// Every path manager there is.
+/// All path managers.
 pub const PATH_MANAGERS: &[Registration] = &[
     Registration {
         name: "full-mesh",
@@ -26,7 +26,7 @@ pub const PATH_MANAGERS: &[Registration] = &[
     },
 ];
 
-/// Makes the path manager called `name`.
+/// Builds the path manager called `name`.
 pub fn build(name: &str) -> Result<Box<dyn PathManager>, UnknownName> {
     policy::find("path manager", PATH_MANAGERS, name).map(|found| (found.build)())
 }
@@ -52,7 +52,7 @@ mod tests {
             commands.extend(world.handle(closed(1, 101, true)));
             commands.len()
         };
-        // The mesh opens the second path and asks to be woken for the failed first; signal-only announces once.
+        // The mesh opens the second path and asks for a wake-up for the failed first path; signal-only announces once.
         assert_eq!(["full-mesh", "signal-only", "manual"].map(commands), [2, 1, 0]);
     }
 }

@@ -1,13 +1,14 @@
-//! Signal only: announce addresses, let the peer open the subflows.
+//! Signal only: announces addresses and leaves it to the peer to open subflows.
 
 use core::net::IpAddr;
 
 use super::{PathCommand, PathEvent, PathManager, PathManagerView};
 
-/// Announces every local address but that of the first subflow, and withdraws those that go. Never opens a subflow.
+/// Announces every local address except that of the first subflow, and withdraws removed addresses. Never opens a
+/// subflow.
 #[derive(Debug, Default)]
 pub struct SignalOnly {
-    /// The address of the first subflow: the peer knows it, it has identifier 0.
+    /// Address of the first subflow. The peer knows it as identifier 0.
     in_use: Option<IpAddr>,
 }
 
@@ -33,7 +34,7 @@ impl PathManager for SignalOnly {
             PathEvent::LocalAddressAdded(address) => self.announce(address.ip, commands),
             PathEvent::LocalAddressRemoved(ip) => {
                 commands.push(PathCommand::Withdraw(ip));
-                // Should it come back, it comes with an identifier that the peer has to learn.
+                // If the address returns, it gets another identifier, which the peer must learn.
                 self.in_use = self.in_use.filter(|in_use| *in_use != ip);
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! A connection as path managers see it, driven by hand-made events. Local addresses are 10.0.0.x, the peer's are
+//! A connection as path managers see it, driven by hand-made events. Local addresses are 10.0.0.x; the peer's are
 //! 192.0.2.x with port 443.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,14 +24,14 @@ pub(super) fn remote(last: u8) -> SocketAddr {
     (Ipv4Addr::new(192, 0, 2, last), 443).into()
 }
 
-/// The subflow between two addresses is gone.
+/// Reports the end of the subflow between two addresses.
 pub(super) fn closed(from: u8, to: u8, failed: bool) -> PathEvent {
     let local = SocketAddr::new(ip(from), 50_000 + u16::from(from));
     PathEvent::SubflowClosed { id: SubflowId(from.into()), local, remote: remote(to), failed }
 }
 
-/// Applies events to the view as the engine does, and commands as they come back: every attempt stays until the test
-/// says that it failed.
+/// Applies events to the view as the engine does, and executes commands as they are returned. Every attempt remains
+/// until the test says that it failed.
 pub(super) struct World {
     pub(super) manager: Box<dyn PathManager>,
     pub(super) locals: Vec<LocalAddress>,
@@ -53,20 +53,20 @@ impl World {
         }
     }
 
-    /// The first subflow, from `from` to address 101, is established.
+    /// Establishes the first subflow, from `from` to address 101.
     pub(super) fn establish(&mut self, from: u8, initiator: bool) -> Vec<PathCommand> {
         let local = SocketAddr::new(ip(from), 50_000);
         self.subflows.push((local, remote(101)));
         self.handle(PathEvent::ConnectionEstablished { local, remote: remote(101), initiator })
     }
 
-    /// A further subflow is established.
+    /// Establishes a further subflow.
     pub(super) fn established(&mut self, from: u8, to: u8) -> Vec<PathCommand> {
         let local = SocketAddr::new(ip(from), 50_000 + u16::from(from));
         self.handle(PathEvent::SubflowEstablished { id: SubflowId(from.into()), local, remote: remote(to) })
     }
 
-    /// The peer announces an address.
+    /// Announces an address of the peer.
     pub(super) fn announce(&mut self, id: u8, last: u8) -> Vec<PathCommand> {
         if !self.remotes.contains(&(AddressId(id), remote(last))) {
             self.remotes.push((AddressId(id), remote(last)));
@@ -74,7 +74,7 @@ impl World {
         self.handle(PathEvent::AddressAnnounced { address_id: AddressId(id), remote: remote(last) })
     }
 
-    /// Hands `event` to the manager after the view has followed it, and carries out what comes back.
+    /// Updates the view by `event`, hands the event to the manager, and executes the returned commands.
     pub(super) fn handle(&mut self, event: PathEvent) -> Vec<PathCommand> {
         match event {
             PathEvent::LocalAddressAdded(address) if !self.locals.contains(&address) => self.locals.push(address),

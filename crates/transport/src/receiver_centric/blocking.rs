@@ -1,4 +1,4 @@
-//! Is the receive buffer about to block? (section 4.2, equations 5 to 7)
+//! Detects that the receive buffer is about to block (section 4.2, equations 5 to 7).
 //!
 //! ```text
 //! avg   = 1/m sum awnd_j                                          (6)
@@ -7,7 +7,7 @@
 //! near  = Delta < 0  and  Delta(t_k) < Delta(t_(k-1))             (7)
 //! ```
 //!
-//! `awnd` is the window that the receiver announces, seen once a round; `m` = 8 rounds, the present one included.
+//! `awnd` is the window that the receiver announces, sampled once a round; `m` = 8 rounds, including the present one.
 
 use arrayvec::ArrayVec;
 
@@ -23,7 +23,7 @@ pub(super) struct BlockingMonitor {
 }
 
 impl BlockingMonitor {
-    /// Takes the window announced at the end of a round; true if blocking is near.
+    /// Takes the window announced at the end of a round. Returns true if blocking is near.
     pub(super) fn on_round(&mut self, window_bytes: u64) -> bool {
         if self.windows.is_full() {
             self.windows.remove(0);
@@ -45,8 +45,8 @@ impl BlockingMonitor {
 mod tests {
     use super::*;
 
-    /// 100, 100: 0. Then 80: avg 93.3, -13.3/20 = -0.67, lower than before: near. Then 90: avg 92.5, -2.5/20 = -0.125: it
-    /// recovers. Then 70: avg 88, -18/30 = -0.6: near.
+    /// 100, 100: 0. Then 80: avg 93.3, -13.3/20 = -0.67, lower than before: near. Then 90: avg 92.5, -2.5/20 = -0.125:
+    /// recovering. Then 70: avg 88, -18/30 = -0.6: near.
     #[test]
     fn a_window_that_falls_below_its_average_and_falls_on() {
         let mut monitor = BlockingMonitor::default();

@@ -1,9 +1,9 @@
-//! The path collector (PCDer), at the sender of data (section 4.2): reports in; rates, rounds, probes and the choice of
-//! paths out.
+//! The path collector (PCDer) at the sender of data (section 4.2): takes reports; yields rates, rounds, probes and the
+//! choice of paths.
 //!
-//! What a receiver said about a path holds until nothing has been heard for four retransmission time-outs; then the path is
-//! as if nothing had ever been said, and the connection's own congestion controller rules it again. So a peer, or a
-//! middlebox, that stops speaking MPTCP-rec leaves plain MPTCP behind.
+//! A receiver's statement about a path holds until no report has arrived for four retransmission time-outs. The path is
+//! then treated as if there had been no report, and the connection's congestion controller governs it again. If a peer
+//! or a middlebox stops speaking MPTCP-rec, plain MPTCP remains.
 
 use arrayvec::ArrayVec;
 use units::{Duration, Instant};
@@ -16,18 +16,18 @@ pub(crate) use super::rate_bounds::PathFacts;
 use super::rate_bounds::RateBounds;
 use crate::SubflowId;
 
-/// Retransmission time-outs that a wish holds.
+/// Retransmission time-outs for which a wish holds.
 const WISH_HOLDS_RTOS: u64 = 4;
 
 #[derive(Debug)]
 struct Path {
     id: PathId,
     subflow: SubflowId,
-    /// The round of the report taken up last.
+    /// Round of the last report accepted.
     round: u8,
     timestamp_ms: Option<u32>,
     rate_bytes_per_s: Option<u64>,
-    /// When the rate is forgotten.
+    /// When the rate expires.
     forget_at: Instant,
     bounds: RateBounds,
     rtt: Duration,
@@ -54,7 +54,8 @@ impl PathCollector {
         }
     }
 
-    /// A subflow is ready for data. Beyond 16 at once they have no name, and stay as without MPTCP-rec.
+    /// Adds a subflow that is ready for data. Beyond 16 at once, subflows get no identifier and behave as without
+    /// MPTCP-rec.
     pub(crate) fn add(&mut self, subflow: SubflowId, acked_bytes: u64, now: Instant) {
         let is_free = |id: &PathId| self.paths.iter().all(|path| path.id != *id);
         let Some(id) = (0..PathId::COUNT).filter_map(PathId::new).find(is_free) else { return };
@@ -72,7 +73,7 @@ impl PathCollector {
         });
     }
 
-    /// A subflow carries no data any more.
+    /// Removes a subflow that no longer carries data.
     pub(crate) fn remove(&mut self, subflow: SubflowId) {
         self.paths.retain(|path| path.subflow != subflow);
         if self.paths.iter().all(|path| path.is_unused) {
@@ -84,27 +85,27 @@ impl PathCollector {
         self.paths.iter().find(|path| path.subflow == subflow)
     }
 
-    /// The subflow that a report is about.
+    /// Returns the subflow that a report concerns.
     pub(crate) fn subflow(&self, id: PathId) -> Option<SubflowId> {
         self.paths.iter().find(|path| path.id == id).map(|path| path.subflow)
     }
 
-    /// What the data of a subflow carry.
+    /// Returns the round that the data of a subflow carry.
     pub(crate) fn round(&self, subflow: SubflowId) -> Option<Round> {
         self.path(subflow).map(|path| Round { path: path.id, id: path.round })
     }
 
-    /// Octets per second that the receiver wants on a subflow, within bounds.
+    /// Returns the octets per second that the receiver wants on a subflow, bounded.
     pub(crate) fn rate_bytes_per_s(&self, subflow: SubflowId) -> Option<u64> {
         self.path(subflow)?.rate_bytes_per_s
     }
 
-    /// No new data on this subflow as long as there are others.
+    /// Whether the subflow gets no new data while other subflows exist.
     pub(crate) fn is_unused(&self, subflow: SubflowId) -> bool {
         self.path(subflow).is_some_and(|path| path.is_unused)
     }
 
-    /// Takes up a report, unless a later one has been there. A new round begins.
+    /// Accepts a report unless a later one has already arrived. Starts a new round.
     pub(crate) fn on_report(&mut self, report: &RateReport, facts: &PathFacts, now: Instant) {
         let Some(path) = self.paths.iter_mut().find(|path| path.id == report.path) else { return };
         let is_late = |last: u32| report.timestamp_ms.wrapping_sub(last) > u32::MAX / 2;
@@ -120,7 +121,7 @@ impl PathCollector {
         }
     }
 
-    /// Decides once a round, the round-trip time of the slowest path, which paths are used. True if it did.
+    /// Decides once a round (the round-trip time of the slowest path) which paths are used. Returns true if it decided.
     pub(crate) fn choose_paths(&mut self, window_bytes: u64, now: Instant) -> bool {
         if now < self.round_ends_at {
             return false;
@@ -142,13 +143,13 @@ impl PathCollector {
         true
     }
 
-    /// When [`Self::forget_old`] or [`Self::next_probe`] has something to do.
+    /// When [`Self::forget_old`] or [`Self::next_probe`] has work to do.
     pub(crate) fn next_timeout(&self) -> Instant {
         let times = self.paths.iter().map(|path| path.forget_at.min(path.probe_at));
         times.fold(Instant::FAR_FUTURE, Instant::min)
     }
 
-    /// A subflow about which nothing has been heard for long: it is as any other.
+    /// Expires the wish of a subflow without recent reports, which then counts as any other. Returns that subflow.
     pub(crate) fn forget_old(&mut self, now: Instant) -> Option<SubflowId> {
         let path = self.paths.iter_mut().find(|path| path.forget_at <= now)?;
         (path.rate_bytes_per_s, path.is_unused) = (None, false);
@@ -156,8 +157,8 @@ impl PathCollector {
         Some(path.subflow)
     }
 
-    /// An unused subflow on which a probe is due: one a round-trip time, so that its rate stays known. The connection leaves
-    /// out those that would come on top of others.
+    /// Returns an unused subflow whose probe is due. There is one probe a round-trip time, to keep its rate known. The
+    /// connection skips probes that would overlap with others.
     pub(crate) fn next_probe(&mut self, now: Instant) -> Option<SubflowId> {
         let path = self.paths.iter_mut().find(|path| path.is_unused && path.probe_at <= now)?;
         path.probe_at = now + path.rtt.max(Duration::from_millis(1));

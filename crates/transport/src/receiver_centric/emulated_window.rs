@@ -1,13 +1,13 @@
-//! The window that a TCP sender would have, kept at the receiver (section 3 and figure 2; behaviour after TEAR).
+//! The window that a TCP sender would have, emulated at the receiver (section 3 and figure 2; behaviour after TEAR).
 //!
-//! | state | while | a packet in order | the round ends |
+//! | state | while | a packet in order arrives | the round ends |
 //! |---|---|---|---|
 //! | SS slow start | `W < ssthresh` | `W += 1` | through SR to SS |
 //! | SR slow start ready | after a time-out, until the round ends | - | SS |
 //! | CA congestion avoidance | | `W += 1/W` | through CR to CA |
 //! | CR congestion avoidance ready | after a loss, until the round ends | - | CA |
-//! | GAP | a packet is missing | back as soon as it arrives; FR after the third packet behind it | - |
-//! | FR fast recovery | the missing packet does not come | CR as soon as it arrives | CA |
+//! | GAP | a packet is missing | previous state once it arrives; FR after three more packets since the gap showed | - |
+//! | FR fast recovery | the missing packet does not arrive | CR once it arrives | CA |
 //! | TO time-out | nothing arrives for a retransmission time-out | SR | - |
 //!
 //! ```text
@@ -15,10 +15,12 @@
 //! entering TO: ssthresh = max(2, W / 2), W = 1
 //! ```
 //!
-//! The paper names the states and says that they behave as TEAR's; the table is what this build makes of that. Beyond it,
-//! W does not grow while it is more than twice what the last round brought: a window that nobody fills proves nothing.
+//! The paper names the states and says that they behave as TEAR's; the table is this build's interpretation. In
+//! addition, W does not grow while it is more than twice the packets of the last round: an unfilled window proves
+//! nothing.
 
-/// Packets behind a missing one after which it counts as lost, as TCP's three duplicate ACKs.
+/// Packets after the first one behind a hole until the missing packet counts as lost; compare TCP's three duplicate
+/// ACKs.
 const LATE_PACKETS_MAX: u32 = 3;
 /// Smallest window after a loss, packets (RFC 5681 equation 4).
 const WINDOW_MIN: f64 = 2.0;
@@ -32,22 +34,22 @@ pub(super) enum State {
     SlowStartReady,
     CongestionAvoidance,
     CongestionAvoidanceReady,
-    /// With the packets that have arrived behind the missing one.
+    /// Number of packets that arrived after the first one behind the hole.
     Gap(u32),
     FastRecovery,
     TimeOut,
 }
 
-/// A packet, as the receiver sees its place in the subflow.
+/// Place of a packet in the subflow, as the receiver sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Next after all before it.
+    /// Next in order.
     InOrder,
     /// Something before it is missing.
     BehindHole,
     /// It fills the first hole.
     FillsHole,
-    /// It fills another, or came before.
+    /// It fills another hole, or is a duplicate.
     Old,
 }
 
@@ -79,7 +81,7 @@ impl EmulatedWindow {
         self.window
     }
 
-    /// Takes `count` packets that arrived as one.
+    /// Takes `count` packets that arrived together.
     pub(super) fn on_packets(&mut self, place: Place, count: u32) {
         self.packets_in_round = self.packets_in_round.saturating_add(count);
         self.state = match (self.state, place) {
@@ -118,7 +120,7 @@ impl EmulatedWindow {
         State::FastRecovery
     }
 
-    /// The first packet of a new round arrived.
+    /// Starts a new round, whose first packet has arrived.
     pub(super) fn on_round(&mut self) {
         self.packets_last_round = core::mem::take(&mut self.packets_in_round);
         self.reduced_in_round = false;
@@ -128,7 +130,7 @@ impl EmulatedWindow {
         };
     }
 
-    /// Nothing arrived for a retransmission time-out. A second one says nothing new.
+    /// Handles silence for a retransmission time-out. Repeated time-outs change nothing.
     pub(super) fn on_time_out(&mut self) {
         if self.state != State::TimeOut {
             self.ssthresh = (self.window / 2.0).max(WINDOW_MIN);
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!((window.packets(), window.state), (11.0, State::SlowStart));
     }
 
-    /// The hole shows with one packet behind it; after three more it is a loss. 11 packets become 5.5.
+    /// The first packet behind the hole reveals it; after three more it counts as a loss. 11 packets become 5.5.
     #[test]
     fn a_lost_packet_halves_the_window_once_a_round() {
         let mut window = after(&[InOrder, BehindHole, InOrder, InOrder, InOrder]);
@@ -191,7 +193,7 @@ mod tests {
     fn a_second_loss_in_a_round_changes_nothing() {
         let mut window = after(&[BehindHole, InOrder, InOrder, InOrder, FillsHole]);
         assert_eq!((window.packets(), window.state), (5.0, State::CongestionAvoidanceReady));
-        // The next round: one loss, and another after its repair.
+        // The next round has one loss, and another after its repair.
         window.on_round();
         for place in [BehindHole, InOrder, InOrder, InOrder] {
             window.on_packets(place, 1);
@@ -240,7 +242,7 @@ mod tests {
             window.on_round();
             window.on_packets(InOrder, 1);
         }
-        // Grown once more after the round that brought ten packets, not after those that brought one.
+        // The window grew once after the round with ten packets, and not after those with one.
         assert_eq!(window.packets(), 21.0);
     }
 }

@@ -6,14 +6,14 @@
 //! s = max( n * P / T, W * P / rtt )                          octets/s
 //!
 //!   n  packets received in the round      P  their mean payload, octets
-//!   T  how long the round lasted          W  the emulated window, packets
+//!   T  duration of the round              W  the emulated window, packets
 //! ```
 //!
-//! The paper prints `P / (n * RTT)`, which falls as more packets arrive. `n * P` over the time they took is what arrived;
-//! W lets the rate rise above that, since a rate that follows arrivals alone never finds more.
+//! The paper prints `P / (n * RTT)`, which falls as more packets arrive. `n * P` over the round's duration is the
+//! arrival rate. W lets the rate rise above it: a rate that only follows arrivals never finds more.
 //!
-//! A report is due when the first packet arrives, when the rate seen in a round differs from the last wish, an rtt after the
-//! start of a round, and a retransmission time-out after a report that nothing answers.
+//! A report is due when the first packet arrives, when the rate seen in a round differs from the last wish, one rtt
+//! after the start of a round, and one retransmission time-out after a report without an answer.
 
 use units::narrow::low_u32;
 use units::{Duration, Instant, SeqNr};
@@ -24,21 +24,21 @@ use super::rate::SmoothedRate;
 use super::round_clock::RoundClock;
 use super::{Reading, ReceiverCentric};
 
-/// Reports are no closer than this, whatever a peer that guesses rounds provokes.
+/// Minimum interval between reports, even if a peer guesses rounds.
 const REPORT_INTERVAL_MIN: Duration = Duration::from_millis(1);
 
-/// Data of a path with the round they carry.
+/// Data of a path, with the round that they carry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TaggedData {
     pub(crate) round: Round,
-    /// Of the first octet, in the subflow.
+    /// Subflow sequence number of the first octet.
     pub(crate) seq: SeqNr,
     pub(crate) bytes: u32,
-    /// Payload of one packet at most: more arrived as several.
+    /// Largest payload of one packet. More data arrived as several packets.
     pub(crate) packet_bytes: u32,
 }
 
-/// What a report says beside the blocks held.
+/// Content of a report, without the blocks held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wish {
     pub(crate) path: PathId,
@@ -47,7 +47,7 @@ pub(crate) struct Wish {
     pub(crate) desired_bytes_per_s: u32,
 }
 
-/// What arrived since the round began.
+/// Arrivals since the round began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     packets: u32,
@@ -63,23 +63,23 @@ pub(crate) struct RateEstimator {
     window: EmulatedWindow,
     rate: SmoothedRate,
     path: Option<PathId>,
-    /// Behind the furthest octet that arrived.
+    /// End of the highest octets that arrived.
     highest: Option<SeqNr>,
-    /// The first octet missing below it, of the hole that is being watched.
+    /// First missing octet of the watched hole, below `highest`.
     hole: Option<SeqNr>,
     tally: Tally,
     round_started_at: Instant,
     report_due: bool,
     reported_at: Option<Instant>,
     reported_bytes_per_s: f64,
-    /// When the next report is due, whatever happens.
+    /// When the next report is due in any case.
     report_timer: Instant,
     /// When the path counts as silent.
     silence_timer: Instant,
 }
 
 impl RateEstimator {
-    /// `rto_min` as everywhere in the connection.
+    /// `rto_min` is that of the connection.
     pub(crate) fn new(settings: ReceiverCentric, rto_min: Duration) -> Self {
         Self {
             settings,
@@ -99,7 +99,7 @@ impl RateEstimator {
         }
     }
 
-    /// Takes data that arrived, in the window of the subflow.
+    /// Takes data that arrived within the subflow's window.
     pub(crate) fn on_data(&mut self, data: &TaggedData, now: Instant) {
         if self.path.replace(data.round.path) != Some(data.round.path) && self.reported_at.is_none() {
             self.round_started_at = now;
@@ -131,7 +131,7 @@ impl RateEstimator {
         if fills { Place::FillsHole } else { Place::Old }
     }
 
-    /// Samples the round that is over; the first packet of the next is there.
+    /// Samples the round that ended. The first packet of the next round has arrived.
     fn end_round(&mut self, now: Instant) {
         let tally = core::mem::take(&mut self.tally);
         let lasted = now.saturating_since(self.round_started_at);
@@ -163,7 +163,7 @@ impl RateEstimator {
         self.report_timer.min(self.silence_timer)
     }
 
-    /// Handles what is due.
+    /// Handles expired timers.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         if self.silence_timer <= now {
             self.silence_timer = Instant::FAR_FUTURE;
@@ -180,14 +180,14 @@ impl RateEstimator {
         self.report_due && self.reported_at.is_none_or(|at| now.saturating_since(at) >= REPORT_INTERVAL_MIN)
     }
 
-    /// The report that leaves now.
+    /// Builds the report to send now.
     pub(crate) fn report(&mut self, now: Instant) -> Option<Wish> {
         let path = self.path?;
         let desired = self.rate.smoothed().unwrap_or(0.0);
         self.report_due = false;
         self.reported_at = Some(now);
         self.reported_bytes_per_s = desired;
-        // Silence is answered once: a report to a sender that has nothing to say would go on for ever.
+        // Report silence only once: reports to a sender without data would never end.
         let answer_expected = self.silence_timer != Instant::FAR_FUTURE;
         self.report_timer = if answer_expected { now + self.clock.rto() } else { Instant::FAR_FUTURE };
         let round = self.clock.on_report(now);
@@ -221,8 +221,8 @@ mod tests {
         RateEstimator::new(ReceiverCentric::default(), Duration::from_millis(200))
     }
 
-    /// Ten packets, a report at 0 ms, its answer at 100 ms: 10 packets in 100 ms seen, 20 wanted as in slow start, so the
-    /// rate is 20 kB in 100 ms.
+    /// Ten packets, a report at 0 ms, its answer at 100 ms: 10 packets arrived in 100 ms, and slow start wants 20, so
+    /// the rate is 20 kB in 100 ms.
     #[test]
     fn the_first_round_gives_rtt_and_rate() {
         let mut estimator = estimator();
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(estimator.next_timeout(), at(400), "rtt 100 ms, rto 300 ms");
     }
 
-    /// The wish was 200 kB/s. The next round brings 20 packets in 100 ms, so nothing is due before an rtt has passed.
+    /// The wish was 200 kB/s. The next round brings 20 packets in 100 ms, so no report is due before an rtt has passed.
     #[test]
     fn a_sender_that_obeys_is_told_again_after_an_rtt() {
         let mut estimator = estimator();

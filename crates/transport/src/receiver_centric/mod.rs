@@ -1,8 +1,8 @@
-//! MPTCP-rec: the receiver says how fast it wants data on each path, and the sender obeys and chooses paths.
+//! MPTCP-rec: the receiver states how fast it wants data on each path; the sender obeys and chooses paths.
 //!
 //! From "Receiver-centric Buffer Blocking-aware Multipath Data Distribution in MPTCP-based Heterogeneous Wireless
-//! Networks" (KSII TIIS 10(10), 2016), section 4. Every number here is the paper's or stands in
-//! `docs/algorithms/receiver-centric.md` with the reason for it.
+//! Networks" (KSII TIIS 10(10), 2016), section 4. Every number here is from the paper, or is explained in
+//! `docs/algorithms/receiver-centric.md`.
 //!
 //! ```text
 //! receiver of data (DSRor, section 4.1)               sender of data (PCDer, section 4.2)
@@ -12,8 +12,8 @@
 //! estimator        one of these per path -> reports    collector     reports in; rates, rounds and probes out
 //! ```
 //!
-//! Nothing here knows of connections or segments: `crate::connection` carries what arrives here and acts on what comes
-//! back, if both sides have made the offer.
+//! This module knows nothing of connections or segments. `crate::connection` passes in what arrives and acts on the
+//! results, if both sides have made the offer.
 
 mod blocking;
 mod collector;

@@ -3,15 +3,15 @@
 //! ```text
 //! blocking is not near:  all paths                                          full MPTCP
 //! blocking is near:      v = argmin Rate_e over the list; v becomes UNUSED   (8)
-//!                        an UNUSED path (not v) whose Rate_e is above the least left in the list comes back
+//!                        an UNUSED path (not v) whose Rate_e is above the smallest in the list returns
 //! ```
 //!
-//! One path leaves at a time, and never the last. A path whose rate nobody has said yet neither leaves nor counts as the
-//! least.
+//! Only one path leaves at a time, and never the last. A path without a known rate neither leaves nor counts as the
+//! smallest.
 
 use super::Reading;
 
-/// A path, as the choice sees it.
+/// A path, as input and output of the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) rate_bytes_per_s: Option<u64>,
@@ -22,7 +22,7 @@ pub(super) struct Choice {
 #[derive(Debug)]
 pub(super) struct PathList {
     reading: Reading,
-    /// Rounds without a blocking near after which all paths are in the list.
+    /// Consecutive rounds without blocking near until all paths return to the list.
     clear_rounds: u32,
     clear: u32,
 }
@@ -63,8 +63,8 @@ fn leave_out_slowest(paths: &mut [Choice]) {
     }
 }
 
-/// Algorithm 1 line by line. Every minimum on the way is marked; all but the last come back in the second loop, which
-/// compares with the last.
+/// Algorithm 1 line by line. It marks every minimum on the way; the second loop, which compares with the last minimum,
+/// brings back all but the last.
 fn search_as_printed(paths: &mut [Choice]) {
     let rate = |path: &Choice| path.rate_bytes_per_s.unwrap_or(u64::MAX);
     let Some(mut least) = paths.iter().position(|path| !path.is_unused) else { return };
@@ -78,7 +78,7 @@ fn search_as_printed(paths: &mut [Choice]) {
     paths.iter_mut().filter(|path| rate(path) > threshold).for_each(|path| path.is_unused = false);
 }
 
-/// The path of the list whose rate is least.
+/// Returns the listed path with the smallest rate.
 fn slowest(paths: &[Choice]) -> Option<usize> {
     let listed = paths.iter().enumerate().filter(|(_, path)| !path.is_unused);
     listed.filter_map(|(position, path)| Some((path.rate_bytes_per_s?, position))).min().map(|(_, position)| position)
@@ -115,7 +115,7 @@ mod tests {
         let mut list = PathList::new(Reading::Build, 1);
         let mut three = paths([(500, true), (900, false), (300, false)]);
         list.on_round(true, &mut three);
-        // 300 leaves; 900 is the least left, and 500 is not above it.
+        // 300 leaves; 900 is the smallest left, and 500 is not above it.
         assert_eq!(unused(&three), [0, 2]);
         let mut three = paths([(950, true), (900, false), (300, false)]);
         list.on_round(true, &mut three);

@@ -23,7 +23,7 @@ const WEIGHTS: [f64; HISTORY] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 #[derive(Debug)]
 pub(super) struct SmoothedRate {
     lossy_weight: f64,
-    /// The last rates, newest first.
+    /// Latest rates, newest first.
     rates: ArrayVec<f64, HISTORY>,
 }
 
@@ -33,7 +33,7 @@ impl SmoothedRate {
         Self { lossy_weight, rates: ArrayVec::new() }
     }
 
-    /// Takes the sample of a round. The first one is the rate.
+    /// Takes the sample of a round. The first sample becomes the rate.
     pub(super) fn on_sample(&mut self, sample_bytes_per_s: f64, is_lossy: bool) {
         let weight = if is_lossy { self.lossy_weight } else { 1.0 - PHI };
         let rate = match self.rates.first() {
@@ -44,7 +44,7 @@ impl SmoothedRate {
         self.rates.insert(0, rate);
     }
 
-    /// Rate_e, once there is a sample.
+    /// Returns Rate_e, once there is a sample.
     pub(super) fn smoothed(&self) -> Option<f64> {
         if self.rates.is_empty() {
             return None;
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(after(0.5, &[(800.0, false), (400.0, false), (200.0, true)]), 600.0);
     }
 
-    /// With three quarters after a lossy round 800 becomes (800 + 3 * 400) / 4 = 500: the mean is 650.
+    /// With a weight of three quarters after a lossy round, 800 becomes (800 + 3 * 400) / 4 = 500: the mean is 650.
     #[test]
     fn a_lossy_round_can_weigh_more() {
         assert_eq!(after(0.75, &[(800.0, false), (400.0, true)]), 650.0);

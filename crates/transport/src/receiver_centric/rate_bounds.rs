@@ -1,19 +1,19 @@
-//! What a receiver may ask for.
+//! Bounds of the rate that a receiver may ask for.
 //!
 //! ```text
 //! mss / rtt  <=  rate  <=  2 * max( delivered, IW / rtt )
 //! ```
 //!
-//! A receiver that lies can make any TCP sender double its window every round-trip time, by acknowledging what has not
-//! arrived; a desired rate gives it no more than that. `delivered` is what the path's ACKs say of the last round-trip time.
-//! The least rate is TCP's least window, so that a path in use never falls silent.
+//! A lying receiver can make any TCP sender double its window every round-trip time, by acknowledging data that have
+//! not arrived. A desired rate gives it no more than that. `delivered` is the rate that the path's ACKs showed in the
+//! last round-trip time. The lower bound is TCP's smallest window, which keeps a path in use from falling silent.
 
 use units::{Duration, Instant};
 
-/// A path as its sender knows it.
+/// A path, as its sender knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathFacts {
-    /// Payload acknowledged, ever.
+    /// Total payload acknowledged.
     pub(crate) acked_bytes: u64,
     /// Largest payload of a packet.
     pub(crate) packet_bytes: u32,
@@ -23,7 +23,7 @@ pub(crate) struct PathFacts {
     pub(crate) rto: Duration,
 }
 
-/// Measures what a path delivers, and bounds wishes by it.
+/// Measures the delivery rate of a path, and bounds wishes by it.
 #[derive(Debug)]
 pub(super) struct RateBounds {
     acked_bytes: u64,
@@ -36,7 +36,7 @@ impl RateBounds {
         Self { acked_bytes, since: now, delivered_bytes_per_s: 0 }
     }
 
-    /// The rate to send at, octets per second, given the receiver's wish.
+    /// Returns the rate to send at, in octets per second, for the receiver's wish.
     pub(super) fn bound(&mut self, wish_bytes_per_s: u32, facts: &PathFacts, now: Instant) -> u64 {
         let elapsed = now.saturating_since(self.since);
         if elapsed >= facts.rtt {
@@ -68,7 +68,7 @@ mod tests {
         PathFacts { acked_bytes, packet_bytes: 1000, initial_packets: 10, rtt, rto }
     }
 
-    /// 10 kB in 100 ms are 100 kB/s, twice that is 200 kB/s; one packet in 100 ms is 10 kB/s.
+    /// 10 kB in 100 ms is 100 kB/s, and twice that is 200 kB/s; one packet in 100 ms is 10 kB/s.
     #[test]
     fn a_wish_at_the_start_is_within_twice_the_initial_window() {
         let mut bounds = RateBounds::new(0, at(0));
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(bounds.bound(0, &facts(0), at(10)), 10_000);
     }
 
-    /// 50 kB in 100 ms are 500 kB/s.
+    /// 50 kB in 100 ms is 500 kB/s.
     #[test]
     fn a_wish_is_within_twice_what_arrives() {
         let mut bounds = RateBounds::new(7, at(0));

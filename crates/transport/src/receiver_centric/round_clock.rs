@@ -1,28 +1,28 @@
-//! The round-trip time as the receiver sees it (section 4.1, equation 1).
+//! The round-trip time as the receiver measures it (section 4.1, equation 1).
 //!
-//! A report `S_i` leaves at `t_i` and names a round. The sender takes it up and puts that round on every packet from then
-//! on; the first of them arrives at `t_(i+1)`:
+//! A report `S_i` leaves at `t_i` and names a round. From then on the sender puts that round on every packet. The first
+//! of these packets arrives at `t_(i+1)`:
 //!
 //! ```text
 //! rtt    = xi * rtt + eta * (t_(i+1) - t_i)      xi + eta = 1                       (1)
 //! rttvar = 3/4 rttvar + 1/4 | rtt - sample |     rto = rtt + max(4 rttvar, RTO_min)   RFC 6298
 //! ```
 //!
-//! Each report names a round of its own, so a sample never stands for two reports (Karn's condition holds by itself).
+//! Each report names its own round, so a sample never stands for two reports: Karn's condition holds by construction.
 
 use arrayvec::ArrayVec;
 use units::{Duration, Instant};
 
-/// Reports remembered while no packet answers them.
+/// Maximum number of reports remembered while no packet answers them.
 const UNANSWERED_MAX: usize = 8;
-/// Before the first sample (RFC 6298 section 2.1).
+/// RTO before the first sample (RFC 6298 section 2.1).
 const RTO_INITIAL: Duration = Duration::from_secs(1);
-/// RFC 6298 section 2.5 allows any bound of at least 60 s.
+/// Maximum RTO. RFC 6298 section 2.5 allows any bound of at least 60 s.
 const RTO_MAX: Duration = Duration::from_secs(60);
-/// No sample is shorter, whatever a peer that guesses rounds makes it.
+/// Minimum sample, even if a peer guesses rounds.
 const RTT_MIN: Duration = Duration::from_millis(1);
 
-/// Rounds, and how long they take to come back.
+/// Rounds, and their round-trip times.
 #[derive(Debug)]
 pub(super) struct RoundClock {
     old_eighths: u64,
@@ -30,7 +30,7 @@ pub(super) struct RoundClock {
     rtt: Option<Duration>,
     rttvar: Duration,
     last: u8,
-    /// Round and time of reports that no packet has answered, oldest first.
+    /// Round and time of the reports that no packet has answered, oldest first.
     unanswered: ArrayVec<(u8, Instant), UNANSWERED_MAX>,
 }
 
@@ -39,7 +39,7 @@ impl RoundClock {
         Self { old_eighths, rto_min, rtt: None, rttvar: Duration::ZERO, last: 0, unanswered: ArrayVec::new() }
     }
 
-    /// A report leaves: gives the round that it names.
+    /// Records a departing report and returns the round that it names.
     pub(super) fn on_report(&mut self, now: Instant) -> u8 {
         self.last = self.last.wrapping_add(1);
         if self.unanswered.is_full() {
@@ -49,11 +49,11 @@ impl RoundClock {
         self.last
     }
 
-    /// A packet of `round` arrived. True if it is the first of a new round.
+    /// Takes a packet of `round`. Returns true if it is the first of a new round.
     pub(super) fn on_packet(&mut self, round: u8, now: Instant) -> bool {
         let Some(position) = self.unanswered.iter().position(|(id, _)| *id == round) else { return false };
         let (_, sent_at) = self.unanswered[position];
-        // The sender has gone past those before it.
+        // The sender has passed the earlier rounds.
         self.unanswered.drain(..=position);
         self.sample(now.saturating_since(sent_at).max(RTT_MIN));
         true
@@ -108,14 +108,15 @@ mod tests {
         clock
     }
 
-    /// 7/8 of 100 ms and 1/8 of 180 ms are 110 ms; the variance goes from 50 ms to 3/4 of it and 1/4 of 80 ms: 57.5 ms.
+    /// 7/8 of 100 ms plus 1/8 of 180 ms is 110 ms. The variance goes from 50 ms to 3/4 of it plus 1/4 of 80 ms: 57.5
+    /// ms.
     #[test]
     fn the_old_time_weighs_seven_eighths() {
         let clock = after_two_samples(7);
         assert_eq!((clock.rtt(), clock.rto()), (Some(ms(110)), ms(340)));
     }
 
-    /// As printed: 1/8 of 100 ms and 7/8 of 180 ms are 170 ms.
+    /// As printed: 1/8 of 100 ms plus 7/8 of 180 ms is 170 ms.
     #[test]
     fn the_printed_weights_follow_each_sample() {
         assert_eq!(after_two_samples(1).rtt(), Some(ms(170)));

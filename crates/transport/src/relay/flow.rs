@@ -1,4 +1,4 @@
-//! What a relay knows of the data that go one way.
+//! A relay's knowledge of the data in one direction.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,32 @@ use wire::mptcp::DataSeq;
 
 use super::space::DataSpace;
 
-/// Data towards one of the hosts, and what that host said of them.
+/// Data towards one of the hosts, and that host's acknowledgements of them.
 #[derive(Debug)]
 pub(super) struct Flow {
     space: DataSpace,
-    /// By how much all numbers located have moved since they were last asked for.
+    /// Shift of all located numbers since it was last taken.
     moved: u64,
     /// The host's DATA_ACK.
     ack: Option<Dsn>,
-    /// The host takes data before this.
+    /// The host takes data below this number.
     edge: Option<Dsn>,
-    /// What the other host was told of both.
+    /// DATA_ACK and edge, as last passed on to the other host.
     told: Option<(Dsn, Dsn)>,
-    /// When it must be told, if nothing else gives occasion.
+    /// When the news must be passed on if no segment leaves earlier.
     pub(super) news_at: Instant,
-    /// The stream ends here.
+    /// End of the stream.
     pub(super) fin: Option<Dsn>,
-    /// A DATA_FIN must be passed on by itself.
+    /// Whether a DATA_FIN must be passed on by itself.
     pub(super) fin_due: bool,
-    /// Octets in the relay: taken from one leg, and not yet acknowledged by the host behind the other.
+    /// Octets in the relay: taken from one leg, and not yet acknowledged by the host behind the other leg.
     pub(super) stored_bytes: u64,
-    /// Octets of them in the owner's hands.
+    /// Stored octets that the owner holds.
     pub(super) out_bytes: u64,
-    /// Pieces beyond what the host takes, by data sequence number and arrival.
+    /// Pieces beyond the host's window, by data sequence number and arrival.
     waiting: BTreeMap<(u64, u64), Payload>,
     arrivals: u64,
-    /// No more data will come.
+    /// Whether no more data will come.
     pub(super) ended: bool,
 }
 
@@ -57,26 +57,27 @@ impl Flow {
         }
     }
 
-    /// The data sequence number for which `value` stands; a host wrote it.
+    /// Learns from `value`, which a host wrote, and returns its full data sequence number.
     pub(super) fn learn(&mut self, value: DataSeq) -> Dsn {
         let shift = self.space.learn(value);
         self.shift(shift);
         self.space.locate(value)
     }
 
-    /// All bits of a recent data sequence number.
+    /// Learns all bits of a recent data sequence number.
     pub(super) fn anchor(&mut self, dsn: Dsn) {
         let shift = self.space.anchor(dsn);
         self.shift(shift);
     }
 
-    /// All bits that checksums count, from one over a mapping that starts at `dsn`; see [`DataSpace::fit`].
+    /// Derives the bits that checksums cover from a checksum over a mapping that starts at `dsn`; see
+    /// [`DataSpace::fit`].
     pub(super) fn fit(&mut self, dsn: Dsn, error: u16) {
         let shift = self.space.fit(dsn, error);
         self.shift(shift);
     }
 
-    /// The same from one that covers data, after which the next that is off shows damage.
+    /// As [`Self::fit`], from a checksum that covers data. The next mismatch then shows damage.
     pub(super) fn fit_data(&mut self, dsn: Dsn, error: u16) {
         self.fit(dsn, error);
         self.space.trust();
@@ -93,22 +94,22 @@ impl Flow {
         }
     }
 
-    /// What must be added to numbers that were located before it was last asked for.
+    /// Takes the shift to add to numbers that were located before it was last taken.
     pub(super) fn take_moved(&mut self) -> u64 {
         core::mem::take(&mut self.moved)
     }
 
-    /// Where `dsn` is, of which the high bits may have been guessed.
+    /// Returns the present place of `dsn`, whose high bits may have been guessed.
     pub(super) fn locate(&self, dsn: Dsn) -> Dsn {
         self.space.locate(DataSeq::Short(dsn.low()))
     }
 
-    /// The high bits are not known, but a checksum can tell what counts of them.
+    /// Whether the high bits are unknown, so that a checksum may still determine them.
     pub(super) fn is_open(&self) -> bool {
         self.space.is_open()
     }
 
-    /// Enough is known of these numbers to make checksums over them.
+    /// Whether enough is known of these numbers to compute checksums.
     pub(super) fn can_be_summed(&self) -> bool {
         self.space.can_be_summed()
     }
@@ -118,7 +119,7 @@ impl Flow {
         self.space.is_long()
     }
 
-    /// The host's DATA_ACK and window.
+    /// Takes the host's DATA_ACK and window.
     pub(super) fn on_data_ack(&mut self, value: DataSeq, window_bytes: u64) {
         let ack = self.learn(value);
         self.ack = Some(self.ack.map_or(ack, |known| known.max(ack)));
@@ -126,13 +127,13 @@ impl Flow {
         self.edge = Some(self.edge.map_or(edge, |known| known.max(edge)));
     }
 
-    /// The DATA_ACK to tell, once the host has said one.
+    /// Returns the DATA_ACK to pass on, once the host has sent one.
     pub(super) fn data_ack(&self) -> Option<DataSeq> {
         let ack = self.ack?;
         Some(if self.space.is_long() { DataSeq::Long(ack.0) } else { DataSeq::Short(ack.low()) })
     }
 
-    /// The window to announce, `widened` by that many octets, within `free` octets of memory.
+    /// Returns the window to announce: widened by `widened` octets, and at most `free` octets of memory.
     pub(super) fn window(&self, widened: u64, free: u64) -> u32 {
         let window = match (self.ack, self.edge) {
             (Some(ack), Some(edge)) => edge.since(ack) + widened,
@@ -141,13 +142,13 @@ impl Flow {
         u32_from(window.min(free))
     }
 
-    /// The other host was told.
+    /// Records that the other host has the latest news.
     pub(super) fn note_told(&mut self) {
         self.told = self.ack.zip(self.edge);
         self.news_at = Instant::FAR_FUTURE;
     }
 
-    /// Octets by which what the other host was told lags behind what is known.
+    /// Returns the octets by which the news passed on lag behind the present state.
     pub(super) fn untold_bytes(&self) -> u64 {
         match (self.told, self.ack, self.edge) {
             (Some((ack, edge)), Some(new_ack), Some(new_edge)) => new_ack.since(ack).max(new_edge.since(edge)),
@@ -163,7 +164,8 @@ impl Flow {
         self.arrivals += 1;
     }
 
-    /// The next data to send, if `within_edge` only what the host is known to take. What it has already is dropped.
+    /// Returns the next data to send; with `within_edge`, only data known to fit the host's window. Drops acknowledged
+    /// data.
     pub(super) fn dequeue(&mut self, within_edge: bool) -> Option<(Dsn, Payload)> {
         loop {
             let entry = self.waiting.first_entry()?;
@@ -181,7 +183,7 @@ impl Flow {
         }
     }
 
-    /// Nothing for the host is left between the legs.
+    /// Whether no data for the host are left between the legs.
     pub(super) fn is_drained(&self) -> bool {
         self.out_bytes == 0 && self.waiting.is_empty()
     }

@@ -1,32 +1,32 @@
-//! Who decides when data between the legs go on, and a relay that asks.
+//! The policy that decides when data between the legs move on, and a relay that consults it.
 
 use units::Instant;
 use wire::{Segment, TooBig};
 
 use super::{FastAckRelay, Piece, RelayEvent, Side};
 
-/// Decides when data between the legs of a relay go on.
+/// Decides when data between the legs of a relay move on.
 pub trait Forwarding: Send + 'static {
-    /// Takes data that arrived; gives to `relay` what may go now.
+    /// Takes data that arrived, and gives to `relay` the data that may move on now.
     fn on_piece(&mut self, piece: Piece, relay: &mut FastAckRelay, now: Instant);
 
-    /// A spliced subflow begins, is about to end, or is over.
+    /// Handles the start, the approaching end, or the end of a spliced subflow.
     fn on_event(&mut self, event: RelayEvent, relay: &mut FastAckRelay, now: Instant) {
         let _ = (event, relay, now);
     }
 
-    /// When [`Self::handle_timeout`] must be called.
+    /// When to call [`Self::handle_timeout`].
     fn next_wakeup(&self) -> Option<Instant> {
         None
     }
 
-    /// Takes note of the time.
+    /// Handles the passing of time.
     fn handle_timeout(&mut self, relay: &mut FastAckRelay, now: Instant) {
         let _ = (relay, now);
     }
 }
 
-/// Everything goes on at once.
+/// Forwards all data at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AtOnce;
 
@@ -36,14 +36,14 @@ impl Forwarding for AtOnce {
     }
 }
 
-/// A relay together with what decides about its data.
+/// A relay with its forwarding policy.
 pub struct ForwardingRelay<F> {
     relay: FastAckRelay,
     forwarding: F,
 }
 
 impl<F: Forwarding> ForwardingRelay<F> {
-    /// `relay`, whose data go on as `forwarding` decides.
+    /// Combines `relay` with the policy `forwarding`.
     pub fn new(relay: FastAckRelay, forwarding: F) -> Self {
         Self { relay, forwarding }
     }
@@ -58,7 +58,7 @@ impl<F: Forwarding> ForwardingRelay<F> {
         &self.forwarding
     }
 
-    /// Both, for commands.
+    /// Both, to give them commands.
     pub fn parts(&mut self) -> (&mut FastAckRelay, &mut F) {
         (&mut self.relay, &mut self.forwarding)
     }
@@ -84,12 +84,12 @@ impl<F: Forwarding> ForwardingRelay<F> {
         segment
     }
 
-    /// When [`Self::handle_timeout`] must be called.
+    /// When to call [`Self::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         [self.relay.poll_timeout(), self.forwarding.next_wakeup()].into_iter().flatten().min()
     }
 
-    /// Takes note of the time.
+    /// Handles the passing of time.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.relay.handle_timeout(now);
         if self.forwarding.next_wakeup().is_some_and(|at| at <= now) {
@@ -98,7 +98,7 @@ impl<F: Forwarding> ForwardingRelay<F> {
         self.consult(now);
     }
 
-    /// Shows the policy what there is, until there is nothing new.
+    /// Passes data and events to the policy until there are none left.
     fn consult(&mut self, now: Instant) {
         loop {
             let mut idle = true;

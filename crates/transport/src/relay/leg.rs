@@ -1,4 +1,4 @@
-//! One leg of a spliced subflow: a TCP of the relay's own, and its congestion controller.
+//! One leg of a spliced subflow: a TCP that ends at the relay, and its congestion controller.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use crate::state::State;
 use crate::tcp::{AckOutcome, Tcb};
 use crate::{ConnectionConfig, SubflowId, congestion};
 
-/// The only path that a leg's controller sees.
+/// The only path of a leg's controller.
 const PATH: SubflowId = SubflowId(0);
-/// Options that wait to be passed on at most: a flood of them is not worth more.
+/// Maximum number of options that wait to be passed on. A flood of them deserves no more.
 const PASSING_MAX: usize = 8;
 
 /// A subflow's TCP at the relay.
 pub(super) struct Leg {
     pub(super) tcb: Tcb,
     pub(super) mappings: MappingTable,
-    /// Of our SYN or SYN/ACK.
+    /// The MP_JOIN of our SYN or SYN/ACK.
     pub(super) join: MpJoin,
-    /// Said on the other leg and to be said on this one.
+    /// Options received on the other leg, to be sent on this one.
     pub(super) passing: VecDeque<MptcpOption>,
     pub(super) reset_options: Vec<MptcpOption>,
     proof: Option<JoinProof>,
     congestion: Box<dyn CongestionController>,
     admitted: bool,
-    /// The ACKs that said the same of the subflow as the latest one to say something new.
+    /// ACKs that repeat the last new acknowledgement of the subflow.
     repeats: Repeats,
 }
 
-/// ACKs without data that repeat one another but for what they say of the connection.
+/// ACKs without data that differ only in connection-level content.
 #[derive(Clone, Copy, Debug)]
 struct Repeats {
     ack: SeqNr,
@@ -46,20 +46,20 @@ struct Repeats {
     latest: Instant,
 }
 
-/// Of three a sender without SACK concludes that it lost something (RFC 5681 section 3.2).
+/// Maximum number of repeats: three make a sender without SACK conclude a loss (RFC 5681 section 3.2).
 const REPEATS_MAX: u32 = 2;
-/// After so long without news of the subflow another one does no harm: a sender that waits for it has timed out by then (RFC 6298
-/// section 2.4), and one that waits for nothing counts no repeats.
+/// After this time without news of the subflow, another repeat is harmless: a sender that waits for an ACK has timed
+/// out (RFC 6298 section 2.4), and a sender that does not wait counts no repeats.
 const REPEAT_WAIT: Duration = Duration::from_secs(1);
 
 impl Leg {
-    /// Opens a leg with the join of the other host.
+    /// Opens a leg with the other host's join.
     pub(super) fn connect(tuple: Tuple, join: MpJoin, tcp: &Arc<ConnectionConfig>, host: &Host, now: Instant) -> Self {
         let secrets = host.tcb_secrets(&tuple, now);
         Self::new(Tcb::connect(tuple.local, tuple.remote, tcp.clone(), secrets, now), join, tcp)
     }
 
-    /// Answers `syn` with the other host's word.
+    /// Answers `syn` with the other host's join.
     pub(super) fn accept(syn: &Segment, join: MpJoin, leg: &LegSecrets, now: Instant) -> Self {
         Self::new(Tcb::accept(syn, leg.tcp.clone(), leg.secrets, now), join, &leg.tcp)
     }
@@ -79,7 +79,7 @@ impl Leg {
         }
     }
 
-    /// This segment goes out.
+    /// Records an outgoing segment.
     pub(super) fn note_sent(&mut self, segment: &Segment, now: Instant) {
         if segment.ack != self.repeats.ack {
             self.repeats = Repeats { ack: segment.ack, count: 0, latest: now };
@@ -88,13 +88,14 @@ impl Leg {
         }
     }
 
-    /// When an ACK that repeats the one before may go out: not while it could be the third, where those count.
+    /// When another ACK that repeats the last one may leave: not while it could be a third duplicate, for peers that
+    /// count them.
     pub(super) fn may_repeat_at(&self) -> Instant {
         let counts = !self.tcb.has_sack() && self.repeats.count >= REPEATS_MAX;
         if counts { self.repeats.latest + REPEAT_WAIT } else { Instant::ZERO }
     }
 
-    /// Data may flow; `reserved_bytes` of option space belong to the data sequence signal.
+    /// Lets data flow. `reserved_bytes` of option space belong to the data sequence signal.
     pub(super) fn admit(&mut self, reserved_bytes: u32) {
         self.proof = None;
         self.tcb.reserve_options(reserved_bytes);
@@ -102,17 +103,17 @@ impl Leg {
         self.with_paths(PATH, |congestion, paths| congestion.subflow_added(PATH, paths));
     }
 
-    /// The other host has proved itself: its HMAC goes out, again and again until answered.
+    /// Sends the other host's HMAC, which proves its identity, and repeats it until answered.
     pub(super) fn prove(&mut self, hmac: [u8; 20], now: Instant) {
         self.proof = Some(JoinProof::send(hmac, &mut self.tcb, now));
     }
 
-    /// The HMAC that control segments carry now.
+    /// Returns the HMAC that control segments carry now.
     pub(super) fn proof(&self) -> Option<[u8; 20]> {
         self.proof.map(|proof| proof.hmac())
     }
 
-    /// Lets the controller answer an ACK.
+    /// Lets the controller react to an ACK.
     pub(super) fn on_ack(&mut self, ack: &AckOutcome, now: Instant) {
         control_loop::on_ack(self, PATH, ack, now);
     }
@@ -122,14 +123,14 @@ impl Leg {
         self.tcb.next_timeout().min(self.proof.map_or(Instant::FAR_FUTURE, |proof| proof.resend_at()))
     }
 
-    /// Handles what is due. False if the host behind this leg is gone.
+    /// Handles expired timers. Returns false if the host behind this leg is gone.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
         let expired = control_loop::on_timeout(self, PATH, now);
         let alive = expired.is_none_or(|expired| !expired.gave_up);
         alive && self.proof.as_mut().is_none_or(|proof| proof.repeat_if_due(&mut self.tcb, now))
     }
 
-    /// Notes an option to be said on this leg.
+    /// Queues an option to be sent on this leg.
     pub(super) fn pass(&mut self, option: MptcpOption) {
         if self.passing.len() < PASSING_MAX {
             self.passing.push_back(option);
@@ -137,7 +138,7 @@ impl Leg {
         }
     }
 
-    /// Ends the leg at once, with `options` on the RST; without a word if nobody answered yet.
+    /// Ends the leg at once with a RST that carries `options`, or silently if no host has answered yet.
     pub(super) fn reset(&mut self, options: impl IntoIterator<Item = MptcpOption>) {
         if self.tcb.state == State::SynSent {
             self.tcb.close();
@@ -147,14 +148,14 @@ impl Leg {
         }
     }
 
-    /// Whether its subflow has been closed for this leg's part.
+    /// Whether this leg's part of the subflow is closed.
     pub(super) fn is_over(&self) -> bool {
         self.tcb.is_over() || self.tcb.state == State::TimeWait
     }
 
-    /// How long news may wait for a segment to travel on.
+    /// How long news may wait for a segment to carry them.
     pub(super) fn news_delay(&self) -> Duration {
-        /// As long as a delayed ACK.
+        /// Duration of a delayed ACK.
         const DELAY_MAX: Duration = Duration::from_millis(40);
         self.tcb.rtt().srtt().map_or(DELAY_MAX, |srtt| (srtt / 2).min(DELAY_MAX))
     }
@@ -170,7 +171,7 @@ impl Leg {
     }
 }
 
-/// A leg is one path: its controller sees no other, and nobody else decides about it.
+/// A leg is a single path: its controller sees no other, and no other controller governs it.
 impl ControlledPaths for Leg {
     fn tcb(&mut self, _: SubflowId) -> &mut Tcb {
         &mut self.tcb
@@ -194,10 +195,10 @@ impl ControlledPaths for Leg {
     }
 }
 
-/// How a leg is set that passes on the windows of the host that sent `syn`: with that host's shift, or windows smaller than one
-/// step of the relay's own would be announced as zero.
+/// Returns the settings of a leg that passes on the windows of the host that sent `syn`. The leg uses that host's
+/// shift; with a larger shift, windows below one step would be announced as zero.
 pub(super) fn with_shift_of(syn: &Segment, tcp: &Arc<ConnectionConfig>) -> Arc<ConnectionConfig> {
-    /// What a window says at most without a shift (RFC 7323 section 2.2).
+    /// Largest window without a shift (RFC 7323 section 2.2).
     const UNSCALED_MAX: u64 = 0xffff;
     let shift = syn.options.window_scale.unwrap_or(0).min(14);
     let receive_buffer_bytes = tcp.receive_buffer_bytes.min(UNSCALED_MAX << shift);
@@ -207,14 +208,14 @@ pub(super) fn with_shift_of(syn: &Segment, tcp: &Arc<ConnectionConfig>) -> Arc<C
     Arc::new(ConnectionConfig { receive_buffer_bytes, ..ConnectionConfig::clone(tcp) })
 }
 
-/// What a leg that answers later needs.
+/// Secrets and settings for a leg that answers later.
 #[derive(Clone, Debug)]
 pub(super) struct LegSecrets {
     pub(super) tcp: Arc<ConnectionConfig>,
     pub(super) secrets: crate::tcp::Secrets,
 }
 
-/// Why a subflow is reset (RFC 8684 section 3.6).
+/// Builds the option with the reason of a reset (RFC 8684 section 3.6).
 pub(super) fn reset_reason(reason: ResetReason) -> MptcpOption {
     MptcpOption::TcpRst(MpTcpRst { transient: false, reason })
 }

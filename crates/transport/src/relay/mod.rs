@@ -1,8 +1,9 @@
-//! A fast-ACK relay: subflows that end here and go on from here.
+//! A fast-ACK relay: subflows end here, and other subflows carry their data on.
 //!
-//! The relay stands between the source and the destination of a connection. Whoever joins through it meets the relay's
-//! TCP, which acknowledges data as soon as it has them; another TCP of the relay's carries them on. So the source sees
-//! neither the losses nor the delays of the Wi-Fi behind the relay (thesis section 6.1.1; Co-MPTCP section III-A).
+//! The relay stands between the source and the destination of a connection. A host that joins through it meets the
+//! relay's TCP, which acknowledges data once stored. A second TCP of the relay carries the data on. The source
+//! therefore sees neither the losses nor the delays of the Wi-Fi behind the relay (thesis section 6.1.1; Co-MPTCP
+//! section III-A).
 //!
 //! ```text
 //!  source ──── subflow, leg towards the source ──▶ relay ──▶ subflow, leg towards the destination ──── destination
@@ -10,14 +11,14 @@
 //!         ◀── DATA_ACK, window ───────────────────┴──────┴─── DATA_ACK, window ──────────────────────
 //! ```
 //!
-//! Both legs are subflows of RFC 8684, spliced at the data sequence: what is between them is data with data sequence
-//! numbers, in any order. What is the connection's passes through unchanged: the DATA_ACK, which says what the destination
-//! has and nothing less, the window that hangs on it, DATA_FIN, MP_FASTCLOSE, priorities and addresses. So do the random
+//! Both legs are subflows of RFC 8684, spliced at the data sequence: between them are data with data sequence numbers,
+//! in any order. Connection-level information passes through unchanged: the DATA_ACK, which states exactly what the
+//! destination has; the window that refers to it; DATA_FIN, MP_FASTCLOSE, priorities and addresses. So do the random
 //! numbers and HMACs of MP_JOIN: destination and source prove to each other that they know the keys, which the relay
 //! never sees.
 //!
-//! Between the legs the owner has the data: [`FastAckRelay::poll_data`] gives them, [`FastAckRelay::forward`] takes them
-//! back, in whatever order and whenever the owner likes (differentiated forwarding).
+//! Between the legs the owner holds the data: [`FastAckRelay::poll_data`] hands them out, and [`FastAckRelay::forward`]
+//! takes them back, in any order and at any time (differentiated forwarding).
 
 mod flow;
 mod forwarding;
@@ -43,7 +44,7 @@ use crate::host::{Host, Route, Tuple};
 use crate::{ConnectionConfig, EndpointConfig, SubflowId, congestion};
 use splice::Splice;
 
-/// Which way from the relay.
+/// A direction from the relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
@@ -54,7 +55,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other way.
+    /// Returns the other side.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Source => Self::Destination,
@@ -62,7 +63,7 @@ impl Side {
         }
     }
 
-    /// What [`Host`]'s routes call the leg of this side.
+    /// Returns the name of this side's leg in [`Host`]'s routes.
     const fn route_name(self) -> SubflowId {
         match self {
             Self::Source => SubflowId(0),
@@ -70,49 +71,51 @@ impl Side {
         }
     }
 
-    /// The side whose leg is called so.
+    /// Returns the side of the leg with this route.
     fn of_route(route: &Route) -> Self {
         if route.subflow == Self::Source.route_name() { Self::Source } else { Self::Destination }
     }
 }
 
-/// Names a spliced subflow of one relay; never reused.
+/// Identifies a spliced subflow of one relay; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpliceId(u64);
 
-/// When a host hears what the other has (DATA_ACK) and takes.
+/// When a host hears of the other's DATA_ACK and window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NewsPace {
-    /// At once when it is much, soon when it is little.
+    /// At once for large changes, with a short delay for small ones.
     #[default]
     AtOnce,
-    /// The same, but no third time in ACKs that otherwise repeat each other: without SACK a host takes them for the sign of a loss
-    /// (RFC 5681 section 3.2; RFC 8684 section 3 excepts MPTCP options, but not the DSS).
+    /// As [`Self::AtOnce`], but never a third ACK that otherwise repeats the last: a host without SACK takes it as a
+    /// sign of loss (RFC 5681 section 3.2; RFC 8684 section 3 excepts MPTCP options, but not the DSS).
     Sparing,
 }
 
-/// Packets for which the buffer of a relay must have room at least: one on its way, and one to come.
+/// Minimum size of a relay's buffer in packets: one in flight, and one to come.
 const PACKETS_MIN: u64 = 2;
 
 /// Settings of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayConfig {
-    /// How its TCPs behave: MTU, SACK, timestamps, time-outs, the congestion controller of each leg by itself.
+    /// Behaviour of the relay's TCPs: MTU, SACK, timestamps, time-outs, and the separate congestion controller of each
+    /// leg.
     pub tcp: ConnectionConfig,
-    /// Octets a spliced subflow may have in the relay each way: held, waiting, or not yet acknowledged by the next hop.
+    /// Limit on the octets of a spliced subflow in the relay, each way: held, waiting, or not yet acknowledged by the
+    /// next hop.
     pub buffer_bytes: u64,
-    /// The relay's own address on its cellular link: the source meets it instead of the destination's, as behind NAT.
+    /// The relay's own address on its cellular link. The source sees it in place of the destination's, as behind NAT.
     pub address_towards_source: Option<IpAddr>,
-    /// The relay's own address on Wi-Fi: the destination meets it instead of the source's.
+    /// The relay's own address on Wi-Fi. The destination sees it in place of the source's.
     pub address_towards_destination: Option<IpAddr>,
-    /// Spliced subflows at most.
+    /// Maximum number of spliced subflows.
     pub splices_max: usize,
-    /// When a host hears what the other has.
+    /// When a host hears of the other's DATA_ACK and window.
     pub news_pace: NewsPace,
 }
 
 impl RelayConfig {
-    /// The relay's own address on one side, if it has one there.
+    /// Returns the relay's own address on one side, if it has one there.
     const fn own_address(&self, side: Side) -> Option<IpAddr> {
         match side {
             Side::Source => self.address_towards_source,
@@ -126,7 +129,7 @@ impl Default for RelayConfig {
         let tcp = ConnectionConfig {
             congestion: congestion::ControllerSpec::named("cubic"),
             nagle: false,
-            // Both hosts may vanish without a word that arrives, and nothing is left to send that would show it.
+            // Both hosts may vanish silently, and the relay may have nothing left to send that would show it.
             keep_alive: Some(Duration::from_secs(300)),
             ..ConnectionConfig::default()
         };
@@ -144,59 +147,59 @@ impl Default for RelayConfig {
 /// Data between the legs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
-    /// Of which subflow.
+    /// The subflow that they belong to.
     pub splice: SpliceId,
-    /// Where they go.
+    /// Their direction.
     pub to: Side,
-    /// Data sequence number of the first octet. Only the low 32 bits are certain where both hosts use short ones.
+    /// Data sequence number of the first octet. If both hosts use short numbers, only the low 32 bits are certain.
     pub dsn: Dsn,
     /// The data.
     pub payload: Payload,
 }
 
-/// What a relay tells its owner.
+/// A notification from a relay to its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayEvent {
-    /// Both hosts have proved themselves to each other; data may flow.
+    /// Both hosts have authenticated each other; data may flow.
     Joined {
-        /// Which.
+        /// Identifier of the spliced subflow.
         splice: SpliceId,
-        /// The destination's side of its subflow.
+        /// Address and port of the destination's end.
         destination: SocketAddr,
     },
-    /// No more data will come for `to`: what is held back should go now.
+    /// No more data will come for `to`. Data held back should leave now.
     Ending {
-        /// Which.
+        /// Identifier of the spliced subflow.
         splice: SpliceId,
-        /// Where the data go.
+        /// Direction of the data.
         to: Side,
     },
-    /// It is over; pieces of it lead nowhere.
+    /// The spliced subflow has ended; its pieces can no longer be sent.
     Closed {
-        /// Which.
+        /// Identifier of the spliced subflow.
         splice: SpliceId,
     },
 }
 
-/// Counts of one leg.
+/// Statistics of one leg.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LegStats {
     /// Octets received in subflow order.
     pub received_bytes: u64,
     /// Octets sent for the first time.
     pub sent_bytes: u64,
-    /// Octets sent again.
+    /// Octets retransmitted.
     pub retransmitted_bytes: u64,
     /// Smoothed round-trip time to the next host, once measured.
     pub srtt: Option<units::Duration>,
-    /// Largest IP packet that is sent, octets: what the path is known or believed to carry.
+    /// Largest IP packet sent, octets: the path MTU as known or estimated.
     pub path_mtu_bytes: u16,
 }
 
-/// Counts of one spliced subflow.
+/// Statistics of one spliced subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SpliceStats {
-    /// The destination's side of it.
+    /// Address and port of the destination's end.
     pub destination: SocketAddr,
     /// Whether data may flow.
     pub joined: bool,
@@ -204,20 +207,21 @@ pub struct SpliceStats {
     pub towards_source: LegStats,
     /// The leg towards the destination.
     pub towards_destination: LegStats,
-    /// Octets for the destination that are in the relay.
+    /// Octets for the destination that the relay holds.
     pub stored_bytes: u64,
-    /// Segments dropped because the relay was full.
+    /// Segments dropped because the relay's buffer was full.
     pub overflowed_segments: u64,
 }
 
-/// A fast-ACK relay. A pure state machine as [`crate::Endpoint`], with the same rules for the time and the order of calls.
+/// A fast-ACK relay. Like [`crate::Endpoint`] a pure state machine, with the same rules for the time and the order of
+/// calls.
 pub struct FastAckRelay {
     config: Arc<RelayConfig>,
     tcp: Arc<ConnectionConfig>,
     host: Host,
     splices: BTreeMap<SpliceId, Splice>,
     next: u64,
-    /// By token: where joins at the relay's own address go.
+    /// Next hop by token, for joins at the relay's own address.
     served: BTreeMap<u32, SocketAddr>,
     /// Splices that may have something to send.
     ready: BTreeSet<SpliceId>,
@@ -226,28 +230,28 @@ pub struct FastAckRelay {
     now: Instant,
 }
 
-/// Why a relay cannot be set up.
+/// Error when setting up a relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RelayError {
-    /// [`RelayConfig::tcp`] names a controller that nobody knows.
+    /// [`RelayConfig::tcp`] names an unknown controller.
     #[error("unknown congestion controller in the configuration of the relay's TCP")]
     UnknownController,
-    /// With such a buffer its window would stay shut.
+    /// The buffer is so small that the window would stay shut.
     #[error("buffer_bytes = {buffer_bytes} leaves no room for data: write {least_bytes} or more")]
     NoRoom {
         /// [`RelayConfig::buffer_bytes`].
         buffer_bytes: u64,
-        /// The least that works.
+        /// The smallest size that works.
         least_bytes: u64,
     },
 }
 
 impl FastAckRelay {
-    /// A relay. Initial sequence numbers grow from `seed`.
+    /// Creates a relay. Initial sequence numbers derive from `seed`.
     ///
     /// # Errors
-    /// If the configuration names an unknown congestion controller, or leaves no room for data.
+    /// Fails if the configuration names an unknown congestion controller, or leaves no room for data.
     pub fn new(config: RelayConfig, seed: [u8; 32]) -> Result<Self, RelayError> {
         congestion::build(&config.tcp.congestion).map_err(|_| RelayError::UnknownController)?;
         let least_bytes = PACKETS_MIN * u64::from(config.tcp.mtu);
@@ -268,19 +272,20 @@ impl FastAckRelay {
         })
     }
 
-    /// Takes joins with this token at the relay's own addresses, and passes them on to `next`: those with the destination's
-    /// token come from the source and go to the destination, and the other way round.
+    /// Accepts joins with this token at the relay's own addresses, and passes them on to `next`. Joins with the
+    /// destination's token come from the source and go to the destination; joins with the source's token go the other
+    /// way.
     pub fn serve(&mut self, token: Token, next: SocketAddr) {
         self.served.insert(token.0, next);
     }
 
-    /// Takes no more such joins.
+    /// Stops accepting joins with this token.
     pub fn stop_serving(&mut self, token: Token) {
         self.served.remove(&token.0);
     }
 
-    /// Takes a segment that arrived from `from`. Gives it back if it is none of a spliced subflow and opens none: the relay
-    /// may pass it on as a router does.
+    /// Takes a segment that arrived from `from`. Returns it if it neither belongs to a spliced subflow nor opens one;
+    /// the relay may then route it.
     pub fn handle_segment(&mut self, from: Side, segment: Segment, now: Instant) -> Option<Segment> {
         self.advance(now);
         let tuple = Tuple { local: segment.dst, remote: segment.src };
@@ -298,7 +303,7 @@ impl FastAckRelay {
         }
     }
 
-    /// The next segment to send, and where.
+    /// Returns the next segment to send, and its direction.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(Side, Segment)> {
         self.advance(now);
         while let Some(id) = self.ready.first().copied() {
@@ -311,8 +316,8 @@ impl FastAckRelay {
         None
     }
 
-    /// Takes an ICMP error from the network, if it is about a packet of a leg; see [`crate::Endpoint::handle_too_big`].
-    /// False if it is not.
+    /// Takes an ICMP error from the network. Returns false if it does not concern a packet of a leg. See
+    /// [`crate::Endpoint::handle_too_big`].
     pub fn handle_too_big(&mut self, too_big: &TooBig, now: Instant) -> bool {
         self.advance(now);
         let tuple = Tuple { local: too_big.src, remote: too_big.dst };
@@ -332,7 +337,7 @@ impl FastAckRelay {
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Takes note of the time.
+    /// Handles the passing of time.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
         let due: Vec<_> =
@@ -345,13 +350,13 @@ impl FastAckRelay {
         }
     }
 
-    /// The next data that arrived. They stay the relay's responsibility, and count against its buffer, until
-    /// [`Self::forward`] has taken them back and the next host has acknowledged them.
+    /// Returns the next data that arrived. The relay remains responsible for them, and they count against its buffer,
+    /// until [`Self::forward`] has taken them back and the next host has acknowledged them.
     pub fn poll_data(&mut self) -> Option<Piece> {
         self.data.pop_front()
     }
 
-    /// Sends data on. Data of a subflow that is over are dropped: whoever sent them has no DATA_ACK and sends them again.
+    /// Sends data on. Drops data of a subflow that has ended: their sender has no DATA_ACK and sends them again.
     pub fn forward(&mut self, piece: Piece, now: Instant) {
         self.advance(now);
         let id = piece.splice;
@@ -361,17 +366,17 @@ impl FastAckRelay {
         self.settle(id);
     }
 
-    /// Widens the window announced to the source by what the relays of the connection may hold back together (shared
-    /// window): data that they hold lie beyond what the destination itself can promise.
+    /// Widens the window announced to the source by the octets that the connection's relays may hold back together
+    /// (shared window). Data that they hold lie beyond what the destination itself can promise.
     pub fn widen_window(&mut self, splice: SpliceId, bytes: u64) {
         if let Some(splice) = self.splices.get_mut(&splice) {
             splice.widened_bytes = bytes;
         }
     }
 
-    /// What the host at `to` has and takes, heard otherwise than on this subflow: the first octet that it misses, with all
-    /// bits, and its own window from there on. Its DATA_ACKs may come on other subflows of the connection only; without
-    /// them, data beyond the window last announced here would wait until the source sends them again elsewhere.
+    /// Takes the state of the host at `to`, learned outside this subflow: the first octet it lacks, with all bits, and
+    /// its window from there. Its DATA_ACKs may arrive only on other subflows of the connection. Without this
+    /// information, data beyond the window last announced here would wait until the source sends them again elsewhere.
     pub fn on_data_ack(&mut self, splice: SpliceId, to: Side, rcv_nxt: Dsn, window_bytes: u64) {
         if let Some(splice) = self.splices.get_mut(&splice) {
             let flow = &mut splice.flows[to];
@@ -381,16 +386,17 @@ impl FastAckRelay {
         self.settle(splice);
     }
 
-    /// Tells all bits of a recent data sequence number of the data towards `to`, which hosts that write 32 of them do not
-    /// show (the destination knows: [`crate::Endpoint::data_sequence`]). DSS checksums cover all bits: without it, this
-    /// relay believes the first of them, and the host that gets the data verifies it.
+    /// Teaches the relay all bits of a recent data sequence number of the data towards `to`, which hosts that write
+    /// only 32 bits do not show (the destination knows them: [`crate::Endpoint::data_sequence`]). DSS checksums cover
+    /// all bits. Without this information the relay trusts the first checksums, and the host that receives the data
+    /// verifies them.
     pub fn anchor(&mut self, splice: SpliceId, to: Side, dsn: Dsn) {
         if let Some(splice) = self.splices.get_mut(&splice) {
             splice.flows[to].anchor(dsn);
         }
     }
 
-    /// Ends a spliced subflow in good order: all that is in the relay is delivered, then both legs are closed.
+    /// Closes a spliced subflow gracefully: delivers all data in the relay, then closes both legs.
     pub fn close(&mut self, splice: SpliceId, now: Instant) {
         self.advance(now);
         if let Some(ending) = self.splices.get_mut(&splice) {
@@ -399,17 +405,18 @@ impl FastAckRelay {
         self.settle(splice);
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<RelayEvent> {
         self.events.pop_front()
     }
 
-    /// All spliced subflows.
+    /// Iterates over all spliced subflows.
     pub fn splices(&self) -> impl Iterator<Item = (SpliceId, SpliceStats)> + '_ {
         self.splices.iter().map(|(id, splice)| (*id, splice.stats()))
     }
 
-    /// Octets of payload in the largest packet of `segment`, if it is a leg's; see [`crate::Endpoint::packet_payload`].
+    /// Returns the payload octets of the largest packet of `segment`, if it is a leg's; see
+    /// [`crate::Endpoint::packet_payload`].
     pub fn packet_payload(&self, segment: &Segment) -> Option<u32> {
         let route = self.host.route(&Tuple { local: segment.src, remote: segment.dst })?;
         let splice = self.splices.get(&SpliceId(route.slot.into()))?;
@@ -421,7 +428,7 @@ impl FastAckRelay {
         self.now = now;
     }
 
-    /// A join passes through. Gives the SYN back if this relay has no part in it.
+    /// Opens a splice for a join that passes through. Returns the SYN if this relay has no part in it.
     fn open(&mut self, from: Side, token: Token, syn: Segment, now: Instant) -> Option<Segment> {
         let (near, far) = (Tuple { local: syn.dst, remote: syn.src }, self.far_tuple(from, token, &syn));
         let Some(far) = far.filter(|_| self.splices.len() < self.config.splices_max) else { return Some(syn) };
@@ -431,7 +438,7 @@ impl FastAckRelay {
             return Some(syn);
         }
         self.host.claim(near, route(from));
-        // Routes have 32 bits; a relay that has spliced so many subflows starts over.
+        // Routes have 32 bits; the numbers start over after that many spliced subflows.
         self.next = (self.next + 1) & u64::from(u32::MAX);
         let splice = Splice::open(id, &self.config, &self.tcp, from, syn, far, &self.host, now);
         self.splices.insert(id, splice);
@@ -439,7 +446,7 @@ impl FastAckRelay {
         None
     }
 
-    /// The leg behind the relay: between the same addresses, but where the relay has its own.
+    /// Returns the four-tuple of the leg behind the relay: the same addresses, or the relay's own where it has one.
     fn far_tuple(&mut self, from: Side, token: Token, syn: &Segment) -> Option<Tuple> {
         let is_own = self.config.own_address(from) == Some(syn.dst.ip());
         let remote = if is_own { *self.served.get(&token.0)? } else { syn.dst };
@@ -450,7 +457,7 @@ impl FastAckRelay {
         (local.is_ipv4() == remote.is_ipv4()).then_some(Tuple { local, remote })
     }
 
-    /// A splice was touched: it may have something to send or to tell.
+    /// Processes a splice that changed: it may have segments to send or events to report.
     fn settle(&mut self, id: SpliceId) {
         let Some(splice) = self.splices.get_mut(&id) else { return };
         splice.settle(self.now);
@@ -468,7 +475,7 @@ impl FastAckRelay {
     }
 }
 
-/// The token of a SYN that joins.
+/// Returns the token of a SYN that joins.
 fn opening_join(segment: &Segment) -> Option<Token> {
     if !segment.flags.contains(Flags::SYN) || segment.flags.intersects(Flags::ACK | Flags::RST) {
         return None;

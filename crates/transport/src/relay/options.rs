@@ -1,4 +1,4 @@
-//! The options of outgoing segments: the other host's words, with this leg's sequence numbers.
+//! Options of outgoing segments: the other host's information, with this leg's sequence numbers.
 
 use units::Dsn;
 use units::narrow::u16_from;
@@ -12,7 +12,7 @@ use crate::label::Label;
 use crate::tcp::OutgoingKind;
 
 impl Splice {
-    /// Adds to a segment towards `side` what belongs on it.
+    /// Adds options to a segment towards `side`.
     pub(super) fn add_options(&mut self, side: Side, kind: OutgoingKind, segment: &mut Segment) {
         let Some(leg) = &mut self.legs[side] else { return };
         match kind {
@@ -23,7 +23,8 @@ impl Splice {
         }
     }
 
-    /// The DATA_ACK of the opposite host. Before it has said one the signal is empty, which still shows that options pass.
+    /// Returns a signal with the opposite host's DATA_ACK. Until that host has sent one the signal is empty, but still
+    /// shows that options get through.
     fn ack_signal(&self, side: Side) -> Dss {
         Dss { data_ack: self.flows[side.opposite()].data_ack(), mapping: None, data_fin: false }
     }
@@ -39,7 +40,7 @@ impl Splice {
         segment.options.mptcp.push(MptcpOption::Dss(signal));
     }
 
-    /// The mapping of data in this leg's sequence numbers, with the end of the stream if they reach it.
+    /// Maps data to this leg's sequence numbers, including the end of the stream if they reach it.
     fn map(&self, side: Side, dsn: Dsn, segment: &Segment) -> (Mapping, bool) {
         let dsn = self.flows[side].locate(dsn);
         let data_len = segment.payload.len();
@@ -59,7 +60,7 @@ impl Splice {
         }
         let is_fresh = leg.tcb.is_fresh(segment);
         let flow = &mut self.flows[side];
-        // The end of data whose first checksum is still incomplete goes with them.
+        // If the first checksum of the data is still incomplete, the end of the stream waits and goes with the data.
         let is_ready = flow.fin_due && (!self.checksum || flow.can_be_summed());
         if let Some(fin) = flow.fin.filter(|_| is_ready && is_fresh) {
             flow.fin_due = false;

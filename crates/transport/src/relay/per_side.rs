@@ -1,4 +1,4 @@
-//! What a spliced subflow has once towards each host.
+//! State that a spliced subflow keeps separately towards each host.
 
 use core::ops::{Index, IndexMut};
 
@@ -12,17 +12,17 @@ pub(super) struct PerSide<T> {
 }
 
 impl<T> PerSide<T> {
-    /// What `make` makes for each.
+    /// Builds both values with `make`.
     pub(super) fn from_fn(mut make: impl FnMut(Side) -> T) -> Self {
         Self { source: make(Side::Source), destination: make(Side::Destination) }
     }
 
-    /// Both, the source's first.
+    /// Iterates over both values, the source's first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         [&self.source, &self.destination].into_iter()
     }
 
-    /// Both, the source's first.
+    /// Iterates over both values, the source's first.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         [&mut self.source, &mut self.destination].into_iter()
     }

@@ -1,42 +1,42 @@
-//! One direction's data sequence space, as a bystander learns it.
+//! A bystander's knowledge of one direction's data sequence space.
 
 use units::Dsn;
 use units::narrow::low_u32;
 use wire::mptcp::DataSeq;
 
-/// What is known of the upper halves of the numbers.
+/// Knowledge of the upper halves of the numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum HighBits {
     /// Nothing.
     #[default]
     Unknown,
-    /// A checksum that covers no data asks for these, and hosts need not have made it with care.
+    /// Chosen to fit a checksum without data, which hosts may have computed carelessly.
     Fitting,
-    /// One that covers data asks for these.
+    /// Chosen to fit a checksum over data.
     Trusted,
-    /// They were written or told.
+    /// Written by a host, or told by the owner.
     Certain,
 }
 
-/// A data sequence space known from what passes by. The hosts know all 64 bits; a bystander knows what they write, which may
-/// be the low 32 (RFC 8684 section 3.3.1).
+/// A data sequence space, learned from passing segments. The hosts know all 64 bits. A bystander knows only the bits
+/// that they write, which may be the low 32 (RFC 8684 section 3.3.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DataSpace {
     /// A recent number.
     reference: Option<Dsn>,
     high_bits: HighBits,
-    /// The hosts write all bits.
+    /// Whether the hosts write all bits.
     is_long: bool,
 }
 
 impl DataSpace {
-    /// The number that `value` stands for.
+    /// Returns the number that `value` stands for.
     pub(super) fn locate(&self, value: DataSeq) -> Dsn {
         let low = low(value);
         self.reference.map_or(Dsn(low.into()), |reference| Dsn::expand(low, reference))
     }
 
-    /// Learns from a number that a host wrote. Gives what must be added to all numbers located before.
+    /// Learns from a number that a host wrote. Returns the shift to add to all numbers located before.
     pub(super) fn learn(&mut self, value: DataSeq) -> u64 {
         if let DataSeq::Long(dsn) = value {
             self.is_long = true;
@@ -47,7 +47,7 @@ impl DataSpace {
         0
     }
 
-    /// Learns all bits of a recent number. Gives what must be added to all numbers located before.
+    /// Learns all bits of a recent number. Returns the shift to add to all numbers located before.
     pub(super) fn anchor(&mut self, dsn: Dsn) -> u64 {
         let located = self.locate(DataSeq::Long(dsn.0));
         if core::mem::replace(&mut self.high_bits, HighBits::Certain) == HighBits::Certain {
@@ -58,15 +58,15 @@ impl DataSpace {
         dsn.0.wrapping_sub(located.0)
     }
 
-    /// Chooses upper halves with which a checksum over `dsn`, a number located before, is no longer off by `error`
-    /// ([`wire::checksum::dss_checksum_error`]). Gives what must be added to all numbers located before.
+    /// Chooses upper halves that cancel the `error` of a checksum over `dsn`, a number located before
+    /// ([`wire::checksum::dss_checksum_error`]). Returns the shift to add to all numbers located before.
     ///
-    /// In a ones' complement sum an upper half counts modulo 2^16 - 1, so these are as good as the true ones for all
-    /// checksums, until the 64 bits of the true ones wrap.
+    /// In a ones' complement sum an upper half counts modulo 2^16 - 1. The chosen halves are therefore as good as the
+    /// true ones for all checksums, until the true numbers wrap 64 bits.
     pub(super) fn fit(&mut self, dsn: Dsn, error: u16) -> u64 {
         const MODULUS: u64 = 0xffff;
         let high = dsn.0 >> 32;
-        // Not below the modulus, so that numbers that precede these do not wrap.
+        // At least the modulus, so that numbers before these do not wrap.
         let fitting = MODULUS + (high + u64::from(error)) % MODULUS;
         let shift = fitting.wrapping_sub(high) << 32;
         self.reference = self.reference.map(|reference| reference + shift);
@@ -74,22 +74,22 @@ impl DataSpace {
         shift
     }
 
-    /// What was chosen counts: the next checksum that is off shows damage.
+    /// Trusts the chosen halves: the next checksum mismatch shows damage.
     pub(super) fn trust(&mut self) {
         self.high_bits = self.high_bits.max(HighBits::Trusted);
     }
 
-    /// A checksum can tell the upper halves, and not whether what it covers is intact.
+    /// Whether a checksum may still determine the upper halves; it then cannot show whether its data are intact.
     pub(super) fn is_open(&self) -> bool {
         self.high_bits < HighBits::Trusted
     }
 
-    /// Checksums can be made over the numbers located.
+    /// Whether checksums over the located numbers can be computed.
     pub(super) fn can_be_summed(&self) -> bool {
         self.high_bits > HighBits::Unknown
     }
 
-    /// A host of this space writes all 64 bits, so they can be written for it too (RFC 8684 section 3.3.2).
+    /// Whether a host of this space writes all 64 bits, and therefore accepts them too (RFC 8684 section 3.3.2).
     pub(super) fn is_long(&self) -> bool {
         self.is_long
     }
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(space.locate(DataSeq::Short(0x10)), Dsn(0x1_0000_0010));
     }
 
-    /// All that a checksum tells of an upper half is its sum, and a fitting one keeps it when the lower half wraps.
+    /// A checksum tells only the sum of an upper half. Fitting halves keep that sum when the lower half wraps.
     #[test]
     fn checksums_tell_upper_halves_that_are_as_good_as_the_true_ones() {
         let sum = |dsn: Dsn| dss_checksum(dsn, 1, 1, core::iter::empty::<&Payload>());
@@ -128,7 +128,7 @@ mod tests {
             let shift = space.fit(located, error);
             assert_eq!(space.locate(DataSeq::Short(truth.low())), located + shift);
             assert!(space.is_open() && space.can_be_summed());
-            // What wraps 64 bits is beyond what a checksum can tell.
+            // Numbers that wrap 64 bits are beyond what a checksum can tell.
             for other in [truth, truth + 100].into_iter().filter(|other| other.0 >= truth.0) {
                 assert_eq!(sum(space.locate(DataSeq::Short(other.low()))), sum(other), "{truth:?} {other:?}");
             }

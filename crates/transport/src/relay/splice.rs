@@ -1,4 +1,4 @@
-//! Two legs spliced at the data sequence: handshakes, segments in, data across, the end.
+//! Two legs spliced at the data sequence: handshakes, incoming segments, data across, the end.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::state::State;
 use crate::tcp::{Arrival, Chunk, SendLimits, Verdict};
 use std::collections::VecDeque;
 
-/// News of so many octets are told at once.
+/// Full-size segments of news that are passed on at once.
 const NEWS_SEGMENTS: u64 = 16;
-/// What a mapping of a DATA_FIN alone covers.
+/// Payload covered by the mapping of a lone DATA_FIN.
 pub(super) const NO_DATA: [&Payload; 0] = [];
 
-/// How far the joint handshake is (RFC 8684 section 3.2). The host that opened is near, the other far.
+/// Progress of the joint handshake (RFC 8684 section 3.2). The host that opened is near, the other far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The near host's SYN is on its way to the far one.
@@ -34,7 +34,7 @@ enum Stage {
     Answered,
     /// The near host's third ACK is on its way to the far one.
     Proven,
-    /// The far host has answered it: data may flow.
+    /// The far host has answered the third ACK: data may flow.
     Joined,
 }
 
@@ -44,21 +44,21 @@ pub(super) struct Splice {
     config: Arc<RelayConfig>,
     near: Side,
     stage: Stage,
-    /// The near host's, which is answered when the far host has answered.
+    /// The near host's SYN. It is answered once the far host has answered.
     syn: Segment,
     near_secrets: LegSecrets,
     /// Both legs' four-tuples.
     tuples: PerSide<Tuple>,
     pub(super) legs: PerSide<Option<Leg>>,
-    /// By the side to which the data go.
+    /// Indexed by the side to which the data go.
     pub(super) flows: PerSide<Flow>,
-    /// The hosts use DSS checksums.
+    /// Whether the hosts use DSS checksums.
     pub(super) checksum: bool,
     pub(super) widened_bytes: u64,
-    /// The host at this side waits for a sign of life of the other one.
+    /// Whether the host at this side waits for a sign of life from the other one.
     asked: PerSide<bool>,
     overflowed_segments: u64,
-    /// Says to the host at a side that it answers another connection (RFC 9293 section 3.10.7.3).
+    /// Reset that tells the host at a side that it answered another connection (RFC 9293 section 3.10.7.3).
     refusal: Option<(Side, Segment)>,
     events: VecDeque<RelayEvent>,
 }
@@ -107,7 +107,7 @@ impl Splice {
         self.tuples
     }
 
-    /// Takes a segment from the host at `side`; data go to `data`.
+    /// Takes a segment from the host at `side`, and appends its data to `data`.
     pub(super) fn handle_segment(
         &mut self,
         side: Side,
@@ -119,12 +119,12 @@ impl Splice {
             return self.pass_question(side);
         }
         if self.is_full(side.opposite()) && !segment.payload.is_empty() {
-            // Not acknowledged, so the sender keeps it.
+            // The data stay unacknowledged, so the sender keeps them.
             self.overflowed_segments += 1;
             return;
         }
         let Some(leg) = &mut self.legs[side] else {
-            // The near host repeats its SYN, or has changed its mind.
+            // The near host repeats its SYN, or gives up.
             if segment.flags.contains(Flags::RST) && segment.seq == self.syn.end() {
                 self.abort_from(side, Vec::new());
             }
@@ -133,7 +133,8 @@ impl Splice {
         let mut arrival = Arrival::default();
         match leg.tcb.on_segment(&mut segment, now, &mut arrival) {
             Verdict::Dropped => {}
-            // Who remembers an earlier connection forgets it, and takes the SYN that is sent again; who lies gains nothing by it.
+            // A host that remembers an earlier connection forgets it, and accepts the repeated SYN. A liar gains
+            // nothing.
             Verdict::Unacceptable if !segment.flags.contains(Flags::RST) => {
                 self.refusal = Some((side, segment.reset_in_answer()));
             }
@@ -174,12 +175,12 @@ impl Splice {
         }
     }
 
-    /// Whether the host at `side` only wants to know if the other one lives (RFC 9293 section 3.8.4), or takes data again.
+    /// Whether the host at `side` only asks if the other one lives (RFC 9293 section 3.8.4), or takes data again.
     fn is_question(&self, side: Side, segment: &Segment) -> bool {
         self.stage == Stage::Joined && self.legs[side].as_ref().is_some_and(|leg| leg.tcb.is_question(segment))
     }
 
-    /// This relay lives, but that is not what was asked: the other host is, and the answer waits for its own.
+    /// Passes the question on. It concerns the other host and not this relay, so the answer waits for that host's own.
     fn pass_question(&mut self, from: Side) {
         self.asked[from] = true;
         if let Some(leg) = &mut self.legs[from.opposite()] {
@@ -187,7 +188,7 @@ impl Splice {
         }
     }
 
-    /// The other host was heard.
+    /// Answers the host at `of`, now that the other host was heard.
     fn answer_question(&mut self, of: Side) {
         let is_asked = core::mem::take(&mut self.asked[of]);
         if let Some(leg) = self.legs[of].as_mut().filter(|_| is_asked) {
@@ -195,7 +196,7 @@ impl Splice {
         }
     }
 
-    /// Takes the handshake one step on, if this is its next segment. False if it breaks the rules.
+    /// Advances the handshake if this is its next segment. Returns false if the segment breaks the rules.
     fn progress(&mut self, side: Side, segment: &Segment, arrival: &Arrival, now: Instant) -> bool {
         let is_near = side == self.near;
         match (self.stage, arrival.established, join(segment)) {
@@ -220,7 +221,7 @@ impl Splice {
         }
     }
 
-    /// The far host believes the near one: both may send data.
+    /// Starts data transfer: the far host has accepted the near one.
     fn on_joined(&mut self) {
         self.stage = Stage::Joined;
         for side in [Side::Source, Side::Destination] {
@@ -228,7 +229,7 @@ impl Splice {
             if let Some(leg) = &mut self.legs[side] {
                 leg.admit(room);
                 if side == self.near {
-                    // The fourth segment: only with it may the near host send data.
+                    // The fourth segment: the near host may not send data before it.
                     leg.tcb.demand_ack();
                 }
             }
@@ -237,7 +238,7 @@ impl Splice {
         self.events.push_back(RelayEvent::Joined { splice: self.id, destination });
     }
 
-    /// What the options say is the connection's: it passes on. False if they break the rules.
+    /// Passes connection-level options on. Returns false if they break the rules.
     fn on_options(&mut self, side: Side, segment: &Segment) -> bool {
         for option in &segment.options.mptcp {
             match option {
@@ -247,7 +248,7 @@ impl Splice {
                     }
                 }
                 MptcpOption::Join(MpJoin::Ack { .. }) if self.stage == Stage::Joined => {
-                    // The near host has not heard the fourth segment.
+                    // The near host has not received the fourth segment.
                     if let Some(leg) = &mut self.legs[side] {
                         leg.tcb.demand_ack();
                     }
@@ -275,7 +276,8 @@ impl Splice {
     fn on_mapping(&mut self, side: Side, mapping: &Mapping, data_fin: bool) -> bool {
         let to = side.opposite();
         if mapping.len == 0 {
-            // An infinite mapping: fallback, which a joined subflow cannot take part in (RFC 8684 section 3.7).
+            // An infinite mapping announces fallback, in which a joined subflow cannot take part (RFC 8684 section
+            // 3.7).
             return false;
         }
         let flow = &mut self.flows[to];
@@ -290,7 +292,7 @@ impl Splice {
         }
         let Some(leg) = &mut self.legs[side] else { return true };
         if data_fin {
-            // Whoever sent it waits for the DATA_ACK of it.
+            // The sender of a DATA_FIN waits for its DATA_ACK.
             leg.tcb.demand_ack();
         }
         if is_long && !was_long && self.stage == Stage::Joined {
@@ -314,7 +316,7 @@ impl Splice {
         leg.mappings.insert(received, leg.tcb.ranges_max()).is_ok()
     }
 
-    /// Hands what arrived in subflow order to the owner.
+    /// Hands data that arrived in subflow order to the owner.
     fn pull_data(&mut self, side: Side, data: &mut VecDeque<Piece>) {
         while let Some((seq, payload)) = self.legs[side].as_mut().and_then(|leg| leg.tcb.take_ready()) {
             match self.place(side, seq, payload, data) {
@@ -330,11 +332,12 @@ impl Splice {
         }
     }
 
-    /// Finds the place of octets that are next in subflow order.
+    /// Locates the octets that are next in subflow order.
     ///
-    /// A checksum covers all bits of the data sequence number, and must be made anew for this relay's mappings. Where the hosts
-    /// write 32 of them, the first checksum tells what the others add to the sum. That one cannot show whether the data are
-    /// intact; if they are not, the host that gets them finds out, because what was damaged spoils what is made of it.
+    /// A checksum covers all bits of the data sequence number, and must be recomputed for this relay's mappings. Where
+    /// the hosts write only 32 bits, the first checksum determines what the others add to the sum. It then cannot show
+    /// whether its data are intact. If they are not, the host that receives them finds out, because the damage also
+    /// falsifies the checksums computed from it.
     fn place(
         &mut self,
         side: Side,
@@ -375,7 +378,7 @@ impl Splice {
         flow.enqueue(piece.dsn, piece.payload);
     }
 
-    /// Moves on whatever can move.
+    /// Advances whatever can advance.
     pub(super) fn settle(&mut self, now: Instant) {
         for to in [Side::Source, Side::Destination] {
             self.pump(to);
@@ -384,10 +387,10 @@ impl Splice {
         }
     }
 
-    /// Hands data to the leg as they came. It cuts them to what its path carries when it sends them, and whole ones can be
-    /// probes of a path that carries less than the other leg's (RFC 8899).
+    /// Hands data to the leg in the pieces that arrived. The leg cuts them to its path MTU when it sends them; whole
+    /// pieces can probe a path that carries less than the other leg's (RFC 8899).
     fn pump(&mut self, to: Side) {
-        // A host that keeps to the other's window needs no second guard, which would know that window less well.
+        // A host that obeys the other's window needs no second guard, whose knowledge of that window would be worse.
         let within_edge = to == Side::Destination && self.widened_bytes > 0;
         let Some(leg) = self.legs[to].as_mut().filter(|_| self.stage == Stage::Joined) else { return };
         while let Some((dsn, payload)) = self.flows[to].dequeue(within_edge) {
@@ -397,7 +400,7 @@ impl Splice {
         }
     }
 
-    /// The other leg's end becomes this leg's, once all its data are on their way.
+    /// Ends this leg after the other leg has ended and all its data are queued.
     fn finish_when_drained(&mut self, to: Side) {
         let flow = &self.flows[to];
         if let Some(leg) = self.legs[to].as_mut().filter(|_| flow.ended && flow.is_drained()) {
@@ -405,8 +408,8 @@ impl Splice {
         }
     }
 
-    /// What the host at `of` has said of its data is told to the other: at once when it is much, soon when it is little,
-    /// and with whatever goes there anyway. A leg that has ended tells nothing any more.
+    /// Passes the DATA_ACK and window of the host at `of` to the other: at once if the change is large, soon if it is
+    /// small, and with every segment that leaves anyway. A closed leg sends nothing more.
     fn spread_news(&mut self, of: Side, now: Instant) {
         let flow = &mut self.flows[of];
         let can_tell = |leg: &&mut Leg| self.stage == Stage::Joined && leg.tcb.state != State::Closed;
@@ -421,7 +424,7 @@ impl Splice {
         }
     }
 
-    /// The next segment of either leg.
+    /// Returns the next segment of either leg.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<(Side, Segment)> {
         if let Some(refusal) = self.refusal.take() {
             return Some(refusal);
@@ -430,7 +433,7 @@ impl Splice {
     }
 
     fn transmit_on(&mut self, side: Side, now: Instant) -> Option<Segment> {
-        // What the far host's SYN/ACK is answered with, only the near host knows; a RST is no answer to it.
+        // Only the near host can supply the answer to the far host's SYN/ACK. A RST needs no such answer.
         let is_open = self.legs[side].as_ref().is_some_and(|leg| leg.tcb.state != State::Closed);
         if self.stage == Stage::Answered && side != self.near && is_open {
             return None;
@@ -457,7 +460,7 @@ impl Splice {
         Some(segment)
     }
 
-    /// What the host at `side` may send: what the other host takes, as far as there is memory for it here.
+    /// Returns the window for the host at `side`: the other host's window, limited by free memory here.
     fn receive_window(&self, side: Side) -> u32 {
         let flow = &self.flows[side.opposite()];
         let free = self.config.buffer_bytes.saturating_sub(flow.stored_bytes);
@@ -494,8 +497,7 @@ impl Splice {
         }
     }
 
-    /// Closes in good order: the source is told that this subflow ends, and its own end follows the data to the
-    /// destination.
+    /// Closes gracefully: the source gets a FIN, and its own FIN follows the data to the destination.
     pub(super) fn close(&mut self) {
         match &mut self.legs[Side::Source] {
             Some(leg) if self.stage == Stage::Joined => leg.tcb.request_close(),
@@ -503,14 +505,14 @@ impl Splice {
         }
     }
 
-    /// Ends both legs because this relay must.
+    /// Resets both legs, for a reason of this relay.
     fn abort(&mut self, reason: ResetReason) {
         self.refuse_near();
         self.legs.iter_mut().flatten().for_each(|leg| leg.reset([reset_reason(reason)]));
         self.drop_all();
     }
 
-    /// The host at `side` is gone, and said why: so is the other leg.
+    /// Resets the other leg, with the options that the lost host at `side` gave.
     fn abort_from(&mut self, side: Side, options: Vec<MptcpOption>) {
         self.refuse_near();
         if let Some(leg) = &mut self.legs[side] {
@@ -522,7 +524,7 @@ impl Splice {
         self.drop_all();
     }
 
-    /// A near host that was never answered hears a RST.
+    /// Sends a RST to a near host that was never answered.
     fn refuse_near(&mut self) {
         let near = &mut self.legs[self.near];
         if near.is_none() {
@@ -556,7 +558,7 @@ impl Splice {
     }
 }
 
-/// When `leg` may say again what it has said, for the sake of news of the connection.
+/// When `leg` may repeat an acknowledgement to carry news of the connection.
 fn may_tell_at(config: &RelayConfig, leg: &Leg) -> Instant {
     match config.news_pace {
         NewsPace::AtOnce => Instant::ZERO,
@@ -571,7 +573,7 @@ fn join(segment: &Segment) -> Option<MpJoin> {
     })
 }
 
-/// What a RST says besides.
+/// Returns the options of a RST that explain it.
 fn reset_options(segment: &Segment) -> Vec<MptcpOption> {
     let says = |option: &&MptcpOption| {
         matches!(option, MptcpOption::TcpRst(_) | MptcpOption::Fastclose(_) | MptcpOption::Fail(_))

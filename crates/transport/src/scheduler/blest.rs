@@ -1,4 +1,4 @@
-//! BLEST: sends on a slow subflow only what will not block a fast one.
+//! BLEST: sends on a slow subflow only data that will not block a fast one.
 //!
 //! ```text
 //! F has room:  F
@@ -7,25 +7,25 @@
 //!   X * lambda > SW - ( inflight_S + MSS_S )
 //!   X = MSS_F * ( CWND_F + (rtts - 1) / 2 ) * rtts
 //!
-//! F          the subflow with the smallest round-trip time, with room or not
-//! S          the one among those with room
+//! F          the fastest subflow (smallest round-trip time), with or without room
+//! S          the fastest subflow with room
 //! X          what F could send in the round-trip time of S, octets: its window grows by a segment per round trip
 //! rtts       RTT_S / RTT_F
 //! CWND_F     window of F, segments
 //! SW         connection-level send window, octets
-//! inflight_S octets on their way on S: they occupy SW for RTT_S, as the next segment would
+//! inflight_S octets in flight on S: they occupy SW for RTT_S, as the next segment would
 //! lambda     1
 //! ```
 //!
-//! Source: Ferlin, Alay, Mehani, Boreli, "BLEST: Blocking Estimation-based MPTCP Scheduler for Heterogeneous Networks" (IFIP
-//! Networking 2016), section IV. The paper scales lambda by a few percent with every blocked and every unblocked round;
-//! schedulers here are not told of blocking, and lambda stays where it starts.
+//! Source: Ferlin, Alay, Mehani, Boreli, "BLEST: Blocking Estimation-based MPTCP Scheduler for Heterogeneous Networks"
+//! (IFIP Networking 2016), section IV. The paper changes lambda by a few percent with every blocked and every unblocked
+//! round. Schedulers here get no notice of blocking, so lambda keeps its initial value.
 
 use units::{Duration, Prng};
 
 use super::{Marks, ScheduleContext, Scheduler, SubflowView};
 
-/// Blocking estimation.
+/// The BLEST scheduler: blocking estimation.
 #[derive(Debug, Default)]
 pub struct Blest;
 
@@ -43,7 +43,7 @@ impl Scheduler for Blest {
     }
 }
 
-/// Whether a segment on `slow` would take from `fast` the window that it could fill meanwhile.
+/// Whether a segment on `slow` would take send window that `fast` could fill meanwhile.
 fn would_block(
     context: &ScheduleContext<'_>,
     fast: &SubflowView,
@@ -63,7 +63,7 @@ mod tests {
     use super::super::testing::{full, positions_in, subflow};
     use super::*;
 
-    /// The positions marked with a send window of `send_window` octets, of which 20,000 are used.
+    /// Returns the positions marked with a send window of `send_window` octets, of which 20,000 are used.
     fn marked(subflows: &[SubflowView], send_window: u64) -> Vec<usize> {
         let context = ScheduleContext {
             subflows,
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn a_slow_subflow_waits_where_it_would_block() {
-        // F: 10 segments, 20 ms; S: 100 ms with 4 segments on their way. rtts = 5, X = (10 + 2) * 5 = 60 segments, and
-        // 4 + 1 segments occupy the window: 65 suffice.
+        // F: 10 segments, 20 ms; S: 100 ms with 4 segments in flight. rtts = 5, X = (10 + 2) * 5 = 60 segments, and 4 +
+        // 1 segments occupy the window: 65 suffice.
         let subflows = [full(0, Some(20)), subflow(1, Some(100))];
         assert_eq!(marked(&subflows, 64_999), []);
         assert_eq!(marked(&subflows, 65_000), [1]);
@@ -99,10 +99,10 @@ mod tests {
 
     #[test]
     fn nothing_is_waited_for_without_end() {
-        // A full subflow with nothing on its way gives no sign when it has room.
+        // A full subflow with nothing in flight gives no sign when it has room.
         let silent = SubflowView { in_flight: 0, ..full(0, Some(20)) };
         assert_eq!(marked(&[silent, subflow(1, Some(100))], 21_000), [1]);
-        // Of unknown delay.
+        // Its delay is unknown.
         assert_eq!(marked(&[full(0, Some(20)), subflow(1, None)], 21_000), [1]);
     }
 

@@ -1,15 +1,15 @@
-//! ECF, earliest completion first: waits for the fast subflow where that ends the transfer sooner.
+//! ECF, earliest completion first: waits for the fast subflow if that ends the transfer sooner.
 //!
 //! ```text
 //! F has room:  F
 //! otherwise:   S, the fastest with room; but wait for F if both
 //!
-//!   n RTT_F < ( 1 + waiting beta ) ( RTT_S + delta )        F ends sooner, even though it must be waited for
+//!   n RTT_F < ( 1 + waiting beta ) ( RTT_S + delta )        F ends sooner, including the wait
 //!   k / CWND_S RTT_S >= 2 RTT_F + delta                     and S alone would take long
 //!
 //! F, S       as in blest.rs
-//! n          1 + k / CWND_F: rounds of F until all is sent, and one for the wait
-//! k          octets that wait to be scheduled; whole windows at least
+//! n          1 + k / CWND_F: rounds of F until all data are sent, and one for the wait
+//! k          octets that wait to be scheduled; at least one whole window
 //! CWND       windows, octets
 //! delta      the larger RTTVAR of the two
 //! waiting    1 if the last decision was to wait, 0 after the first inequality failed
@@ -17,8 +17,8 @@
 //! ```
 //!
 //! Source: Lim, Nahum, Towsley, Gibbens, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths" (CoNEXT 2017),
-//! algorithm 1. That at least a window's worth counts as waiting is how its authors implemented it in Linux: something goes out
-//! in any case.
+//! algorithm 1. The minimum of one window for k follows the authors' implementation in Linux: a segment leaves in any
+//! case.
 
 use units::{Duration, Prng};
 
@@ -27,7 +27,7 @@ use super::{Marks, ScheduleContext, Scheduler, SubflowView};
 /// 1 / beta.
 const BETA_DIVISOR: u128 = 4;
 
-/// Earliest completion first.
+/// The ECF scheduler: earliest completion first.
 #[derive(Debug, Default)]
 pub struct Ecf {
     waiting: bool,
@@ -43,7 +43,7 @@ impl Scheduler for Ecf {
         let Some((fast, rtt_fast, rtt_slow)) = context.worth_waiting_for(slow) else { return Marks::one(position) };
         let delta = fast.rttvar.max(slow.rttvar);
         let slow_and_delta = (rtt_slow + delta).as_nanos();
-        // Both sides times CWND_F, and 1 / beta.
+        // Both sides multiplied by CWND_F and 1 / beta.
         let by_fast = rounds_ns(context.waiting_bytes, fast, rtt_fast) + window_ns(fast, rtt_fast.as_nanos());
         let by_slow = window_ns(fast, slow_and_delta) * (BETA_DIVISOR + u128::from(self.waiting));
         if by_fast * BETA_DIVISOR >= by_slow {
@@ -58,17 +58,17 @@ impl Scheduler for Ecf {
     }
 }
 
-/// k / CWND RTT, times CWND: octet-nanoseconds.
+/// k / CWND RTT, multiplied by CWND: octet-nanoseconds.
 fn rounds_ns(waiting_bytes: u64, subflow: &SubflowView, rtt: Duration) -> u128 {
     u128::from(waiting_bytes.max(subflow.cwnd)) * u128::from(rtt.as_nanos() >> RTT_SHIFT)
 }
 
-/// `nanos`, times CWND: octet-nanoseconds.
+/// `nanos`, multiplied by CWND: octet-nanoseconds.
 fn window_ns(subflow: &SubflowView, nanos: u64) -> u128 {
     u128::from(subflow.cwnd) * u128::from(nanos >> RTT_SHIFT)
 }
 
-/// Keeps sums of products within 128 bits; units of 16 ns are fine enough.
+/// Keeps sums of products within 128 bits. Units of 16 ns are precise enough.
 const RTT_SHIFT: u32 = 4;
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(marked(&mut ecf, &subflows, 10_000), []);
         assert_eq!(marked(&mut ecf, &subflows, 52_000), []);
         assert_eq!(marked(&mut ecf, &subflows, 52_500), [1]);
-        // That ended its patience.
+        // The scheduler no longer waits.
         assert_eq!(marked(&mut ecf, &subflows, 52_000), [1]);
     }
 

@@ -1,17 +1,18 @@
-//! Linux's own (`default` there): to the subflow that would be done soonest, in bursts.
+//! Linux's own scheduler (`default` there): the subflow that would finish soonest, in bursts.
 //!
 //! ```text
-//! the smallest LINGER, if it has room; otherwise wait
+//! the subflow with the smallest LINGER, if it has room; otherwise wait
 //!
-//! LINGER   held / rate                                  how long what the subflow has takes
+//! LINGER   held / rate                                  time to deliver the octets that the subflow holds
 //! rate     pacing at first; ( rate held + pacing burst ) / ( held + burst ) after each burst given
 //! pacing   2 CWND / SRTT in the first half of slow start, else 1.2 CWND / SRTT
-//! burst    the smaller of 65428 octets and the connection's window: as much goes there before the next choice,
-//!          unless the subflow is full or nothing waits before
+//! burst    the smaller of 65428 octets and the connection's window: these octets go to the subflow before the next
+//!          choice, unless it becomes full or the queue becomes empty first
 //! ```
 //!
-//! It is made for subflows with send buffers of their own ([`crate::era::Binding::Autotuned`]). A subflow with a small window then
-//! holds a burst for many round trips, and what it holds is missed at the connection's level: `docs/linux.md` says what that costs.
+//! The rule is made for subflows with send buffers of their own ([`crate::era::Binding::Autotuned`]). A subflow with a
+//! small window then holds a burst for many round trips, and the connection lacks the data that it holds:
+//! `docs/linux.md` gives the cost.
 //!
 //! Source: Linux 6.18, as `ss` shows it; docs/decisions/0040.
 
@@ -20,18 +21,18 @@ use units::{Duration, Prng};
 use super::{Marks, SUBFLOWS_MAX, ScheduleContext, Scheduler, SubflowView};
 use crate::SubflowId;
 
-/// A burst at most, octets: a super-segment of 64 KiB without its headers.
+/// Maximum burst, octets: a super-segment of 64 KiB without its headers.
 const BURST_MAX_BYTES: u64 = 65_428;
 
-/// The subflow that would be done soonest, in bursts.
+/// Chooses the subflow that would finish soonest, in bursts.
 #[derive(Debug, Default)]
 pub struct Linux {
     burst: Option<Burst>,
-    /// What subflows that had a burst pass, octets/s, averaged over bursts.
+    /// Rates of subflows that had a burst, octets/s, averaged over bursts.
     rates: Vec<(SubflowId, u64)>,
 }
 
-/// What goes to one subflow before the next choice.
+/// Data for one subflow before the next choice.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     subflow: SubflowId,
@@ -48,7 +49,7 @@ impl Scheduler for Linux {
         let Some((position, burst)) = going_on.or_else(|| self.begin_burst(context)) else { return Marks::NONE };
         let given_bytes = context.fragment_bytes.max(context.subflows[position].mss.into());
         let left_bytes = burst.left_bytes.saturating_sub(given_bytes);
-        // Where nothing waits behind these data, the next that come choose anew.
+        // If the queue ends with these data, the next data get a new choice.
         let is_over = left_bytes == 0 || context.waiting_bytes <= given_bytes;
         self.burst = (!is_over).then_some(Burst { left_bytes, ..burst });
         Marks::one(position)
@@ -56,7 +57,7 @@ impl Scheduler for Linux {
 }
 
 impl Linux {
-    /// Chooses the subflow of the next burst: none while that has no room.
+    /// Chooses the subflow of the next burst. Returns `None` while that subflow has no room.
     fn begin_burst(&mut self, context: &ScheduleContext<'_>) -> Option<(usize, Burst)> {
         let holds_or_takes = |subflow: &SubflowView| subflow.has_room || subflow.held > 0;
         let subflows = context.subflows.iter().take(SUBFLOWS_MAX).enumerate();
@@ -79,19 +80,19 @@ impl Linux {
         let (held, burst) = (u128::from(chosen.held), u128::from(burst_bytes));
         let weighed = u128::from(self.rate(chosen)) * held + u128::from(pacing_rate(chosen)) * burst;
         let rate = u64::try_from(weighed / (held + burst).max(1)).unwrap_or(u64::MAX);
-        // Those that have ended are forgotten.
+        // Forget subflows that have ended.
         self.rates.retain(|(id, _)| *id != chosen.id && context.subflows.iter().any(|subflow| subflow.id == *id));
         self.rates.push((chosen.id, rate));
     }
 }
 
-/// Where the subflow of a burst is, if it still takes data.
+/// Returns the position of a burst's subflow, if it still takes data.
 fn position_of(burst: Burst, context: &ScheduleContext<'_>) -> Option<(usize, Burst)> {
     let (position, _) = context.with_room().find(|(_, subflow)| subflow.id == burst.subflow)?;
     Some((position, burst))
 }
 
-/// What Linux would pace the subflow at, octets/s; without bound before the first sample.
+/// Returns the rate at which Linux would pace the subflow, octets/s; unbounded before the first sample.
 fn pacing_rate(subflow: &SubflowView) -> u64 {
     let Some(srtt) = subflow.srtt.filter(|srtt| *srtt > Duration::ZERO) else { return u64::MAX };
     let percent = if subflow.cwnd < subflow.ssthresh / 2 { 200 } else { 120 };
@@ -99,7 +100,7 @@ fn pacing_rate(subflow: &SubflowView) -> u64 {
     u64::try_from(per_second).unwrap_or(u64::MAX)
 }
 
-/// How long what it holds takes.
+/// Returns the time to deliver the octets that the subflow holds.
 fn linger_ns(subflow: &SubflowView, rate: u64) -> u128 {
     u128::from(subflow.held) * 1_000_000_000 / u128::from(rate.max(1))
 }
@@ -131,7 +132,7 @@ mod tests {
     fn it_is_waited_for_though_another_has_room() {
         let fast = SubflowView { held: 12_000, ..full(0, Some(20)) };
         assert_eq!(positions(&mut Linux::default(), &[fast, holding(1, 80, 4_000)]), []);
-        // One that holds nothing and takes nothing would be waited for in vain.
+        // The scheduler must not wait for a subflow that neither holds nor takes data.
         let shut = SubflowView { held: 0, ..full(0, Some(20)) };
         assert_eq!(positions(&mut Linux::default(), &[shut, holding(1, 80, 4_000)]), [1]);
     }
@@ -141,7 +142,7 @@ mod tests {
         let mut linux = Linux::default();
         let first = [holding(0, 20, 0), holding(1, 80, 0)];
         assert_eq!(positions(&mut linux, &first), [0]);
-        // Later the other would be done sooner: 65428 octets are 66 segments of 1000.
+        // Later the other subflow would finish sooner: 65428 octets are 66 segments of 1000.
         let later = [holding(0, 20, 30_000), holding(1, 80, 0)];
         for _ in 1..66 {
             assert_eq!(positions(&mut linux, &later), [0]);

@@ -1,11 +1,11 @@
-//! Lowest round-trip time first, the default of the first Multipath TCP in Linux.
+//! Lowest round-trip time first: the default of the first Multipath TCP in Linux.
 
 use units::Prng;
 
 use super::{Marks, ScheduleContext, Scheduler};
 
-/// Marks, among the subflows with room, the one with the smallest smoothed round-trip time; the oldest of several
-/// equals. A subflow without a sample comes last: its delay is unknown, the others' is not.
+/// Marks, among the subflows with room, the one with the smallest smoothed round-trip time; the oldest wins a tie.
+/// Subflows without a sample come last because their delay is unknown.
 #[derive(Debug, Default)]
 pub struct LowestRtt;
 

@@ -3,7 +3,7 @@
 //! A scheduler marks subflows; marking more than one sends the same data redundantly, marking none waits. The engine
 //! asks whenever there are data within the connection's window and some subflow has room.
 //!
-//! A new scheduler is one file here and one line in [`SCHEDULERS`].
+//! A new scheduler takes one file here and one line in [`SCHEDULERS`].
 
 mod blest;
 mod ecf;
@@ -31,17 +31,17 @@ pub use round_robin::RoundRobin;
 
 use crate::SubflowId;
 
-/// Subflows that [`Marks`] can tell apart; a scheduler leaves any beyond them out.
+/// Number of subflows that [`Marks`] can tell apart. A scheduler ignores the others.
 pub const SUBFLOWS_MAX: usize = 64;
 
-/// What a scheduler may see of one established subflow.
+/// A scheduler's view of one established subflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SubflowView {
-    /// Which subflow.
+    /// Identifier of the subflow.
     pub id: SubflowId,
     /// Maximum segment size, octets.
     pub mss: u32,
-    /// Smoothed round-trip time, once there is a sample; the smallest seen where the last sample is old.
+    /// Smoothed round-trip time, once there is a sample. If the last sample is old, the smallest round-trip time seen.
     pub srtt: Option<Duration>,
     /// Mean deviation of the round-trip time (RFC 6298's RTTVAR).
     pub rttvar: Duration,
@@ -55,24 +55,25 @@ pub struct SubflowView {
     pub queued: u64,
     /// Octets handed to the subflow and not yet acknowledged, sent or not.
     pub held: u64,
-    /// Room for at least one more segment in congestion window and receive window, besides what is queued.
+    /// Whether congestion window and receive window have room for at least one segment in addition to the queued data.
     pub has_room: bool,
-    /// Backup priority (RFC 8684 section 3.3.8): only if no regular subflow is usable.
+    /// Backup priority (RFC 8684 section 3.3.8): used only if no regular subflow is usable.
     pub backup: bool,
-    /// No sign of life for a retransmission time-out: it should get new data only if all are so.
+    /// Whether the subflow has shown no sign of life for a retransmission time-out. It should get new data only if all
+    /// are stale.
     pub stale: bool,
 }
 
-/// The connection's state when its scheduler is asked.
+/// The connection's state at the time of the decision.
 #[derive(Clone, Copy, Debug)]
 pub struct ScheduleContext<'a> {
-    /// The usable subflows in order of creation. Backups and stale ones are there only when nothing better is, those without
-    /// room only if [`Scheduler::wants_full`].
+    /// The usable subflows in order of creation. Includes backups and stale subflows only if nothing better exists, and
+    /// subflows without room only if [`Scheduler::wants_full`].
     pub subflows: &'a [SubflowView],
     /// Octets that wait to be scheduled.
     pub waiting_bytes: u64,
-    /// As many of them go where the scheduler says, what is left of the fragment that they are in
-    /// ([`Autotuned`](crate::era::Binding::Autotuned)); 0 where a segment does.
+    /// Octets that the decision covers: the rest of the current fragment
+    /// ([`Autotuned`](crate::era::Binding::Autotuned)). 0 if the decision covers one segment.
     pub fragment_bytes: u64,
     /// Octets left in the peer's connection-level window.
     pub window_bytes: u64,
@@ -81,19 +82,19 @@ pub struct ScheduleContext<'a> {
 }
 
 impl<'a> ScheduleContext<'a> {
-    /// The subflows with room, each with its position.
+    /// Iterates over the subflows with room, with their positions.
     pub fn with_room(&self) -> impl Iterator<Item = (usize, &'a SubflowView)> + Clone {
         self.subflows.iter().enumerate().take(SUBFLOWS_MAX).filter(|(_, subflow)| subflow.has_room)
     }
 
-    /// The subflow with room whose smoothed round-trip time is smallest, and its position; the oldest of several equals. One
-    /// without a sample comes last: its delay is unknown, the others' is not.
+    /// Returns the subflow with room that has the smallest smoothed round-trip time, and its position; the oldest wins
+    /// a tie. Subflows without a sample come last because their delay is unknown.
     pub fn fastest_with_room(&self) -> Option<(usize, &'a SubflowView)> {
         self.with_room().min_by_key(|(_, subflow)| subflow.srtt.unwrap_or(Duration::MAX))
     }
 
-    /// The fastest of all subflows if it is faster than `slow` and will say when it has room: something is on its way there.
-    /// With the round-trip times of both.
+    /// Returns the fastest of all subflows, and the round-trip times of it and `slow`, if it is faster than `slow` and
+    /// has data in flight, so that an ACK will show when it has room.
     fn worth_waiting_for(&self, slow: &SubflowView) -> Option<(&'a SubflowView, Duration, Duration)> {
         let rtt_slow = slow.srtt?;
         let measured = self.subflows.iter().filter_map(|subflow| subflow.srtt.map(|rtt| (subflow, rtt)));
@@ -102,25 +103,25 @@ impl<'a> ScheduleContext<'a> {
     }
 }
 
-/// A set of subflows: positions in [`ScheduleContext::subflows`], below [`SUBFLOWS_MAX`].
+/// A set of subflows, as positions in [`ScheduleContext::subflows`] below [`SUBFLOWS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Marks(u64);
 
 impl Marks {
-    /// No subflow: wait.
+    /// The empty set: wait.
     pub const NONE: Self = Self(0);
 
-    /// Only the subflow at `position`; none if that is [`SUBFLOWS_MAX`] or more.
+    /// Marks only the subflow at `position`; none if that is [`SUBFLOWS_MAX`] or more.
     pub const fn one(position: usize) -> Self {
         if position < SUBFLOWS_MAX { Self(1 << position) } else { Self::NONE }
     }
 
-    /// Adds the subflow at `position`; nothing if that is [`SUBFLOWS_MAX`] or more.
+    /// Adds the subflow at `position`; does nothing if that is [`SUBFLOWS_MAX`] or more.
     pub fn mark(&mut self, position: usize) {
         self.0 |= Self::one(position).0;
     }
 
-    /// Without the positions from `count` on.
+    /// Returns the marks at positions below `count`.
     pub(crate) const fn below(self, count: usize) -> Self {
         if count < SUBFLOWS_MAX { Self(self.0 & ((1 << count) - 1)) } else { self }
     }
@@ -130,7 +131,7 @@ impl Marks {
         self.0 == 0
     }
 
-    /// The marked positions in ascending order.
+    /// Iterates over the marked positions in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         let mut rest = self.0;
         core::iter::from_fn(move || {
@@ -143,39 +144,39 @@ impl Marks {
 
 /// A packet scheduler.
 pub trait Scheduler: Send {
-    /// The name under which it is registered.
+    /// Returns the name under which it is registered.
     fn name(&self) -> &'static str;
 
-    /// Marks the subflows that carry the next segment. Marking a subflow without room queues the segment there. Positions at
-    /// which there is no subflow count for nothing: marks of these alone wait.
+    /// Marks the subflows that carry the next segment. Marking a subflow without room queues the segment there. Marks
+    /// at positions without a subflow are ignored: a set of only such marks waits.
     fn schedule(&mut self, context: &ScheduleContext<'_>, prng: &mut Prng) -> Marks;
 
-    /// Whether it looks at subflows without room, too. If not, [`ScheduleContext::subflows`] leaves them out, which spares
-    /// the engine half of the views.
+    /// Whether the scheduler also looks at subflows without room. If not, [`ScheduleContext::subflows`] omits them,
+    /// which saves the engine half of the views.
     fn wants_full(&self) -> bool {
         true
     }
 
-    /// Whether it marks the only subflow with room whatever that looks like, and remembers nothing of it. Where there is no choice
-    /// the engine need not ask it then.
+    /// Whether the scheduler marks the only subflow with room regardless of its state, and keeps no memory of it. The
+    /// engine then need not call it when there is no choice.
     fn takes_the_only_one(&self) -> bool {
         false
     }
 
-    /// What to do when the peer's window has no room although a subflow has.
+    /// Returns what to do when the peer's window is full although a subflow has room.
     fn when_window_blocks(&self) -> Remedy {
         Remedy::Wait
     }
 }
 
-/// What to do about a window that is blocked by what a slow subflow carries; see `opportunistic.rs`.
+/// Reaction to a window that is blocked by a slow subflow's data; see `opportunistic.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Wait for the slow subflow.
     Wait,
-    /// Send the window's first segment again on a faster subflow.
+    /// Retransmit the window's first segment on a faster subflow.
     Retransmit,
-    /// The same, and halve the slow subflow's window.
+    /// As [`Self::Retransmit`], and halve the slow subflow's window.
     RetransmitAndPenalize,
 }
 

@@ -1,23 +1,24 @@
-//! Lowest round-trip time first, with a remedy for a window that a slow subflow blocks.
+//! Lowest round-trip time first, with a remedy when a slow subflow blocks the window.
 //!
 //! ```text
-//! the window is used up, though F has room:
+//! the window is full, though F has room:
 //!     retransmit    F sends the window's first segment again, if a slower subflow S holds it
-//!     penalize      S falls to CWND_S / 2, and its threshold with it, once per RTT_S at most
+//!     penalize      S falls to CWND_S / 2, and its threshold with it, at most once per RTT_S
 //!
 //! F       the fastest subflow with room
-//! S       the subflow on which the first octet that the peer lacks is under way
+//! S       the subflow that carries the first octet that the peer lacks
 //! ```
 //!
-//! Source: Raiciu, Paasch, Barre, Ford, Honda, Duchene, Bonaventure, Handley, "How Hard Can It Be? Designing and Implementing a
-//! Deployable Multipath TCP" (NSDI 2012), section 4.2, mechanisms 1 and 2: what the first Multipath TCP in Linux did by default.
-//! The Linux of today does neither. The engine carries both out: `connection/blocked_window.rs`.
+//! Source: Raiciu, Paasch, Barre, Ford, Honda, Duchene, Bonaventure, Handley, "How Hard Can It Be? Designing and
+//! Implementing a Deployable Multipath TCP" (NSDI 2012), section 4.2, mechanisms 1 and 2: the default of the first
+//! Multipath TCP in Linux. Present-day Linux does neither. The engine carries both out in
+//! `connection/blocked_window.rs`.
 
 use units::Prng;
 
 use super::{LowestRtt, Marks, Remedy, ScheduleContext, Scheduler};
 
-/// The same decisions as [`LowestRtt`], and retransmissions where the window blocks.
+/// Decides as [`LowestRtt`], and retransmits when the window blocks.
 #[derive(Debug, Default)]
 pub struct Opportunistic;
 
@@ -43,7 +44,7 @@ impl Scheduler for Opportunistic {
     }
 }
 
-/// As [`Opportunistic`], and penalises whom it helps.
+/// As [`Opportunistic`], and penalises the subflow that it helps.
 #[derive(Debug, Default)]
 pub struct Penalizing;
 

@@ -5,7 +5,7 @@ use units::narrow::usize_from;
 
 use super::{Marks, ScheduleContext, Scheduler};
 
-/// Marks one subflow, each of those with room with the same probability.
+/// Marks one of the subflows with room, each with the same probability.
 #[derive(Debug, Default)]
 pub struct Random;
 
@@ -39,7 +39,7 @@ mod tests {
             counts[positions_with(&mut Random, &subflows, &mut prng)[0]] += 1;
         }
         assert_eq!(counts[1], 0);
-        // Binomial(3000, 1/3) has a standard deviation of 26; five of them on either side.
+        // Binomial(3000, 1/3) has a standard deviation of 26; the test allows five of them on either side.
         assert!([counts[0], counts[2], counts[3]].iter().all(|count| (870..=1130).contains(count)), "{counts:?}");
     }
 

@@ -1,11 +1,11 @@
-//! Redundant: the same data on every subflow, for the latency of the fastest at any moment.
+//! Redundant: the same data on every subflow, for the latency of the currently fastest one.
 
 use units::Prng;
 
 use super::{Marks, SUBFLOWS_MAX, ScheduleContext, Scheduler};
 
-/// Marks all subflows, also those without room: the segment waits in their queue, and the engine drops it there once
-/// another subflow has brought it to the peer. So each subflow works through the data at its own pace.
+/// Marks all subflows, including those without room. There the segment waits in the queue, and the engine drops it once
+/// another subflow has delivered it. Each subflow thus works through the data at its own pace.
 #[derive(Debug, Default)]
 pub struct Redundant;
 

@@ -4,10 +4,10 @@ use policy::UnknownName;
 
 use super::{Blest, Ecf, Linux, LowestRtt, Opportunistic, Penalizing, Random, Redundant, RoundRobin, Scheduler};
 
-/// A scheduler that can be asked for by name.
+/// A registered scheduler.
 pub type Registration = policy::Registration<fn() -> Box<dyn Scheduler>>;
 
-/// Every scheduler there is.
+/// All schedulers.
 pub const SCHEDULERS: &[Registration] = &[
     Registration {
         name: "lowest-rtt",
@@ -52,7 +52,7 @@ pub const SCHEDULERS: &[Registration] = &[
     Registration { name: "redundant", summary: "the same data on all subflows", build: || Box::new(Redundant) },
 ];
 
-/// Makes the scheduler called `name`.
+/// Builds the scheduler called `name`.
 pub fn build(name: &str) -> Result<Box<dyn Scheduler>, UnknownName> {
     policy::find("scheduler", SCHEDULERS, name).map(|found| (found.build)())
 }

@@ -5,8 +5,8 @@ use units::Prng;
 use super::{Marks, ScheduleContext, Scheduler};
 use crate::SubflowId;
 
-/// Marks the next subflow with room after the one marked last, in order of creation; those without room lose their
-/// turn. It remembers the subflow, not its position, so the order survives subflows that come and go.
+/// Marks the next subflow with room after the last marked one, in order of creation; subflows without room lose their
+/// turn. It remembers the subflow instead of its position, so the order survives subflows that come and go.
 #[derive(Debug, Default)]
 pub struct RoundRobin {
     last: Option<SubflowId>,
@@ -59,7 +59,7 @@ mod tests {
         let subflows = [subflow(0, None), subflow(1, None), subflow(2, None)];
         positions(&mut round_robin, &subflows);
         assert_eq!(positions(&mut round_robin, &subflows), [1]);
-        // Subflow 1, marked last, is gone: subflow 2 is next although its position is now 1.
+        // Subflow 1, marked last, has ended: subflow 2 is next although its position is now 1.
         assert_eq!(positions(&mut round_robin, &[subflow(0, None), subflow(2, None)]), [1]);
     }
 }

@@ -1,11 +1,11 @@
-//! Views from which the tests of the schedulers are written.
+//! Views for the tests of schedulers.
 
 use units::{Duration, Prng};
 
 use super::{ScheduleContext, Scheduler, SubflowView};
 use crate::SubflowId;
 
-/// A subflow with room.
+/// Creates a subflow with room.
 pub(super) fn subflow(id: u16, srtt_ms: Option<u64>) -> SubflowView {
     SubflowView {
         id: SubflowId(id),
@@ -23,17 +23,17 @@ pub(super) fn subflow(id: u16, srtt_ms: Option<u64>) -> SubflowView {
     }
 }
 
-/// A subflow whose window is full.
+/// Creates a subflow whose window is full.
 pub(super) fn full(id: u16, srtt_ms: Option<u64>) -> SubflowView {
     SubflowView { in_flight: 10_000, held: 10_000, has_room: false, ..subflow(id, srtt_ms) }
 }
 
-/// The positions that `scheduler` marks.
+/// Returns the positions that `scheduler` marks.
 pub(super) fn positions(scheduler: &mut dyn Scheduler, subflows: &[SubflowView]) -> Vec<usize> {
     positions_with(scheduler, subflows, &mut Prng::new(1))
 }
 
-/// The same with a generator that goes on.
+/// As [`positions`], with the caller's generator.
 pub(super) fn positions_with(scheduler: &mut dyn Scheduler, subflows: &[SubflowView], prng: &mut Prng) -> Vec<usize> {
     let context = ScheduleContext {
         subflows,
@@ -45,7 +45,7 @@ pub(super) fn positions_with(scheduler: &mut dyn Scheduler, subflows: &[SubflowV
     scheduler.schedule(&context, prng).iter().collect()
 }
 
-/// The positions that `scheduler` marks in `context`.
+/// Returns the positions that `scheduler` marks in `context`.
 pub(super) fn positions_in(scheduler: &mut dyn Scheduler, context: &ScheduleContext<'_>) -> Vec<usize> {
     scheduler.schedule(context, &mut Prng::new(1)).iter().collect()
 }

@@ -1,21 +1,21 @@
-//! How long an ACK waits for more data where that goes by what segments were apart, as in Linux (`icsk_ack.ato`).
+//! Delay of ACKs that adapts to the gaps between segments, as in Linux (`icsk_ack.ato`).
 //!
 //! ```text
-//! gap      between two segments that were next in order
-//! least    ConnectionConfig::delayed_ack, in Linux 40 ms (TCP_ATO_MIN)
+//! gap      time between two segments that were next in order
+//! least    ConnectionConfig::delayed_ack; 40 ms in Linux (TCP_ATO_MIN)
 //! delay    least at first; then with each segment
 //!          gap <= least / 2             delay / 2 + least / 2
 //!          least / 2 < gap < delay      delay / 2 + gap
-//!          after an ACK waited in vain: 2 delay, the RTO at most
-//!          after data that were there already, or a gap above the RTO: least, and 16 segments are acknowledged at once
+//!          after an ACK that waited in vain: 2 delay, at most the RTO
+//!          after duplicate data, or a gap above the RTO: least, and 16 segments are acknowledged at once
 //! wait     min(delay, max(least, min(SRTT, 200 ms)))
 //! ```
 //!
-//! So a peer with a window of one segment waits for its ACK up to another round-trip time, in each.
+//! A peer with a window of one segment therefore waits up to another round-trip time for its ACK, in each round.
 
 use units::{Duration, Instant};
 
-/// What Linux waits at most (`TCP_DELACK_MAX`).
+/// Maximum wait in Linux (`TCP_DELACK_MAX`).
 const DELAY_MAX: Duration = Duration::from_millis(200);
 
 /// The delay of one subflow's ACKs.
@@ -27,12 +27,12 @@ pub(super) struct AdaptiveDelay {
 }
 
 impl AdaptiveDelay {
-    /// Waits for `least` (`TCP_ATO_MIN`) as long as nothing is known.
+    /// Creates a delay of `least` (`TCP_ATO_MIN`), used until gaps are known.
     pub(super) fn new(least: Duration) -> Self {
         Self { least, delay: least, last_at: None }
     }
 
-    /// The next data have arrived. Gives whether that took so long that the peer may have timed out.
+    /// Takes note that the next data arrived. Returns whether the gap was so long that the peer may have timed out.
     pub(super) fn on_next(&mut self, now: Instant, rto: Duration) -> bool {
         let Some(before) = self.last_at.replace(now) else { return false };
         let gap = now.saturating_since(before);
@@ -44,17 +44,17 @@ impl AdaptiveDelay {
         gap > rto
     }
 
-    /// Nothing has come while an ACK waited.
+    /// Takes note that an ACK was delayed in vain.
     pub(super) fn on_waited(&mut self, rto: Duration) {
         self.delay = self.delay.saturating_mul(2).min(rto.max(self.least));
     }
 
-    /// The peer has sent again, or may have to.
+    /// Starts over: the peer has sent data again, or may have to.
     pub(super) fn begin_anew(&mut self) {
         self.delay = self.least;
     }
 
-    /// How long an ACK may wait now; beyond `least` no longer than a round-trip time.
+    /// Returns how long an ACK may wait now; beyond `least` no longer than a round-trip time.
     pub(super) fn get(&self, srtt: Option<Duration>) -> Duration {
         self.delay.min(srtt.unwrap_or(DELAY_MAX).min(DELAY_MAX).max(self.least))
     }
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(got, [[80, 80, 40], [160, 100, 40], [200, 100, 40], [200, 100, 40]]);
         delay.begin_anew();
         assert_eq!(delay.get(None), ms(40));
-        // Whoever wants longer delays gets them.
+        // A caller that wants longer delays gets them.
         assert_eq!(AdaptiveDelay::new(ms(500)).get(Some(ms(20))), ms(500));
     }
 

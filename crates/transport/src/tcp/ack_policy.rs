@@ -5,31 +5,32 @@ use units::{Duration, Instant};
 use super::ack_delay::AdaptiveDelay;
 use crate::era::AckDelay;
 
-/// Segments acknowledged one by one at the start, while the peer's window is small and every ACK makes it grow.
+/// Segments acknowledged one by one at the start, while the peer's window is small and every ACK lets it grow.
 const QUICK_SEGMENTS: u32 = 16;
 
-/// What is owed to the peer.
+/// Acknowledgements owed to the peer.
 #[derive(Debug)]
 pub(crate) struct AckPolicy {
     /// Octets received since the last ACK was sent.
     unacknowledged: u32,
     due: bool,
     quick_left: u32,
-    /// Largest segment seen: what the peer calls full.
+    /// Largest segment seen, taken as the peer's full segment.
     largest: u32,
     adaptive: Option<AdaptiveDelay>,
 }
 
 impl AckPolicy {
-    /// ACKs wait for `delay`, or from that on for what `kind` makes of it.
+    /// ACKs wait for `delay`, or for the adaptive delay that starts from it if `kind` says so.
     pub(crate) fn new(delay: Duration, kind: AckDelay) -> Self {
         let adaptive = (kind == AckDelay::Adaptive).then(|| AdaptiveDelay::new(delay));
         Self { unacknowledged: 0, due: false, quick_left: QUICK_SEGMENTS, largest: 0, adaptive }
     }
 
-    /// Data arrived in order. An ACK is due once they exceed one full segment, as in Linux: two full segments do, and so
-    /// does a full one with a part of another, for whose ACK a sender with a short round trip would otherwise probe (tail loss
-    /// probe, RFC 8985 section 7). Offload may hand over many as one, so none counts as larger than `full_segment`.
+    /// Takes data that arrived in order. An ACK is due once they exceed one full segment, as in Linux. Two full
+    /// segments do, and so does a full one plus part of another; a sender with a short round trip would otherwise probe
+    /// for the ACK of that part (tail loss probe, RFC 8985 section 7). Offload may deliver several segments as one, so
+    /// none counts as larger than `full_segment`.
     pub(crate) fn on_data(&mut self, bytes: u32, full_segment: u32) {
         self.unacknowledged += bytes;
         self.largest = self.largest.max(bytes.min(full_segment));
@@ -40,7 +41,7 @@ impl AckPolicy {
         self.due |= self.unacknowledged > self.largest;
     }
 
-    /// The next data have come. `rto` is the least time after which the peer may have timed out.
+    /// Takes note that the next data arrived. `rto` is the least time after which the peer may have timed out.
     #[inline]
     pub(crate) fn on_next(&mut self, now: Instant, rto: Duration) {
         if self.adaptive.as_mut().is_some_and(|adaptive| adaptive.on_next(now, rto)) {
@@ -48,48 +49,48 @@ impl AckPolicy {
         }
     }
 
-    /// Data that were there have come again.
+    /// Takes note that data arrived again.
     pub(crate) fn on_again(&mut self) {
         if self.adaptive.is_some() {
             self.begin_anew();
         }
     }
 
-    /// A peer that has lost something hears of every segment for a while.
+    /// Acknowledges every segment for a while, after the peer lost something.
     fn begin_anew(&mut self) {
         self.quick_left = QUICK_SEGMENTS;
         self.adaptive.iter_mut().for_each(AdaptiveDelay::begin_anew);
     }
 
-    /// An ACK has waited in vain.
+    /// Takes note that an ACK was delayed in vain.
     pub(crate) fn on_waited(&mut self, rto: Duration) {
         if let Some(adaptive) = &mut self.adaptive {
             adaptive.on_waited(rto);
         }
     }
 
-    /// How long an ACK may wait, where it is `fixed` otherwise, over a path of that round-trip time.
+    /// Returns how long an ACK may wait: `fixed`, or the adaptive delay for a path with round-trip time `srtt`.
     #[inline]
     pub(crate) fn delay(&self, fixed: Duration, srtt: Option<Duration>) -> Duration {
         self.adaptive.as_ref().map_or(fixed, |adaptive| adaptive.get(srtt))
     }
 
-    /// Something happened that the peer must hear of now.
+    /// Makes an ACK due now.
     pub(crate) fn demand(&mut self) {
         self.due = true;
     }
 
-    /// Whether an ACK must go out even without data to ride on.
+    /// Whether an ACK must be sent even without data.
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }
 
-    /// Whether an ACK may wait for data or the delay.
+    /// Whether an ACK is owed that may wait for data or the delay.
     pub(crate) fn is_owed(&self) -> bool {
         self.unacknowledged > 0
     }
 
-    /// Any segment with an ACK settles the debt.
+    /// Takes note of a sent segment with an ACK: nothing is owed any more.
     pub(crate) fn on_sent(&mut self) {
         self.unacknowledged = 0;
         self.due = false;
@@ -100,7 +101,7 @@ impl AckPolicy {
 mod tests {
     use super::*;
 
-    /// A policy that has seen full segments of 1000 octets, and owes nothing.
+    /// Returns a policy that has seen full segments of 1000 octets, and owes nothing.
     fn after_the_quick_start() -> AckPolicy {
         let mut policy = AckPolicy::new(Duration::from_millis(40), AckDelay::Fixed);
         for _ in 0..QUICK_SEGMENTS {

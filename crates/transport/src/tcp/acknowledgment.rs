@@ -1,4 +1,4 @@
-//! What an ACK tells: delivery, round-trip time, loss (RFC 9293 section 3.10.7.4 fifth step, RFC 8985, RFC 6675).
+//! Evaluation of ACKs: delivery, round-trip time, loss (RFC 9293 section 3.10.7.4 fifth step, RFC 8985, RFC 6675).
 
 use units::narrow::precedes;
 use units::{Duration, Instant, SeqNr};
@@ -13,21 +13,21 @@ use crate::congestion::CongestionSignal;
 use crate::era::{PartialAcks, RecoveryEnd, RepairTimer};
 use crate::exceptions;
 
-/// RFC 5681 section 3.2.
+/// Duplicate ACKs that indicate a loss (RFC 5681 section 3.2).
 const DUP_ACK_THRESHOLD: u32 = 3;
 
-/// What an ACK did, for the connection to act upon.
+/// Result of an ACK, for the connection to act on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct AckOutcome {
     /// Payload octets newly acknowledged, cumulatively.
     pub(crate) acked_payload_bytes: u64,
-    /// Our FIN is acknowledged.
+    /// Our FIN was acknowledged.
     pub(crate) fin_acked: bool,
     /// Octets for which the controller may grow the window; zero in recovery.
     pub(crate) growth_bytes: u64,
     /// Round-trip time sample.
     pub(crate) rtt: Option<Duration>,
-    /// The window was in full use.
+    /// Whether the window was fully used.
     pub(crate) cwnd_limited: bool,
     /// A congestion event: the connection must answer with [`Tcb::begin_recovery`].
     pub(crate) congestion: Option<CongestionSignal>,
@@ -35,14 +35,14 @@ pub(crate) struct AckOutcome {
     pub(crate) lost_bytes: u64,
     /// Octets newly delivered, in order or not.
     pub(crate) delivered_bytes: u64,
-    /// All that was in flight at the start of the round is acknowledged.
+    /// Whether all data in flight at the start of the round are acknowledged.
     pub(crate) round_ended: bool,
-    /// Something is acknowledged again, after time-outs.
+    /// Whether this is the first new acknowledgement after time-outs.
     pub(crate) revived: bool,
 }
 
 impl AckOutcome {
-    /// Whether there is nothing in it for a controller: so it is with nearly all that who only receives is sent.
+    /// Whether a controller can ignore it. True of nearly all ACKs that a pure receiver gets.
     #[inline]
     pub(crate) fn is_silent(&self) -> bool {
         (self.delivered_bytes | self.growth_bytes) == 0
@@ -63,7 +63,7 @@ impl Tcb {
         }
     }
 
-    /// Where [`Self::has_nothing_to_learn`].
+    /// Handles an ACK for which [`Self::has_nothing_to_learn`] holds.
     #[inline]
     pub(super) fn learn_nothing(&mut self, segment: &Segment, now: Instant) {
         self.update_window(segment);
@@ -82,7 +82,7 @@ impl Tcb {
         outcome.acked_payload_bytes = delivered.acked_payload_bytes;
         outcome.delivered_bytes = delivered.delivered_bytes;
         outcome.fin_acked = delivered.fin_acked;
-        // What waited behind a hole was not on its way for all that time. SACKs may have told of it before, but were lost or are forgotten.
+        // Data behind a filled hole were not in transit all that time. Earlier SACKs for them may be lost or forgotten.
         let tells_time = !delivered.fills_hole;
         outcome.rtt = delivered
             .rtt_sent_at
@@ -109,7 +109,7 @@ impl Tcb {
         self.rearm_after_ack(advanced, now);
     }
 
-    /// Whether nothing is outstanding that an ACK could tell of: so it is with nearly all that who only receives is sent.
+    /// Whether nothing is outstanding that this ACK could cover. True of nearly all ACKs that a pure receiver gets.
     #[inline]
     pub(super) fn has_nothing_to_learn(&self, segment: &Segment) -> bool {
         self.board.is_empty()
@@ -120,14 +120,14 @@ impl Tcb {
             && self.reno_sacked == 0
     }
 
-    /// The round-trip time by the timestamp that an ACK echoes (RFC 7323 section 4): the only measure where everything
-    /// acknowledged was sent more than once.
+    /// Returns the round-trip time from an ACK's timestamp echo (RFC 7323 section 4), the only measure if all
+    /// acknowledged data were sent more than once.
     fn echoed_rtt(&self, segment: &Segment, now: Instant) -> Option<Duration> {
         let (state, stamp) = self.timestamps.as_ref().zip(segment.options.timestamps)?;
         state.since_echo(stamp, now)
     }
 
-    /// RFC 5681 section 2: a duplicate acknowledgement, unless it says something of its own.
+    /// Whether it is a duplicate acknowledgement (RFC 5681 section 2), unless it carries information of its own.
     fn is_duplicate_ack(&self, segment: &Segment) -> bool {
         segment.payload.is_empty()
             && !segment.flags.intersects(Flags::SYN | Flags::FIN)
@@ -140,7 +140,7 @@ impl Tcb {
     fn collect_delivered(&mut self, segment: &Segment, now: Instant) -> Delivered {
         let mut sizes = self.delivered_sizes();
         let mut delivered = Delivered::default();
-        // What earlier ACKs delivered: among what this one delivers there is no order to see.
+        // State before this ACK: segments delivered together show no order.
         let highest = self.board.highest_delivered();
         let mut is_all = !segment.ack.after(self.snd_una);
         if !is_all && !sizes.seeks_probe() {
@@ -156,7 +156,7 @@ impl Tcb {
         delivered
     }
 
-    /// What an ACK delivers of segments that are told apart.
+    /// Collects deliveries segment by segment.
     #[inline(never)]
     fn collect_one_by_one(
         &mut self,
@@ -169,7 +169,8 @@ impl Tcb {
         let context = self.rack_context(now);
         let echo = segment.options.timestamps.map(|stamp| stamp.echo);
         let (rack, board, stamps) = (&mut self.rack, &mut self.board, &self.timestamps);
-        // RFC 7323 section 4.3: a segment beyond a hole is not echoed, so its SACK's timestamp says nothing about it.
+        // RFC 7323 section 4.3: a receiver does not echo a segment beyond a hole, so a SACK's timestamp says nothing
+        // about it.
         let echoes_earlier = |sent: &Sent| {
             sent.end().before_or_at(segment.ack)
                 && echo.zip(stamps.as_ref()).is_some_and(|(echo, stamps)| precedes(echo, stamps.ticks(sent.sent_at)))
@@ -199,10 +200,10 @@ impl Tcb {
         }
     }
 
-    /// RFC 9293 section 3.10.7.4: the send window. An ACK older than the last says nothing about it.
+    /// Updates the send window (RFC 9293 section 3.10.7.4), unless the ACK is older than the last one.
     fn update_window(&mut self, segment: &Segment) {
-        // The window of an ACK that moves on is taken even from a retransmission: it counts from that very ACK, and an
-        // older window would count from there too.
+        // If the ACK advances, take its window even from a retransmission: it counts from that very ACK, and an older
+        // window would be applied to the same ACK.
         let newer = segment.ack.after(self.snd_una)
             || self.snd_wl1.before(segment.seq)
             || (self.snd_wl1 == segment.seq && self.snd_wl2.before_or_at(segment.ack));
@@ -216,7 +217,7 @@ impl Tcb {
         self.snd_wl2 = segment.ack;
     }
 
-    /// The window that a segment announces, as far as this side makes use of it.
+    /// Returns the window that a segment announces, limited to what this side uses.
     fn window_of(&self, segment: &Segment) -> u32 {
         (u32::from(segment.window) << self.negotiated.snd_wscale).min(self.config.era.subflow_window_bytes)
     }
@@ -233,7 +234,7 @@ impl Tcb {
         }
         match self.window.phase() {
             Phase::Recovery(point) | Phase::Loss(point) if self.snd_una.at_or_after(point) => {
-                // Duplicate ACKs told of what came before the recovery point, and that is acknowledged.
+                // All data before the recovery point are acknowledged, and duplicate ACKs referred only to them.
                 self.reno_sacked = 0;
                 let in_flight = self.in_flight();
                 self.window.exit_recovery(in_flight, self.config.era.recovery_end);
@@ -249,7 +250,7 @@ impl Tcb {
         }
     }
 
-    /// The Eifel detection algorithm (RFC 3522): the ACK answers the original, so nothing had been lost.
+    /// The Eifel detection algorithm (RFC 3522): if the ACK answers the original, nothing had been lost.
     fn detect_spurious(&mut self, segment: &Segment) {
         let (Eifel::Stamped(stamp), Some(echo)) = (self.eifel, segment.options.timestamps.map(|stamp| stamp.echo))
         else {
@@ -263,10 +264,10 @@ impl Tcb {
         }
     }
 
-    /// Without SACK, duplicate ACKs tell how much left the network (RFC 5681 section 3.2, RFC 6582).
+    /// Counts duplicate ACKs as data that left the network, without SACK (RFC 5681 section 3.2, RFC 6582).
     fn count_duplicate_acks(&mut self, is_duplicate: bool, advanced: bool, outcome: &mut AckOutcome) {
         let mss = u64::from(self.payload_max());
-        // After a time-out they may be answers to what was sent before it: they clock out nothing (RFC 5681 section 3.1).
+        // After a time-out, duplicate ACKs may answer earlier segments and release no data (RFC 5681 section 3.1).
         let clocks = !matches!(self.window.phase(), Phase::Loss(_));
         if is_duplicate && clocks {
             let before = self.reno_sacked;
@@ -275,7 +276,7 @@ impl Tcb {
             outcome.delivered_bytes = self.reno_sacked.saturating_sub(before);
         } else if advanced {
             self.duplicate_acks = 0;
-            // All but the segment that filled the hole was counted when its duplicate ACK came.
+            // Duplicate ACKs already counted all segments but the one that filled the hole.
             let counted = outcome.delivered_bytes.saturating_sub(mss).min(self.reno_sacked);
             outcome.delivered_bytes -= counted;
             self.reno_sacked = if self.window.in_recovery() { self.reno_sacked - counted } else { 0 };
@@ -283,8 +284,8 @@ impl Tcb {
         self.reno_sacked = self.reno_sacked.min(self.board.in_flight());
     }
 
-    /// Segments that a duplicate ACK tells to have left the network. Without limited transmit (RFC 3042) it is the third that lets
-    /// the first two count (RFC 5681 section 3.2 step 3).
+    /// Returns the segments that a duplicate ACK shows to have left the network. Without limited transmit (RFC 3042)
+    /// the first two count only with the third (RFC 5681 section 3.2 step 3).
     fn segments_told_by_duplicate(&self) -> u64 {
         if self.config.era.limited_transmit || self.window.phase() != Phase::Open {
             return 1;
@@ -308,7 +309,7 @@ impl Tcb {
             outcome.lost_bytes = self.detect_losses_by_count();
         }
         self.note_lost_probe();
-        // Losses among what was sent during a recovery outlive it: they are a congestion event of their own.
+        // Losses of data sent during a recovery outlive it: they are a separate congestion event.
         if self.board.has_congestive_loss() && self.window.phase() == Phase::Open {
             outcome.congestion = Some(CongestionSignal::Loss);
         }
@@ -317,7 +318,7 @@ impl Tcb {
         }
     }
 
-    /// RACK, after an ACK or when its timer fires. Gives the octets newly lost.
+    /// Runs RACK, after an ACK or when its timer fires. Returns the octets newly lost.
     #[inline]
     pub(super) fn detect_losses_by_time(&mut self, now: Instant) -> u64 {
         if self.rack.has_overtaken_nothing(&self.board) {
@@ -333,10 +334,12 @@ impl Tcb {
         lost_bytes
     }
 
-    /// Three duplicate ACKs, or a partial ACK in recovery, mean that the first segment is lost (RFC 6582).
+    /// Three duplicate ACKs, or a partial ACK in recovery, mean that the first segment is lost (RFC 6582). Returns the
+    /// octets newly lost.
     fn detect_losses_by_count(&mut self) -> u64 {
         let wanted = match self.window.phase() {
-            // What a time-out or a recovery sent in vain makes duplicate ACKs too (RFC 6582 section 3.2 step 1).
+            // Needless retransmissions after a time-out or recovery also cause duplicate ACKs (RFC 6582 section 3.2
+            // step 1).
             Phase::Open => self.duplicate_acks >= DUP_ACK_THRESHOLD && self.snd_una.after(self.recover),
             Phase::Recovery(_) => true,
             Phase::Loss(_) => false,
@@ -345,7 +348,7 @@ impl Tcb {
             return 0;
         }
         self.board.trim_to(0, self.payload_max());
-        // Whatever the window says (RFC 6582 section 3.2 step 3).
+        // The retransmission leaves even if the window is full (RFC 6582 section 3.2 step 3).
         self.due.add(Due::FIRST_AGAIN);
         let first = self.snd_una;
         self.board.mark_lost(|sent| sent.seq == first && !sent.retransmitted, |sent| sent.seq != first)
@@ -361,7 +364,7 @@ impl Tcb {
         if !first.end.before_or_at(segment.ack) && !inside {
             return None;
         }
-        // A duplicate that a tail loss probe made is no sign of reordering, nor is the octet of a question.
+        // A duplicate caused by a tail loss probe is no sign of reordering, nor is the octet of a question.
         if self.tail_probe != Some((first.end, true)) && self.asked != Some(first.end) {
             self.rack.on_dsack(self.snd_una, self.snd_nxt);
         }
@@ -386,10 +389,10 @@ impl Tcb {
         false
     }
 
-    /// Congestion by ECN, and the window of a recovery. False if the window must not grow.
+    /// Handles ECN congestion, and the window of a recovery. Returns false if the window must not grow.
     fn judge_congestion(&mut self, segment: &Segment, advanced: bool, outcome: &mut AckOutcome) -> bool {
         let echo = self.negotiated.ecn && segment.flags.contains(Flags::ECE);
-        // Once per window of data, and not for echoes that the peer's sight of CWR has yet to end.
+        // Once per window of data; echoes continue until the peer has seen CWR.
         let afresh = self.window.phase() == Phase::Open && segment.ack.after(self.recover);
         if echo && advanced && afresh && outcome.congestion.is_none() {
             outcome.congestion = Some(CongestionSignal::EcnEcho);
@@ -406,51 +409,51 @@ impl Tcb {
         true
     }
 
-    /// How far the controller may let the window grow.
+    /// Determines how far the controller may let the window grow.
     fn judge_growth(&mut self, before: Phase, in_flight_before: u64, delivered: &Delivered, outcome: &mut AckOutcome) {
         let acked_bytes = match (before, self.config.era.recovery_end) {
-            // The ACK that ends a recovery has settled the window.
+            // The ACK that ends a recovery has already set the window.
             (Phase::Recovery(_), RecoveryEnd::Flight) => return,
-            // Most of what it acknowledges was SACKed before.
+            // Most of the acknowledged data were SACKed before.
             (Phase::Recovery(_), RecoveryEnd::Threshold) => delivered.delivered_bytes,
             (Phase::Open | Phase::Loss(_), _) => delivered.acked_bytes,
         };
         let slow_start_limited = self.window.in_slow_start() && self.window.cwnd() < 2 * in_flight_before;
         outcome.cwnd_limited = self.cwnd_limited || slow_start_limited;
-        // After a time-out an ACK may cover much that arrived long ago (RFC 3465 section 2.3: L = 1).
+        // After a time-out an ACK may cover much data that arrived long ago (RFC 3465 section 2.3: L = 1).
         let is_after_timeout = matches!(self.window.phase(), Phase::Loss(_));
         let limit = if is_after_timeout { u64::from(self.payload_max()) } else { acked_bytes };
         outcome.growth_bytes = acked_bytes.min(limit);
     }
 
-    /// A congestion event: the controller has named the threshold.
+    /// Reacts to a congestion event with the controller's threshold.
     pub(crate) fn begin_recovery(&mut self, ssthresh: u64, outcome: &AckOutcome) {
         self.counters.congestion_events += 1;
         self.eifel = if outcome.congestion == Some(CongestionSignal::EcnEcho) { Eifel::Idle } else { Eifel::Armed };
         self.note_reduction();
         self.window.enter_recovery(self.snd_nxt, ssthresh, self.board.outstanding());
         if self.board.is_empty() {
-            // There is nothing to repair: a probe was the repair, or an echo came with the last ACK (RFC 8985 section 7.4.2).
+            // Nothing to repair: a probe was the repair, or an echo came with the last ACK (RFC 8985 section 7.4.2).
             self.window.settle();
             self.eifel = Eifel::Idle;
         } else {
             self.window.on_ack_in_recovery(outcome.delivered_bytes, self.in_flight(), false);
         }
-        // RFC 8985 section 7.1: an episode of probing ends with the recovery, and its losses are this recovery's.
+        // RFC 8985 section 7.1: a probing episode ends with the recovery, which takes over its losses.
         self.tail_probe = None;
         self.due.take(Due::TAIL_PROBE);
         self.timers.stop(Timer::TailProbe);
     }
 
-    /// The window shrinks, for whatever reason: the peer is told (RFC 3168 section 6.1.2), and signals about what was sent
-    /// before are answered.
+    /// Records a window reduction of any cause. The peer gets CWR (RFC 3168 section 6.1.2), and signals about data sent
+    /// before this count as answered.
     pub(super) fn note_reduction(&mut self) {
         self.recover = self.snd_nxt;
         self.ecn.cwr_due = self.negotiated.ecn;
     }
 
-    /// Whether something was delivered that was sent before the first segment was sent last: what can tell that the repair is lost
-    /// as well is still on its way ([`RepairTimer::OnSack`]).
+    /// Whether the ACK delivered data sent before the last transmission of the first segment. Data that can show the
+    /// loss of the repair are then still in flight ([`RepairTimer::OnSack`]).
     fn delivers_from_before_the_repair(&self, delivered: &Delivered) -> bool {
         let Some(front) = self.board.iter().next().filter(|front| front.retransmitted) else { return false };
         self.negotiated.sack
@@ -474,8 +477,8 @@ impl Tcb {
         }
     }
 
-    /// Whether an ACK that moved on restarts the timer: but for some partial ACKs of a recovery, if it is so configured, each does
-    /// (RFC 6298 section 5.3, RFC 6582 section 4).
+    /// Whether an ACK that advanced restarts the timer. All do (RFC 6298 section 5.3), except some partial ACKs of a
+    /// recovery if so configured (RFC 6582 section 4).
     fn restarts_retransmission_timer(&mut self) -> bool {
         if self.config.era.partial_acks == PartialAcks::Every || self.negotiated.sack {
             return true;
@@ -487,9 +490,9 @@ impl Tcb {
 
     /// Schedules a tail loss probe (RFC 8985 section 7.2).
     pub(super) fn arm_tail_probe(&mut self, now: Instant) {
-        /// Longest time the peer may delay an ACK.
+        /// Longest time that the peer may delay an ACK.
         const ACK_DELAY_MAX: Duration = Duration::from_millis(200);
-        /// Where the round-trip time is next to nothing, what hosts need to answer is not.
+        /// Lower bound for tiny round-trip times: hosts still need time to answer.
         const PROBE_TIMEOUT_MIN: Duration = Duration::from_millis(2);
         let wanted = self.negotiated.tail_probe
             && self.state.is_synchronized()

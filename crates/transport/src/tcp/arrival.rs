@@ -7,39 +7,40 @@ use super::{AckOutcome, Due, Tcb, Timer};
 use crate::exceptions;
 use crate::state::{State, Step};
 
-/// Challenge ACKs and answers to unacceptable segments are at least this far apart (RFC 5961 section 7).
+/// Minimum interval between challenge ACKs or answers to unacceptable segments (RFC 5961 section 7).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What became of a segment.
+/// Result of a segment's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Not acceptable: its options mean nothing.
+    /// Not acceptable: ignore its options.
     Dropped,
-    /// Acceptable: its options count.
+    /// Acceptable: process its options.
     Accepted,
     /// The peer reset the connection.
     Reset,
     /// The peer refused our SYN.
     Refused,
-    /// It acknowledges what was never sent to it: answer with a RST (RFC 9293 section 3.10.7.3).
+    /// It acknowledges data that were never sent: answer with a RST (RFC 9293 section 3.10.7.3).
     Unacceptable,
 }
 
-/// What a segment that was accepted did, for the connection to act upon.
+/// Effects of an accepted segment, for the connection to act on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arrival {
     /// It completed the handshake.
     pub(crate) established: bool,
-    /// What its ACK told.
+    /// Effects of its ACK.
     pub(crate) ack: AckOutcome,
-    /// Data came in order: [`Tcb::take_ready`] has them.
+    /// Data arrived in order: [`Tcb::take_ready`] returns them.
     pub(crate) data: bool,
     /// The peer's FIN is in order.
     pub(crate) fin: bool,
 }
 
 impl Tcb {
-    /// Takes a segment; its payload is moved out of it. What it did if it was accepted goes to `arrival`, which is empty.
+    /// Takes a segment and moves its payload out of it. If accepted, records its effects in `arrival`, which must be
+    /// empty.
     #[inline]
     pub(crate) fn on_segment(&mut self, segment: &mut Segment, now: Instant, arrival: &mut Arrival) -> Verdict {
         match self.state {
@@ -49,7 +50,7 @@ impl Tcb {
         }
     }
 
-    /// RFC 9293 section 3.10.7.3.
+    /// Handles a segment in SYN-SENT (RFC 9293 section 3.10.7.3).
     fn arrive_syn_sent(&mut self, segment: &Segment, now: Instant, arrival: &mut Arrival) -> Verdict {
         let has_ack = segment.flags.contains(Flags::ACK);
         let acks_syn = has_ack && segment.ack == self.iss + 1;
@@ -80,7 +81,7 @@ impl Tcb {
         Verdict::Accepted
     }
 
-    /// RFC 9293 section 3.10.7.4.
+    /// Handles a segment in a later state (RFC 9293 section 3.10.7.4).
     fn arrive_synchronized(&mut self, segment: &mut Segment, now: Instant, arrival: &mut Arrival) -> Verdict {
         if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST) {
             return self.arrive_another_syn(segment, now, arrival);
@@ -112,7 +113,7 @@ impl Tcb {
         Verdict::Accepted
     }
 
-    /// The peer lives, and its clock goes on.
+    /// Records that the peer lives, and its clock.
     #[inline]
     pub(super) fn note_heard(&mut self, segment: &Segment, now: Instant) {
         self.last_heard_at = now;
@@ -122,19 +123,19 @@ impl Tcb {
         }
     }
 
-    /// A SYN where there has been one. Inside a connection none is ever believed, whatever its sequence number (RFC 5961
-    /// section 4).
+    /// Handles another SYN. Within a connection no SYN is ever believed, whatever its sequence number (RFC 5961 section
+    /// 4).
     fn arrive_another_syn(&mut self, segment: &Segment, now: Instant, arrival: &mut Arrival) -> Verdict {
         if self.state != State::SynReceived || segment.seq != self.receive.irs() {
             self.challenge(now);
             return Verdict::Dropped;
         }
         if !segment.flags.contains(Flags::ACK) || segment.ack != self.iss + 1 {
-            // The peer repeats its SYN: our SYN/ACK got lost.
+            // The peer repeats its SYN: our SYN/ACK was lost.
             self.due.add(Due::SYN);
             return Verdict::Dropped;
         }
-        // Both opened at once, and this is the peer's SYN/ACK (RFC 9293 figure 8). Its window is not scaled.
+        // Simultaneous open: this is the peer's SYN/ACK (RFC 9293 figure 8). Its window is not scaled.
         self.establish(now);
         self.last_heard_at = now;
         self.snd_wnd = u32::from(segment.window);
@@ -144,15 +145,15 @@ impl Tcb {
         Verdict::Accepted
     }
 
-    /// First step: PAWS (RFC 7323 section 5.3) and the window test. Whatever fails is answered with an ACK.
+    /// First step: PAWS (RFC 7323 section 5.3) and the window test. Answers failures with an ACK.
     fn check_sequence(&mut self, segment: &Segment, bytes: u32, now: Instant) -> bool {
         if segment.flags.contains(Flags::RST) {
-            // RFC 9293 MUST-66: even when the window is shut.
+            // RFC 9293 MUST-66: even if the window is shut.
             return self.receive.is_acceptable(segment.seq, 0);
         }
         let lacks_timestamps = self.timestamps.is_some() && segment.options.timestamps.is_none();
         if lacks_timestamps && !exceptions::may_lack_timestamps(segment) {
-            // RFC 7323 section 3.2: without the option that was agreed upon, not ours; dropped in silence.
+            // RFC 7323 section 3.2: without the agreed option the segment is not the peer's; drop it silently.
             return false;
         }
         let old = self
@@ -188,7 +189,7 @@ impl Tcb {
         }
     }
 
-    /// Second step, as RFC 5961 section 3 has it: only an exact match resets.
+    /// Second step, by RFC 5961 section 3: only an exact match resets.
     fn arrive_reset(&mut self, segment: &Segment, now: Instant) -> Verdict {
         if segment.seq != self.receive.nxt() {
             self.challenge(now);
@@ -199,7 +200,7 @@ impl Tcb {
         if refused { Verdict::Refused } else { Verdict::Reset }
     }
 
-    /// An ACK that tells a confused or forging peer where we are.
+    /// Sends an ACK that tells a confused or forging peer our state.
     fn challenge(&mut self, now: Instant) {
         if now >= self.challenge_allowed_at {
             self.challenge_allowed_at = now + CHALLENGE_INTERVAL;
@@ -207,7 +208,7 @@ impl Tcb {
         }
     }
 
-    /// Fifth step: is the ACK field credible? `Some` ends the processing.
+    /// Fifth step: checks the ACK field. `Some` ends the processing.
     fn check_ack(&mut self, segment: &Segment, now: Instant, arrival: &mut Arrival) -> Option<Verdict> {
         let ack = segment.ack;
         if self.state == State::SynReceived {
@@ -228,7 +229,7 @@ impl Tcb {
         None
     }
 
-    /// RFC 3168 sections 6.1.2 and 6.1.3.
+    /// Handles ECN (RFC 3168 sections 6.1.2 and 6.1.3).
     fn note_ecn(&mut self, segment: &Segment) {
         if !self.negotiated.ecn {
             return;
@@ -252,14 +253,14 @@ impl Tcb {
         }
     }
 
-    /// In FIN-WAIT-2 a peer that is not waited for may take only so long, whatever it sends.
+    /// Limits FIN-WAIT-2 with a peer that is not waited for, whatever the peer sends.
     pub(crate) fn bound_fin_wait(&mut self, now: Instant) {
         if self.abandoned && self.state == State::FinWait2 && !self.timers.is_set(Timer::Linger) {
             self.timers.set(Timer::Linger, now + self.config.user_timeout);
         }
     }
 
-    /// Seventh and eighth step: text and FIN.
+    /// Seventh and eighth steps: text and FIN.
     fn arrive_data(&mut self, segment: &mut Segment, bytes: u32, now: Instant, arrival: &mut Arrival) {
         let fin = segment.flags.contains(Flags::FIN);
         if !self.state.can_receive() || (bytes == 0 && !fin) {

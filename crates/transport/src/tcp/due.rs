@@ -1,6 +1,7 @@
-//! What a TCB has to send besides data and ACKs.
+//! The segments that a TCB must send besides data and ACKs.
 
-/// Things to send that are not data: a set of the constants below. One octet, because every segment asks whether it is empty.
+/// A set of the constants below: segments to send that are not data. One octet, because every segment checks whether it
+/// is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Due(u8);
 
@@ -11,13 +12,14 @@ impl Due {
     pub(super) const PROBE: Self = Self(1 << 1);
     /// A tail loss probe.
     pub(super) const TAIL_PROBE: Self = Self(1 << 2);
-    /// The first unacknowledged segment again, whatever the congestion window says (RFC 6298 section 5.4).
+    /// Retransmission of the first unacknowledged segment, regardless of the congestion window (RFC 6298 section 5.4).
     pub(super) const FIRST_AGAIN: Self = Self(1 << 3);
-    /// A segment too small to be worth it otherwise (RFC 9293 section 3.8.6.2.1).
+    /// A segment that would normally be too small (RFC 9293 section 3.8.6.2.1).
     pub(super) const SMALL_SEGMENT: Self = Self(1 << 4);
     /// RST.
     pub(super) const RESET: Self = Self(1 << 5);
-    /// A probe with an octet that the peer has: it answers at once, however short a time ago it answered another one.
+    /// A probe with an octet that the peer already has. The peer answers at once, however recently it answered another
+    /// probe.
     pub(super) const QUESTION: Self = Self(1 << 6);
 
     pub(super) const fn is_empty(self) -> bool {
@@ -32,7 +34,7 @@ impl Due {
         self.0 |= thing.0;
     }
 
-    /// Takes a thing out; whether it was there.
+    /// Removes a member. Returns whether it was present.
     pub(super) const fn take(&mut self, thing: Self) -> bool {
         let was_there = self.has(thing);
         self.0 &= !thing.0;

@@ -1,7 +1,7 @@
-//! Segments as nearly all are: on an established connection, next in order, with nothing but data or an ACK in them.
+//! Fast path for nearly all segments: on an established connection, next in order, and with only data or an ACK.
 //!
-//! What `arrival.rs` asks of a segment step by step is asked here at once (header prediction), and what is out of the question
-//! then is not asked. A segment that is not expected goes through `arrival.rs`; one that is would end there with the same state.
+//! This file checks at once what `arrival.rs` checks step by step (header prediction), and omits all checks that cannot
+//! apply. Other segments go through `arrival.rs`, which would handle an expected segment with the same result.
 
 use units::Instant;
 use wire::{Flags, Segment};
@@ -10,7 +10,8 @@ use super::{AckOutcome, Tcb, Timer};
 use crate::state::State;
 
 impl Tcb {
-    /// The segment brings the next data and no news about ours, which are all acknowledged; nothing is held behind them.
+    /// Whether the segment brings the next data and no news about ours, which are all acknowledged, and nothing is held
+    /// behind the data.
     #[inline]
     pub(crate) fn expects_data(&self, segment: &Segment) -> bool {
         self.is_next(segment)
@@ -19,14 +20,15 @@ impl Tcb {
             && self.receive.is_plain(segment.seq, &segment.payload, false)
     }
 
-    /// The segment is an ACK, with or without SACK blocks, of what is outstanding.
+    /// Whether the segment is an ACK of outstanding data, with or without SACK blocks.
     #[inline]
     pub(crate) fn expects_ack(&self, segment: &Segment) -> bool {
         let ahead = segment.ack.since(self.snd_una);
         self.is_next(segment) && segment.payload.is_empty() && ahead <= self.snd_nxt.since(self.snd_una)
     }
 
-    /// Established, next in order, with the options agreed upon and without control bits that mean anything.
+    /// Whether the segment is next in order on an established connection, with the agreed options and without relevant
+    /// control bits.
     #[inline]
     fn is_next(&self, segment: &Segment) -> bool {
         let is_stamped = match (&self.timestamps, segment.options.timestamps) {
@@ -41,7 +43,8 @@ impl Tcb {
             && !self.negotiated.ecn
     }
 
-    /// Takes a segment of which [`Self::expects_data`] holds, but not its payload: that is next in order, and the caller's.
+    /// Takes a segment for which [`Self::expects_data`] holds, except its payload: the caller has the payload, which is
+    /// next in order.
     #[inline]
     pub(crate) fn take_expected_data(&mut self, segment: &Segment, now: Instant) {
         self.note_heard(segment, now);
@@ -57,7 +60,7 @@ impl Tcb {
         }
     }
 
-    /// Takes a segment of which [`Self::expects_ack`] holds.
+    /// Takes a segment for which [`Self::expects_ack`] holds.
     #[inline]
     pub(crate) fn take_expected_ack(&mut self, segment: &Segment, now: Instant, outcome: &mut AckOutcome) {
         self.note_heard(segment, now);

@@ -1,4 +1,4 @@
-//! What happens when a timer fires.
+//! Handling of expired timers.
 
 use units::{Duration, Instant};
 
@@ -7,15 +7,15 @@ use super::{Due, Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
 use crate::state::{State, Step};
 
-/// SYNs sent again before giving up, after 1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 s: RFC 9293 section 3.8.3 (MUST-23) asks
-/// for three minutes at least.
+/// Number of SYN retransmissions before giving up, after 1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 s. RFC 9293 section 3.8.3
+/// (MUST-23) requires at least three minutes.
 const SYN_RETRIES: u32 = 7;
-/// Keep-alive probes without an answer before giving up (RFC 9293 section 3.8.4 forbids taking one as enough).
+/// Unanswered keep-alive probes before giving up (RFC 9293 section 3.8.4 forbids giving up after one).
 const KEEP_ALIVE_PROBES: u32 = 9;
-/// Between unanswered keep-alive probes.
+/// Interval between unanswered keep-alive probes.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(75);
 
-/// What timers did, for the connection to act upon.
+/// Result of expired timers, for the connection to act on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Expired {
     /// A retransmission time-out: the connection must answer with [`Tcb::begin_loss`].
@@ -24,7 +24,7 @@ pub(crate) struct Expired {
     pub(crate) congestion: Option<CongestionSignal>,
     /// Octets newly deemed lost.
     pub(crate) lost_bytes: u64,
-    /// The peer is gone; the block is closed.
+    /// The peer is gone; the TCB is closed.
     pub(crate) gave_up: bool,
 }
 
@@ -56,12 +56,12 @@ impl Tcb {
                 self.close();
             }
             Timer::User => self.on_user_timeout(now, expired),
-            // The driver asks for segments after every call.
+            // The driver polls for segments after every call.
             Timer::Pace => {}
         }
     }
 
-    /// RFC 8985 section 7.3: whether or not there is something to probe with, the time-out starts afresh.
+    /// RFC 8985 section 7.3: restarts the time-out, whether or not there is anything to probe with.
     fn on_tail_probe_timeout(&mut self, now: Instant) {
         if !self.board.is_empty() {
             self.due.add(Due::TAIL_PROBE);
@@ -69,8 +69,8 @@ impl Tcb {
         }
     }
 
-    /// The window is shut: a probe (RFC 9293 section 3.8.6.1). It is open, but too little to be worth a segment: after
-    /// this long a small one is better than none (section 3.8.6.2.1).
+    /// Sends a probe if the window is shut (RFC 9293 section 3.8.6.1). If it is open but too small for a segment, a
+    /// small segment is now better than none (section 3.8.6.2.1).
     fn on_persist_timeout(&mut self, now: Instant, expired: &mut Expired) {
         let heard_at = self.last_heard_at.max(self.probing_since);
         if now.saturating_since(heard_at) >= self.config.user_timeout {
@@ -85,12 +85,13 @@ impl Tcb {
         self.timers.set(Timer::Persist, now + self.persist_interval());
     }
 
-    /// Between two probes; a peer that answers must have the chance to do so within the user time-out.
+    /// Returns the interval between two probes. A peer must have the chance to answer within the user time-out.
     pub(super) fn persist_interval(&self) -> Duration {
         self.rtt.rto_backed_off(self.persist_backoff).min(self.config.user_timeout / 4)
     }
 
-    /// RFC 9293 section 3.8.3. A peer whose window is shut is not gone as long as it answers (section 3.8.6.1).
+    /// Handles the user time-out (RFC 9293 section 3.8.3). A peer with a shut window is alive as long as it answers
+    /// (section 3.8.6.1).
     fn on_user_timeout(&mut self, now: Instant, expired: &mut Expired) {
         let alive_until = self.last_heard_at + self.config.user_timeout;
         if self.state.is_synchronized() && self.snd_wnd == 0 && alive_until > now {
@@ -124,8 +125,9 @@ impl Tcb {
         }
     }
 
-    /// RFC 6298 section 5.4 and RFC 8985 section 6.3: deems lost what must be, and slow-starts from one segment.
-    /// `ssthresh` is the controller's word, asked for only at the first time-out in a row (RFC 5681 equation 4).
+    /// Deems data lost after a time-out (RFC 6298 section 5.4 and RFC 8985 section 6.3), and slow-starts from one
+    /// segment. `ssthresh` is the controller's decision, requested only at the first time-out in a row (RFC 5681
+    /// equation 4).
     pub(crate) fn begin_loss(&mut self, ssthresh: Option<u64>, now: Instant) {
         if self.timeouts > 1 || self.board.is_reneged() {
             // RFC 2018 section 8: the peer may have discarded what it SACKed.
@@ -152,7 +154,7 @@ impl Tcb {
         self.note_reduction();
     }
 
-    /// Whether a time-out now starts a new loss episode.
+    /// Whether a time-out now would start a new loss episode.
     pub(crate) fn is_first_timeout(&self) -> bool {
         !matches!(self.window.phase(), Phase::Loss(_))
     }
@@ -172,7 +174,7 @@ impl Tcb {
             return self.timers.set(Timer::KeepAlive, due);
         }
         if !self.board.is_empty() {
-            // What is outstanding tells sooner whether the peer lives.
+            // Outstanding data show sooner whether the peer lives.
             return self.timers.set(Timer::KeepAlive, now + idle);
         }
         if self.keep_alive_probes >= KEEP_ALIVE_PROBES {

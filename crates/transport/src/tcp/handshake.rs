@@ -1,4 +1,5 @@
-//! Opening: what a SYN offers and what both agree upon (RFC 9293 section 3.5, RFC 7323, RFC 2018, RFC 3168).
+//! Opening a connection: the offers of a SYN and their negotiation (RFC 9293 section 3.5, RFC 7323, RFC 2018, RFC
+//! 3168).
 
 use core::net::SocketAddr;
 use std::sync::Arc;
@@ -20,15 +21,15 @@ use super::{Counters, Due, EcnState, Eifel, Negotiated, Tcb, Timer, TimerTable};
 use crate::ConnectionConfig;
 use crate::state::{State, Step};
 
-/// RFC 9293 section 3.7.1: without the option.
+/// MSS without the option (RFC 9293 section 3.7.1).
 const MSS_DEFAULT_V4: u16 = 536;
 const MSS_DEFAULT_V6: u16 = 1220;
-/// An announced MSS below this leaves no room beside the options; Linux draws a similar line.
+/// Smallest MSS accepted. A smaller one leaves no room beside the options; Linux draws a similar line.
 const MSS_MIN: u16 = 88;
-/// RFC 7323 section 2.3.
+/// Maximum shift (RFC 7323 section 2.3).
 const WINDOW_SCALE_MAX: u8 = 14;
 
-/// What grows from the endpoint's seed.
+/// Values derived from the endpoint's seed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Secrets {
     pub(crate) iss: SeqNr,
@@ -40,24 +41,24 @@ pub(super) fn header_bytes(remote: &SocketAddr) -> u32 {
     if remote.is_ipv4() { 40 } else { 60 }
 }
 
-/// The MSS to announce for our MTU (RFC 9293 section 3.7.1: without options).
+/// Returns the MSS to announce for our MTU (RFC 9293 section 3.7.1: without options).
 fn local_mss(config: &ConnectionConfig, remote: &SocketAddr) -> u16 {
     config.mtu.saturating_sub(u16_from(header_bytes(remote).into())).max(MSS_MIN)
 }
 
-/// The path MTU to begin with: what our interface and a peer with an MSS of `peer_mss` take.
+/// Returns the initial path MTU: what our interface and a peer with an MSS of `peer_mss` accept.
 fn first_path_mtu(config: &ConnectionConfig, remote: &SocketAddr, peer_mss: u16) -> PathMtu {
     let mss = peer_mss.min(local_mss(config, remote));
     PathMtu::new(mss + u16_from(header_bytes(remote).into()), remote.is_ipv6())
 }
 
-/// The smallest shift with which the whole receive buffer can be announced.
+/// Returns the smallest shift that can announce the whole receive buffer.
 fn window_scale(receive_buffer_bytes: u64) -> u8 {
     (0..WINDOW_SCALE_MAX).find(|shift| receive_buffer_bytes >> shift <= 0xffff).unwrap_or(WINDOW_SCALE_MAX)
 }
 
 impl Tcb {
-    /// Opens actively: a SYN is due.
+    /// Opens actively. Makes a SYN due.
     pub(crate) fn connect(
         local: SocketAddr,
         remote: SocketAddr,
@@ -70,7 +71,7 @@ impl Tcb {
         tcb
     }
 
-    /// Opens passively with the peer's SYN: a SYN/ACK is due.
+    /// Opens passively with the peer's SYN. Makes a SYN/ACK due.
     pub(crate) fn accept(syn: &Segment, config: Arc<ConnectionConfig>, secrets: Secrets, now: Instant) -> Self {
         let mut tcb = Self::new(syn.dst, syn.src, config, secrets, State::SynReceived, now);
         tcb.negotiate(syn, now);
@@ -102,7 +103,7 @@ impl Tcb {
             snd_wl2: SeqNr(0),
             max_snd_wnd: 0,
             receive: ReceiveSpace::new(SeqNr(0)),
-            // Offers, until the peer's SYN settles them.
+            // Offers, until the peer's SYN decides.
             negotiated: Negotiated::offered(&config),
             timestamps: config.timestamps.then(|| TimestampState::new(secrets.timestamp_offset)),
             reserved_options: 0,
@@ -152,14 +153,14 @@ impl Tcb {
         self.timers.set(Timer::User, now + self.config.user_timeout);
     }
 
-    /// Takes it that the SYN/ACK has been sent and announced `receive_window` octets. When it was is not known, so that
-    /// its ACK is no sample of the round-trip time.
+    /// Assumes that a SYN/ACK was sent that announced `receive_window` octets. Its sending time is unknown, so its ACK
+    /// gives no round-trip time sample.
     pub(crate) fn assume_answered(&mut self, receive_window: u32) {
         self.due.take(Due::SYN);
         self.receive.announce(receive_window);
     }
 
-    /// Takes over what the peer's SYN, or SYN/ACK, says.
+    /// Adopts the contents of the peer's SYN or SYN/ACK.
     pub(super) fn negotiate(&mut self, syn: &Segment, now: Instant) {
         let options = &syn.options;
         self.receive = ReceiveSpace::new(syn.seq);
@@ -187,9 +188,9 @@ impl Tcb {
         self.reserve_options(self.reserved_options);
     }
 
-    /// Our SYN was answered with an ACK of something else: the peer remembers a former connection, and the RST that this gets
-    /// (RFC 9293 section 3.10.7.3) makes it forget. The SYN is worth repeating at once, but a peer that goes on like that
-    /// gets no more than one for each time-out.
+    /// Repeats the SYN early after an ACK that does not answer it. The peer remembers a former connection, and our RST
+    /// (RFC 9293 section 3.10.7.3) makes it forget. A peer that continues like this gets at most one early SYN per
+    /// time-out.
     pub(super) fn hurry_syn(&mut self) {
         if core::mem::replace(&mut self.syn_hurried, true) {
             return;
@@ -197,19 +198,19 @@ impl Tcb {
         self.due.add(Due::SYN);
         self.timers.stop(Timer::Retransmit);
         if self.syns_sent == 1 {
-            // It has had its answer, so the next answer is the next SYN's.
+            // This SYN has been answered, so the next answer belongs to the next SYN.
             self.syns_sent = 0;
         }
     }
 
-    /// Both SYNs are acknowledged.
+    /// Completes the handshake: both SYNs are acknowledged.
     pub(super) fn establish(&mut self, now: Instant) {
         self.state = self.state.after(Step::SynAcked);
         self.snd_una = self.iss + 1;
         self.timers.stop(Timer::Retransmit);
         self.timers.stop(Timer::User);
         self.syn_lost = self.rtt.backoff() > 0;
-        // Karn: the answer to one of several SYNs is no sample.
+        // Karn: the answer to one of several SYNs gives no sample.
         if self.syns_sent == 1 {
             self.rtt.sample(now.saturating_since(self.last_sent_at), now);
         }
@@ -222,7 +223,7 @@ impl Tcb {
         }
     }
 
-    /// A SYN or SYN/ACK.
+    /// Builds a SYN or SYN/ACK.
     pub(crate) fn build_syn(&mut self, segment: &mut Segment, receive_window: u32, now: Instant) {
         self.due.take(Due::SYN);
         self.syns_sent += 1;
@@ -252,7 +253,7 @@ impl Tcb {
     }
 }
 
-/// RFC 3168 section 6.1.1: ECE and CWR on a SYN, ECE alone on a SYN/ACK.
+/// Whether the peer wants ECN (RFC 3168 section 6.1.1): ECE and CWR on a SYN, ECE alone on a SYN/ACK.
 fn peer_wants_ecn(flags: Flags) -> bool {
     let bits = flags.0 & (Flags::ECE | Flags::CWR).0;
     if flags.contains(Flags::ACK) { bits == Flags::ECE.0 } else { bits == (Flags::ECE | Flags::CWR).0 }

@@ -1,7 +1,7 @@
 //! HyStart++ (RFC 9406): leaves the first slow start when the round-trip time rises, before the queue overflows.
 //!
-//! Deep cellular queues make the plain rule of doubling until a loss expensive: half of a window is lost at once, and
-//! every path pays. Names follow the RFC.
+//! In the deep queues of cellular networks, the plain rule of doubling until a loss is expensive: half a window is lost
+//! at once, and every path pays. Names follow the RFC.
 
 use units::Duration;
 
@@ -12,14 +12,14 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
-/// What to do with the octets of an ACK in slow start.
+/// Treatment of an ACK's octets in slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advice {
-    /// Slow start as ever.
+    /// Normal slow start.
     Grow,
     /// Conservative slow start: grow by this fraction.
     GrowBy(u64),
-    /// The window is large enough: congestion avoidance begins.
+    /// The window is large enough: start congestion avoidance.
     Leave,
 }
 
@@ -52,7 +52,7 @@ impl HyStart {
         if self.css.is_some() { Advice::GrowBy(CSS_GROWTH_DIVISOR) } else { Advice::Grow }
     }
 
-    /// Begins a round; false once conservative slow start has lasted long enough.
+    /// Begins a round. Returns false once conservative slow start has lasted long enough.
     fn start_round(&mut self) -> bool {
         self.last_round_min = self.current_round_min.take();
         self.samples = 0;
@@ -67,7 +67,7 @@ impl HyStart {
 
     fn compare(&mut self, current: Duration) {
         match (self.css, self.last_round_min) {
-            // The rise was no queue of ours: back to slow start (RFC 9406 section 4.2).
+            // The rise did not come from our queue: back to slow start (RFC 9406 section 4.2).
             (Some((baseline, _)), _) if current < baseline => self.css = None,
             (None, Some(last)) => {
                 let threshold = (last / MIN_RTT_DIVISOR).max(MIN_RTT_THRESH).min(MAX_RTT_THRESH);

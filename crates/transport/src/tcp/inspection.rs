@@ -1,11 +1,11 @@
-//! What checkers may see of a TCB.
+//! A checker's view of a TCB.
 
 use super::timer::Timer;
 use super::{State, Tcb};
 use crate::inspection::{FlightInspection, SubflowTimer};
 
 impl Tcb {
-    /// Flight and window; of penalties the connection knows.
+    /// Flight and window. Only the connection knows about penalties.
     #[inline]
     pub(crate) fn flight(&self) -> FlightInspection {
         FlightInspection {
@@ -23,7 +23,7 @@ impl Tcb {
         self.snd_una != self.snd_nxt && !matches!(self.state, State::Closed | State::TimeWait)
     }
 
-    /// Octets that wait, not sent yet.
+    /// Octets that wait in the TCB, not yet sent.
     #[inline]
     pub(crate) fn waiting_bytes(&self) -> u64 {
         self.unsent_bytes

@@ -1,19 +1,19 @@
 //! TCP (RFC 9293 and its companions): one four-tuple, its sequence space, its loss recovery.
 //!
-//! A [`Tcb`] knows nothing of MPTCP. It is the whole of a plain TCP connection and the lower half of a subflow, or of a
-//! relay's leg; the owner above maps its octets and adds options to its segments, and [`crate::control_loop`] asks the
-//! controller on its behalf. Data carry a [`Label`] that only their owner reads. The two rules of TCP that MPTCP's options
-//! change are in [`crate::exceptions`]. Of [`ConnectionConfig`] it reads what is about TCP.
+//! A [`Tcb`] knows nothing of MPTCP. It is the whole of a plain TCP connection and the lower half of a subflow or of a
+//! relay's leg. Its owner maps its octets and adds options to its segments, and [`crate::control_loop`] consults the
+//! controller for it. Data carry a [`Label`] that only their owner reads. The two rules of TCP that MPTCP's options
+//! change are in [`crate::exceptions`]. It reads only the TCP settings of [`ConnectionConfig`].
 //!
 //! | file | of RFC 9293's TCB |
 //! |---|---|
-//! | `arrival.rs`, `expected.rs` | segment arrival, in the steps of section 3.10.7; the same at once for what is as nearly always |
+//! | `arrival.rs`, `expected.rs` | segment arrival, in the steps of section 3.10.7; its fast path |
 //! | `handshake.rs` | SYN, SYN/ACK and what they negotiate |
-//! | `send.rs` | what goes out next |
+//! | `send.rs` | choice of the next segment |
 //! | `expiry.rs` | timers |
-//! | `acknowledgment.rs` | what an ACK tells: delivery, loss, round-trip time |
+//! | `acknowledgment.rs` | evaluation of ACKs: delivery, loss, round-trip time |
 //! | `scoreboard.rs`, `rack.rs`, `window.rs`, `rtt.rs` | loss recovery and congestion window |
-//! | `path_mtu.rs`, `probing.rs` | how large packets may be, and how that is found out |
+//! | `path_mtu.rs`, `probing.rs` | path MTU and its discovery |
 //! | `receive.rs`, `ack_policy.rs`, `ack_delay.rs` | receive sequence space and ACKs |
 
 mod ack_delay;
@@ -71,7 +71,7 @@ use window::CongestionWindow;
 /// Data handed to TCP and not yet sent.
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    /// Whoever hands them over knows what it says.
+    /// Meaning of the data, for their owner.
     pub(crate) label: Label,
     pub(crate) payload: Payload,
 }
@@ -93,25 +93,25 @@ pub(crate) struct Counters {
     pub(crate) duplicate_bytes: u64,
 }
 
-/// What the SYNs agreed upon.
+/// Result of the SYN exchange.
 #[derive(Clone, Copy, Debug)]
 struct Negotiated {
     sack: bool,
-    /// SACK, and losses are told by time.
+    /// SACK, with loss detection by time.
     rack: bool,
-    /// SACK, and the end of a flight is probed.
+    /// SACK, with tail loss probes.
     tail_probe: bool,
     ecn: bool,
     /// Both sent the window scale option (RFC 7323 section 2.2).
     scaling: bool,
-    /// Shift of windows the peer announces; zero without the option.
+    /// Shift of the peer's windows; zero without the option.
     snd_wscale: u8,
-    /// Shift of windows we announce; zero without the option.
+    /// Shift of our windows; zero without the option.
     rcv_wscale: u8,
 }
 
 impl Negotiated {
-    /// What a host of `config` offers, until the peer's SYN settles it.
+    /// Returns the offer of a host with `config`, until the peer's SYN decides.
     fn offered(config: &ConnectionConfig) -> Self {
         let sack = config.sack;
         Self {
@@ -138,12 +138,12 @@ struct EcnState {
 /// The Eifel detection algorithm (RFC 3522): was the first retransmission of a recovery needless?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Eifel {
-    /// Nothing to find out.
+    /// Nothing to detect.
     #[default]
     Idle,
     /// A recovery has begun; its first retransmission will be stamped.
     Armed,
-    /// Our clock at the first retransmission: an ACK that echoes an earlier one answers the original.
+    /// Our clock at the first retransmission. An ACK that echoes an earlier time answers the original.
     Stamped(u32),
 }
 
@@ -169,9 +169,9 @@ pub(crate) struct Tcb {
     receive: ReceiveSpace,
     negotiated: Negotiated,
     timestamps: Option<TimestampState>,
-    /// Octets of option space on every data segment that the connection reserves for itself.
+    /// Octets of option space that the connection reserves on every data segment.
     reserved_options: u32,
-    /// What MSS and options leave: kept, because every segment asks.
+    /// Payload that MSS and options leave, cached because every segment needs it.
     payload_max: u32,
     path_mtu: PathMtu,
 
@@ -188,21 +188,22 @@ pub(crate) struct Tcb {
     hystart: HyStart,
     /// Duplicate ACKs in a row without SACK.
     duplicate_acks: u32,
-    /// The same as octets that have left the network (RFC 5681 section 3.2).
+    /// The duplicate ACKs as octets that have left the network (RFC 5681 section 3.2).
     reno_sacked: u64,
-    /// Without SACK and where only the first partial ACK restarts the retransmission timer: whether the last ACK that moved on was one.
+    /// Whether the last ACK that advanced was partial. Used without SACK, where only the first partial ACK restarts the
+    /// retransmission timer.
     had_partial_ack: bool,
     /// SND.NXT when the window last shrank: `recover` of RFC 6582 section 3.2.
     recover: SeqNr,
     /// Time-outs in a row without progress.
     timeouts: u32,
     persist_backoff: u32,
-    /// End of a tail loss probe in flight, and whether it was a retransmission (RFC 8985 section 7.3).
+    /// End of the tail loss probe in flight, and whether it was a retransmission (RFC 8985 section 7.3).
     tail_probe: Option<(SeqNr, bool)>,
     eifel: Eifel,
     /// The current round ends when this is acknowledged.
     round_end: SeqNr,
-    /// The window was full when data were last sent.
+    /// Whether the window was full when data were last sent.
     cwnd_limited: bool,
 
     ack_policy: AckPolicy,
@@ -213,52 +214,52 @@ pub(crate) struct Tcb {
     last_sent_at: Instant,
     /// SYNs sent.
     syns_sent: u32,
-    /// Our SYN was repeated ahead of its timer, and the timer has not fired since.
+    /// Whether our SYN was repeated ahead of its timer, and the timer has not fired since.
     syn_hurried: bool,
-    /// The SYN or SYN/ACK needed a time-out.
+    /// Whether the SYN or SYN/ACK needed a time-out.
     syn_lost: bool,
-    /// The connection has no use for the peer's half: FIN-WAIT-2 must not last for ever.
+    /// Whether the connection ignores the peer's half, so that FIN-WAIT-2 must end.
     abandoned: bool,
     last_heard_at: Instant,
-    /// Since when a window too small is being probed.
+    /// Start of the probing of a window that is too small.
     probing_since: Instant,
-    /// Challenge ACKs are limited to one per interval (RFC 5961 section 7).
+    /// When the next challenge ACK is allowed (RFC 5961 section 7).
     challenge_allowed_at: Instant,
     keep_alive_probes: u32,
-    /// Where the octet of the last question ended.
+    /// End of the last question's octet.
     asked: Option<SeqNr>,
 }
 
 impl Tcb {
-    /// Has fetched what this leads to.
+    /// Prefetches the queues.
     pub(crate) fn prefetch_queues(&self) {
         self.board.prefetch();
         self.unsent.front().into_iter().for_each(units::prefetch);
     }
 
-    /// Has fetched when [`Self::on_timeout`] wants to be called.
+    /// Prefetches the timers that [`Self::next_timeout`] reads.
     pub(crate) fn prefetch_timers(&self) {
         units::prefetch(&self.timers);
     }
 
-    /// Hands over data. The caller sees to it that they fit [`Self::payload_max`] or the offload limit.
+    /// Queues data. The caller ensures that they fit [`Self::payload_max`] or the offload limit.
     pub(crate) fn push(&mut self, chunk: Chunk) {
         self.unsent_bytes += chunk.payload.len() as u64;
         self.unsent.push_back(chunk);
     }
 
-    /// Sends a FIN after all data; the other half stays open as long as the peer likes (RFC 9293 section 3.6).
+    /// Sends a FIN after all data. The other half stays open as long as the peer wants (RFC 9293 section 3.6).
     pub(crate) fn request_fin(&mut self) {
         self.fin_requested = true;
     }
 
-    /// Sends a FIN after all data, and does not wait for ever for the peer's.
+    /// Sends a FIN after all data, with a limit on the wait for the peer's.
     pub(crate) fn request_close(&mut self) {
         self.fin_requested = true;
         self.abandoned = true;
     }
 
-    /// Sends a RST and is closed.
+    /// Sends a RST and closes.
     pub(crate) fn request_reset(&mut self) {
         if self.state != State::Closed {
             self.due = Due::RESET;
@@ -266,23 +267,23 @@ impl Tcb {
         }
     }
 
-    /// Whether a segment without octets may begin here (RFC 9293 section 3.4, table 6).
+    /// Whether a segment without data may start here (RFC 9293 section 3.4, table 6).
     pub(crate) fn is_in_window(&self, seq: SeqNr) -> bool {
         self.receive.is_acceptable(seq, 0)
     }
 
-    /// Closed without a word.
+    /// Closes silently.
     pub(crate) fn close(&mut self) {
         self.state = State::Closed;
         self.timers.stop_all();
     }
 
-    /// Nothing more will be sent or expected.
+    /// Whether nothing more will be sent or expected.
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Closed && !self.due.has(Due::RESET)
     }
 
-    /// Largest payload of one segment on the wire.
+    /// Returns the largest payload of one segment on the wire.
     pub(crate) fn payload_max(&self) -> u32 {
         self.payload_max
     }
@@ -291,24 +292,24 @@ impl Tcb {
         self.payload_max = self.payload_within(self.path_mtu.current());
     }
 
-    /// Payload of a packet of `mtu` octets.
+    /// Returns the payload of a packet of `mtu` octets.
     fn payload_within(&self, mtu: u16) -> u32 {
         let timestamps = if self.timestamps.is_some() { timestamp::OPTION_LEN } else { 0 };
         let mss = u32::from(mtu) - handshake::header_bytes(&self.remote);
         mss.saturating_sub(timestamps + self.reserved_options).max(1)
     }
 
-    /// Octets of the largest packet that is sent, probes apart.
+    /// Returns the octets of the largest packet sent, except probes.
     pub(crate) fn path_mtu(&self) -> u16 {
         self.path_mtu.current()
     }
 
-    /// Room for TCP options and payload in a packet.
+    /// Returns the room for TCP options and payload in a packet.
     fn mss(&self) -> u32 {
         u32::from(self.path_mtu.current()) - handshake::header_bytes(&self.remote)
     }
 
-    /// Reserves option space on every data segment, and sizes the initial window by what is left.
+    /// Reserves option space on every data segment, and sizes the initial window by the remaining payload.
     pub(crate) fn reserve_options(&mut self, bytes: u32) {
         self.change_reserved_options(bytes);
         self.window = CongestionWindow::new(self.payload_max(), self.initial_window_segments());
@@ -318,18 +319,18 @@ impl Tcb {
         }
     }
 
-    /// RFC 6928, or one segment where the SYN or SYN/ACK was lost (RFC 5681 section 3.1).
+    /// Returns the initial window: RFC 6928, or one segment if the SYN or SYN/ACK was lost (RFC 5681 section 3.1).
     fn initial_window_segments(&self) -> u32 {
         if self.syn_lost { 1 } else { self.config.initial_window_segments }
     }
 
-    /// Changes the reservation while data flow.
+    /// Changes the reservation during the transfer.
     pub(crate) fn change_reserved_options(&mut self, bytes: u32) {
         self.reserved_options = bytes;
         self.update_payload_max();
     }
 
-    /// The next data in order that the connection has not taken.
+    /// Returns the next data in order that the connection has not taken.
     pub(crate) fn take_ready(&mut self) -> Option<(SeqNr, Payload)> {
         self.receive.take_ready()
     }
@@ -342,79 +343,80 @@ impl Tcb {
         self.iss
     }
 
-    /// Whether SACK was agreed upon.
+    /// Whether both sides agreed on SACK.
     pub(crate) fn has_sack(&self) -> bool {
         self.negotiated.sack
     }
 
-    /// Shift of the windows that the peer announces.
+    /// Returns the shift of the peer's windows.
     pub(crate) fn snd_wscale(&self) -> u8 {
         self.negotiated.snd_wscale
     }
 
-    /// Shift of the windows that we announce.
+    /// Returns the shift of our windows.
     pub(crate) fn rcv_wscale(&self) -> u8 {
         self.negotiated.rcv_wscale
     }
 
-    /// The window that a segment of the peer announces, in octets.
+    /// Returns the window that a segment of the peer announces, in octets.
     pub(crate) fn announced_window(&self, segment: &Segment) -> u64 {
         u64::from(segment.window) << self.negotiated.snd_wscale
     }
 
-    /// SND.UNA + SND.WND, as octets beyond SND.UNA.
+    /// Returns SND.UNA + SND.WND, as octets beyond SND.UNA.
     pub(crate) fn peer_window(&self) -> u32 {
         self.snd_wnd
     }
 
-    /// Accepts data up to `window` octets from RCV.NXT, as if it had announced it.
+    /// Accepts data up to `window` octets from RCV.NXT, as if they had been announced.
     pub(crate) fn promise_window(&mut self, window: u32) {
         self.receive.announce(window);
     }
 
-    /// The next octet that the peer will send (RCV.NXT).
+    /// Returns the next octet that the peer will send (RCV.NXT).
     pub(crate) fn next_expected(&self) -> SeqNr {
         self.receive.nxt()
     }
 
-    /// Ranges of what arrives that are worth keeping notes of.
+    /// Returns the number of received ranges worth recording.
     pub(crate) fn ranges_max(&self) -> usize {
         self.receive.ranges_max()
     }
 
-    /// The peer will look at the options of `segment`: it is no repetition, which a receiver drops, and no probe.
+    /// Whether the peer will read the options of `segment`: it is neither a repetition, which a receiver drops, nor a
+    /// probe.
     pub(crate) fn is_fresh(&self, segment: &Segment) -> bool {
         segment.seq == self.snd_nxt
     }
 
-    /// Payload octets of first transmissions, past and still to come.
+    /// Returns the payload octets of first transmissions, past and still to come.
     pub(crate) fn octets_taken(&self) -> u64 {
         self.counters.sent_bytes + self.unsent_bytes
     }
 
-    /// The peer's FIN has arrived, with everything before it.
+    /// Whether the peer's FIN and everything before it have arrived.
     pub(crate) fn has_received_fin(&self) -> bool {
         matches!(self.state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait)
     }
 
-    /// An ACK must be sent.
+    /// Makes an ACK due.
     pub(crate) fn demand_ack(&mut self) {
         self.ack_policy.demand();
     }
 
-    /// Data that were never acknowledged, oldest first: what stays behind when it dies.
+    /// Iterates over data that were never acknowledged, oldest first: the remainder when the TCB dies.
     pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = (Label, &Payload)> {
         let sent = self.board.iter().map(|sent| (sent.label, &sent.payload));
         sent.chain(self.unsent.iter().map(|chunk| (chunk.label, &chunk.payload)))
     }
 
-    /// Takes back what was never sent.
+    /// Takes back all unsent data.
     pub(crate) fn take_unsent(&mut self) -> VecDeque<Chunk> {
         self.unsent_bytes = 0;
         core::mem::take(&mut self.unsent)
     }
 
-    /// Octets that its owner has given it and the peer has not acknowledged.
+    /// Returns the octets that its owner has given it and the peer has not acknowledged.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.board.outstanding() + self.unsent_bytes
     }
@@ -423,12 +425,12 @@ impl Tcb {
         self.unsent_bytes
     }
 
-    /// Where the next octet goes that was not sent before (SND.NXT).
+    /// Returns the sequence number of the next new octet (SND.NXT).
     pub(crate) fn next_seq(&self) -> SeqNr {
         self.snd_nxt
     }
 
-    /// Whether the peer has acknowledged all before `seq`.
+    /// Whether the peer has acknowledged everything before `seq`.
     pub(crate) fn is_acknowledged(&self, seq: SeqNr) -> bool {
         self.snd_una.at_or_after(seq)
     }
@@ -446,7 +448,7 @@ impl Tcb {
         }
     }
 
-    /// How long what it sent last may take before it is probed or sent again, if anything waits for that.
+    /// Returns the time until the last sent data are probed or retransmitted, if any are outstanding.
     pub(crate) fn time_to_repair(&self, now: Instant) -> Option<Duration> {
         let at = self.timers.deadline(Timer::Retransmit).min(self.timers.deadline(Timer::TailProbe));
         (at != Instant::FAR_FUTURE).then(|| at.saturating_since(now))
@@ -457,40 +459,42 @@ impl Tcb {
         self.timers.next()
     }
 
-    /// Whether [`Self::next_timeout`] is before `at`: nearly always it is not, and this is cheap to ask.
+    /// Whether [`Self::next_timeout`] is before `at`. Nearly always false, and cheap to check.
     pub(crate) fn fires_before(&mut self, at: Instant) -> bool {
         self.timers.fire_before(at)
     }
 
-    /// The connection knows that the peer takes no more, whatever was last heard here.
+    /// Closes the send window: the connection knows that the peer takes no more, whatever it last announced here.
     pub(crate) fn shut_window(&mut self) {
         self.snd_wnd = self.snd_nxt.since(self.snd_una);
     }
 
-    /// The peer's window is shut and it has not answered a probe.
+    /// Whether the peer's window is shut and it has not answered a probe.
     pub(crate) fn is_probing(&self) -> bool {
         self.persist_backoff > 0
     }
 
-    /// When the peer's last acceptable segment came.
+    /// Returns when the peer's last acceptable segment arrived.
     pub(crate) fn last_heard_at(&self) -> Instant {
         self.last_heard_at
     }
 
-    /// What the peer echoed last of our timestamps.
+    /// Returns the peer's latest echo of our timestamps.
     pub(crate) fn latest_echo(&self) -> Option<Echo> {
         self.timestamps.as_ref()?.latest_echo()
     }
 
-    /// Asks the peer for a sign of life (RFC 9293 section 3.8.4), unless data are outstanding, which do so by themselves. The question has
-    /// the one octet that RFC 1122 section 4.2.3.6 allows for: to those without, Linux answers twice in a second only (tcp_invalid_ratelimit).
+    /// Asks the peer for a sign of life (RFC 9293 section 3.8.4), unless outstanding data already do. The question
+    /// carries the one octet that RFC 1122 section 4.2.3.6 allows: Linux answers questions without it only twice a
+    /// second (tcp_invalid_ratelimit).
     pub(crate) fn demand_sign_of_life(&mut self) {
         if self.state.is_synchronized() && self.board.is_empty() {
             self.due.add(Due::QUESTION);
         }
     }
 
-    /// Whether the peer asks so: with the octet before the next one that is expected, or with none at its place.
+    /// Whether the peer asks for a sign of life: with the octet before the next expected one, or with no octet in its
+    /// place.
     pub(crate) fn is_question(&self, segment: &Segment) -> bool {
         self.state.is_synchronized()
             && segment.flags.contains(Flags::ACK)
@@ -520,7 +524,7 @@ impl Tcb {
         &mut self.window
     }
 
-    /// Grows the window in slow start; gives the octets that carry over into congestion avoidance.
+    /// Grows the window in slow start. Returns the octets that carry over into congestion avoidance.
     pub(crate) fn slow_start(&mut self, ack: &AckOutcome) -> u64 {
         let is_first = self.window.ssthresh() == u64::MAX;
         if !self.config.hystart || !is_first {
@@ -537,12 +541,12 @@ impl Tcb {
         }
     }
 
-    /// RFC 6675's pipe, with duplicate ACKs standing in for SACKs where there are none.
+    /// Returns RFC 6675's pipe; without SACK, duplicate ACKs replace SACKs.
     pub(crate) fn in_flight(&self) -> u64 {
         self.board.in_flight().saturating_sub(self.reno_sacked)
     }
 
-    /// What the controller says about pacing.
+    /// Sets the controller's pacing rate.
     pub(crate) fn set_pacing_rate(&mut self, rate_bytes_per_s: Option<u64>) {
         self.pacer.set_rate(rate_bytes_per_s);
     }
@@ -552,7 +556,7 @@ impl Tcb {
         self.pacer.is_on()
     }
 
-    /// Whether the next segment must wait for its time; if so, a timer says when it may leave.
+    /// Whether the next segment must wait for its departure time, for which it then sets a timer.
     pub(crate) fn waits_for_pace(&mut self, now: Instant) -> bool {
         let until = self.pacer.wait_until(now);
         if let Some(at) = until {
@@ -561,14 +565,14 @@ impl Tcb {
         until.is_some()
     }
 
-    /// Whether anything but a keep-alive, or the end of TIME-WAIT, will happen by itself.
+    /// Whether anything but a keep-alive or the end of TIME-WAIT will happen without outside input.
     pub(crate) fn is_driven(&self) -> bool {
         [Timer::Retransmit, Timer::Reorder, Timer::TailProbe, Timer::Persist, Timer::Pace, Timer::User]
             .into_iter()
             .any(|timer| self.timers.is_set(timer))
     }
 
-    /// A segment with addresses and nothing else.
+    /// Starts a segment with addresses and nothing else.
     #[inline]
     fn begin(&self, segment: &mut Segment) {
         segment.start_anew(self.local, self.remote);

@@ -1,37 +1,37 @@
-//! Pacing: segments leave no faster than the congestion controller wants, instead of as fast as ACKs let them.
+//! Pacing: segments leave no faster than the congestion controller allows, instead of as fast as ACKs arrive.
 
 use units::{Duration, Instant};
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
-/// So much lateness of the driver is caught up: without it, every late call would lower the rate.
+/// Maximum lateness of the driver that is made up. Without this, every late call would lower the rate.
 const LATENESS_MAX: Duration = Duration::from_millis(1);
 
-/// When the next segment may leave.
+/// Computes when the next segment may leave.
 #[derive(Debug, Default)]
 pub(crate) struct Pacer {
-    /// Octets of payload per second; zero does not pace.
+    /// Octets of payload per second; zero if pacing is off.
     rate_bytes_per_s: u64,
     next_at: Instant,
 }
 
 impl Pacer {
-    /// Paces at a rate, or not at all.
+    /// Sets the rate, or turns pacing off.
     pub(crate) fn set_rate(&mut self, rate_bytes_per_s: Option<u64>) {
         self.rate_bytes_per_s = rate_bytes_per_s.map_or(0, |rate| rate.max(1));
     }
 
-    /// Whether it paces at all.
+    /// Whether pacing is on.
     pub(crate) fn is_on(&self) -> bool {
         self.rate_bytes_per_s > 0
     }
 
-    /// When the next segment may leave, if not now.
+    /// Returns when the next segment may leave, if not now.
     pub(crate) fn wait_until(&self, now: Instant) -> Option<Instant> {
         Some(self.next_at).filter(|at| self.rate_bytes_per_s > 0 && *at > now)
     }
 
-    /// A segment left; the next one waits for `longest` at most, whatever the rate is.
+    /// Records a departure. The next segment waits for `longest` at most, whatever the rate.
     #[inline]
     pub(crate) fn on_sent(&mut self, bytes: u32, longest: Duration, now: Instant) {
         if self.rate_bytes_per_s == 0 {
@@ -68,7 +68,7 @@ mod tests {
         let mut pacer = Pacer::default();
         assert_eq!(sent_at(&mut pacer, 50_000), None, "nobody asked for pacing");
         pacer.set_rate(Some(100_000));
-        // 1000 octets at 100 kB/s are 10 ms.
+        // 1000 octets at 100 kB/s take 10 ms.
         assert_eq!(sent_at(&mut pacer, 100_000), Some(110_000));
         assert_eq!(sent_at(&mut pacer, 110_000), Some(120_000));
         pacer.set_rate(None);

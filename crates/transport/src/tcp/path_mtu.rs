@@ -1,7 +1,7 @@
-//! The path MTU of a TCB: how large its packets may be, and how that is found out (RFC 1191, 8201, 4821, 8899).
+//! The path MTU of a TCB: the largest packet size, and its discovery (RFC 1191, 8201, 4821, 8899).
 //!
-//! It starts with what the interface and the peer take, and falls in two ways: a router says so (ICMP), or packets of the
-//! size are lost again and again where smaller ones pass (a black hole). Probes find the way up again.
+//! It starts with what the interface and the peer accept. It falls for two reasons: a router reports it (ICMP), or
+//! packets of the size are lost again and again where smaller ones pass (a black hole). Probes raise it again.
 //!
 //! ```text
 //!            ICMP: the size it names          no better known, or RAISE_INTERVAL over
@@ -11,31 +11,31 @@
 //!                                   └──────── probe lost PROBES_MAX times: ceiling falls
 //! ```
 //!
-//! Sizes are those of IP packets. Loss of a probe is no sign of congestion (RFC 4821 section 7.5).
+//! Sizes are those of IP packets. The loss of a probe is no sign of congestion (RFC 4821 section 7.5).
 
 use units::narrow::u16_from;
 use units::{Duration, Instant, SeqNr};
 use wire::TooBig;
 
-/// BASE_PLPMTU (RFC 8899 section 5.1.2): what nearly every path carries, and every path of IPv6.
+/// BASE_PLPMTU (RFC 8899 section 5.1.2): nearly every path carries it, and every IPv6 path.
 const BASE: u16 = 1280;
-/// MIN_PLPMTU for IPv4: Linux's `min_pmtu`. A smaller one is hardly found, and whoever forges one does more harm.
+/// MIN_PLPMTU for IPv4: Linux's `min_pmtu`. Smaller ones are rare, and forged ones would do more harm.
 const LEAST_V4: u16 = 552;
-/// RFC 791: every IPv4 path carries this. An error that names less is none.
+/// RFC 791: every IPv4 path carries this. Errors that name less are ignored.
 const CREDIBLE_V4: u32 = 68;
-/// RFC 1191 section 7.1: sizes of links, for routers that do not name theirs.
+/// RFC 1191 section 7.1: sizes of links, for routers that do not state theirs.
 const PLATEAUS: [u16; 8] = [32000, 17914, 8166, 4352, 2002, 1492, 1006, 576];
-/// MAX_PROBES (RFC 8899 section 5.1.2): probes of one size lost before it counts as too large.
+/// MAX_PROBES (RFC 8899 section 5.1.2): lost probes of one size before it counts as too large.
 const PROBES_MAX: u32 = 3;
-/// The search ends when it is this exact.
+/// Precision at which the search ends.
 const SEARCH_STEP: u16 = 8;
-/// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1); RFC 1191 section 6.3 and RFC 8201 section 4 say ten minutes too.
+/// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1); RFC 1191 section 6.3 and RFC 8201 section 4 also say ten minutes.
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
-/// Time-outs in a row after which a smaller packet is tried: where none of this size ever arrived, and where one did.
+/// Time-outs in a row before a smaller packet is tried: if no packet of this size ever arrived, and if one did.
 const TRIAL_AFTER_TIMEOUTS: [u32; 2] = [2, 3];
-/// Packets of one size differ by no more than this in payload: options take the rest.
+/// Maximum difference in payload between packets of one size: options take the rest.
 const OPTIONS_MAX_BYTES: u32 = 40;
-/// So many of them later an even smaller one is.
+/// Further time-outs before an even smaller packet is tried.
 const SECOND_TRIAL_AFTER_TIMEOUTS: u32 = 2;
 
 /// A probe in flight.
@@ -48,41 +48,41 @@ pub(super) struct Probe {
     size: u16,
 }
 
-/// Whether packets of a size pass at all.
+/// A suspicion that packets of a size do not pass.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
-    /// The size that will do if they do not.
+    /// The size to fall back to if they do not.
     step: u16,
     /// Octets of payload in the packet that timed out.
     payload_bytes: u32,
 }
 
-/// What is known about the path of one TCB.
+/// Knowledge about the path of one TCB.
 #[derive(Debug)]
 pub(super) struct PathMtu {
     is_v6: bool,
-    /// MAX_PLPMTU: what the interface and the peer take.
+    /// MAX_PLPMTU: what the interface and the peer accept.
     most: u16,
-    /// PLPMTU: packets that are no probes are no larger.
+    /// PLPMTU: limit on packets that are not probes.
     current: u16,
-    /// No packet of this size is believed to pass.
+    /// Packets of this size are believed not to pass.
     ceiling: u16,
-    /// The size just below the ceiling is likely, so it is probed first.
+    /// Whether to probe the size just below the ceiling first, because it is likely.
     ceiling_first: bool,
-    /// The search is over until then.
+    /// When the search resumes.
     raise_at: Option<Instant>,
     probe: Option<Probe>,
     probes_lost: u32,
-    /// A packet larger than the next step down has arrived.
+    /// Whether a packet larger than the next step down has arrived.
     large_passed: bool,
-    /// What is tried in place of a packet that timed out, until it arrives: where it ends.
+    /// The trial that replaces a timed-out packet, until it arrives: its end, and the suspicion.
     trial: Option<(SeqNr, Doubt)>,
-    /// That it has arrived, as long as nothing like the packet that timed out has since.
+    /// The suspicion of a trial that arrived, until a packet like the timed-out one arrives.
     trial_passed: Option<Doubt>,
 }
 
 impl PathMtu {
-    /// Packets of at most `most` octets, which are believed to pass.
+    /// Starts with packets of at most `most` octets, which are assumed to pass.
     pub(super) fn new(most: u16, is_v6: bool) -> Self {
         Self {
             is_v6,
@@ -99,17 +99,17 @@ impl PathMtu {
         }
     }
 
-    /// Octets of the largest packet.
+    /// Returns the octets of the largest packet.
     pub(super) fn current(&self) -> u16 {
         self.current
     }
 
-    /// A router says that a packet was too big; the caller has seen that it may be true. Tells whether
+    /// Handles a router's report that a packet was too big; the caller has checked its plausibility. Returns whether
     /// packets must be smaller from now on.
     pub(super) fn on_too_big(&mut self, too_big: &TooBig, now: Instant) -> bool {
         let Some(mtu) = self.credible(too_big) else { return false };
         if mtu >= self.current {
-            // The answer to a probe: what fits is known now.
+            // The answer to a probe: the size that fits is known now.
             if mtu + 1 < self.ceiling {
                 (self.ceiling, self.ceiling_first, self.probes_lost) = (mtu + 1, true, 0);
             }
@@ -122,7 +122,7 @@ impl PathMtu {
         true
     }
 
-    /// The MTU that an error names, held to the least that is believed; `None` if it makes no sense.
+    /// Returns the MTU that an error names, raised to the smallest accepted size; `None` if it is implausible.
     fn credible(&self, too_big: &TooBig) -> Option<u16> {
         let named = match too_big.next_hop_mtu {
             0 if !self.is_v6 => {
@@ -131,31 +131,31 @@ impl PathMtu {
             }
             named => named,
         };
-        // RFC 8201 section 4: less than every path of IPv6 carries is discarded.
+        // RFC 8201 section 4: discard sizes below what every IPv6 path carries.
         let least_credible = if self.is_v6 { u32::from(BASE) } else { CREDIBLE_V4 };
         let is_credible = named >= least_credible && named < too_big.packet_bytes && named < u32::from(self.most);
         is_credible.then(|| u16_from(named.into()).max(if self.is_v6 { BASE } else { LEAST_V4 }))
     }
 
-    /// The size from which on packets count as large: where a black hole leads from here. A size that was set by hand, or
-    /// that the peer takes, and is no larger than the base is not doubted.
+    /// Returns the size above which packets count as large: the next step down in a black hole. A size no larger than
+    /// the base that was configured, or set by the peer, is not doubted.
     pub(super) fn step_down(&self) -> Option<u16> {
         let shown = self.trial_passed.map(|doubt| doubt.step);
         shown.or(if self.current > BASE { Some(BASE) } else { self.least_step() })
     }
 
-    /// The last step down.
+    /// Returns the last step down.
     fn least_step(&self) -> Option<u16> {
         (self.current > LEAST_V4 && self.most > BASE && !self.is_v6).then_some(LEAST_V4)
     }
 
-    /// Where to go now that a large packet has timed out: down, if a smaller one has arrived in its place before, and none of
-    /// its size since.
+    /// Returns the size to fall to after a large packet timed out: if a smaller one has arrived in its place, and none
+    /// of its size has since.
     pub(super) fn black_hole(&self) -> Option<u16> {
         self.trial_passed.map(|doubt| doubt.step)
     }
 
-    /// The step down to try in place of a packet that timed out `timeouts` times in a row.
+    /// Returns the step down to try after `timeouts` time-outs of a packet in a row.
     pub(super) fn trial_step(&self, timeouts: u32) -> Option<u16> {
         let patience = TRIAL_AFTER_TIMEOUTS[usize::from(self.large_passed)];
         match timeouts.checked_sub(patience)? {
@@ -164,27 +164,27 @@ impl PathMtu {
         }
     }
 
-    /// A packet that fits `step` and ends at `end` is sent in place of one with `payload_bytes` that timed out.
+    /// Records a trial: a packet that fits `step` and ends at `end` replaces one with `payload_bytes` that timed out.
     pub(super) fn begin_trial(&mut self, end: SeqNr, step: u16, payload_bytes: u32) {
         self.trial = Some((end, Doubt { step, payload_bytes }));
     }
 
-    /// Everything before `una` has arrived.
+    /// Takes note that everything before `una` has arrived.
     pub(super) fn on_advance(&mut self, una: SeqNr) {
         if let Some((_, doubt)) = self.trial.take_if(|(end, _)| una.at_or_after(*end)) {
             self.trial_passed = Some(doubt);
         }
     }
 
-    /// A packet larger than the next step down has arrived, with so many octets of payload. What a trial leaves of a packet is larger too, and
-    /// says nothing about the whole.
+    /// Takes note that a packet larger than the next step down arrived, with `payload_bytes` of payload. The rest that
+    /// a trial leaves of a packet may also be that large, but says nothing about the whole.
     pub(super) fn on_large_passed(&mut self, payload_bytes: u32) {
         self.large_passed = true;
         self.trial_passed.take_if(|doubt| payload_bytes + OPTIONS_MAX_BYTES >= doubt.payload_bytes);
     }
 
-    /// Packets of the current size vanish: one step down, and the search begins, with the size that failed first: an
-    /// outage looks the same.
+    /// Falls one step because packets of the current size vanish. The search then starts with the size that failed,
+    /// because an outage looks the same.
     pub(super) fn fall_back(&mut self, step: u16) {
         (self.ceiling, self.ceiling_first) = (self.current.saturating_add(1), true);
         self.current = step;
@@ -196,13 +196,13 @@ impl PathMtu {
         (self.trial, self.trial_passed, self.large_passed) = (None, None, false);
     }
 
-    /// Larger packets than now may pass, and none of them is on its way to find out.
+    /// Whether larger packets may pass, and no probe is in flight to find out.
     #[inline]
     pub(super) fn is_searching(&self) -> bool {
         self.current < self.most && self.probe.is_none()
     }
 
-    /// The size to probe next, if it is time for it.
+    /// Returns the size to probe next, if it is time.
     pub(super) fn next_probe(&mut self, now: Instant) -> Option<u16> {
         if !self.is_searching() {
             return None;
@@ -222,7 +222,7 @@ impl PathMtu {
         Some(if self.ceiling_first { self.ceiling - 1 } else { middle })
     }
 
-    /// A probe of `size` is on its way.
+    /// Records a departed probe of `size`.
     pub(super) fn begin_probe(&mut self, seq: SeqNr, payload_bytes: u32, size: u16) {
         self.probe = Some(Probe { seq, payload_bytes, size });
     }
@@ -231,7 +231,7 @@ impl PathMtu {
         self.probe
     }
 
-    /// The probe has arrived: packets of its size pass. Tells whether packets may be larger from now on.
+    /// Handles the arrival of the probe: packets of its size pass. Returns whether packets may be larger from now on.
     pub(super) fn on_probe_delivered(&mut self) -> bool {
         let Some(probe) = self.probe.take().filter(|probe| probe.size > self.current) else { return false };
         self.current = probe.size;
@@ -240,7 +240,8 @@ impl PathMtu {
         true
     }
 
-    /// The probe is lost. Only where nothing else was (`alone`) does that tell of its size (RFC 4821 section 7.6.2).
+    /// Handles the loss of the probe, which says something about its size only if nothing else was lost (`alone`; RFC
+    /// 4821 section 7.6.2).
     pub(super) fn on_probe_lost(&mut self, alone: bool) {
         let Some(probe) = self.probe.take().filter(|_| alone) else { return };
         self.probes_lost += 1;
@@ -260,7 +261,7 @@ mod tests {
         TooBig { src, dst, seq: SeqNr(0), packet_bytes, next_hop_mtu }
     }
 
-    /// Probes until the search ends on a path that carries `path` octets; gives the probes sent.
+    /// Probes until the search ends on a path that carries `path` octets. Returns the number of probes sent.
     fn search(mtu: &mut PathMtu, path: u16, now: Instant) -> u32 {
         let mut probes = 0;
         while let Some(size) = mtu.next_probe(now) {
@@ -349,7 +350,7 @@ mod tests {
         assert_eq!(PathMtu { current: 1280, ..PathMtu::new(1500, true) }.step_down(), None);
     }
 
-    /// A packet of 1228 octets is tried as one of 500, and 728 remain, which are more than the next step down.
+    /// A packet of 1228 octets is tried as one of 500; the remaining 728 are more than the next step down.
     #[test]
     fn what_a_trial_leaves_over_does_not_excuse_the_whole() {
         let mut mtu = PathMtu::new(1500, false);

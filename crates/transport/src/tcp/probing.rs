@@ -1,5 +1,5 @@
-//! How a TCB finds out what its path carries: what [`PathMtu`](super::path_mtu::PathMtu) asks for is sent, and what comes
-//! of it is told to it.
+//! Path MTU discovery of a TCB: sends what [`PathMtu`](super::path_mtu::PathMtu) asks for, and reports the results to
+//! it.
 
 use units::Instant;
 use wire::{Segment, TooBig};
@@ -10,29 +10,29 @@ use super::send::{OutgoingKind, SendLimits};
 use super::window::Phase;
 use super::{Tcb, Timer};
 
-/// Segments that the window holds at least while probing: what follows a lost probe shows the loss.
+/// Minimum window for probing, in segments: the segments behind a lost probe reveal its loss.
 const PROBING_WINDOW_SEGMENTS: u64 = 4;
 
-/// What the segments that an ACK delivers tell of sizes.
+/// Sizes of the segments that an ACK delivers.
 #[derive(Debug)]
 pub(super) struct DeliveredSizes {
     probe: Option<Probe>,
-    /// A packet with more payload than this is larger than the next step down.
+    /// Packets with more payload than this are larger than the next step down.
     small_payload: u32,
-    /// The probe was delivered: as it was sent, or in pieces that tell nothing.
+    /// Whether the probe was delivered: as sent (true), or in pieces that prove nothing (false).
     probe_arrived: Option<bool>,
-    /// Octets of payload in the largest packet, if that is larger.
+    /// Octets of payload in the largest packet, if larger than `small_payload`.
     large_payload: Option<u32>,
 }
 
 impl DeliveredSizes {
-    /// A probe is in flight, so that every segment is to be looked at.
+    /// Whether a probe is in flight, so that every segment must be examined.
     #[inline]
     pub(super) fn seeks_probe(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// Of several segments, none of them a probe, the largest packet.
+    /// Takes the largest packet of several segments, none of them a probe.
     #[inline]
     pub(super) fn note_largest(&mut self, packet_payload: u32) {
         if packet_payload > self.small_payload {
@@ -51,8 +51,8 @@ impl DeliveredSizes {
 }
 
 impl Tcb {
-    /// A router says that one of our packets was too big. Whoever makes that up has to know the addresses, the ports, and
-    /// a sequence number in flight (RFC 5927 section 4.1).
+    /// Handles a router's report that one of our packets was too big. A forger has to know the addresses, the ports,
+    /// and a sequence number in flight (RFC 5927 section 4.1).
     pub(crate) fn on_too_big(&mut self, too_big: &TooBig, now: Instant) {
         let in_flight = too_big.seq.at_or_after(self.snd_una) && too_big.seq.before(self.snd_nxt);
         if self.state.is_synchronized() && in_flight && self.path_mtu.on_too_big(too_big, now) {
@@ -70,7 +70,7 @@ impl Tcb {
         self.window.set_mss(self.payload_max());
     }
 
-    /// Octets of payload in the largest packet of `segment`, which this TCB has just given out.
+    /// Returns the octets of payload in the largest packet of `segment`, which this TCB has just built.
     pub(crate) fn packet_payload(&self, segment: &Segment) -> u32 {
         let probe = self.path_mtu.probe().filter(|probe| probe.seq == segment.seq);
         match probe.map(|probe| probe.payload_bytes).filter(|bytes| *bytes as usize == segment.payload.len()) {
@@ -79,8 +79,8 @@ impl Tcb {
         }
     }
 
-    /// Octets of payload that a probe should have now, if one is wanted and everything is quiet enough to tell what
-    /// becomes of it.
+    /// Returns the octets of payload that a probe should have now, if one is wanted and no other event can obscure its
+    /// result.
     fn wanted_probe(&mut self, now: Instant) -> Option<(u32, u16)> {
         let size = self.path_mtu.next_probe(now)?;
         let bytes = self.payload_within(size);
@@ -92,20 +92,20 @@ impl Tcb {
         (quiet && bytes > self.payload_max()).then_some((bytes, size))
     }
 
-    /// Whether a probe is due, as far as is cheap to tell.
+    /// Whether a probe is due, as far as a cheap check can tell.
     #[inline]
     pub(super) fn wants_probe(&mut self, now: Instant) -> bool {
         self.path_mtu.is_searching() && self.wanted_probe(now).is_some()
     }
 
-    /// Octets that the next chunk should have at least, so that it can be a probe.
+    /// Returns the octets that the next chunk needs to serve as a probe.
     pub(crate) fn probe_bytes(&mut self, now: Instant) -> Option<u32> {
         let (bytes, _) = self.wanted_probe(now)?;
         let used = self.in_flight() + self.unsent_bytes;
         (u64::from(bytes) <= self.window.cwnd().saturating_sub(used)).then_some(bytes)
     }
 
-    /// Sends the front of the queue, whose chunk has `waiting` octets, as a probe, if one is wanted and it is enough.
+    /// Sends the front of the queue as a probe, if one is wanted and its chunk of `waiting` octets suffices.
     pub(super) fn send_probe(
         &mut self,
         waiting: u32,
@@ -122,7 +122,7 @@ impl Tcb {
         Some(self.send_chunk(bytes, bytes, segment, limits, now))
     }
 
-    /// What an ACK is about to deliver is to be judged by size.
+    /// Prepares to judge the data that an ACK is about to deliver by their sizes.
     pub(super) fn delivered_sizes(&self) -> DeliveredSizes {
         let small_payload = self.path_mtu.step_down().map_or(u32::MAX, |step| self.payload_within(step));
         DeliveredSizes { probe: self.path_mtu.probe(), small_payload, probe_arrived: None, large_payload: None }
@@ -139,18 +139,19 @@ impl Tcb {
         }
     }
 
-    /// A lost probe says nothing about congestion (RFC 4821 section 7.5), nor about sizes where other segments are lost too.
+    /// Handles a lost probe. It says nothing about congestion (RFC 4821 section 7.5), nor about sizes if other segments
+    /// are lost too.
     pub(super) fn note_lost_probe(&mut self) {
         let Some(probe) = self.path_mtu.probe() else { return };
         if self.board.excuse_lost(probe.seq) {
             let alone = self.window.phase() == Phase::Open && !self.board.has_congestive_loss();
             self.path_mtu.on_probe_lost(alone);
-            // The loss is known: what repairs it is on its way.
+            // The loss is known, and its repair is due.
             self.timers.stop(Timer::TailProbe);
         }
     }
 
-    /// A time-out, whose losses are marked: perhaps packets of this size do not pass (RFC 4821 section 7.7).
+    /// After a time-out, with losses marked: packets of this size may not pass (RFC 4821 section 7.7).
     pub(super) fn look_for_black_hole(&mut self) {
         self.path_mtu.on_probe_lost(true);
         let Some((seq, bytes)) = self.board.iter().next().map(|front| (front.seq, front.packet_payload())) else {
@@ -163,7 +164,7 @@ impl Tcb {
             self.board.lose_too_big(self.payload_max());
             self.window.restore_ssthresh();
         } else if let Some(step) = self.path_mtu.trial_step(self.timeouts).filter(is_large) {
-            // Halves, if that is small enough: nothing tiny remains.
+            // Send halves if they are small enough, so that no tiny rest remains.
             let trial = bytes.div_ceil(2).min(self.payload_within(step));
             self.board.trim_to(0, trial);
             self.path_mtu.begin_trial(seq + trial, step, bytes);

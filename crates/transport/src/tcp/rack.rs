@@ -1,4 +1,4 @@
-//! RACK: loss found by time (RFC 8985 sections 5 and 6). Names follow the RFC.
+//! RACK: loss detection by time (RFC 8985 sections 5 and 6). Names follow the RFC.
 
 use units::{Duration, Instant, SeqNr};
 
@@ -12,11 +12,11 @@ const REO_WND_PERSIST: u32 = 16;
 /// RACK's state of one TCB.
 #[derive(Debug)]
 pub(crate) struct Rack {
-    /// RACK.xmit_ts: when the most recently sent of all delivered segments was sent.
+    /// RACK.xmit_ts: sending time of the most recently sent delivered segment.
     xmit_ts: Instant,
-    /// RACK.end_seq: its end.
+    /// RACK.end_seq: end of that segment.
     end_seq: SeqNr,
-    /// RACK.rtt: its round-trip time.
+    /// RACK.rtt: round-trip time of that segment.
     rtt: Duration,
     /// RACK.reordering_seen.
     reordering_seen: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Rack {
     reo_wnd_mult: u32,
     /// RACK.reo_wnd_persist.
     reo_wnd_persist: u32,
-    /// RACK.dsack_round: widened at most once per round.
+    /// RACK.dsack_round: the window widens at most once per round.
     dsack_round: Option<SeqNr>,
 }
 
@@ -51,8 +51,8 @@ impl Rack {
         }
     }
 
-    /// Steps 1 to 3 of RFC 8985 section 6.2, for one delivered segment. `echo_before_resend` tells whether the ACK's
-    /// timestamp shows that an earlier transmission was meant.
+    /// Performs steps 1 to 3 of RFC 8985 section 6.2 for one delivered segment. `echo_before_resend` states that the
+    /// ACK's timestamp echoes an earlier transmission.
     #[inline]
     pub(crate) fn on_delivered(
         &mut self,
@@ -71,8 +71,8 @@ impl Rack {
         }
     }
 
-    /// Steps 1 and 2 for segments that were sent once and not overtaken, of which this one was sent last: each of them would have
-    /// replaced what the one before it left.
+    /// Performs steps 1 and 2 for segments that were sent once and not overtaken. `newest` was sent last: it would have
+    /// replaced the state that each earlier segment left.
     #[inline]
     pub(super) fn on_newest(&mut self, newest: Newest, now: Instant) {
         self.rtt = now.saturating_since(newest.sent_at);
@@ -82,7 +82,7 @@ impl Rack {
         }
     }
 
-    /// Step 4, the part about DSACK: the last window was too small.
+    /// Performs the DSACK part of step 4: the last window was too small.
     pub(crate) fn on_dsack(&mut self, snd_una: SeqNr, snd_nxt: SeqNr) {
         if self.dsack_round.is_some_and(|round| snd_una.before(round)) {
             return;
@@ -92,7 +92,7 @@ impl Rack {
         self.reo_wnd_persist = REO_WND_PERSIST;
     }
 
-    /// A recovery ended: a widened window wears off.
+    /// Wears a widened window off at the end of a recovery.
     pub(crate) fn on_recovery_end(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
@@ -109,14 +109,14 @@ impl Rack {
         (context.min_rtt * u64::from(self.reo_wnd_mult) / 4).min(context.srtt)
     }
 
-    /// Whether [`Self::detect_loss`] would find nothing, as nearly always: everything in flight was sent after all that was
-    /// delivered.
+    /// Whether [`Self::detect_loss`] would find nothing, as nearly always: everything in flight was sent after all
+    /// delivered data.
     #[inline]
     pub(crate) fn has_overtaken_nothing(&self, board: &Scoreboard) -> bool {
         board.first_to_judge_is(|sent| !sent_after(self.xmit_ts, self.end_seq, sent.sent_at, sent.end()))
     }
 
-    /// RACK_detect_loss (section 6.2 step 5): marks losses; gives the octets newly lost and when to look again.
+    /// RACK_detect_loss (section 6.2 step 5): marks losses. Returns the octets newly lost and when to check again.
     pub(crate) fn detect_loss(&self, board: &mut Scoreboard, context: &RackContext) -> (u64, Option<Instant>) {
         let reo_wnd = self.reo_wnd(board, context);
         board.mark_overdue(|sent| {
@@ -128,7 +128,7 @@ impl Rack {
         })
     }
 
-    /// RACK_mark_losses_on_RTO (section 6.3): the first segment, and all that should have been acknowledged by now.
+    /// RACK_mark_losses_on_RTO (section 6.3): the first segment, and all segments whose ACK is overdue.
     pub(crate) fn mark_losses_on_rto(&self, board: &mut Scoreboard, snd_una: SeqNr, context: &RackContext) -> u64 {
         let reo_wnd = self.reo_wnd(board, context);
         board.mark_lost(|sent| sent.seq == snd_una || sent.sent_at + self.rtt + reo_wnd <= context.now, |_| false)

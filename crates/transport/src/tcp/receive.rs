@@ -1,4 +1,5 @@
-//! The receive side of a TCB's sequence space: what arrived, in order and not, and the SACK blocks that say so.
+//! The receive side of a TCB's sequence space: data that arrived, in order and not, and the SACK blocks that report
+//! them.
 
 use std::collections::VecDeque;
 
@@ -8,14 +9,14 @@ use wire::{Payload, SackBlock, SackBlocks};
 
 use crate::crumbs;
 
-/// Charged for every segment held out of order beside its octets: about what it and its owner's note of it cost.
+/// Overhead charged for every segment held out of order: about the cost of the segment and its owner's record.
 const SEGMENT_OVERHEAD: u64 = 128;
-/// What may be held besides twice the widest window announced.
+/// Octets that may be held in addition to twice the widest window announced.
 const HELD_MIN: u64 = 64 << 10;
-/// Ranges remembered for SACK; each ACK reports up to four of them.
+/// Number of ranges remembered for SACK; each ACK reports up to four of them.
 const RANGES_MAX: usize = 8;
 
-/// What became of a segment's data.
+/// Result of accepting a segment's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
     /// Octets that arrived before.
@@ -45,7 +46,7 @@ pub(crate) struct ReceiveSpace {
     irs: SeqNr,
     /// RCV.NXT.
     nxt: SeqNr,
-    /// The furthest right edge ever announced: what lies before it must be accepted.
+    /// The rightmost edge ever announced. Data before it must be accepted.
     announced_edge: SeqNr,
     /// Sequence number of the peer's FIN, once seen.
     fin_at: Option<SeqNr>,
@@ -62,7 +63,7 @@ pub(crate) struct ReceiveSpace {
 }
 
 impl ReceiveSpace {
-    /// After a SYN with sequence number `irs`.
+    /// Creates the space after a SYN with sequence number `irs`.
     pub(crate) fn new(irs: SeqNr) -> Self {
         Self {
             irs,
@@ -86,25 +87,25 @@ impl ReceiveSpace {
         self.nxt
     }
 
-    /// RCV.WND: octets from RCV.NXT to the announced edge.
+    /// Returns RCV.WND: octets from RCV.NXT to the announced edge.
     pub(crate) fn window(&self) -> u32 {
         if self.announced_edge.after(self.nxt) { self.announced_edge.since(self.nxt) } else { 0 }
     }
 
-    /// Notes that a segment announces `window` octets from RCV.NXT.
+    /// Records that a segment announces `window` octets from RCV.NXT.
     pub(crate) fn announce(&mut self, window: u32) {
         self.announced_edge = self.announced_edge.max(self.nxt + window);
         self.window_max = self.window_max.max(self.window());
     }
 
-    /// What the segments held out of order may cost: a whole window of segments with 128 octets or more fits, and one of
-    /// crumbs costs no more.
+    /// Returns the limit on the cost of segments held out of order. It admits a whole window of segments with 128
+    /// octets or more; a window of crumbs costs no more.
     fn held_max(&self) -> u64 {
         2 * u64::from(self.window_max) + HELD_MIN
     }
 
-    /// Whether `len` octets at `seq` can be taken. If not, their segment counts as lost on the way: its sender sends it
-    /// again, when the hole before it may be filled.
+    /// Whether `len` octets at `seq` can be stored. If not, the segment counts as lost in the network. Its sender sends
+    /// it again, by which time the hole before it may be filled.
     pub(crate) fn has_room_for(&self, seq: SeqNr, len: u32) -> bool {
         if !seq.after(self.nxt) {
             return true;
@@ -114,28 +115,29 @@ impl ReceiveSpace {
         charged <= self.held_max()
     }
 
-    /// Ranges worth keeping notes of: one for each segment held, and one for each gap that a late original of segments cut anew
-    /// leaves between them. A sender that keeps to its window never needs more.
+    /// Returns the number of ranges worth recording: one for each segment held, and one for each gap that late
+    /// originals of re-split segments leave between them. A sender that respects its window never needs more.
     pub(crate) fn ranges_max(&self) -> usize {
         2 * (self.held_max() / SEGMENT_OVERHEAD) as usize
     }
 
-    /// The acceptability test of RFC 9293 section 3.4 (table 6).
+    /// Performs the acceptability test of RFC 9293 section 3.4 (table 6).
     pub(crate) fn is_acceptable(&self, seq: SeqNr, len: u32) -> bool {
         if seq == self.nxt {
             return true;
         }
         let window = self.window();
         match (len, window) {
-            // Nothing of its text will be taken, but its ACK counts ("special allowance", section 3.10.7.4).
+            // None of its data are taken, but its ACK counts ("special allowance", section 3.10.7.4).
             (_, 0) => seq == self.nxt,
             (0, _) => seq.in_window(self.nxt, window),
             _ => seq.in_window(self.nxt, window) || (seq + (len - 1)).in_window(self.nxt, window),
         }
     }
 
-    /// The right edge of the window: a peer whose data have filled it, and are late, acknowledges from there. RFC 9293 does not
-    /// take such ACKs, Linux does, and a sender that lacks them takes them for lost.
+    /// Whether `seq` is the right edge of the window. A peer whose data filled the window, and are late, acknowledges
+    /// from there. RFC 9293 rejects such ACKs, but Linux accepts them, and a sender that lacks them takes them for
+    /// lost.
     pub(crate) fn is_right_edge(&self, seq: SeqNr) -> bool {
         seq == self.announced_edge
     }
@@ -151,7 +153,7 @@ impl ReceiveSpace {
         let room = if self.announced_edge.after(seq) { self.announced_edge.since(seq) as usize } else { 0 };
         let whole = payload.len() <= room;
         if !whole {
-            // The peer must hear that what lies beyond the window was not taken.
+            // The peer must learn that data beyond the window were not taken.
             payload = payload.split_to(room);
             accepted.out_of_order = true;
         }
@@ -165,7 +167,7 @@ impl ReceiveSpace {
         }
         if self.fin_at == Some(self.nxt) {
             self.nxt += 1;
-            // From here on nothing new can be in the window; a second arrival of the FIN is a duplicate.
+            // Nothing new can follow in the window; another FIN is a duplicate.
             self.fin_at = None;
             accepted.fin = true;
         } else if fin && self.fin_at.is_some() {
@@ -174,7 +176,7 @@ impl ReceiveSpace {
         accepted
     }
 
-    /// Nothing but the next data, with nothing held behind them, as nearly always.
+    /// Whether the segment is only the next data, with nothing held behind them, as nearly always.
     #[inline]
     pub(crate) fn is_plain(&self, seq: SeqNr, payload: &Payload, fin: bool) -> bool {
         let len = payload.sequence_len();
@@ -183,7 +185,7 @@ impl ReceiveSpace {
         seq == self.nxt && len > 0 && fits && is_alone && !fin
     }
 
-    /// The next `len` octets have arrived, and go to the owner without waiting here.
+    /// Records that the next `len` octets arrived and went straight to the owner.
     #[inline]
     pub(crate) fn pass_by(&mut self, len: u32) {
         self.nxt += len;
@@ -208,7 +210,7 @@ impl ReceiveSpace {
         }
         let (held_bytes, held) = self.duplicates_of_held(seq, end);
         accepted.duplicate_bytes += held_bytes;
-        // An ACK reports a single contiguous duplicate (RFC 2883 section 4): the first.
+        // An ACK reports a single contiguous duplicate: the first (RFC 2883 section 4).
         self.duplicate = below.or(held).or(self.duplicate);
         if seq == self.nxt {
             self.advance(seq, payload);
@@ -218,12 +220,12 @@ impl ReceiveSpace {
         }
     }
 
-    /// Octets that arrived before have arrived again: the next ACK says so (RFC 2883).
+    /// Records that octets arrived again, for the next ACK to report (RFC 2883).
     pub(crate) fn note_duplicate(&mut self, start: SeqNr, end: SeqNr) {
         self.duplicate = Some(SackBlock { start, end });
     }
 
-    /// The octets of `[start, end)` that are held already, and their first contiguous run.
+    /// Returns the number of octets of `[start, end)` that are already held, and their first contiguous run.
     fn duplicates_of_held(&self, start: SeqNr, end: SeqNr) -> (u32, Option<SackBlock>) {
         let (mut bytes, mut first) = (0, None::<SackBlock>);
         let beyond = self.out_of_order.range(self.first_held_beyond(start)..);
@@ -239,7 +241,7 @@ impl ReceiveSpace {
         (bytes, first)
     }
 
-    /// Takes data at RCV.NXT, and whatever was held behind them.
+    /// Takes data at RCV.NXT, and all data held directly behind them.
     fn advance(&mut self, seq: SeqNr, payload: Payload) {
         self.nxt = seq + payload.sequence_len();
         self.ready.push_back((seq, payload));
@@ -261,7 +263,7 @@ impl ReceiveSpace {
         self.ranges.retain(|range| range.end.after(nxt));
     }
 
-    /// Keeps what is new of a segment beyond a hole: what is held never overlaps.
+    /// Stores the new part of a segment beyond a hole; held segments never overlap.
     fn hold(&mut self, seq: SeqNr, mut payload: Payload) {
         let end = seq + payload.sequence_len();
         let (mut start, mut at) = (seq, self.first_held_beyond(seq));
@@ -284,7 +286,7 @@ impl ReceiveSpace {
         self.note_range(seq, end);
     }
 
-    /// The first held segment that ends beyond `seq`.
+    /// Returns the first held segment that ends beyond `seq`.
     fn first_held_beyond(&self, seq: SeqNr) -> usize {
         match self.out_of_order.back() {
             Some(last) if last.end().before_or_at(seq) => self.out_of_order.len(),
@@ -307,7 +309,7 @@ impl ReceiveSpace {
         self.ranges.insert(0, merged);
     }
 
-    /// Blocks to report, most recent first; a duplicate comes before all (RFC 2883 section 4).
+    /// Returns the blocks to report, most recent first; a duplicate precedes all (RFC 2883 section 4).
     pub(crate) fn take_sack_blocks(&mut self, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::new();
         let duplicate = self.duplicate.take();
@@ -319,7 +321,7 @@ impl ReceiveSpace {
         self.duplicate.is_some() || !self.ranges.is_empty()
     }
 
-    /// The next data in order.
+    /// Returns the next data in order.
     pub(crate) fn take_ready(&mut self) -> Option<(SeqNr, Payload)> {
         self.ready.pop_front()
     }
@@ -379,8 +381,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Segments in any order and with any overlap: what comes out is the stream, what came before is counted, and the
-        /// report is the first run of it.
+        /// Segments in any order and with any overlap yield the stream; duplicates are counted, and the first run of
+        /// them is reported.
         #[test]
         fn any_overlap_is_one_stream(segments in proptest::collection::vec((0..400_u32, 1..150_u32), 1..40)) {
             let (mut space, mut arrived, mut read) = (space(), vec![false; 600], 0);
@@ -415,7 +417,7 @@ mod tests {
         assert!(!space.is_acceptable(at(1000), 1));
         assert!(space.is_acceptable(at(0) - 10, 11));
         assert!(!space.is_acceptable(at(0) - 10, 10));
-        // What lies beyond the announced edge is cut off.
+        // Data beyond the announced edge are cut off.
         space.accept(at(990), octets(100), false);
         assert_eq!(space.take_sack_blocks(1)[0].end, at(1000));
     }

@@ -4,17 +4,17 @@ use units::{Duration, Instant};
 
 use crate::era::RtoFloor;
 
-/// Before the first sample (RFC 6298 section 2.1).
+/// RTO before the first sample (RFC 6298 section 2.1).
 const RTO_INITIAL: Duration = Duration::from_secs(1);
-/// Where a SYN needed a time-out, until there is a sample (RFC 6298 section 5.7).
+/// RTO after a lost SYN, until there is a sample (RFC 6298 section 5.7).
 const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
-/// RFC 6298 section 2.5 allows any bound of at least 60 s.
+/// Maximum RTO. RFC 6298 section 2.5 allows any bound of at least 60 s.
 const RTO_MAX: Duration = Duration::from_secs(60);
-/// RFC 9293 section 3.8.3 (SHLD-10): three retransmissions at the current RTO, and the time that the last one needs.
+/// RFC 9293 section 3.8.3 (SHLD-10): three retransmissions at the current RTO, and time for the last one.
 const USER_TIMEOUT_SHARES: u64 = 4;
 /// Clock granularity G.
 const GRANULARITY: Duration = Duration::from_millis(1);
-/// Horizon of the windowed minimum (RFC 8985 section 6.2 leaves the choice; Linux uses the same).
+/// Horizon of the windowed minimum. RFC 8985 section 6.2 leaves the choice; Linux uses the same.
 const MIN_RTT_HORIZON: Duration = Duration::from_secs(300);
 
 /// Estimates the round-trip time of one path.
@@ -30,10 +30,10 @@ pub(crate) struct RttEstimator {
     rto_min: Duration,
     rto_floor: RtoFloor,
     rto_initial: Duration,
-    /// Where doubling ends.
+    /// Limit of the doubling.
     rto_max: Duration,
     backoff: u32,
-    /// What follows from all that: kept, because every segment asks.
+    /// The resulting RTO, cached because every segment needs it.
     rto: Duration,
 }
 
@@ -81,7 +81,7 @@ impl RttEstimator {
         self.update_rto();
     }
 
-    /// The retransmission time-out, backed off.
+    /// Returns the retransmission time-out, including back-off.
     pub(crate) fn rto(&self) -> Duration {
         self.rto
     }
@@ -96,7 +96,7 @@ impl RttEstimator {
             Some(srtt) => {
                 let variance = (self.rttvar * 4).max(GRANULARITY);
                 match self.rto_floor {
-                    // As in Linux: a path of 400 ms keeps a margin of its own.
+                    // As in Linux: a path of 400 ms keeps its own margin.
                     RtoFloor::Variance => srtt + variance.max(self.rto_min),
                     RtoFloor::Whole => (srtt + variance).max(self.rto_min),
                 }
@@ -110,7 +110,8 @@ impl RttEstimator {
         self.update_rto();
     }
 
-    /// The handshake is complete. Later, only a sample ends the back-off (RFC 6298 section 5.7, Karn's algorithm).
+    /// Records the end of the handshake. From now on only a sample ends the back-off (RFC 6298 section 5.7, Karn's
+    /// algorithm).
     pub(crate) fn end_handshake(&mut self) {
         if self.backoff > 0 {
             self.rto_initial = RTO_AFTER_SYN_LOSS;
@@ -119,22 +120,22 @@ impl RttEstimator {
         self.update_rto();
     }
 
-    /// From now on, doubling leaves room for three retransmissions before data have waited for `user_timeout`. Karn's rule
-    /// keeps a back-off through progress until something is acknowledged that was sent once, which while much is repaired may
-    /// take minutes: without a bound a peer that answers would then be given up after a single loss.
+    /// Limits the doubling to leave room for three retransmissions before data have waited for `user_timeout`. Karn's
+    /// rule keeps a back-off until an ACK covers a segment that was sent once, which may take minutes while much is
+    /// being repaired. Without a bound, the connection would then give up a responsive peer after a single loss.
     pub(crate) fn leave_room_within(&mut self, user_timeout: Duration) {
         self.rto_max = RTO_MAX.min(user_timeout / USER_TIMEOUT_SHARES);
         self.update_rto();
     }
 
-    /// The time-out after `doublings`, whatever the back-off of retransmissions is. No bound shortens what the round-trip
-    /// time asks for.
+    /// Returns the time-out after `doublings`, independent of the back-off of retransmissions. No bound shortens it
+    /// below what the round-trip time requires.
     pub(crate) fn rto_backed_off(&self, doublings: u32) -> Duration {
         let base = self.base().min(RTO_MAX);
         base.saturating_mul(1 << doublings.min(16)).min(self.rto_max.max(base))
     }
 
-    /// Where doubling ends: as rarely as this a segment leaves that is sent again and again.
+    /// Returns the limit of the doubling: the longest interval between retransmissions of a segment.
     pub(crate) fn rto_max(&self) -> Duration {
         self.rto_max
     }
@@ -155,17 +156,17 @@ impl RttEstimator {
         self.latest
     }
 
-    /// The smallest of the last five minutes or so: a path may change.
+    /// Returns the smallest round-trip time of about the last five minutes, because a path may change.
     pub(crate) fn min(&self) -> Option<Duration> {
         self.min.map(|(rtt, _)| rtt)
     }
 
-    /// The smallest that there ever was.
+    /// Returns the smallest round-trip time ever.
     pub(crate) fn least(&self) -> Option<Duration> {
         self.least
     }
 
-    /// The sum of all samples.
+    /// Returns the sum of all samples.
     pub(crate) fn sum(&self) -> Duration {
         self.sum
     }
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!((rtt.min(), rtt.least()), (Some(MS(60)), Some(MS(40))));
     }
 
-    /// Section 2.4: a second, whatever the round-trip time is made of, and no more where that is longer.
+    /// Section 2.4: at least one second, however the RTO is composed, and no longer if the RTO already exceeds it.
     #[test]
     fn the_floor_may_be_under_all_of_it() {
         let mut rtt = RttEstimator::new(MS(1000), RtoFloor::Whole);

@@ -1,8 +1,8 @@
-//! What was sent and is not yet acknowledged, in order: the retransmission queue and SACK scoreboard (RFC 6675
-//! section 2) of one TCB.
+//! The data sent and not yet acknowledged, in order: the retransmission queue and SACK scoreboard (RFC 6675 section 2)
+//! of one TCB.
 //!
-//! Segments are contiguous in sequence space, so a ring indexed by position serves where others keep a tree: every
-//! look-up is a binary search, acknowledging pops from the front, and nothing allocates once the ring has grown.
+//! Segments are contiguous in sequence space, so a ring indexed by position replaces the usual tree. Every look-up is a
+//! binary search, acknowledging pops from the front, and nothing allocates once the ring has grown.
 
 use std::collections::VecDeque;
 
@@ -19,24 +19,24 @@ pub(crate) struct Sent {
     pub(crate) len: u32,
     pub(crate) label: Label,
     pub(crate) payload: Payload,
-    /// Octets of payload in each packet that it was last sent in, but the last one.
+    /// Octets of payload in each packet of the last transmission; the last packet may have less.
     pub(crate) piece: u32,
-    /// Last (re)transmission.
+    /// Time of the last (re)transmission.
     pub(crate) sent_at: Instant,
-    /// Its last octet was pushed (PSH).
+    /// Whether its last octet carried PSH.
     pub(crate) push: bool,
     pub(crate) fin: bool,
     pub(crate) sacked: bool,
     pub(crate) lost: bool,
-    /// Lost for its size, which says nothing about congestion.
+    /// Lost because of its size, which is no sign of congestion.
     pub(crate) too_big: bool,
-    /// Sent more than once: gives no round-trip time sample (Karn).
+    /// Sent more than once, so it gives no round-trip time sample (Karn).
     pub(crate) retransmitted: bool,
     /// A retransmission of it is in flight.
     pub(crate) resent: bool,
 }
 
-// There is one for every segment in flight.
+// There is one per segment in flight.
 const _: () = assert!(size_of::<Sent>() <= 128);
 
 impl Sent {
@@ -44,12 +44,12 @@ impl Sent {
         self.seq + self.len
     }
 
-    /// Octets of payload in the largest packet that it was sent in.
+    /// Returns the octets of payload in the largest packet of its transmission.
     pub(crate) fn packet_payload(&self) -> u32 {
         self.piece.min(self.payload.sequence_len())
     }
 
-    /// Sent once, and nothing has been heard of it.
+    /// Whether it was sent once and neither SACKed nor deemed lost.
     #[inline]
     fn is_plain(&self) -> bool {
         !(self.sacked | self.lost | self.retransmitted)
@@ -60,37 +60,37 @@ impl Sent {
     }
 }
 
-/// What RACK says about a segment in flight.
+/// RACK's judgement of a segment in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Sent after everything that was delivered so far: nothing can be said.
+    /// Sent after everything delivered so far: not yet decided.
     Open,
-    /// Overtaken; lost if it does not arrive before this.
+    /// Overtaken; lost unless it arrives before this time.
     Overdue(Instant),
     /// Lost.
     Lost,
 }
 
-/// What an ACK newly delivered, cumulatively or selectively.
+/// Data newly delivered by an ACK, cumulatively or selectively.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
     /// Octets cumulatively acknowledged.
     pub(crate) acked_bytes: u64,
-    /// Payload octets cumulatively acknowledged: without a FIN.
+    /// Payload octets cumulatively acknowledged, without a FIN.
     pub(crate) acked_payload_bytes: u64,
-    /// Octets newly delivered: cumulatively, not counting those that had been SACKed, or by SACK.
+    /// Octets newly delivered: by SACK, or cumulatively without those that had been SACKed.
     pub(crate) delivered_bytes: u64,
     /// Whether a FIN was acknowledged.
     pub(crate) fin_acked: bool,
-    /// When the latest never retransmitted segment among them was sent.
+    /// When the latest of these segments that were never retransmitted was sent.
     pub(crate) rtt_sent_at: Option<Instant>,
-    /// Whether a retransmission was among what was acknowledged cumulatively: the others may have waited behind the hole.
+    /// Whether a retransmission was acknowledged cumulatively. The other segments may then have waited behind the hole.
     pub(crate) fills_hole: bool,
-    /// Payload octets of the largest packet of [`Scoreboard::acknowledge_plain`].
+    /// Payload octets in the largest packet that [`Scoreboard::acknowledge_plain`] removed.
     pub(crate) largest_packet: u32,
 }
 
-/// Of segments that were delivered together, the one that was sent last.
+/// The most recently sent of the segments that were delivered together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Newest {
     pub(crate) sent_at: Instant,
@@ -106,18 +106,17 @@ pub(crate) struct Scoreboard {
     sacked_segments: u32,
     /// Octets of segments deemed lost and not SACKed since.
     lost: u64,
-    /// Octets among `lost` of segments that were lost for their size.
+    /// Octets among `lost` that were lost because of their size.
     too_big: u64,
     /// Octets of lost segments whose retransmission is in flight.
     resent: u64,
-    /// No segment before this position waits for retransmission.
+    /// All segments before this position need no retransmission.
     resend_cursor: usize,
-    /// Every segment before this position is delivered, lost, or was sent more than once: RACK need not look.
+    /// All segments before this position are delivered, lost, or were sent more than once: RACK skips them.
     first_sent_cursor: usize,
-    /// Retransmissions in the order in which they were sent. Entries whose segment is no more, or was sent again
-    /// since, mean nothing.
+    /// Retransmissions in sending order. Entries whose segment is gone or was sent again since are ignored.
     resends: VecDeque<(Instant, SeqNr)>,
-    /// Blocks of the last ACK: what they covered needs no second walk.
+    /// Blocks of the last ACK, so that their segments are not walked again.
     seen: SackBlocks,
     /// Highest sequence number acknowledged or SACKed: RACK.fack (RFC 8985 section 5.3).
     highest_delivered: SeqNr,
@@ -141,7 +140,7 @@ impl Scoreboard {
         }
     }
 
-    /// Has fetched what is acknowledged next, and what stands before the next to be sent.
+    /// Prefetches the segment to be acknowledged next, and the end of the ring, where the next segment is added.
     pub(crate) fn prefetch(&self) {
         self.ring.front().into_iter().for_each(units::prefetch);
         self.ring.back().into_iter().for_each(units::prefetch);
@@ -177,7 +176,7 @@ impl Scoreboard {
         self.lost > 0
     }
 
-    /// Whether anything of it was not lost for its size.
+    /// Whether any of the lost data were lost for a reason other than size.
     pub(crate) fn has_congestive_loss(&self) -> bool {
         self.lost > self.too_big
     }
@@ -187,7 +186,7 @@ impl Scoreboard {
         self.sacked_segments
     }
 
-    /// The first segment was SACKed and yet not acknowledged: the peer has thrown it away (RFC 2018 section 8).
+    /// Whether the first segment was SACKed but not acknowledged: the peer has discarded it (RFC 2018 section 8).
     pub(crate) fn is_reneged(&self) -> bool {
         self.ring.front().is_some_and(|front| front.sacked)
     }
@@ -204,9 +203,9 @@ impl Scoreboard {
         self.ring.push_back(sent);
     }
 
-    /// Removes from the front what is before `una` as long as that was sent once, neither SACKed nor deemed lost, and overtaken by
-    /// nothing. Segments like that are told apart by nothing but their sizes: whichever was sent last stands for all. Gives that,
-    /// and whether nothing is left to do for [`Self::acknowledge`], as nearly always.
+    /// Removes segments before `una` from the front that were sent once, neither SACKed nor deemed lost, and not
+    /// overtaken. Such segments differ only in size, so the most recently sent one stands for all. Returns that one,
+    /// and whether nothing remains for [`Self::acknowledge`], which is nearly always the case.
     #[inline]
     pub(crate) fn acknowledge_plain(&mut self, una: SeqNr, delivered: &mut Delivered) -> (Option<Newest>, bool) {
         let (mut newest, mut count, mut bytes) = (None, 0, 0);
@@ -234,7 +233,7 @@ impl Scoreboard {
         (newest, is_all && self.resends.is_empty() && self.seen.is_empty())
     }
 
-    /// Removes everything before `una`; `each` sees every segment newly delivered.
+    /// Removes everything before `una`. Calls `each` for every segment newly delivered.
     pub(crate) fn acknowledge(&mut self, una: SeqNr, delivered: &mut Delivered, mut each: impl FnMut(&Sent)) {
         self.highest_delivered = self.highest_delivered.max(una);
         while let Some(front) = self.ring.front() {
@@ -252,7 +251,7 @@ impl Scoreboard {
         self.seen.retain(|block| block.end.after(una));
     }
 
-    /// The first segment is acknowledged. It is looked at in its place: it is too large to be moved for that.
+    /// Removes the acknowledged first segment. Reads it in place because it is too large to move.
     #[inline]
     fn deliver_front(&mut self, delivered: &mut Delivered, each: &mut impl FnMut(&Sent)) {
         let Some(sent) = self.ring.front() else { return };
@@ -278,7 +277,7 @@ impl Scoreboard {
         }
     }
 
-    /// A lost segment of `len` octets is lost no more.
+    /// Takes a segment of `len` octets out of the totals of lost data.
     fn forget_loss(&mut self, too_big: bool, resent: bool, len: u64) {
         self.lost -= len;
         if too_big {
@@ -289,15 +288,15 @@ impl Scoreboard {
         }
     }
 
-    /// Marks what `blocks` report (RFC 6675's Update); `each` sees every segment newly delivered. Super-segments went out
-    /// in pieces, so they are cut where such a piece ends and nowhere else: a peer that SACKs crumbs must not make the ring
-    /// grow.
+    /// Marks the data that `blocks` report (RFC 6675's Update). Calls `each` for every segment newly delivered.
+    /// Super-segments left in pieces, and are split only at the ends of these pieces: a peer that SACKs crumbs must not
+    /// make the ring grow.
     pub(crate) fn sack(&mut self, blocks: &SackBlocks, delivered: &mut Delivered, mut each: impl FnMut(&Sent)) {
         let mut seen = SackBlocks::new();
         for block in blocks {
             let Some(first) = self.ring.front().map(|front| front.seq) else { return };
             let limit = self.ring.back().map_or(first, Sent::end);
-            // Distances from the first: three comparisons modulo 2^32 could hold in a circle.
+            // Compare distances from the first segment, because three comparisons modulo 2^32 could hold in a circle.
             let end = block.end.since(first);
             let sane = block.start.since(first) < end && end <= limit.since(first);
             if sane {
@@ -309,7 +308,7 @@ impl Scoreboard {
         self.seen = seen;
     }
 
-    /// Where the part of `block` begins that the last ACK did not report: blocks mostly grow at their end.
+    /// Returns the start of the part of `block` that the last ACK did not report. Blocks mostly grow at their end.
     fn unseen_from(&self, block: &SackBlock) -> SeqNr {
         let old = self.seen.iter().find(|old| old.start.before_or_at(block.start) && old.end.after(block.start));
         old.map_or(block.start, |old| old.end.min(block.end))
@@ -340,8 +339,8 @@ impl Scoreboard {
         }
     }
 
-    /// Cuts the segment at `position` where one of the pieces it was sent in ends: at or, if `up`, after `at`, else at
-    /// or before it. False if there is no such place.
+    /// Splits the segment at `position` at the end of a transmitted piece: at or after `at` if `up`, else at or before
+    /// it. Returns false if there is no such place.
     fn split_at_piece(&mut self, position: usize, at: SeqNr, up: bool) -> bool {
         let sent = &self.ring[position];
         let into = at.since(sent.seq);
@@ -377,14 +376,14 @@ impl Scoreboard {
         each(sent);
     }
 
-    /// The segment that holds `seq`, which must be outstanding.
+    /// Returns the position of the segment that holds `seq`, which must be outstanding.
     fn position_of(&self, seq: SeqNr) -> usize {
         let first = self.ring[0].seq;
         let distance = seq.since(first);
         self.ring.partition_point(|sent| sent.end().since(first) <= distance)
     }
 
-    /// Cuts the segment at `position` in two at `at`, strictly inside it.
+    /// Splits the segment at `position` in two at `at`, strictly inside it.
     fn split(&mut self, position: usize, at: SeqNr) {
         let sent = &mut self.ring[position];
         let front_len = at.since(sent.seq);
@@ -400,8 +399,9 @@ impl Scoreboard {
         self.ring.insert(position + 1, back);
     }
 
-    /// Deems lost what `threshold` SACKed runs, or more octets than so many segments less one of `mss` octets, lie above (IsLost of
-    /// RFC 6675 section 4). A retransmission is not judged: only a time-out tells that it was lost. Gives the octets newly lost.
+    /// Deems segments lost that lie below `threshold` SACKed runs, or below more SACKed octets than `threshold` - 1
+    /// segments of `mss` octets (IsLost of RFC 6675 section 4). Does not judge retransmissions, whose loss only a
+    /// time-out shows. Returns the octets newly lost.
     pub(crate) fn mark_lost_below_sacks(&mut self, threshold: u32, mss: u32) -> u64 {
         let enough_bytes = u64::from((threshold - 1) * mss);
         let (mut runs, mut bytes, mut in_run, mut judged) = (0, 0, false, 0);
@@ -418,8 +418,8 @@ impl Scoreboard {
         self.mark_lost(|sent| !sent.retransmitted, |sent| sent.seq == end)
     }
 
-    /// Deems lost every segment in flight for which `is_lost` says so, up to the first for which `stop` holds.
-    /// Gives the octets newly lost.
+    /// Deems lost every segment in flight that satisfies `is_lost`, up to the first that satisfies `stop`. Returns the
+    /// octets newly lost.
     pub(crate) fn mark_lost(
         &mut self,
         mut is_lost: impl FnMut(&Sent) -> bool,
@@ -439,17 +439,18 @@ impl Scoreboard {
         newly_lost
     }
 
-    /// Whether there is nothing to judge in [`Self::mark_overdue`], or the first there is was sent once, is in flight, and `is_open`.
+    /// Whether [`Self::mark_overdue`] has nothing to judge, or its first segment was sent once, is in flight, and
+    /// satisfies `is_open`.
     #[inline]
     pub(crate) fn first_to_judge_is(&self, is_open: impl FnOnce(&Sent) -> bool) -> bool {
         self.resends.is_empty()
             && self.ring.get(self.first_sent_cursor).is_none_or(|sent| sent.is_plain() && is_open(sent))
     }
 
-    /// Deems lost what `fate` says is. Gives the octets newly lost, and when the next may be.
+    /// Deems segments lost as `fate` decides. Returns the octets newly lost, and when the next may be lost.
     ///
-    /// Segments are judged in the order in which they were sent, first transmissions and retransmissions apart, so
-    /// each list ends at the first segment that is not lost, and a cursor keeps the next ACK from walking it again.
+    /// Segments are judged in sending order, first transmissions and retransmissions separately. Each list therefore
+    /// ends at the first segment that is not lost, and a cursor saves the next ACK from walking it again.
     pub(crate) fn mark_overdue(&mut self, mut fate: impl FnMut(&Sent) -> Fate) -> (u64, Option<Instant>) {
         let (mut newly_lost, mut recheck) = (0, None);
         while let Some(sent) = self.ring.get(self.first_sent_cursor) {
@@ -480,7 +481,7 @@ impl Scoreboard {
         (newly_lost, recheck)
     }
 
-    /// The position of the segment at `seq` if its last transmission was at `sent_at` and is in flight.
+    /// Returns the position of the segment at `seq` if its last transmission was at `sent_at` and is in flight.
     fn resend_in_flight(&self, sent_at: Instant, seq: SeqNr) -> Option<usize> {
         let first = self.ring.front()?;
         if seq.before(first.seq) {
@@ -507,7 +508,8 @@ impl Scoreboard {
         len
     }
 
-    /// Deems lost what is in flight in packets with more than `payload_max` octets of payload: they do not fit the path.
+    /// Deems segments lost that are in flight in packets with more than `payload_max` octets of payload: they do not
+    /// fit the path.
     pub(crate) fn lose_too_big(&mut self, payload_max: u32) {
         for position in 0..self.ring.len() {
             let sent = &self.ring[position];
@@ -518,7 +520,7 @@ impl Scoreboard {
         }
     }
 
-    /// The segment that starts at `seq`, if it is deemed lost, was lost for its size. Tells whether it is.
+    /// If the segment that starts at `seq` is deemed lost, attributes the loss to its size. Returns whether it did.
     pub(crate) fn excuse_lost(&mut self, seq: SeqNr) -> bool {
         let Some(first) = self.ring.front().map(|front| front.seq) else { return false };
         if seq.before(first) {
@@ -543,7 +545,7 @@ impl Scoreboard {
         self.lost != self.resent
     }
 
-    /// The first segment that waits for retransmission.
+    /// Returns the first segment that waits for retransmission.
     pub(crate) fn next_to_resend(&mut self) -> Option<usize> {
         if !self.waits_for_resend() {
             return None;
@@ -553,7 +555,7 @@ impl Scoreboard {
         Some(self.resend_cursor)
     }
 
-    /// The last segment not SACKed, or its last piece of at most `mss` octets: a tail loss probe.
+    /// Returns the last segment not SACKed, or its last piece of at most `mss` octets: a tail loss probe.
     pub(crate) fn last_piece(&mut self, mss: u32) -> Option<usize> {
         let position = self.ring.iter().rposition(|sent| !sent.sacked)?;
         let sent = &self.ring[position];
@@ -565,7 +567,7 @@ impl Scoreboard {
         Some(position + 1)
     }
 
-    /// Cuts the segment at `position` down to `max_bytes` of payload, so that a retransmission fits what may be sent.
+    /// Splits the segment at `position` after `max_bytes` of payload, to fit a retransmission into the limits.
     pub(crate) fn trim_to(&mut self, position: usize, max_bytes: u32) {
         let sent = &self.ring[position];
         if sent.payload.sequence_len() > max_bytes {
@@ -574,14 +576,14 @@ impl Scoreboard {
         }
     }
 
-    /// Labels the latest segment anew.
+    /// Replaces the label of the latest segment.
     pub(crate) fn relabel_last(&mut self, label: Label) {
         if let Some(sent) = self.ring.back_mut() {
             sent.label = label;
         }
     }
 
-    /// Notes that the segment at `position` is sent again at `now`, in a single packet, and gives it.
+    /// Records that the segment at `position` is sent again at `now` in a single packet, and returns it.
     pub(crate) fn resend(&mut self, position: usize, now: Instant) -> &Sent {
         let sent = &mut self.ring[position];
         if sent.lost && !sent.resent {
@@ -595,7 +597,7 @@ impl Scoreboard {
         sent
     }
 
-    /// Nothing was lost after all (RFC 4015): what was deemed lost is in flight.
+    /// Undoes all losses (RFC 4015): data deemed lost count as in flight.
     pub(crate) fn unmark_lost(&mut self) {
         for sent in &mut self.ring {
             (sent.lost, sent.too_big, sent.resent) = (false, false, false);
@@ -606,7 +608,7 @@ impl Scoreboard {
         self.first_sent_cursor = 0;
     }
 
-    /// The peer discarded what it had SACKed (RFC 2018 section 8): forget it all, after a time-out.
+    /// Forgets all SACKs after a time-out because the peer may have discarded the data (RFC 2018 section 8).
     pub(crate) fn forget_sacks(&mut self) {
         for sent in &mut self.ring {
             sent.sacked = false;

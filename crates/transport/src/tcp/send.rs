@@ -1,4 +1,5 @@
-//! What goes out next: handshake, retransmissions, new data, FIN, probes, ACKs (RFC 9293 sections 3.8 and 3.10).
+//! Choice of the next segment: handshake, retransmissions, new data, FIN, probes, ACKs (RFC 9293 sections 3.8 and
+//! 3.10).
 
 use bytes::Bytes;
 use units::Instant;
@@ -11,24 +12,24 @@ use crate::era::RepairTimer;
 use crate::label::Label;
 use crate::state::{State, Step};
 
-/// Room a SACK option takes besides its blocks: kind, length and two octets of padding.
+/// Octets of a SACK option besides its blocks: kind, length and two octets of padding.
 const SACK_OVERHEAD: usize = 4;
 const SACK_BLOCK: usize = 8;
-/// The option space of a TCP header.
+/// Option space of a TCP header.
 const OPTION_SPACE: usize = 40;
 
-/// What the connection allows.
+/// Limits that the connection sets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendLimits {
     /// Receive window to announce, octets.
     pub(crate) receive_window: u32,
-    /// Largest payload of one segment handed to the driver; the MSS if there is no offload.
+    /// Largest payload of one segment handed to the driver; the MSS without offload.
     pub(crate) offload_max: u32,
-    /// More data will follow: no reason to push.
+    /// Whether more data will follow, so that a push is unnecessary.
     pub(crate) more: bool,
 }
 
-/// What a segment is for: the connection adds its options by that.
+/// Purpose of a segment, by which the connection adds its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutgoingKind {
     /// SYN or SYN/ACK.
@@ -41,16 +42,16 @@ pub(crate) enum OutgoingKind {
     Reset,
 }
 
-/// What a segment with new data means for the tail loss probe.
+/// Effect of a segment with new data on the tail loss probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TailProbe {
-    /// It is to follow the segment.
+    /// The probe follows this segment.
     Moves,
-    /// It follows one that left at the same time, and nothing has happened since.
+    /// The probe follows a segment that left at the same time, and nothing has happened since.
     Stays,
 }
 
-/// What the last octet of a segment is marked with.
+/// Marks on the last octet of a segment.
 #[derive(Clone, Copy, Debug)]
 struct Ending {
     push: bool,
@@ -58,7 +59,7 @@ struct Ending {
 }
 
 impl Tcb {
-    /// Whether [`Self::transmit`] could have anything to say: most of the time it does not, and this is cheap to ask.
+    /// Whether [`Self::transmit`] may have a segment. Usually false, and cheap to check.
     #[inline]
     pub(crate) fn has_something_to_send(&self) -> bool {
         self.has_more_than_acks() | self.ack_policy.is_due()
@@ -66,14 +67,15 @@ impl Tcb {
 
     #[inline]
     fn has_more_than_acks(&self) -> bool {
-        // All of it without a branch: rather one answer in a few steps than a likely one first.
+        // Evaluate all conditions without a branch: a short fixed sequence instead of the likely ones first.
         !self.unsent.is_empty()
             | self.board.waits_for_resend()
             | !self.due.is_empty()
             | (self.fin_requested & !self.fin_sent)
     }
 
-    /// Makes `segment` the next one, if anything is due and allowed; otherwise what it holds means nothing.
+    /// Builds the next segment in `segment`, if one is due and allowed. Otherwise the contents of `segment` are
+    /// meaningless.
     pub(crate) fn transmit(
         &mut self,
         segment: &mut Segment,
@@ -87,7 +89,7 @@ impl Tcb {
             self.build_syn(segment, limits.receive_window, now);
             return Some(OutgoingKind::Syn);
         }
-        // Data would crowd out the SACK blocks that are due.
+        // Data would displace the SACK blocks that are due.
         let report_first = self.ack_policy.is_due() && self.has_blocks_to_report();
         let data = match self.state {
             State::SynSent | State::Closed => return None,
@@ -107,7 +109,7 @@ impl Tcb {
         self.due.take(Due::RESET);
         self.begin(segment);
         segment.flags = Flags::RST | Flags::ACK;
-        // RFC 7323 section 3.2: a RST should carry them, once they are agreed upon.
+        // RFC 7323 section 3.2: a RST should carry timestamps, once agreed on.
         let agreed = self.timestamps.as_ref().filter(|state| state.is_agreed());
         segment.options.timestamps = agreed.map(|state| state.stamp(now));
         OutgoingKind::Reset
@@ -123,7 +125,7 @@ impl Tcb {
         self.send_new(segment, limits, now).or_else(|| self.send_fin(segment, now))
     }
 
-    /// Retransmits the first segment deemed lost, as far as the window allows.
+    /// Retransmits the first segment deemed lost, if the window allows.
     fn resend_lost(&mut self, segment: &mut Segment, now: Instant) -> Option<OutgoingKind> {
         let forced = self.due.take(Due::FIRST_AGAIN);
         let position = self.board.next_to_resend()?;
@@ -149,7 +151,7 @@ impl Tcb {
         self.last_sent_at = now;
         self.note_use_of_window();
         if let (Eifel::Armed, Some(state)) = (self.eifel, &self.timestamps) {
-            // RFC 3522 asks about the oldest segment outstanding: the next ACK that moves on answers it and no other.
+            // RFC 3522 concerns the oldest outstanding segment: only the next ACK that advances answers it.
             self.eifel = if position == 0 { Eifel::Stamped(state.ticks(now)) } else { Eifel::Idle };
         }
         self.time_repair(position, now);
@@ -166,7 +168,7 @@ impl Tcb {
         kind
     }
 
-    /// RFC 8985 section 7.3: new data if there are any, else the last segment again.
+    /// Sends a tail loss probe (RFC 8985 section 7.3): new data if there are any, else the last segment again.
     fn send_tail_probe(&mut self, segment: &mut Segment, limits: &SendLimits, now: Instant) -> Option<OutgoingKind> {
         if self.board.is_empty() || self.tail_probe.is_some() {
             return None;
@@ -179,19 +181,19 @@ impl Tcb {
             self.tail_probe = Some((self.snd_nxt, false));
             return Some(kind);
         }
-        // Of a super-segment only the last piece.
+        // Only the last piece of a super-segment.
         let position = self.board.last_piece(self.payload_max())?;
         self.tail_probe = Some((self.snd_nxt, true));
         Some(self.resend(position, segment, now))
     }
 
-    /// Octets that the peer's window still takes.
+    /// Returns the octets that the peer's window still takes.
     pub(crate) fn usable_window(&self) -> u32 {
         let edge = self.snd_una + self.snd_wnd;
         if edge.after(self.snd_nxt) { edge.since(self.snd_nxt) } else { 0 }
     }
 
-    /// Sends from the queue what congestion window and receive window allow.
+    /// Sends queued data within the congestion window and receive window.
     fn send_new(&mut self, segment: &mut Segment, limits: &SendLimits, now: Instant) -> Option<OutgoingKind> {
         if !self.state.can_send() {
             return None;
@@ -213,7 +215,7 @@ impl Tcb {
         Some(self.send_chunk(by_window, self.payload_max(), segment, limits, now))
     }
 
-    /// Whole segments as long as they fit; with an empty network, one always does.
+    /// Allows whole segments as long as they fit; with an empty network, always one.
     fn allowed_by_cwnd(&mut self, wanted: u32, in_flight: u64) -> Option<u32> {
         let mss = self.payload_max();
         let room = self.window.cwnd().saturating_sub(in_flight);
@@ -231,7 +233,7 @@ impl Tcb {
         }
     }
 
-    /// Sender's silly-window avoidance (RFC 9293 section 3.8.6.2.1).
+    /// Avoids silly windows as sender (RFC 9293 section 3.8.6.2.1).
     fn allowed_by_window(&mut self, wanted: u32, now: Instant) -> Option<u32> {
         let usable = self.usable_window();
         if wanted <= usable {
@@ -250,12 +252,12 @@ impl Tcb {
         None
     }
 
-    /// The smallest window into which it sends before all of it is taken.
+    /// Returns the smallest window into which it sends before the peer's window has room for everything.
     pub(crate) fn least_worth_sending(&self) -> u32 {
         self.payload_max().min(self.max_snd_wnd / 2).max(1)
     }
 
-    /// The peer's window is shut: probe it from time to time (RFC 9293 section 3.8.6.1).
+    /// Schedules a probe of the peer's shut window (RFC 9293 section 3.8.6.1).
     pub(crate) fn arm_persist(&mut self, now: Instant) {
         if !self.timers.is_set(Timer::Persist) {
             self.probing_since = now;
@@ -263,7 +265,7 @@ impl Tcb {
         }
     }
 
-    /// The window has been too small for too long: whatever fits may go.
+    /// Whether the window has been too small for so long that any fitting amount may go.
     pub(crate) fn may_send_small(&self) -> bool {
         self.due.has(Due::SMALL_SEGMENT)
     }
@@ -283,7 +285,8 @@ impl Tcb {
         chunk
     }
 
-    /// Sends at most `max` octets of the front of the queue for the first time, in packets of `piece` octets of payload.
+    /// Sends at most `max` octets of the front of the queue for the first time, in packets of `piece` octets of
+    /// payload.
     pub(super) fn send_chunk(
         &mut self,
         max: u32,
@@ -302,15 +305,15 @@ impl Tcb {
         OutgoingKind::Data(label)
     }
 
-    /// Whether data can go out past the queue, in a segment of at most [`Self::payload_max`] that nothing else has a say in: the
-    /// caller has seen that there is room for it, and that nothing waits ([`Self::has_something_to_send`]).
+    /// Whether data can bypass the queue, in a segment of at most [`Self::payload_max`] that no other rule affects. The
+    /// caller has checked that there is room, and that nothing waits ([`Self::has_something_to_send`]).
     #[inline]
     pub(crate) fn is_free_for_data(&mut self, now: Instant) -> bool {
         self.in_flight() > 0 && !self.is_paced() && !self.wants_probe(now)
     }
 
-    /// Makes `segment` one with these data, more of which follow at once: what [`Self::transmit`] makes of them if they are pushed
-    /// where [`Self::is_free_for_data`].
+    /// Builds a segment in `segment` with these data, which more data follow at once. The result equals that of
+    /// [`Self::transmit`] for pushed data, provided that [`Self::is_free_for_data`] holds.
     #[inline]
     pub(crate) fn transmit_at_once(
         &mut self,
@@ -327,8 +330,8 @@ impl Tcb {
         self.finish(segment, receive_window, now);
     }
 
-    /// Makes `segment` one with data that go out for the first time, in packets of `piece` octets of payload. The caller sees to the
-    /// tail loss probe.
+    /// Builds a segment in `segment` with data sent for the first time, in packets of `piece` octets of payload. The
+    /// caller handles the tail loss probe.
     #[inline(always)]
     fn fill(&mut self, chunk: Chunk, piece: u32, ending: Ending, segment: &mut Segment, now: Instant) {
         self.begin(segment);
@@ -353,12 +356,12 @@ impl Tcb {
         self.note_use_of_window();
     }
 
-    /// Whether the window has room for another segment, now that one has been sent, for the first time or again.
+    /// Records whether the window has room for another segment, after a transmission or retransmission.
     fn note_use_of_window(&mut self) {
         self.cwnd_limited = self.in_flight() + u64::from(self.payload_max()) > self.window.cwnd();
     }
 
-    /// A FIN on its own, once everything before it is sent.
+    /// Sends a separate FIN once everything before it is sent.
     fn send_fin(&mut self, segment: &mut Segment, now: Instant) -> Option<OutgoingKind> {
         if !self.fin_requested || self.fin_sent || !self.unsent.is_empty() || !self.state.can_send() {
             return None;
@@ -370,12 +373,12 @@ impl Tcb {
         Some(OutgoingKind::Control)
     }
 
-    /// Labels the segment with data just given out for the first time anew.
+    /// Replaces the label of the segment with data just sent for the first time.
     pub(crate) fn relabel(&mut self, label: Label) {
         self.board.relabel_last(label);
     }
 
-    /// Enters a first transmission at SND.NXT into the books.
+    /// Records a first transmission at SND.NXT.
     #[inline(always)]
     fn record(&mut self, chunk: Chunk, piece: u32, ending: Ending, now: Instant) {
         let (Chunk { label, payload }, Ending { push, fin }) = (chunk, ending);
@@ -410,7 +413,7 @@ impl Tcb {
         self.arm_retransmit(now);
     }
 
-    /// The segment at `position` goes out again.
+    /// Sets the timers for the retransmission of the segment at `position`.
     fn time_repair(&mut self, position: usize, now: Instant) {
         let is_first = position == 0 && self.window.in_recovery();
         if is_first && self.has_sack() && self.config.era.repair_timer != RepairTimer::OnAck {
@@ -419,7 +422,7 @@ impl Tcb {
         self.arm_retransmit(now);
     }
 
-    /// RFC 6298 section 5.1.
+    /// Starts the retransmission timer (RFC 6298 section 5.1).
     fn arm_retransmit(&mut self, now: Instant) {
         if !self.timers.is_set(Timer::Retransmit) {
             self.timers.set(Timer::Retransmit, now + self.rtt.rto());
@@ -443,7 +446,7 @@ impl Tcb {
         Some(OutgoingKind::Control)
     }
 
-    /// What every segment of a synchronised connection carries.
+    /// Adds what every segment of a synchronised connection carries.
     #[inline(always)]
     fn finish(&mut self, segment: &mut Segment, receive_window: u32, now: Instant) {
         segment.ack = self.receive.nxt();
@@ -461,13 +464,13 @@ impl Tcb {
         self.timers.stop(Timer::DelayedAck);
     }
 
-    /// Whether SACK blocks wait for an ACK to carry them.
+    /// Whether SACK blocks wait for an ACK.
     #[inline]
     pub(crate) fn has_blocks_to_report(&self) -> bool {
         self.negotiated.sack && self.receive.has_sack_blocks()
     }
 
-    /// Fills what room the other options left with SACK blocks.
+    /// Fills the option space that is left with SACK blocks.
     #[inline]
     pub(crate) fn add_sack_blocks(&mut self, segment: &mut Segment) {
         if self.has_blocks_to_report() {

@@ -1,4 +1,4 @@
-//! Settings that change while a TCB lives.
+//! Settings that change during the life of a TCB.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::ConnectionConfig;
 use crate::state::State;
 
 impl Tcb {
-    /// Goes by `config` from now on; it differs in what [`crate::SettingsChange`] names.
+    /// Adopts `config`, which differs only in what [`crate::SettingsChange`] names.
     pub(crate) fn adopt(&mut self, config: &Arc<ConnectionConfig>, now: Instant) {
         let mut config = config.clone();
         if matches!(self.state, State::SynSent | State::SynReceived) {
-            // The SYN has said the window scale, and says the same if it is sent again.
+            // The SYN has announced the window scale, and must repeat it if retransmitted.
             let receive_buffer_bytes = self.config.receive_buffer_bytes;
             config = Arc::new(ConnectionConfig { receive_buffer_bytes, ..(*config).clone() });
         }
@@ -34,7 +34,7 @@ impl Tcb {
         }
         let waiting_since = match self.timers.is_set(Timer::User) {
             true => self.timers.deadline(Timer::User).saturating_sub(before.user_timeout),
-            // So long that it counted as never.
+            // The old time-out was so long that it counted as never.
             false if self.has_outstanding() => now,
             false => return,
         };

@@ -1,8 +1,8 @@
-//! The timers of a TCB, by name, in one table.
+//! The timers of a TCB.
 
 use units::Instant;
 
-/// What a TCB waits for.
+/// A timer of a TCB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Timer {
@@ -18,16 +18,16 @@ pub(crate) enum Timer {
     Persist,
     /// Keep-alive (RFC 9293 section 3.8.4).
     KeepAlive,
-    /// TIME-WAIT (RFC 9293 section 3.6), and the bound on FIN-WAIT-2 without a peer.
+    /// TIME-WAIT (RFC 9293 section 3.6), and the limit on FIN-WAIT-2 without a peer.
     Linger,
     /// User time-out (RFC 9293 section 3.8.3).
     User,
-    /// The congestion controller paces, and the next segment may leave.
+    /// Pacing: when the next segment may leave.
     Pace,
 }
 
 const COUNT: usize = 9;
-/// In the order in which they fire: a tail loss probe at the time of a time-out replaces it (RFC 8985 section 7.3).
+/// All timers in firing order. A tail loss probe due at the same time as a time-out replaces it (RFC 8985 section 7.3).
 const ALL: [Timer; COUNT] = [
     Timer::Reorder,
     Timer::TailProbe,
@@ -40,11 +40,11 @@ const ALL: [Timer; COUNT] = [
     Timer::Pace,
 ];
 
-/// When each timer fires; [`Instant::FAR_FUTURE`] is never.
+/// Deadline of each timer; [`Instant::FAR_FUTURE`] if stopped.
 #[derive(Debug)]
 pub(crate) struct TimerTable {
     deadlines: [Instant; COUNT],
-    /// No deadline is earlier, though one that was may have moved on.
+    /// Lower bound of all deadlines; the earliest one may have moved later.
     earliest: Instant,
 }
 
@@ -74,12 +74,12 @@ impl TimerTable {
         self.deadlines[timer as usize]
     }
 
-    /// The earliest deadline.
+    /// Returns the earliest deadline.
     pub(crate) fn next(&self) -> Instant {
         self.deadlines.iter().copied().fold(Instant::FAR_FUTURE, Instant::min)
     }
 
-    /// Whether some deadline is before `at`: nearly always cheaper to tell than which is the earliest.
+    /// Whether some deadline is before `at`. Nearly always cheaper than finding the earliest one.
     pub(crate) fn fire_before(&mut self, at: Instant) -> bool {
         if self.earliest < at {
             self.earliest = self.next();
@@ -87,7 +87,7 @@ impl TimerTable {
         self.earliest < at
     }
 
-    /// Stops and names one timer that is due.
+    /// Stops and returns one timer that is due.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<Timer> {
         let due = ALL.into_iter().find(|timer| self.deadline(*timer) <= now)?;
         self.stop(due);

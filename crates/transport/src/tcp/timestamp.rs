@@ -18,11 +18,11 @@ const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3600);
 /// Both directions of the timestamps option.
 #[derive(Debug)]
 pub(super) struct TimestampState {
-    /// Random start of our clock, so that it does not tell the uptime.
+    /// Random start of our clock, which hides the uptime.
     offset: u32,
-    /// TS.Recent and when it was taken.
+    /// TS.Recent and its time of arrival.
     recent: Option<(u32, Instant)>,
-    /// What came with it: a tick of our clock.
+    /// The echo that came with it: a tick of our clock.
     echo: Option<u32>,
     /// Last.ACK.sent.
     last_ack_sent: SeqNr,
@@ -33,34 +33,34 @@ impl TimestampState {
         Self { offset, recent: None, echo: None, last_ack_sent: SeqNr(0) }
     }
 
-    /// The peer's SYN had the option too.
+    /// Whether the peer's SYN had the option too.
     pub(super) fn is_agreed(&self) -> bool {
         self.recent.is_some()
     }
 
-    /// The option for a segment sent now.
+    /// Returns the option for a segment sent now.
     pub(super) fn stamp(&self, now: Instant) -> Timestamps {
         Timestamps { value: self.ticks(now), echo: self.recent.map_or(0, |(value, _)| value) }
     }
 
-    /// Our clock at `now`.
+    /// Returns our clock at `now`.
     pub(super) fn ticks(&self, now: Instant) -> u32 {
         low_u32(now.as_nanos() / TICK_NANOS).wrapping_add(self.offset)
     }
 
-    /// Time since the peer's echo was sent, to the tick; `None` if the echo makes no sense.
+    /// Returns the time since the echoed timestamp was sent, to the tick. `None` if the echo is implausible.
     pub(super) fn since_echo(&self, timestamps: Timestamps, now: Instant) -> Option<Duration> {
         self.since(timestamps.echo, now)
     }
 
-    /// The peer's latest echo.
+    /// Returns the peer's latest echo.
     pub(super) fn latest_echo(&self) -> Option<Echo> {
         let (tick, (_, at)) = self.echo.zip(self.recent)?;
         Some(Echo { tick, took: self.since(tick, at)? })
     }
 
     fn since(&self, tick: u32, now: Instant) -> Option<Duration> {
-        /// A longer round-trip time is a false echo.
+        /// A longer round-trip time means a false echo.
         const TICKS_MAX: u32 = 120_000;
         let ticks = self.ticks(now).wrapping_sub(tick);
         (ticks <= TICKS_MAX).then(|| Duration::from_nanos(u64::from(ticks.max(1)) * TICK_NANOS))
@@ -70,7 +70,7 @@ impl TimestampState {
         self.last_ack_sent = ack;
     }
 
-    /// The timestamp of a SYN.
+    /// Takes the timestamp of a SYN.
     pub(super) fn start(&mut self, value: u32, now: Instant, irs: SeqNr) {
         self.recent = Some((value, now));
         self.last_ack_sent = irs + 1;
@@ -82,13 +82,14 @@ impl TimestampState {
             .is_some_and(|(recent, at)| precedes(timestamps.value, recent) && now.saturating_since(at) < PAWS_IDLE)
     }
 
-    /// The option was agreed upon, and this one is not older than the last: PAWS has nothing to object, however old the last is.
+    /// Whether the option was agreed on and this timestamp is not older than the last. PAWS then accepts it, however
+    /// old the last is.
     #[inline]
     pub(super) fn is_up_to_date(&self, timestamps: Timestamps) -> bool {
         self.recent.is_some_and(|(recent, _)| !precedes(timestamps.value, recent))
     }
 
-    /// R3 (section 4.3): keeps the timestamp of the segment that the next ACK answers.
+    /// R3 (section 4.3): stores the timestamp of the segment that the next ACK answers.
     pub(super) fn update(&mut self, timestamps: Timestamps, seq: SeqNr, now: Instant) {
         let newer = self.recent.is_none_or(|(recent, _)| !precedes(timestamps.value, recent));
         if newer && seq.before_or_at(self.last_ack_sent) {

@@ -1,7 +1,7 @@
 //! The congestion window of a TCB: slow start (RFC 5681), recovery with proportional rate reduction (RFC 6937).
 //!
-//! The controller of the connection decides how windows grow in congestion avoidance and where they fall to; this is
-//! the mechanism that all controllers share.
+//! The connection's controller decides how windows grow in congestion avoidance and how far they fall. This is the
+//! mechanism that all controllers share.
 
 use units::SeqNr;
 use units::narrow::u64_from;
@@ -9,7 +9,7 @@ use units::narrow::u64_from;
 use crate::congestion::{SSTHRESH_MIN_SEGMENTS, WindowStep};
 use crate::era::RecoveryEnd;
 
-/// What the window is doing.
+/// Phase of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Growing.
@@ -20,7 +20,7 @@ pub(crate) enum Phase {
     Loss(SeqNr),
 }
 
-/// State to go back to when a reduction turns out to be spurious.
+/// State to restore when a reduction turns out to be spurious.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     cwnd: u64,
@@ -43,7 +43,7 @@ pub(crate) struct CongestionWindow {
 /// Proportional rate reduction (RFC 6937 section 3), in octets.
 #[derive(Debug, Default)]
 struct Prr {
-    /// RecoverFS: in flight when recovery began.
+    /// RecoverFS: octets in flight when recovery began.
     recover_fs: u64,
     /// prr_delivered.
     delivered: u64,
@@ -56,7 +56,7 @@ impl CongestionWindow {
         let mss = u64::from(mss);
         Self {
             mss,
-            // RFC 6928 equation 1 bounds the window in octets too, for large segments.
+            // RFC 6928 equation 1 also bounds the window in octets, for large segments.
             cwnd: (mss * u64::from(initial_segments)).min((2 * mss).max(u64::from(initial_segments) * 1460)),
             fraction: 0,
             ssthresh: u64::MAX,
@@ -86,8 +86,8 @@ impl CongestionWindow {
         self.cwnd < self.ssthresh
     }
 
-    /// Slow start (RFC 5681 section 3.1, counting octets as RFC 3465 does): gives the octets that carry over into
-    /// congestion avoidance.
+    /// Grows in slow start (RFC 5681 section 3.1, counting octets as RFC 3465 does). Returns the octets that carry over
+    /// into congestion avoidance.
     pub(crate) fn slow_start(&mut self, acked_bytes: u64) -> u64 {
         let room = self.ssthresh - self.cwnd;
         let step = acked_bytes.min(room);
@@ -103,14 +103,14 @@ impl CongestionWindow {
         self.cwnd = self.cwnd.saturating_add_signed(whole).max(self.mss);
     }
 
-    /// A controller's correction at the end of a round.
+    /// Sets a controller's correction at the end of a round.
     pub(crate) fn set(&mut self, cwnd: u64, ssthresh: u64) {
         self.cwnd = cwnd.max(self.mss);
         self.ssthresh = ssthresh.max(SSTHRESH_MIN_SEGMENTS * self.mss);
     }
 
-    /// Lowers the window and the threshold to at most these, keeping two segments; not while a loss is being repaired, when the
-    /// window follows the recovery. Tells whether anything changed.
+    /// Lowers the window and the threshold to at most these values, but to no less than two segments. Does nothing
+    /// during a repair, when the window follows the recovery. Returns whether anything changed.
     pub(crate) fn cut(&mut self, cwnd: u64, ssthresh: u64) -> bool {
         let least = SSTHRESH_MIN_SEGMENTS * self.mss;
         let (cwnd, ssthresh) = (self.cwnd.min(cwnd.max(least)), self.ssthresh.min(ssthresh.max(least)));
@@ -124,7 +124,8 @@ impl CongestionWindow {
         true
     }
 
-    /// Enters recovery towards `ssthresh`, which the caller has held to the controller's least, until `point` is acknowledged.
+    /// Enters recovery towards `ssthresh` until `point` is acknowledged. The caller has applied the controller's
+    /// minimum.
     pub(crate) fn enter_recovery(&mut self, point: SeqNr, ssthresh: u64, in_flight_before: u64) {
         self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
         self.ssthresh = ssthresh.max(self.mss);
@@ -132,10 +133,10 @@ impl CongestionWindow {
         self.prr = Prr { recover_fs: in_flight_before.max(1), delivered: 0, out: 0 };
     }
 
-    /// A retransmission time-out: one segment, then slow start (RFC 5681 section 3.1).
+    /// Handles a retransmission time-out: one segment, then slow start (RFC 5681 section 3.1).
     pub(crate) fn enter_loss(&mut self, point: SeqNr, ssthresh: Option<u64>) {
         if let Some(ssthresh) = ssthresh {
-            // Of a recovery in progress only the time-out may turn out spurious: its losses were real.
+            // During a recovery, only the time-out may prove spurious: the losses were real.
             self.undo = Some(Undo { cwnd: self.cwnd, ssthresh: self.ssthresh });
             self.ssthresh = ssthresh.max(self.mss);
         }
@@ -144,9 +145,9 @@ impl CongestionWindow {
         self.phase = Phase::Loss(point);
     }
 
-    /// The window for the next transmissions of a recovery (RFC 6937 section 3). `progress` tells that the ACK repaired
-    /// something and found nothing new lost: only then may more go out than came in (RFC 9937's safe ACK), or
-    /// retransmissions would fill the very queue that dropped the originals.
+    /// Computes the window for the next transmissions of a recovery (RFC 6937 section 3). `progress` states that the
+    /// ACK repaired something and showed no new loss. Only then may more data leave than arrived (RFC 9937's safe ACK);
+    /// otherwise retransmissions would fill the very queue that dropped the originals.
     pub(crate) fn on_ack_in_recovery(&mut self, delivered_bytes: u64, in_flight: u64, progress: bool) {
         self.prr.delivered += delivered_bytes;
         let allowance = if in_flight > self.ssthresh {
@@ -158,8 +159,7 @@ impl CongestionWindow {
             let limit = self.prr.delivered.saturating_sub(self.prr.out).max(delivered_bytes) + extra;
             (self.ssthresh - in_flight).min(limit)
         };
-        // The first retransmission goes out at once, whatever the proportion says (RFC 6937 section 3.1's fast
-        // retransmit).
+        // The first retransmission leaves at once, whatever the proportion (RFC 6937 section 3.1's fast retransmit).
         let forced = if self.prr.out == 0 { self.mss } else { 0 };
         self.cwnd = in_flight + allowance.max(forced);
     }
@@ -170,7 +170,8 @@ impl CongestionWindow {
         }
     }
 
-    /// Ends recovery. The window settles at the threshold, by [`RecoveryEnd::Flight`] only as far as that makes no burst.
+    /// Ends recovery. The window becomes the threshold; with [`RecoveryEnd::Flight`] only as far as that causes no
+    /// burst.
     pub(crate) fn exit_recovery(&mut self, in_flight: u64, end: RecoveryEnd) {
         if matches!(self.phase, Phase::Recovery(_)) {
             self.cwnd = match end {
@@ -182,14 +183,14 @@ impl CongestionWindow {
         self.undo = None;
     }
 
-    /// Ends a recovery that has nothing to repair: the window is the threshold.
+    /// Ends a recovery that has nothing to repair: the window becomes the threshold.
     pub(crate) fn settle(&mut self) {
         self.cwnd = self.cwnd.min(self.ssthresh);
         self.phase = Phase::Open;
         self.undo = None;
     }
 
-    /// The reduction was spurious (RFC 4015): as before it.
+    /// Restores the state before a spurious reduction (RFC 4015).
     pub(crate) fn undo(&mut self) {
         if let Some(undo) = self.undo.take() {
             self.cwnd = self.cwnd.max(undo.cwnd);
@@ -198,20 +199,20 @@ impl CongestionWindow {
         self.phase = Phase::Open;
     }
 
-    /// The size of a segment has changed; the window in octets stays, but for one segment at least.
+    /// Takes a changed segment size. The window in octets stays, but holds at least one segment.
     pub(crate) fn set_mss(&mut self, mss: u32) {
         self.mss = u64::from(mss);
         self.cwnd = self.cwnd.max(self.mss);
     }
 
-    /// The time-outs were none of congestion: the threshold is as before them. The window grows from where it is.
+    /// Restores the threshold after time-outs without congestion. The window grows from its present value.
     pub(crate) fn restore_ssthresh(&mut self) {
         if let Some(undo) = self.undo.take() {
             self.ssthresh = undo.ssthresh;
         }
     }
 
-    /// After idling longer than a time-out the old window says nothing (RFC 5681 section 4.1).
+    /// Resets the window after idling longer than a time-out (RFC 5681 section 4.1).
     pub(crate) fn restart(&mut self, initial_segments: u32) {
         self.cwnd = self.cwnd.min(self.mss * u64::from(initial_segments));
     }

@@ -1,4 +1,4 @@
-//! The cryptography of RFC 8684 once more, for a peer that knows the keys and may lie.
+//! A second implementation of RFC 8684's cryptography, for a peer that knows the keys and may lie.
 
 use core::net::IpAddr;
 
@@ -12,7 +12,7 @@ pub fn token(key: Key) -> Token {
     Token(u32::from_be_bytes(digest[..4].try_into().unwrap()))
 }
 
-/// Data sequence number of the first octet of the stream.
+/// Returns the data sequence number of the first octet of the stream.
 pub fn first_dsn(key: Key) -> Dsn {
     let digest = Sha256::digest(key.0.to_be_bytes());
     Dsn(u64::from_be_bytes(digest[24..].try_into().unwrap())) + 1
@@ -24,12 +24,12 @@ fn hmac(sender: Key, receiver: Key, message: &[u8]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// The HMAC of a join, sent by the side with `sender` and `sender_nonce`.
+/// Returns the HMAC of a join, as sent by the side with `sender` and `sender_nonce`.
 pub fn join(sender: Key, receiver: Key, sender_nonce: u32, receiver_nonce: u32) -> [u8; 32] {
     hmac(sender, receiver, &[sender_nonce.to_be_bytes(), receiver_nonce.to_be_bytes()].concat())
 }
 
-/// The truncated HMAC of an ADD_ADDR.
+/// Returns the truncated HMAC of an ADD_ADDR.
 pub fn address(sender: Key, receiver: Key, id: AddressId, address: IpAddr, port: Option<u16>) -> u64 {
     let octets = match address {
         IpAddr::V4(v4) => v4.octets().to_vec(),

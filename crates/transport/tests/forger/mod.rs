@@ -1,4 +1,4 @@
-//! A peer made by hand, segment by segment: it knows the protocol and keeps as much of it as a test wants.
+//! A hand-made peer that builds each segment: it knows the protocol and obeys it as far as a test wants.
 
 #![allow(dead_code, reason = "tests and the fuzzer use their own parts")]
 
@@ -13,12 +13,12 @@ use wire::mptcp::{
 };
 use wire::{Flags, Pattern, Payload, Segment, Timestamps};
 
-/// The pattern of which a forger's stream consists.
+/// The pattern of a forger's stream.
 pub const STREAM: u32 = 9;
-/// The window shift a forger announces.
+/// Window shift that a forger announces.
 pub const WINDOW_SCALE: u8 = 7;
 
-/// What a forger knows of one four-tuple.
+/// A forger's knowledge of one four-tuple.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// The forger's side.
@@ -26,16 +26,16 @@ pub struct Flow {
     /// The victim's side.
     pub remote: SocketAddr,
     pub iss: SeqNr,
-    /// The next sequence number an honest peer would use.
+    /// Next sequence number that an honest peer would use.
     pub nxt: SeqNr,
     pub peer_iss: SeqNr,
-    /// Behind everything that the victim sent.
+    /// End of everything that the victim sent.
     pub peer_nxt: SeqNr,
-    /// What the victim acknowledged last.
+    /// The victim's latest acknowledgement.
     pub acked: SeqNr,
     /// The victim's latest timestamp, if it uses them.
     pub echo: Option<u32>,
-    /// Window shift of the victim; zero until its SYN told.
+    /// Window shift of the victim; zero until its SYN announces it.
     pub peer_scale: u8,
     pub nonce: u32,
     pub peer_nonce: u32,
@@ -45,7 +45,7 @@ pub struct Flow {
 #[derive(Clone, Debug)]
 pub struct Forger {
     pub key: Key,
-    /// The victim's, once it told.
+    /// The victim's key, once known.
     pub peer_key: Option<Key>,
     pub mptcp: bool,
     pub checksum: bool,
@@ -53,11 +53,11 @@ pub struct Forger {
     pub window_scale: Option<u8>,
     pub timestamps: bool,
     pub sack: bool,
-    /// Offers MPTCP-rec.
+    /// Whether to offer MPTCP-rec.
     pub receiver_centric: bool,
-    /// The next data sequence number an honest peer would use.
+    /// Next data sequence number that an honest peer would use.
     pub dsn: Dsn,
-    /// Behind everything that the victim sent.
+    /// End of everything that the victim sent, at the data level.
     pub peer_dsn: Dsn,
     pub flows: Vec<Flow>,
 }
@@ -114,7 +114,7 @@ impl Forger {
         }
     }
 
-    /// Takes note of what the victim sent on one of our flows; gives which.
+    /// Learns from a segment of the victim. Returns the flow that it belongs to.
     pub fn learn(&mut self, segment: &Segment) -> Option<usize> {
         let f = self.flows.iter().position(|flow| flow.local == segment.dst && flow.remote == segment.src)?;
         self.flows[f].learn(segment);
@@ -148,7 +148,7 @@ impl Forger {
         }
     }
 
-    /// A SYN without MPTCP.
+    /// Builds a SYN without MPTCP.
     fn bare_syn(&self, f: usize, now: Instant) -> Segment {
         let flow = &self.flows[f];
         let mut syn = Segment::new(flow.local, flow.remote);
@@ -178,7 +178,7 @@ impl Forger {
         segment.options.mptcp.extend(self.receiver_centric.then(offer));
     }
 
-    /// The SYN of the first flow.
+    /// Builds the SYN of the first flow.
     pub fn syn(&self, f: usize, now: Instant) -> Segment {
         let mut syn = self.bare_syn(f, now);
         syn.options.mptcp.extend(self.mptcp.then(|| self.capable(false)));
@@ -186,7 +186,7 @@ impl Forger {
         syn
     }
 
-    /// The answer to the victim's SYN.
+    /// Builds the answer to the victim's SYN.
     pub fn syn_ack(&self, f: usize, now: Instant) -> Segment {
         let mut answer = self.bare_syn(f, now);
         answer.flags = Flags::SYN | Flags::ACK;
@@ -205,7 +205,7 @@ impl Forger {
         answer
     }
 
-    /// The third ACK of the first flow.
+    /// Builds the third ACK of the first flow.
     pub fn third_ack(&self, f: usize, now: Instant) -> Segment {
         let mut ack = self.ack(f, now);
         ack.options.mptcp.clear();
@@ -213,7 +213,7 @@ impl Forger {
         ack
     }
 
-    /// The SYN of a join; the caller has added the flow.
+    /// Builds the SYN of a join; the caller has added the flow.
     pub fn join_syn(&self, f: usize, now: Instant) -> Segment {
         let mut syn = self.bare_syn(f, now);
         let token = keys::token(self.peer_key.unwrap_or(Key(0)));
@@ -223,7 +223,7 @@ impl Forger {
         syn
     }
 
-    /// The third ACK of a join, with the right HMAC.
+    /// Builds the third ACK of a join, with the right HMAC.
     pub fn join_ack(&self, f: usize, now: Instant) -> Segment {
         let Flow { nonce, peer_nonce, .. } = self.flows[f];
         let hmac = self.join_hmac(nonce, peer_nonce)[..20].try_into().unwrap();
@@ -237,7 +237,7 @@ impl Forger {
         keys::join(self.key, self.peer_key.unwrap_or(Key(0)), nonce, peer_nonce)
     }
 
-    /// An ACK of everything, at both levels, with an open window.
+    /// Builds an ACK of everything, at both levels, with an open window.
     pub fn ack(&self, f: usize, now: Instant) -> Segment {
         let flow = &self.flows[f];
         let mut ack = Segment::new(flow.local, flow.remote);
@@ -256,19 +256,19 @@ impl Forger {
         Dss { data_ack: Some(DataSeq::Long(self.peer_dsn.0)), ..Dss::default() }
     }
 
-    /// `len` octets from `dsn` on: the forger's stream as an honest peer would send it.
+    /// Returns `len` octets from `dsn` on: the forger's stream as an honest peer would send it.
     pub fn stream(&self, dsn: Dsn, len: u32) -> Payload {
-        // What lies before the stream has no content of its own.
+        // Octets before the stream have no content of their own.
         let offset = dsn.since(keys::first_dsn(self.key)) & ((1 << 62) - 1);
         Payload::Pattern(Pattern { stream: STREAM, offset, len })
     }
 
-    /// The next `len` octets of the stream, mapped; nothing advances.
+    /// Builds a segment with the next `len` octets of the stream and their mapping, without advancing.
     pub fn data(&self, f: usize, len: u16, now: Instant) -> Segment {
         self.data_at(f, self.flows[f].nxt, self.dsn, len, now)
     }
 
-    /// `len` octets of the stream from `dsn` on, at `seq` of the flow.
+    /// Builds a segment with `len` octets of the stream from `dsn` on, at `seq` of the flow.
     pub fn data_at(&self, f: usize, seq: SeqNr, dsn: Dsn, len: u16, now: Instant) -> Segment {
         let mut segment = self.ack(f, now);
         segment.seq = seq;
@@ -280,7 +280,7 @@ impl Forger {
         segment
     }
 
-    /// The mapping of `payload`, with its checksum if there must be one.
+    /// Returns the mapping of `payload`, with its checksum if required.
     pub fn mapping(&self, f: usize, seq: SeqNr, dsn: Dsn, payload: &Payload) -> Mapping {
         let (ssn, len) = (seq.since(self.flows[f].iss), payload.len() as u16);
         let checksum = self.checksum.then(|| dss_checksum(dsn, ssn, len, [payload]));
@@ -293,14 +293,14 @@ impl Forger {
         self.dsn += u64::from(len);
     }
 
-    /// An ADD_ADDR with the right HMAC.
+    /// Builds an ADD_ADDR with the right HMAC.
     pub fn add_addr(&self, id: u8, address: SocketAddr) -> MptcpOption {
         let (address_id, port) = (AddressId(id), Some(address.port()));
         let hmac = keys::address(self.key, self.peer_key.unwrap_or(Key(0)), address_id, address.ip(), port);
         MptcpOption::AddAddr(AddAddr { address_id, address: address.ip(), port, hmac: Some(hmac) })
     }
 
-    /// A bare ACK that carries `option` beside its DSS.
+    /// Builds a bare ACK that carries `option` beside its DSS.
     pub fn signal(&self, f: usize, option: MptcpOption, now: Instant) -> Segment {
         let mut segment = self.ack(f, now);
         segment.options.mptcp.push(option);

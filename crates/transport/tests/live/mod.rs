@@ -1,5 +1,5 @@
-//! An allocator that knows how many octets this thread holds, and how often it asked for memory, so that a test can say what
-//! an attack may cost and what a packet does.
+//! An allocator that counts the octets this thread holds and its requests for memory, so that tests can bound the cost
+//! of an attack or a packet.
 
 #![allow(dead_code, reason = "tests and the fuzzer use their own parts")]
 
@@ -14,7 +14,7 @@ thread_local! {
 }
 
 fn note(bytes: isize, allocations: u64) {
-    // A thread that is going away allocates no more that anyone would ask about.
+    // Allocations of a thread that is being destroyed need not be counted.
     let _ = LIVE_BYTES.try_with(|live| live.set(live.get() + bytes));
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + allocations));
 }
@@ -24,19 +24,19 @@ fn note(bytes: isize, allocations: u64) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as isize, 1);
-        // SAFETY: what the caller promises is passed on as it is.
+        // SAFETY: the caller's guarantees are passed on unchanged.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         note(-(layout.size() as isize), 0);
-        // SAFETY: what the caller promises is passed on as it is.
+        // SAFETY: the caller's guarantees are passed on unchanged.
         unsafe { System.dealloc(memory, layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size as isize - layout.size() as isize, 1);
-        // SAFETY: what the caller promises is passed on as it is.
+        // SAFETY: the caller's guarantees are passed on unchanged.
         unsafe { System.realloc(memory, layout, size) }
     }
 }
@@ -44,12 +44,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Octets allocated and not freed by this thread.
+/// Returns the octets that this thread has allocated and not freed.
 pub fn live_bytes() -> isize {
     LIVE_BYTES.with(Cell::get)
 }
 
-/// How often this thread has asked for memory, or for more of it.
+/// Returns how often this thread has requested memory, reallocations included.
 pub fn allocations() -> u64 {
     ALLOCATIONS.with(Cell::get)
 }

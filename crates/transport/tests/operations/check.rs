@@ -1,41 +1,42 @@
-//! What must hold for every segment that the endpoint sends.
+//! Invariants of every segment that the endpoint sends.
 
 use transport::ConnectionConfig;
 use units::SeqNr;
 use wire::mptcp::{DataSeq, Dss, MptcpOption};
 use wire::{Flags, Options, Segment};
 
-/// RFC 9293 section 3.7.1: the MSS of a peer that says nothing, and the least the engine believes.
+/// RFC 9293 section 3.7.1: the MSS of a peer without the option, and the smallest that the engine accepts.
 const MSS_DEFAULT: u16 = 536;
 const MSS_MIN: u16 = 88;
 
-/// Segments beyond this lie in no window; what they claim counts for nothing.
+/// Segments farther away lie in no window; their claims do not count.
 const FAR: u32 = 1 << 29;
 
-/// What one flow has seen, from the endpoint's side.
+/// History of one flow, seen from the endpoint.
 #[derive(Default)]
 pub(super) struct Emitted {
     peer_mss: Option<u16>,
     scale: u8,
     scaling: bool,
-    /// Where the peer's sequence numbers start, and the furthest it sent, relative to that.
+    /// Start of the peer's sequence numbers, and the highest number that it sent, relative to that.
     peer_start: Option<SeqNr>,
     received_to: u32,
-    /// Where ours start; the furthest right edge of the peer's window relative to that, and the shift of its windows.
+    /// Start of our sequence numbers; the rightmost edge of the peer's window relative to that, and the shift of its
+    /// windows.
     start: Option<SeqNr>,
     peer_edge: u32,
     peer_scale: u8,
     ack: Option<SeqNr>,
-    /// The low halves: the high ones are not always on the wire.
+    /// The low halves, because the high ones are not always on the wire.
     data_ack: Option<SeqNr>,
     data_edge: Option<SeqNr>,
 }
 
 impl Emitted {
-    /// A segment of the peer, honest or not, is on its way to the endpoint.
+    /// Records a segment of the peer, honest or not, on its way to the endpoint.
     pub(super) fn note_received(&mut self, segment: &Segment, end: SeqNr) {
         if segment.flags.contains(Flags::SYN) {
-            // Only one SYN counts, and which one is for the endpoint to say: the laxest of all bounds the rest.
+            // Only one SYN counts, and the endpoint decides which: take the most permissive bound of all.
             let mss = segment.options.mss.unwrap_or(MSS_DEFAULT).max(MSS_MIN);
             self.peer_mss = Some(self.peer_mss.map_or(mss, |known| known.max(mss)));
             self.peer_scale = self.peer_scale.max(segment.options.window_scale.unwrap_or(0).min(14));
@@ -61,10 +62,10 @@ impl Emitted {
         }
         if segment.flags.contains(Flags::SYN) {
             assert!(segment.payload.is_empty());
-            // Perhaps another connection has this four-tuple now.
+            // The four-tuple may belong to another connection now.
             *self = Self { ack: None, data_ack: None, data_edge: None, received_to: 1, ..core::mem::take(self) };
             self.start = Some(segment.seq);
-            // Which of the peer's SYNs counts, only the answer to it tells.
+            // Only the answer shows which of the peer's SYNs counts.
             self.peer_start = segment.flags.contains(Flags::ACK).then(|| segment.ack - 1);
             self.scale = segment.options.window_scale.unwrap_or(0);
             return;
@@ -89,7 +90,7 @@ impl Emitted {
         }
     }
 
-    /// RFC 9293 section 3.8.6: nothing beyond what the peer ever allowed.
+    /// RFC 9293 section 3.8.6: nothing may lie beyond what the peer ever allowed.
     fn check_window(&self, segment: &Segment) {
         if let Some(start) = self.start.filter(|_| !segment.payload.is_empty()) {
             let end = (segment.seq + segment.payload.len() as u32).since(start);
@@ -108,7 +109,7 @@ impl Emitted {
         self.ack = Some(segment.ack);
     }
 
-    /// DATA_ACK and the window's right edge never move back (but for what scaling rounds off).
+    /// DATA_ACK and the window's right edge never move back, except for rounding by the scaling.
     fn check_data_level(&mut self, segment: &Segment) {
         let data_ack = segment.options.mptcp.iter().find_map(|option| match option {
             MptcpOption::Dss(Dss { data_ack, .. }) => *data_ack,

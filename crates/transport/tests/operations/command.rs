@@ -1,4 +1,4 @@
-//! What the endpoint's owner does, sensible or not.
+//! Commands of the endpoint's owner, sensible or not.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Segments that are not what an honest peer would send.
+//! Segments that an honest peer would not send.
 
 use std::net::SocketAddr;
 
@@ -29,7 +29,7 @@ const FLAGS: [Flags; 10] = [
 ];
 
 impl World {
-    /// One segment, or one at many places, that lies.
+    /// Sends one lie, or one at many places.
     pub(super) fn lie(&mut self, source: &mut Source) {
         let Some((p, f)) = self.pick_flow(source) else { return };
         let mut segment = match source.u8() % 4 {
@@ -48,12 +48,12 @@ impl World {
         for _ in 0..repeat {
             self.inject(segment.clone());
             segment.seq += stride;
-            // What is sent at another place is another lie.
+            // Data moved to another place are another lie.
             self.truthful &= stride == 0 || segment.payload.is_empty();
         }
     }
 
-    /// Data from elsewhere in the stream, at the place where they belong.
+    /// Builds data from elsewhere in the stream, at the place where they belong.
     fn shifted_data(&mut self, p: usize, f: usize, source: &mut Source) -> Segment {
         let forger = &self.forgers[p];
         let distance = source.pick(&DISTANCES);
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// Lies in MPTCP options; some of them are true.
+    /// Changes MPTCP options; some results are true.
     fn distort_options(&mut self, p: usize, f: usize, segment: &mut Segment, source: &mut Source) {
         if source.u8() & 1 == 1 {
             segment.options.mptcp.clear();
@@ -199,7 +199,7 @@ impl World {
     }
 }
 
-/// A wish of MPTCP-rec for one of the first paths, or an experiment that nobody knows.
+/// Draws a wish of MPTCP-rec for one of the first paths, or an unknown experiment.
 fn experimental(source: &mut Source) -> Experimental {
     let Some(path) = PathId::new(source.u8() % 4).filter(|_| source.u8() % 4 > 0) else {
         return Experimental { flags: source.u8() & 15, data: ArrayVec::new() };

@@ -1,8 +1,8 @@
-//! A whole endpoint as a machine that octets drive: arbitrary segments, time-outs, commands and clock steps, and
-//! invariants after every one of them. Random inputs come from `hostile_operations.rs`, better ones from the fuzzer.
+//! A whole endpoint driven by octets: arbitrary segments, time-outs, commands and clock steps, with invariants checked
+//! after each of them. Random inputs come from `hostile_operations.rs`, better ones from the fuzzer.
 //!
-//! The segments start from what an honest peer would send and then lie about some of it, because segments made of
-//! random octets do not get past the first check.
+//! The segments start as an honest peer's and then lie about parts of it, because segments of random octets do not get
+//! past the first check.
 
 #![allow(dead_code, reason = "tests and the fuzzer use their own parts")]
 
@@ -29,20 +29,20 @@ use check::Emitted;
 use source::Source;
 
 const PORT: u16 = 80;
-/// Forgers, and flows of each, at most.
+/// Maximum number of forgers, and of flows of each.
 const FORGERS_MAX: usize = 12;
 const FLOWS_MAX: usize = 10;
-/// One call of `poll_transmit` after another gives at most this many segments before time has to pass.
+/// Maximum number of segments from consecutive calls of `poll_transmit` before time must pass.
 const BURST_MAX: usize = 4096;
-/// Time-outs at one instant at most.
+/// Maximum number of time-outs at one instant.
 const ROUNDS_MAX: usize = 64;
-/// Longer than the longest user time-out (1000 s, of a change), any handshake is tried, any subflow waited for, and TIME-WAIT. How
-/// many steps that takes is up to the policies.
+/// Longer than the longest user time-out (1000 s, after a change), any handshake attempt, any wait for a subflow, and
+/// TIME-WAIT. The policies decide how many steps that takes.
 const WIND_DOWN: Duration = Duration::from_secs(2000);
-/// What the endpoint may hold whatever happens: its connections are limited, and so are their buffers.
+/// Maximum memory of the endpoint in any case: its connections are limited, and so are their buffers.
 const LIVE_BYTES_MAX: isize = 48 << 20;
 
-/// What the application on the endpoint knows of one connection.
+/// The application's knowledge of one connection.
 struct App {
     id: ConnectionId,
     written: u64,
@@ -50,7 +50,7 @@ struct App {
     finished: bool,
 }
 
-/// The endpoint, and everybody who is after it.
+/// The endpoint and its peers.
 pub struct World {
     endpoint: Endpoint,
     config: ConnectionConfig,
@@ -59,16 +59,16 @@ pub struct World {
     forgers: Vec<Forger>,
     apps: Vec<App>,
     emitted: BTreeMap<(SocketAddr, SocketAddr), Emitted>,
-    /// Payloads are memory, not patterns.
+    /// Whether payloads are memory instead of patterns.
     real_octets: bool,
-    /// No forger has lied about what its stream contains, so what the application reads can be checked.
+    /// Whether no forger has lied about the content of its stream, so that the application's data can be checked.
     truthful: bool,
     live_bytes: fn() -> isize,
     live_at_start: isize,
     next_port: u16,
 }
 
-/// Carries out `input`. Panics if an invariant does not hold.
+/// Executes `input`. Panics if an invariant does not hold.
 pub fn run(input: &[u8], live_bytes: fn() -> isize) {
     let mut source = Source::new(input);
     let mut world = World::new(&mut source, live_bytes);
@@ -80,7 +80,7 @@ pub fn run(input: &[u8], live_bytes: fn() -> isize) {
     world.wind_down();
 }
 
-/// Settings without a meaning, which the engine has to bound.
+/// Meaningless settings, which the engine has to bound.
 const RECEIVER_CENTRIC: ReceiverCentric = ReceiverCentric {
     reading: Reading::Paper,
     rtt_old_eighths: u64::MAX,
@@ -91,7 +91,7 @@ const RECEIVER_CENTRIC: ReceiverCentric = ReceiverCentric {
     window: WindowRule::Controller,
 };
 
-/// Sensible settings of every kind, and some without a meaning.
+/// Draws sensible settings of every kind, and some meaningless ones.
 fn receiver_centric(source: &mut Source) -> ReceiverCentric {
     ReceiverCentric {
         reading: source.pick(&[Reading::Build, Reading::Paper]),
@@ -100,7 +100,7 @@ fn receiver_centric(source: &mut Source) -> ReceiverCentric {
     }
 }
 
-/// Any controller, with its parameters as they are by default or, where it takes them, far from that.
+/// Draws any controller, with default parameters or, if it takes parameters, with extreme ones.
 fn controller(source: &mut Source) -> ControllerSpec {
     let known = source.pick(CONTROLLERS);
     let mut spec = ControllerSpec::named(known.name);
@@ -122,7 +122,7 @@ fn early(source: &mut Source) -> Binding {
     source.pick(&[early(131_072), early(9000), early(1), Binding::Autotuned])
 }
 
-/// Half of the time that of today, else a mixture of the times.
+/// Draws the present-day era half of the time, else a mixture of eras.
 fn era(source: &mut Source) -> Era {
     let bits = source.u8();
     let bit = |n: u8| bits >> n & 1 == 1;
@@ -260,7 +260,7 @@ impl World {
         self.inject(syn);
     }
 
-    /// A whole handshake, up to the first data of the peer.
+    /// Performs a whole handshake, up to the peer's first data.
     fn establish(&mut self, source: &mut Source) {
         let Some(p) = self.new_forger(source) else { return };
         self.inject(self.forgers[p].syn(0, self.now));
@@ -271,7 +271,7 @@ impl World {
         self.accept();
     }
 
-    /// Another flow of a forger.
+    /// Opens another flow of a forger.
     fn join(&mut self, source: &mut Source) {
         let Some(p) = self.pick_forger(source) else { return };
         if self.forgers[p].flows.len() >= FLOWS_MAX {
@@ -298,7 +298,7 @@ impl World {
         Some((p, f))
     }
 
-    /// What an honest peer would do.
+    /// Acts as an honest peer.
     fn behave(&mut self, source: &mut Source) {
         let Some((p, f)) = self.pick_flow(source) else { return };
         let forger = &self.forgers[p];
@@ -317,8 +317,8 @@ impl World {
         }
     }
 
-    /// MPTCP was agreed upon: what a forger sends has its place by its mapping. In plain TCP it is the sequence
-    /// number that tells, and after a FIN, or with two flows, forgers lose count.
+    /// Whether MPTCP was agreed on, so that mappings place a forger's data. In plain TCP the sequence number does, and
+    /// after a FIN, or with two flows, forgers lose count.
     fn speaks_mptcp(&self, p: usize) -> bool {
         self.forgers[p].mptcp && self.forgers[p].peer_key.is_some()
     }
@@ -343,7 +343,7 @@ impl World {
         self.endpoint.handle_segment(segment, self.now);
     }
 
-    /// Polls until the endpoint has nothing to say at this instant.
+    /// Polls until the endpoint has nothing to send at this instant.
     fn settle(&mut self) {
         for _ in 0..ROUNDS_MAX {
             self.transmit();
@@ -365,7 +365,7 @@ impl World {
         }
     }
 
-    /// A segment of the endpoint arrives at the forgers.
+    /// Delivers a segment of the endpoint to the forgers.
     fn receive(&mut self, segment: &Segment) {
         if std::env::var_os("OPERATIONS_TRACE").is_some() {
             println!("{:?} <- {segment:?}", self.now);
@@ -423,7 +423,7 @@ impl World {
         assert!(live <= LIVE_BYTES_MAX, "{live} octets live");
     }
 
-    /// In the end everything is given up, and nothing remains but what the endpoint keeps for reuse.
+    /// Lets everything time out. Afterwards the endpoint holds only what it keeps for reuse.
     fn wind_down(&mut self) {
         for app in &self.apps {
             let _ = self.endpoint.abort(app.id, self.now);

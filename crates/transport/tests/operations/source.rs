@@ -1,6 +1,6 @@
 //! Decisions drawn from octets.
 
-/// Octets that decide; zeros when there are no more.
+/// Octets that decide; zeros at the end.
 pub(super) struct Source<'a>(&'a [u8]);
 
 impl<'a> Source<'a> {

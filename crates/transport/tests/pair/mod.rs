@@ -1,7 +1,7 @@
-//! Two endpoints and the paths between them: the smallest world in which a connection lives.
+//! Two endpoints and the paths between them: the smallest environment for a connection.
 //!
-//! A path delays segments and loses some. Whoever needs queues, rates and middleboxes uses the simulator; here a test
-//! states exactly what happens to which segment.
+//! A path delays segments and loses some. Tests that need queues, rates and middleboxes use the simulator; here a test
+//! states exactly what happens to each segment.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,36 +12,36 @@ use units::{Duration, Instant, Prng};
 use wire::mptcp::{Dss, MpCapable, MpJoin, MptcpOption};
 use wire::{Flags, Pattern, Payload, Segment};
 
-/// Which of the two endpoints.
+/// One of the two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     Client,
     Server,
 }
 
-/// What a test does to a segment on its way: `None` loses it.
+/// A test's change to a segment in transit: `None` loses it.
 pub type Interfere = Box<dyn FnMut(Side, Segment, Instant) -> Option<Segment>>;
 
-/// Two endpoints with the same number of addresses; address `n` of one reaches address `n` of the other, and all others.
+/// Two endpoints with equally many addresses. Every address of one reaches every address of the other.
 pub struct Pair {
     pub client: Endpoint,
     pub server: Endpoint,
     pub listener: ListenerId,
     pub now: Instant,
-    /// One-way delay by the last octet of the client's address.
+    /// One-way delays, by the last octet of the client's address.
     pub delays: Vec<Duration>,
     pub loss: f64,
     /// Probability that a segment arrives twice.
     pub duplication: f64,
-    /// Segments are late by up to this, each by its own: they overtake each other.
+    /// Maximum extra delay, drawn for each segment, so that segments overtake each other.
     pub jitter: Duration,
-    /// Paths on which nothing passes, by the last octet of the client's address less one.
+    /// Dead paths, by the last octet of the client's address less one.
     pub dark: Vec<bool>,
     pub interfere: Option<Interfere>,
-    /// Segments with more payload than this are cut, as segmentation offload does; the second value tells whether only
-    /// the first piece keeps its MPTCP options.
+    /// Payload above which segments are cut, as segmentation offload does. The second value tells whether only the
+    /// first piece keeps its MPTCP options.
     pub cut_to: Option<(usize, bool)>,
-    /// Everything sent, if wanted: when, by whom, before anything interfered.
+    /// Log of all sent segments, if enabled: time, sender, and segment before any interference.
     pub log: Option<Vec<(Instant, Side, Segment)>>,
     pub client_events: Vec<Event>,
     pub server_events: Vec<Event>,
@@ -76,7 +76,7 @@ fn endpoint(paths: u8, address: fn(u8) -> SocketAddr, seed: u64) -> Endpoint {
 }
 
 impl Pair {
-    /// `delays.len()` paths; the server listens with `config`.
+    /// Creates a pair with `delays.len()` paths; the server listens with `config`.
     pub fn new(delays_ms: &[u64], config: ConnectionConfig, seed: u64) -> Self {
         let paths = delays_ms.len() as u8;
         let client = endpoint(paths, client_address, seed);
@@ -84,7 +84,7 @@ impl Pair {
         Self::of(client, server, SocketAddr::from(([0, 0, 0, 0], PORT)), delays_ms, config, seed)
     }
 
-    /// The same over IPv6.
+    /// As [`Self::new`], over IPv6.
     pub fn v6(delays_ms: &[u64], config: ConnectionConfig, seed: u64) -> Self {
         let paths = delays_ms.len() as u8;
         let client = endpoint(paths, client_address6, seed);
@@ -200,13 +200,13 @@ impl Pair {
         }
     }
 
-    /// Puts a hand-made segment of `side` on its way.
+    /// Sends a hand-made segment of `side`.
     pub fn forge(&mut self, side: Side, segment: Segment) {
         self.order += 1;
         self.in_flight.insert((self.now, self.order), (side, segment));
     }
 
-    /// Lets everything happen until `end`.
+    /// Processes all events until `end`.
     pub fn run_until(&mut self, end: Instant) {
         self.flush(Side::Client);
         self.flush(Side::Server);
@@ -235,13 +235,13 @@ impl Pair {
         self.run_until(self.now + span);
     }
 
-    /// What was sent and interests `is_it`.
+    /// Returns the logged segments for which `is_it` holds.
     pub fn logged(&self, is_it: impl Fn(Side, &Segment) -> bool) -> Vec<&Segment> {
         let log = self.log.as_ref().expect("the test asked for a log");
         log.iter().filter(|(_, side, segment)| is_it(*side, segment)).map(|(.., segment)| segment).collect()
     }
 
-    /// One megabyte in each direction, then both sides are closed in good order and leave nothing behind.
+    /// Sends one megabyte in each direction, then closes both sides gracefully and checks that no state remains.
     pub fn exchange_and_close(&mut self, client: ConnectionId, server: ConnectionId) {
         const BYTES: u64 = 1 << 20;
         let down = self.transfer(Side::Server, server, client, BYTES);
@@ -251,7 +251,7 @@ impl Pair {
         self.assert_released(client, server);
     }
 
-    /// Both sides have closed; released, they leave nothing behind.
+    /// Releases the closed connections and checks that no state remains.
     pub fn assert_released(&mut self, client: ConnectionId, server: ConnectionId) {
         self.client.release(client);
         self.server.release(server);
@@ -260,7 +260,8 @@ impl Pair {
         assert_eq!((self.client.footprint(), self.server.footprint()), (nothing, nothing));
     }
 
-    /// Sends `bytes` octets of a pattern from one side, ends its stream, and gives what the other side received.
+    /// Sends `bytes` octets of a pattern from one side, ends its stream, and returns the data that the other side
+    /// received.
     pub fn transfer(&mut self, from: Side, sender: ConnectionId, receiver: ConnectionId, bytes: u64) -> Vec<Payload> {
         let deadline = self.now + Duration::from_secs(600);
         let (mut written, mut received) = (0, Vec::new());
@@ -311,7 +312,7 @@ pub fn assert_pattern(pieces: &[Payload], bytes: u64) {
     assert_eq!(offset, bytes);
 }
 
-/// Takes the MPTCP options out, as some middleboxes do.
+/// Removes the MPTCP options, as some middleboxes do.
 pub fn strip(mut segment: Segment) -> Segment {
     segment.options.mptcp.clear();
     segment
@@ -334,7 +335,7 @@ pub fn lose_first_n(n: u32, mut is_it: impl FnMut(Side, &Segment) -> bool + 'sta
     }))
 }
 
-/// Changes segments on their way.
+/// Changes segments in transit.
 pub fn change(mut how: impl FnMut(Side, &mut Segment) + 'static) -> Option<Interfere> {
     Some(Box::new(move |side, mut segment, _| {
         how(side, &mut segment);
@@ -354,7 +355,7 @@ pub fn is_rst(segment: &Segment) -> bool {
     segment.flags.contains(Flags::RST)
 }
 
-/// An ACK and nothing else.
+/// Whether the segment is an ACK and nothing else.
 pub fn is_pure_ack(segment: &Segment) -> bool {
     segment.flags.0 & !Flags::PSH.0 == Flags::ACK.0 && segment.payload.is_empty()
 }
@@ -384,7 +385,7 @@ pub fn has_option(segment: &Segment, is_it: impl FnMut(&MptcpOption) -> bool) ->
     segment.options.mptcp.iter().any(is_it)
 }
 
-/// Which path a segment takes: the one of the client's address.
+/// Returns the path of a segment: that of the client's address.
 pub fn path_of(side: Side, segment: &Segment) -> usize {
     let client = if side == Side::Client { segment.src } else { segment.dst };
     let last = match client {

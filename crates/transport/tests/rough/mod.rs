@@ -9,24 +9,24 @@ use wire::{Pattern, Payload, Segment};
 
 const PORT: u16 = 80;
 
-/// What happens to the n-th segment that enters the path, counted over both directions from zero.
+/// Fate of the n-th segment that enters the path, counted over both directions from zero.
 pub enum Fate {
     Arrives,
     Lost,
-    /// Arrives this much later than it would.
+    /// Arrives later by this time.
     Late(Duration),
     Twice,
 }
 
-/// What the path does to segments.
+/// Decides the fate of each segment.
 pub type Plan = Box<dyn FnMut(u64, &Segment) -> Fate>;
 
-/// A path with chances instead of a plan.
+/// A path with probabilities instead of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
     pub loss: f64,
     pub duplicates: f64,
-    /// Every segment is delayed by up to this much more, each on its own: they overtake each other.
+    /// Maximum extra delay, drawn for each segment, so that segments overtake each other.
     pub jitter: Duration,
 }
 
@@ -43,7 +43,7 @@ pub struct Rough {
     pub segments: u64,
 }
 
-/// How a transfer went.
+/// Result of a transfer.
 #[derive(Debug)]
 pub struct Outcome {
     pub duration: Duration,
@@ -65,7 +65,7 @@ impl Rough {
         Self { client, server, now, client_id, server_id: None, listener, delay, plan, path, segments: 0 }
     }
 
-    /// A plan by chances.
+    /// Makes a plan from probabilities.
     pub fn weather(weather: Weather, seed: u64) -> Plan {
         let mut prng = Prng::fork(seed, "weather");
         Box::new(move |_, _| {
@@ -104,7 +104,7 @@ impl Rough {
         }
     }
 
-    /// Goes on to the next thing that happens; false if nothing will.
+    /// Processes the next event. Returns false if there is none.
     fn step(&mut self) -> bool {
         self.flush();
         let arrival = self.path.keys().next().map(|(at, _)| *at);
@@ -122,8 +122,8 @@ impl Rough {
         true
     }
 
-    /// The client sends `up` octets, the server `down`, both close; both must receive everything, intact, once, and
-    /// both connections must end.
+    /// The client sends `up` octets, the server `down`, and both close. Both must receive everything intact and once,
+    /// and both connections must end.
     pub fn exchange(mut self, up: u64, down: u64, name: &str) -> Outcome {
         let deadline = Instant::from_secs(3600);
         let mut ends = [Progress::new(up, down), Progress::new(down, up)];

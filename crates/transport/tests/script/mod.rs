@@ -6,11 +6,11 @@
 //! SA 0 ack 1 win 65535 mss 1000 sackok        A 1+1000 ack 1 sack 3001-4001        R 1        AE 1 ack 2001
 //! ```
 //!
-//! Flags come first, then the sequence number, with the octets of payload behind a plus. What is sent is printed in the
-//! same way, so an expectation reads like an injection. PSH, windows and timestamps are not printed: who cares looks at
-//! the segment that [`Script::expect`] gives. The words of MPTCP are in `mptcp.rs`.
+//! Flags come first, then the sequence number, with the octets of payload behind a plus. Sent segments are printed in
+//! the same form, so an expectation reads like an injection. PSH, windows and timestamps are not printed: a test can
+//! inspect them in the segment that [`Script::expect`] returns. The words of MPTCP are in `mptcp.rs`.
 //!
-//! A second subflow and those after it have a number in front, in the order in which they are opened: `2: S 0 join`.
+//! Lines for the second and later subflows start with a number, in the order of opening: `2: S 0 join`.
 
 pub mod mptcp;
 
@@ -23,7 +23,7 @@ use transport::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event,
 use units::{Duration, Instant, SeqNr};
 use wire::{Ecn, Flags, Pattern, Payload, SackBlock, Segment, Timestamps, TooBig};
 
-/// Where the peer's sequence numbers start: they wrap soon.
+/// Start of the peer's sequence numbers: they wrap soon.
 const PEER_ISS: SeqNr = SeqNr(u32::MAX - 1500);
 
 const LETTERS: [(char, Flags); 8] = [
@@ -46,7 +46,7 @@ struct Flow {
     known: mptcp::KnownFlow,
 }
 
-/// An endpoint with one connection, and the hand that plays the peer.
+/// An endpoint with one connection, and the hand-played peer.
 pub struct Script {
     pub endpoint: Endpoint,
     pub now: Instant,
@@ -59,12 +59,12 @@ pub struct Script {
     written: u64,
 }
 
-/// Plain TCP with an MSS of 1000 octets and without timestamps, so that numbers are round.
+/// Plain TCP with an MSS of 1000 octets and without timestamps, for round numbers.
 pub fn config() -> ConnectionConfig {
     ConnectionConfig { mptcp: false, timestamps: false, mtu: 1040, ..ConnectionConfig::default() }
 }
 
-/// The same with MPTCP; 20 of the 1000 octets are the DSS's.
+/// As [`config`], with MPTCP; 20 of the 1000 octets are the DSS's.
 pub fn mptcp_config() -> ConnectionConfig {
     ConnectionConfig { mptcp: true, path_manager: "manual".into(), nagle: false, ..config() }
 }
@@ -90,7 +90,7 @@ impl Script {
         }
     }
 
-    /// Opens actively; the SYN is the first thing to expect.
+    /// Opens actively. The SYN is the first segment to expect.
     pub fn connect(config: ConnectionConfig) -> Self {
         let mut script = Self::new("10.0.0.1:4000", "10.0.0.2:80");
         let (local, peer) = (script.flows[0].local, script.flows[0].peer);
@@ -107,7 +107,7 @@ impl Script {
         script
     }
 
-    /// An established connection, opened actively. The peer's SYN/ACK came 100 ms after the SYN: SRTT is 100 ms,
+    /// Opens a connection actively and establishes it. The peer's SYN/ACK came 100 ms after the SYN: SRTT is 100 ms,
     /// RTTVAR 50 ms, RTO 300 ms.
     pub fn established(config: ConnectionConfig, peer_options: &str) -> Self {
         let mut script = Self::connect(config);
@@ -123,7 +123,7 @@ impl Script {
         Self::established(config(), "win 65535 mss 1000 sackok")
     }
 
-    /// A connection of [`mptcp_config`] that the peer opened. The peer's next octet is 1, so is ours.
+    /// Creates a connection of [`mptcp_config`] that the peer opened. The next octet of either side is 1.
     pub fn accepted() -> Self {
         let mut script = Self::listen(mptcp_config());
         script.inject("S 0 mss 1000 sackok mpc");
@@ -133,7 +133,7 @@ impl Script {
         script
     }
 
-    /// Why the connection ended, if its owner was told that it did.
+    /// Returns why the connection ended, if its owner got that event.
     pub fn closed(&self) -> Option<CloseReason> {
         self.events.iter().find_map(|event| match event {
             Event::Closed { reason, .. } => Some(*reason),
@@ -141,7 +141,7 @@ impl Script {
         })
     }
 
-    /// The owner lets go; `ms` milliseconds later the endpoint holds nothing.
+    /// The owner releases the connection; `ms` milliseconds later the endpoint holds nothing.
     #[track_caller]
     pub fn assert_nothing_left(&mut self, ms: u64) {
         self.endpoint.release(self.id());
@@ -174,12 +174,12 @@ impl Script {
         self.known.learn(&mut flow.known, segment);
     }
 
-    /// On which flow the endpoint sent a segment.
+    /// Returns the flow of a segment that the endpoint sent.
     fn flow_of(&self, segment: &Segment) -> Option<usize> {
         self.flows.iter().position(|flow| flow.local == segment.src && flow.peer == segment.dst)
     }
 
-    /// Another flow for the peer to open: from the next port of its address. Gives the number to write in front.
+    /// Adds another flow for the peer to open, from the next port of its address. Returns the number for its lines.
     pub fn new_flow(&mut self) -> usize {
         let Flow { local, mut peer, .. } = self.flows[0];
         peer.set_port(peer.port() + self.flows.len() as u16);
@@ -202,7 +202,7 @@ impl Script {
         self.run_until(self.now.as_millis() + ms);
     }
 
-    /// Lets time pass; nothing must be sent.
+    /// Lets time pass, and asserts that nothing is sent.
     pub fn silent_until(&mut self, ms: u64) {
         self.expect_nothing();
         self.run_until(ms);
@@ -216,7 +216,7 @@ impl Script {
         self.flush();
     }
 
-    /// The peer sends, and the segment is changed on its way.
+    /// The peer sends a segment, which `change` modifies in transit.
     pub fn inject_with(&mut self, text: &str, change: impl FnOnce(&mut Segment)) {
         let mut segment = self.parse(text);
         change(&mut segment);
@@ -224,8 +224,8 @@ impl Script {
         self.flush();
     }
 
-    /// A router's error about our packet whose data start at `seq`: of 1500 octets and too big for 1400, but for what
-    /// `change` does.
+    /// A router reports that our packet whose data start at `seq`, of 1500 octets, is too big for 1400. `change` may
+    /// modify the report.
     pub fn inject_too_big(&mut self, seq: i32, change: impl FnOnce(&mut TooBig)) {
         let flow = &self.flows[0];
         let seq = flow.iss + seq as u32;
@@ -235,7 +235,7 @@ impl Script {
         self.flush();
     }
 
-    /// The next segment sent, which must look like `text`.
+    /// Returns the next segment sent, and asserts that it looks like `text`.
     #[track_caller]
     pub fn expect(&mut self, text: &str) -> Segment {
         let Some((at, segment)) = self.sent.pop_front() else { panic!("expected '{text}', nothing was sent") };
@@ -243,7 +243,7 @@ impl Script {
         segment
     }
 
-    /// Lets time pass until `ms`, when `text` must be sent and nothing before it.
+    /// Lets time pass until `ms`, and asserts that `text` is sent then and nothing before it.
     #[track_caller]
     pub fn expect_at(&mut self, ms: u64, text: &str) -> Segment {
         let waiting: Vec<_> = self.sent.iter().map(|(_, segment)| self.print(segment)).collect();
@@ -260,14 +260,14 @@ impl Script {
         assert!(waiting.is_empty(), "expected nothing, got {waiting:?}");
     }
 
-    /// How many segments wait to be expected; they are forgotten.
+    /// Removes the segments that wait to be expected, and returns them as text.
     pub fn drain(&mut self) -> Vec<String> {
         let all: Vec<_> = self.sent.iter().map(|(_, segment)| self.print(segment)).collect();
         self.sent.clear();
         all
     }
 
-    /// The segments that wait to be expected, as they are; they are forgotten.
+    /// Removes the segments that wait to be expected, and returns them.
     pub fn drain_segments(&mut self) -> Vec<Segment> {
         self.sent.drain(..).map(|(_, segment)| segment).collect()
     }
@@ -276,7 +276,7 @@ impl Script {
         self.connection.expect("a connection")
     }
 
-    /// The application hands over `bytes` octets.
+    /// The application writes `bytes` octets.
     pub fn send(&mut self, bytes: u32) {
         let payload = Payload::Pattern(Pattern { stream: 9, offset: self.written, len: bytes });
         let id = self.id();
@@ -285,7 +285,7 @@ impl Script {
         self.flush();
     }
 
-    /// Octets the application can read now; `None` once the peer has finished.
+    /// Returns the number of octets that the application can read now; `None` once the peer has finished.
     pub fn recv(&mut self, max: usize) -> Option<usize> {
         let id = self.id();
         let mut total = 0;
@@ -329,7 +329,7 @@ impl Script {
         result
     }
 
-    /// State of the TCB: RFC 9293's name.
+    /// Returns the state of the TCB by RFC 9293's name.
     pub fn state(&self) -> &'static str {
         let stats = self.endpoint.stats(self.id()).expect("statistics");
         stats.subflows[0].state
@@ -416,7 +416,7 @@ impl Script {
     }
 }
 
-/// The same span in the engine's own unit.
+/// Returns a duration in the engine's own unit.
 pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }

@@ -25,14 +25,14 @@ pub const PEER_KEY: Key = Key(0x0123_4567_89ab_cdef);
 /// The peer's random number in joins.
 const PEER_NONCE: u32 = 0x600d_f00d;
 
-/// What the words need to know of the other side.
+/// Knowledge of the other side that the words need.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
-    /// The endpoint's key, once it told.
+    /// The endpoint's key, once known.
     pub key: Option<Key>,
 }
 
-/// What they need to know of one flow.
+/// Knowledge of one flow that the words need.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KnownFlow {
     /// The endpoint's random number in the join.
@@ -40,7 +40,7 @@ pub struct KnownFlow {
 }
 
 impl Known {
-    /// Takes note of what the endpoint sent.
+    /// Learns from a segment that the endpoint sent.
     pub fn learn(&mut self, flow: &mut KnownFlow, segment: &Segment) {
         for option in &segment.options.mptcp {
             match option {
@@ -51,12 +51,12 @@ impl Known {
         }
     }
 
-    /// Where the endpoint's data sequence numbers start.
+    /// Returns the start of the endpoint's data sequence numbers.
     fn local_start(&self) -> Dsn {
         keys::first_dsn(self.key.expect("the endpoint has told its key")) - 1
     }
 
-    /// MP_CAPABLE for `segment`, in the form that suits it.
+    /// Returns MP_CAPABLE in the form that suits `segment`.
     pub fn capable(&self, segment: &Segment) -> MptcpOption {
         let is_syn = segment.flags.contains(wire::Flags::SYN);
         let has_ack = segment.flags.contains(wire::Flags::ACK);
@@ -70,7 +70,7 @@ impl Known {
         })
     }
 
-    /// MP_JOIN for `segment`, in the form that suits it.
+    /// Returns MP_JOIN in the form that suits `segment`.
     pub fn join(&self, flow: &KnownFlow, segment: &Segment) -> MptcpOption {
         let is_syn = segment.flags.contains(wire::Flags::SYN);
         let has_ack = segment.flags.contains(wire::Flags::ACK);
@@ -87,7 +87,7 @@ impl Known {
         })
     }
 
-    /// The DATA_ACK of data sequence number `number`.
+    /// Returns the DATA_ACK of data sequence number `number`.
     pub fn data_ack(&self, number: u64) -> Option<DataSeq> {
         Some(DataSeq::Short((self.local_start() + number).0 as u32))
     }
@@ -127,13 +127,13 @@ impl Known {
     }
 }
 
-/// The mapping of a payload of `len` octets at `ssn` to the peer's data sequence number `number`.
+/// Returns the mapping of a payload of `len` octets at `ssn` to the peer's data sequence number `number`.
 pub fn mapping(number: u64, ssn: u32, len: u16) -> Mapping {
     let dsn = DataSeq::Short((keys::first_dsn(PEER_KEY) - 1 + number).0 as u32);
     Mapping { dsn, ssn, len, checksum: None }
 }
 
-/// The DSS of `segment`; an empty one if it has none yet.
+/// Returns the DSS of `segment`, and adds an empty one if it has none.
 pub fn signal(segment: &mut Segment) -> &mut Dss {
     let has_one = segment.options.mptcp.iter().any(|option| matches!(option, MptcpOption::Dss(_)));
     if !has_one {
@@ -147,7 +147,7 @@ pub fn signal(segment: &mut Segment) -> &mut Dss {
     found.expect("it was just added")
 }
 
-/// Ends the stream with the data that `segment` maps; with none, at the number that `number` gives.
+/// Ends the stream with the data that `segment` maps, or without data at the result of `number`.
 pub fn end_stream(segment: &mut Segment, number: impl FnOnce() -> u64) {
     let dss = signal(segment);
     dss.data_fin = true;

@@ -1,5 +1,5 @@
-//! Two endpoints in steady bulk transfer, and a world that costs nothing: paths with a delay and nothing else, kept in
-//! rings that were allocated before. What a test or a bench measures here is the engine's own.
+//! Two endpoints in steady bulk transfer, in an environment without cost: paths with only a delay, kept in rings that
+//! were allocated before. Tests and benches measure only the engine.
 
 #![allow(dead_code, reason = "tests and benches use their own parts")]
 
@@ -14,14 +14,14 @@ use wire::{Pattern, Payload, Segment};
 /// One-way delays of the two paths.
 const DELAYS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(15)];
 const PORT: u16 = 80;
-/// Segments that a ring holds without growing.
+/// Number of segments that a ring holds without growing.
 const RING: usize = 1 << 15;
-/// One data segment in this many is lost, so that windows stay where bandwidth, not the peer's buffer, holds them.
+/// One data segment in this many is lost, so that bandwidth limits the windows instead of the peer's buffer.
 const LOSS_PERIOD: u64 = 4096;
 /// Octets offered to the engine at a time.
 const WRITE_BYTES: u32 = 1 << 18;
 
-/// A direction of a path.
+/// One direction of a path.
 type Ring = VecDeque<(Instant, Segment)>;
 
 /// A sending server, a receiving client, and two paths.
@@ -31,7 +31,7 @@ pub struct Steady {
     pub now: Instant,
     /// Data segments delivered so far.
     pub packets: u64,
-    /// Octets the receiving applications took.
+    /// Octets that the receiving applications read.
     pub read_bytes: u64,
     /// (server's, client's) ends of each connection.
     pub connections: Vec<(ConnectionId, ConnectionId)>,
@@ -57,7 +57,7 @@ fn rings() -> [Ring; 2] {
 }
 
 impl Steady {
-    /// `count` connections over one or two paths, established, and so far idle.
+    /// Creates `count` established and idle connections over one or two paths.
     pub fn new(count: usize, paths: usize, config: &ConnectionConfig) -> Self {
         let mut server = endpoint(1, paths, 2);
         let listener = server.listen(SocketAddr::from(([0, 0, 0, 0], PORT)), config.clone()).unwrap();
@@ -85,7 +85,7 @@ impl Steady {
         world
     }
 
-    /// Bulk transfer of one connection over two paths, once warmed up.
+    /// Creates a warmed-up bulk transfer of one connection over two paths.
     pub fn bulk(config: &ConnectionConfig) -> Self {
         let mut world = Self::new(1, 2, config);
         world.bulk = true;
@@ -109,7 +109,7 @@ impl Steady {
         }
     }
 
-    /// Goes on until `packets` more data segments were delivered.
+    /// Runs until `packets` more data segments are delivered.
     pub fn run(&mut self, packets: u64) {
         let goal = self.packets + packets;
         while self.packets < goal {
@@ -123,12 +123,12 @@ impl Steady {
         self.now = end;
     }
 
-    /// One burst of `bytes` on each connection in turn, all delivered and acknowledged at the end.
+    /// Sends one burst of `bytes` on each connection in turn, until all are delivered and acknowledged.
     pub fn round(&mut self, bytes: u64) {
         for n in 0..self.connections.len() {
             self.offer(n, bytes);
             self.flush();
-            // A few bursts are under way at any time.
+            // Keep a few bursts in flight.
             while self.to_client[0].len() > 64 {
                 self.step(Instant::FAR_FUTURE);
             }
@@ -136,7 +136,7 @@ impl Steady {
         self.run_for(Duration::from_millis(200));
     }
 
-    /// Whatever happens next, if it does before `end`.
+    /// Processes the next event, if it comes before `end`.
     fn step(&mut self, end: Instant) -> bool {
         let arrivals = [&self.to_client, &self.to_server].into_iter().flatten().filter_map(|ring| ring.front());
         let arrival = arrivals.map(|(at, _)| *at).min();
@@ -202,7 +202,7 @@ impl Steady {
     }
 }
 
-/// The path that leads to a client's address.
+/// Returns the path to a client's address.
 fn path_of(client: &SocketAddr) -> usize {
     match client {
         SocketAddr::V4(address) => usize::from(address.ip().octets()[3]) - 1,

@@ -1,4 +1,4 @@
-//! An endpoint between an honest client and forgers: whatever the forgers do, the honest connection goes on.
+//! An endpoint between an honest client and forgers: whatever the forgers do, the honest connection continues.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use wire::{Flags, Pattern, Payload, Segment};
 use crate::forger::{Flow, Forger};
 
 pub const PORT: u16 = 80;
-/// Largest number of segments one event may cause before time passes.
+/// Maximum number of segments that one event may cause before time passes.
 const BURST_MAX: usize = 20_000;
 
 /// The endpoint under attack.
@@ -20,7 +20,7 @@ pub struct Victim {
     pub endpoint: Endpoint,
     pub now: Instant,
     pub listener: ListenerId,
-    /// What it sent to anybody but the honest client, and nobody has looked at yet.
+    /// Segments to anyone but the honest client that the test has not taken yet.
     pub sent: Vec<Segment>,
     pub events: Vec<Event>,
     honest: Endpoint,
@@ -65,7 +65,7 @@ impl Victim {
         victim
     }
 
-    /// Segments between the victim and the honest client, at once; all others are kept.
+    /// Exchanges segments between the victim and the honest client at once, and keeps all others.
     fn exchange(&mut self) {
         for _ in 0..BURST_MAX {
             while let Some(event) = self.endpoint.poll_event() {
@@ -87,14 +87,14 @@ impl Victim {
         panic!("poll_transmit does not end");
     }
 
-    /// A segment of a forger arrives; gives what the victim sends in answer.
+    /// Delivers a segment of a forger. Returns the victim's answers.
     pub fn inject(&mut self, segment: Segment) -> Vec<Segment> {
         self.endpoint.handle_segment(segment, self.now);
         self.exchange();
         core::mem::take(&mut self.sent)
     }
 
-    /// Time passes; gives what the victim sends meanwhile.
+    /// Lets time pass. Returns the segments that the victim sends in the meantime.
     pub fn wait(&mut self, span: Duration) -> Vec<Segment> {
         let end = self.now + span;
         loop {
@@ -109,13 +109,13 @@ impl Victim {
         core::mem::take(&mut self.sent)
     }
 
-    /// A place from which nobody has spoken yet.
+    /// Returns a flow from an unused address and port.
     pub fn new_flow(&mut self) -> Flow {
         self.next_port += 1;
         Flow::new(SocketAddr::from(([10, 9, 0, 1], self.next_port)), victim_address(1), 1000)
     }
 
-    /// A forger's connection, established and accepted.
+    /// Creates an established and accepted connection of a forger.
     pub fn connect(&mut self, mptcp: bool) -> (Forger, ConnectionId) {
         self.connect_as(Forger::new(mptcp, 0xf0f0))
     }
@@ -130,7 +130,7 @@ impl Victim {
         (forger, id)
     }
 
-    /// A connection that the victim opens to a forger, up to its third ACK.
+    /// Lets the victim open a connection to a forger, up to its third ACK.
     pub fn connect_out(&mut self, config: ConnectionConfig) -> (Forger, ConnectionId) {
         let mut forger = Forger::new(true, 0xf0f0);
         let mut flow = self.new_flow();
@@ -143,7 +143,7 @@ impl Victim {
         (forger, id)
     }
 
-    /// Another flow of a forger, up to the victim's SYN/ACK.
+    /// Opens another flow of a forger, up to the victim's SYN/ACK.
     pub fn begin_join(&mut self, forger: &mut Forger) -> usize {
         let flow = self.new_flow();
         forger.flows.push(flow);
@@ -152,7 +152,7 @@ impl Victim {
         f
     }
 
-    /// Another flow, ready for data.
+    /// Opens another flow of a forger, ready for data.
     pub fn join(&mut self, forger: &mut Forger) -> usize {
         let f = self.begin_join(forger);
         self.play(forger, |forger, now| forger.join_ack(f, now));
@@ -168,14 +168,15 @@ impl Victim {
         answers
     }
 
-    /// The forger sends the next `len` octets of its stream on flow `f`, as it should.
+    /// Sends the next `len` octets of the forger's stream on flow `f`, as an honest peer would.
     pub fn send_data(&mut self, forger: &mut Forger, f: usize, len: u16) -> Vec<Segment> {
         let answers = self.play(forger, |forger, now| forger.data(f, len, now));
         forger.sent(f, len);
         answers
     }
 
-    /// Everything that can be read of a connection now, as octets of `forger`'s stream: how many.
+    /// Reads everything available from a connection, checks it against `forger`'s stream, and returns the number of
+    /// octets.
     pub fn read(&mut self, id: ConnectionId, forger: &Forger, mut offset: u64) -> u64 {
         let start = offset;
         while let Ok(Received::Data(payload)) = self.endpoint.recv(id, usize::MAX, self.now) {
@@ -190,7 +191,7 @@ impl Victim {
         self.endpoint.stats(id).expect("the connection was not released")
     }
 
-    /// The honest connection carries data both ways, and nothing was lost of it.
+    /// Asserts that the honest connection carries data both ways without loss.
     pub fn assert_honest_goes_on(&mut self) {
         const BYTES: u64 = 200_000;
         let (client, server) = self.honest_ids;
@@ -218,7 +219,7 @@ impl Victim {
     }
 }
 
-/// How many of `segments` reset something.
+/// Returns the number of `segments` that are resets.
 pub fn resets(segments: &[Segment]) -> usize {
     segments.iter().filter(|segment| segment.flags.contains(Flags::RST)).count()
 }

@@ -1,4 +1,4 @@
-//! Who waits for callers.
+//! The answering end of control connections.
 
 use core::net::IpAddr;
 
@@ -10,56 +10,56 @@ use super::{AnswererSettings, ControlStats, Seeds};
 use crate::channel::ChannelEnd;
 use crate::channel::codec::Frame;
 
-/// Answers those whose keys it knows.
+/// Answers callers whose keys it knows.
 pub(in crate::agent) struct Answerer<Out, In> {
     settings: AnswererSettings,
     seeds: Seeds,
     listener: Option<ListenerId>,
-    /// With the time by which the caller must have proven who it is.
+    /// Channels, each with the time by which its caller must have proven its identity.
     channels: Vec<(Instant, Carried<Out, In>)>,
     past: ControlStats,
 }
 
-/// What an event meant.
+/// The result of an event.
 pub(in crate::agent) struct Heard<In> {
-    /// What callers said, in order.
+    /// Frames of callers, in order.
     pub frames: Vec<In>,
-    /// A caller has just proven who it is.
+    /// Whether a caller has just proven its identity.
     pub opened: bool,
-    /// Nobody is left who has proven who they are, and somebody was.
+    /// Whether the last proven caller has just left.
     pub deserted: bool,
 }
 
 impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
-    /// Will answer as `settings` say.
+    /// Creates an answerer with these `settings`.
     pub fn new(settings: AnswererSettings) -> Self {
         let seeds = Seeds::new(settings.seed);
         Self { settings, seeds, listener: None, channels: Vec::new(), past: ControlStats::default() }
     }
 
-    /// A seed for something else of its owner.
+    /// Draws a seed for another use of its owner.
     pub fn draw_seed(&mut self) -> [u8; 32] {
         self.seeds.draw()
     }
 
-    /// Begins to listen. An address that is taken leaves everything else as it is.
+    /// Starts to listen. If the address is taken, this does nothing.
     pub fn start(&mut self, endpoint: &mut Endpoint) {
         self.listener = endpoint.listen(self.settings.address, self.settings.connections.tcp.clone()).ok();
     }
 
-    /// Whether this is one of its connections.
+    /// Returns whether `connection` belongs to this answerer.
     pub fn owns(&self, connection: ConnectionId) -> bool {
         self.channels.iter().any(|(_, carried)| carried.connection == connection)
     }
 
-    /// What all channels did.
+    /// Returns the totals of all channels.
     pub fn stats(&self) -> ControlStats {
         let mut stats = self.past;
         self.channels.iter().for_each(|(_, carried)| stats += carried.stats);
         stats
     }
 
-    /// Hangs up on everybody, and answers no more.
+    /// Closes all channels, and answers no more.
     pub fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if let Some(listener) = self.listener.take() {
             endpoint.close_listener(listener, now);
@@ -69,14 +69,14 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         }
     }
 
-    /// Tells every caller that has proven who it is.
+    /// Sends a frame to every proven caller.
     pub fn say(&mut self, matter: u64, frame: &Out, endpoint: &mut Endpoint, now: Instant) {
         for (_, carried) in self.channels.iter_mut().filter(|(_, carried)| carried.peer().is_some()) {
             carried.say(matter, frame.clone(), endpoint, now);
         }
     }
 
-    /// Where those are who have proven who they are.
+    /// Returns the addresses of all proven callers.
     pub fn callers(&self, endpoint: &Endpoint) -> Vec<IpAddr> {
         let proven = self.channels.iter().filter(|(_, carried)| carried.peer().is_some());
         proven
@@ -85,12 +85,12 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
             .collect()
     }
 
-    /// When [`Self::handle_timeout`] is due.
+    /// Returns when [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.channels.iter().filter(|(_, carried)| carried.peer().is_none()).map(|(until, _)| *until).min()
     }
 
-    /// Hangs up on callers that did not say who they are.
+    /// Closes the channels of callers that did not prove their identity in time.
     pub fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let late = |(until, carried): &(Instant, Carried<Out, In>)| carried.peer().is_none() && *until <= now;
         while let Some(index) = self.channels.iter().position(late) {
@@ -98,7 +98,7 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         }
     }
 
-    /// Takes note of an event, whoever it concerns.
+    /// Handles an event of any connection.
     pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) -> Heard<In> {
         let mut heard = Heard { frames: Vec::new(), opened: false, deserted: false };
         let before = self.has_callers();
@@ -127,7 +127,7 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         heard
     }
 
-    /// Whether anybody is there who has proven who they are.
+    /// Returns whether any proven caller is connected.
     fn has_callers(&self) -> bool {
         self.channels.iter().any(|(_, carried)| carried.peer().is_some())
     }
@@ -136,7 +136,7 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         self.channels.iter().position(|(_, carried)| carried.connection == connection)
     }
 
-    /// A stranger may take the place of one that has not said who it is either, never that of a known caller.
+    /// A new caller may displace one that has not proven its identity, but never a proven caller.
     fn admit(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         let (channels_max, greeting_max) =
             (self.settings.connections.channels_max, self.settings.connections.greeting_max);
@@ -172,7 +172,7 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
         heard.frames.extend(frames);
         if let Some(peer) = peer.filter(|_| !was_open && fault.is_none()) {
             heard.opened = true;
-            // Who calls again has lost the channel before, whatever our end of it believes.
+            // A peer that calls again has lost its earlier channel, whatever our end of it believes.
             let stale =
                 |(_, other): &(Instant, Carried<Out, In>)| other.connection != connection && other.peer() == Some(peer);
             while let Some(index) = self.channels.iter().position(stale) {
@@ -183,7 +183,7 @@ impl<Out: Frame + Clone, In: Frame> Answerer<Out, In> {
 
     fn hang_up(&mut self, index: usize, endpoint: &mut Endpoint, now: Instant) {
         let (_, carried) = self.channels.remove(index);
-        // One that has closed already cannot be aborted.
+        // Aborting fails if the connection has closed already.
         let _ = endpoint.abort(carried.connection, now);
         endpoint.release(carried.connection);
         self.past += carried.stats;

@@ -1,4 +1,4 @@
-//! Who opens a control connection, and opens it again when it is gone.
+//! The calling end of a control connection: opens it, and reopens it when it is gone.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -10,39 +10,39 @@ use super::{ControlSettings, ControlStats, Seeds};
 use crate::channel::codec::Frame;
 use crate::channel::{ChannelEnd, Identity, PublicKey};
 
-/// Calls one peer, for as long as it lives.
+/// Calls one peer until it is retired.
 pub(in crate::agent) struct Caller<Out, In> {
     local: IpAddr,
     remote: SocketAddr,
     peer: PublicKey,
     carried: Option<Carried<Out, In>>,
-    /// When to call again.
+    /// Time of the next call.
     retry_at: Instant,
     failures: u32,
-    /// Of channels that are gone.
+    /// Totals of earlier channels.
     past: ControlStats,
 }
 
-/// What an event meant to a caller.
+/// The result of an event.
 pub(in crate::agent) enum Called<In> {
     /// Nothing.
     Nothing,
-    /// The peer has proven who it is. Nothing that was said before has reached it.
+    /// The peer has just proven its identity. It has received nothing that was said before.
     Opened(Vec<In>),
     /// The peer said this.
     Said(Vec<In>),
-    /// The channel is gone; there will be another try.
+    /// The channel is gone; the caller will try again.
     Gone(Vec<In>),
 }
 
 impl<Out: Frame, In: Frame> Caller<Out, In> {
-    /// Will call `peer` at `remote`.
+    /// Creates a caller that calls `peer` at `remote`.
     pub fn new(local: IpAddr, remote: SocketAddr, peer: PublicKey) -> Self {
         let (retry_at, past) = (Instant::ZERO, ControlStats::default());
         Self { local, remote, peer, carried: None, retry_at, failures: 0, past }
     }
 
-    /// Calls; the connection, if one could be opened.
+    /// Calls; returns the connection if one could be opened.
     pub fn call(
         &mut self,
         identity: &Identity,
@@ -62,57 +62,57 @@ impl<Out: Frame, In: Frame> Caller<Out, In> {
         Some(connection)
     }
 
-    /// Calls from `local` the next time.
+    /// Sets the address for the next call to `local`.
     pub fn move_to(&mut self, local: IpAddr) {
         self.local = local;
     }
 
-    /// Calls `peer` at `remote` the next time.
+    /// Sets the address and key of the peer for the next call.
     pub fn turn_to(&mut self, remote: SocketAddr, peer: PublicKey) {
         (self.remote, self.peer) = (remote, peer);
     }
 
-    /// Hangs up, and calls again at once: the connection that was led elsewhere, or to somebody else.
+    /// Closes the channel and calls again at once, because the connection belongs to an old address or peer.
     pub fn call_anew(&mut self, settings: &ControlSettings, endpoint: &mut Endpoint, now: Instant) {
         self.hang_up(settings, endpoint, now);
         (self.failures, self.retry_at) = (0, now);
     }
 
-    /// Its connection, as long as there is one.
+    /// Returns the current connection, if any.
     pub fn connection(&self) -> Option<ConnectionId> {
         self.carried.as_ref().map(|carried| carried.connection)
     }
 
-    /// Where it calls from.
+    /// Returns the address from which it calls.
     pub const fn local(&self) -> IpAddr {
         self.local
     }
 
-    /// Whether the peer has proven who it is.
+    /// Returns whether the peer has proven its identity.
     pub fn is_open(&self) -> bool {
         self.carried.as_ref().is_some_and(|carried| carried.peer().is_some())
     }
 
-    /// Tells the peer, if there is a channel.
+    /// Sends a frame to the peer, if there is a channel.
     pub fn say(&mut self, matter: u64, frame: Out, endpoint: &mut Endpoint, now: Instant) {
         if let Some(carried) = self.carried.as_mut().filter(|carried| carried.peer().is_some()) {
             carried.say(matter, frame, endpoint, now);
         }
     }
 
-    /// When to call again.
+    /// Returns the time of the next call.
     pub const fn next_call(&self) -> Instant {
         self.retry_at
     }
 
-    /// What it and those before it did.
+    /// Returns the totals of this channel and all earlier ones.
     pub fn stats(&self) -> ControlStats {
         let mut stats = self.past;
         stats += self.carried.as_ref().map(|carried| carried.stats).unwrap_or_default();
         stats
     }
 
-    /// Takes note of an event of its own connection.
+    /// Handles an event of its own connection.
     pub fn handle_event(
         &mut self,
         event: &Event,
@@ -131,7 +131,7 @@ impl<Out: Frame, In: Frame> Caller<Out, In> {
                     self.hang_up(settings, endpoint, now);
                     return Called::Gone(heard);
                 }
-                // Only a peer that has said something has shown that the channel serves.
+                // Only a peer that has sent something has shown that the channel works.
                 self.failures = if heard.is_empty() { self.failures } else { 0 };
                 let is_open = self.is_open();
                 return if is_open && !was_open { Called::Opened(heard) } else { Called::Said(heard) };
@@ -145,7 +145,7 @@ impl<Out: Frame, In: Frame> Caller<Out, In> {
         Called::Nothing
     }
 
-    /// Hangs up, and calls no more.
+    /// Closes the channel, and calls no more.
     pub fn retire(&mut self, settings: &ControlSettings, endpoint: &mut Endpoint, now: Instant) {
         self.hang_up(settings, endpoint, now);
         self.retry_at = Instant::FAR_FUTURE;
@@ -153,7 +153,7 @@ impl<Out: Frame, In: Frame> Caller<Out, In> {
 
     fn hang_up(&mut self, settings: &ControlSettings, endpoint: &mut Endpoint, now: Instant) {
         if let Some(carried) = self.carried.take() {
-            // One that has closed already cannot be aborted.
+            // Aborting fails if the connection has closed already.
             let _ = endpoint.abort(carried.connection, now);
             endpoint.release(carried.connection);
             self.past += carried.stats;

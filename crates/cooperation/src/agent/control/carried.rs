@@ -1,4 +1,4 @@
-//! A channel on one connection, with what waits to be said.
+//! A channel on one connection, with the messages that wait.
 
 use bytes::{Buf as _, Bytes};
 use transport::{ConnectionId, Endpoint, Received};
@@ -9,14 +9,14 @@ use super::ControlStats;
 use crate::channel::codec::Frame;
 use crate::channel::{ChannelEnd, ChannelError, PublicKey};
 
-/// Octets taken from the engine at once.
+/// Octets read from the engine at once.
 const TAKE_BYTES: usize = 4096;
 
 /// A channel and the connection that carries it.
 pub(in crate::agent) struct Carried<Out, In> {
     pub connection: ConnectionId,
     end: ChannelEnd<Out, In>,
-    /// The latest word on each matter that has not been said, the oldest first.
+    /// The latest unsent frame on each matter, oldest first.
     unsaid: Vec<(u64, Out)>,
     /// Octets for which the connection had no room.
     waiting: Bytes,
@@ -28,12 +28,12 @@ impl<Out: Frame, In: Frame> Carried<Out, In> {
         Self { connection, end, unsaid: Vec::new(), waiting: Bytes::new(), stats: ControlStats::default() }
     }
 
-    /// Who the peer has proven to be.
+    /// Returns the proven identity of the peer.
     pub fn peer(&self) -> Option<PublicKey> {
         self.end.peer()
     }
 
-    /// Says `frame` as soon as the peer takes it, instead of an earlier word on the same matter that still waits.
+    /// Sends `frame` as soon as the peer takes it; replaces an earlier frame on the same matter that still waits.
     pub fn say(&mut self, matter: u64, frame: Out, endpoint: &mut Endpoint, now: Instant) {
         match self.unsaid.iter_mut().find(|(known, _)| *known == matter) {
             Some((_, word)) => *word = frame,
@@ -42,7 +42,7 @@ impl<Out: Frame, In: Frame> Carried<Out, In> {
         self.flush(endpoint, now);
     }
 
-    /// Sends what can be sent.
+    /// Sends as much as the connection takes.
     pub fn flush(&mut self, endpoint: &mut Endpoint, now: Instant) {
         loop {
             if self.waiting.is_empty() {
@@ -50,7 +50,7 @@ impl<Out: Frame, In: Frame> Carried<Out, In> {
             }
             if !self.waiting.is_empty() {
                 let data = Payload::from(self.waiting.clone());
-                // A connection that is over says so by an event.
+                // If the connection is over, an event reports it.
                 let taken = endpoint.send(self.connection, data, now).unwrap_or(0);
                 self.waiting.advance(taken);
                 self.stats.sent_bytes += taken as u64;
@@ -65,7 +65,7 @@ impl<Out: Frame, In: Frame> Carried<Out, In> {
         }
     }
 
-    /// What the peer says; then the reason why it is to be believed no longer, if there is one.
+    /// Returns the peer's frames, and the error if the channel is broken.
     pub fn hear(&mut self, endpoint: &mut Endpoint, now: Instant) -> (Vec<In>, Option<ChannelError>) {
         let mut heard = Vec::new();
         while let Ok(Received::Data(data)) = endpoint.recv(self.connection, TAKE_BYTES, now) {
@@ -110,7 +110,7 @@ mod tests {
         Endpoint::with_seed(EndpointConfig::default(), seed)
     }
 
-    /// Brings all segments across, as long as there are any.
+    /// Carries all segments across until none are left.
     fn exchange(one: &mut Endpoint, other: &mut Endpoint) {
         loop {
             let mut any = false;
@@ -135,7 +135,7 @@ mod tests {
         there: Carried<ToDestination, ToRelay>,
     }
 
-    /// A channel that is open.
+    /// Returns a channel that is open.
     fn line() -> Line {
         let [from, to] = ["10.0.0.2:0", "10.0.0.1:40001"].map(|address| address.parse::<SocketAddr>().unwrap());
         let tcp = ControlSettings::new(1500).tcp;
@@ -171,8 +171,8 @@ mod tests {
         assert_eq!((heard, fault), ((0..3).map(word).collect(), None));
     }
 
-    /// What a peer that reads nothing makes us keep: the buffer of its connection, a record, and one word on each matter. Once it
-    /// reads, it hears the latest.
+    /// A peer that reads nothing makes us keep only the buffer of its connection, a record, and one frame on each
+    /// matter. When it reads again, it receives the latest.
     #[test]
     fn a_peer_that_reads_nothing_makes_nothing_pile_up() {
         let Line { mut destination, mut relay, mut here, mut there } = line();

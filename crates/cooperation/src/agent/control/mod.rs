@@ -1,15 +1,16 @@
-//! Channels on connections of the engine: so control messages are as late as the network makes them, and their octets count.
+//! Channels on connections of the engine: control messages arrive as late as the network makes them, and their octets
+//! count.
 //!
 //! ```text
-//! settings   how these connections behave, and who answers them
-//! carried    a channel on one connection, with what waits to be said
-//! caller     who opens the connection, and opens it again when it is gone
-//! answerer   who waits for callers
+//! settings   settings of these connections and of answerers
+//! carried    a channel on one connection, with the messages that wait
+//! caller     the calling end: opens the connection, and reopens it when it is gone
+//! answerer   the answering end
 //! keys       randomness for channels
 //! ```
 //!
-//! What is said is state, not a stream: of two words on the same matter only the later is worth sending. So what waits behind a
-//! slow peer is one word on each matter, and no more.
+//! Messages carry state, not a stream: of two frames on the same matter, only the later one is worth sending. Therefore
+//! at most one frame on each matter waits for a slow peer.
 
 mod answerer;
 mod caller;
@@ -22,16 +23,16 @@ pub(super) use caller::{Called, Caller};
 pub use keys::Seeds;
 pub use settings::{AnswererSettings, ControlSettings};
 
-/// What control connections did.
+/// Totals of control connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlStats {
-    /// Octets of channels that were handed to connections.
+    /// Octets of channels that were passed to connections.
     pub sent_bytes: u64,
-    /// Octets of channels that connections gave.
+    /// Octets of channels that were received from connections.
     pub received_bytes: u64,
-    /// Channels whose peers have proven who they are.
+    /// Channels whose peers have proven their identity.
     pub opened: u64,
-    /// Channels closed because of octets that were not their peers'.
+    /// Channels closed because the octets were not the expected peer's.
     pub refused: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How control connections behave, and who answers them.
+//! Settings of control connections and of answerers.
 
 use core::net::SocketAddr;
 
@@ -8,43 +8,45 @@ use units::Duration;
 
 use crate::channel::{Identity, PublicKey};
 
-/// Settings of who waits for callers.
+/// Settings of an answerer.
 pub struct AnswererSettings {
-    /// Where callers reach it.
+    /// The address on which it listens.
     pub address: SocketAddr,
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
-    /// Whom it answers.
+    /// The keys that it answers.
     pub serves: Vec<PublicKey>,
-    /// What its randomness grows from; on a real network it must be unpredictable.
+    /// Seed of its randomness; must be unpredictable on a real network.
     pub seed: [u8; 32],
-    /// How its connections behave.
+    /// Settings of its connections.
     pub connections: ControlSettings,
 }
 
 /// Settings of control connections.
 #[derive(Clone, Debug)]
 pub struct ControlSettings {
-    /// Their TCP. A few frames in flight are enough, so the buffers are small: they bound what a slow peer makes us keep.
+    /// TCP settings. A few frames in flight are enough, so the buffers are small: they bound what a slow peer makes us
+    /// keep.
     pub tcp: ConnectionConfig,
-    /// How long a caller waits after a first failure; twice as long after each further one.
+    /// Pause of a caller after a first failure; doubles with each further one.
     pub retry_min: Duration,
-    /// ... and this long at most.
+    /// Maximum pause.
     pub retry_max: Duration,
-    /// How long a caller may take to prove who it is.
+    /// Time in which a caller must prove its identity.
     pub greeting_max: Duration,
-    /// Channels that one answerer keeps at most.
+    /// Maximum number of channels of one answerer.
     pub channels_max: usize,
 }
 
-/// What comes are single small segments, and an ACK of its own costs a Wi-Fi channel as much as they do: it waits for an answer or for
-/// the next of them. Less than the 200 ms after which a sender probes for a lost tail (RFC 8985 section 7.2).
+/// Frames arrive in single small segments, and a separate ACK costs a Wi-Fi channel as much as they do. The ACK
+/// therefore waits for an answer or the next segment. Less than the 200 ms after which a sender probes for a lost tail
+/// (RFC 8985 section 7.2).
 const ACK_DELAY: Duration = Duration::from_millis(150);
-/// Octets that wait in the engine for the peer at most.
+/// Maximum octets that wait in the engine for the peer.
 const BUFFER_BYTES: u64 = 16 << 10;
 
 impl ControlSettings {
-    /// For an interface whose packets have `mtu` octets at most.
+    /// Returns the settings for an interface whose packets have at most `mtu` octets.
     pub fn new(mtu: u16) -> Self {
         let tcp = ConnectionConfig {
             mptcp: false,

@@ -1,32 +1,32 @@
-//! What observers of a destination hear.
+//! Events for observers of a destination.
 
 use units::{Dsn, Instant};
 
 use crate::relay_selection::RelayId;
 use crate::relay_selection::manager::Report;
 
-/// Something that an observer may want to know.
+/// An event for observers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DestinationEvent {
-    /// Relay selection tells something.
+    /// A report of relay selection.
     Selection(Report),
-    /// So many subflows carry new data.
+    /// The number of subflows that carry new data changed.
     ActiveSet {
-        /// Since when.
+        /// Time of the change.
         at: Instant,
-        /// How many.
+        /// The new number.
         count: u64,
     },
-    /// A relay was found to swallow data.
+    /// A relay swallowed data.
     Guilty(RelayId),
-    /// The connection was given up: octets never arrived, and nobody is left to be excluded.
+    /// The destination gave up the connection: octets never arrived, and no relay is left to exclude.
     GaveUp {
-        /// The first of them.
+        /// The first missing octet.
         missing: Dsn,
-        /// Nothing came over any relay any more: that may be the links'.
+        /// Whether no relay delivered anything any more; the links may be the cause.
         silence: bool,
     },
 }
 
-/// Those that wait for an observer.
+/// The events that wait for an observer.
 pub(super) type Events = crate::agent::events::Events<DestinationEvent>;

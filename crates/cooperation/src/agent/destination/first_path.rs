@@ -1,29 +1,30 @@
-//! The connection's first subflow where relays acknowledge at once.
+//! The connection's first subflow if relays acknowledge at once.
 //!
-//! Relays splice subflows that join; the first does not, because its handshake carries the keys. It passes its relay as IP.
-//! Once the connection may have more, a spliced subflow over the same relay takes its place, and it stays as backup.
+//! Relays splice subflows that join, but not the first one, because its handshake carries the keys: its packets are
+//! routed through its relay. Once the connection may have more subflows, a spliced one over the same relay replaces it,
+//! and it stays as backup.
 
 use core::net::{IpAddr, SocketAddr};
 
 use transport::{ConnectionId, Endpoint, Event, SubflowId};
 use units::Instant;
 
-/// The number of a connection's first subflow.
+/// The first subflow of a connection.
 pub(super) const FIRST: SubflowId = SubflowId(0);
 
-/// Joins over the first subflow's path, for connections whose relays are not selected.
+/// Adds a subflow over the first subflow's path, for connections without relay selection.
 pub(super) struct FirstPath {
     local: IpAddr,
     source: SocketAddr,
 }
 
 impl FirstPath {
-    /// For connections from `local` to `source`.
+    /// Creates it for connections from `local` to `source`.
     pub fn new(local: IpAddr, source: SocketAddr) -> Self {
         Self { local, source }
     }
 
-    /// The path from `old` begins at `new`.
+    /// Moves the path from address `old` to `new`.
     pub fn move_to(&mut self, old: IpAddr, new: IpAddr) {
         if self.local == old {
             self.local = new;
@@ -33,7 +34,7 @@ impl FirstPath {
     pub fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         match event {
             Event::FullyEstablished(connection) => {
-                // A refusal leaves the connection on the subflow that it has.
+                // If the join is refused, the connection stays on its subflow.
                 let _ = endpoint.add_subflow(*connection, SocketAddr::new(self.local, 0), self.source, false, now);
             }
             Event::SubflowEstablished { connection, subflow, local, .. }
@@ -46,7 +47,7 @@ impl FirstPath {
     }
 }
 
-/// A spliced subflow is there: the first becomes a backup. If it is gone already, all the better.
+/// Makes the first subflow a backup, because a spliced one is established. It may be gone already.
 pub(super) fn retire_first(endpoint: &mut Endpoint, connection: ConnectionId, now: Instant) {
     let _ = endpoint.set_priority(connection, FIRST, true, now);
 }

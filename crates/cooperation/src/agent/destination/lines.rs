@@ -1,4 +1,4 @@
-//! The destination's channels to its relays and its source. It calls; they answer.
+//! The destination's channels to its relays and its source. The destination calls; they answer.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
@@ -16,41 +16,41 @@ use crate::channel::to_relay::ToRelay;
 use crate::channel::to_source::ToSource;
 use crate::relay_selection::RelayId;
 
-/// Calls that are made at once, at most. More of them would meet at a queue, and again with each retransmission: those that it drops
-/// would be the same each time.
+/// Maximum number of concurrent calls. More would meet at a queue, again with each retransmission, and the queue would
+/// drop the same ones each time.
 const CALLS_AT_ONCE: usize = 50;
-/// How long those wait that exceed it.
+/// Time after which the calls above this number follow.
 const CALLS_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) struct Lines {
     seeds: Seeds,
     relays: Vec<Option<Caller<ToRelay, ToDestination>>>,
     source: Option<Caller<ToSource, FromSource>>,
-    /// Whose connections these are.
+    /// The owner of each connection.
     owners: BTreeMap<ConnectionId, Line>,
-    /// When somebody is to be called again.
+    /// Time of the next call.
     next_call: Instant,
 }
 
-/// A line.
+/// The peer of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Relay(RelayId),
     Source,
 }
 
-/// What came over a line.
+/// Messages that arrived on a channel.
 pub(super) enum Spoken {
     /// From a relay.
     Relay {
         relay: RelayId,
-        /// It has just proven who it is.
+        /// Whether it has just proven its identity.
         opened: bool,
         words: Vec<ToDestination>,
     },
     /// From the source.
     Source {
-        /// It has just proven who it is.
+        /// Whether it has just proven its identity.
         opened: bool,
     },
 }
@@ -73,21 +73,21 @@ impl Lines {
         stats
     }
 
-    /// Tells a relay, if it listens.
+    /// Sends a message to a relay, if its channel is open.
     pub fn tell(&mut self, relay: RelayId, matter: u64, word: ToRelay, endpoint: &mut Endpoint, now: Instant) {
         if let Some(Some(caller)) = self.relays.get_mut(usize::from(relay.0)) {
             caller.say(matter, word, endpoint, now);
         }
     }
 
-    /// Tells the source, if it listens; false if it does not.
+    /// Sends a message to the source; returns false if its channel is not open.
     pub fn tell_source(&mut self, matter: u64, word: ToSource, endpoint: &mut Endpoint, now: Instant) -> bool {
         let Some(source) = self.source.as_mut().filter(|source| source.is_open()) else { return false };
         source.say(matter, word, endpoint, now);
         true
     }
 
-    /// Takes note of an event of a line; `None` if it is not one of a line's.
+    /// Handles an event of a channel; returns `None` if the event belongs to no channel.
     pub fn handle_event(
         &mut self,
         event: &Event,
@@ -123,7 +123,7 @@ impl Lines {
         Some(spoken)
     }
 
-    /// Calls those whose turn it is.
+    /// Makes the calls that are due.
     pub fn handle_timeout(&mut self, settings: &DestinationSettings, endpoint: &mut Endpoint, now: Instant) {
         if self.next_call > now {
             return;
@@ -154,7 +154,7 @@ impl Lines {
         }
     }
 
-    /// A relay answers elsewhere, or with another key.
+    /// Sets a relay's new address or key, and calls it.
     pub fn turn_to(
         &mut self,
         relay: RelayId,
@@ -171,7 +171,7 @@ impl Lines {
         self.next_call = now;
     }
 
-    /// Who is called from `old` is called from `new`, at once.
+    /// Repeats all calls from address `old` from `new`, at once.
     pub fn move_to(
         &mut self,
         old: IpAddr,
@@ -191,7 +191,7 @@ impl Lines {
         self.next_call = now;
     }
 
-    /// Hangs up everywhere, and calls nobody any more.
+    /// Closes all channels, and makes no more calls.
     pub fn retire(&mut self, settings: &DestinationSettings, endpoint: &mut Endpoint, now: Instant) {
         self.relays.iter_mut().flatten().for_each(|caller| caller.retire(&settings.control, endpoint, now));
         self.source.iter_mut().for_each(|caller| caller.retire(&settings.control, endpoint, now));
@@ -217,7 +217,7 @@ fn call_anew<Out: Frame, In: Frame>(
     caller.call_anew(&settings.control, endpoint, now);
 }
 
-/// The address from which the source is called next: that of another path, one that carries data if there is one.
+/// Returns the address of another path for the next call to the source: one that carries data, if there is one.
 fn way_to_source(settings: &DestinationSettings, endpoint: &Endpoint, failed: IpAddr) -> IpAddr {
     let stats = endpoint.connections().filter_map(|connection| endpoint.stats(connection));
     let subflows = stats.flat_map(|stats| stats.subflows);
@@ -227,7 +227,7 @@ fn way_to_source(settings: &DestinationSettings, endpoint: &Endpoint, failed: Ip
     carrying.next().or_else(|| paths.iter().copied().find(|ip| *ip != failed)).unwrap_or(failed)
 }
 
-/// Whose event this is, where lines can have it.
+/// Returns the connection of an event that channels can have.
 const fn connection_of(event: &Event) -> Option<ConnectionId> {
     match event {
         Event::Connected { connection, .. }

@@ -1,17 +1,17 @@
-//! The destination's agent: which relays carry data, which data they forward next, and which of them to trust.
+//! The destination's agent: decides which relays carry data, which data they forward next, and which relays to trust.
 //!
 //! ```text
-//! settings     what a destination is told
+//! settings     settings of a destination's agent
 //! lines        the channels to relays and source
-//! steering     relay selection's hand on the engine
-//! first_path   the first subflow where relays splice those that join
-//! ranges       what relays are told of the data that are wanted
+//! steering     carries out relay selection in the engine
+//! first_path   the first subflow if relays splice the others
+//! ranges       tells relays which data the destination wants
 //! watchman     the watch over relays
-//! to_source    what the source is told of relays
-//! event        what observers hear
+//! to_source    tells the source about relays
+//! event        events for observers
 //! ```
 //!
-//! A module knows no other: the agent hands on what one says to where it belongs, so every subset of them is a setting.
+//! No module knows another. The agent passes the output of each to its recipient, so every subset of them is a setting.
 
 mod event;
 mod first_path;
@@ -44,9 +44,10 @@ use steering::Steering;
 use to_source::ToSourceWords;
 use watchman::Watchman;
 
-/// Words of one instant come one after the other: what they say together is looked at, or handed on, so long after the first.
+/// Messages of the same moment arrive one after another: they are evaluated, or passed on, together, this long after
+/// the first.
 const GATHER: Duration = Duration::from_millis(20);
-/// How long the application waits at most for relays that have not offered anything yet.
+/// Maximum time that the application waits for relays that have not offered anything yet.
 const START_WAIT: Duration = Duration::from_secs(1);
 
 /// The destination's agent.
@@ -58,18 +59,18 @@ pub struct DestinationAgent {
     ranges: Option<Ranges>,
     watchman: Option<Watchman>,
     to_source: ToSourceWords,
-    /// When the latest adverts are looked at together.
+    /// Time at which to evaluate the latest adverts together.
     review_at: Option<Instant>,
-    /// When the application begins at the latest.
+    /// Latest time at which the application begins.
     begin_by: Instant,
     is_ready: bool,
-    /// When it wants to be called: asked after every packet, found out only after calls that can change it.
+    /// Time of its next deadline. It is read after every packet, but computed only after calls that can change it.
     deadline: Instant,
     events: Events,
 }
 
 impl DestinationAgent {
-    /// An agent that does what `settings` say.
+    /// Creates an agent with these `settings`.
     pub fn new(mut settings: DestinationSettings) -> Self {
         let steering = settings.selection.take().map(|selection| Steering::new(selection, &settings));
         let first_path = match (&steering, settings.relays_splice, settings.first) {
@@ -92,23 +93,23 @@ impl DestinationAgent {
         }
     }
 
-    /// What happened, for observers.
+    /// Returns the next event for an observer.
     pub fn poll_event(&mut self) -> Option<DestinationEvent> {
         self.events.pop_front()
     }
 
-    /// Whether [`Self::poll_event`] has something.
+    /// Returns whether [`Self::poll_event`] has an event.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// What the control plane did.
+    /// Returns the totals of the control plane.
     pub fn control_stats(&self) -> ControlStats {
         self.lines.stats()
     }
 
-    /// The destination's address `old` on its way to relays is gone, and `new` stands in its place, as when a device comes back to a
-    /// Wi-Fi network. Channels and subflows begin anew from there; data that were under way are sent again.
+    /// Replaces the destination's address `old` towards relays, which is gone, by `new`, as when a device rejoins a
+    /// Wi-Fi network. Channels and subflows start again from there; data in flight are sent again.
     pub fn change_address(&mut self, old: IpAddr, new: IpAddr, endpoint: &mut Endpoint, now: Instant) {
         self.settings.move_to(old, new);
         self.lines.move_to(old, new, &self.settings, endpoint, now);
@@ -121,8 +122,8 @@ impl DestinationAgent {
         self.find_deadline();
     }
 
-    /// `relay` answers at `address` from now on, and has `key`: it was told so by somebody whom it trusts, as it was of those that it
-    /// knows from the start. Whoever answers elsewhere or with another key is nobody's relay before.
+    /// Sets a relay's new `address` and `key`, as a trusted party announced them; the initial relays come from such a
+    /// party too. Before this call, answers from another address or key count for nothing.
     pub fn change_relay(
         &mut self,
         relay: RelayId,
@@ -135,7 +136,7 @@ impl DestinationAgent {
         self.find_deadline();
     }
 
-    /// Lets the application begin, over the relay that is best known by now.
+    /// Lets the application begin, over the best relay known so far.
     fn begin(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.begin_by = Instant::FAR_FUTURE;
         self.is_ready = true;
@@ -164,7 +165,7 @@ impl DestinationAgent {
         }
     }
 
-    /// The latest adverts are in.
+    /// Evaluates the latest adverts.
     fn review(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.review_at = None;
         if let Some(steering) = &mut self.steering {
@@ -179,7 +180,7 @@ impl DestinationAgent {
         }
     }
 
-    /// Says what there is to say.
+    /// Sends all pending messages.
     fn speak(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if let Some(ranges) = &mut self.ranges {
             ranges.speak(&self.settings, &mut self.lines, endpoint, now);

@@ -1,8 +1,8 @@
-//! What relays are told of the data that are wanted.
+//! Tells relays which data the destination wants.
 //!
-//! Those with a subflow are told of ranges. Progress within a range a relay that splices reads from the DATA_ACKs that pass there: of
-//! that only those hear over whose subflow nothing has come since, as nothing was acknowledged there either. A router has no use
-//! for it.
+//! Relays with a subflow receive ranges. A relay that splices reads the progress within a range from the DATA_ACKs that
+//! pass it. If nothing has come over its subflow since, nothing was acknowledged there either, so the destination sends
+//! it the progress. A relay that only routes does not need it.
 
 use std::collections::BTreeMap;
 
@@ -20,43 +20,43 @@ use crate::forwarding::range_keeper::{Announcement, Counting, RangeKeeper};
 use crate::forwarding::range_shares::RangeShares;
 use crate::relay_selection::RelayId;
 
-/// What is said on each matter.
+/// The matters of messages: a later message replaces a waiting one on the same matter.
 mod matter {
     pub(super) const RANGE: u64 = 0;
     pub(super) const ACK: u64 = 1;
 }
 
-/// How long progress may take to show in the DATA_ACKs of a relay's subflow, before the relay is told.
+/// Time in which progress should show in the DATA_ACKs of a relay's subflow, before the destination tells the relay.
 const SHOWS_WITHIN: Duration = Duration::from_millis(50);
 
-/// Octets that have come over each relay with a subflow.
+/// Octets that have arrived over each relay with a subflow.
 type Carried = BTreeMap<RelayId, u64>;
 
-/// Progress that is told to relays where it does not show.
+/// Progress to report to relays that cannot see it.
 struct Progress {
     tell_at: Instant,
-    /// What had been carried at the news before: who has carried more knows that much at least.
+    /// Octets carried at the previous announcement: a relay that has carried more has seen at least that much progress.
     before: Carried,
 }
 
-/// The range that is wanted, and what has been said of it.
+/// The range that the destination wants, and what it has announced.
 pub(super) struct Ranges {
     settings: RangesSettings,
-    /// The stream is this connection's.
+    /// The connection of the stream.
     connection: Option<ConnectionId>,
     progress: Option<Progress>,
-    /// What had been carried at the latest news.
+    /// Octets carried at the latest announcement.
     carried: Carried,
     keeper: Option<RangeKeeper>,
-    /// Where relays have ranges of their own.
+    /// Present if relays have ranges of their own.
     shares: Option<RangeShares>,
-    /// For who counts any octet.
+    /// Used if any octet counts.
     dsns: PacketDsns,
-    /// All relays are to hear this.
+    /// Announcements to all relays.
     unsaid: Vec<Announcement>,
-    /// Since when something is unsaid that no event will tell of.
+    /// Time since which an announcement waits without an event to trigger it.
     unsaid_since: Option<Instant>,
-    /// These are to hear what holds now.
+    /// Relays that need the current range.
     repeats: Vec<RelayId>,
 }
 
@@ -77,19 +77,19 @@ impl Ranges {
         }
     }
 
-    /// The relays in use offer these rates.
+    /// Sets the rates that the relays in use offer.
     pub fn set_rates(&mut self, rates: impl FnOnce() -> Vec<(RelayId, Rate)>) {
         if let Some(shares) = &mut self.shares {
             *shares = RangeShares::new(rates());
         }
     }
 
-    /// `relay` has not heard anything yet.
+    /// Schedules the current range for `relay`, which has not received any yet.
     pub fn repeat(&mut self, relay: RelayId) {
         self.repeats.push(relay);
     }
 
-    /// Looks at a segment that arrives; whether that changed something.
+    /// Inspects an arriving segment; returns whether that changed something.
     #[inline]
     pub fn look(&mut self, segment: &Segment, now: Instant) -> bool {
         if self.settings.range.counting != Counting::Any {
@@ -115,13 +115,13 @@ impl Ranges {
                     self.on_progress(rcv_nxt, now);
                     if is_first {
                         self.count_relays(all, endpoint, now);
-                        // Those that carry data by now hear of it, the others when they begin to.
+                        // Relays that already carry data receive it now, the others when they begin to.
                         self.unsaid.extend(self.latest().map(Announcement::Range));
                     }
                 }
             }
             Event::SubflowEstablished { connection, local, .. } if self.connection == Some(*connection) => {
-                // Until now it was not told of ranges.
+                // This relay has not received any range yet.
                 self.repeats.extend(all.relay_at(local.ip()));
                 self.count_relays(all, endpoint, now);
             }
@@ -132,7 +132,7 @@ impl Ranges {
         }
     }
 
-    /// The stream has moved on up to `rcv_nxt`.
+    /// Handles progress of the stream up to `rcv_nxt`.
     fn on_progress(&mut self, rcv_nxt: Dsn, now: Instant) {
         match &mut self.keeper {
             Some(keeper) => keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, 0),
@@ -145,7 +145,8 @@ impl Ranges {
         self.collect();
     }
 
-    /// The relays with a subflow are those that hold data for the destination: their buffers are part of the shared window.
+    /// Updates the relays with a subflow. They hold data for the destination, so their buffers are part of the shared
+    /// window.
     fn count_relays(&mut self, all: &DestinationSettings, endpoint: &Endpoint, now: Instant) {
         let (Some(keeper), Some(connection)) = (&mut self.keeper, self.connection) else { return };
         let carrying = endpoint.stats(connection).map(|stats| arrived(&all.paths(), &stats)).unwrap_or_default();
@@ -154,13 +155,13 @@ impl Ranges {
         let new: Vec<RelayId> =
             carrying.into_keys().filter(|relay| !keeper.relays().any(|known| known == *relay)).collect();
         for relay in new {
-            // It hears the range with the repeats, which say what holds by then.
+            // The relay receives the range with the repeats, which send the range that is current by then.
             let _ = keeper.add_relay(now, relay, self.settings.hold_bytes);
         }
         self.collect();
     }
 
-    /// What holds now.
+    /// Returns the current range and acknowledgement.
     fn latest(&self) -> Option<RangeUpdate> {
         self.keeper.as_ref().map(|keeper| RangeUpdate { range: keeper.range(), ack: keeper.ack() })
     }
@@ -172,7 +173,7 @@ impl Ranges {
         self.collect();
     }
 
-    /// When [`Self::handle_timeout`] is due: at once if there is something to say.
+    /// Returns when [`Self::handle_timeout`] is due: at once if an announcement waits.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let keeper = self.keeper.as_ref().and_then(RangeKeeper::poll_timeout);
         let progress = self.progress.as_ref().map(|progress| progress.tell_at);
@@ -186,7 +187,7 @@ impl Ranges {
         }
     }
 
-    /// Tells the relays what there is to tell.
+    /// Sends all pending announcements to the relays.
     pub fn speak(&mut self, all: &DestinationSettings, lines: &mut Lines, endpoint: &mut Endpoint, now: Instant) {
         self.unsaid_since = None;
         let progress = self.progress.take_if(|progress| progress.tell_at <= now);

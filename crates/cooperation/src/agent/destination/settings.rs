@@ -1,4 +1,4 @@
-//! What a destination is told.
+//! Settings of a destination's agent.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -16,28 +16,28 @@ use crate::relay_selection::manager::RelayManager;
 pub struct KnownRelay {
     /// The destination's own address on the path through it.
     pub path: IpAddr,
-    /// Where it answers, and who it is; `None` for one to which nothing is said.
+    /// Address of its agent, and its key; `None` for a relay without a control channel.
     pub control: Option<(SocketAddr, PublicKey)>,
 }
 
 /// A source with an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownSource {
-    /// Where it answers.
+    /// Address of its agent.
     pub address: SocketAddr,
-    /// Who it is.
+    /// Its key.
     pub key: PublicKey,
 }
 
 /// Relay selection.
 pub struct SelectionSettings {
-    /// Chooses, and leads from one set to the next.
+    /// The manager, which chooses relay sets and migrates between them.
     pub manager: RelayManager,
-    /// How often throughput is looked at (F).
+    /// Interval at which throughput is measured (F).
     pub period: Duration,
-    /// Whether relays advertise oftener, and adverts are acted on between ends of periods.
+    /// Whether relays advertise more often, and the destination acts on adverts between ends of periods.
     pub prompt: bool,
-    /// The bit rate at which the application plays what arrives.
+    /// The bit rate at which the application plays the stream.
     pub plays_at: Rate,
 }
 
@@ -46,7 +46,7 @@ pub struct SelectionSettings {
 pub struct RangesSettings {
     /// The ranges.
     pub range: RangeSettings,
-    /// What each relay can hold, octets.
+    /// Octets that each relay can hold.
     pub hold_bytes: u64,
     /// Whether faster relays have longer ranges.
     pub by_rate: bool,
@@ -55,29 +55,29 @@ pub struct RangesSettings {
 /// The watch over relays.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchmanSettings {
-    /// Its patience.
+    /// Its time limits.
     pub watch: WatchSettings,
-    /// Data are always awaited until the stream ends.
+    /// Whether data are always expected until the stream ends.
     pub never_idle: bool,
 }
 
 /// Settings of a destination's agent.
 pub struct DestinationSettings {
-    /// Who it is.
+    /// The destination's identity.
     pub identity: Identity,
-    /// What its randomness grows from; on a real network it must be unpredictable.
+    /// Seed of its randomness; must be unpredictable on a real network.
     pub seed: [u8; 32],
-    /// How control connections behave.
+    /// Settings of control connections.
     pub control: ControlSettings,
     /// Its relays, in the order of their [`RelayId`]s.
     pub relays: Vec<KnownRelay>,
-    /// Where its connections lead.
+    /// The address to which its connections lead.
     pub source: SocketAddr,
     /// The source's agent, if it has one.
     pub source_agent: Option<KnownSource>,
-    /// The relay over which connections begin, where relay selection does not choose.
+    /// The relay over which connections begin, if relay selection does not choose.
     pub first: Option<RelayId>,
-    /// Relays splice the subflows that join over them; the first they only route.
+    /// Whether relays splice the subflows that join over them; they only route the first one.
     pub relays_splice: bool,
     /// Relay selection.
     pub selection: Option<SelectionSettings>,
@@ -88,22 +88,22 @@ pub struct DestinationSettings {
 }
 
 impl DestinationSettings {
-    /// The destination's address on the path through `relay`.
+    /// Returns the destination's address on the path through `relay`.
     pub fn path_of(&self, relay: RelayId) -> Option<IpAddr> {
         self.relays.get(usize::from(relay.0)).map(|known| known.path)
     }
 
-    /// The relay on whose path the destination has this address.
+    /// Returns the relay on whose path the destination has this address.
     pub(super) fn relay_at(&self, path: IpAddr) -> Option<RelayId> {
         self.relays.iter().position(|known| known.path == path).map(|index| RelayId(index as u16))
     }
 
-    /// All paths that begin at `old` begin at `new`.
+    /// Moves all paths from address `old` to `new`.
     pub(super) fn move_to(&mut self, old: IpAddr, new: IpAddr) {
         self.relays.iter_mut().filter(|relay| relay.path == old).for_each(|relay| relay.path = new);
     }
 
-    /// Its addresses, in the order of the relays.
+    /// Returns the destination's addresses, in the order of the relays.
     pub(super) fn paths(&self) -> Vec<IpAddr> {
         self.relays.iter().map(|known| known.path).collect()
     }

@@ -1,4 +1,4 @@
-//! Relay selection's hand on the engine: what it wants, the engine does.
+//! Carries out the commands of relay selection in the engine.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,7 +16,7 @@ use crate::relay_selection::migration::{Command, PathState};
 use crate::relay_selection::monitor::Advert;
 use crate::relay_selection::play_out::PlayOut;
 
-/// What an application that plays at the target bit rate waits for before it begins.
+/// Playing time that an application buffers before it starts to play.
 pub const STARTUP: Duration = Duration::from_secs(2);
 
 /// Relay selection for the destination's first connection.
@@ -34,23 +34,24 @@ pub(super) struct Steering {
     ready: bool,
     /// The relay of the first subflow, which the connection itself opens.
     first: RelayId,
-    /// Relays splice the subflows that join them; the first they only route.
+    /// Whether relays splice the subflows that join over them; they only route the first one.
     spliced: bool,
     subflows: BTreeMap<RelayId, SubflowId>,
     arrived: Arrived,
     /// Octets that had arrived over each relay's subflow when the latest period ended.
     carried: BTreeMap<RelayId, (SubflowId, u64)>,
-    /// What the application has left to play.
+    /// State of the application's playing.
     play: PlayOut,
-    /// What waits until subflows can be added.
+    /// Commands that wait until subflows can be added.
     waiting: VecDeque<Command>,
-    /// When the latest period ended, and what had arrived until then.
+    /// When the latest period ended, and octets that had arrived by then.
     latest: (Instant, u64),
-    /// When the period ends; not before the application has begun.
+    /// End of the current period; it starts when the application has begun.
     next_period: Instant,
 }
 
-/// Octets that have arrived over all subflows there ever were. The connection's statistics forget the oldest that have ended.
+/// Octets that have arrived over all subflows, past and present. The connection's statistics forget the oldest ended
+/// ones.
 #[derive(Debug, Default)]
 struct Arrived {
     bytes: u64,
@@ -58,7 +59,7 @@ struct Arrived {
 }
 
 impl Arrived {
-    /// All, with what is new in the statistics of subflows.
+    /// Returns the total after adding the new octets in the statistics of subflows.
     fn count(&mut self, subflows: &[SubflowStats]) -> u64 {
         let seen: BTreeMap<_, _> = subflows.iter().map(|subflow| (subflow.id, subflow.received_bytes)).collect();
         let new = seen.iter().map(|(id, bytes)| bytes - self.known.get(id).copied().unwrap_or(0));
@@ -92,28 +93,28 @@ impl Steering {
         }
     }
 
-    /// Whether every relay has offered something.
+    /// Returns whether every relay has offered something.
     pub fn has_heard_all(&self) -> bool {
         self.heard.len() == self.paths.len()
     }
 
-    /// A new channel leads to a relay.
+    /// Handles a new channel to a relay.
     pub fn handle_channel(&mut self, relay: RelayId) {
         self.manager.handle_channel(relay);
     }
 
-    /// A relay advertised.
+    /// Handles a relay's advert.
     pub fn handle_advert(&mut self, advert: Advert, now: Instant) {
         self.heard.insert(advert.relay);
         self.manager.handle_advert(advert, now);
     }
 
-    /// Chooses the first relays by what they have advertised. With nothing to choose from the connection begins somewhere, and
-    /// selection goes on from there.
+    /// Chooses the first relays by their adverts. If there are none, the connection begins over some relay, and
+    /// selection continues from there.
     pub fn begin(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         self.manager.start(now);
         self.first = self.manager.target().first().copied().unwrap_or(self.first);
-        // Its first subflow is the connection's own.
+        // The connection itself opens its first subflow.
         let begins = Command::Add(self.first);
         while let Some(command) = self.manager.poll_command() {
             if self.spliced || command != begins {
@@ -125,17 +126,17 @@ impl Steering {
         self.follow(endpoint, now, events);
     }
 
-    /// The relay over which the connection begins.
+    /// Returns the relay over which the connection begins.
     pub fn first(&self) -> RelayId {
         self.first
     }
 
-    /// The relays that are wanted, with what they offer.
+    /// Returns the wanted relays, with their offers.
     pub fn offers_in_use(&self, now: Instant) -> Vec<(RelayId, Rate)> {
         self.manager.offers_in_use(now)
     }
 
-    /// Relays advertised. Between ends of periods that counts only where they are expected to.
+    /// Evaluates new adverts, if adverts count between ends of periods.
     pub fn review(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         if self.prompt {
             self.observe(endpoint);
@@ -144,7 +145,7 @@ impl Steering {
         }
     }
 
-    /// A period has ended.
+    /// Handles the end of a period.
     fn end_period(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         self.next_period = now + self.period;
         let stats = self.observe(endpoint);
@@ -159,7 +160,7 @@ impl Steering {
         self.follow(endpoint, now, events);
     }
 
-    /// What each relay carried in the period that ends now.
+    /// Reports to the manager what each relay carried in the period that ends now.
     fn tell_carried(&mut self, stats: &ConnectionStats, span: Duration, now: Instant) {
         for (relay, id) in &self.subflows {
             let Some(subflow) = stats.subflows.iter().find(|stats| stats.id == *id) else { continue };
@@ -171,7 +172,7 @@ impl Steering {
         }
     }
 
-    /// Looks at the paths.
+    /// Updates the state of the paths.
     fn observe(&mut self, endpoint: &Endpoint) -> ConnectionStats {
         let stats = self.connection.and_then(|connection| endpoint.stats(connection)).unwrap_or_default();
         for (relay, id) in &self.subflows {
@@ -184,7 +185,7 @@ impl Steering {
         stats
     }
 
-    /// Does what the manager wants and passes on what it tells.
+    /// Carries out the manager's commands and passes on its reports.
     fn follow(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         while let Some(command) = self.manager.poll_command() {
             match self.ready {
@@ -207,12 +208,12 @@ impl Steering {
                     Ok(subflow) => {
                         self.subflows.insert(relay, subflow);
                     }
-                    // The relay is not to blame. Its attempt times out, and is made again if it is still wanted then.
+                    // The relay is not to blame. Its attempt times out, and is repeated if it is still wanted then.
                     Err(ConnectError::Limit) => {}
                     Err(_) => self.manager.handle_closed(relay, now),
                 }
             }
-            // What cannot be done any more need not be: the connection or the subflow is gone, and an event tells.
+            // If this fails, the connection or subflow is gone, and an event reports it.
             Command::SetBackup { relay, backup } => {
                 if let Some(subflow) = self.subflows.get(&relay) {
                     let _ = endpoint.set_priority(connection, *subflow, backup, now);
@@ -236,15 +237,16 @@ impl Steering {
         let is_up = |other: &&SubflowStats| other.established_at.is_some() && other.closed_at.is_none();
         let mut others = stats.subflows.iter().filter(is_up).filter(|other| other.id != subflow);
         if !reachable && others.clone().any(|other| other.local.ip() != path) {
-            // A FIN would get nowhere; REMOVE_ADDR goes over another subflow.
+            // A FIN would not get through; REMOVE_ADDR travels over another subflow.
             let _ = endpoint.withdraw_address(connection, path, now);
         } else if reachable || others.next().is_some() {
             let _ = endpoint.remove_subflow(connection, subflow, now);
         }
-        // Without another subflow an unreachable relay is still better than none.
+        // Without another subflow, an unreachable relay is still better than none.
     }
 
-    /// Paths that begin at `old` begin at `new`: their subflows begin anew, and relay selection need not hear of it unless one cannot.
+    /// Moves paths from address `old` to `new`: their subflows start again, and relay selection learns of it only if
+    /// one cannot.
     pub fn move_to(&mut self, old: IpAddr, new: IpAddr, endpoint: &mut Endpoint, now: Instant, events: &mut Events) {
         let moved = (0..).map(RelayId).zip(&mut self.paths).filter(|(_, path)| **path == old);
         let moved: Vec<RelayId> = moved.map(|(relay, path)| (*path = new, relay).1).collect();
@@ -289,7 +291,7 @@ impl Steering {
                     self.carry_out(command, endpoint, now);
                 }
             }
-            // Subflows of all connections are numbered from zero, those of channels that are gone as well.
+            // All connections number their subflows from zero, including those of closed channels.
             Event::SubflowClosed { connection, subflow, .. } if Some(*connection) == self.connection => {
                 let relay = self.subflows.iter().find(|(_, known)| *known == subflow).map(|(relay, _)| *relay);
                 if let Some(relay) = relay {
@@ -302,7 +304,7 @@ impl Steering {
         self.follow(endpoint, now, events);
     }
 
-    /// Takes note of the time; true if a period ended.
+    /// Handles the passing of time; returns true if a period ended.
     pub fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant, events: &mut Events) -> bool {
         let ends = self.next_period <= now;
         if ends {

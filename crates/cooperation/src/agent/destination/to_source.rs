@@ -1,11 +1,13 @@
-//! What the source is told of relays: what only they can see of its paths.
+//! Tells the source about relays: what only they can see of its paths.
 //!
-//! A path is named by the connection's token at the source and by the identifier of the destination's address (RFC 8684
-//! section 3.2), which NATs leave alone. What is known before a path has a subflow is told once it has one.
+//! The connection's token at the source and the identifier of the destination's address (RFC 8684 section 3.2) name a
+//! path; NATs change neither. Reports about a path without a subflow wait until it has one.
 //!
-//! Relays report at about the same time. What they say is gathered for a moment, so that it travels in few segments.
+//! Relays report at about the same time. The destination gathers their reports for a moment, so few segments carry
+//! them.
 //!
-//! The source ignores what is not newer. It is told the destination's time of hearing a word: a relay's clock may begin anew.
+//! The source ignores reports that are not newer. They carry the destination's time of reception, because a relay's
+//! clock may restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,13 +21,13 @@ use crate::channel::to_destination::{Delay, Load};
 use crate::channel::to_source::ToSource;
 use crate::relay_selection::RelayId;
 
-/// A word with the relay's stamp, which says whether it is another one than before.
+/// A report with the relay's timestamp, which distinguishes new reports from repeated ones.
 struct Heard<T> {
     stamp: Instant,
     word: T,
 }
 
-/// What is told.
+/// The kind of a report.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Load,
@@ -36,9 +38,9 @@ enum Kind {
 pub(super) struct ToSourceWords {
     loads: BTreeMap<RelayId, Heard<Load>>,
     delays: BTreeMap<RelayId, Heard<Delay>>,
-    /// Of these relays there is something to tell.
+    /// Relays with new reports.
     news: BTreeSet<(RelayId, Kind)>,
-    /// When it is told.
+    /// Time at which to send them.
     tell_at: Option<Instant>,
     /// Connections of the application.
     connections: Vec<ConnectionId>,
@@ -46,7 +48,7 @@ pub(super) struct ToSourceWords {
 
 impl ToSourceWords {
     pub fn on_load(&mut self, relay: RelayId, load: Load, now: Instant) {
-        // A channel that opens again repeats what was said.
+        // A channel that reopens repeats its latest reports.
         if self.loads.get(&relay).is_none_or(|known| known.stamp != load.at) {
             self.loads.insert(relay, Heard { stamp: load.at, word: Load { at: now, ..load } });
         }
@@ -65,14 +67,14 @@ impl ToSourceWords {
         self.tell_at.get_or_insert(now + GATHER);
     }
 
-    /// The source has not heard anything yet.
+    /// Schedules all reports, because the source has not received any yet.
     pub fn repeat(&mut self, now: Instant) {
         let loads = self.loads.keys().map(|relay| (*relay, Kind::Load));
         let all: Vec<_> = loads.chain(self.delays.keys().map(|relay| (*relay, Kind::Delay))).collect();
         all.into_iter().for_each(|news| self.note(news, now));
     }
 
-    /// When [`Self::speak`] has something to say.
+    /// Returns when [`Self::speak`] has something to send.
     pub const fn poll_timeout(&self) -> Option<Instant> {
         self.tell_at
     }
@@ -90,7 +92,7 @@ impl ToSourceWords {
         }
     }
 
-    /// Says what there is to say. If the source does not listen now, it hears everything once it does.
+    /// Sends all pending reports. If the source's channel is not open, the source receives everything when it opens.
     pub fn speak(&mut self, settings: &DestinationSettings, lines: &mut Lines, endpoint: &mut Endpoint, now: Instant) {
         if self.tell_at.is_none_or(|at| at > now) {
             return;
@@ -138,7 +140,7 @@ mod tests {
         Load { ratio: 1.0, increase: 1.0, decrease: 0.5, at: Instant::from_secs(stamp_s) }
     }
 
-    /// As the source sees it: newer with each word, whatever the relay's clock shows.
+    /// To the source, each report is newer than the last, whatever the relay's clock shows.
     #[test]
     fn words_of_a_relay_whose_clock_begins_anew_are_newer_than_those_before() {
         let mut words = ToSourceWords::default();

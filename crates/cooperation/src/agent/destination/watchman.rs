@@ -11,13 +11,13 @@ use super::{DestinationEvent, DestinationSettings, WatchmanSettings};
 use crate::forwarding::hole_watch::{HoleWatch, StreamView, Verdict};
 use crate::relay_selection::RelayId;
 
-/// Watches the first connection of the destination.
+/// Watches the destination's first connection.
 pub(super) struct Watchman {
     settings: WatchmanSettings,
     /// The destination's address on each relay's path, and the source.
     paths: Vec<IpAddr>,
     source: SocketAddr,
-    /// Relay selection does not choose other relays: what is cleared has to be taken back here.
+    /// Whether relays that are cleared must be taken back here, because no relay selection does it.
     takes_back: bool,
     watched: Option<(ConnectionId, HoleWatch)>,
 }
@@ -27,7 +27,7 @@ impl Watchman {
         Self { settings, paths: all.paths(), source: all.source, takes_back: !is_steered, watched: None }
     }
 
-    /// Paths that begin at `old` begin at `new`.
+    /// Moves paths from address `old` to `new`.
     pub fn move_to(&mut self, old: IpAddr, new: IpAddr) {
         self.paths.iter_mut().filter(|path| **path == old).for_each(|path| *path = new);
     }
@@ -36,7 +36,7 @@ impl Watchman {
         let Some((connection, watch)) = &mut self.watched else { return };
         let connection = *connection;
         let (Some(stats), Some((_, rcv_nxt))) = (endpoint.stats(connection), endpoint.data_sequence(connection)) else {
-            // Plain TCP by now: there is one path, and nobody to exclude.
+            // The connection is plain TCP by now: there is one path, and no relay to exclude.
             self.watched = None;
             return;
         };
@@ -63,17 +63,17 @@ impl Watchman {
     ) {
         let path = |relay: RelayId| self.paths[usize::from(relay.0)];
         match verdict {
-            // A subflow that has just ended is excluded already.
+            // Withdrawing fails if the subflow has just ended; then it is excluded already.
             Verdict::Exclude(relay) => drop(endpoint.withdraw_address(connection, path(relay), now)),
             Verdict::Guilty(relay) => events.push_back(DestinationEvent::Guilty(relay)),
             Verdict::Cleared(relay) if self.takes_back => {
-                // A refusal leaves the connection on the subflows that it has.
+                // If the join is refused, the connection stays on its subflows.
                 let _ = endpoint.add_subflow(connection, SocketAddr::new(path(relay), 0), self.source, false, now);
             }
             Verdict::Cleared(_) => {}
             Verdict::GiveUp { missing, silence } => {
                 events.push_back(DestinationEvent::GaveUp { missing, silence });
-                // It is over in any case.
+                // The connection is over in any case.
                 let _ = endpoint.abort(connection, now);
             }
         }
@@ -87,7 +87,7 @@ impl Watchman {
             Event::PeerFinished(connection) => {
                 if let Some((_, watch)) = self.watched.as_mut().filter(|(watched, _)| watched == connection) {
                     watch.finish();
-                    // Nobody has to come back any more.
+                    // No relay needs to come back any more.
                     self.takes_back = false;
                     self.carry_out_all(*connection, endpoint, now, events);
                     self.watched = None;
@@ -109,7 +109,7 @@ impl Watchman {
     }
 }
 
-/// Octets that came over each relay with a subflow in use.
+/// Returns the octets that arrived over each relay with a subflow in use.
 pub(super) fn arrived(paths: &[IpAddr], stats: &ConnectionStats) -> BTreeMap<RelayId, u64> {
     let mut arrived = BTreeMap::new();
     let in_use = |subflow: &&transport::SubflowStats| subflow.closed_at.is_none() && subflow.established_at.is_some();

@@ -1,27 +1,27 @@
-//! What observers of a relay hear.
+//! Events for observers of a relay.
 
 use units::Instant;
 
 use crate::channel::to_destination::Offer;
 
-/// Something that an observer may want to know.
+/// An event for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayEvent {
-    /// A destination has called and proven who it is.
+    /// A destination has called and proven its identity.
     Called {
-        /// When.
+        /// Time of the event.
         at: Instant,
     },
-    /// The last of them cannot be heard any more.
+    /// The last destination has left.
     Deserted {
-        /// Since when.
+        /// Time of the event.
         at: Instant,
     },
-    /// It offered this.
+    /// The relay made this offer.
     Offered(Offer),
-    /// The volume that it lends is spent.
+    /// The lent volume is spent.
     Spent {
-        /// Since when.
+        /// Time of the event.
         at: Instant,
     },
 }

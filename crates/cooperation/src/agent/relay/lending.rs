@@ -1,8 +1,9 @@
-//! What a relay lends at most: so much at a time, and so much in all.
+//! The limits of what a relay lends: a rate and a volume.
 //!
-//! Data for the destination leave through a link of its own at the given rate, with a short queue before it, so that the source
-//! finds out how much that is as it does at any bottleneck. When most of the volume is spent the relay offers nothing more, so
-//! that relay selection turns elsewhere in time; when all of it is, data are not forwarded any more and spliced subflows end.
+//! Packets for the destination leave through a link of their own at the given rate, with a short queue before it, so
+//! the source discovers the rate as at any bottleneck. When most of the volume is spent, the relay offers nothing more,
+//! so relay selection turns elsewhere in time. When all of it is spent, the relay forwards no more data, and spliced
+//! subflows end.
 
 use std::collections::VecDeque;
 
@@ -11,28 +12,28 @@ use wire::{Flags, Segment};
 
 use crate::channel::to_destination::Offer;
 
-/// Limits of what is lent; by default there are none.
+/// Limits of lending; by default there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LendingLimits {
-    /// IP packets for the destination.
+    /// Rate of IP packets for the destination.
     pub rate: Option<Rate>,
-    /// IP packets for the destination and from it, octets.
+    /// Volume of IP packets for the destination and from it, octets.
     pub volume_bytes: Option<u64>,
 }
 
-/// How long a packet waits for its turn at most; what would wait longer is dropped.
+/// Maximum waiting time of a packet; packets that would wait longer are dropped.
 const WAIT_MAX: Duration = Duration::from_millis(200);
-/// ... but this much always finds room.
+/// Octets for which the queue always has room.
 const QUEUE_BYTES_MIN: u64 = 15_000;
-/// In percent of the volume: from then on nothing is offered.
+/// Percent of the volume after which nothing is offered.
 const OFFERED_PERCENT: u64 = 80;
 
-/// Keeps to the limits.
+/// Enforces the limits.
 #[derive(Debug, Default)]
 pub(super) struct Lending {
     limits: LendingLimits,
     lent_bytes: u64,
-    /// When the next packet may leave.
+    /// Time at which the next packet may leave.
     free_at: Instant,
     waiting: VecDeque<Segment>,
     waiting_bytes: u64,
@@ -43,25 +44,25 @@ impl Lending {
         Self { limits, ..Self::default() }
     }
 
-    /// Whether the volume is spent.
+    /// Returns whether the volume is spent.
     pub fn is_spent(&self) -> bool {
         self.limits.volume_bytes.is_some_and(|volume| self.lent_bytes >= volume)
     }
 
-    /// Whether `segment` may not pass any more: it opens something, or carries data. The rest is few octets, and lets both ends
-    /// close what is open.
+    /// Returns whether `segment` may not pass any more: it opens a connection, or carries data. Other segments are few
+    /// octets, and let both ends close what is open.
     pub fn is_refused(&self, segment: &Segment) -> bool {
         self.is_spent() && (segment.flags.contains(Flags::SYN) || !segment.payload.is_empty())
     }
 
-    /// Counts a segment that passes; [`Self::take`] does it for those that it takes.
+    /// Counts a segment that passes; [`Self::take`] counts the segments that it accepts.
     pub fn count(&mut self, segment: &Segment) {
         if self.limits.volume_bytes.is_some() {
             self.lent_bytes += segment.emitted_len() as u64;
         }
     }
 
-    /// Takes a segment for the destination; gives it back if it is its turn already. What finds the queue full is not lent.
+    /// Queues a segment for the destination; returns it if its turn has come already. Drops it if the queue is full.
     #[inline]
     pub fn take(&mut self, segment: Segment, now: Instant) -> Option<Segment> {
         let Some(rate) = self.limits.rate else {
@@ -82,7 +83,7 @@ impl Lending {
         None
     }
 
-    /// The next segment whose turn has come.
+    /// Returns the next segment whose turn has come.
     pub fn release(&mut self, now: Instant) -> Option<Segment> {
         let rate = self.limits.rate?;
         if self.free_at > now {
@@ -95,13 +96,13 @@ impl Lending {
         Some(segment)
     }
 
-    /// When [`Self::release`] has something.
+    /// Returns when [`Self::release`] has a segment.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.free_at)
     }
 
-    /// What may be offered of `offer`.
+    /// Returns the part of `offer` that may be offered.
     pub fn cap(&self, offer: Offer) -> Offer {
         let spare = offer.capacity.as_bps().saturating_sub(offer.local.as_bps());
         let most = if self.is_nearly_spent() { 0 } else { self.limits.rate.map_or(u64::MAX, Rate::as_bps) };
@@ -133,7 +134,7 @@ mod tests {
         segment
     }
 
-    /// 40 octets of headers each.
+    /// Each packet has 40 octets of headers.
     fn lending(rate_bps: Option<u64>, volume_bytes: Option<u64>) -> Lending {
         Lending::within(LendingLimits { rate: rate_bps.map(Rate::from_bps), volume_bytes })
     }

@@ -1,4 +1,4 @@
-//! How much a relay's owner's flows compete with what it forwards.
+//! Load: how much the flows of a relay's owner compete with forwarded traffic.
 
 use units::{Duration, Instant, Rate};
 
@@ -10,39 +10,39 @@ use crate::relay_selection::RelayId;
 /// One of the owner's flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowUse {
-    /// Octets of packets that were asked for so far; `None` if it takes all it can get, or nobody knows.
+    /// Octets of packets demanded so far; `None` if the flow takes all it can get, or its demand is unknown.
     pub demanded_bytes: Option<u64>,
-    /// Octets of packets that arrived so far.
+    /// Octets of packets received so far.
     pub received_bytes: u64,
 }
 
-/// How a relay knows what its owner's flows want.
+/// How a relay learns the demands of its owner's flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demands {
-    /// They tell: [`FlowUse::demanded_bytes`].
+    /// The flows state them: [`FlowUse::demanded_bytes`].
     Known,
-    /// From the highest rates that were seen lately.
+    /// The relay estimates them from the highest recent rates.
     Estimated,
 }
 
-/// How a relay tells of its owner's flows.
+/// Settings for the reports on the owner's flows.
 #[derive(Clone, Debug)]
 pub struct LoadSettings {
-    /// How often (F).
+    /// Interval of the reports (F).
     pub every: Duration,
-    /// When for the first time.
+    /// Time of the first report.
     pub from: Instant,
-    /// Which rho.
+    /// Definition of rho.
     pub definition: Definition,
-    /// How it knows what the flows want.
+    /// How the relay learns the demands.
     pub demands: Demands,
-    /// A rho that is given instead of measured.
+    /// Fixed rho that replaces measurements.
     pub fixed: Option<f64>,
-    /// What its link carries, as long as the modem does not tell.
+    /// Capacity of its link while the modem does not report it.
     pub capacity: Rate,
-    /// What its owner's flows gain per round trip, segments (alpha').
+    /// Segments that the owner's flows gain per round trip (alpha').
     pub increase: f64,
-    /// What a loss leaves of their windows (beta').
+    /// Part of their windows that remains after a loss (beta').
     pub decrease: f64,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Load {
     settings: LoadSettings,
     next_at: Instant,
     estimator: DemandEstimator,
-    /// Octets demanded by each flow until the latest measurement.
+    /// Octets demanded by each flow up to the latest measurement.
     demanded: Vec<Option<u64>>,
     measured_at: Option<Instant>,
 }
@@ -61,12 +61,12 @@ impl Load {
         Self { next_at: settings.from, settings, estimator, demanded, measured_at: None }
     }
 
-    /// When the next measurement is due.
+    /// Returns when the next measurement is due.
     pub const fn next_at(&self) -> Instant {
         self.next_at
     }
 
-    /// What there is to tell, if the demands are known.
+    /// Returns the report, if the demands are known.
     pub fn measured(&mut self, measured: &Measurement, now: Instant) -> Option<Word> {
         self.next_at = now + self.settings.every;
         let LoadSettings { increase, decrease, definition, .. } = self.settings;
@@ -81,12 +81,12 @@ impl Load {
                 self.estimated(&measured.flows, link, now)
             }
         };
-        // Who it is the channel tells.
+        // The channel identifies the relay.
         let signal: Signal = RelayLoad { capacity, demands, increase, decrease }.signal(RelayId(0), definition, now);
         Some(Word::of(&signal))
     }
 
-    /// Demands over the latest period; of flows that take all they get, the capacity.
+    /// Returns the demands over the latest period; for a flow that takes all it can get, the capacity.
     fn known(&mut self, flows: &[FlowUse], capacity: Rate, now: Instant) -> Option<Vec<Rate>> {
         let demanded = flows.iter().map(|flow| flow.demanded_bytes).collect();
         let before = core::mem::replace(&mut self.demanded, demanded);

@@ -1,13 +1,13 @@
-//! The relay's agent: what it lends, what it tells of it, and what it does with the data that pass.
+//! The relay's agent: its offers, its reports, and its handling of data in transit.
 //!
 //! ```text
-//! settings    what a relay is told
-//! event       what observers hear
+//! settings    settings of a relay's agent
+//! event       events for observers
 //! offers      what its link can spare
-//! lending     what it lends at most
-//! load        how much its owner's flows compete with what it forwards
-//! passage     data on their way: routed, held or spliced
-//! way         how long data take from here to the destination
+//! lending     the limits of what it lends
+//! load        how much its owner's flows compete with forwarded traffic
+//! passage     data in transit: routed, held or spliced
+//! way         how long data take from the relay to the destination
 //! ```
 
 mod event;
@@ -38,19 +38,19 @@ use passage::Passage;
 pub use passage::PassageSettings;
 pub use settings::RelaySettings;
 
-/// What is said on each matter.
+/// The matters of messages: a later message replaces a waiting one on the same matter.
 mod matter {
     pub(super) const OFFER: u64 = 0;
     pub(super) const LOAD: u64 = 1;
     pub(super) const DELAY: u64 = 2;
 }
 
-/// What whoever reads a relay's counters measures.
+/// The measurements of a relay's counters.
 #[derive(Clone, Debug, Default)]
 pub struct Measurement {
-    /// Its cellular link.
+    /// Use of its cellular link.
     pub link: crate::relay_selection::monitor::LinkUse,
-    /// Its owner's flows, in an order that never changes.
+    /// The owner's flows, always in the same order.
     pub flows: Vec<FlowUse>,
 }
 
@@ -61,18 +61,18 @@ pub struct RelayAgent {
     load: Option<Load>,
     passage: Passage,
     ways: Option<way::Ways>,
-    /// What was told last on each matter: whoever calls hears it at once.
+    /// The latest message on each matter: a new caller receives them at once.
     latest: [Option<ToDestination>; 3],
     events: Events<RelayEvent>,
-    /// The volume is spent: subflows have been closed, and observers told.
+    /// Whether the volume is spent: subflows have been closed, and observers informed.
     spent: bool,
 }
 
 impl RelayAgent {
-    /// An agent that does what `settings` say.
+    /// Creates an agent with these `settings`.
     ///
     /// # Errors
-    /// If subflows are to be spliced with settings that no relay can run with.
+    /// Returns an error if the settings ask for splicing with values that no relay can run with.
     pub fn new(settings: RelaySettings) -> Result<Self, transport::relay::RelayError> {
         let address = settings.control.address.ip();
         let mut channels = Answerer::new(settings.control);
@@ -88,14 +88,14 @@ impl RelayAgent {
         })
     }
 
-    /// When the next measurement is due; [`Instant::FAR_FUTURE`] if none is needed.
+    /// Returns when the next measurement is due; [`Instant::FAR_FUTURE`] if none is needed.
     pub fn next_measurement(&self) -> Instant {
         let offers = self.offers.as_ref().map_or(Instant::FAR_FUTURE, Offers::next_at);
         let load = self.load.as_ref().map_or(Instant::FAR_FUTURE, Load::next_at);
         offers.min(load).min(self.ways.as_ref().map_or(Instant::FAR_FUTURE, way::Ways::next_at))
     }
 
-    /// What its link and its owner's flows did until now. All that is said of it travels together.
+    /// Handles a measurement of its link and its owner's flows. All reports of this time travel together.
     pub fn handle_measurement(&mut self, measured: &Measurement, endpoint: &mut Endpoint, now: Instant) {
         if let Some(offers) = self.offers.as_mut().filter(|offers| offers.next_at() <= now) {
             let offer = self.passage.lending().cap(offers.measured(measured.link, now));
@@ -112,27 +112,27 @@ impl RelayAgent {
         }
     }
 
-    /// The next event for an observer.
+    /// Returns the next event for an observer.
     pub fn poll_event(&mut self) -> Option<RelayEvent> {
         self.events.pop_front()
     }
 
-    /// What the control plane did.
+    /// Returns the totals of the control plane.
     pub fn control_stats(&self) -> ControlStats {
         self.channels.stats()
     }
 
-    /// Octets that it holds for later; `None` if it never holds any.
+    /// Returns the octets that it holds for later; `None` if it never holds any.
     pub fn held_bytes(&self) -> Option<u64> {
         self.passage.held_bytes()
     }
 
-    /// Whether the volume that it lends is spent, so that it forwards no data any more.
+    /// Returns whether the lent volume is spent; if so, the relay forwards no more data.
     pub fn has_spent(&self) -> bool {
         self.spent
     }
 
-    /// Subflows that it ends.
+    /// Returns the number of spliced subflows.
     pub fn splices(&self) -> usize {
         self.passage.splices().count()
     }

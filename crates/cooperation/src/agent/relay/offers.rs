@@ -1,17 +1,17 @@
-//! What a relay's link can spare.
+//! Offers: what a relay's link can spare.
 
 use units::{Duration, Instant, Rate};
 
 use crate::channel::to_destination::Offer;
 use crate::relay_selection::monitor::{Advert, LinkMonitor, LinkUse};
 
-/// How a relay offers bandwidth.
+/// Settings of a relay's offers.
 pub struct OfferSettings {
-    /// Knows its link.
+    /// The monitor of its link.
     pub monitor: LinkMonitor,
-    /// How often it offers (F).
+    /// Interval of the offers (F).
     pub every: Duration,
-    /// How many times what it has to spare it says it has: 1 for an honest one.
+    /// Factor by which it exaggerates its spare bandwidth: 1 for an honest relay.
     pub exaggerates: f64,
 }
 
@@ -25,7 +25,7 @@ impl Offers {
         Self { settings, next_at: Instant::ZERO }
     }
 
-    /// When the next measurement is due.
+    /// Returns when the next measurement is due.
     pub const fn next_at(&self) -> Instant {
         self.next_at
     }
@@ -36,7 +36,7 @@ impl Offers {
     }
 }
 
-/// What a relay says of what it knows.
+/// Returns the advert that the relay sends, given what it measured.
 fn said(known: Advert, times: f64) -> Advert {
     if times == 1.0 {
         return known;

@@ -1,4 +1,4 @@
-//! Data on their way through a relay: routed, held back or spliced.
+//! Data in transit through a relay: routed, held back or spliced.
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
@@ -14,34 +14,35 @@ use crate::forwarding::hold_queue::HoldLimits;
 use crate::forwarding::range::{CumAck, RangeUpdate};
 use crate::forwarding::routed::Routed;
 
-/// What a relay does with packets that are not its own.
+/// How a relay handles packets that are not its own.
 #[derive(Clone, Debug)]
 pub enum PassageSettings {
     /// They never reach its agent: a router beside it forwards them.
     Beside,
-    /// Forwards them, and holds back what the destination does not want yet.
+    /// The relay forwards them, and holds back data that the destination does not want yet.
     Routed {
         /// The destination's addresses.
         destination: Vec<IpAddr>,
-        /// How much it holds, and for how long.
+        /// Limits of what it holds, and for how long.
         limits: HoldLimits,
     },
-    /// Ends the subflows that join, acknowledges at once, and holds back what the destination does not want yet.
+    /// The relay terminates the subflows that join, acknowledges at once, and holds back data that the destination does
+    /// not want yet.
     Spliced {
         /// The destination's addresses.
         destination: Vec<IpAddr>,
-        /// How much it holds, and for how long.
+        /// Limits of what it holds, and for how long.
         limits: HoldLimits,
-        /// How its legs behave.
+        /// Settings of its legs.
         relay: Box<RelayConfig>,
     },
 }
 
-/// What happens to them.
+/// Handles packets that are not the relay's own.
 pub(super) struct Passage {
     own: IpAddr,
     destination: Vec<IpAddr>,
-    /// Addresses from which a destination calls now.
+    /// Addresses from which destinations call now.
     callers: Vec<IpAddr>,
     way: Way,
     lending: Lending,
@@ -76,13 +77,13 @@ impl Passage {
         Ok(Self { own, destination, callers, way, lending, passing, octets })
     }
 
-    /// Whether a segment neither begins nor ends here.
+    /// Returns whether a segment neither begins nor ends at this relay.
     #[inline]
     pub fn is_in_transit(&self, segment: &Segment) -> bool {
         segment.dst.ip() != self.own && segment.src.ip() != self.own
     }
 
-    /// Takes what is not the relay's own.
+    /// Takes a segment that is not the relay's own; returns false if it is.
     #[inline]
     pub fn take(&mut self, segment: &mut Segment, now: Instant) -> bool {
         if segment.dst.ip() == self.own {
@@ -107,7 +108,7 @@ impl Passage {
         true
     }
 
-    /// Towards the destination.
+    /// Forwards a segment towards the destination.
     #[inline]
     fn forward(&mut self, segment: Segment, now: Instant) {
         match &mut self.way {
@@ -120,7 +121,7 @@ impl Passage {
         }
     }
 
-    /// Ends the subflows that end here: what is in them is delivered, then they are closed.
+    /// Closes the spliced subflows: their data are delivered first.
     pub fn close_splices(&mut self, now: Instant) {
         if let Way::Spliced(relay) = &mut self.way {
             let (relay, _) = relay.parts();
@@ -129,12 +130,12 @@ impl Passage {
         }
     }
 
-    /// What it lends, and has lent.
+    /// Returns the state of lending.
     pub fn lending(&self) -> &Lending {
         &self.lending
     }
 
-    /// Takes what is not the relay's own, and not about it.
+    /// Takes octets that another host should receive, or that report a packet of a leg as too big; returns all others.
     pub fn take_octets(&mut self, octets: Bytes, now: Instant) -> Option<Bytes> {
         if let Way::Spliced(relay) = &mut self.way {
             let too_big = TooBig::parse(&octets).ok();
@@ -149,12 +150,12 @@ impl Passage {
         None
     }
 
-    /// Destinations call from these addresses: what goes there is theirs, too.
+    /// Sets the addresses from which destinations call: packets to these addresses are also for them.
     pub fn set_callers(&mut self, callers: Vec<IpAddr>) {
         self.callers = callers;
     }
 
-    /// The destination announced a range.
+    /// Handles a range that the destination announced.
     pub fn on_range(&mut self, update: RangeUpdate, now: Instant) {
         match &mut self.way {
             Way::Beside => {}
@@ -166,7 +167,8 @@ impl Passage {
         }
     }
 
-    /// The destination told what it has. A relay that only routes needs no acknowledgements: the source gets them.
+    /// Handles the destination's acknowledgement. A relay that only routes does not need it: the source receives the
+    /// DATA_ACKs.
     pub fn on_ack(&mut self, ack: CumAck) {
         if let Way::Spliced(relay) = &mut self.way {
             let (relay, forwarding) = relay.parts();
@@ -174,7 +176,7 @@ impl Passage {
         }
     }
 
-    /// The destination cannot be heard any more: what it wants next is unknown, and what is held goes on.
+    /// Handles the loss of the last destination's channel: the wanted range is unknown, so held data move on.
     pub fn on_silence(&mut self, now: Instant) {
         match &mut self.way {
             Way::Beside => {}
@@ -231,7 +233,7 @@ impl Passage {
         }
     }
 
-    /// Octets held for later; `None` where nothing ever is.
+    /// Returns the octets held for later; `None` if nothing is ever held.
     pub fn held_bytes(&self) -> Option<u64> {
         match &self.way {
             Way::Beside => None,
@@ -240,7 +242,7 @@ impl Passage {
         }
     }
 
-    /// Subflows that end here.
+    /// Returns the spliced subflows.
     pub fn splices(&self) -> impl Iterator<Item = (SpliceId, SpliceStats)> + '_ {
         let relay = match &self.way {
             Way::Spliced(relay) => Some(relay.relay()),

@@ -1,4 +1,4 @@
-//! What a relay is told.
+//! Settings of a relay's agent.
 
 use units::Duration;
 
@@ -7,16 +7,16 @@ use crate::agent::control::AnswererSettings;
 
 /// Settings of a relay's agent.
 pub struct RelaySettings {
-    /// Where destinations reach it, and whom it serves.
+    /// Its control address, and the destinations that it serves.
     pub control: AnswererSettings,
-    /// Whether and how it offers bandwidth.
+    /// Settings of its offers, if it makes any.
     pub offers: Option<OfferSettings>,
-    /// Whether and how it tells of its owner's flows.
+    /// Settings of its reports on the owner's flows, if it makes any.
     pub load: Option<LoadSettings>,
-    /// What it does with packets that are not its own.
+    /// How it handles packets that are not its own.
     pub passage: PassageSettings,
-    /// What it lends at most; of data that pass it, so not of those that a router beside it forwards.
+    /// Limits of what it lends. They apply to data that pass the agent, not to data that a router beside it forwards.
     pub lends: LendingLimits,
-    /// How often it tells how long data take from here to the destination, if at all.
+    /// Interval at which it reports the delay to the destination, if it does.
     pub reports_delay_every: Option<Duration>,
 }

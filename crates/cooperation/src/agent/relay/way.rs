@@ -1,4 +1,5 @@
-//! How long data take from a relay that acknowledges at once to the destination, on its slowest subflow: the source cannot see it.
+//! Measures how long data take from a relay that acknowledges at once to the destination, on its slowest subflow: the
+//! source cannot see this delay.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::channel::to_destination::Delay;
 pub(super) struct Ways {
     every: Duration,
     next_at: Instant,
-    /// When each subflow was last looked at, and what it had sent on until then.
+    /// Time of the latest measurement of each subflow, and octets that it had sent on by then.
     before: BTreeMap<SpliceId, (Instant, u64)>,
 }
 
@@ -19,12 +20,12 @@ impl Ways {
         Self { every, next_at: Instant::ZERO + every, before: BTreeMap::new() }
     }
 
-    /// When the next look is due.
+    /// Returns when the next measurement is due.
     pub const fn next_at(&self) -> Instant {
         self.next_at
     }
 
-    /// Looks at all subflows; nothing to tell of those that were not seen before.
+    /// Measures all subflows; a subflow that is new gives no result yet.
     pub fn measure(&mut self, splices: impl Iterator<Item = (SpliceId, SpliceStats)>, now: Instant) -> Option<Delay> {
         self.next_at = now + self.every;
         let mut seen = BTreeMap::new();
@@ -35,7 +36,7 @@ impl Ways {
             let Some((since, sent_bytes)) = self.before.get(&splice) else { continue };
             let rate = Rate::from_bytes_per(leg.sent_bytes.saturating_sub(*sent_bytes), now.saturating_since(*since));
             if rate == Rate::ZERO && stats.stored_bytes > 0 {
-                // It stands still, and nobody knows for how long.
+                // The subflow stands still, and nobody knows for how long.
                 continue;
             }
             let delay = Delay::of_leg(now, stats.stored_bytes, rate, leg.srtt.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Adaptive congestion control at the source, a layer over whatever controller it has.
+//! Adaptive congestion control at the source, a layer over any controller.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use super::{Path, first_end, forget};
 use crate::adaptive_congestion::{Acc, ActsOn, Cut, DelayMeter, Waiting};
 use crate::channel::to_destination::Delay;
 
-/// Periods for which a relay's report counts.
+/// Periods after which a relay's report expires.
 const PERIODS_TO_FORGET: u64 = 3;
 
-/// What it knows of a connection.
+/// The state of one connection.
 struct Adapted {
     acc: Acc,
     meter: DelayMeter,
     waiting: Waiting,
 }
 
-/// What it knows of the source's connections.
+/// The state of the source's connections.
 pub(super) struct Adapting {
     settings: AdaptingSettings,
     next_at: Instant,
     connections: BTreeMap<ConnectionId, Adapted>,
-    /// What relays reported of their ways to the destination, and when that was heard.
+    /// Delays that relays reported for their paths to the destination, and when the source received them.
     ways: BTreeMap<Path, (Delay, Instant)>,
 }
 
@@ -36,13 +36,13 @@ impl Adapting {
         Self { settings, next_at, connections: BTreeMap::new(), ways: BTreeMap::new() }
     }
 
-    /// When the period ends.
+    /// Returns when the period ends.
     pub const fn next_at(&self) -> Instant {
         self.next_at
     }
 
-    /// A relay that acknowledges at once reported how long data take from it to the destination. What is older than what is known
-    /// counts for nothing.
+    /// Records the delay to the destination that a relay that acknowledges at once reported. Ignores reports that are
+    /// not newer.
     pub fn hear(&mut self, path: Path, delay: Delay, now: Instant) {
         let known = self.ways.entry(path).or_insert((delay, now));
         if delay.at > known.0.at {
@@ -50,16 +50,16 @@ impl Adapting {
         }
     }
 
-    /// A connection is over.
+    /// Forgets a connection that is over.
     pub fn forget(&mut self, connection: ConnectionId) {
         self.connections.remove(&connection);
         forget(&mut self.ways, connection);
     }
 
-    /// A period has ended.
+    /// Handles the end of a period.
     pub fn end_period(&mut self, is_control: impl Fn(ConnectionId) -> bool, endpoint: &mut Endpoint, now: Instant) {
         self.next_at = now + self.settings.period;
-        // A relay whose way stands still tells nothing, nor does one that is gone.
+        // A relay that stands still sends no report, and neither does one that is gone.
         let lasts = self.settings.period.saturating_mul(PERIODS_TO_FORGET);
         self.ways.retain(|_, (_, heard_at)| now.saturating_since(*heard_at) <= lasts);
         let connections: Vec<ConnectionId> = endpoint.connections().filter(|id| !is_control(*id)).collect();
@@ -74,7 +74,7 @@ impl Adapting {
         }
     }
 
-    /// The period of one connection has ended.
+    /// Handles the end of a period for one connection.
     fn adapt(&mut self, connection: ConnectionId, subflows: &[SubflowStats], endpoint: &mut Endpoint, now: Instant) {
         let AdaptingSettings { acc: settings, period } = self.settings;
         let Some(Adapted { acc, meter, waiting }) = self.connections.get_mut(&connection) else { return };
@@ -87,7 +87,7 @@ impl Adapting {
             waiting.lengthen(&mut paths, subflows, period);
         }
         let cut = acc.on_period(now, &paths);
-        // A subflow that has just ended needs neither cut nor limit.
+        // Fails if the subflow has just ended; then it needs neither cut nor limit.
         match (settings.acts_on, cut) {
             (ActsOn::Waiting, cut) => {
                 for (path, held_max_bytes) in waiting.limit(cut, &paths, subflows) {

@@ -1,22 +1,22 @@
-//! What observers of a source hear.
+//! Events for observers of a source.
 
 use units::Instant;
 
 use crate::channel::to_source::ToSource;
 
-/// Something that an observer may want to know.
+/// An event for observers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SourceEvent {
-    /// A destination has called and proven who it is.
+    /// A destination has called and proven its identity.
     Called {
-        /// When.
+        /// Time of the event.
         at: Instant,
     },
-    /// The last of them cannot be heard any more.
+    /// The last destination has left.
     Deserted {
-        /// Since when.
+        /// Time of the event.
         at: Instant,
     },
-    /// A destination told this of one of its relays.
+    /// A destination reported this about one of its relays.
     Told(ToSource),
 }

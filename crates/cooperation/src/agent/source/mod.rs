@@ -1,13 +1,13 @@
-//! The source's agent: what only a source that knows of relays can do, as layers over its congestion controller.
+//! The source's agent: layers over its congestion controller that need reports about relays.
 //!
 //! ```text
-//! settings   what a source is told
-//! event      what observers hear
+//! settings   settings of a source's agent
+//! event      events for observers
 //! adapting   adaptive congestion control
 //! sharing    bandwidth sharing
 //! ```
 //!
-//! A source without an agent is an ordinary host of RFC 8684: everything but these two works with it.
+//! A source without an agent is an ordinary host of RFC 8684: everything except these two layers works with it.
 
 mod adapting;
 mod event;
@@ -29,7 +29,7 @@ pub use event::SourceEvent;
 pub use settings::{AdaptingSettings, SourceSettings};
 use sharing::Sharing;
 
-/// A path of a connection: by the identifier of the destination's address (RFC 8684 section 3.2).
+/// A path of a connection, named by the identifier of the destination's address (RFC 8684 section 3.2).
 type Path = (ConnectionId, u8);
 
 /// The source's agent.
@@ -41,7 +41,7 @@ pub struct SourceAgent {
 }
 
 impl SourceAgent {
-    /// An agent that does what `settings` say.
+    /// Creates an agent with these `settings`.
     pub fn new(settings: SourceSettings) -> Self {
         Self {
             channels: Answerer::new(settings.control),
@@ -51,12 +51,12 @@ impl SourceAgent {
         }
     }
 
-    /// The next event for an observer.
+    /// Returns the next event for an observer.
     pub fn poll_event(&mut self) -> Option<SourceEvent> {
         self.events.pop_front()
     }
 
-    /// What the control plane did.
+    /// Returns the totals of the control plane.
     pub fn control_stats(&self) -> ControlStats {
         self.channels.stats()
     }
@@ -128,12 +128,12 @@ impl Agent for SourceAgent {
     }
 }
 
-/// Forgets paths of connections that are over.
+/// Removes the paths of a connection that is over.
 fn forget<T>(paths: &mut BTreeMap<Path, T>, connection: ConnectionId) {
     paths.retain(|(known, _), _| *known != connection);
 }
 
-/// When the first period ends.
+/// Returns when the first period ends.
 fn first_end(period: Duration) -> Instant {
     Instant::ZERO + period
 }

@@ -1,4 +1,4 @@
-//! What a source is told.
+//! Settings of a source's agent.
 
 use units::Duration;
 
@@ -8,18 +8,18 @@ use crate::agent::control::AnswererSettings;
 /// Adaptive congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptingSettings {
-    /// The module's own.
+    /// Settings of the module.
     pub acc: Settings,
-    /// How often (F).
+    /// Length of its period (F).
     pub period: Duration,
 }
 
 /// Settings of a source's agent.
 pub struct SourceSettings {
-    /// Where destinations reach it, and whom it serves.
+    /// Its control address, and the destinations that it serves.
     pub control: AnswererSettings,
     /// Adaptive congestion control.
     pub adapting: Option<AdaptingSettings>,
-    /// How often relays tell of their owners' flows, where bandwidth is shared (F).
+    /// Interval at which relays report on their owners' flows, if bandwidth is shared (F).
     pub sharing_period: Option<Duration>,
 }

@@ -1,4 +1,4 @@
-//! Bandwidth sharing at the source: what relays tell of their owners' flows, for controllers that yield to them.
+//! Bandwidth sharing at the source: passes relays' reports on their owners' flows to controllers that yield to them.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::bandwidth_sharing::SharingState;
 use crate::channel::to_destination::Load;
 use crate::relay_selection::RelayId;
 
-/// The relay of a path: one, since a path is one.
+/// The relay of a path: each path has only one.
 const THE_RELAY: RelayId = RelayId(0);
 
-/// What it knows of the relays of the source's connections.
+/// Knowledge of the relays of the source's connections.
 pub(super) struct Sharing {
     period: Duration,
     next_at: Instant,
@@ -25,12 +25,12 @@ impl Sharing {
         Self { period, next_at: first_end(period), paths: BTreeMap::new() }
     }
 
-    /// When what was told may have expired.
+    /// Returns when reports may have expired.
     pub const fn next_at(&self) -> Instant {
         self.next_at
     }
 
-    /// The relay of a path told of its owner's flows.
+    /// Handles a report of a path's relay on its owner's flows.
     pub fn hear(&mut self, path: Path, load: &Load, endpoint: &mut Endpoint, now: Instant) {
         let state = self.paths.entry(path).or_insert_with(|| SharingState::new(self.period));
         state.on_signal(now, &load.by(THE_RELAY));
@@ -47,7 +47,7 @@ impl Sharing {
         }
     }
 
-    /// What relays told a while ago may hold no longer.
+    /// Updates the controllers, because older reports may have expired.
     pub fn end_period(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.next_at = now + self.period;
         let mut connections: Vec<ConnectionId> = self.paths.keys().map(|(connection, _)| *connection).collect();
@@ -57,7 +57,7 @@ impl Sharing {
         }
     }
 
-    /// Tells the controller what holds now of the subflows that `concerns` names.
+    /// Passes the current competition of the subflows that `concerns` selects to the controller.
     fn apply(
         &self,
         connection: ConnectionId,
@@ -68,7 +68,7 @@ impl Sharing {
         let Some(stats) = endpoint.stats(connection) else { return };
         for subflow in stats.subflows.iter().filter(|subflow| subflow.closed_at.is_none() && concerns(subflow)) {
             let Some(state) = self.paths.get(&(connection, subflow.remote_address_id)) else { continue };
-            // One that has just ended needs to know nothing.
+            // Fails if the subflow has just ended; then nothing is needed.
             let _ = endpoint.set_competition(connection, subflow.id, state.current(THE_RELAY, now), now);
         }
     }

@@ -1,9 +1,9 @@
-//! Feasible sets among many relays: subset sums in buckets of equal width instead of trimmed lists.
+//! Finds feasible sets among many relays: keeps subset sums in buckets of equal width instead of trimmed lists.
 //!
-//! A layer holds the sums of sets with equally many relays, one set a bucket: that with the smallest sum. Whatever set a bucket
-//! drops, one with a sum less than a width smaller stays, and since buckets do not move with the sums in them, a set
-//! of k relays is represented within k widths. Trimmed lists lose a little with every relay offered, buckets only with every
-//! relay taken.
+//! A layer holds the sums of sets with equally many relays. Each bucket keeps one set: the one with the smallest sum.
+//! For every set that a bucket drops, it keeps one whose sum is smaller by less than a width. Buckets do not move with
+//! the sums in them, so a set of k relays is represented within k widths. Trimmed lists lose a little precision with
+//! every relay offered, buckets only with every relay taken.
 
 use core::cmp::Ordering;
 
@@ -15,21 +15,22 @@ use crate::relay_selection::field::Position;
 /// Sum of a bucket without a set; above every limit.
 const VACANT: u64 = u64::MAX;
 
-/// What the sets of a table start from, and how fine it is.
+/// Starting point and resolution of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// The set that all contain, and its sum.
+    /// The set that all sets contain, and its sum.
     pub base: Found,
     /// Largest sum that is kept, bit/s.
     pub limit_bps: u64,
     /// Width of a bucket, as a power of two, bit/s.
     pub shift: u32,
-    /// Relays above the base. `None`: any number, in one layer, so that a bucket may hide a set with fewer relays.
+    /// Maximum number of relays added to the base. `None`: any number, in one layer, so a bucket may hide a set with
+    /// fewer relays.
     pub layers: Option<usize>,
 }
 
 impl Frame {
-    /// Buckets of a layer.
+    /// Returns the number of buckets in a layer.
     pub fn buckets(&self) -> usize {
         ((self.limit_bps - self.base.sum_bps) >> self.shift) as usize + 1
     }
@@ -40,17 +41,17 @@ pub struct Table<'a> {
     pool: &'a mut Pool,
     range: Range,
     frame: Frame,
-    /// Relays of the base.
+    /// Number of relays in the base.
     base_count: usize,
-    /// Buckets of a layer.
+    /// Number of buckets in a layer.
     buckets: usize,
-    /// Sums and their sets, by layer and bucket; what is not `occupied` is left from earlier tables.
+    /// Sums and their sets, by layer and bucket; cells that are not `occupied` hold remains of earlier tables.
     cells: &'a mut Vec<Found>,
-    /// Buckets that may be other than vacant, by layer.
+    /// Buckets that may hold sets, by layer.
     occupied: Vec<core::ops::Range<usize>>,
     /// The feasible set nearest to the target, by number of relays.
     nearest: Vec<Option<Found>>,
-    /// All feasible sums.
+    /// Extent of all feasible sums.
     sums_bps: Extent,
 }
 
@@ -59,12 +60,12 @@ pub struct Table<'a> {
 pub struct Newcomer {
     pub position: Position,
     pub bps: u64,
-    /// What the smallest of those that come after it offers.
+    /// Smallest offer of the relays that follow.
     pub smallest_left_bps: Option<u64>,
 }
 
 impl<'a> Table<'a> {
-    /// A table in the memory of `cells`.
+    /// Creates a table in the memory of `cells`.
     pub fn new(pool: &'a mut Pool, cells: &'a mut Vec<Found>, range: Range, frame: Frame) -> Self {
         let layers = frame.layers.map_or(1, |layers| layers + 1);
         let buckets = frame.buckets();
@@ -79,7 +80,7 @@ impl<'a> Table<'a> {
         Self { pool, range, frame, base_count, buckets, cells, occupied, nearest, sums_bps }
     }
 
-    /// One more relay.
+    /// Adds one more relay.
     pub fn take(&mut self, newcomer: Newcomer) {
         let limit = self.frame.limit_bps.checked_sub(newcomer.bps);
         let Some(limit) = limit.filter(|limit| *limit >= self.frame.base.sum_bps) else {
@@ -88,7 +89,7 @@ impl<'a> Table<'a> {
         if self.frame.layers.is_none() {
             return self.grow(0, 0, newcomer, limit);
         }
-        // Descending, so that the relay is used at most once in a set.
+        // In descending order, so a set uses the relay at most once.
         for layer in (1..self.occupied.len()).rev() {
             self.grow(layer - 1, layer, newcomer, limit);
         }
@@ -107,8 +108,9 @@ impl<'a> Table<'a> {
         self.keep(from, to, newcomer);
     }
 
-    /// Puts what the relay makes of layer `from` into layer `to`, unless it leaves no room for a later relay and is no miss that
-    /// counts. That changes nothing for the others: what it would hide has no room either, and nothing is made of the last layer.
+    /// Puts the sets that the relay forms with layer `from` into layer `to`, unless they leave no room for a later
+    /// relay and are not relevant misses. This changes no other result: whatever such a set would hide has no room
+    /// either, and the last layer forms no new sets.
     fn keep(&mut self, from: usize, to: usize, newcomer: Newcomer) {
         let Newcomer { position, bps, smallest_left_bps } = newcomer;
         let is_last = from != to && to + 1 == self.occupied.len();
@@ -125,12 +127,12 @@ impl<'a> Table<'a> {
         self.occupy(to, parents.start + moved..self.buckets.min(parents.end + moved + 1));
         let chains = &mut self.pool.chains;
         let (base_bps, shift) = (self.frame.base.sum_bps, self.frame.shift);
-        // In one layer, the number of relays differs from set to set.
+        // In a single layer, the number of relays differs from set to set.
         let len = (from != to).then_some(self.base_count + to);
         let mut put = |cells: &mut [Found], parent: Found| {
             let sum_bps = parent.sum_bps + bps;
             let cell = &mut cells[((sum_bps - base_bps) >> shift) as usize];
-            // Of equal sums the later one has the lower numbers.
+            // Of equal sums, the later one has the lower numbers.
             if sum_bps <= cell.sum_bps {
                 let len = len.unwrap_or_else(|| chains.len(parent.chain) + 1);
                 *cell = Found { sum_bps, chain: chains.push_of(len, parent.chain, position) };
@@ -138,7 +140,7 @@ impl<'a> Table<'a> {
         };
         if from == to {
             let cells = &mut self.cells[to * self.buckets..][..self.buckets];
-            // Descending here too, so that what is added is not met again.
+            // In descending order here too, so new sets are not visited again.
             for at in parents.rev() {
                 let parent = cells[at];
                 if parent.sum_bps <= limit {
@@ -168,7 +170,7 @@ impl<'a> Table<'a> {
         self.occupied[layer] = all;
     }
 
-    /// Remembers the feasible sets that the relay makes of layer `from`, if they are the nearest to the target, or the
+    /// Records the feasible sets that the relay forms with layer `from`, if they are the nearest to the target, or the
     /// farthest.
     fn collect(&mut self, from: usize, to: usize, newcomer: Newcomer, limit: u64) {
         let bps = newcomer.bps;
@@ -176,13 +178,14 @@ impl<'a> Table<'a> {
         if self.buckets_of(from, low, limit).is_empty() {
             return;
         }
-        // Sets of a layer are ascending by sum: the first and the last in question have the extreme sums.
+        // Sets of a layer are in ascending order of their sums, so the first and the last in question have the extreme
+        // sums.
         let least = self.sets(from, low, limit.min(self.sums_bps.least.saturating_sub(bps))).next();
         let most = self.sets(from, low.max(self.sums_bps.most.saturating_sub(bps)), limit).next_back();
         for parent in [least, most].into_iter().flatten() {
             self.sums_bps.add(parent.sum_bps + bps);
         }
-        // With one layer, the number of relays differs from set to set.
+        // With a single layer, the number of relays differs from set to set.
         let known = self.frame.layers.and_then(|_| *self.nearest.get(self.base_count + to)?);
         let distance = known.map_or(u64::MAX, |known| self.range.distance(known.sum_bps));
         let first = self.range.target_bps.saturating_sub(distance).saturating_sub(bps).max(low);
@@ -196,7 +199,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Remembers a feasible set if it is the nearest to the target of those with as many relays.
+    /// Records a feasible set if it is the nearest to the target among those with equally many relays.
     fn consider(&mut self, parent: Found, Newcomer { position, bps, .. }: Newcomer) {
         let chains = &mut self.pool.chains;
         let sum_bps = parent.sum_bps + bps;
@@ -218,7 +221,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Whether no feasible set was found, here or before. Only then misses count.
+    /// Returns whether no feasible set has been found, here or before. Misses count only then.
     fn is_fruitless(&self) -> bool {
         self.pool.sets.is_empty() && self.sums_bps == Extent::EMPTY
     }
@@ -231,18 +234,18 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The bucket of a sum; sums below the base share the first one.
+    /// Returns the bucket of a sum; sums below the base share the first one.
     fn bucket(&self, sum_bps: u64) -> usize {
         (sum_bps.saturating_sub(self.frame.base.sum_bps) >> self.frame.shift) as usize
     }
 
-    /// The buckets of a layer that may hold sums from `first` to `last`.
+    /// Returns the buckets of a layer that may hold sums from `first` to `last`.
     fn buckets_of(&self, layer: usize, first: u64, last: u64) -> core::ops::Range<usize> {
         let occupied = &self.occupied[layer];
         self.bucket(first).max(occupied.start)..occupied.end.min(self.bucket(last) + 1)
     }
 
-    /// The sets of a layer with sums from `first` to `last`, ascending.
+    /// Returns the sets of a layer with sums from `first` to `last`, ascending.
     #[inline]
     fn sets(&self, layer: usize, first: u64, last: u64) -> impl DoubleEndedIterator<Item = Found> {
         let buckets = self.buckets_of(layer, first, last);
@@ -251,7 +254,7 @@ impl<'a> Table<'a> {
         cells.iter().copied().filter(move |cell| first <= cell.sum_bps && cell.sum_bps <= last)
     }
 
-    /// Hands what was found to the pool.
+    /// Passes the results to the pool.
     pub fn finish(self) {
         if self.is_fruitless() {
             let layers = 0..self.occupied.len();
@@ -277,14 +280,14 @@ mod tests {
     use super::super::testing::range;
     use super::*;
 
-    /// A set by its sum and its relays, the lowest number first.
+    /// A set: its sum and its relays, the lowest number first.
     type Set = (u64, Vec<Position>);
 
     const LAYERS: usize = 6;
     const SHIFT: u32 = 6;
 
-    /// The same table without shortcuts: every set is kept, every feasible one looked at. The nearest by number of relays, and the
-    /// feasible sums.
+    /// The same table without shortcuts: keeps every set and checks every feasible one. Returns the nearest by number
+    /// of relays, and the feasible sums.
     fn plainly(rates: &[u64], range: Range) -> (Vec<Option<Set>>, Vec<u64>) {
         let buckets = (range.high_bps >> SHIFT) as usize + 1;
         let mut layers: Vec<Vec<Option<Set>>> = vec![vec![None; buckets]; LAYERS + 1];
@@ -316,7 +319,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is not kept, and not looked at, would change nothing.
+        /// Sets that the table does not keep or check would change nothing.
         #[test]
         fn shortcuts_change_no_answer(
             rates in proptest::collection::vec(prop_oneof![1_u64..1500, (1_u64..6).prop_map(|steps| steps * 250)], 1..30),
@@ -326,7 +329,7 @@ mod tests {
             let range = range(target, tolerance);
             let base = Found { sum_bps: 0, chain: Chain::EMPTY };
             let frame = Frame { base, limit_bps: range.high_bps, shift: SHIFT, layers: Some(LAYERS) };
-            // Left from another search.
+            // Remains of another search.
             let mut cells = vec![Found { sum_bps: 1, chain: Chain::EMPTY }; 50];
             let mut pool = Pool::default();
             let mut table = Table::new(&mut pool, &mut cells, range, frame);

@@ -1,10 +1,10 @@
-//! Relay sets as chains that share their tails, so that a set costs one node instead of a list.
+//! Relay sets as chains that share their tails: a set costs one node instead of a list.
 
 use core::cmp::Ordering;
 
 use crate::relay_selection::field::Position;
 
-/// A chain, by its newest node.
+/// A chain, identified by its newest node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain(u32);
 
@@ -34,37 +34,37 @@ impl Default for Chains {
 }
 
 impl Chains {
-    /// Forgets all but the empty set.
+    /// Removes all sets except the empty one.
     pub fn clear(&mut self) {
         self.0.truncate(1);
     }
 
-    /// `rest` and one more relay, which it must not contain.
+    /// Returns `rest` plus one relay, which it must not contain.
     pub fn push(&mut self, rest: Chain, newest: Position) -> Chain {
         let len = self.len(rest) as u16 + 1;
         self.0.push(Node { rest, newest, len });
         Chain((self.0.len() - 1) as u32)
     }
 
-    /// As [`push`](Self::push), where the size of the new set is known.
+    /// As [`push`](Self::push), if the size of the new set is known.
     pub fn push_of(&mut self, len: usize, rest: Chain, newest: Position) -> Chain {
         debug_assert_eq!(len, self.len(rest) + 1);
         self.0.push(Node { rest, newest, len: len as u16 });
         Chain((self.0.len() - 1) as u32)
     }
 
-    /// `rest` and all of `positions`.
+    /// Returns `rest` plus all of `positions`.
     pub fn extend(&mut self, rest: Chain, positions: impl IntoIterator<Item = Position>) -> Chain {
         let lengths = self.len(rest) + 1..;
         lengths.zip(positions).fold(rest, |chain, (len, position)| self.push_of(len, chain, position))
     }
 
-    /// Relays in the set.
+    /// Returns the number of relays in the set.
     pub fn len(&self, chain: Chain) -> usize {
         usize::from(self.0[chain.0 as usize].len)
     }
 
-    /// The relays, newest first.
+    /// Returns the relays, newest first.
     pub fn iter(&self, mut chain: Chain) -> impl Iterator<Item = Position> + '_ {
         core::iter::from_fn(move || {
             let node = self.0[chain.0 as usize];
@@ -73,12 +73,12 @@ impl Chains {
         })
     }
 
-    /// How many of the relays `marks` names.
+    /// Returns how many of the relays `marks` marks.
     pub fn marked(&self, chain: Chain, marks: &[bool]) -> usize {
         self.iter(chain).filter(|position| marks[usize::from(*position)]).count()
     }
 
-    /// The relays in ascending order.
+    /// Returns the relays in ascending order.
     pub fn sorted(&self, chain: Chain) -> Vec<Position> {
         let mut positions = Vec::with_capacity(self.len(chain));
         positions.extend(self.iter(chain));
@@ -86,10 +86,10 @@ impl Chains {
         positions
     }
 
-    /// Which set comes first, written in ascending order. Sets of different sizes are compared by size.
+    /// Compares two sets by their relays in ascending order. Sets of different sizes are compared by size.
     pub fn compare(&self, a: Chain, b: Chain) -> Ordering {
         let by_numbers = || {
-            // Without memory of its own where the order allows it.
+            // Avoids an allocation if the order allows it.
             if self.is_ascending(a) && self.is_ascending(b) {
                 self.compare_ascending(a, b)
             } else {
@@ -99,12 +99,12 @@ impl Chains {
         self.len(a).cmp(&self.len(b)).then_with(by_numbers)
     }
 
-    /// Whether the relays were added in ascending order.
+    /// Returns whether the relays were added in ascending order.
     fn is_ascending(&self, chain: Chain) -> bool {
         self.iter(chain).is_sorted_by(|newer, older| newer > older)
     }
 
-    /// Of two sets of one size that one comes first which has the lowest number that is not in both.
+    /// Compares two sets of equal size: the one with the lowest number that is not in both comes first.
     fn compare_unordered(&self, a: Chain, b: Chain) -> Ordering {
         let mut in_one = Marks::default();
         self.iter(a).chain(self.iter(b)).for_each(|position| in_one.flip(position));
@@ -113,20 +113,20 @@ impl Chains {
         })
     }
 
-    /// The same as [`compare`](Self::compare) for two chains of one size whose relays were added in ascending order.
+    /// As [`compare`](Self::compare), for two chains of equal size whose relays were added in ascending order.
     pub fn compare_ascending(&self, a: Chain, b: Chain) -> Ordering {
         let differences = self.iter(a).zip(self.iter(b)).map(|(a, b)| a.cmp(&b));
         differences.filter(|difference| difference.is_ne()).last().unwrap_or(Ordering::Equal)
     }
 
-    /// Whether `rest` with one more relay comes before `known`, a chain of the same size; the relays of both were added in
-    /// descending order.
+    /// Returns whether `rest` with one more relay comes before `known`, a chain of the same size. The relays of both
+    /// were added in descending order.
     pub fn precedes_descending(&self, newest: Position, rest: Chain, known: Chain) -> bool {
         core::iter::once(newest).chain(self.iter(rest)).lt(self.iter(known))
     }
 }
 
-/// A mark or none for every position.
+/// One mark per position.
 #[derive(Default)]
 struct Marks(Vec<u64>);
 
@@ -139,7 +139,7 @@ impl Marks {
         self.0[word] ^= 1 << bit;
     }
 
-    /// The first position with a mark.
+    /// Returns the first marked position.
     fn lowest(&self) -> Option<Position> {
         let word = self.0.iter().position(|word| *word != 0)?;
         Some((word * 64) as Position + self.0[word].trailing_zeros() as Position)
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(chains.marked(a, &[false, true, true, true, true, false, true]), 2);
     }
     proptest! {
-        /// In whatever order relays were added.
+        /// The order in which relays were added does not matter.
         #[test]
         fn sets_compare_as_their_sorted_numbers(
             sets in (1_usize..6).prop_flat_map(|len| {

@@ -1,15 +1,15 @@
-//! Feasible sets by trying every subset.
+//! Finds feasible sets by trying every subset.
 
 use super::chain::Chain;
 use super::pool::{Extent, Found, Pool};
 use crate::relay_selection::Range;
 use crate::relay_selection::field::{Candidate, Field, Position};
 
-/// Most relays among which every subset is tried: 2^24 subsets take a small part of a second.
+/// Maximum number of relays among which every subset is tried: 2^24 subsets take a small part of a second.
 pub const RELAYS_MAX: usize = 24;
 
-/// Of all feasible subsets of `field` (at most [`RELAYS_MAX`] relays) the nearest to the target for every number of relays
-/// and every number of relays shared with those that `in_use` marks, and the nearest misses.
+/// Returns, of all feasible subsets of `field` (at most [`RELAYS_MAX`] relays), the one nearest to the target for every
+/// number of relays and every number of relays shared with those that `in_use` marks; also the nearest misses.
 pub fn search(field: &Field, range: Range, in_use: &[bool]) -> Pool {
     let mut trial = Trial::new(field, range, in_use);
     for step in 1_u32..1 << field.0.len() {
@@ -27,15 +27,15 @@ struct Subset {
 }
 
 impl Subset {
-    /// Whether it comes before `other`, a set of the same size, written in ascending order: it has the lowest relay that not
-    /// both have.
+    /// Returns whether this set comes before `other`, a set of equal size, in ascending order of relays: it has the
+    /// lowest relay that is not in both.
     fn precedes(self, other: Self) -> bool {
         let differing = self.mask ^ other.mask;
         self.mask & differing & differing.wrapping_neg() != 0
     }
 }
 
-/// The walk through all subsets in the order of the Gray code: one relay comes or goes at a time.
+/// A walk through all subsets in the order of the Gray code: each step adds or removes one relay.
 struct Trial<'a> {
     candidates: &'a [Candidate],
     range: Range,
@@ -43,7 +43,7 @@ struct Trial<'a> {
     mask: u32,
     sum_bps: u128,
     shared: usize,
-    /// By number of relays and number of shared ones.
+    /// By number of relays and number of shared relays.
     nearest: Vec<Option<Subset>>,
     distances_bps: Extent,
     below: Option<Subset>,

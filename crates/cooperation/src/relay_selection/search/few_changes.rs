@@ -1,7 +1,7 @@
-//! Feasible sets a few additions and deletions away from the set in use.
+//! Finds feasible sets a few additions and deletions away from the set in use.
 //!
-//! Among many relays a search keeps the sets nearest to the target, and these need not share a relay with the set in use. This
-//! adds, for up to two deletions and up to two additions each, the set nearest to the target.
+//! Among many relays, a search keeps the sets nearest to the target, which may share no relay with the set in use. This
+//! search adds, for each number of deletions and additions up to two, the set nearest to the target.
 
 use core::cmp::Ordering;
 
@@ -12,14 +12,14 @@ use super::pool::{Found, Pool};
 use crate::relay_selection::Range;
 use crate::relay_selection::field::{Field, Position};
 
-/// Most deletions, and most additions.
+/// Maximum number of deletions, and of additions.
 const CHANGES_MAX: usize = 2;
-/// Relays in use beyond which at most one is deleted: pairs would be too many.
+/// Number of relays in use above which at most one is deleted: there would be too many pairs.
 const PAIRS_MAX: usize = 32;
 
 /// Adds to `pool` the best sets around the one that `in_use` marks.
 ///
-/// `ascending` holds all positions by what they offer.
+/// `ascending` holds all positions in ascending order of their offers.
 pub fn search(pool: &mut Pool, field: &Field, ascending: &[Position], range: Range, in_use: &[bool]) {
     let (mut used, mut free) = (Vec::with_capacity(ascending.len()), Vec::with_capacity(ascending.len()));
     for position in ascending {
@@ -38,7 +38,7 @@ pub fn search(pool: &mut Pool, field: &Field, ascending: &[Position], range: Ran
     }
 }
 
-/// A set, by how it differs from the one in use.
+/// A set, described by its differences from the set in use.
 struct Change {
     deleted: ArrayVec<Position, CHANGES_MAX>,
     added: ArrayVec<Position, CHANGES_MAX>,
@@ -48,11 +48,11 @@ struct Change {
 struct Nearby<'a> {
     field: &'a Field,
     range: Range,
-    /// For every position whether the relay is in use.
+    /// Whether the relay at each position is in use.
     in_use: &'a [bool],
     used: Vec<Position>,
     used_bps: u128,
-    /// Relays not in use and what they offer, ascending by that.
+    /// Relays that are not in use, with their offers, in ascending order of the offers.
     free: Vec<(u64, Position)>,
     /// The feasible set nearest to the target, by number of deletions and of additions.
     nearest: [[Option<Change>; CHANGES_MAX + 1]; CHANGES_MAX + 1],
@@ -70,7 +70,7 @@ impl Nearby<'_> {
         }
     }
 
-    /// The sets that lack `deleted` and have none, one or two relays more.
+    /// Considers the sets that lack `deleted` and have none, one or two additional relays.
     fn consider_without(&mut self, deleted: &[Position]) {
         let deleted_bps: u128 = deleted.iter().map(|position| u128::from(self.field.bps(*position))).sum();
         let left = u64::try_from(self.used_bps - deleted_bps).ok();
@@ -86,7 +86,7 @@ impl Nearby<'_> {
         }
     }
 
-    /// Keeps the set if it is the nearest of its kind; of equally near ones that with the lowest numbers.
+    /// Keeps the set if it is the nearest of its kind; ties go to the lowest numbers.
     fn consider(&mut self, deleted: &[Position], added: &[Position], left_bps: u64) {
         let sum = added.iter().try_fold(left_bps, |sum, position| sum.checked_add(self.field.bps(*position)));
         let Some(sum_bps) = sum.filter(|sum| self.range.contains(*sum)) else { return };
@@ -103,7 +103,7 @@ impl Nearby<'_> {
         }
     }
 
-    /// The relays of a set, in ascending order.
+    /// Returns the relays of a set, in ascending order.
     fn set(&self, change: &Change) -> impl Iterator<Item = Position> + use<> {
         let mut belongs = self.in_use.to_vec();
         change.deleted.iter().for_each(|position| belongs[usize::from(*position)] = false);
@@ -119,10 +119,11 @@ impl Nearby<'_> {
         nearest.map(|(_, position)| *position)
     }
 
-    /// The pair nearest to what is missing, if one is in the range: from both ends of the order towards each other.
+    /// Returns the pair nearest to the missing rate, if one is in the range. Searches from both ends of the order
+    /// towards the middle.
     fn nearest_two(&self, sum_bps: u64) -> Option<(Position, Position)> {
         let with_smallest_bps = sum_bps.saturating_add(self.free.first()?.0);
-        // What is above the range even with the smallest is in no pair.
+        // A relay that exceeds the range even with the smallest one is in no pair.
         let fits = |(bps, _): &(u64, Position)| with_smallest_bps.saturating_add(*bps) <= self.range.high_bps;
         let fitting = self.free.partition_point(fits);
         let mut between = &self.free[..fitting];
@@ -160,7 +161,8 @@ mod tests {
 
     #[test]
     fn the_nearest_set_of_each_change_is_found() {
-        // Less one: 2000, with 1030 it is 3030, with 400 and 610 it is 3010. Less two: 1000, with the largest two only 2640.
+        // One deletion leaves 2000: with 1030 it is 3030, with 400 and 610 it is 3010. Two leave 1000: the largest two
+        // make only 2640.
         let rates = [1000, 1000, 1000, 400, 610, 1030];
         let in_use = [true, true, true, false, false, false];
         assert_eq!(sums(&rates, &in_use), [3000, 3030, 3010]);
@@ -173,7 +175,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is passed over on the way to a pair is no better than it.
+        /// Pairs that the search skips are no better than the one found.
         #[test]
         fn the_nearest_pair_of_all_is_found(
             rates in proptest::collection::vec(prop_oneof![1_u64..3000, (1_u64..6).prop_map(|steps| steps * 500)], 2..20),

@@ -1,8 +1,8 @@
-//! Searching among many relays within a bounded amount of work.
+//! Searches among many relays within a bounded amount of work.
 //!
-//! If few enough relays fit into the range, a table has a layer for every number of them. Otherwise the largest relays are a
-//! fixed base and a small table exchanges the last of them; only if that finds nothing, a table of one layer answers whether there
-//! is anything at all.
+//! If the number of relays that fit into the range is small enough, a table has a layer for every number of relays.
+//! Otherwise the largest relays form a fixed base, and a small table exchanges the last of them. Only if that finds
+//! nothing, a table of one layer answers whether there is any feasible set.
 
 use super::bucket_table::{Frame, Newcomer, Table};
 use super::chain::Chain;
@@ -10,19 +10,21 @@ use super::pool::{Found, Pool};
 use crate::relay_selection::Range;
 use crate::relay_selection::field::{Candidate, Field, Position};
 
-/// Cells of a table, over all layers. So many fit into a processor's cache, and each relay meets each once. If as many as
-/// epsilon asks for exceed this, there is no layer for every number of relays; otherwise the table is finer than asked.
+/// Cells of a table, over all layers. This many fit into a processor's cache, and each relay visits each cell once. If
+/// epsilon needs more cells, there is no layer for every number of relays; if it needs fewer, the table is finer than
+/// necessary.
 const CELLS_MAX: u64 = 8192;
-/// Relays of the greedy set that are exchanged when the others are fixed.
+/// Relays of the greedy set that are exchanged while the others are fixed.
 const EXCHANGED: usize = 6;
-/// By how many relays the exchange may enlarge the set.
+/// Number of relays by which the exchange may enlarge the set.
 const SURPLUS: usize = 4;
 
-/// Feasible sets of `field`, of which `ascending` holds all positions by what they offer, the preferred ones first among equals.
+/// Adds feasible sets of `field` to `pool`. `ascending` holds all positions in ascending order of their offers, the
+/// preferred ones first among equals.
 ///
-/// If there is a set with a sum from (1 + `epsilon`) L to U, there is one in the result. With a layer for every number k of
-/// relays, that holds for each k alone. With at most k relays in a set it takes O(N k^2 / `epsilon`) steps, not more than
-/// [`CELLS_MAX`] a relay; O(N k / `epsilon`) where one layer has to do.
+/// If there is a set with a sum from (1 + `epsilon`) L to U, the result contains one. With a layer for every number k
+/// of relays, this holds for each k. With at most k relays in a set, the search takes O(N k^2 / `epsilon`) steps, at
+/// most [`CELLS_MAX`] per relay; with a single layer, O(N k / `epsilon`).
 ///
 /// `pool` is empty; `cells` is memory for tables.
 pub fn search(
@@ -52,12 +54,12 @@ struct Many<'a> {
     field: &'a Field,
     range: Range,
     epsilon: f64,
-    /// All positions by what they offer.
+    /// All positions in ascending order of their offers.
     ascending: &'a [Position],
 }
 
 impl Many<'_> {
-    /// Takes relays in `order`, each that leaves the sum at `limit_bps` or below.
+    /// Takes relays in `order`, skipping each one that would raise the sum above `limit_bps`.
     fn fill<'o>(&self, pool: &mut Pool, order: impl Iterator<Item = &'o Position>, limit_bps: u64) -> Found {
         let mut filled = Found { sum_bps: 0, chain: Chain::EMPTY };
         for position in order {
@@ -70,8 +72,8 @@ impl Many<'_> {
         filled
     }
 
-    /// A table of all sets of up to `count_max` relays, with a layer for each number of them and one for the misses above the
-    /// range; none if epsilon asks for too many cells.
+    /// Returns a table of all sets of up to `count_max` relays, with a layer for each number of them and one for the
+    /// misses above the range; `None` if epsilon needs too many cells.
     fn layered(&self, count_max: usize) -> Option<Frame> {
         let layers = count_max + 1;
         let asked = Frame { layers: Some(layers), ..self.one_layer(count_max) };
@@ -79,10 +81,10 @@ impl Many<'_> {
         is_affordable.then(|| Frame { shift: asked.shift.min(finest(asked.limit_bps, layers)), ..asked })
     }
 
-    /// A table of all sets of up to `count_max` relays in one layer.
+    /// Returns a table of all sets of up to `count_max` relays in one layer.
     ///
-    /// `count_max` widths are epsilon L together. L counts as half of TBR at least: where it is less, taking relays one
-    /// after another cannot jump over the range.
+    /// `count_max` widths add up to epsilon L. L counts as at least half of TBR: with a smaller L, taking relays one
+    /// after another cannot skip the range.
     fn one_layer(&self, count_max: usize) -> Frame {
         let low_bps = self.range.low_bps.max(self.range.target_bps / 2);
         let width_bps = (self.epsilon * low_bps as f64 / count_max.max(1) as f64) as u64;
@@ -94,14 +96,14 @@ impl Many<'_> {
         }
     }
 
-    /// A table in which the last relays of `largest` are exchanged for others.
+    /// Returns a table that exchanges the last relays of `largest` for others.
     fn exchange(&self, pool: &mut Pool, largest: Found) -> Frame {
         let mut taken: Vec<Position> = pool.chains.iter(largest.chain).collect();
         let exchanged = EXCHANGED.min(taken.len());
         let kept = taken.split_off(exchanged);
         let base_bps = kept.iter().map(|position| self.field.bps(*position)).sum();
         let base = Found { sum_bps: base_bps, chain: pool.chains.extend(Chain::EMPTY, kept) };
-        // What is as far above the target as the base is below is of no use.
+        // Sums farther above the target than the base is below it are useless.
         let open_bps = (self.range.target_bps - base_bps).saturating_mul(2);
         let limit_bps = base_bps.saturating_add(open_bps).min(self.range.high_bps);
         let layers = exchanged + SURPLUS;
@@ -124,8 +126,8 @@ impl Many<'_> {
         table.finish();
     }
 
-    /// Of relays that offer the same, as many as fit into a set and one more, for the nearest miss: exchanging them for others
-    /// changes no sum.
+    /// Of relays with equal offers, keeps as many as fit into a set, plus one for the nearest miss: exchanging one for
+    /// another changes no sum.
     fn close_indistinguishable(&self, is_open: &mut [bool], frame: Frame) {
         let open_bps = frame.limit_bps - frame.base.sum_bps;
         let mut repeated = (0, 0);
@@ -139,7 +141,7 @@ impl Many<'_> {
     }
 }
 
-/// The width, as a power of two, of which [`CELLS_MAX`] cells in so many layers reach up to `open_bps`.
+/// Returns the width, as a power of two, at which [`CELLS_MAX`] cells in `layers` layers reach up to `open_bps`.
 fn finest(open_bps: u64, layers: usize) -> u32 {
     let width_bps = open_bps / (CELLS_MAX / layers as u64).max(1);
     u64::BITS - width_bps.leading_zeros()
@@ -163,8 +165,8 @@ mod tests {
 
     #[test]
     fn one_layer_finds_what_an_exchange_cannot() {
-        // 501 a + 1000 b is from 30018 to 30042 only if a is even and at least 18. The largest relays make 30 times 1000, and
-        // an exchange of a few brings in ten of the others at most.
+        // 501 a + 1000 b is from 30018 to 30042 only if a is even and at least 18. The largest relays make 30 times
+        // 1000, and an exchange of a few brings in at most ten of the others.
         let rates = [[1000; 30], [501; 30]].concat();
         let pool = pool(&rates, range(30_030, 0.0004), 0.0004);
         let sums: Vec<u64> = pool.sets.iter().map(|found| found.sum_bps).collect();
@@ -182,7 +184,7 @@ mod tests {
     }
 
     proptest! {
-        /// C65 with every number of relays, whichever tables the search takes.
+        /// C65 with every number of relays, whichever tables the search uses.
         #[test]
         fn what_is_feasible_by_a_margin_is_found(
             rates in proptest::collection::vec(1_u64..100, 1..60),
@@ -198,7 +200,7 @@ mod tests {
             prop_assert!(!sums.iter().flatten().any(is_assured) || !pool.sets.is_empty());
         }
 
-        /// Few relays in a set: each number of relays is represented.
+        /// With few relays in a set, each number of relays is represented.
         #[test]
         fn each_number_of_relays_is_found(
             rates in proptest::collection::vec(30_u64..200, 17..60),

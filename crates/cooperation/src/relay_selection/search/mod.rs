@@ -1,4 +1,4 @@
-//! Searching for feasible sets, one way a file.
+//! The searches for feasible sets, one method per file.
 
 mod bucket_table;
 mod chain;

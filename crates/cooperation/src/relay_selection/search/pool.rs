@@ -1,4 +1,4 @@
-//! What a search found: feasible sets, what they range over, and the nearest misses.
+//! The result of a search: feasible sets, their extents, and the nearest misses.
 
 use super::chain::{Chain, Chains};
 use crate::relay_selection::field::Field;
@@ -11,7 +11,7 @@ pub struct Found {
     pub chain: Chain,
 }
 
-/// Smallest and largest of some values.
+/// Smallest and largest of a number of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub least: u64,
@@ -25,7 +25,7 @@ impl Default for Extent {
 }
 
 impl Extent {
-    /// Of no values.
+    /// The extent of no values.
     pub const EMPTY: Self = Self { least: u64::MAX, most: 0 };
 
     pub fn add(&mut self, value: u64) {
@@ -33,26 +33,26 @@ impl Extent {
         self.most = self.most.max(value);
     }
 
-    /// `value` above the least.
+    /// Returns how far `value` is above the least.
     pub fn above(self, value: u64) -> u128 {
         u128::from(value.saturating_sub(self.least))
     }
 
-    /// Between least and most; 1 if there is nothing between, as then no value is above the least.
+    /// Returns the distance between least and most; 1 if it would be 0, because then no value is above the least.
     pub fn width(self) -> u128 {
         u128::from(self.most.saturating_sub(self.least).max(1))
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Pool {
     pub chains: Chains,
-    /// The sets that may be chosen: feasible, and none of the others found would be preferred to all of them.
+    /// The candidate sets: feasible, and no other set found would be preferred to all of them.
     pub sets: Vec<Found>,
-    /// Delta B over all feasible sets found, bit/s.
+    /// Extent of Delta B over all feasible sets found, bit/s.
     pub distances_bps: Extent,
-    /// Number of relays over all feasible sets found.
+    /// Extent of the number of relays over all feasible sets found.
     pub counts: Extent,
     /// The largest sum below the range.
     pub below: Option<Found>,
@@ -61,7 +61,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Forgets everything but its memory.
+    /// Removes the contents but keeps the memory.
     pub fn clear(&mut self) {
         self.chains.clear();
         self.sets.clear();
@@ -69,7 +69,7 @@ impl Pool {
         (self.below, self.above) = (None, None);
     }
 
-    /// Takes a set into account, whatever its sum.
+    /// Records a set, whatever its sum.
     pub fn add(&mut self, found: Found, range: Range) {
         if range.contains(found.sum_bps) {
             self.distances_bps.add(range.distance(found.sum_bps));
@@ -84,7 +84,7 @@ impl Pool {
         }
     }
 
-    /// The set in the words of the caller.
+    /// Converts a set to the caller's type.
     pub fn relay_set(&self, found: Found, field: &Field) -> RelaySet {
         let positions = self.chains.sorted(found.chain);
         let relays = positions.iter().map(|position| field.0[usize::from(*position)].id).collect();

@@ -1,4 +1,4 @@
-//! What the tests of searches share: fields, and all subset sums by plain counting.
+//! Helpers for the tests of searches: fields, and all subset sums by plain counting.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::Pool;
 use crate::relay_selection::field::Field;
 use crate::relay_selection::{Goal, Offer, Range, RelayId};
 
-/// Relays 0, 1, ... with these rates.
+/// Returns relays 0, 1, ... with these rates.
 pub fn field(rates_bps: &[u64]) -> Field {
     let numbered = rates_bps.iter().enumerate();
     let offers = numbered.map(|(relay, bps)| Offer { relay: RelayId(relay as u16), available: Rate::from_bps(*bps) });
@@ -19,7 +19,7 @@ pub fn range(target_bps: u64, tolerance: f64) -> Range {
     Goal { target: Rate::from_bps(target_bps), tolerance }.range()
 }
 
-/// For every number of relays the sums up to `high_bps` that so many can have.
+/// Returns for every number of relays the sums up to `high_bps` that this many relays can have.
 pub fn sums_by_count(rates_bps: &[u64], high_bps: u64) -> Vec<BTreeSet<u64>> {
     let mut sums = vec![BTreeSet::new(); rates_bps.len() + 1];
     sums[0].insert(0);
@@ -32,7 +32,7 @@ pub fn sums_by_count(rates_bps: &[u64], high_bps: u64) -> Vec<BTreeSet<u64>> {
     sums
 }
 
-/// Asserts that every set of a pool is feasible, has the sum it says, and has no relay twice.
+/// Asserts that every set of a pool is feasible, has the stated sum, and has no duplicate relay.
 pub fn check(pool: &Pool, rates_bps: &[u64], range: Range) {
     for found in &pool.sets {
         let relays = pool.chains.sorted(found.chain);

@@ -1,8 +1,9 @@
-//! Feasible sets by trimmed subset sums: SSRS Alg. 1, thesis Alg. 1, corrected.
+//! Finds feasible sets by trimmed subset sums: SSRS Alg. 1, thesis Alg. 1, corrected.
 //!
-//! Relays are taken one after another. A list holds the sums of subsets of those taken so far, ascending, none above the range;
-//! of sums closer than the factor 1 + d, d = epsilon / 2N, only the smallest stays (Cormen et al., trimming). Feasible sets
-//! are collected before the lists are trimmed. So for every feasible sum y one from y / (1 + epsilon) to y is found.
+//! Relays are taken one after another. A list holds the sums of subsets of the relays taken so far, ascending, none
+//! above the range. Of sums closer than the factor 1 + d, d = epsilon / 2N, only the smallest stays (Cormen et al.,
+//! trimming). Feasible sets are collected before the lists are trimmed. For every feasible sum y, the search therefore
+//! finds one from y / (1 + epsilon) to y.
 
 use core::cmp::Ordering;
 
@@ -11,25 +12,25 @@ use super::pool::{Found, Pool};
 use crate::relay_selection::Range;
 use crate::relay_selection::field::{Field, Position};
 
-/// Which sums may trim each other.
+/// The sums that may trim each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Classes {
-    /// Those of sets with equally many relays: a set never hides one with fewer relays.
+    /// Sums of sets with equally many relays: a set never hides one with fewer relays.
     PerCardinality,
-    /// All, as the papers print it.
+    /// All sums, as the papers print it.
     One,
 }
 
-/// The lists, which keep their memory from one search to the next.
+/// The lists, which keep their memory between searches.
 #[derive(Debug, Default)]
 pub struct Lists {
-    /// By number of relays; with [`Classes::One`] all in the first.
+    /// By number of relays; with [`Classes::One`], all in the first list.
     by_class: Vec<Vec<Found>>,
     merged: Vec<Found>,
 }
 
 impl Lists {
-    /// Lists for that many relays, of which none is taken.
+    /// Prepares lists for this many relays; none is taken yet.
     fn start(&mut self, relays: usize) {
         if self.by_class.len() <= relays {
             self.by_class.resize(relays + 1, Vec::new());
@@ -39,8 +40,8 @@ impl Lists {
     }
 }
 
-/// Feasible sets of `field` in `pool`, which is empty; `in_use` marks the relays that carry data. With [`Classes::One`] the
-/// nearest misses too.
+/// Adds feasible sets of `field` to `pool`, which is empty; `in_use` marks the relays that carry data. With
+/// [`Classes::One`], also records the nearest misses.
 pub fn search(
     pool: &mut Pool,
     lists: &mut Lists,
@@ -56,7 +57,7 @@ pub fn search(
     let in_use = in_use.contains(&true).then_some(in_use);
     let mut search = Search { range, trim, in_use, pool, lists };
     for (at, candidate) in field.0.iter().enumerate() {
-        // What leaves no room for another relay is of no more use, unless it is a miss that counts.
+        // A sum that leaves no room for another relay is useless, unless it is a relevant miss.
         let smallest_left = field.0[at + 1..].iter().map(|left| left.bps).min();
         let room_bps = smallest_left.and_then(|left| range.high_bps.checked_sub(left));
         let kept_bps = match classes {
@@ -65,7 +66,7 @@ pub fn search(
         };
         let newcomer = Newcomer { position: at as Position, bps: candidate.bps, kept_bps };
         match classes {
-            // In descending order: the relay is used at most once in a set.
+            // In descending order, so a set uses the relay at most once.
             Classes::PerCardinality => (0..=at).rev().for_each(|class| search.take(class, class + 1, newcomer)),
             Classes::One => {
                 search.miss_above(newcomer);
@@ -83,7 +84,7 @@ pub fn search(
 struct Newcomer {
     position: Position,
     bps: u64,
-    /// Largest sum that is kept for the relays after it, if any is.
+    /// Largest sum that is kept for the following relays; `None` if no sum is.
     kept_bps: Option<u64>,
 }
 
@@ -91,15 +92,15 @@ struct Search<'a> {
     range: Range,
     /// d
     trim: f64,
-    /// None if no relay is.
+    /// `None` if no relay is in use.
     in_use: Option<&'a [bool]>,
     pool: &'a mut Pool,
     lists: &'a mut Lists,
 }
 
 impl Search<'_> {
-    /// Adds the relay to the sets of class `from`, collects what is feasible, and puts into class `to` what later relays may be
-    /// added to.
+    /// Adds the relay to the sets of class `from`, collects the feasible results, and puts the sets that later relays
+    /// may extend into class `to`.
     fn take(&mut self, from: usize, to: usize, newcomer: Newcomer) {
         let Some(limit) = self.range.high_bps.checked_sub(newcomer.bps) else { return };
         let low = self.range.low_bps.saturating_sub(newcomer.bps);
@@ -119,17 +120,19 @@ impl Search<'_> {
         }
     }
 
-    /// Puts into class `to` what the relay makes of the sets of class `from` that are not above `limit`, and trims.
+    /// Puts the sets that the relay forms with those of class `from` that are not above `limit` into class `to`, and
+    /// trims.
     fn merge(&mut self, from: usize, to: usize, newcomer: Newcomer, limit: u64) {
         let (parents, old) = (&self.lists.by_class[from], &self.lists.by_class[to]);
         let Some(first) = parents.first().filter(|first| first.sum_bps <= limit) else { return };
-        // What the list holds below the first new set stays as it is, and so does what follows the last one.
+        // Old sums below the first new set stay as they are, and so do those after the last new one.
         let mut next = old.partition_point(|old| old.sum_bps < first.sum_bps + newcomer.bps);
         let merged = &mut self.lists.merged;
         merged.clear();
         merged.extend_from_slice(&old[..next]);
         let trim = self.trim;
-        // Rounded down: sums are integers, so the next one is above the limit if and only if it is above the real one.
+        // Rounded down: sums are integers, so the next one is above this limit if and only if it is above the exact
+        // one.
         let trimmed_to = |found: &Found| found.sum_bps.saturating_add((found.sum_bps as f64 * trim) as u64);
         let mut hidden = merged.last().map(trimmed_to);
         let mut keep = |found: Found| {
@@ -153,7 +156,7 @@ impl Search<'_> {
         core::mem::swap(&mut self.lists.by_class[to], &mut self.lists.merged);
     }
 
-    /// The smallest sum above the range that the relay makes of the only list.
+    /// Records the smallest sum above the range that the relay forms with the only list.
     fn miss_above(&mut self, newcomer: Newcomer) {
         let mut sums =
             self.lists.by_class[0].iter().map_while(|parent| Some((parent, parent.sum_bps.checked_add(newcomer.bps)?)));
@@ -163,14 +166,14 @@ impl Search<'_> {
         }
     }
 
-    /// The largest sum below the range in the only list: feasible sums were collected on the way.
+    /// Records the largest sum below the range in the only list: feasible sums were collected on the way.
     fn miss_below(&mut self) {
         let is_below = |found: &&Found| (1..self.range.low_bps).contains(&found.sum_bps);
         self.pool.below = self.lists.by_class[0].iter().rfind(is_below).copied();
     }
 }
 
-/// Whether `old` comes first: the smaller sum; of equal sums the set that takes fewer changes, then the lowest numbers.
+/// Returns whether `old` comes first: by the smaller sum, then by fewer changes, then by the lowest numbers.
 fn precedes(chains: &Chains, in_use: Option<&[bool]>, old: Found, new: Found) -> bool {
     let ties = || {
         let changes = |marks: &[bool], found: Found| {
@@ -219,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_class_of_their_own_keeps_sets_with_few_relays() {
-        // 500 + 500 hides 1001 if they share a list, and with it 1001 + 2000.
+        // 500 + 500 hides 1001 if they share a list, and 1001 + 2000 with it.
         let rates = [500, 500, 1001, 2000];
         let with = |classes| sets(&pool(&rates, range(3000, 0.001), 0.1, classes));
         assert_eq!(with(Classes::PerCardinality), [vec![0, 1, 3], vec![2, 3]]);
@@ -248,7 +251,7 @@ mod tests {
     }
 
     proptest! {
-        /// C65: whatever sum is in the range, one near it is found; with classes, one of as few relays.
+        /// C65: for every sum in the range, a nearby one is found; with classes, one with as few relays.
         #[test]
         fn every_feasible_sum_is_represented(
             rates in proptest::collection::vec(1_u64..1500, 1..13),

@@ -1,13 +1,14 @@
-//! In which order a server's addresses are tried over the uplinks, and how long after one another.
+//! Plans the order in which a server's addresses are tried over the uplinks, and the time between attempts.
 //!
 //! ```text
-//! family      that in which the server speaks MPTCP, if it does not in the other one; else that over whose uplinks more comes, as far as is known;
-//!             the one that the resolver names first, if as much comes over either, or the server is known to speak plain TCP, whose
-//!             connections stay where they start
-//! addresses   the families taking turns; over an uplink that lacks the first one's family, fails with it, or had no answer with it of late, the first
-//!             of the other one at once, as anywhere if only the first one is known for plain TCP; those that kept silent while others of the
-//!             server answered, at last
-//! one link    two addresses of an uplink share what it brings, its queue, and its connections, and the round-trip time until that of each is known
+//! family      the one in which the server speaks MPTCP, if only in one; else the one whose uplinks deliver more, as
+//!             far as is known; the one that the resolver names first, if both deliver as much, or the server is known
+//!             to speak plain TCP, whose connections stay where they start
+//! addresses   families take turns; the other family's first address is tried at once over an uplink that lacks the
+//!             first address's family, fails with it, or had no answer with it lately, and over every uplink if the
+//!             first address is known to speak plain TCP and the other is unknown; addresses that were silent while
+//!             others of the server answered come last
+//! one link    two addresses of an uplink share its rate, queue and connections, and its RTT until each has its own
 //! ```
 
 use std::net::{IpAddr, SocketAddr};
@@ -16,35 +17,37 @@ use units::{Duration, Instant};
 
 use super::{Choice, State, Tier, Weight};
 
-/// How long the first attempt is waited for before the next one begins beside it: twice its RTT, within this.
+/// Head start of an attempt over the next one: twice its RTT, within these limits.
 const HEAD_START_MIN: Duration = Duration::from_millis(50);
 const HEAD_START_MAX: Duration = Duration::from_secs(1);
-/// An uplink is slow that brings less than this part of what the fastest does. Small answers take as long over what comes in between.
+/// An uplink is slow if it delivers less than this part of what the fastest does. For small answers, other differences
+/// do not matter.
 const SLOW_PARTS: u64 = 4;
-/// What an uplink may bring that nobody has filled for long, octets in a second: downloads find out. One that is further away than so many
-/// times the best is not tried for it.
-/// Chosen, as the octets below are: four times 8 Mbit/s, at which a megabyte takes a second.
+/// Assumed rate of an uplink that nothing has filled for long, octets per second: downloads find out. Not assumed if
+/// the uplink is further away than this many times the best. Chosen, as the octets below are: four times 8 Mbit/s, at
+/// which a megabyte takes a second.
 const UNTRIED_BYTES: u64 = 4_000_000;
 const UNTRIED_REACH: u64 = 3;
-/// What a connection brings at least, as far as anybody knows: the time for so many octets makes a slow uplink a far one.
+/// Octets that a connection transfers at least, as far as is known. The time for them makes a slow uplink count as a
+/// far one.
 const LIGHT_BYTES: u64 = 16 << 10;
 const HEAVY_BYTES: u64 = 1 << 20;
-/// Rates of uplinks are compared as if none delivered less than this part of the best: who is not used delivers nothing.
+/// Rates are compared as if no uplink delivered less than this part of the best: an unused uplink delivers nothing.
 const RATE_FLOOR_PARTS: u64 = 10;
 
-/// An attempt to connect, as planned.
+/// A planned attempt to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// From where.
+    /// Local address.
     pub ip: IpAddr,
-    /// Where to.
+    /// Address of the server.
     pub remote: SocketAddr,
-    /// How long after the attempt before it in the plan.
+    /// Time after the previous attempt in the plan.
     pub after: Duration,
 }
 
 impl Choice {
-    /// A server's addresses in the order in which they are tried, without those of a family that no uplink has.
+    /// Returns a server's addresses in the order in which to try them, without those of a family that no uplink has.
     pub fn order(&self, addresses: &[IpAddr], port: u16, now: Instant) -> Vec<SocketAddr> {
         let usable = addresses.iter().filter(|ip| self.has_family(ip.is_ipv4()));
         let all = usable.map(|ip| SocketAddr::new(*ip, port));
@@ -54,7 +57,7 @@ impl Choice {
         order
     }
 
-    /// The families taking turns; of a family those first that may speak MPTCP.
+    /// Lets the families take turns; within a family, addresses that may speak MPTCP come first.
     fn in_turns(&self, mut all: Vec<SocketAddr>, now: Instant) -> Vec<SocketAddr> {
         let Some(first) = all.first() else { return all };
         let is_ipv4 = first.is_ipv4() != self.is_other_family_worth_more(first.is_ipv4(), &all, now);
@@ -66,8 +69,9 @@ impl Choice {
         order
     }
 
-    /// Whether more comes in the other family than in that of a server's first address. A connection with MPTCP joins by both, but in the second
-    /// one only where an uplink lacks the first; one without stays on one uplink.
+    /// Whether the other family delivers more than that of a server's first address. A connection with MPTCP joins by
+    /// both, but by the second one only where an uplink lacks the first; a connection without MPTCP stays on one
+    /// uplink.
     fn is_other_family_worth_more(&self, is_first_ipv4: bool, all: &[SocketAddr], now: Instant) -> bool {
         let of_family = |is_ipv4: bool| all.iter().filter(move |remote| remote.is_ipv4() == is_ipv4);
         let has_mptcp = |is_ipv4| of_family(is_ipv4).any(|remote| self.servers.speaks_mptcp(*remote, now));
@@ -90,15 +94,15 @@ impl Choice {
         }
     }
 
-    /// Whether to try the second one of a server's addresses at once, to find out whether it speaks MPTCP: the first one does not, and is of the other family.
-    /// That is known for an hour then.
+    /// Whether to try the second one of a server's addresses at once, to find out whether it speaks MPTCP: the first
+    /// one does not, and is of the other family. The result is remembered for an hour.
     pub fn is_to_be_asked(&self, first: SocketAddr, second: SocketAddr, now: Instant) -> bool {
         let is_unknown = !self.is_known(second, now) && !self.servers.is_silent(second, now);
         self.links().len() > 1 && first.is_ipv4() != second.is_ipv4() && is_unknown && self.is_plain(first, now)
     }
 
-    /// From where to connect to a server, in this order; `remotes` is an address of it, or one of each family, the better one first. Nothing if no
-    /// uplink is of their family.
+    /// Returns the attempts to connect to a server, in order. `remotes` is one address of it, or one of each family,
+    /// the better one first. Returns nothing if no uplink has their family.
     pub fn plan(&self, remotes: &[SocketAddr], now: Instant) -> Vec<Start> {
         let candidates = self.candidates(remotes, now);
         // The other family is for uplinks that lack the first one.
@@ -106,7 +110,7 @@ impl Choice {
         let is_heavy = remotes.iter().any(|remote| self.weight(*remote, now) == Weight::Heavy);
         let plain = is_plain.then_some(if is_heavy { Weight::Heavy } else { Weight::Light });
         let mut plan = Vec::new();
-        // What the attempt before is given.
+        // Head start of the previous attempt.
         let mut after = Duration::ZERO;
         for tier in [Tier::Primary, Tier::Secondary, Tier::Backup] {
             let healthy = candidates.iter().filter(|state| state.uplink.tier == tier && !state.is_failing(now));
@@ -120,8 +124,8 @@ impl Choice {
             };
             lead_with_mptcp(&mut known, &shares, is_heavy, is_stripped);
             let mut waits = after;
-            // Those that nothing is known of race whoever is first, so that something is. Of those that are as near as one another,
-            // the first to be asked wins.
+            // Unknown uplinks race the first known one, so that they become known. Of equally near ones, the first to
+            // begin wins.
             let mut racing: Vec<_> = known.iter().take(1).chain(&unknown).collect();
             racing.sort_by_key(|state| state.load());
             let racers = racing.len();
@@ -138,8 +142,8 @@ impl Choice {
         plan.into_iter().filter_map(|(ip, after)| Some(Start { ip, remote: *remote(ip)?, after })).collect()
     }
 
-    /// Each uplink's addresses of the first family that it has and does not fail with, and over which somebody has answered, if nobody did of late over
-    /// another; of the first one that it has, if it fails with all.
+    /// Returns the best address of each uplink: one that does not fail if possible, then one that other uplinks have
+    /// not outpaced lately, then the first one in the order of `remotes`.
     fn candidates(&self, remotes: &[SocketAddr], now: Instant) -> Vec<State> {
         let rank = |state: &State| {
             let place = remotes.iter().position(|remote| remote.is_ipv4() == state.uplink.ip.is_ipv4())?;
@@ -154,13 +158,13 @@ impl Choice {
         self.uplinks.iter().filter_map(candidate).collect()
     }
 
-    /// What is known of an address, with what is known of its uplink by the others that this has.
+    /// Returns the state of an address, completed with that of the uplink's other address.
     fn whole(&self, state: &State, now: Instant) -> State {
         let mut whole = state.clone();
         let is_other = |it: &&State| it.uplink.link == state.uplink.link && it.uplink.ip != state.uplink.ip;
         for other in self.uplinks.iter().filter(is_other) {
             if whole.base(now).is_none() {
-                // As far as anybody knows the other family goes the same way.
+                // Assume that the other family takes the same path.
                 whole.base = other.base;
             }
             whole.light += other.light;
@@ -175,7 +179,7 @@ impl Choice {
     }
 }
 
-/// Those that fail, at last; at once if there are no others.
+/// Appends failing uplinks to the plan; at once if there are no others.
 fn plan_failing(candidates: &[State], after: Duration, now: Instant, plan: &mut Vec<(IpAddr, Duration)>) {
     let mut failing: Vec<_> = candidates.iter().filter(|state| state.is_failing(now)).collect();
     failing.sort_by_key(|state| (state.is_suspect(now), state.uplink.tier, state.failing_until));
@@ -188,8 +192,8 @@ fn head_start(round_trip: Option<Duration>) -> Duration {
     round_trip.map_or(HEAD_START_MAX, |rtt| rtt.saturating_mul(2).clamp(HEAD_START_MIN, HEAD_START_MAX))
 }
 
-/// Moves to the front who is to carry one more connection, of which `plain` says what it will be if it stays where it starts.
-/// `known` is in the order of round-trip times, with what slow ones take besides.
+/// Moves the uplink that gets the next connection to the front. `plain`: what the connection will transfer, if it is to
+/// stay where it starts. `known` is sorted by round-trip time, plus transfer time on slow uplinks.
 fn spread(known: &mut [&State], shares: &Shares, plain: Option<Weight>) {
     let now = shares.now;
     let reach = |state: &State| state.base(now).map_or(Duration::MAX, |base| base + shares.slowness(state, plain));
@@ -205,9 +209,9 @@ fn spread(known: &mut [&State], shares: &Shares, plain: Option<Weight>) {
         let near_is_free = known.iter().any(|state| is_near(state) && is_free(state, State::load));
         pick(&|state| is_near(state) || !near_is_free, 1, State::load)
     } else {
-        // What will spread anyway, once it is a download, leaves those alone that cannot.
+        // A connection with MPTCP spreads once it is a download, so it need not avoid uplinks with downloads.
         let heavy: fn(&State) -> u32 = if plain.is_some() { |state| state.heavy } else { |_| 0 };
-        // What has nothing to do is taken in the order of round-trip times.
+        // Idle uplinks compare as equal: of them, the one with the lowest round-trip time is taken.
         pick(&|state| is_near(state) && is_free(state, heavy), 0, State::load)
             .or_else(|| all().find(|index| !shares.has_its_share(known[*index], known, heavy)))
     };
@@ -216,8 +220,8 @@ fn spread(known: &mut [&State], shares: &Shares, plain: Option<Weight>) {
     }
 }
 
-/// Moves to the front the first one that leaves MPTCP alone, if the one that is there removes it: for a download if all that do not bring as much
-/// together, for small answers if it is as near.
+/// If the first uplink removes MPTCP, moves the first one that does not to the front: for a download if all that do not
+/// deliver as much together, for small answers if it is as near.
 fn lead_with_mptcp(known: &mut [&State], shares: &Shares, is_heavy: bool, is_stripped: impl Fn(&State) -> bool) {
     let now = shares.now;
     let Some(first) = known.first().filter(|state| is_stripped(state)) else { return };
@@ -233,13 +237,13 @@ fn lead_with_mptcp(known: &mut [&State], shares: &Shares, is_heavy: bool, is_str
     }
 }
 
-/// How connections are shared out: by what uplinks can bring.
+/// Shares of connections, according to what uplinks can deliver.
 struct Shares {
-    /// Of those whose capacity is known, octets in a second.
+    /// Highest known capacity, octets per second.
     fastest: u64,
-    /// The most that any has brought.
+    /// Highest rate that any uplink has delivered.
     most: u64,
-    /// How far one may be that a download tries.
+    /// Maximum base RTT of an untried uplink for which downloads hope.
     reach: Duration,
     now: Instant,
 }
@@ -253,8 +257,8 @@ impl Shares {
         Self { fastest, most, reach, now }
     }
 
-    /// How long the octets of a download take that stays where it starts; for small answers, how much longer they take on an uplink that is
-    /// slow.
+    /// Returns the transfer time of a download that stays where it starts; for small answers, the additional time on a
+    /// slow uplink.
     fn slowness(&self, state: &State, plain: Option<Weight>) -> Duration {
         let capacity = state.capacity_bytes(self.now).map(|capacity| capacity.max(1));
         let (bytes, capacity) = match plain {
@@ -265,26 +269,26 @@ impl Shares {
         capacity.map_or(Duration::ZERO, |capacity| Duration::from_secs(1).mul_div(bytes, capacity))
     }
 
-    /// What a download may find on an uplink of which it is not known.
+    /// Returns the rate that a download may find on an uplink of unknown capacity.
     fn hoped(&self, state: &State) -> u64 {
         let is_to_try = state.is_untried(self.now) && state.base(self.now).is_some_and(|base| base <= self.reach);
         if is_to_try && self.most.saturating_mul(SLOW_PARTS) < UNTRIED_BYTES { UNTRIED_BYTES } else { self.most }
     }
 
-    /// One that nobody has tried counts as the best: it will show.
+    /// An uplink of unknown capacity counts as the best: its use will show.
     fn weight(&self, state: &State) -> u128 {
         let floor = self.fastest / RATE_FLOOR_PARTS;
         let bytes = state.capacity_bytes(self.now).map_or(self.fastest.max(state.rate_bytes), |bytes| bytes.max(floor));
         u128::from(bytes.max(1))
     }
 
-    /// By `(count + added) / weight`, as products.
+    /// Compares `(count + added) / weight`, as products.
     fn compare(&self, a: &State, b: &State, added: u32, count: fn(&State) -> u32) -> core::cmp::Ordering {
         let load = |one: &State, other: &State| u128::from(count(one) + added) * self.weight(other);
         load(a, b).cmp(&load(b, a))
     }
 
-    /// Whether one more would be more than its share: `(count + 1) / connections > weight / weights`.
+    /// Whether one more connection would exceed its share: `(count + 1) / connections > weight / weights`.
     fn has_its_share(&self, state: &State, known: &[&State], count: fn(&State) -> u32) -> bool {
         let weights: u128 = known.iter().map(|state| self.weight(state)).sum();
         let connections: u128 = known.iter().map(|state| u128::from(count(state))).sum::<u128>() + 1;

@@ -1,4 +1,5 @@
-//! What is remembered of servers: whether they speak MPTCP, and over which uplinks; what is fetched from them; which addresses do not answer.
+//! What the proxy remembers about servers: whether they speak MPTCP, and over which uplinks; what they serve; which
+//! addresses do not answer.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,19 +9,20 @@ use units::{Duration, Instant};
 
 use super::Weight;
 
-/// Servers whose answers are remembered, and for how long: a middlebox may go away.
+/// Limit of remembered servers, and how long an answer is remembered: a middlebox may go away.
 pub const SERVERS_MAX: usize = 1024;
 const SERVER_FOR: Duration = Duration::from_secs(3600);
-/// Addresses that did not answer, and for how long they are tried after the others of their server: chosen, so that one connection in ten
-/// minutes waits for those that stay silent.
+/// Limit of remembered silent addresses, and how long they are tried after the other addresses of their server. Chosen,
+/// not measured: one connection in ten minutes waits for an address that stays silent.
 const SILENT_MAX: usize = 256;
 const SILENT_FOR: Duration = Duration::from_secs(600);
-/// Servers that answer over an uplink only if nothing is offered, and for how long that is believed: a network is another one by then, or the
-/// offers were lost. Of so many over one uplink it is the uplink's doing.
+/// Servers that answer over an uplink only without an offer of MPTCP: their limit, and how long this is remembered,
+/// since the network may change, or the offers were merely lost. If an uplink has `WITHOUT_OFFER_ALL` of them, the
+/// uplink is the cause.
 const WITHOUT_OFFER_MAX: usize = 256;
 const WITHOUT_OFFER_FOR: Duration = Duration::from_secs(600);
 const WITHOUT_OFFER_ALL: usize = 2;
-/// Connections in a row of which a server is known to serve downloads, or small answers.
+/// Bound of a server's `habit`, either way.
 const HABIT_MAX: i8 = 3;
 
 /// An answer over an uplink.
@@ -33,9 +35,9 @@ struct Answer {
 
 #[derive(Clone, Debug)]
 struct Server {
-    /// The last one over each uplink.
+    /// Last answer over each uplink.
     answers: SmallVec<[Answer; 2]>,
-    /// How many more connections of late were downloads than were not.
+    /// Recent connections that were downloads, less those that were not.
     habit: i8,
     at: Instant,
 }
@@ -45,12 +47,12 @@ struct Server {
 pub struct Servers {
     known: BTreeMap<SocketAddr, Server>,
     silent: BTreeMap<SocketAddr, Instant>,
-    /// By uplink.
+    /// Keys are uplink and server; values are the end of the time.
     without_offer: BTreeMap<(usize, SocketAddr), Instant>,
 }
 
 impl Servers {
-    /// A server answered over an uplink, with MPTCP or without.
+    /// Notes that a server answered over an uplink, with MPTCP or without.
     pub fn answered(&mut self, remote: SocketAddr, link: usize, mptcp: bool, now: Instant) {
         self.silent.remove(&remote);
         if self.known.len() >= SERVERS_MAX && !self.known.contains_key(&remote) {
@@ -69,23 +71,24 @@ impl Servers {
         }
     }
 
-    /// A server answered over an uplink only once it was asked without an offer of MPTCP.
+    /// Notes that a server answered over an uplink only after an attempt without an offer of MPTCP.
     pub fn wanted_no_offer(&mut self, remote: SocketAddr, link: usize, now: Instant) {
         self.without_offer.retain(|_, until| now < *until);
         if self.without_offer.len() < WITHOUT_OFFER_MAX && !self.speaks_mptcp(remote, now) {
-            // What was found is not found again by acting on it: it is tried anew after its time.
+            // The time is not extended, since attempts without an offer show nothing new: offers are tried again after
+            // it.
             self.without_offer.entry((link, remote)).or_insert(now + WITHOUT_OFFER_FOR);
         }
     }
 
-    /// Whether to ask a server without an offer, over this uplink.
+    /// Whether to connect to a server over this uplink without an offer of MPTCP.
     pub fn is_without_offer(&self, remote: SocketAddr, link: usize, now: Instant) -> bool {
         let mut there = self.without_offer.iter().filter(|((other, _), until)| *other == link && now < **until);
         let is_known = there.clone().any(|((_, known), _)| *known == remote);
         is_known || there.nth(WITHOUT_OFFER_ALL - 1).is_some()
     }
 
-    /// An address did not answer while another one of its server did; attempts to reach it began at `since`.
+    /// Notes that an address did not answer attempts that began at `since`, while another one of its server did.
     pub fn kept_silent(&mut self, remote: SocketAddr, since: Instant, now: Instant) {
         if self.known.get(&remote).is_some_and(|server| server.at >= since) {
             return;
@@ -97,13 +100,13 @@ impl Servers {
         self.silent.insert(remote, now + SILENT_FOR);
     }
 
-    /// An uplink is gone, and with it what lay on the way.
+    /// Forgets an uplink that is gone, and with it the middleboxes on its path.
     pub fn forget(&mut self, link: usize) {
         self.known.values_mut().for_each(|server| server.answers.retain(|answer| answer.link != link));
         self.without_offer.retain(|(other, _), _| *other != link);
     }
 
-    /// A connection to a server turned out to be a download, or has ended without being one.
+    /// Notes that a connection to a server was a download, or has ended without being one.
     pub fn turned_out(&mut self, remote: SocketAddr, weight: Weight) {
         if let Some(server) = self.known.get_mut(&remote) {
             let step = if weight == Weight::Heavy { 1 } else { -1 };
@@ -111,12 +114,12 @@ impl Servers {
         }
     }
 
-    /// Whether an address did not answer of late.
+    /// Whether an address did not answer lately.
     pub fn is_silent(&self, remote: SocketAddr, now: Instant) -> bool {
         self.silent.get(&remote).is_some_and(|until| now < *until)
     }
 
-    /// Whether a server has answered of late.
+    /// Whether a server has answered lately.
     pub fn is_known(&self, remote: SocketAddr, now: Instant) -> bool {
         self.get(remote, now).is_some()
     }
@@ -131,12 +134,12 @@ impl Servers {
         self.answers(remote, now).next().is_some() && !self.speaks_mptcp(remote, now)
     }
 
-    /// Whether it is plain TCP over this uplink alone: something there removes MPTCP.
+    /// Whether something on this uplink removes MPTCP: the server answers without it there, and with it elsewhere.
     pub fn is_stripped(&self, remote: SocketAddr, link: usize, now: Instant) -> bool {
         self.speaks_mptcp(remote, now) && self.answers(remote, now).any(|answer| answer.link == link && !answer.mptcp)
     }
 
-    /// What a connection to it will be, going by those before it.
+    /// Predicts what a connection to a server will transfer, from previous ones.
     pub fn weight(&self, remote: SocketAddr, now: Instant) -> Weight {
         match self.get(remote, now) {
             Some(server) if server.habit > 0 => Weight::Heavy,

@@ -38,7 +38,7 @@ fn known(rtts_ms: &[u64]) -> Choice {
     choice
 }
 
-/// The plan as (last octet, ms after the one before).
+/// The plan as (last octet, ms after the previous attempt).
 fn plan(choice: &Choice, now: Instant) -> Vec<(u8, u64)> {
     let last = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => ip.octets()[3],
@@ -51,7 +51,7 @@ fn plain(choice: &mut Choice) {
     choice.found_plain(ip(1), server(), at(0));
 }
 
-/// Where connections start that begin one after another and stay busy; how many on each of two uplinks.
+/// Lets connections begin one after another and stay busy. Returns how many start on each of two uplinks.
 fn on_each(choice: &mut Choice, count: usize, weight: Weight) -> [u32; 2] {
     let mut on = [0, 0];
     for _ in 0..count {
@@ -116,7 +116,7 @@ fn who_lost_a_race_comes_second_and_is_raced_again_later() {
     choice.outpaced(ip(1), ms(30), at(100));
     assert_eq!(plan(&choice, at(101)), [(2, 0), (1, 60)]);
     assert_eq!(plan(&choice, at(31_000)), [(2, 0), (1, 0)]);
-    // Measured by a subflow that joined, it is as good as it is.
+    // A subflow that joined has measured it, so its real distance counts.
     choice.measured(ip(1), ms(20), at(200));
     assert_eq!(plan(&choice, at(201)), [(1, 0), (2, 50)]);
 }
@@ -189,7 +189,7 @@ fn downloads_from_plain_servers_go_where_there_is_least_for_what_is_delivered() 
     choice.delivered(ip(1), 3_000_000, ms(1000), true, at(0));
     choice.delivered(ip(2), 1_000_000, ms(1000), true, at(0));
     assert_eq!(on_each(&mut choice, 8, Weight::Heavy), [6, 2]);
-    // As many as end, begin again.
+    // As many begin as end.
     choice.discount(ip(1), Weight::Heavy);
     assert_eq!(plan(&choice, at(1))[0].0, 1);
 }
@@ -200,7 +200,7 @@ fn an_uplink_that_nobody_fills_is_no_slower_for_it() {
     plain(&mut choice);
     choice.turned_out(server(), Weight::Heavy);
     choice.delivered(ip(1), 2_000_000, ms(1000), true, at(0));
-    // A page that came by the second one says nothing of what it can bring.
+    // A page that came over the second one says nothing about its capacity.
     choice.delivered(ip(2), 10_000, ms(1000), false, at(0));
     assert_eq!(on_each(&mut choice, 8, Weight::Heavy), [4, 4]);
     choice = known(&[20, 60]);
@@ -208,14 +208,14 @@ fn an_uplink_that_nobody_fills_is_no_slower_for_it() {
     choice.turned_out(server(), Weight::Heavy);
     choice.delivered(ip(1), 2_000_000, ms(1000), true, at(0));
     choice.delivered(ip(2), 1_000_000, ms(1000), true, at(0));
-    // For ten seconds the second one still brings something, and the first one has nothing to do.
+    // For ten seconds the second one still delivers something, and the first one has nothing to do.
     for look in 0..20 {
         choice.delivered(ip(1), 0, ms(500), false, at(500 * look));
         choice.delivered(ip(2), 500_000, ms(500), true, at(500 * look));
     }
     let [near, far] = on_each(&mut choice, 9, Weight::Heavy);
     assert_eq!([near, far], [6, 3], "two thirds and one third");
-    // One that is filled and brings less has become slow.
+    // An uplink that is filled and delivers less has become slow.
     for look in 0..40 {
         choice.delivered(ip(1), 100_000, ms(500), true, at(10_000 + 500 * look));
     }
@@ -309,7 +309,7 @@ fn who_is_gone_is_not_chosen() {
 fn an_uplink_that_was_only_outpaced_has_no_round_trip_time_to_show() {
     let mut choice = choice(&[Tier::Primary; 2]);
     choice.succeeded(ip(1), server(), ms(80), true, at(80));
-    // It was waited for three times as long as the winner took.
+    // The proxy waited for it three times as long as the winner took.
     choice.outpaced(ip(2), ms(244), at(244));
     let shown = |choice: &Choice, now| choice.view(now).iter().map(|view| view.base_rtt).collect::<Vec<_>>();
     assert_eq!(shown(&choice, at(300)), [Some(ms(80)), None]);

@@ -191,7 +191,7 @@ proptest! {
         let _ = parse_request(&[b"GET http://h/ HTTP/1.1\r\n", &octets[..], b"\r\n\r\n"].concat());
     }
 
-    /// Whatever a client sends, what follows our head is what we take for its body.
+    /// Whatever a client sends, the octets after the proxy's head are what the proxy takes for its body.
     #[test]
     fn heads_hold_one_request(octets in "[ -~\r\n]{0,80}") {
         let text = format!("GET http://h/ HTTP/1.1\r\n{octets}\r\n\r\n");

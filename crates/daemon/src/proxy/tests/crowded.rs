@@ -5,7 +5,8 @@ use super::*;
 const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 98, 0, 2));
 const AT: Instant = Instant::from_secs(100);
 
-/// Two uplinks, of which the second has this base RTT and brings so much of 1,000,000 octets; whether it is crowded `after` several downloaded.
+/// Two uplinks: the second one has base RTT `base`, and has delivered `brought_bytes` of 1,000,000 octets. Returns
+/// whether it counts as crowded `after` several downloads.
 fn is_crowded(base: Duration, brought_bytes: u64, after: Duration) -> bool {
     let mut world = World::with_uplink();
     let World { proxy, endpoint, .. } = &mut world;

@@ -1,4 +1,4 @@
-//! A stream that waits for a hole: nothing moves between client and server, and it is looked at all the same.
+//! A stream that waits for a hole: nothing moves between client and server, but the proxy still looks at it.
 
 use super::served::{Server, connected_in};
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 3));
 const OPENING: &[u8] = &[5, 1, 0, 5, 1, 0, 1, 192, 0, 2, 1, 0, 80];
 
-/// A client whose connection has two subflows, both of which carry.
+/// A client whose connection has two subflows, both of which carry data.
 fn over_two() -> (World, Server, TcpStream, ConnectionId) {
     let mut world = World::with_uplink();
     let now = world.now();
@@ -22,7 +22,8 @@ fn over_two() -> (World, Server, TcpStream, ConnectionId) {
 }
 
 impl World {
-    /// What the server sends on the subflow that has the first data is lost; how many octets wait then for what was.
+    /// Loses what the server sends on the subflow with the first data. Returns how many octets then wait for the lost
+    /// ones.
     fn lose(&mut self, connection: ConnectionId, server: &mut Server) -> u64 {
         let now = self.now();
         let mut lost = None;

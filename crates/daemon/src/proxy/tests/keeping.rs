@@ -1,4 +1,4 @@
-//! Servers that end their streams, break off, or speak without being asked, while the client has not read or said all.
+//! Servers that end their stream, break off, or send unrequested octets, before the client has read or sent everything.
 
 use super::served::{Server, connected, connected_in, heard, tunnel};
 use super::*;
@@ -35,7 +35,7 @@ fn what_waits_behind_an_answer_does_not_pass_for_the_next_one() {
     let head = b"HEAD http://192.0.2.1/ HTTP/1.1\r\n\r\n";
     let (mut world, mut server, mut client) =
         connected(head, ConnectionConfig { nagle: false, ..ConnectionConfig::default() });
-    // The engine joins what is much smaller, and the proxy would see the one with the other.
+    // The engine joins much smaller pieces, and the proxy would see both at once.
     let forged = format!("HTTP/1.1 200 Forged\r\nContent-Length: 0\r\nX: {}\r\n\r\n", "a".repeat(1300));
     for answer in ["HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", &forged] {
         server.say_much(answer.as_bytes().to_vec(), world.now());
@@ -80,7 +80,7 @@ fn a_stream_that_has_arrived_survives_an_upload_that_fails() {
     server.abort(world.now());
     world.carry(&mut server);
     for _ in 0..2 {
-        // What is sent after that nobody reads; unread, it would make a reset of the end.
+        // The proxy does not read what the client sends after that; unread, it would turn the end into a reset.
         client.write_all(b"x").unwrap();
         world.carry(&mut server);
     }

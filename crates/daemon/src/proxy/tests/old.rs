@@ -1,9 +1,9 @@
-//! Clients that speak HTTP/1.0, and servers that do not heed it.
+//! Clients that speak HTTP/1.0, and servers that ignore that.
 
 use super::served::{Server, connected, heard};
 use super::*;
 
-/// A client that has got the first chunk of its answer.
+/// A client that has received the first chunk of its answer.
 fn answered_in_chunks() -> (World, Server, TcpStream) {
     let (mut world, mut server, mut client) =
         connected(b"GET http://192.0.2.1/ HTTP/1.0\r\n\r\n", ConnectionConfig::default());

@@ -12,7 +12,7 @@ fn who_has_left_is_forgotten_though_the_server_is_silent() {
     let of = |opening: &'static [u8], seconds| (opening, Duration::from_secs(seconds));
     for (opening, span) in [of(REQUEST, 10), of(tunnels[0], 120), of(tunnels[1], 120)] {
         let (mut world, mut server, mut client) = connected(opening, ConnectionConfig::default());
-        // What is unread would make a reset of it.
+        // Unread octets would turn the end into a reset.
         heard(&mut client);
         drop(client);
         world.pass(span - Duration::from_secs(2), &mut server);

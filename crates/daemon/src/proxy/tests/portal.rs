@@ -1,4 +1,4 @@
-//! Two uplinks: behind the first a portal answers in the place of every server, behind the second the server does.
+//! Two uplinks: behind the first, a portal answers in place of every server; behind the second is the server.
 
 use super::served::{Server, heard};
 use super::*;
@@ -8,7 +8,7 @@ const LOGIN: &[u8] = b"HTTP/1.1 302 Found\r\nLocation: http://login.test/\r\nCon
 const TRUE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue";
 const TUNNEL: &[u8] = &[5, 1, 0, 5, 1, 0, 1, 192, 0, 2, 1, 0, 80];
 
-/// What is behind each of the uplinks, and what it answers to whatever it is asked.
+/// The servers behind each uplink, and what each answers to any request.
 struct Ends {
     servers: [Server; 2],
     answers: [&'static [u8]; 2],
@@ -28,7 +28,7 @@ fn world() -> World {
 }
 
 impl World {
-    /// Carries segments; the portal, if the first end is to be one, answers before anybody else does.
+    /// Carries segments. If the first end is a portal, it answers before all others.
     fn carry_all(&mut self, ends: &mut Ends) {
         for _ in 0..200 {
             self.turn();
@@ -53,7 +53,7 @@ impl World {
         }
     }
 
-    /// What a client gets that begins with these octets, and then asks.
+    /// Returns what a client gets that sends `opening`, and then `question`.
     fn ask(&mut self, ends: &mut Ends, opening: &[u8], question: &[u8]) -> String {
         ends.asked = [0, 0];
         let mut client = self.client();
@@ -64,7 +64,7 @@ impl World {
         String::from_utf8_lossy(&heard(&mut client)).into_owned()
     }
 
-    /// Time passes, and the portal is still the nearest.
+    /// Lets time pass; the portal is still the nearest.
     fn wait(&mut self, span: Duration) {
         self.ahead += span;
         let now = self.now();
@@ -109,7 +109,7 @@ fn who_has_logged_in_gets_the_uplink_back() {
     assert_eq!(world.portals(), [true, false]);
     world.wait(Duration::from_secs(61));
     assert_eq!(world.portals(), [false, false]);
-    // Nothing has changed: the client does not notice, and people are not told again.
+    // Nothing has changed: the client notices nothing, and the portal is not reported again.
     let answer = world.ask(&mut ends, b"", FORWARD);
     assert!(answer.ends_with("true") && world.portals() == [true, false], "{answer}");
     assert_eq!(world.said.try_iter().count(), 1);

@@ -1,4 +1,4 @@
-//! A server that refuses over one uplink, and of which nothing comes over the other.
+//! A server that refuses over one uplink, while nothing comes back over the other.
 
 use super::*;
 

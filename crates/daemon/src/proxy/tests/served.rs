@@ -1,4 +1,4 @@
-//! A server behind the uplink that says what it is told to say, on an engine of its own.
+//! A server behind the uplink, on an engine of its own; tests decide what it sends.
 
 use transport::{ListenerId, Received};
 use wire::Payload;
@@ -6,7 +6,7 @@ use wire::Payload;
 use super::*;
 
 const SERVER: &str = "192.0.2.1:80";
-/// For that server.
+/// A request to that server.
 pub const REQUEST: &[u8] = b"GET http://192.0.2.1/ HTTP/1.1\r\n\r\n";
 
 /// The server's side.
@@ -32,17 +32,17 @@ impl Server {
         self.endpoint.send(self.connection.unwrap(), Payload::Bytes(octets.into()), now).unwrap();
     }
 
-    /// Says as many of `octets` as the engine takes; how many these are.
+    /// Sends as many of `octets` as the engine takes. Returns their number.
     pub fn say_much(&mut self, octets: Vec<u8>, now: Instant) -> usize {
         self.endpoint.send(self.connection.unwrap(), Payload::Bytes(octets.into()), now).unwrap()
     }
 
-    /// Ends its stream.
+    /// Ends the server's stream.
     pub fn shutdown(&mut self, now: Instant) {
         self.endpoint.shutdown(self.connection.unwrap(), now).unwrap();
     }
 
-    /// Breaks the connection off.
+    /// Aborts the connection.
     pub fn abort(&mut self, now: Instant) {
         self.endpoint.abort(self.connection.unwrap(), now).unwrap();
     }
@@ -54,14 +54,14 @@ impl Server {
         }
     }
 
-    /// Whether the proxy has broken the connection off.
+    /// Whether the proxy has aborted the connection.
     pub fn is_left(&mut self, now: Instant) -> bool {
         self.endpoint.send(self.connection.unwrap(), Payload::Bytes(b"x"[..].into()), now).is_err()
     }
 }
 
 impl World {
-    /// Carries what the server has sent to the proxy's engine, of which the proxy does not hear yet.
+    /// Carries what the server has sent to the proxy's engine; the proxy does not know of it yet.
     pub fn deliver(&mut self, server: &mut Server) {
         let now = self.now();
         while let Some(segment) = server.endpoint.poll_transmit(now) {
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// Gives the client all that comes until nothing more does; whether its stream has ended then.
+    /// Passes octets to the client until no more come. Returns them, and whether its stream has ended.
     pub fn drain(&mut self, client: &mut TcpStream, server: &mut Server) -> (Vec<u8>, bool) {
         let (mut all, mut piece, mut idle) = (Vec::new(), [0; 1 << 16], 0);
         while idle < 5 {
@@ -89,7 +89,7 @@ impl World {
         (all, false)
     }
 
-    /// The only client.
+    /// Returns the only client.
     pub fn session(&self) -> &Session {
         self.proxy.sessions.iter().next().unwrap().1
     }
@@ -126,7 +126,7 @@ impl World {
         }
     }
 
-    /// Lets time pass, in steps that no timer of an engine is surprised by.
+    /// Lets time pass, in steps short enough for the engines' timers.
     pub fn pass(&mut self, span: Duration, server: &mut Server) {
         let until = self.now() + span;
         while self.now() < until {
@@ -140,12 +140,12 @@ impl World {
     }
 }
 
-/// A client that has said `opening` and is connected.
+/// A client that has sent `opening` and is connected.
 pub fn connected(opening: &[u8], config: ConnectionConfig) -> (World, Server, TcpStream) {
     connected_in(World::with_uplink(), opening, config)
 }
 
-/// The same in a world of one's own.
+/// As [`connected`], in the given world.
 pub fn connected_in(mut world: World, opening: &[u8], config: ConnectionConfig) -> (World, Server, TcpStream) {
     let mut server = Server::new(config);
     let mut client = world.client();
@@ -164,7 +164,7 @@ pub fn tunnel(config: ConnectionConfig) -> (World, Server, TcpStream) {
     connected(&[5, 1, 0, 5, 1, 0, 1, 192, 0, 2, 1, 0, 80], config)
 }
 
-/// All that a client is given now.
+/// Returns all that a client can read now.
 pub fn heard(client: &mut TcpStream) -> Vec<u8> {
     let (mut all, mut piece) = (Vec::new(), [0; 4096]);
     while let Ok(len) = client.read(&mut piece) {

@@ -1,4 +1,4 @@
-//! Uplinks that are believed to be silent, or not, by what becomes of the connections that asked there.
+//! Uplinks that count as silent, or do not, depending on what happens to the connections that use them.
 
 use transport::error::CloseReason;
 use wire::Segment;
@@ -9,7 +9,7 @@ use super::*;
 const UPLOAD: &[u8] = b"POST http://192.0.2.1/ HTTP/1.1\r\nContent-Length: 100000\r\n\r\n";
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// A client whose upload to a server without MPTCP is under way: the server has not got what the segments hold.
+/// A client whose upload to a server without MPTCP is under way. The server has not received the returned segments.
 fn upload(world: World) -> (World, Server, TcpStream, Vec<Segment>) {
     let config = ConnectionConfig { mptcp: false, ..ConnectionConfig::default() };
     let (mut world, server, mut client) = connected_in(world, UPLOAD, config);
@@ -28,7 +28,7 @@ impl World {
         self.proxy.silences(&[vec![UPLINK]], &mut self.endpoint, now)[0].uplink
     }
 
-    /// Seconds pass, and each time it is looked whether anybody is heard: the last answer.
+    /// Lets seconds pass, with a look after each. Returns the result of the last look.
     fn listen(&mut self, seconds: u64) -> Option<Duration> {
         let mut silence = None;
         for _ in 0..seconds {
@@ -105,7 +105,7 @@ fn dialing(world: &mut World, servers: &[&str]) -> Vec<TcpStream> {
 
 #[test]
 fn first_attempts_tell_that_the_only_uplink_is_silent() {
-    // One server that was never heard may be at fault itself; of two not both are.
+    // One server that was never heard may be at fault itself; two are not both at fault.
     for (servers, is_silent) in [
         (&["198.51.100.1:80"][..], false),
         (&["198.51.100.1:80", "198.51.100.1:81"], false),
@@ -135,7 +135,7 @@ fn a_server_that_has_answered_before_tells_so_alone_unless_it_refuses() {
     assert_eq!(world.silence(), None, "somebody has refused");
 }
 
-/// A download over two uplinks that stands still after some octets.
+/// A download over two uplinks that stalls after some octets.
 fn standing_still() -> (World, Server, TcpStream) {
     let mut world = World::with_uplink();
     let now = world.now();
@@ -154,11 +154,11 @@ fn standing_still() -> (World, Server, TcpStream) {
 }
 
 impl World {
-    /// For so long nothing gets through; the segments with octets that were sent.
+    /// Loses everything for this long. Returns the number of segments with octets that were sent.
     fn lose_for(&mut self, span: Duration) -> usize {
         let (until, mut sent) = (self.now() + span, 0);
         while self.now() < until {
-            // Who comes late to a look judges nobody.
+            // A look that comes late judges no uplink.
             self.ahead += Duration::from_millis(4);
             self.turn();
             let now = self.now();
@@ -171,7 +171,7 @@ impl World {
         sent
     }
 
-    /// As [`Self::listen`], while everything gets through, or nothing does: what was told each second.
+    /// As [`Self::listen`], while everything passes, or nothing does. Returns whether silence was found each second.
     fn listen_while(&mut self, seconds: u64, mut server: Option<&mut Server>) -> Vec<bool> {
         let mut told = Vec::new();
         for _ in 0..seconds {
@@ -185,12 +185,13 @@ impl World {
     }
 }
 
-/// A download asks nothing by itself: while it is looked at, subflows on which nothing comes are asked for a sign of life, if there are several.
+/// A download requests nothing by itself. While it is watched, subflows on which nothing comes are probed, if there are
+/// several.
 #[test]
 fn a_download_that_stands_still_tells_that_its_uplink_is_silent() {
     for is_cut in [false, true] {
         let (mut world, mut server, _client) = standing_still();
-        // Who comes late to a look judges nobody.
+        // A look that comes late judges no uplink.
         for _ in 0..400 {
             world.ahead += Duration::from_millis(4);
             world.turn();
@@ -203,7 +204,8 @@ fn a_download_that_stands_still_tells_that_its_uplink_is_silent() {
     }
 }
 
-/// The answers to the last questions that the looks at a download ask are lost, and nothing else is sent: a program next to it may have filled a queue.
+/// The answers to the guard's last probes of a download are lost, and nothing else is sent: another program may have
+/// filled a queue.
 #[test]
 fn answers_that_were_lost_are_asked_for_again_before_an_uplink_is_silent() {
     let (mut world, mut server, _client) = standing_still();
@@ -219,6 +221,6 @@ fn an_uplink_that_was_silent_is_heard_soon_after_it_lives() {
     assert!(!told[3] && told[11], "{told:?}");
     let told = world.listen_while(10, Some(&mut server));
     assert_eq!(told.iter().rposition(|is_silent| *is_silent).unwrap_or(0), 0, "{told:?}");
-    // Nothing is owed any more, and nothing is asked.
+    // Nothing is unanswered any more, and no probes are sent.
     assert_eq!(world.lose_for(Duration::from_secs(20)), 0);
 }

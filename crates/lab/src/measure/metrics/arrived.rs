@@ -1,9 +1,9 @@
-//! Which octets of the stream have arrived.
+//! The octets of the stream that have arrived.
 
 use core::ops::Range;
 
-/// Everything below a cursor, and ranges beyond it: sorted and apart. Memory follows the holes that are open, not the
-/// length of the stream.
+/// Everything below a cursor, and ranges beyond it, sorted and disjoint. Memory grows with the number of open holes,
+/// not with the length of the stream.
 #[derive(Clone, Debug, Default)]
 pub struct Arrived {
     in_order: u64,
@@ -11,12 +11,12 @@ pub struct Arrived {
 }
 
 impl Arrived {
-    /// Up to where everything has arrived.
+    /// Returns the end of the data that arrived without a hole.
     pub fn in_order(&self) -> u64 {
         self.in_order
     }
 
-    /// Adds `range`, and hands every part of it that had not arrived before to `fresh`, in order.
+    /// Adds `range`, and passes every part of it that is new to `fresh`, in order.
     pub fn insert(&mut self, range: Range<u64>, mut fresh: impl FnMut(Range<u64>)) {
         let mut start = range.start.max(self.in_order);
         if start >= range.end {
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!((&arrived.beyond[0], arrived.beyond.len()), (&(5..30), 1));
     }
 
-    /// Against one flag an octet: whatever comes in whatever order, every octet is fresh once.
+    /// Compares with one flag per octet: in any order of arrival, every octet is fresh once.
     #[test]
     fn every_octet_is_fresh_once() {
         for seed in 0..200 {

@@ -1,13 +1,13 @@
-//! Goodput G2 (CoMPTCP IV-A): a block of N packets over the time since the block before was complete.
+//! Goodput G2 (CoMPTCP IV-A): a block of N packets over the time since the previous block was complete.
 
 use units::Instant;
 
 use super::rate_bps;
 
-/// A block that is complete, with all before it.
+/// A complete block; all blocks before it are complete, too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FinishedBlock {
-    /// Its number k, from 1 on.
+    /// Its number k, from 1.
     pub number: u64,
     /// t_k.
     pub at: Instant,
@@ -17,8 +17,9 @@ pub struct FinishedBlock {
 
 /// Goodput of blocks.
 ///
-/// Block k is complete at t_k, when all data up to its end have arrived; t_0 is the first arrival. Blocks that one
-/// packet completes together share the time since the block before them: each has the goodput of all together.
+/// Block k is complete at t_k, when all data up to its end have arrived; t_0 is the first arrival. If one packet
+/// completes several blocks, they share the time since the block before them: each gets the goodput of all of them
+/// together.
 #[derive(Clone, Debug)]
 pub struct BlockGoodput {
     block_bytes: u64,
@@ -29,13 +30,14 @@ pub struct BlockGoodput {
 }
 
 impl BlockGoodput {
-    /// Blocks of `block_bytes` octets (at least one): N packets.
+    /// Counts blocks of `block_bytes` octets (at least one): N packets.
     pub fn new(block_bytes: u64) -> Self {
         let block_bytes = block_bytes.max(1);
         Self { block_bytes, complete: 0, complete_at: None, window_began_at: None, window_began: 0 }
     }
 
-    /// After an arrival at `at` everything below `in_order` is here; hands the blocks that are new to `finished`.
+    /// Records an arrival at `at`, after which everything below `in_order` has arrived. Passes newly complete blocks to
+    /// `finished`.
     pub fn arrival(&mut self, at: Instant, in_order: u64, mut finished: impl FnMut(FinishedBlock)) {
         let since = *self.complete_at.get_or_insert(at);
         self.window_began_at.get_or_insert(at);
@@ -50,8 +52,8 @@ impl BlockGoodput {
         }
     }
 
-    /// Ends the window: the blocks completed in it over the time since the last block before it, bit/s; `None` if none
-    /// was completed.
+    /// Ends the window: octets of the blocks completed in it over the time since the last block before it, bit/s;
+    /// `None` if none was completed.
     pub fn close(&mut self) -> Option<f64> {
         let bytes = (self.complete - self.window_began) * self.block_bytes;
         let (from, to) = (self.window_began_at?, self.complete_at?);
@@ -62,7 +64,7 @@ impl BlockGoodput {
         rate_bps(bytes, to.saturating_since(from))
     }
 
-    /// Blocks that are complete.
+    /// Number of complete blocks.
     pub fn complete(&self) -> u64 {
         self.complete
     }
@@ -78,7 +80,7 @@ mod tests {
         blocks
     }
 
-    /// Blocks of 1000 octets. First packet at 1 s; block 1 complete at 3 s: 8000 / 2. A hole holds blocks 2 and 3 up
+    /// Blocks of 1000 octets. First packet at 1 s; block 1 complete at 3 s: 8000 / 2. A hole delays blocks 2 and 3
     /// until 7 s: 16000 bit in 4 s for both. Block 4 at 8 s: 8000 / 1. The window: 32000 bit from 1 to 8 s.
     #[test]
     fn a_block_lasts_from_the_one_before_to_its_own_end() {
@@ -95,7 +97,7 @@ mod tests {
         assert_eq!((goodput.close(), goodput.complete()), (Some(4000.0), 5));
     }
 
-    /// A first packet with a whole block in it: no time has passed, so it counts with the next.
+    /// The first packet contains a whole block: no time has passed, so the block counts with the next.
     #[test]
     fn no_block_is_infinitely_fast() {
         let mut goodput = BlockGoodput::new(1000);

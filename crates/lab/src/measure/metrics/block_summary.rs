@@ -10,14 +10,14 @@ use crate::measure::statistics::{mean, standard_deviation};
 pub struct BlockSummary {
     /// Goodput (G2) of the second block; null if it was not completed.
     pub second_goodput_bps: Option<f64>,
-    /// Mean over blocks of the octets stored when each was complete.
+    /// Mean, over blocks, of the octets stored when each block was complete.
     pub receive_buffer_mean_bytes: Option<f64>,
     /// Their sample standard deviation.
     pub receive_buffer_standard_deviation_bytes: Option<f64>,
 }
 
 impl BlockSummary {
-    /// Of blocks with their goodput, and of what was stored when each was complete.
+    /// Summarises blocks with their goodput, and the octets stored when each was complete.
     pub fn of(goodput: &[FinishedBlock], buffer_bytes: &[u64]) -> Self {
         let buffer_bytes: Vec<f64> = buffer_bytes.iter().map(|bytes| *bytes as f64).collect();
         Self {
@@ -34,7 +34,7 @@ mod tests {
 
     use super::*;
 
-    /// 100, 140 and 120 octets: 120 on average, and 20 around it.
+    /// 100, 140 and 120 octets: mean 120, deviation 20.
     #[test]
     fn blocks_by_number() {
         let block = |number, goodput_bps| FinishedBlock { number, at: Instant::from_secs(number), goodput_bps };

@@ -1,17 +1,17 @@
-//! The stream cut into units of equal size, and when each is complete.
+//! Cuts the stream into units of equal size and tells when each is complete.
 
 use core::ops::Range;
 
 use units::{Duration, Instant, Rate};
 
-/// A unit of which every octet has arrived.
+/// A unit whose octets have all arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedUnit {
-    /// Its number, from 0 on.
+    /// Its number, from 0.
     pub index: u64,
-    /// When the first octet of it arrived.
+    /// Arrival of its first octet.
     pub first_at: Instant,
-    /// When the last octet that it lacked arrived.
+    /// Arrival of its last missing octet.
     pub last_at: Instant,
 }
 
@@ -22,7 +22,7 @@ struct OpenUnit {
     missing_bytes: u64,
 }
 
-/// Units of which something has arrived, but not everything. As many as what is outstanding touches.
+/// Units that have arrived in part. Their number is bounded by the data outstanding.
 #[derive(Clone, Debug)]
 pub struct Units {
     unit_bytes: u64,
@@ -30,17 +30,17 @@ pub struct Units {
 }
 
 impl Units {
-    /// Units of `unit_bytes` octets, at least one.
+    /// Cuts the stream into units of `unit_bytes` octets, at least one.
     pub fn new(unit_bytes: u64) -> Self {
         Self { unit_bytes: unit_bytes.max(1), open: Vec::new() }
     }
 
-    /// Octets of a unit.
+    /// Size of a unit, octets.
     pub fn unit_bytes(&self) -> u64 {
         self.unit_bytes
     }
 
-    /// Octets in `range` arrive for the first time; hands the units that this completes to `finished`.
+    /// Records octets in `range` that arrive for the first time; passes the units that they complete to `finished`.
     pub fn fresh(&mut self, at: Instant, range: Range<u64>, mut finished: impl FnMut(FinishedUnit)) {
         let mut start = range.start;
         while start < range.end {
@@ -53,7 +53,7 @@ impl Units {
         }
     }
 
-    /// Adds octets to a unit; yields when it began, if that completes it.
+    /// Adds octets to a unit; if that completes it, returns when its first octet arrived.
     fn fill(&mut self, at: Instant, index: u64, bytes: u64) -> Option<Instant> {
         let place = self.open.partition_point(|unit| unit.index < index);
         if self.open.get(place).is_none_or(|unit| unit.index != index) {

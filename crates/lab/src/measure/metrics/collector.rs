@@ -9,10 +9,10 @@ use super::{
     UnitClock, UnitClocks, UnitGoodput, WindowThroughput, range_bytes,
 };
 
-/// N of CoMPTCP.
+/// N in CoMPTCP.
 const BLOCK_PACKETS: u64 = 100;
 
-/// What the definitions leave open.
+/// Parameters that the definitions leave open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// F.
@@ -27,11 +27,11 @@ pub struct Settings {
     pub block_bytes: u64,
     /// Size of the file of G4, if the transfer is a download.
     pub file_bytes: Option<u64>,
-    /// When the transfer was asked for.
+    /// When the transfer was requested.
     pub began: Instant,
-    /// Blocks that are kept one by one; 0 for none.
+    /// Number of blocks to keep individually; 0 for none.
     pub blocks_max: usize,
-    /// Whether the units of G1 are timed by other clocks, too.
+    /// Whether to time the units of G1 by other clocks, too.
     pub unit_clocks: bool,
 }
 
@@ -45,7 +45,7 @@ impl Settings {
     }
 }
 
-/// The metrics of a window, at its end: a monitor point. `None` where nothing happened that would define a value.
+/// The metrics of a window, at its end: a monitor point. `None` where nothing happened that defines a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowValues {
     /// The monitor point.
@@ -62,11 +62,11 @@ pub struct WindowValues {
     pub block_goodput_bps: Option<f64>,
     /// G3.
     pub in_order_goodput_bps: f64,
-    /// Most octets stored at any time.
+    /// Largest number of octets stored.
     pub receive_buffer_bytes: u64,
-    /// Acknowledged payload by subflow; subflows that came later may be absent.
+    /// Acknowledged payload by subflow; later subflows may be missing.
     pub subflow_throughput_bps: Vec<f64>,
-    /// O3-DSN: offset largest in absolute value.
+    /// O3-DSN: the offset with the largest absolute value.
     pub reordering_bytes: i64,
     /// Mean delay.
     pub delay_s: Option<f64>,
@@ -83,13 +83,13 @@ pub struct Totals {
     pub throughput_bps: Option<f64>,
     /// G1: mean over all units.
     pub unit_goodput_bps: Option<f64>,
-    /// Units in it.
+    /// Number of units in this mean.
     pub units: u64,
     /// G4.
     pub file_goodput_bps: Option<f64>,
     /// Octets delivered in order.
     pub delivered_bytes: u64,
-    /// Most octets stored at any time.
+    /// Largest number of octets stored.
     pub receive_buffer_bytes: u64,
     /// O3-DSN: largest absolute value.
     pub reordering_peak_bytes: u64,
@@ -103,13 +103,13 @@ pub struct Totals {
     pub acked_bytes: Vec<u64>,
 }
 
-/// Takes events in order of time, and yields the values of windows and of the run.
+/// Takes events in chronological order, and yields the values of windows and of the run.
 ///
-/// What happens at the very end of a window counts in it. The values of windows are the only thing that grows with time.
+/// An event at the very end of a window counts in that window. Only the values of windows grow with time.
 #[derive(Clone, Debug)]
 pub struct Collector {
     settings: Settings,
-    /// Nothing that comes now counts.
+    /// Events no longer count.
     has_ended: bool,
     window_end: Instant,
     values: Vec<WindowValues>,
@@ -136,7 +136,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Collects from the start of the run on.
+    /// Starts to collect at the start of the run.
     pub fn new(settings: Settings) -> Self {
         Self {
             has_ended: false,
@@ -166,7 +166,7 @@ impl Collector {
         }
     }
 
-    /// What it was made with.
+    /// Returns the settings it was created with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -202,7 +202,7 @@ impl Collector {
         }
     }
 
-    /// Octets reached the destination whose place in the stream is unknown: they count as throughput.
+    /// Octets whose place in the stream is unknown reached the destination: they count as throughput.
     pub fn unplaced_arrival(&mut self, at: Instant, bytes: u64) {
         if !self.goes_on(at) {
             return;
@@ -211,12 +211,12 @@ impl Collector {
         self.mean_throughput.arrival(bytes);
     }
 
-    /// Up to where the stream has arrived without a hole.
+    /// Returns the end of the data that arrived without a hole.
     pub fn in_order_bytes(&self) -> u64 {
         self.arrived.in_order()
     }
 
-    /// Blocks that may be complete now.
+    /// Updates the metrics of blocks, some of which may be complete now.
     fn blocks(&mut self, at: Instant, fresh_bytes: u64) {
         let (in_order, max) = (self.arrived.in_order(), self.settings.blocks_max);
         let kept = &mut self.goodput_blocks;
@@ -233,7 +233,7 @@ impl Collector {
         });
     }
 
-    /// Delay of a packet whose first new octet is `first`.
+    /// Records the delay of a packet whose first new octet is `first`.
     fn delays(&mut self, event: &Arrival, first: u64) {
         if let Some(sent_at) = self.sent.first_sent(first) {
             let delay = event.at.saturating_since(sent_at);
@@ -265,7 +265,7 @@ impl Collector {
         log.sent(event.at, event.range());
     }
 
-    /// The application got data.
+    /// The application received data.
     pub fn delivered(&mut self, event: &Delivered) {
         if !self.goes_on(event.at) {
             return;
@@ -292,7 +292,7 @@ impl Collector {
         self.subflow_throughput.acked(event.subflow, event.bytes);
     }
 
-    /// Something happens at `at`: whether it counts.
+    /// Advances to `at`, and returns whether an event at that time counts.
     fn goes_on(&mut self, at: Instant) -> bool {
         if !self.has_ended {
             self.close_before(at);
@@ -307,7 +307,7 @@ impl Collector {
         }
     }
 
-    /// Closes all windows that end at `at` or before: nothing more will happen then.
+    /// Closes all windows that end at `at` or before: no further events happen then.
     pub fn close_until(&mut self, at: Instant) {
         self.close_before(at);
         if self.window_end == at {
@@ -315,7 +315,7 @@ impl Collector {
         }
     }
 
-    /// The run ended at `at`: what comes after that does not count.
+    /// The run ended at `at`: later events do not count.
     pub fn end(&mut self, at: Instant) {
         if !self.has_ended {
             self.close_until(at);
@@ -325,7 +325,7 @@ impl Collector {
 
     fn close(&mut self) {
         let at = self.window_end;
-        // A window of length zero has no rate, and never ends.
+        // A window of length zero has no rate and never ends.
         self.window_end = if self.settings.window.is_zero() { Instant::FAR_FUTURE } else { at + self.settings.window };
         self.values.push(WindowValues {
             at,
@@ -344,27 +344,27 @@ impl Collector {
         });
     }
 
-    /// The windows that are closed, by time.
+    /// The closed windows, in chronological order.
     pub fn values(&self) -> &[WindowValues] {
         &self.values
     }
 
-    /// G2 of the first blocks, as many as the settings keep.
+    /// G2 of the first blocks, up to the number that the settings keep.
     pub fn goodput_blocks(&self) -> &[FinishedBlock] {
         &self.goodput_blocks
     }
 
-    /// Octets stored when each of the first blocks was complete, as many as the settings keep.
+    /// Octets stored when each of the first blocks was complete, up to the number that the settings keep.
     pub fn buffer_blocks(&self) -> &[u64] {
         &self.buffer_blocks
     }
 
-    /// The units of the run by other clocks, if the settings ask for them.
+    /// The units of the run by other clocks, if the settings ask for it.
     pub fn unit_clocks(&self) -> Option<UnitClocks> {
         self.unit_clock.as_ref().map(UnitClock::values)
     }
 
-    /// The run up to `at`.
+    /// Totals of the run up to `at`.
     pub fn totals(&self, at: Instant) -> Totals {
         Totals {
             throughput_bps: self.mean_throughput.value_bps(at),
@@ -396,7 +396,7 @@ mod tests {
         }
     }
 
-    /// A packet of 1000 octets, number `packet`, sent at one time over a subflow and arriving at another.
+    /// Carries packets of 1000 octets; each has a number, a time of sending, a subflow and a time of arrival.
     fn carry(collector: &mut Collector, packets: &[(u64, u64, usize, u64)]) {
         let mut events: Vec<_> =
             packets.iter().flat_map(|packet| [(packet.0, false, packet), (packet.1, true, packet)]).collect();
@@ -446,8 +446,8 @@ mod tests {
         assert_eq!(first.subflow_throughput_bps, [0.0; 0]);
     }
 
-    /// Second window: packets at 2200 (unit 0: 32000 bit in 2 s; block 2: 16000 bit in 1.8 s) and 3000 ms. What is
-    /// acknowledged at the very end of the window counts in it.
+    /// Second window: packets at 2200 (unit 0: 32000 bit in 2 s; block 2: 16000 bit in 1.8 s) and 3000 ms. An
+    /// acknowledgement at the very end of the window counts in it.
     #[test]
     fn the_second_window() {
         let collector = run();
@@ -476,7 +476,8 @@ mod tests {
         assert_eq!(totals.acked_bytes, [0, 2000]);
     }
 
-    /// An hour at 8 Mbit/s over three subflows, each packet sent twice, in runs of 20 packets that overtake each other.
+    /// An hour at 8 Mbit/s over three subflows, with each packet sent twice, in runs of 20 packets that overtake each
+    /// other.
     #[test]
     fn what_is_held_does_not_grow_with_time() {
         let mut collector = Collector::new(Settings { file_bytes: None, ..settings() });
@@ -501,7 +502,7 @@ mod tests {
         assert!(collector.values().iter().all(|values| values.aggregate_throughput_bps <= 16e6));
     }
 
-    /// Silence yields windows too: the outage of a stalled transfer is an outage.
+    /// Silence yields windows, too: a stalled transfer is an outage.
     #[test]
     fn windows_without_events_are_windows() {
         let mut collector = Collector::new(settings());

@@ -12,14 +12,14 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// A packet that brought something new took `delay`.
+    /// A packet with new data took `delay`.
     pub fn sample(&mut self, delay: Duration) {
         let nanos = u128::from(delay.as_nanos());
         (self.window_nanos, self.window_count) = (self.window_nanos + nanos, self.window_count + 1);
         (self.run_nanos, self.run_count) = (self.run_nanos + nanos, self.run_count + 1);
     }
 
-    /// Ends the window: mean in it, seconds; `None` without packets.
+    /// Ends the window: its mean, seconds; `None` without packets.
     pub fn close(&mut self) -> Option<f64> {
         let mean = mean_delay_s(self.window_nanos, self.window_count);
         (self.window_nanos, self.window_count) = (0, 0);
@@ -32,7 +32,7 @@ impl Delay {
     }
 }
 
-/// Mean of `count` spans that add up to `nanos` nanoseconds, in seconds; `None` if there are none.
+/// Mean of `count` delays with a sum of `nanos` nanoseconds, in seconds; `None` if there are none.
 fn mean_delay_s(nanos: u128, count: u64) -> Option<f64> {
     (count > 0).then(|| nanos as f64 / count as f64 / 1e9)
 }

@@ -2,16 +2,16 @@
 
 use units::Duration;
 
-/// Mean delay of every path in the window. A path is active if a packet came over it.
+/// Mean delay of every path in the window. A path is active if a packet arrived over it.
 #[derive(Clone, Debug, Default)]
 pub struct DelayRatio {
-    /// Sum in nanoseconds and packets, by subflow.
+    /// Sum of the delays in nanoseconds, and number of packets, by subflow.
     paths: Vec<(u128, u64)>,
     max: Option<f64>,
 }
 
 impl DelayRatio {
-    /// A packet took `delay` over `subflow`, since it was first sent there.
+    /// A packet took `delay` over `subflow`, since the source first sent it there.
     pub fn sample(&mut self, subflow: usize, delay: Duration) {
         if self.paths.len() <= subflow {
             self.paths.resize(subflow + 1, (0, 0));

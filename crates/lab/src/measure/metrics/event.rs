@@ -1,4 +1,5 @@
-//! What the metrics see of a connection. Positions count octets of its stream from 0, the first octet of data.
+//! Events of a connection that the metrics observe. Positions count octets of its stream from 0, the first octet of
+//! data.
 
 use core::ops::Range;
 
@@ -7,20 +8,20 @@ use units::Instant;
 /// A segment with data reached the destination, duplicates included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// When it arrived.
     pub at: Instant,
-    /// Number of the subflow, from 0 on.
+    /// Number of the subflow, from 0.
     pub subflow: usize,
     /// Position of its first octet.
     pub dsn: u64,
-    /// Octets.
+    /// Length in octets.
     pub len: u32,
 }
 
-/// The application at the destination got data, in order.
+/// The application at the destination received data, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// When.
+    /// When it received them.
     pub at: Instant,
     /// Octets since the last such event.
     pub bytes: u64,
@@ -29,31 +30,31 @@ pub struct Delivered {
 /// A segment with data left the source, for the first time or again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// When.
+    /// When it was sent.
     pub at: Instant,
-    /// Number of the subflow, from 0 on.
+    /// Number of the subflow, from 0.
     pub subflow: usize,
     /// Position of its first octet.
     pub dsn: u64,
-    /// Octets.
+    /// Length in octets.
     pub len: u32,
 }
 
 /// The set of active subflows changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActiveSet {
-    /// When.
+    /// When it changed.
     pub at: Instant,
-    /// Subflows in it from now on.
+    /// Number of active subflows from now on.
     pub count: u64,
 }
 
-/// The source learned of payload that a subflow brought over.
+/// The source learned that payload arrived over a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
-    /// When.
+    /// When it learned this.
     pub at: Instant,
-    /// Number of the subflow, from 0 on.
+    /// Number of the subflow, from 0.
     pub subflow: usize,
     /// Octets newly acknowledged on the subflow.
     pub bytes: u64,

@@ -14,12 +14,13 @@ pub struct FileGoodput {
 }
 
 impl FileGoodput {
-    /// A download of `file_bytes` octets. It begins with the request, so handshakes count, as they do for `wget`.
+    /// Measures a download of `file_bytes` octets. It begins with the request, so handshakes count, as they do for
+    /// `wget`.
     pub fn new(began: Instant, file_bytes: u64) -> Self {
         Self { began, file_bytes, delivered_bytes: 0, finished_at: None }
     }
 
-    /// The application gets `bytes` octets.
+    /// The application receives `bytes` octets.
     pub fn delivered(&mut self, at: Instant, bytes: u64) {
         self.delivered_bytes += bytes;
         if self.delivered_bytes >= self.file_bytes {
@@ -27,12 +28,12 @@ impl FileGoodput {
         }
     }
 
-    /// How long it took; `None` while something is missing.
+    /// Duration of the download; `None` while octets are missing.
     pub fn elapsed(&self) -> Option<Duration> {
         Some(self.finished_at?.saturating_since(self.began))
     }
 
-    /// bit/s; `None` while something is missing: a part of a file is no download.
+    /// Goodput in bit/s; `None` while octets are missing: a part of a file is no download.
     pub fn value_bps(&self) -> Option<f64> {
         rate_bps(self.file_bytes, self.elapsed()?)
     }

@@ -4,7 +4,7 @@ use units::Instant;
 
 use super::rate_bps;
 
-/// Goodput that is conserved: over the run it adds up to what the application got. Always reported.
+/// Goodput that is conserved: over the run, it adds up to all that the application received. Always reported.
 #[derive(Clone, Debug, Default)]
 pub struct InOrderGoodput {
     began: Instant,
@@ -13,20 +13,20 @@ pub struct InOrderGoodput {
 }
 
 impl InOrderGoodput {
-    /// The application gets `bytes` octets.
+    /// The application receives `bytes` octets.
     pub fn delivered(&mut self, bytes: u64) {
         self.window_bytes += bytes;
         self.total_bytes += bytes;
     }
 
-    /// Ends the window, and begins the next: bit/s. `None` if the window is empty.
+    /// Ends the window and begins the next: bit/s. `None` if the window is empty.
     pub fn close(&mut self, at: Instant) -> Option<f64> {
         let rate = rate_bps(self.window_bytes, at.saturating_since(self.began));
         (self.began, self.window_bytes) = (at, 0);
         rate
     }
 
-    /// Octets delivered so far.
+    /// Number of octets delivered.
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }

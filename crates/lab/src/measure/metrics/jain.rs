@@ -1,6 +1,7 @@
 //! Jain's fairness index.
 
-/// `(sum x)^2 / (n sum x^2)`: 1 if all are equal, 1/n if one has everything. `None` if there are none, or all are zero.
+/// `(sum x)^2 / (n sum x^2)`: 1 if all are equal, 1/n if one has everything. `None` if there are no shares or all are
+/// zero.
 pub fn jain_index(shares: &[f64]) -> Option<f64> {
     let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))

@@ -4,7 +4,7 @@ use units::Duration;
 
 use super::Delay;
 
-/// Mean of `abs(d_i - d_(i-1))` over packets in the order of their arrival, over whatever subflow they come.
+/// Mean of `abs(d_i - d_(i-1))` over packets in order of arrival, whichever subflows they take.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Jitter {
     last: Option<Duration>,
@@ -12,14 +12,14 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// A packet that brought something new took `delay`.
+    /// A packet with new data took `delay`.
     pub fn sample(&mut self, delay: Duration) {
         if let Some(last) = self.last.replace(delay) {
             self.changes.sample(delay.abs_diff(last));
         }
     }
 
-    /// Ends the window: mean in it, seconds; `None` without a change. A change belongs to the window of its later packet.
+    /// Ends the window: its mean, seconds; `None` without a change. A change belongs to the window of its later packet.
     pub fn close(&mut self) -> Option<f64> {
         self.changes.close()
     }
@@ -34,7 +34,7 @@ impl Jitter {
 mod tests {
     use super::*;
 
-    /// Changes of 500, 250 and 250 ms, then one of 1000 ms over the border of the windows.
+    /// Changes of 500, 250 and 250 ms, then one of 1000 ms across the border of the windows.
     #[test]
     fn changes_count_without_their_sign() {
         let mut jitter = Jitter::default();

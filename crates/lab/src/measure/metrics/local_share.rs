@@ -1,4 +1,4 @@
-//! What a relay's own traffic gets in a window of analysis.
+//! Share of a relay's own traffic in a window of analysis.
 
 use super::Analysis;
 use units::{Duration, Instant};
@@ -6,16 +6,16 @@ use units::{Duration, Instant};
 /// Demand and goodput of the flows of one relay, summed over the windows that belong to an [`Analysis`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LocalShare {
-    /// How long.
+    /// Length of these windows.
     pub span_s: f64,
-    /// What its flows asked for, bits; `None` if one takes all it can get.
+    /// Demand of the flows, bits; `None` if one takes all it can get.
     pub demand_bits: Option<f64>,
-    /// What they got, bits.
+    /// Bits that the flows received.
     pub received_bits: f64,
 }
 
 impl LocalShare {
-    /// Sums windows that end at `ends_s`; both lists of rates have one entry for each.
+    /// Sums the windows that end at `ends_s`; both lists of rates have one entry per window.
     pub fn over(ends_s: &[f64], demand_bps: &[Option<f64>], goodput_bps: &[f64], analysis: Analysis) -> Self {
         let mut share = Self { demand_bits: Some(0.0), ..Self::default() };
         let mut from_s = 0.0;
@@ -31,12 +31,12 @@ impl LocalShare {
         share
     }
 
-    /// What they got of what they asked for; `None` if they asked for nothing or for all there is.
+    /// Bits received over bits demanded; `None` if the flows demand nothing, or all they can get.
     pub fn ratio(&self) -> Option<f64> {
         self.demand_bits.filter(|bits| *bits > 0.0).map(|bits| self.received_bits / bits)
     }
 
-    /// What they got; `None` of no time.
+    /// Rate at which the flows received data; `None` for no time.
     pub fn goodput_bps(&self) -> Option<f64> {
         (self.span_s > 0.0).then(|| self.received_bits / self.span_s)
     }
@@ -50,7 +50,8 @@ fn instant(seconds: f64) -> Instant {
 mod tests {
     use super::*;
 
-    /// Windows of 2 s, the last of 1 s; 2 s to 7 s hold the last three: 1 * 2 + 3 * 2 + 2 * 1 = 10 of 4 * 5 = 20 bits.
+    /// Windows of 2 s, the last of 1 s; 2 s to 7 s contain the last three: 1 * 2 + 3 * 2 + 2 * 1 = 10 of 4 * 5 = 20
+    /// bits.
     #[test]
     fn only_windows_within_the_analysis_count() {
         let ends_s = [2.0, 4.0, 6.0, 7.0];

@@ -1,15 +1,15 @@
 //! The papers' metrics, each exactly as its paper defines it.
 //!
-//! Every metric is an accumulator that takes [events](Arrival) in order of time and holds what is outstanding, not what
-//! has been: its memory does not grow with the run. Metrics of windows are closed from outside, at the end of each window
-//! of length F. [`Collector`] holds one of each. Definitions, sources and ambiguities: `docs/algorithms/metrics.md`.
+//! Every metric is an accumulator that takes [events](Arrival) in chronological order and keeps only what is
+//! outstanding: its memory does not grow with the run. The caller closes metrics of windows at the end of each window
+//! of length F. [`Collector`] contains one of each. Definitions, sources and ambiguities: `docs/algorithms/metrics.md`.
 //!
 //! ```text
-//! event                 what the metrics see of a connection
+//! event                 what the metrics observe of a connection
 //! monitor               windows of analysis and the points in them
-//! arrived, blocks       what has come of a stream; the units and blocks it is cut into
+//! arrived, blocks       which octets of a stream have arrived; its units and blocks
 //! send_log              when octets were first sent
-//! observer              from the segments of a run to events
+//! observer              turns the segments of a run into events
 //! collector, summary    all metrics of one connection; one window of analysis of it
 //! ```
 
@@ -75,7 +75,7 @@ pub use variation::{Variation, variation_percent};
 
 use units::Duration;
 
-/// Octets per time as bit/s; `None` for an empty span, in which no rate is defined.
+/// Octets over time as bit/s; `None` for an empty span, which has no rate.
 pub fn rate_bps(bytes: u64, span: Duration) -> Option<f64> {
     (!span.is_zero()).then(|| bytes as f64 * 8.0 / span.as_secs_f64())
 }

@@ -12,26 +12,26 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// The thesis' falling window: the local traffic grows, the available bandwidth falls.
+    /// The thesis' falling window: local traffic grows, the available bandwidth falls.
     pub const FALLING: Self = Self { from: Instant::from_secs(5), to: Instant::from_secs(25) };
     /// The thesis' rising window.
     pub const RISING: Self = Self { from: Instant::from_secs(28), to: Instant::from_secs(50) };
-    /// All the time there is.
+    /// All of the time.
     pub const WHOLE: Self = Self { from: Instant::ZERO, to: Instant::FAR_FUTURE };
 
-    /// Whether what happens at `at` falls into `[from, to)`.
+    /// Returns whether `at` lies in `[from, to)`.
     pub fn covers(&self, at: Instant) -> bool {
         self.from <= at && at < self.to
     }
 
-    /// Whether a monitor point belongs to it. The window of length F that ends at `point` covers the time just before,
-    /// so that just before it is what must lie in `[from, to)`.
+    /// Returns whether a monitor point belongs to this window of analysis. The window of length F that ends at `point`
+    /// covers the time just before `point`; that time must lie in `[from, to)`.
     pub fn has_point(&self, point: Instant) -> bool {
         self.from < point && point <= self.to
     }
 }
 
-/// The ends of the windows of length F from the start of the run on, as far as they belong to a window of analysis.
+/// Ends of the windows of length F, counted from the start of the run, that belong to a window of analysis.
 #[derive(Clone, Debug)]
 pub struct MonitorPoints {
     window: Duration,
@@ -40,7 +40,7 @@ pub struct MonitorPoints {
 }
 
 impl MonitorPoints {
-    /// The points in `analysis` with F = `window`; none if that is zero.
+    /// The points in `analysis` with F = `window`; none if F is zero.
     pub fn new(window: Duration, analysis: Analysis) -> Self {
         let before = analysis.from.as_nanos() / window.as_nanos().max(1);
         let next = Instant::from_nanos((before + 1).saturating_mul(window.as_nanos()));

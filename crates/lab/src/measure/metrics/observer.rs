@@ -1,4 +1,4 @@
-//! From the segments of a run to the events of its connections.
+//! Turns the segments of a run into the events of its connections.
 
 use core::cell::RefCell;
 use core::net::SocketAddr;
@@ -15,16 +15,16 @@ use super::{Acked, ActiveSet, Arrival, Collector, Sent};
 /// A collector that a tap and its owner share.
 pub type Shared = Rc<RefCell<Collector>>;
 
-/// Sees what a source sends and what a destination receives, and tells the collectors: one for each connection that the
-/// destination opens, in order; further ones are not followed.
+/// Watches what a source sends and what a destination receives, and informs the collectors: one for each connection
+/// that the destination opens, in order. It does not follow connections beyond these.
 ///
-/// Subflows are numbered in the order in which the destination opens them, which is that of its engine's numbers.
+/// Subflows are numbered in the order in which the destination opens them, as its engine numbers them.
 ///
-/// It yields [`Sent`], [`Arrival`] and [`Acked`]. Deliveries are the application's to tell, the active set its policy's; where there is none
-/// ([`Self::counting_subflows`]), those subflows are active that are open: from the source's SYN until one of both says FIN or RST.
-/// Where data belong in the stream their DSS tells; where there is none, as in plain TCP and after a fallback, their place in
-/// the subflow does, if it is the only one there ever was. Other data count as throughput and nothing else. Address
-/// translation is not undone.
+/// It yields [`Sent`], [`Arrival`] and [`Acked`]. The application reports deliveries, and the policy its active set.
+/// Without such a policy ([`Self::counting_subflows`]), the open subflows count as active: from the source's SYN until
+/// either side sends FIN or RST. The DSS tells where data belong in the stream. Without one, as in plain TCP and after
+/// a fallback, their place in the subflow does, if the connection only ever had that subflow. All other data count as
+/// throughput only. The observer does not undo address translation.
 #[derive(Debug)]
 pub struct Observer {
     source: HostId,
@@ -32,53 +32,53 @@ pub struct Observer {
     connections: Vec<Connection>,
     opened: usize,
     flows: Flows,
-    /// Connections to this port of the source are none of its.
+    /// Port of the source whose connections are ignored.
     ignored_port: Option<u16>,
-    /// It tells the active set.
+    /// Whether it reports the active set.
     counts_subflows: bool,
 }
 
 #[derive(Debug)]
 struct Connection {
     collector: Shared,
-    /// The first octet of the source's data.
+    /// Data sequence number of the first octet of the source's data.
     start: Option<Dsn>,
     tokens: Vec<Token>,
-    /// Begun so far, and open now.
+    /// Number of subflows begun; `open` of them are open now.
     subflows: usize,
     open: u64,
-    /// Where its data were last seen: short numbers are near.
+    /// Position of its latest data, near which short data sequence numbers are expanded.
     near: u64,
 }
 
-/// All subflows, found by their ends.
+/// All subflows, by their ends.
 #[derive(Debug)]
 struct Flows {
     all: Vec<Flow>,
-    /// Where a flow was last found, by a few bits of the destination's end: they are few, and looked up for every segment.
+    /// Latest index found, by a few bits of the destination's end: flows are few, and every segment looks one up.
     hints: [usize; 64],
 }
 
-/// The destination's and the source's end of a subflow.
+/// The destination's and the source's ends of a subflow.
 type Ends = (SocketAddr, SocketAddr);
 
-/// One subflow. Positions count from the source's SYN, which is number 0; the first octet of data is number 1.
+/// One subflow. Positions count from the source's SYN, which has position 0; the first octet of data has position 1.
 #[derive(Debug)]
 struct Flow {
     ends: Ends,
     connection: usize,
     subflow: usize,
-    /// Of the source's SYN as it was sent.
+    /// Sequence number of the source's SYN as it was sent.
     isn: Option<SeqNr>,
-    /// Of the source's SYN as it arrived: a relay that splices subflows has numbers of its own.
+    /// Sequence number of the source's SYN as it arrived: a relay that splices subflows uses numbers of its own.
     arrival_isn: Option<SeqNr>,
     is_open: bool,
-    /// After the last octet of data sent.
+    /// Position after the last octet sent.
     end: u64,
     acked: u64,
 }
 
-/// Where a segment's data belong: position in the stream, if it is known, and how many octets.
+/// Place of a segment's data: position in the stream, if known, and number of octets.
 type Place = (Option<u64>, u32);
 
 impl Observer {
@@ -96,17 +96,17 @@ impl Observer {
         }
     }
 
-    /// The same, but for connections to `port` of the source.
+    /// Ignores connections to `port` of the source.
     pub fn but_not_port(self, port: u16) -> Self {
         Self { ignored_port: Some(port), ..self }
     }
 
-    /// The same, and it tells the active set.
+    /// Reports the active set if `counts_subflows`.
     pub fn counting_subflows(self, counts_subflows: bool) -> Self {
         Self { counts_subflows, ..self }
     }
 
-    /// A SYN founds a connection or joins one.
+    /// Handles a SYN, which begins a connection or joins one.
     fn open(&mut self, ends: Ends, segment: &Segment) {
         let (_, at_source) = ends;
         let is_ignored = self.ignored_port == Some(at_source.port());
@@ -170,7 +170,7 @@ impl Observer {
     fn source_receives(&mut self, at: Instant, segment: &Segment) {
         let Some(flow) = self.flows.find((segment.src, segment.dst)) else { return };
         let Some(isn) = flow.isn.filter(|_| segment.flags.contains(Flags::ACK)) else { return };
-        // A FIN is acknowledged too, but is no data.
+        // A FIN is acknowledged, too, but is no data.
         let acked = unwrap(segment.ack, isn, flow.acked).min(flow.end);
         if acked > flow.acked {
             let event = Acked { at, subflow: flow.subflow, bytes: acked - flow.acked };
@@ -191,7 +191,7 @@ impl Observer {
 }
 
 impl Observer {
-    /// One of both ends a subflow.
+    /// Handles a FIN or RST of either side.
     #[cold]
     fn close(&mut self, at: Instant, interface: Interface, direction: Direction, segment: &Segment) {
         let ends = match (interface.host == self.destination, direction) {
@@ -226,7 +226,7 @@ impl Connection {
         Self { collector, start: None, tokens: Vec::new(), subflows: 0, open: 0, near: 0 }
     }
 
-    /// A subflow opens or closes.
+    /// Records that a subflow opens or closes.
     fn count(&mut self, flow: &mut Flow, is_open: bool, at: Instant, tells: bool) {
         if core::mem::replace(&mut flow.is_open, is_open) == is_open {
             return;
@@ -237,7 +237,7 @@ impl Connection {
         }
     }
 
-    /// Learns the key of the host that sends a handshake's segment.
+    /// Learns the key of the host that sent a segment of a handshake.
     fn learn(&mut self, segment: &Segment, is_source: bool) {
         if self.tokens.len() == 2 {
             return;
@@ -268,7 +268,8 @@ impl Connection {
         }
     }
 
-    /// The part of `len` octets from `position` on that a mapping covers from its first octet on.
+    /// Position in the stream, and length, of the part of `len` octets from `position` on that a mapping covers; `None`
+    /// if it does not cover the first of them.
     fn mapped(&self, signal: &Dss, position: u64, len: u32) -> Option<(u64, u32)> {
         let Mapping { dsn, ssn, len: mapped, .. } = signal.mapping?;
         let start = self.start?;
@@ -295,14 +296,14 @@ impl Flows {
 }
 
 impl Flow {
-    /// The source's SYN. With another number than before it begins a new subflow between the same ends.
+    /// Handles the source's SYN. One with a new number begins a new subflow between the same ends.
     fn handshake(&mut self, isn: SeqNr) {
         if self.isn.replace(isn) != Some(isn) {
             (self.end, self.acked) = (1, 1);
         }
     }
 
-    /// The position of the first octet of the source's data, which began at `isn`; `None` without data.
+    /// Position of the first octet of the source's data, whose SYN has number `isn`; `None` without data.
     fn position_of_data(&self, segment: &Segment, isn: Option<SeqNr>) -> Option<u64> {
         let isn = isn.filter(|_| !segment.payload.is_empty())?;
         Some(unwrap(segment.seq, isn, self.end) + u64::from(segment.flags.contains(Flags::SYN))).filter(|at| *at > 0)
@@ -316,7 +317,7 @@ fn join_token(segment: &Segment) -> Option<Token> {
     })
 }
 
-/// The position nearest to `near` that `seq` can stand for; none is below zero.
+/// Returns the position nearest to `near` that `seq` can denote; never below zero.
 fn unwrap(seq: SeqNr, isn: SeqNr, near: u64) -> u64 {
     let distance = seq.0.wrapping_sub(isn.0.wrapping_add(near as u32)) as i32;
     near.saturating_add_signed(i64::from(distance))
@@ -347,7 +348,7 @@ mod tests {
         Link::new(Rate::from_mbps(rate_mbps), Duration::from_millis(delay_ms)).loss(LossModel::uniform(0.01))
     }
 
-    /// Downloads a stream; what was collected, and both hosts' own statistics.
+    /// Downloads a stream; returns the collector and both hosts' own statistics.
     fn download(topology: TwoHosts, config: &ConnectionConfig) -> (Shared, [ConnectionStats; 2]) {
         let source = Source::pattern(STREAM_BYTES);
         let (mut simulation, _) = two_hosts(topology, 3, |(id, paths), host| {
@@ -364,7 +365,7 @@ mod tests {
         simulation.add_tap(Box::new(observer));
         simulation.run_while(Instant::from_secs(100), |simulation| simulation.host(CLIENT).reports()[0].completed == 0);
         assert_eq!(simulation.faults(), Vec::<String>::new());
-        // What is under way still arrives, and is acknowledged.
+        // Data under way still arrive and are acknowledged.
         let end = simulation.now() + Duration::from_secs(1);
         simulation.run_until(end);
         let stats = [CLIENT, SERVER].map(|host| stats(&simulation, host));
@@ -383,7 +384,7 @@ mod tests {
         assert!(received > STREAM_BYTES, "nothing came twice");
         assert_eq!(total.throughput_bps, Some(received as f64));
         assert_eq!(collector.borrow().in_order_bytes(), STREAM_BYTES);
-        // Numbered as at the destination; the source met them in another order.
+        // Numbered as at the destination; the source saw them in another order.
         let ends = |subflow: &SubflowStats| (subflow.local, subflow.remote);
         let peer = |(local, remote)| server.subflows.iter().find(|peer| ends(peer) == (remote, local)).unwrap();
         let acked: Vec<_> = client.subflows.iter().map(|subflow| peer(ends(subflow)).acked_bytes).collect();
@@ -396,7 +397,7 @@ mod tests {
         let path = Path::from(link(5, 60)).each_way(Duplicate::new(0.01));
         let collector = check(TwoHosts::new(1).path(link(10, 20)).path(path), &ConnectionConfig::default());
         let totals = collector.borrow().totals(Instant::from_secs(8));
-        // No packet is faster than the shorter path; the longer one takes three times as long, queues aside.
+        // No packet is faster than the shorter path; the longer one takes three times as long, without queues.
         assert!(totals.delay_s.unwrap() > 0.02 && totals.delay_ratio_max.unwrap() > 1.0, "{totals:?}");
         assert!(totals.units > 0 && totals.reordering_peak_bytes > 10_000, "{totals:?}");
     }

@@ -21,18 +21,18 @@ pub struct Outages {
 }
 
 impl Outages {
-    /// Out of range is what lies outside `[(1 - theta) TBR, (1 + theta) TBR]`.
+    /// Counts throughput outside `[(1 - theta) TBR, (1 + theta) TBR]` as out of range.
     pub fn new(tbr_bps: f64, theta: f64) -> Self {
         let half = theta * tbr_bps;
         Self { bounds_bps: (tbr_bps - half, tbr_bps + half), points: 0, list: Vec::new(), time: Duration::ZERO }
     }
 
-    /// The bounds; they are themselves in range.
+    /// The bounds; both are in range.
     pub fn bounds_bps(&self) -> (f64, f64) {
         self.bounds_bps
     }
 
-    /// A monitor point at the end of a window of length `window`. Whether it is an outage.
+    /// Adds a monitor point at the end of a window of length `window`. Returns whether it is an outage.
     pub fn point(&mut self, at: Instant, window: Duration, throughput_bps: f64) -> bool {
         self.points += 1;
         let out = throughput_bps < self.bounds_bps.0 || throughput_bps > self.bounds_bps.1;
@@ -43,7 +43,7 @@ impl Outages {
         out
     }
 
-    /// The outages, by time; their number is the papers' count.
+    /// The outages, in chronological order; their number is the papers' count.
     pub fn list(&self) -> &[Outage] {
         &self.list
     }

@@ -1,4 +1,4 @@
-//! Two runs, monitor point by monitor point.
+//! Compares two runs, monitor point by monitor point.
 
 /// Share of the points with a value in both lists at which `new` is above `old`; `None` if there is no such point.
 pub fn share_above(new: &[Option<f64>], old: &[Option<f64>]) -> Option<f64> {
@@ -14,7 +14,8 @@ pub fn share_above(new: &[Option<f64>], old: &[Option<f64>]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Of five points one has no value in the first run, one none in the second; of the others one is above, one equal.
+    /// Of five points, one lacks a value in the first run and one in the second; of the others, one is above and one
+    /// equal.
     #[test]
     fn points_without_values_and_ties_are_not_above() {
         let new = [Some(3.0), None, Some(2.0), Some(9.0), Some(1.0)];

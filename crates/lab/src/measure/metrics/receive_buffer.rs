@@ -1,8 +1,8 @@
-//! Receive buffer size (CoMPTCP): what must be stored until a block is complete.
+//! Receive buffer size (CoMPTCP): octets to store until a block is complete.
 
-/// Octets that have arrived and whose block, or one before it, is not complete.
+/// Octets that have arrived and whose block, or an earlier one, is incomplete.
 ///
-/// Blocks leave whole: of a block in order the last octet meets all others, so no value is below the block's size.
+/// Blocks leave whole: the last octet of a block in order finds all others stored, so no value is below the block size.
 #[derive(Clone, Debug)]
 pub struct ReceiveBuffer {
     block_bytes: u64,
@@ -13,14 +13,15 @@ pub struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// Blocks of `block_bytes` octets (at least one): N packets.
+    /// Measures with blocks of `block_bytes` octets (at least one): N packets.
     pub fn new(block_bytes: u64) -> Self {
         let block_bytes = block_bytes.max(1);
         Self { block_bytes, held_bytes: 0, released_blocks: 0, max_bytes: 0, window_max_bytes: 0 }
     }
 
-    /// After an arrival of `fresh_bytes` new octets everything below `in_order` is here. Hands the number k (from 1 on) of
-    /// each block that is now complete, and the octets stored just before it left, to `released`.
+    /// Records an arrival of `fresh_bytes` new octets, after which everything below `in_order` has arrived. For each
+    /// block that is now complete, passes its number k (from 1) and the octets stored just before it left to
+    /// `released`.
     pub fn arrival(&mut self, fresh_bytes: u64, in_order: u64, mut released: impl FnMut(u64, u64)) {
         self.held_bytes += fresh_bytes;
         self.max_bytes = self.max_bytes.max(self.held_bytes);
@@ -33,12 +34,12 @@ impl ReceiveBuffer {
         self.released_blocks = complete;
     }
 
-    /// Most octets stored at any time.
+    /// Largest number of octets stored.
     pub fn max_bytes(&self) -> u64 {
         self.max_bytes
     }
 
-    /// Ends the window: most octets stored at any time in it.
+    /// Ends the window: largest number of octets stored in it.
     pub fn close(&mut self) -> u64 {
         core::mem::replace(&mut self.window_max_bytes, self.held_bytes)
     }
@@ -54,8 +55,8 @@ mod tests {
         blocks
     }
 
-    /// Blocks of 100 octets. In order, a block needs 100. Then 130 octets wait behind a hole of 30; when that is filled,
-    /// block 2 (100) is complete and 60 octets of block 3 are here as well: 160.
+    /// Blocks of 100 octets. In order, a block needs 100. Then 130 octets wait behind a hole of 30. Once that is
+    /// filled, block 2 (100) is complete, and 60 octets of block 3 have arrived as well: 160.
     #[test]
     fn out_of_order_data_are_stored_until_their_block_is_complete() {
         let mut buffer = ReceiveBuffer::new(100);
@@ -69,7 +70,7 @@ mod tests {
         assert_eq!(feed(&mut buffer, 0, 260), []);
     }
 
-    /// One packet fills a hole before two blocks: both were stored when the first left.
+    /// One packet fills a hole before two blocks: both are stored when the first leaves.
     #[test]
     fn blocks_leave_one_after_the_other() {
         let mut buffer = ReceiveBuffer::new(100);

@@ -1,6 +1,6 @@
-//! O3-DSN (MPTCP-rec): how far a received chunk is from the one received before it.
+//! O3-DSN (MPTCP-rec): distance of a received chunk from the one received before it.
 
-/// Offsets between the DSNs of chunks in the order of their arrival, duplicates included.
+/// Offsets between the DSNs of chunks in order of arrival, duplicates included.
 ///
 /// By this definition data in order have an offset of a chunk's length, not zero.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,7 +11,7 @@ pub struct Reordering {
 }
 
 impl Reordering {
-    /// A chunk arrives whose first octet is `dsn`; its offset, if it is not the first.
+    /// A chunk with first octet `dsn` arrives. Returns its offset, unless it is the first.
     pub fn arrival(&mut self, dsn: u64) -> Option<i64> {
         let last = self.last_dsn.replace(dsn)?;
         let offset = dsn.wrapping_sub(last) as i64;
@@ -23,7 +23,7 @@ impl Reordering {
         Some(offset)
     }
 
-    /// Ends the window: the offset in it that is largest in absolute value, with its sign; 0 without one.
+    /// Ends the window: its offset with the largest absolute value, with sign; 0 without one.
     pub fn close(&mut self) -> i64 {
         core::mem::take(&mut self.window_peak_bytes)
     }

@@ -1,4 +1,4 @@
-//! When octets were first sent.
+//! Records when octets were first sent.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ struct Entry {
     at: Instant,
 }
 
-/// First transmissions of what is outstanding: sorted ranges, apart from each other. What has arrived in order is
-/// forgotten, so a window's worth of data bounds the memory.
+/// First transmissions of outstanding data: sorted, disjoint ranges. It forgets data that have arrived in order, so a
+/// window's worth of data bounds the memory.
 #[derive(Clone, Debug, Default)]
 pub struct SendLog {
     floor: u64,
@@ -20,10 +20,10 @@ pub struct SendLog {
 }
 
 impl SendLog {
-    /// `range` is sent. Parts that were sent before, or released, stay as they are.
+    /// The source sends `range`. Parts that were sent before, or released, stay unchanged.
     pub fn sent(&mut self, at: Instant, range: Range<u64>) {
         let (mut start, end) = (range.start.max(self.floor), range.end);
-        // Nearly always new data follow the last ones.
+        // Nearly always, new data follow the previous ones.
         if self.entries.back().is_none_or(|last| last.range.end <= start) {
             if start < end {
                 self.entries.push_back(Entry { range: start..end, at });
@@ -44,19 +44,19 @@ impl SendLog {
         }
     }
 
-    /// Ranges that it has had room for: at least as many as it ever held.
+    /// Allocated capacity in ranges: at least as many as it ever held.
     #[cfg(test)]
     pub(super) fn ranges_max(&self) -> usize {
         self.entries.capacity()
     }
 
-    /// When the octet at `dsn` was first sent; `None` if it was not, or is released.
+    /// When the octet at `dsn` was first sent; `None` if it was not sent, or has been released.
     pub fn first_sent(&self, dsn: u64) -> Option<Instant> {
         let place = self.entries.partition_point(|entry| entry.range.end <= dsn);
         self.entries.get(place).filter(|entry| entry.range.start <= dsn).map(|entry| entry.at)
     }
 
-    /// Forgets everything below `dsn`: it has arrived.
+    /// Forgets everything below `dsn`, which has arrived.
     pub fn release_below(&mut self, dsn: u64) {
         self.floor = self.floor.max(dsn);
         while self.entries.front().is_some_and(|entry| entry.range.end <= dsn) {

@@ -1,6 +1,6 @@
 //! How unequal shares are.
 
-/// The largest share over the smallest: 1 if all are equal. `None` without shares, or if one of them is nothing.
+/// The largest share over the smallest: 1 if all are equal. `None` without shares, or if one of them is zero.
 pub fn max_over_min(shares: &[f64]) -> Option<f64> {
     let max = shares.iter().copied().reduce(f64::max)?;
     let min = shares.iter().copied().reduce(f64::min)?;

@@ -1,6 +1,6 @@
 //! Number of subflows: size of the active set at the monitor points.
 
-/// Samples the size of the active set. Sums are integers, so their order does not matter.
+/// Samples the size of the active set. Sums are integers, so the order does not matter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SubflowCount {
     count: u64,
@@ -15,7 +15,7 @@ impl SubflowCount {
         self.count = count;
     }
 
-    /// A monitor point; the size there.
+    /// Adds a monitor point; returns the size there.
     pub fn point(&mut self) -> u64 {
         self.points += 1;
         self.sum += self.count;

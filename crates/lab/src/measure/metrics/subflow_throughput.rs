@@ -13,7 +13,7 @@ pub struct SubflowThroughput {
 }
 
 impl SubflowThroughput {
-    /// `bytes` octets are newly acknowledged on `subflow`.
+    /// The source learns that `bytes` more octets arrived over `subflow`.
     pub fn acked(&mut self, subflow: usize, bytes: u64) {
         if self.total_bytes.len() <= subflow {
             self.window_bytes.resize(subflow + 1, 0);
@@ -23,7 +23,7 @@ impl SubflowThroughput {
         self.total_bytes[subflow] += bytes;
     }
 
-    /// Ends the window, and begins the next: bit/s, by subflow. Empty if the window is.
+    /// Ends the window and begins the next: bit/s, by subflow. Returns an empty list for an empty window.
     pub fn close(&mut self, at: Instant) -> Vec<f64> {
         let span = at.saturating_since(core::mem::replace(&mut self.began, at));
         let rates = self.window_bytes.iter().filter_map(|bytes| rate_bps(*bytes, span)).collect();

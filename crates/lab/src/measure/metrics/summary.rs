@@ -39,7 +39,7 @@ pub struct Summary {
     pub block_goodput_bps: Option<f64>,
     /// G3.
     pub in_order_goodput_bps: Option<f64>,
-    /// Most octets stored at any time.
+    /// Largest number of octets stored.
     pub receive_buffer_bytes: u64,
     /// O3-DSN: largest absolute value.
     pub reordering_peak_bytes: u64,
@@ -52,7 +52,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of those `values` whose monitor points belong to `analysis`.
+    /// Summarises the `values` whose monitor points belong to `analysis`.
     pub fn of(values: &[WindowValues], analysis: Analysis, settings: &Settings) -> Self {
         let points = || values.iter().filter(|point| analysis.has_point(point.at));
         let mean = |value: fn(&WindowValues) -> Option<f64>| mean(points().filter_map(value));
@@ -79,7 +79,7 @@ impl Summary {
 
     fn add_range<'a>(&mut self, points: impl Iterator<Item = &'a WindowValues>, settings: &Settings) {
         let tbr_bps = settings.tbr.as_bps() as f64;
-        // Without a target nothing misses it.
+        // Without a target there are no outages.
         if tbr_bps == 0.0 {
             return;
         }

@@ -17,7 +17,7 @@ impl WindowThroughput {
         self.bytes += bytes;
     }
 
-    /// Ends the window, and begins the next: bit/s. `None` if the window is empty.
+    /// Ends the window and begins the next: bit/s. `None` if the window is empty.
     pub fn close(&mut self, at: Instant) -> Option<f64> {
         let rate = rate_bps(self.bytes, at.saturating_since(self.began));
         *self = Self { began: at, bytes: 0 };
@@ -37,7 +37,7 @@ impl MeanThroughput {
         self.bytes += bytes;
     }
 
-    /// Octets so far.
+    /// Octets that have arrived.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,4 +1,4 @@
-//! G1 by other clocks: what the time of a unit consists of, and what would be left of it if all subflows were equally late.
+//! G1 by other clocks: the parts of a unit's time, and its time if all subflows were equally late.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,53 +15,54 @@ pub struct UnitClocks {
     pub first_arrival: Clock,
     /// From the first transmission of any of its octets at the source to the last arrival.
     pub first_sent: Clock,
-    /// From when all before the unit had arrived to when it had, too: the clock of G2, with units for blocks.
+    /// From the time at which all earlier units were complete until this one is, too: the clock of G2, with units as
+    /// blocks.
     pub unit_before: Clock,
-    /// From the first transmission of its first octets to that of its last, at the source: how far the source drew it out.
+    /// From the first transmission of its first octets to that of its last: the time that the source takes to send it.
     pub source: Clock,
-    /// As `first_arrival`, had every subflow had the mean delay of the unit: each arrival is moved by what the unit's octets
-    /// were later, or earlier, on its subflow than on average.
+    /// Like `first_arrival`, if every subflow had the mean delay of the unit: shifts each arrival by the difference
+    /// between the mean delay of the unit's octets on its subflow and on all subflows.
     pub levelled: Clock,
 }
 
-/// What one clock says of the units.
+/// Results of one clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
     /// Mean time of a unit; null without units.
     pub mean_s: Option<f64>,
-    /// Mean over units of their payload over their time; units that take no time are left out.
+    /// Mean, over units, of payload over time; units that take no time are left out.
     pub goodput_bps: Option<f64>,
 }
 
-/// Times the units of a connection. Holds what is outstanding: units that were begun and are not complete.
+/// Times the units of a connection. Keeps only outstanding units: begun and incomplete.
 #[derive(Clone, Debug)]
 pub struct UnitClock {
     units: Units,
-    /// The first entry of `open` is this unit; all before it are complete.
+    /// Number of the first unit in `open`; all earlier units are complete.
     first_open: u64,
     open: VecDeque<OpenUnit>,
-    /// When the units before `first_open` were complete.
+    /// When the units before `first_open` became complete.
     complete_at: Option<Instant>,
     sums: [Sum; 5],
 }
 
-/// What is known of a unit of which something was sent.
+/// State of a unit that has been sent in part.
 #[derive(Clone, Debug, Default)]
 struct OpenUnit {
     first_sent: Option<Instant>,
-    /// Each new transmission moves it, so that at the end it is that of the octets sent last for the first time.
+    /// Time of the latest first transmission of any octets of the unit.
     last_sent: Option<Instant>,
-    /// Of the unit's octets, up to where they have been sent.
+    /// End of the octets of the unit that have been sent.
     sent_below: u64,
     by_subflow: BTreeMap<usize, Carried>,
 }
 
-/// What a subflow brought of a unit.
+/// Octets of a unit that arrived over one subflow.
 #[derive(Clone, Copy, Debug)]
 struct Carried {
     first_at: Instant,
     last_at: Instant,
-    /// Packets, and the sum of their delays.
+    /// Number of packets, and the sum of their delays.
     packets: u64,
     delay_nanos: u128,
 }
@@ -75,7 +76,7 @@ struct Sum {
 }
 
 impl UnitClock {
-    /// Units of `unit_bytes` octets, at least one.
+    /// Times units of `unit_bytes` octets, at least one.
     pub fn new(unit_bytes: u64) -> Self {
         Self {
             units: Units::new(unit_bytes),
@@ -119,7 +120,7 @@ impl UnitClock {
         });
     }
 
-    /// After an arrival at `at` everything below `in_order` is here.
+    /// Records an arrival at `at`, after which everything below `in_order` has arrived.
     pub fn arrived(&mut self, at: Instant, in_order: u64) {
         let since = *self.complete_at.get_or_insert(at);
         let complete = in_order / self.units.unit_bytes();
@@ -127,7 +128,7 @@ impl UnitClock {
         if new == 0 {
             return;
         }
-        // Units that one packet completes share the time since the one before them, as blocks of G2 do.
+        // Units completed by the same packet share the time since the unit before them, like blocks of G2.
         let each = Duration::from_nanos(at.saturating_since(since).as_nanos() / new);
         for _ in 0..new {
             self.sums[2].add(self.units.unit_bytes(), Some(each));
@@ -136,23 +137,23 @@ impl UnitClock {
         (self.first_open, self.complete_at) = (complete, Some(at));
     }
 
-    /// Of the units so far.
+    /// The clocks of all units so far.
     pub fn values(&self) -> UnitClocks {
         let [first_arrival, first_sent, unit_before, source, levelled] = self.sums.map(Sum::clock);
         UnitClocks { first_arrival, first_sent, unit_before, source, levelled }
     }
 }
 
-/// The units that `range` touches, and where in the stream its part of each ends.
+/// The units that `range` touches, each with the end of its part of the range in the stream.
 fn pieces(range: Range<u64>, unit_bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     let units = if range.is_empty() { 0..0 } else { range.start / unit_bytes..(range.end - 1) / unit_bytes + 1 };
     units.map(move |index| (index, range.end.min((index + 1).saturating_mul(unit_bytes))))
 }
 
-/// Unit `index` of `units`, the first of which is `first`; `None` if it is complete, with all before it. What was never sent
-/// makes none: numbers come from segments, and may be any.
+/// Returns unit `index` of `units`, whose first entry is unit `first`; `None` if this unit and all before it are
+/// complete, or if it is too far ahead: positions come from segments and may be arbitrary.
 fn open(units: &mut VecDeque<OpenUnit>, first: u64, index: u64) -> Option<&mut OpenUnit> {
-    /// No window holds more: what lies farther ahead is not looked at.
+    /// No window contains more units; those farther ahead are ignored.
     const UNITS_MAX: u64 = 1 << 16;
     let place = index.checked_sub(first).filter(|place| *place < UNITS_MAX)? as usize;
     if units.len() <= place {
@@ -166,7 +167,7 @@ impl OpenUnit {
         Some(self.last_sent?.saturating_since(self.first_sent?))
     }
 
-    /// From the first arrival to the last, each moved by the mean delay of the unit less that of its subflow.
+    /// Time from the first arrival to the last, each shifted by the mean delay of the unit less that of its subflow.
     fn levelled(&self) -> Option<Duration> {
         let packets: u64 = self.by_subflow.values().map(|carried| carried.packets).sum();
         let sum: u128 = self.by_subflow.values().map(|carried| carried.delay_nanos).sum();
@@ -219,7 +220,7 @@ mod tests {
         Instant::from_millis(at)
     }
 
-    /// A packet of 100 octets, number `packet`, arrives over `subflow` after `delay_ms`.
+    /// Packet number `packet`, of 100 octets, arrives over `subflow` after `delay_ms`.
     fn arrive(clock: &mut UnitClock, at: u64, packet: u64, subflow: usize, delay_ms: u64) {
         clock.fresh(ms(at), packet * 100..(packet + 1) * 100, subflow, Some(Duration::from_millis(delay_ms)));
     }
@@ -230,9 +231,9 @@ mod tests {
         clocks.map(|clock| clock.mean_s.map(|mean_s| (mean_s * 1e6).round() / 1e3)).to_vec()
     }
 
-    /// Units of two packets. Packets 0 to 3 leave at 0, 10, 20 and 30 ms; the odd ones go over a subflow that takes 100 ms and not 50.
-    /// Unit 0: arrivals at 50 and 110, sent from 0 to 10; levelled, 75 ms each, at 75 and 85. Unit 1: at 70 and 130, levelled at 95 and
-    /// 105; 20 ms after unit 0 is complete, which was 60 ms after the first arrival.
+    /// Units of two packets. Packets 0 to 3 leave at 0, 10, 20 and 30 ms; the odd ones take a subflow with a delay of
+    /// 100 ms instead of 50. Unit 0: arrivals at 50 and 110, sent from 0 to 10; levelled, 75 ms each, at 75 and 85.
+    /// Unit 1: at 70 and 130, levelled at 95 and 105; 20 ms after unit 0 is complete, 60 ms after the first arrival.
     #[test]
     fn five_clocks() {
         let mut clock = UnitClock::new(200);
@@ -249,7 +250,8 @@ mod tests {
         assert!(clock.open.is_empty());
     }
 
-    /// A packet that is sent again does not draw the unit out; one that is late on its own subflow stays late when levelled.
+    /// A retransmission does not lengthen the unit's time at the source; a packet that is late on its own subflow stays
+    /// late when levelled.
     #[test]
     fn what_is_sent_again_was_sent_before() {
         let mut clock = UnitClock::new(200);
@@ -259,7 +261,7 @@ mod tests {
         arrive(&mut clock, 60, 1, 0, 50);
         arrive(&mut clock, 140, 0, 0, 140);
         clock.arrived(ms(140), 200);
-        // The first arrival of all begins the time of the first unit, as t_0 does for G2.
+        // The very first arrival begins the time of the first unit, like t_0 for G2.
         assert_eq!(means_ms(&clock), [80.0, 140.0, 0.0, 10.0, 80.0].map(Some));
     }
 

@@ -6,10 +6,11 @@ use units::Instant;
 
 use super::{FinishedUnit, Units, rate_bps};
 
-/// Mean goodput of the units that finished, by window and overall.
+/// Mean goodput of finished units, by window and overall.
 ///
-/// A unit's clock starts with the first packet of it that arrives, so units overlap in time, and the mean may differ from
-/// the throughput for ever. A unit that arrives all at once has no receiving time and no goodput; it is left out.
+/// A unit's clock starts with the first of its packets that arrives. Therefore units overlap in time, and the mean may
+/// permanently differ from the throughput. A unit that arrives all at once has no receiving time and no goodput; it is
+/// left out.
 #[derive(Clone, Debug)]
 pub struct UnitGoodput {
     units: Units,
@@ -35,7 +36,7 @@ impl Mean {
 }
 
 impl UnitGoodput {
-    /// Units of `unit_bytes` octets: M packets, see [`range_bytes`](super::range_bytes) for M = H.
+    /// Measures units of `unit_bytes` octets: M packets, see [`range_bytes`](super::range_bytes) for M = H.
     pub fn new(unit_bytes: u64) -> Self {
         Self { units: Units::new(unit_bytes), window: Mean::default(), run: Mean::default() }
     }
@@ -52,17 +53,17 @@ impl UnitGoodput {
         });
     }
 
-    /// Ends the window: mean over the units that finished in it, bit/s; `None` if none did.
+    /// Ends the window: mean over the units finished in it, bit/s; `None` if there are none.
     pub fn close(&mut self) -> Option<f64> {
         core::mem::take(&mut self.window).value()
     }
 
-    /// Mean over all units that finished, bit/s.
+    /// Mean over all finished units, bit/s.
     pub fn mean_bps(&self) -> Option<f64> {
         self.run.value()
     }
 
-    /// Units that went into the mean.
+    /// Number of units in the mean.
     pub fn units(&self) -> u64 {
         self.run.count
     }
@@ -73,8 +74,8 @@ mod tests {
     use super::*;
 
     /// Units of four packets of 1000 octets, paths with intervals of 1 and 3 s and 2 s apart (the thesis' Fig. 5.1).
-    /// Unit 0: packets at 1, 2, 3 and, over the slow path, 5 s: 4000 * 8 / (5 - 1) = 8000 bit/s.
-    /// Unit 1: at 4, 5, 6 and 8 s, the same. They overlap: 64000 bit in 7 s are more than 8000 bit/s.
+    /// Unit 0: packets at 1, 2, 3 and, over the slow path, 5 s: 4000 * 8 / (5 - 1) = 8000 bit/s. Unit 1: at 4, 5, 6 and
+    /// 8 s, the same. They overlap: 64000 bit in 7 s are more than 8000 bit/s.
     #[test]
     fn a_units_clock_starts_with_its_first_packet() {
         let mut goodput = UnitGoodput::new(4000);

@@ -1,4 +1,4 @@
-//! TBR variation: how far the aggregate throughput is from its target.
+//! TBR variation: distance of the aggregate throughput from its target.
 
 /// `abs(throughput - TBR) / TBR` in percent; `None` without a target.
 pub fn variation_percent(throughput_bps: f64, tbr_bps: f64) -> Option<f64> {
@@ -14,7 +14,7 @@ pub struct Variation {
 }
 
 impl Variation {
-    /// A monitor point.
+    /// Adds a monitor point.
     pub fn point(&mut self, percent: f64) {
         self.points += 1;
         self.sum_percent += percent;

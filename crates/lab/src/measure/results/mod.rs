@@ -1,4 +1,4 @@
-//! What a run yields: one object, the same for every backend, with units in the names.
+//! Results of a run: one object, the same for every backend, with units in the names.
 
 mod paper;
 mod relay;

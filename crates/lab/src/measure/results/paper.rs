@@ -7,15 +7,15 @@ use crate::measure::metrics::{
 };
 use crate::measure::statistics::mean;
 
-/// The metrics of `docs/algorithms/metrics.md`. With several connections, those of the first but for `connections` and
-/// `jain_index`.
+/// The metrics of `docs/algorithms/metrics.md`. With several connections, they are those of the first, except
+/// `connections` and `jain_index`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PaperMetrics {
     /// Target bit rate; null without one.
     pub target_bps: Option<f64>,
-    /// Lowest rate within the range around it.
+    /// Lowest rate within the range around the target.
     pub target_low_bps: Option<f64>,
-    /// Highest.
+    /// Highest rate within that range.
     pub target_high_bps: Option<f64>,
     /// Time between monitor points (F).
     pub period_s: f64,
@@ -43,10 +43,10 @@ pub struct PaperMetrics {
     pub jain_index: Option<f64>,
 }
 
-/// The metrics at the monitor points; all lists have one entry for each.
+/// The metrics at the monitor points; every list has one entry per point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Points {
-    /// When.
+    /// Times of the monitor points.
     pub time_s: Vec<f64>,
     /// Payload that arrived in the period before, duplicates included.
     pub aggregate_throughput_bps: Vec<f64>,
@@ -58,9 +58,9 @@ pub struct Points {
     pub in_order_goodput_bps: Vec<f64>,
     /// Size of the active set.
     pub subflows: Vec<u64>,
-    /// Most octets stored at any time of the period.
+    /// Largest number of octets stored in the period.
     pub receive_buffer_bytes: Vec<u64>,
-    /// O3-DSN: offset largest in absolute value.
+    /// O3-DSN: the offset with the largest absolute value.
     pub reordering_bytes: Vec<i64>,
     /// Mean delay.
     pub delay_s: Vec<Option<f64>>,
@@ -75,22 +75,22 @@ pub struct Points {
 pub struct ConnectionGoodput {
     /// Octets delivered in order.
     pub delivered_bytes: u64,
-    /// When the last of them were.
+    /// When the last of them was delivered.
     pub ended_s: f64,
-    /// The one over the other (G4).
+    /// Octets over this time (G4).
     pub goodput_bps: f64,
 }
 
 impl ConnectionGoodput {
-    /// Of a connection that delivered `bytes` until `ended_s`.
+    /// Goodput of a connection that delivered `bytes` until `ended_s`.
     pub fn new(delivered_bytes: u64, ended_s: f64) -> Self {
         Self { delivered_bytes, ended_s, goodput_bps: crate::measure::bps(delivered_bytes, ended_s) }
     }
 }
 
 impl PaperMetrics {
-    /// Of what `collector` saw until its last window was closed; `summary` is that of the window of analysis, `greedy_bps`
-    /// the goodput of each flow that competes for all it can get.
+    /// Metrics that `collector` gathered until its last window was closed. `summary` is that of the window of analysis,
+    /// `greedy_bps` the goodput of each flow that takes all it can get.
     pub fn new(
         collector: &Collector,
         summary: Summary,

@@ -12,7 +12,7 @@ use crate::scenario::Scenario;
 /// Everything but [`Totals::wall_s`] is a function of scenario, seed and version when the backend is the simulator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// What was run.
+    /// What was run, and how.
     pub manifest: Manifest,
     /// The run as a whole.
     pub totals: Totals,
@@ -26,28 +26,28 @@ pub struct Results {
     /// The papers' metrics; null if the backend does not see enough for them.
     #[serde(default)]
     pub metrics: Option<PaperMetrics>,
-    /// What relay selection did; null where all relays, or fixed ones, carry data.
+    /// Results of relay selection; null where all relays, or fixed ones, carry data.
     #[serde(default)]
     pub selection: Option<SelectionResults>,
 }
 
-/// What was run.
+/// Identifies a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The scenario's name.
     pub scenario: String,
-    /// Its whole content, with overrides and defaults filled in.
+    /// Its complete content, with overrides and defaults filled in.
     pub content: serde_json::Value,
     /// The seed.
     pub seed: u64,
     /// Version of this program.
     pub version: String,
-    /// What ran it: `simulator` or `linux`.
+    /// The backend: `simulator` or `linux`.
     pub backend: String,
-    /// Which variant of the scenario it was; null for the scenario as written.
+    /// Variant of the scenario; null for the scenario as written.
     #[serde(default)]
     pub variant: Option<String>,
-    /// What the command line changed, each as after `--set`; the content above has it already.
+    /// Changes from the command line, each in the notation of `--set`; `content` includes them.
     #[serde(default)]
     pub overrides: Vec<String>,
 }
@@ -55,23 +55,23 @@ pub struct Manifest {
 /// The run as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Whether everything was delivered and both hosts closed their side before the scenario's duration ended; of data without an end, whether
-    /// they came until then; not if nothing ever came.
+    /// Whether everything was delivered and both hosts closed their side before the scenario's duration ended. For data
+    /// without an end: whether data kept arriving until then; false if none ever arrived.
     pub completed: bool,
-    /// Somebody ended the run before it was over. Absent if not.
+    /// Whether the user ended the run early. Absent if not.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub interrupted: bool,
-    /// Octets the source meant to send; for bulk, those it handed to the transport.
+    /// Octets that the source meant to send; for bulk data, those that it handed to the transport.
     pub source_bytes: u64,
     /// Octets delivered in order to the application.
     pub delivered_bytes: u64,
-    /// Whether exactly the source's octets were delivered, compared octet for octet; for data without an end, as many as were
-    /// delivered, if any were.
+    /// Whether exactly the source's octets were delivered, compared octet for octet. For data without an end: whether
+    /// the octets delivered match, if there are any.
     pub intact: bool,
-    /// SHA-256 of the source's octets, in hexadecimal: null where the stream has no end, and in sweeps, where nobody is
-    /// shown it.
+    /// SHA-256 of the source's octets, in hexadecimal. Null where the stream has no end, and in sweeps, which do not
+    /// show it.
     pub sha256_source: Option<String>,
-    /// SHA-256 of the octets delivered, likewise.
+    /// SHA-256 of the octets delivered, under the same conditions.
     pub sha256_received: Option<String>,
     /// Time from the start of the run to the last delivery, or to the end of a run that did not complete.
     pub duration_s: f64,
@@ -79,61 +79,63 @@ pub struct Totals {
     pub aggregate_throughput_bps: f64,
     /// Octets delivered in order to the application over the duration (G3).
     pub goodput_in_order_bps: f64,
-    /// Packets with payload the source sent, retransmissions included.
+    /// Packets with payload that the source sent, retransmissions included.
     pub data_packets: u64,
     /// Of these, retransmissions by a subflow.
     pub retransmitted_packets: u64,
-    /// Octets the source sent again on another subflow; null if the backend does not tell.
+    /// Octets that the source sent again on another subflow; null if the backend does not report them.
     pub reinjected_bytes: Option<u64>,
-    /// Octets that came in order on their subflow when the destination had them already: up to the first hole of the connection, over whichever
-    /// subflow, the same one under other subflow sequence numbers included; or waiting beyond that hole, from the same subflow. Not in it is what
-    /// a subflow drops by its own sequence numbers or still holds behind a hole of its own, nor what waits twice, of two subflows.
+    /// Octets that arrived in order on their subflow although the destination already had them. It counts octets below
+    /// the first hole of the connection, over any subflow, also the same one under other subflow sequence numbers; and
+    /// octets waiting beyond that hole, from the same subflow. It excludes octets that a subflow drops by its own
+    /// sequence numbers or still holds behind a hole of its own, and octets that wait twice, on two subflows.
     pub duplicate_bytes: u64,
-    /// Most octets that ever waited for data of other subflows: they had come in order on their own. What a subflow keeps to itself behind a
-    /// hole of its own is not in it, so that it is 0 with one subflow; the metrics' `receive_buffer_bytes` count that, too.
+    /// Largest number of octets that waited for data of other subflows, after arriving in order on their own. Octets
+    /// that a subflow holds behind a hole of its own do not count, so the value is 0 with one subflow; the metrics'
+    /// `receive_buffer_bytes` includes them.
     pub out_of_order_peak_bytes: u64,
-    /// What viewers saw; null without a video.
+    /// Results of the viewers; null without a video.
     #[serde(default)]
     pub video: Option<VideoResults>,
-    /// How long answers took; null without requests.
+    /// Response times; null without requests.
     #[serde(default)]
     pub answers: Option<LatencyResults>,
-    /// What the control plane cost; null where nobody says anything.
+    /// Cost of the control plane; null if there is no control traffic.
     #[serde(default)]
     pub control: Option<ControlResults>,
     /// How well the machine kept up with a run in real time; null in the simulator.
     #[serde(default)]
     pub lateness: Option<Lateness>,
-    /// Subflows that the kernel as the destination reset before it had acknowledged data over them: what it does with a join whose first data
-    /// are lost (docs/linux.md). Absent where an engine receives.
+    /// Subflows that a kernel as the destination reset before it had acknowledged data over them: its reaction to a
+    /// join whose first data are lost (docs/linux.md). Absent where an engine receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subflows_reset: Option<u64>,
-    /// Wall-clock time of the run: hosts and keys made, the simulation, and what is worked out from it; as the command `run` tells it, digests and
-    /// files as well. Null where results must be the same bytes for the same scenario and seed: in files.
+    /// Wall-clock time of the run: creating hosts and keys, simulating, and computing the results; for the command
+    /// `run`, also digests and files. Null in files, where the same scenario and seed must yield the same bytes.
     pub wall_s: Option<f64>,
 }
 
 /// How well a machine kept up with the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
-    /// Share of the run in which something had been due for more than a millisecond, of 1.
+    /// Share of the run, of 1, in which something was overdue by more than a millisecond.
     pub behind_ratio: f64,
-    /// The latest that anything was.
+    /// The largest delay.
     pub max_s: f64,
 }
 
-/// What destination, relays and source told each other over their channels.
+/// Traffic of destination, relays and source on their channels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlResults {
-    /// Octets of channels that the hosts sent, handshakes included, TCP/IP headers and retransmissions not.
+    /// Octets of channels that the hosts sent; includes handshakes, but not TCP/IP headers and retransmissions.
     pub sent_bytes: u64,
     /// Channels that were opened, counted at both ends.
     pub channels_opened: u64,
-    /// Channels that were given up because of octets that were not the peer's.
+    /// Channels that were closed because of octets that did not come from the peer.
     pub channels_refused: u64,
 }
 
-/// Measurements per window. All lists have one entry per window.
+/// Measurements per window. Every list has one entry per window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Length of a window; the last one ends with the run and may be shorter.
@@ -158,7 +160,7 @@ pub struct Series {
 pub struct SubflowSeries {
     /// Number of the subflow at the destination.
     pub id: u16,
-    /// The path it takes: its relay's name.
+    /// The path it takes: the name of its relay.
     pub path: String,
     /// Payload octets that arrived, duplicates included.
     pub throughput_bps: Vec<f64>,
@@ -166,8 +168,8 @@ pub struct SubflowSeries {
     pub cwnd_bytes: Vec<u64>,
     /// The source's smoothed round-trip time at the end of the window; null before the first sample.
     pub srtt_s: Vec<Option<f64>>,
-    /// As [`SubflowResults::loss_ratio`], of what entered and was dropped in the window: a packet may be dropped in a later one than it
-    /// entered, which counts as all that entered at most. Null if none entered.
+    /// Like [`SubflowResults::loss_ratio`], for the packets that entered and were dropped in the window. A packet may
+    /// be dropped in a later window than it entered; the ratio is limited to 1. Null if none entered.
     pub loss_ratio: Vec<Option<f64>>,
 }
 
@@ -176,10 +178,10 @@ pub struct SubflowSeries {
 pub struct SubflowResults {
     /// Number of the subflow at the destination.
     pub id: u16,
-    /// Which connection it is of: its place in the metrics' `connections`, from 0. Only there where there are several.
+    /// Its connection, as an index into the metrics' `connections`, from 0. Present only if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<usize>,
-    /// The path it takes: its relay's name.
+    /// The path it takes: the name of its relay.
     pub path: String,
     /// The source's address and port.
     pub source: String,
@@ -195,36 +197,38 @@ pub struct SubflowResults {
     pub share_ratio: f64,
     /// Payload octets that arrived, over the run's duration.
     pub throughput_bps: f64,
-    /// Packets with payload the source sent, retransmissions included.
+    /// Packets with payload that the source sent, retransmissions included.
     pub data_packets: u64,
     /// Of these, retransmissions.
     pub retransmitted_packets: u64,
     /// Payload octets of the retransmissions.
     pub retransmitted_bytes: u64,
-    /// Packets that the two hops of the path, cellular and Wi-Fi, dropped on the way to the destination, for any reason and whoever sent
-    /// them. Not what is dropped elsewhere (at a bottleneck, on a cell's core wire, by the relay itself), nor copies by `duplicate`.
+    /// Packets that the two hops of the path, cellular and Wi-Fi, dropped on the way to the destination, for any reason
+    /// and from any sender. Excludes packets dropped elsewhere (at a bottleneck, on a cell's core wire, by the relay
+    /// itself) and copies by `duplicate`.
     pub lost_packets: u64,
-    /// Of these, those that found a queue full.
+    /// Of these, packets that found a queue full.
     pub queue_drop_packets: u64,
-    /// How likely a packet was lost that went all the way: 1 - product of (1 - dropped / entered) over what it passes on these hops. Each
-    /// counts what entered it, pieces of packets and what others send there included, but no copies.
+    /// Probability that a packet that travels all of the path is lost: 1 - product of (1 - dropped / entered) over the
+    /// elements of these hops. Each element counts all that entered it, also pieces of packets and packets of other
+    /// senders, but no copies.
     pub loss_ratio: f64,
-    /// Mean of the smoothed round-trip time at the end of each window, over the windows from its first sample on.
+    /// Mean of the smoothed round-trip time at the end of each window, from the window of its first sample on.
     pub mean_rtt_s: Option<f64>,
-    /// Smallest round-trip time of all its life.
+    /// Smallest round-trip time of its lifetime.
     pub min_rtt_s: Option<f64>,
-    /// Retransmission time-outs; null if the backend does not tell.
+    /// Retransmission time-outs; null if the backend does not report them.
     pub timeouts: Option<u64>,
-    /// Reductions of the congestion window after loss or ECN; null if the backend does not tell.
+    /// Reductions of the congestion window after loss or ECN; null if the backend does not report them.
     pub congestion_events: Option<u64>,
-    /// Largest IP packet that the source sent at the end: what it knew or believed the path to carry; null if the backend
-    /// does not tell.
+    /// Largest IP packet that the source sends at the end: its path MTU, known or assumed; null if the backend does not
+    /// report it.
     #[serde(default)]
     pub path_mtu_bytes: Option<u16>,
 }
 
 impl Manifest {
-    /// The manifest of a run of `scenario`.
+    /// Creates the manifest of a run of `scenario`.
     pub fn new(scenario: &Scenario, backend: &str) -> Self {
         Self {
             scenario: scenario.name.clone(),
@@ -239,19 +243,20 @@ impl Manifest {
 }
 
 impl Totals {
-    /// Whether the run ended before all octets had arrived.
+    /// Returns whether the run ended before all octets had arrived.
     pub fn is_cut_short(&self) -> bool {
         !self.completed && self.delivered_bytes < self.source_bytes
     }
 
-    /// What is wrong with the part that arrived of a transfer that was cut short, if it is not the beginning of what was sent.
+    /// Describes what is wrong with the data of a transfer that was cut short, if they are not the beginning of what
+    /// was sent.
     pub fn damage(&self, is_beginning: impl FnOnce() -> bool) -> Option<String> {
         let damaged = self.is_cut_short() && !is_beginning();
         damaged.then(|| "what arrived is not the beginning of what was sent".into())
     }
 
-    /// What is wrong with a run of at most `duration`, in words; `ceased` says since when nothing arrived and why, if that was long before
-    /// its end.
+    /// Describes what is wrong with a run of at most `duration`. `ceased` says since when nothing arrived and why, if
+    /// that was long before its end.
     pub fn fault(&self, duration: Duration, ceased: Option<&str>) -> Option<String> {
         if !self.completed {
             let (delivered, wanted) = (self.delivered_bytes, self.source_bytes);
@@ -268,7 +273,7 @@ impl Totals {
         self.difference()
     }
 
-    /// What is wrong with what arrived of a run that did all it was to do, in words.
+    /// Describes what is wrong with the data of a completed run.
     pub fn difference(&self) -> Option<String> {
         let differs = self.completed && !self.intact;
         differs.then(|| "what arrived is not what was sent".into())
@@ -276,7 +281,7 @@ impl Totals {
 }
 
 impl Results {
-    /// Results whose totals over all subflows are filled in: throughput, goodput and packets.
+    /// Creates results and fills in the totals over all subflows: throughput, goodput and packets.
     pub fn new(manifest: Manifest, mut totals: Totals, series: Series, subflows: Vec<SubflowResults>) -> Self {
         let sum = |count: fn(&SubflowResults) -> u64| subflows.iter().map(count).sum();
         totals.aggregate_throughput_bps = bps(sum(|subflow| subflow.received_bytes), totals.duration_s);
@@ -286,7 +291,7 @@ impl Results {
         Self { manifest, totals, series, subflows, relays: Vec::new(), metrics: None, selection: None }
     }
 
-    /// The results as files hold them: without what differs from run to run.
+    /// The results as files store them, without values that differ from run to run.
     pub fn reproducible(&self) -> Self {
         let mut results = self.clone();
         results.totals.wall_s = None;
@@ -300,12 +305,12 @@ impl Results {
         text
     }
 
-    /// Whether there was to be a connection, rather than the traffic of relays' owners alone.
+    /// Returns whether the run includes a connection, instead of only traffic of the relays' owners.
     pub fn has_connection(&self) -> bool {
         self.manifest.content.pointer("/workload/kind").is_none_or(|kind| kind != "none")
     }
 
-    /// That a connection began before any relays were chosen and over which one, in words; `None` if it did not.
+    /// Describes over which relay a connection began before any selection; `None` if none did.
     pub fn begun_unchosen(&self) -> Option<String> {
         let Some(first) = self.selection.as_ref()?.migrations.first() else {
             let paths = self.paths().join(", ");

@@ -1,4 +1,4 @@
-//! What users notice: pictures that stand still, and waiting.
+//! What users notice: stalls, and waiting.
 
 use serde::{Deserialize, Serialize};
 use simulator::traffic::Latencies;
@@ -10,22 +10,22 @@ use crate::measure::statistics::mean;
 /// What the viewers of videos saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VideoResults {
-    /// How many viewers.
+    /// Number of viewers.
     pub viewers: u32,
-    /// When the picture first moved, for the latest viewer; null if one never saw it move.
+    /// When playback began, for the latest viewer; null if it never began for one of them.
     pub started_s: Option<f64>,
-    /// How often it stood still after that.
+    /// Number of stalls after that.
     pub stalls: u32,
-    /// How long in all.
+    /// Total length of the stalls.
     pub stalled_s: f64,
-    /// Frames that arrived as a whole.
+    /// Frames that arrived completely.
     pub frames: u64,
-    /// What was buffered at the end, for the viewer with the least.
+    /// Video buffered at the end, for the viewer with the least.
     pub buffered_s: f64,
 }
 
 impl VideoResults {
-    /// Of all viewers together; `None` if there are none.
+    /// Results of all viewers together; `None` if there are none.
     pub fn of(viewers: impl IntoIterator<Item = PlaybackStats>) -> Option<Self> {
         viewers.into_iter().map(Self::from).reduce(|all, next| Self {
             viewers: all.viewers + next.viewers,
@@ -51,34 +51,35 @@ impl From<PlaybackStats> for VideoResults {
     }
 }
 
-/// How long answers or short flows took. One that broke off, or was not there at the end, counts with the time for which it had been awaited, if that
-/// was longer than the others took on average: what hangs is not left out. It takes longer than that, so where such a one counts, the mean and the
-/// longest are bounds from below, and so are those percentiles of which [`Self::is_certain`] says no.
+/// Durations of responses or short flows. One that broke off, or was incomplete at the end, counts with its waiting
+/// time so far, if that exceeds the mean of the completed ones: hanging ones are not left out. Their real duration is
+/// longer. Where any of them count, the mean and the maximum are therefore lower bounds, as are the percentiles for
+/// which [`Self::is_certain`] returns false.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyResults {
-    /// How many were complete.
+    /// Number of completed ones.
     pub completed: u64,
-    /// How many were not, and count all the same.
+    /// Number of incomplete ones that count nevertheless.
     #[serde(default)]
     pub unfinished: u64,
-    /// The shortest time for which one of these had been awaited; null if all were complete.
+    /// Shortest waiting time of an incomplete one; null if all were complete.
     #[serde(default)]
     pub awaited_min_s: Option<f64>,
-    /// The longest such time.
+    /// Longest waiting time of an incomplete one.
     #[serde(default)]
     pub awaited_max_s: Option<f64>,
     /// Mean; null if there is nothing to count.
     pub mean_s: Option<f64>,
-    /// Half took at most this long.
+    /// Half of them took at most this long.
     pub median_s: Option<f64>,
     /// 95 % took at most this long.
     pub p95_s: Option<f64>,
-    /// The longest.
+    /// The longest duration.
     pub max_s: Option<f64>,
 }
 
 impl LatencyResults {
-    /// Of all sources together, at `end`; `None` if there are none.
+    /// Results of all sources together, at `end`; `None` if there are none.
     pub fn of<'a>(sources: impl IntoIterator<Item = &'a Latencies>, end: Instant) -> Option<Self> {
         let sources: Vec<&Latencies> = sources.into_iter().collect();
         let all: Vec<_> = sources.iter().map(|source| source.to_vec()).collect();
@@ -98,19 +99,20 @@ impl LatencyResults {
         })
     }
 
-    /// How many count, whether they were complete or not.
+    /// Number that count, complete or not.
     pub fn asked(&self) -> u64 {
         self.completed + self.unfinished
     }
 
-    /// Whether a percentile of `took_s` is how long things took: nothing that is shorter is unfinished.
+    /// Returns whether a percentile of `took_s` is exact rather than a lower bound: no shorter value belongs to an
+    /// incomplete one.
     pub fn is_certain(&self, took_s: f64) -> bool {
         self.awaited_min_s.is_none_or(|awaited_s| took_s < awaited_s)
     }
 
     fn of_sorted(took_s: &[f64]) -> Self {
         let count = took_s.len();
-        // Nearest rank: the least of which so many percent are at most as long.
+        // Nearest rank: the smallest value that at least this share of values do not exceed.
         let percentile = |percent: usize| took_s.get((count * percent).div_ceil(100).saturating_sub(1)).copied();
         Self {
             completed: count as u64,
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(LatencyResults::of([], Instant::ZERO), None);
     }
 
-    /// Pages at 1 and 3 s, and one that has not come for 10 s.
+    /// Pages at 1 and 3 s, and one still missing after 10 s.
     #[test]
     fn what_hangs_is_not_left_out() {
         let (second, mut reader) = (Instant::from_secs, reader());
@@ -150,7 +152,7 @@ mod tests {
         }
         assert!(reader.asks(second(6)));
         let at = |end_s| LatencyResults::of([&reader.latencies()], second(end_s)).unwrap();
-        // After one second there is nothing to learn from the third.
+        // After one second, the third page says nothing yet.
         assert_eq!((at(7).completed, at(7).mean_s), (2, Some(2.0)));
         assert_eq!((at(16).completed, at(16).mean_s, at(16).max_s), (2, Some(14.0 / 3.0), Some(10.0)));
         assert_eq!((at(7).unfinished, at(7).awaited_min_s, at(7).is_certain(3.0)), (0, None, true));

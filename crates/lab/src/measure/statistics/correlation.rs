@@ -4,8 +4,8 @@ use core::cmp::Ordering;
 
 use super::mean;
 
-/// Pearson's r of pairs at the same place, from -1 to 1. `None` for fewer than two pairs, samples of different size, or
-/// one that does not vary.
+/// Pearson's r of pairs by index, from -1 to 1. `None` for fewer than two pairs, samples of different sizes, or a
+/// sample that does not vary.
 pub fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     let (mean_x, mean_y) = (mean(x)?, mean(y)?);
     let pairs = x.iter().zip(y).map(|(x, y)| (x - mean_x, y - mean_y));
@@ -14,7 +14,7 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     (x.len() == y.len() && xx > 0.0 && yy > 0.0).then(|| (xy / (xx.sqrt() * yy.sqrt())).clamp(-1.0, 1.0))
 }
 
-/// Kendall's tau-b of pairs at the same place, from -1 to 1; ties are corrected for. `None` as for [`pearson`].
+/// Kendall's tau-b of pairs by index, from -1 to 1; corrects for ties. `None` as for [`pearson`].
 pub fn kendall_tau(x: &[f64], y: &[f64]) -> Option<f64> {
     let (mut score, mut untied_x, mut untied_y) = (0_i64, 0_u64, 0_u64);
     for later in 1..x.len().min(y.len()) {

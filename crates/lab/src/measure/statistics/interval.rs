@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CONFIDENCE, mean, standard_deviation, t_distribution, t_quantile};
 
-/// A mean, and the 95 % interval around it after Student: the samples are few.
+/// A mean with its 95 % interval after Student, because samples are small.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Size of the sample.
@@ -13,15 +13,15 @@ pub struct Interval {
     pub mean: f64,
     /// Sample standard deviation; `None` for one value.
     pub standard_deviation: Option<f64>,
-    /// Half the interval's width, t s / sqrt(n); `None` for one value, of which nothing can be said.
+    /// Half of the interval's width, t s / sqrt(n); `None` for one value, which allows no estimate.
     pub half_width: Option<f64>,
 }
 
 impl Interval {
-    /// Of `sample`; `None` if it is empty.
+    /// Computes the mean and interval of `sample`; `None` if it is empty.
     pub fn of(sample: &[f64]) -> Option<Self> {
         let (count, mean) = (sample.len(), mean(sample)?);
-        // A sum of equal values may be rounded: what is the same every time has no width for that.
+        // Sums of equal values may be rounded: a constant sample must not get a width from rounding.
         let is_constant = sample.iter().all(|value| *value == sample[0]);
         let mean = if is_constant { sample[0] } else { mean };
         let standard_deviation = standard_deviation(sample).map(|deviation| if is_constant { 0.0 } else { deviation });
@@ -30,8 +30,8 @@ impl Interval {
         Some(Self { count, mean, standard_deviation, half_width })
     }
 
-    /// How probable a mean as far from zero, either way, would be if the true mean were zero (Student's t test, two-sided); `None` for
-    /// one value.
+    /// Probability of a mean at least as far from zero, in either direction, if the true mean were zero (Student's t
+    /// test, two-sided); `None` for one value.
     pub fn p_value(&self) -> Option<f64> {
         let error = self.standard_deviation? / (self.count as f64).sqrt();
         match error > 0.0 {
@@ -64,8 +64,8 @@ mod tests {
         assert!((interval.low().unwrap() - 1.0368).abs() < 1e-4 && (interval.high().unwrap() - 4.9632).abs() < 1e-4);
     }
 
-    /// NIST/SEMATECH e-Handbook 1.3.5.2, ZARR13.DAT: n 195, mean 9.261460, deviation 0.022789, 95 % interval
-    /// [9.258242, 9.264679]. Of the data only the moments matter, so any sample that has them will do.
+    /// NIST/SEMATECH e-Handbook 1.3.5.2, ZARR13.DAT: n 195, mean 9.261460, deviation 0.022789, 95 % interval [9.258242,
+    /// 9.264679]. Only the moments of the data matter, so the test uses any sample that has them.
     #[test]
     fn a_published_interval() {
         let (mean, deviation) = (9.261_460, 0.022_789);
@@ -77,7 +77,7 @@ mod tests {
         assert!((interval.high().unwrap() - 9.264_679).abs() < 2e-6, "{interval:?}");
     }
 
-    /// Student's sleep data (1908) again: t = 4.0621 with nine degrees of freedom, p = 0.002833.
+    /// Student's sleep data (1908): t = 4.0621 with nine degrees of freedom, p = 0.002833.
     #[test]
     fn a_published_p_value() {
         let gains = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!((of(&[1.0]), of(&[2.0, 2.0]), of(&[0.0, 0.0])), (None, Some(0.0), Some(1.0)));
     }
 
-    /// Ten times 0.1 add up to a little less than 1.
+    /// Ten times 0.1 adds up to a little less than 1.
     #[test]
     fn what_is_the_same_every_time_has_no_width() {
         assert_ne!([0.1; 10].iter().sum::<f64>() / 10.0, 0.1);

@@ -1,7 +1,8 @@
 //! Many tests at once.
 
-/// The largest of these p-values that shows something, if among the tests that seem to a share of at most `rate` may not: with n tests the
-/// largest k-th smallest one that is at most k / n of the rate. All up to it show something (Benjamini and Hochberg 1995). `None` if none does.
+/// Largest p-value that counts as significant if at most a share of `rate` of the apparently significant tests may be
+/// false. With n tests, it is the largest k-th smallest p-value that is at most k / n of the rate; all p-values up to
+/// it are significant (Benjamini and Hochberg 1995). `None` if none is.
 pub fn largest_discovery(p_values: &[f64], rate: f64) -> Option<f64> {
     let mut sorted = p_values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -26,7 +27,7 @@ mod tests {
     #[test]
     fn the_order_does_not_matter_and_nothing_shows_nothing() {
         assert_eq!(largest_discovery(&[0.9, 0.001, 0.04], 0.05), Some(0.001));
-        // 0.04 is below 2/2 of the rate, so the larger of the two carries the smaller one.
+        // 0.04 is below 2/2 of the rate, so the larger p-value makes the smaller one significant, too.
         assert_eq!(largest_discovery(&[0.04, 0.03], 0.05), Some(0.04));
         assert_eq!((largest_discovery(&[], 0.05), largest_discovery(&[0.6, 1.0], 0.05)), (None, None));
     }

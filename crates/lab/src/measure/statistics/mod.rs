@@ -1,7 +1,6 @@
-//! What may be said of many runs: means with intervals, paired comparisons, correlations.
+//! Statistics over many runs: means with intervals, paired comparisons, correlations.
 //!
-//! Samples are slices in a fixed order, that of the seeds, and sums run over them in that order: the same results give the
-//! same bits.
+//! Samples are slices in the order of the seeds, and sums run in that order: the same results yield the same bits.
 //!
 //! ```text
 //! sample         mean, sample standard deviation
@@ -9,7 +8,7 @@
 //! interval       mean with its confidence interval
 //! paired         two variants on the same seeds: difference, ratio, verdict
 //! correlation    Pearson's r, Kendall's tau
-//! many           many tests at once: how many of those that seem to show something do not
+//! many           many tests at once: how many of the apparently significant ones are not
 //! ```
 
 mod correlation;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Interval, mean};
 
-/// What a comparison shows at 95 %.
+/// Outcome of a comparison at 95 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -12,13 +12,14 @@ pub enum Verdict {
     Larger,
     /// The new variant has the smaller mean.
     Smaller,
-    /// The interval of the difference holds zero, or there are too few seeds for one, or all of them gave the same run.
+    /// The interval of the difference contains zero, or there are too few seeds for an interval, or all seeds yielded
+    /// the same run.
     Undecided,
-    /// Runs had faults, so that they are no samples of what was to be compared.
+    /// Runs had faults, so they are no valid samples.
     Withheld,
 }
 
-/// A paired comparison of a new variant with an old one, seed by seed: what a seed does to both cancels.
+/// A paired comparison of a new variant with an old one, seed by seed: effects of a seed on both cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
     /// new - old.
@@ -29,13 +30,13 @@ pub struct Paired {
     pub larger: usize,
     /// Seeds on which the new value is smaller.
     pub smaller: usize,
-    /// What the interval of the difference says.
+    /// The verdict from the interval of the difference.
     pub verdict: Verdict,
 }
 
 impl Paired {
-    /// Compares `new` with `old`; values at the same place come from the same seed. `None` if there are none, or not as
-    /// many of both.
+    /// Compares `new` with `old`; values at the same index come from the same seed. `None` if the lists are empty or
+    /// differ in length.
     pub fn compare(new: &[f64], old: &[f64]) -> Option<Self> {
         if new.len() != old.len() {
             return None;
@@ -51,14 +52,14 @@ impl Paired {
         })
     }
 
-    /// The same without a verdict.
+    /// Returns the comparison without its verdict.
     pub fn withheld(self) -> Self {
         Self { verdict: Verdict::Withheld, ..self }
     }
 }
 
-/// The ratio of two means on paired seeds. Its interval is that of the linearised ratio, the mean of (new - R old) over the
-/// mean of old around R (Cochran, Sampling Techniques, 6.3), so that the ratio lies within its own interval.
+/// The ratio of two means on paired seeds. Its interval is that of the linearised ratio, the mean of (new - R old) over
+/// the mean of old around R (Cochran, Sampling Techniques, 6.3); this keeps the ratio within its own interval.
 fn ratio_of_means(new: &[f64], old: &[f64]) -> Option<Interval> {
     let below = mean(old).filter(|below| *below != 0.0)?;
     let ratio = mean(new)? / below;
@@ -93,8 +94,9 @@ mod tests {
         assert_eq!(Paired::compare(&old, &new).unwrap().verdict, Verdict::Smaller);
     }
 
-    /// Means 2 and 4, so 0.5. Around it (3 - 1) / 4, (2 - 2) / 4 and (1 - 3) / 4: deviation 0.5, t with two degrees 4.3027,
-    /// so 4.3027 * 0.5 / sqrt(3) = 1.2421 each way. Seed by seed the ratios are 1.5, 0.5 and 1/6, whose mean is another.
+    /// Means 2 and 4: ratio 0.5. Around it (3 - 1) / 4, (2 - 2) / 4 and (1 - 3) / 4: deviation 0.5, t with two degrees
+    /// 4.3027, so 4.3027 * 0.5 / sqrt(3) = 1.2421 each way. The ratios by seed are 1.5, 0.5 and 1/6, with a different
+    /// mean.
     #[test]
     fn a_ratio_is_that_of_the_means_within_its_interval() {
         let paired = Paired::compare(&[3.0, 2.0, 1.0], &[2.0, 4.0, 6.0]).unwrap();
@@ -104,7 +106,8 @@ mod tests {
         assert_eq!(Paired::compare(&[1.0, 2.0], &[1.0, -1.0]).unwrap().ratio, None);
     }
 
-    /// Every seed agrees exactly, and the interval has no width: decided, unless nothing differs or there is one seed.
+    /// Every seed agrees exactly, and the interval has no width: decided, unless there is no difference or only one
+    /// seed.
     #[test]
     fn verdicts_at_the_edge() {
         let verdict = |new: &[f64], old: &[f64]| Paired::compare(new, old).map(|paired| paired.verdict);

@@ -1,14 +1,14 @@
 //! Mean and standard deviation of a sample.
 
-/// Arithmetic mean; `None` of nothing.
+/// Arithmetic mean; `None` for an empty sample.
 pub fn mean(sample: &[f64]) -> Option<f64> {
     (!sample.is_empty()).then(|| sample.iter().sum::<f64>() / sample.len() as f64)
 }
 
-/// Sample standard deviation, with n - 1 in the denominator; `None` of fewer than two.
+/// Sample standard deviation, with n - 1 in the denominator; `None` for fewer than two values.
 pub fn standard_deviation(sample: &[f64]) -> Option<f64> {
     let mean = mean(sample)?;
-    // Two passes: the sum of squares less the square of the sum cancels where the mean is large.
+    // Two passes: for large means, the sum of squares less the square of the sum would lose precision.
     let squares: f64 = sample.iter().map(|value| (value - mean) * (value - mean)).sum();
     (sample.len() > 1).then(|| (squares / (sample.len() - 1) as f64).sqrt())
 }

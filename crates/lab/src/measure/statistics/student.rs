@@ -1,9 +1,9 @@
-//! Student's t distribution with a whole number of degrees of freedom.
+//! Student's t distribution with an integer number of degrees of freedom.
 
 use core::f64::consts::PI;
 
-/// Probability that |T| <= `t` with `freedom` degrees of freedom, for t >= 0. The sums are finite (Abramowitz and Stegun
-/// 26.7.3 and 26.7.4). `None` without freedom.
+/// Probability that |T| <= `t` with `freedom` degrees of freedom, for t >= 0. The sums are finite (Abramowitz and
+/// Stegun 26.7.3 and 26.7.4). `None` for zero degrees of freedom.
 pub fn t_distribution(t: f64, freedom: u64) -> Option<f64> {
     let freedom = Some(freedom).filter(|freedom| *freedom > 0)?;
     let theta = libm::atan(t / (freedom as f64).sqrt());
@@ -27,14 +27,14 @@ pub fn t_distribution(t: f64, freedom: u64) -> Option<f64> {
     Some(sine * sum)
 }
 
-/// The t that |T| stays within with probability `confidence`, between 0 and 1: the two-sided quantile. `None` without
-/// freedom.
+/// Two-sided quantile: the t for which |T| <= t with probability `confidence`, between 0 and 1. `None` for zero degrees
+/// of freedom.
 pub fn t_quantile(confidence: f64, freedom: u64) -> Option<f64> {
     let (mut low, mut high) = (0.0, 1.0);
     while t_distribution(high, freedom)? < confidence && high < 1e12 {
         (low, high) = (high, 2.0 * high);
     }
-    // Each step halves the interval: after 60 nothing is left of a double.
+    // Each step halves the interval: 60 steps exhaust the precision of a double.
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if t_distribution(middle, freedom)? < confidence {
@@ -50,7 +50,7 @@ pub fn t_quantile(confidence: f64, freedom: u64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Any printed table: two-sided 95 % and 99 %.
+    /// From any printed table: two-sided 95 % and 99 %.
     #[test]
     fn quantiles_are_those_of_the_tables() {
         let of_95 = [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (9, 2.262), (10, 2.228)];

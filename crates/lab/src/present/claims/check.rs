@@ -1,4 +1,4 @@
-//! What must hold of quantities.
+//! Conditions that quantities must meet.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::quantity::{Key, paired};
 use crate::measure::statistics::{Interval, Paired, Verdict as Order, mean};
 use crate::run::sweep::Record;
 
-/// What must hold.
+/// A condition on quantities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Check {
     /// The mean lies in a range.
     Within {
-        /// Of what.
+        /// The quantity.
         of: Quantity,
         /// Smallest mean accepted.
         low: f64,
@@ -23,9 +23,9 @@ pub enum Check {
     },
     /// Mean of `new` over mean of `old` lies in a range.
     Ratio {
-        /// The one above.
+        /// The numerator.
         new: Quantity,
-        /// The one below.
+        /// The denominator.
         old: Quantity,
         /// Smallest ratio accepted.
         low: f64,
@@ -34,61 +34,62 @@ pub enum Check {
     },
     /// `less` has the smaller mean on paired seeds, at 95 %.
     Less {
-        /// What is less.
+        /// The smaller quantity.
         less: Quantity,
-        /// What is more.
+        /// The larger quantity.
         than: Quantity,
     },
     /// The mean is above zero, at 95 %.
     Positive {
-        /// Of what.
+        /// The quantity.
         of: Quantity,
     },
     /// More than half of the numbers are above a bound.
     Mostly {
-        /// Of what.
+        /// The quantity.
         of: Quantity,
         /// The bound.
         above: f64,
     },
-    /// Nothing must hold of a mean: the paper's own numbers contradict each other, or it gives none.
+    /// Requires nothing of a mean: the paper's own numbers contradict each other, or it gives none.
     Show {
-        /// Of what.
+        /// The quantity.
         of: Quantity,
     },
-    /// Nothing must hold of a ratio of means.
+    /// Requires nothing of a ratio of means.
     ShowRatio {
-        /// The one above.
+        /// The numerator.
         new: Quantity,
-        /// The one below.
+        /// The denominator.
         old: Quantity,
     },
 }
 
-/// What one check came to.
+/// Result of one check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Finding {
-    /// What the number is, and what it had to be.
+    /// The number, and its required value.
     pub what: String,
     /// The mean, ratio or difference; null if there was nothing to measure.
     pub measured: Option<f64>,
-    /// Its 95 % interval; null with a single seed, or for what is exact.
+    /// Its 95 % interval; null with a single seed, or for exact numbers.
     pub interval: Option<[f64; 2]>,
-    /// How probable a difference of that size, either way, would be if there were none; null unless an ordering or a sign had to hold.
+    /// Probability of a difference of at least this size, in either direction, if there were none; null unless an
+    /// ordering or a sign is required.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p_value: Option<f64>,
-    /// Whether it holds; null if nothing had to.
+    /// Whether the check holds; null if it requires nothing.
     pub holds: Option<bool>,
-    /// That only an interval could show it, and one seed gives none.
+    /// Whether only an interval could show it, while there is only one seed.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub undecided: bool,
-    /// Smallest and largest number accepted, if it is one of a range.
+    /// Smallest and largest accepted number, if the check requires a range.
     #[serde(skip)]
     pub accepted: Option<[f64; 2]>,
 }
 
 impl Check {
-    /// What it is about.
+    /// The quantities of the check.
     pub fn quantities(&self) -> Vec<Quantity> {
         match *self {
             Self::Within { of, .. } | Self::Positive { of } | Self::Mostly { of, .. } | Self::Show { of } => vec![of],
@@ -97,7 +98,7 @@ impl Check {
         }
     }
 
-    /// What it comes to on `records`.
+    /// Evaluates the check on `records`.
     pub(super) fn find(&self, records: &[Record]) -> Finding {
         let interval = |of: Quantity| Interval::of(&by_seed(of.sample(records).into_iter()));
         match *self {
@@ -135,20 +136,20 @@ impl Check {
 }
 
 impl Finding {
-    /// Of something computed, which may be off by `tolerance`, a ratio.
+    /// The finding for a computed number that may differ from `expected` by the ratio `tolerance`.
     pub(super) fn exact(what: &str, measured: Option<f64>, expected: f64, tolerance: f64) -> Self {
         let holds = measured.is_some_and(|measured| (measured / expected - 1.0).abs() <= tolerance);
         Self { what: format!("{what}, {expected} expected"), measured, holds: Some(holds), ..Self::default() }
     }
 
-    /// Of the mean of other findings.
+    /// The finding for the mean of other findings.
     pub(super) fn mean(of: &[&str], measured: Option<f64>, low: f64, high: f64) -> Self {
         let holds = measured.is_some_and(|measured| (low..=high).contains(&measured));
         let what = format!("mean of {} in {}", of.join(", "), range(low, high));
         Self { what, measured, holds: Some(holds), accepted: Some([low, high]), ..Self::default() }
     }
 
-    /// Says which scenario gave it.
+    /// Adds the name of the scenario.
     pub(super) fn of_scenario(self, scenario: &str) -> Self {
         Self { what: format!("{scenario}: {}", self.what), ..self }
     }
@@ -159,7 +160,7 @@ impl Finding {
         Self { what, measured, interval, holds, ..Self::default() }
     }
 
-    /// Of what nothing but an interval shows.
+    /// Marks a finding that only an interval can show.
     fn of_an_interval(self) -> Self {
         Self { undecided: self.measured.is_some() && self.interval.is_none(), ..self }
     }
@@ -200,7 +201,7 @@ fn pair(new: Quantity, old: Quantity, records: &[Record]) -> Option<Paired> {
     Paired::compare(&of_new, &of_old)
 }
 
-/// The mean over the grid points of each seed: seeds repeat an experiment, points are others.
+/// The mean over the grid points for each seed: seeds repeat an experiment, points are different experiments.
 fn by_seed(numbers: impl Iterator<Item = (Key, f64)>) -> Vec<f64> {
     let mut seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for ((_, seed), number) in numbers {
@@ -209,7 +210,7 @@ fn by_seed(numbers: impl Iterator<Item = (Key, f64)>) -> Vec<f64> {
     seeds.values().filter_map(|numbers| mean(numbers)).collect()
 }
 
-/// Two quantities in one name: what they share is said once.
+/// Names two quantities; states their common part only once.
 fn versus(new: Quantity, old: Quantity, sign: &str) -> String {
     match (new, old) {
         (Quantity::Of { variant, metric, at }, Quantity::Of { variant: other, metric: of_other, at: at_other })

@@ -1,9 +1,9 @@
-//! From the runs of scenarios to a verdict.
+//! Derives a verdict from the runs of scenarios.
 
 use super::{Claim, Evidence, Finding, Mode, Needs, Outcome, Runs, Verdict, claims};
 use crate::run::sweep::Record;
 
-/// What must be run for `claim`.
+/// The runs that `claim` needs.
 pub fn needs(claim: &Claim) -> Vec<Needs> {
     let of = |evidence: &Evidence| match *evidence {
         Evidence::Runs { needs, .. } => vec![needs],
@@ -13,7 +13,7 @@ pub fn needs(claim: &Claim) -> Vec<Needs> {
     claim.evidence.iter().flat_map(of).collect()
 }
 
-/// Judges `claim` by `runs`.
+/// Judges `claim` by the results `runs`.
 pub fn evaluate(claim: &Claim, runs: &Runs, mode: Mode) -> Outcome {
     let findings = findings(claim, runs);
     let judged: Vec<bool> = findings.iter().filter_map(|finding| finding.holds).collect();
@@ -123,7 +123,7 @@ mod tests {
     fn an_ordering_needs_an_interval_that_excludes_zero() {
         const LESS: &[Evidence] = runs![Check::Less { less: of("new", OUTAGES), than: of("old", OUTAGES) }];
         let outcome = judge(LESS, &both());
-        // Differences -3, -4, -4, -3: mean -3.5, s = 0.577, t(3) = 3.182, so 0.919 each way.
+        // Differences -3, -4, -4, -3: mean -3.5, s = 0.577, t(3) = 3.182; therefore 0.919 each way.
         assert_eq!((outcome.verdict, outcome.measured, outcome.seeds), (Verdict::Reproduced, Some(-3.5), 4));
         let [low, high] = outcome.interval.unwrap();
         assert!((low + 4.419).abs() < 0.001 && (high + 2.581).abs() < 0.001, "{low} {high}");

@@ -1,17 +1,18 @@
-//! What the papers claim, and what this version measures: claims as data, evaluated on runs of shipped scenarios.
+//! The papers' claims compared with measurements of this version: claims are data, evaluated on runs of shipped
+//! scenarios.
 //!
-//! A claim names scenarios, the variants to compare, quantities and tolerances that were fixed before anything was measured.
-//! Runs of two variants on the same seed are paired. A claim is reproduced if the means meet its tolerances, and for an ordering
-//! if the 95 % interval of the paired difference excludes zero.
+//! A claim names scenarios, the variants to compare, quantities, and tolerances that were fixed before the first
+//! measurement. Runs of two variants with the same seed are paired. A claim is reproduced if the means meet its
+//! tolerances and, for an ordering, the 95 % interval of the paired difference excludes zero.
 //!
 //! ```text
 //! list       the claims, by paper; a new claim is one entry there
 //! quantity   one number for every run, or pair of runs, of a scenario
-//! check      what must hold of quantities
+//! check      conditions that quantities must meet
 //! exact      what can be computed without runs
-//! printed    paper mode: what it changes in a scenario
-//! evaluate   from runs to a verdict
-//! conditions worlds in which claims are looked at
+//! printed    paper mode: its changes to a scenario
+//! evaluate   verdicts from runs
+//! conditions environments in which claims are measured
 //! map        claims by conditions: where each holds
 //! users      modules by conditions: what a person would notice
 //! table      verdicts for people and programs
@@ -41,7 +42,7 @@ pub use table::{to_json, to_text};
 
 use crate::run::sweep::Record;
 
-/// Share of what is said to hold, or to differ, under the conditions of a map that may not.
+/// Accepted share of false results among those that a map states to hold or to differ under its conditions.
 const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
 /// A claim of one of the papers.
@@ -49,36 +50,36 @@ const FALSE_DISCOVERY_RATE: f64 = 0.05;
 pub struct Claim {
     /// Its number, C01 to C66.
     pub id: &'static str,
-    /// Where the paper says it.
+    /// The place of the statement in the paper.
     pub source: &'static str,
-    /// What it says.
+    /// The paper's statement.
     pub paper: &'static str,
-    /// What shows it, all of it.
+    /// The evidence; all of it must hold.
     pub evidence: &'static [Evidence],
 }
 
-/// What shows whether a claim holds.
+/// Evidence for or against a claim.
 #[derive(Clone, Copy, Debug)]
 pub enum Evidence {
     /// Runs of a scenario.
     Runs {
-        /// What to run.
+        /// The runs needed.
         needs: Needs,
-        /// What must hold, all of it. The first is what the table shows first.
+        /// The checks; all must hold. The table shows the first one first.
         checks: &'static [Check],
     },
-    /// A computation without runs, and what it must give.
+    /// A computation without runs, and its required result.
     Exact {
-        /// What is computed.
+        /// The computed number.
         what: &'static str,
-        /// Computes it; `None` if it cannot.
+        /// Computes it; returns `None` if that is impossible.
         measured: fn() -> Option<f64>,
-        /// What the paper's numbers come to.
+        /// The number according to the paper.
         expected: f64,
-        /// By how much it may be off, a ratio.
+        /// Accepted relative deviation.
         tolerance: f64,
     },
-    /// The mean of what is measured first of other claims.
+    /// The mean of the first measurements of other claims.
     Mean {
         /// Their numbers.
         of: &'static [&'static str],
@@ -89,33 +90,33 @@ pub enum Evidence {
     },
 }
 
-/// What must be run.
+/// The runs needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Needs {
-    /// A scenario that ships.
+    /// A shipped scenario.
     pub scenario: &'static str,
-    /// What is changed in it, as after `--set`.
+    /// Changes to it, each in the notation of `--set`.
     pub set: &'static [&'static str],
 }
 
-/// The runs there are.
+/// The available runs.
 pub type Runs = BTreeMap<Needs, Vec<Record>>;
 
-/// What became of a claim.
+/// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It holds.
     Reproduced,
-    /// It does not.
+    /// It does not hold.
     NotReproduced,
     /// It cannot be right or wrong.
     Informative,
-    /// No run gave the numbers that it is about.
+    /// No run yielded the numbers that it needs.
     NotMeasured,
 }
 
-/// As printed in the papers, or as corrected.
+/// The papers as printed, or as corrected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -126,27 +127,27 @@ pub enum Mode {
     Paper,
 }
 
-/// A claim beside what was measured.
+/// A claim, compared with the measurements.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// The claim's number.
     pub id: String,
-    /// What the paper says.
+    /// The paper's statement.
     pub paper: String,
-    /// Where it says so.
+    /// The place of the statement in the paper.
     pub source: String,
     /// The first finding's mean, ratio or difference; null if there was nothing to measure.
     pub measured: Option<f64>,
-    /// Its 95 % interval; null with a single seed, or for what is exact.
+    /// Its 95 % interval; null with a single seed, or for exact numbers.
     pub interval: Option<[f64; 2]>,
     /// The verdict.
     pub verdict: Verdict,
     /// The mode of the runs.
     pub mode: Mode,
-    /// What had to hold, and what was measured.
+    /// The requirements, and the measurements.
     pub findings: Vec<Finding>,
-    /// Seeds with which every variant was run; the fewest of all scenarios, 0 without runs.
+    /// Number of seeds with runs of every variant; the minimum over all scenarios, 0 without runs.
     pub seeds: usize,
-    /// Runs that had faults; they count all the same.
+    /// Number of runs with faults; they count nevertheless.
     pub faulty_runs: usize,
 }

@@ -1,26 +1,26 @@
-//! Paper mode: the settings that make a scenario run what the papers print where this version corrects it.
+//! Paper mode: the settings with which a scenario runs the papers as printed where this version corrects them.
 //!
-//! What was never built as printed, because it cannot run or nobody could tell it from a slip of the pen, is not here; the
-//! documents under `docs/algorithms/` list it.
+//! It does not include what was never implemented as printed, because it cannot run or cannot be told from a slip of
+//! the pen; the documents under `docs/algorithms/` list these cases.
 
 use units::text::Text;
 
 use crate::scenario::{Mode, ReceiverCentricMode, RhoDefinition, Scenario};
 
-/// One thing that paper mode changes.
+/// One change of paper mode.
 #[derive(Clone, Copy, Debug)]
 pub struct Printed {
-    /// The setting, as after `--set`.
+    /// The setting, in the notation of `--set`.
     pub setting: &'static str,
-    /// What it then does.
+    /// Its effect.
     pub what: &'static str,
-    /// Where it is printed.
+    /// Where the paper prints it.
     pub source: &'static str,
-    /// Changes the scenario; nothing if it does not use what the setting is about.
+    /// Changes the scenario; does nothing if the scenario does not use the setting's subject.
     pub apply: fn(&mut Scenario),
 }
 
-/// Everything that paper mode changes.
+/// All changes of paper mode.
 pub const AS_PRINTED: &[Printed] = &[
     Printed {
         setting: "cooperation.selection.mode=paper",
@@ -71,12 +71,12 @@ pub const AS_PRINTED: &[Printed] = &[
     },
 ];
 
-/// Turns `scenario` into what the papers print.
+/// Changes `scenario` to follow the papers as printed.
 pub fn as_printed(scenario: &mut Scenario) {
     AS_PRINTED.iter().for_each(|printed| (printed.apply)(scenario));
 }
 
-/// Parameters of the controller, if it is the one called `name`; all its variants become the printed one.
+/// Sets the parameters of the controller, if it is the one called `name`; all its variants become the printed one.
 fn replace(scenario: &mut Scenario, name: &str, parameters: &[f64]) {
     let Text(controller) = &mut scenario.connection.congestion;
     if controller.name == name {

@@ -9,15 +9,15 @@ use crate::run::sweep::Record;
 /// A number of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Metric {
-    /// As [`Record::values`] names it.
+    /// A value by its name in [`Record::values`].
     Value(&'static str),
-    /// One over another.
+    /// The first value over the second.
     Quotient(&'static str, &'static str),
-    /// One over another and a number of things that share it.
+    /// The first value over the second, and over a number of things that share it.
     PerEach(&'static str, &'static str, f64),
 }
 
-/// Something with one number for every seed, or for every seed and grid point.
+/// A quantity with one number for every seed, or for every seed and grid point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
     /// A metric of a variant.
@@ -29,7 +29,7 @@ pub enum Quantity {
         /// Part of the value of a grid point; all points if empty.
         at: &'static str,
     },
-    /// What a variant has over what another has, run by run.
+    /// A variant's value over another variant's, run by run.
     Gain {
         /// The variant above.
         new: &'static str,
@@ -40,11 +40,11 @@ pub enum Quantity {
         /// Part of the value of a grid point.
         at: &'static str,
     },
-    /// By how much a metric falls from one variant to another.
+    /// Decrease of a metric from one variant to another.
     Drop {
-        /// The variant with more.
+        /// The variant with the larger value.
         from: &'static str,
-        /// The variant with less.
+        /// The variant with the smaller value.
         to: &'static str,
         /// The metric.
         metric: Metric,
@@ -58,16 +58,17 @@ pub enum Quantity {
         /// Part of the value of a grid point.
         at: &'static str,
     },
-    /// Kendall's tau-b between the order of the paper and that of the runs: 1 if they agree on every pair, -1 if on none.
+    /// Kendall's tau-b between the order of the paper and that of the runs: 1 if they agree on every pair, -1 if they
+    /// agree on none.
     Agreement {
-        /// Variants, the paper's best first; those of one group are not told apart.
+        /// Variants, the paper's best first; variants of one group have no order among them.
         order: &'static [&'static [&'static str]],
-        /// The metric; more is better.
+        /// The metric; larger is better.
         metric: Metric,
-        /// Part of the value of a grid point; all points if empty, each for itself.
+        /// Part of the value of a grid point; if empty, all points, each by itself.
         at: &'static str,
     },
-    /// Pearson's r between the number of a grid point and the gain there: what a variant has over the mean of others.
+    /// Pearson's r between the number in a grid point and the gain there: the variant's value over the mean of others.
     Growth {
         /// The variant.
         new: &'static str,
@@ -78,11 +79,11 @@ pub enum Quantity {
     },
 }
 
-/// What a number belongs to: grid point, empty if the number is for all of them, and seed.
+/// What a number belongs to: grid point (empty if the number is for all of them) and seed.
 pub(super) type Key = (String, u64);
 
 impl Quantity {
-    /// The numbers that `records` give.
+    /// The numbers from `records`.
     pub(super) fn sample(&self, records: &[Record]) -> Vec<(Key, f64)> {
         match *self {
             Self::Of { variant, metric, at } => of(records, variant, metric, at),
@@ -103,7 +104,7 @@ impl Quantity {
         }
     }
 
-    /// The variants it is about.
+    /// The variants that it compares.
     pub fn variants(&self) -> Vec<&'static str> {
         match *self {
             Self::Of { variant, .. } => vec![variant],
@@ -114,7 +115,7 @@ impl Quantity {
         }
     }
 
-    /// The part of a grid point's value to which it is confined; empty if to none.
+    /// The part of a grid point's value to which it is restricted; empty if it is not.
     pub fn point(&self) -> &'static str {
         match *self {
             Self::Of { at, .. } | Self::Gain { at, .. } | Self::Above { at, .. } | Self::Agreement { at, .. } => at,
@@ -122,7 +123,7 @@ impl Quantity {
         }
     }
 
-    /// What it is, for people.
+    /// A name for people.
     pub(super) fn name(&self) -> String {
         let at = if self.point().is_empty() { String::new() } else { format!(" at {}", self.point()) };
         match *self {
@@ -150,7 +151,7 @@ impl Metric {
         }
     }
 
-    /// What it is, for people.
+    /// A name for people.
     pub(super) fn name(self) -> String {
         match self {
             Self::Value(name) => name.into(),
@@ -174,7 +175,7 @@ fn of_variant<'a>(records: &'a [Record], variant: &'a str, at: &'a str) -> impl 
     records.iter().filter(move |record| record.variant == variant).filter(is_there)
 }
 
-/// What is confined to one grid point is compared by seed with what is confined to another.
+/// Drops the grid point from quantities restricted to one, so that they pair by seed with those of another point.
 fn seeds_alone(at: &str, numbers: impl Iterator<Item = (Key, f64)>) -> Vec<(Key, f64)> {
     let key = |key: Key| if at.is_empty() { key } else { (String::new(), key.1) };
     numbers.map(|(long, number)| (key(long), number)).collect()
@@ -185,7 +186,7 @@ fn of(records: &[Record], variant: &str, metric: Metric, at: &str) -> Vec<(Key, 
     seeds_alone(at, values)
 }
 
-/// Only what both have can be paired.
+/// Pairs the numbers whose key occurs in both lists.
 pub(super) fn paired(new: &[(Key, f64)], old: &[(Key, f64)]) -> impl Iterator<Item = (Key, f64, f64)> {
     let partner = |key: &Key| old.iter().find(|(known, _)| known == key).map(|(_, value)| *value);
     new.iter().filter_map(move |(key, value)| Some((key.clone(), *value, partner(key)?)))
@@ -231,7 +232,7 @@ fn growth(records: &[Record], new: &str, others: &[&str], metric: Metric) -> Vec
     seeds.into_iter().filter_map(of_seed).collect()
 }
 
-/// 100 of `100 ms`; the grids of these claims keep to one unit.
+/// The number 100 in `100 ms`; the grids of these claims use only one unit each.
 fn leading_number(text: &str) -> Option<f64> {
     text.split_whitespace().next()?.parse().ok()
 }
@@ -255,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Goodputs of three variants at 10 and 20 ms, seed 7.
+    /// Goodputs of three variants at 10 and 20 ms with seed 7.
     fn records() -> Vec<Record> {
         let rows = [("a", 4.0, 9.0), ("b", 2.0, 3.0), ("c", 1.0, 4.0)];
         rows.iter()
@@ -281,15 +282,15 @@ mod tests {
         assert_eq!(numbers(Quantity::Drop { from: "b", to: "c", metric: GOODPUT }), [1.0, -1.0]);
     }
 
-    /// At the first point 4 against 2, at the second 2 against 2, and none at the third.
+    /// At the first point 4 against 2, at the second 2 against 2, at the third none.
     #[test]
     fn shares_of_points() {
         assert_eq!(numbers(Quantity::Above { new: "a", old: "b", at: "10 ms" }), [0.5]);
         assert_eq!(numbers(Quantity::Above { new: "b", old: "a", at: "10 ms" }), [0.0]);
     }
 
-    /// a > b > c holds at 10 ms; at 20 ms two pairs of three: (2 - 1) / 3. With b and c in one group only the pairs with a
-    /// count: tau-b of 2 agreeing pairs, 2 untied in the order, 3 in the values.
+    /// a > b > c holds at 10 ms; at 20 ms for two pairs of three: (2 - 1) / 3. With b and c in one group, only the
+    /// pairs with a count: tau-b of 2 agreeing pairs, 2 untied in the order, 3 in the values.
     #[test]
     fn agreement_with_an_order() {
         let order: &[&[&str]] = &[&["a"], &["b"], &["c"]];
@@ -299,7 +300,7 @@ mod tests {
         assert!((found[0] - 2.0 / 6.0_f64.sqrt()).abs() < 1e-12, "{found:?}");
     }
 
-    /// Gains over the mean of the others: 4 / 1.5 at 10 ms, 9 / 3.5 at 20 ms, which is less; over b alone 2 and 3.
+    /// Gains over the mean of the others: 4 / 1.5 at 10 ms, 9 / 3.5 at 20 ms, which is less; over b alone, 2 and 3.
     #[test]
     fn growth_along_the_grid() {
         let growth = |others| numbers(Quantity::Growth { new: "a", others, metric: GOODPUT })[0];

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Finding, Outcome, Verdict};
 
-/// Most digits beyond the usual ones: by then a number and a bound are the same.
+/// Maximum number of additional digits: beyond that, a number and a bound are equal.
 const DIGITS_MORE_MAX: usize = 12;
 
 /// The object `{"claims": [...]}`.
@@ -18,7 +18,7 @@ pub fn to_json(outcomes: &[Outcome]) -> String {
     serde_json::to_string_pretty(&Document { claims: outcomes }).expect("outcomes have finite numbers")
 }
 
-/// A table in Markdown, which also reads well in a terminal. What does not hold is bold.
+/// A table in Markdown, which is also readable in a terminal. Claims that do not hold are bold.
 pub fn to_text(outcomes: &[Outcome]) -> String {
     let mut text = String::from(
         "| claim | the paper | source | measured | 95 % interval | what | seeds | verdict |\n\
@@ -49,7 +49,7 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// That a verdict says no more than that there was one seed; nothing if it does.
+/// Explains a verdict that only means that there was one seed; empty for other verdicts.
 fn why_not_shown(outcome: &Outcome) -> &'static str {
     let fails = |finding: &&Finding| finding.holds == Some(false);
     let mut failed = outcome.findings.iter().filter(fails);
@@ -59,7 +59,7 @@ fn why_not_shown(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// What had to hold; the number of the first stands in a column of its own.
+/// The requirement; the number of the first finding has a column of its own.
 fn what(index: usize, finding: &Finding) -> String {
     let number = match (index, finding.measured) {
         (0, _) => String::new(),
@@ -84,18 +84,19 @@ fn shown_precise([low, high]: [f64; 2], more: usize) -> String {
     format!("{} to {}", precise(low, more), precise(high, more))
 }
 
-/// Three digits that count.
+/// Formats a number with three significant digits.
 pub(super) fn figure(value: f64) -> String {
     precise(value, 0)
 }
 
-/// Three digits that count, and some more.
+/// Formats a number with three significant digits and `more` further ones.
 fn precise(value: f64, more: usize) -> String {
     let (number, _, unit) = rounded(value, more);
     number + unit
 }
 
-/// A number to three digits that count and some more, the unit in which it is, and the unit's name.
+/// A number with three significant digits and `more` further ones, in a suitable unit; returns the size of the unit and
+/// its name.
 fn rounded(value: f64, more: usize) -> (String, f64, &'static str) {
     let size = value.abs();
     let (decimals, unit, name) = match size {
@@ -108,7 +109,7 @@ fn rounded(value: f64, more: usize) -> (String, f64, &'static str) {
     (format!("{:.*}", decimals + more, value / unit), unit, name)
 }
 
-/// Digits beyond the usual ones until a number looks as it is: within what is accepted, or not.
+/// Number of additional digits with which a number visibly lies within the accepted range, or outside.
 fn digits_apart(finding: &Finding) -> usize {
     let (Some(measured), Some([low, high])) = (finding.measured, finding.accepted) else { return 0 };
     let is_accepted = |value: f64| (low..=high).contains(&value);

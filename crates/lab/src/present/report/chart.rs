@@ -13,9 +13,9 @@ const MARGIN_BOTTOM: f64 = 26.0;
 
 /// One curve.
 pub(super) struct Curve {
-    /// What the legend calls it.
+    /// Its name in the legend.
     pub name: String,
-    /// CSS class that gives the colour.
+    /// CSS class for its colour.
     pub class: String,
     /// One value per time; `None` leaves a gap.
     pub values: Vec<Option<f64>>,
@@ -23,7 +23,7 @@ pub(super) struct Curve {
 
 /// A range that changes over time.
 pub(super) struct Ribbon {
-    /// CSS class that gives the colour.
+    /// CSS class for its colour.
     pub class: String,
     /// Its lower edge, one value per time; `None` leaves a gap.
     pub low: Vec<Option<f64>>,
@@ -33,7 +33,7 @@ pub(super) struct Ribbon {
 
 /// A chart over time.
 pub(super) struct Chart<'a> {
-    /// What it shows, for those who cannot see it.
+    /// Its description, for readers who cannot see it.
     pub label: &'a str,
     /// Width and height in CSS pixels at full size.
     pub size: (f64, f64),
@@ -43,17 +43,17 @@ pub(super) struct Chart<'a> {
     pub time_s: &'a [f64],
     /// Lowest and highest value of a range to shade.
     pub band: Option<(f64, f64)>,
-    /// Times from and to which the axis is marked, in seconds.
+    /// Marked intervals of the time axis, in seconds.
     pub marked_s: Vec<(f64, f64)>,
     /// Curves stacked as areas, from the bottom.
     pub stacked: Vec<Curve>,
     /// Ranges shaded below the lines.
     pub ribbons: Vec<Ribbon>,
-    /// Curves as lines over them.
+    /// Curves drawn as lines above them.
     pub lines: Vec<Curve>,
 }
 
-/// Times and curves as they are drawn.
+/// Times and curves in drawing coordinates.
 struct Plot {
     time_s: Vec<f64>,
     band: Option<(f64, f64)>,
@@ -121,7 +121,7 @@ impl Chart<'_> {
 }
 
 impl Plot {
-    /// The shaded range, and below all curves the marks.
+    /// Draws the shaded range and the marks below all curves.
     fn draw_band(&self, svg: &mut String) {
         let mut bed = |class: &str, x: (f64, f64), y: (f64, f64)| {
             let (width, height) = (x.1 - x.0, y.1 - y.0);
@@ -178,7 +178,7 @@ impl Plot {
         let _ = write!(svg, "<text class=\"unit\" x=\"0\" y=\"11\">{}</text>", self.unit.name);
     }
 
-    /// What the crosshair shows: geometry, times, and each curve's numbers in the axis's unit.
+    /// Data for the crosshair: geometry, times, and each curve's numbers in the axis's unit.
     fn hover_data(&self) -> String {
         let round = |value: f64| (value * 1000.0).round() / 1000.0;
         let curves = |curves: &[Curve]| -> Vec<serde_json::Value> {
@@ -189,7 +189,7 @@ impl Plot {
             curves.iter().map(to_json).collect()
         };
         let mut all = curves(&self.lines);
-        // Top of the stack first, as the eye reads it.
+        // Lists the top of the stack first, as on the screen.
         all.extend(curves(&self.stacked).into_iter().rev());
         let times: Vec<f64> = self.time_s.iter().copied().map(round).collect();
         let geometry = [self.x.start, self.x.end, self.y.end, self.y.start];
@@ -226,7 +226,7 @@ impl Ribbon {
     }
 }
 
-/// From edge to edge over the times that have both.
+/// Traces the area between both edges over the times that have both.
 fn ribbon_path(time_s: &[f64], ribbon: &Ribbon, x: Scale, y: Scale) -> String {
     let edges = time_s.iter().zip(ribbon.low.iter().zip(&ribbon.high));
     let known: Vec<(f64, (f64, f64))> =

@@ -40,7 +40,7 @@ for (const svg of document.querySelectorAll("svg.chart")) {
     tip.style.top = `${event.clientY - box.top - 20}px`;
   });
 }
-// Paper has nothing to unfold: what is compared is shown whole.
+// Nothing can be unfolded on paper, so comparisons are printed in full.
 addEventListener("beforeprint", () => {
   for (const folded of document.querySelectorAll("details.against")) folded.open = true;
 });

@@ -1,14 +1,14 @@
-//! What the relays held back because the destination did not want it yet.
+//! Data that the relays held back because the destination did not want them yet.
 
 use super::chart::{Chart, Curve};
 use super::scale::AMOUNTS;
 use super::{View, WIDE, figure};
 use crate::measure::results::RelaySeries;
 
-/// Curves that are drawn, those of the relays that held most.
+/// Maximum number of curves: those of the relays that held most.
 const CURVES_MAX: usize = 8;
 
-/// The figure; empty where no relay held anything.
+/// The figure; empty if no relay held anything.
 pub(super) fn section(view: &View<'_>) -> String {
     let most = |relay: &RelaySeries| relay.hold_queue_bytes.iter().copied().max().unwrap_or(0);
     let series = &view.results.series;

@@ -1,6 +1,6 @@
 //! Pieces of HTML.
 
-/// `text` as HTML: safe between tags and in attributes of either quote.
+/// Escapes `text` for HTML: safe between tags, and in attributes with either quote.
 pub(in crate::present) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

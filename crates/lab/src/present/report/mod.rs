@@ -1,4 +1,4 @@
-//! Results of a run, or of a sweep, as one HTML file: plots, tables and the manifest, with nothing fetched from anywhere.
+//! Results of a run or of a sweep as one HTML file: plots, tables and the manifest; it loads nothing from elsewhere.
 
 mod chart;
 mod comparison;
@@ -28,19 +28,19 @@ use crate::present::quantity;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("crosshair.js");
 
-/// Colours there are; paths beyond share them.
+/// Number of colours; paths beyond them share colours.
 const COLOURS: usize = 8;
-/// Shades of each, for more paths than that.
+/// Shades of each colour, for more paths.
 const SHADES: usize = 4;
-/// What the plot of `out_of_order_bytes` shows.
+/// Description of the plot of `out_of_order_bytes`.
 const OTHERS_AWAITED: &str = "Data at the destination that came in order on their subflow and wait for those of others. What a subflow \
     keeps behind a hole of its own is not in it.";
 const WIDE: (f64, f64) = (920.0, 330.0);
 const HALF: (f64, f64) = (460.0, 230.0);
-/// Time over which the goodput curve averages: in-order delivery comes in jumps.
+/// Time over which the goodput curve averages: in-order delivery is bursty.
 const GOODPUT_MEAN_S: f64 = 1.0;
 
-/// The report on `results`: a whole HTML document. It is a function of everything but the wall-clock time.
+/// The report on `results`: a whole HTML document. It depends on everything except the wall-clock time.
 pub fn render(results: &Results) -> String {
     let view = View::new(results);
     let sections = [
@@ -60,7 +60,7 @@ pub fn render(results: &Results) -> String {
     document(&results.manifest.scenario, "", &sections.join("\n"))
 }
 
-/// A whole document with `body`; `style` comes after what all reports share.
+/// A whole document with `body`; `style` follows the style that all reports share.
 pub(super) fn document(title: &str, style: &str, body: &str) -> String {
     let title = escape(title);
     format!(
@@ -148,7 +148,7 @@ fn digest(term: &str, digest: Option<&str>) -> String {
     digest.map_or(String::new(), |digest| format!("<dt>{term}</dt><dd><code>{}</code></dd>", escape(digest)))
 }
 
-/// What the command line changed, as terms of a list; nothing if it changed nothing.
+/// The changes by the command line, as terms of a list; empty if there are none.
 fn changed(overrides: &[String]) -> String {
     let one = |change: &String| format!("<dt>changed by --set</dt><dd><code>{}</code></dd>", escape(change));
     overrides.iter().map(one).collect()
@@ -165,7 +165,7 @@ impl<'a> View<'a> {
         Self { results, paths: results.paths() }
     }
 
-    /// CSS class of a path's colour.
+    /// The CSS class for a path's colour.
     fn class(&self, path: &str) -> String {
         let position = self.paths.iter().position(|known| *known == path).unwrap_or(0);
         match position / COLOURS % SHADES {
@@ -174,7 +174,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The path's name, with the subflow's number where the path carried several.
+    /// The path's name, with the subflow's number if the path carried several.
     fn name(&self, path: &str, id: u16) -> String {
         let several = self.results.subflows.iter().filter(|subflow| subflow.path == path).count() > 1;
         if several { format!("{path} #{id}") } else { path.into() }
@@ -190,13 +190,13 @@ impl<'a> View<'a> {
         subflows.map(curve).collect()
     }
 
-    /// Whether relays differ in more than their links: in place, choice, traffic of their own.
+    /// Returns whether relays differ in more than their links: in place, selection, or traffic of their own.
     fn tells_of_relays(&self) -> bool {
         let tells = |relay: &RelayResults| relay.distance_m.is_some() || relay.has_local_traffic() || !relay.chosen;
         self.results.relays.iter().any(tells)
     }
 
-    /// The metrics of the papers, where their relays or their target are.
+    /// The papers' metrics, if the run has their relays or their target.
     fn metrics(&self) -> Option<&PaperMetrics> {
         let metrics = self.results.metrics.as_ref();
         metrics.filter(|metrics| metrics.target_bps.is_some() || self.tells_of_relays())
@@ -397,7 +397,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// As the beginning of a sentence.
+/// Capitalises the first letter.
 fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())

@@ -7,13 +7,13 @@ use super::scale::{RATES, Scale};
 use super::{WIDE, figure, thin};
 use crate::measure::results::PaperMetrics;
 
-/// Sides of the strip of subflows, those of the chart above it.
+/// Left margin of the strip of subflows, the same as in the chart above it.
 const STRIP_LEFT: f64 = 46.0;
 const STRIP_RIGHT: f64 = WIDE.0 - 14.0;
 const STRIP_TOP: f64 = 18.0;
 const STRIP_BASE: f64 = 58.0;
 
-/// The figure; nothing without monitor points.
+/// The figure; empty without monitor points.
 pub(super) fn section(metrics: &PaperMetrics) -> String {
     let points = &metrics.points;
     if points.time_s.is_empty() {
@@ -41,7 +41,7 @@ pub(super) fn section(metrics: &PaperMetrics) -> String {
     figure("Monitor points", &caption(metrics), &legend(metrics), &drawing)
 }
 
-/// Whose the metrics are, where there are several connections.
+/// States whose metrics these are, if there are several connections.
 pub(super) fn first_of(metrics: &PaperMetrics) -> String {
     match metrics.connections.len() {
         0 | 1 => String::new(),

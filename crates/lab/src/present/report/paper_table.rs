@@ -6,7 +6,7 @@ use crate::measure::metrics::{Summary, Totals};
 use crate::measure::results::PaperMetrics;
 use crate::present::quantity;
 
-/// One metric: its name, over the monitor points of the analysis, over the whole run.
+/// One metric: its name, its value over the monitor points of the analysis, and its value over the whole run.
 struct Row(&'static str, Option<String>, Option<String>);
 
 /// The section.
@@ -53,7 +53,7 @@ fn rows(metrics: &PaperMetrics) -> Vec<Row> {
     rows
 }
 
-/// What tells how well the target was kept; nothing without one.
+/// Metrics that compare with the target; empty without one.
 fn against_target(metrics: &PaperMetrics) -> Vec<Row> {
     let summary = &metrics.summary;
     let (Some(low), Some(high)) = (metrics.target_low_bps, metrics.target_high_bps) else { return Vec::new() };
@@ -93,7 +93,7 @@ fn milliseconds(seconds: f64) -> String {
     format!("{:.1} ms", seconds * 1000.0)
 }
 
-/// At most two decimals.
+/// Formats with at most two decimals.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').into()

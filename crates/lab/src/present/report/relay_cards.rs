@@ -1,4 +1,5 @@
-//! A card for each relay: what it carried beside its own traffic, what the cell would grant it, and what waited.
+//! A card for each relay: the data that it carried beside its own traffic, the rate that the cell would grant it, and
+//! its queues.
 
 use std::fmt::Write;
 
@@ -10,17 +11,17 @@ use crate::measure::bps;
 use crate::measure::results::{RelayResults, RelaySeries};
 use crate::present::quantity;
 
-/// Cards that are drawn; those that carried most come first.
+/// Maximum number of cards; the relays that carried most come first.
 const CARDS_MAX: usize = 24;
 const POINTS_MAX: usize = 120;
 const WIDTH: f64 = 220.0;
 const RATES_HEIGHT: f64 = 70.0;
 const QUEUES_TOP: f64 = 80.0;
 const QUEUES_BASE: f64 = 104.0;
-/// Room over the highest use, so that spare capacity shows.
+/// Space above the highest use, which makes spare capacity visible.
 const HEADROOM: f64 = 1.25;
 
-/// What all cards share.
+/// Axes that all cards share.
 struct Axes {
     x: Scale,
     rates: Scale,
@@ -58,7 +59,7 @@ pub(super) fn section(view: &View<'_>) -> String {
     )
 }
 
-/// What is drawn on any of the cards.
+/// A legend for everything drawn on any of the cards.
 fn legend(relays: &[(&RelayResults, &RelaySeries)]) -> String {
     let any =
         |is_so: fn(&RelayResults, &RelaySeries) -> bool| relays.iter().any(|(relay, series)| is_so(relay, series));
@@ -75,12 +76,12 @@ fn legend(relays: &[(&RelayResults, &RelaySeries)]) -> String {
     format!("<ul class=\"legend\">{items}</ul>")
 }
 
-/// Whether its own traffic asks for some rate, rather than for all there is or nothing.
+/// Returns whether its own traffic demands a certain rate, rather than all it can get or nothing.
 fn asks(relay: &RelayResults) -> bool {
     relay.local_demand_bytes.is_some_and(|demand| demand > 0)
 }
 
-/// Whether a cell grants it something.
+/// Returns whether a cell grants it capacity.
 fn is_granted(series: &RelaySeries) -> bool {
     series.capacity_bps.iter().any(Option::is_some)
 }
@@ -102,7 +103,7 @@ impl Axes {
         }
     }
 
-    /// A curve; what leaves the scale runs along its top, and gaps are skipped.
+    /// A curve; values beyond the scale run along its top, and gaps are skipped.
     fn path(&self, y: Scale, values: &[Option<f64>]) -> String {
         let mut path = String::new();
         for (time_s, value) in self.times_s.iter().zip(thin::averaged(values, self.group)) {
@@ -118,7 +119,7 @@ impl Axes {
         format!("<path class=\"line {class}\" d=\"{}\"/>", self.path(y, values))
     }
 
-    /// The area from the axis to `values`; those above it are drawn before, and show where they reach higher.
+    /// The area from the axis to `values`. Larger areas are drawn first, and show where they reach higher.
     fn area(&self, class: &str, values: &[Option<f64>]) -> String {
         let path = self.path(self.rates, values);
         let first = self.times_s.first().map_or(0.0, |time_s| self.x.at(*time_s));
@@ -156,7 +157,7 @@ fn card(view: &View<'_>, axes: &Axes, relay: &RelayResults, series: &RelaySeries
     )
 }
 
-/// Distance, what it carried, and how its own traffic fared.
+/// Distance, data carried, and the share of its own traffic that was served.
 fn described(relay: &RelayResults, duration_s: f64) -> String {
     let rate = |bytes: u64| quantity(bps(bytes, duration_s), "bit/s");
     let mut parts: Vec<String> = relay.distance_m.iter().map(|distance_m| format!("{distance_m:.0} m")).collect();

@@ -1,4 +1,5 @@
-//! The picture of the run: from the source through the relays to the destination, each branch as wide as its share.
+//! The picture of the run: from the source through the relays to the destination, with branches as wide as their
+//! shares.
 
 use std::fmt::Write;
 
@@ -8,7 +9,7 @@ use crate::present::quantity;
 const WIDTH: f64 = 920.0;
 const ROW: f64 = 62.0;
 const SOURCE_X: f64 = HOST_WIDTH;
-/// Middle of the relays.
+/// Horizontal position of the relays.
 const RELAY_X: f64 = WIDTH / 2.0;
 const DESTINATION_X: f64 = WIDTH - HOST_WIDTH;
 /// Width of the whole stream.
@@ -21,13 +22,13 @@ const HOST_WIDTH: f64 = 112.0;
 pub(super) struct Branch {
     /// The relay's name.
     pub name: String,
-    /// CSS class that gives the colour.
+    /// CSS class for its colour.
     pub class: String,
-    /// Octets that took it.
+    /// Octets on this branch.
     pub bytes: u64,
     /// Its share of all octets.
     pub share: f64,
-    /// What else to say, in one line.
+    /// A remark of one line.
     pub note: String,
 }
 
@@ -56,7 +57,7 @@ pub(super) fn svg(branches: &[Branch]) -> String {
     svg
 }
 
-/// One stroke from the source's bank over the relay's row to the destination's bank.
+/// One stroke from the source's edge through the relay's row to the destination's edge.
 fn draw_branch(svg: &mut String, branch: &Branch, width: f64, join: f64, row: f64) {
     let (left, right) = (RELAY_X - RELAY_WIDTH / 2.0, RELAY_X + RELAY_WIDTH / 2.0);
     let (near, far) = ((SOURCE_X + left) / 2.0, (right + DESTINATION_X) / 2.0);

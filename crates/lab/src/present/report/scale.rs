@@ -20,7 +20,7 @@ impl Scale {
     }
 }
 
-/// Round values from zero to `max` or just above it, about `count` steps; the last one is the axis's end.
+/// Round values from zero to `max` or slightly above, about `count` steps; the last one is the axis's end.
 pub(super) fn ticks_above(max: f64, count: usize) -> Vec<f64> {
     let step = round_step(max, count);
     let steps = (max / step - 1e-9).ceil().max(1.0) as usize;
@@ -34,10 +34,10 @@ pub(super) fn ticks_within(max: f64, count: usize) -> Vec<f64> {
     (0..=steps).map(|index| index as f64 * step).collect()
 }
 
-/// Round values from `low` or just below it to `high` or just above it, about `count` steps; the first and the last are the
-/// axis's ends.
+/// Round values from slightly below `low` to slightly above `high`, or exactly from and to them, about `count` steps;
+/// the first and the last are the axis's ends.
 pub(super) fn ticks_between(low: f64, high: f64, count: usize) -> Vec<f64> {
-    // One value alone gets an axis around it.
+    // A single value gets an axis around it.
     let (low, high) = if high > low { (low, high) } else { (low - 0.05 * low.abs(), high + 0.05 * high.abs()) };
     let step = round_step(high - low, count);
     let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
@@ -45,7 +45,7 @@ pub(super) fn ticks_between(low: f64, high: f64, count: usize) -> Vec<f64> {
     (0..=steps).map(|index| rounded(first + index as f64, step)).collect()
 }
 
-/// `count * step` without the last digits that binary fractions add.
+/// `count * step` without the trailing digits of binary fractions.
 fn rounded(count: f64, step: f64) -> f64 {
     let inverse = (1.0 / step).round();
     if step < 1.0 && inverse.is_finite() { count / inverse } else { count * step }
@@ -65,9 +65,9 @@ fn round_step(max: f64, count: usize) -> f64 {
 /// A unit with its size in the base unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unit {
-    /// What stands beside the axis.
+    /// Its name beside the axis.
     pub name: &'static str,
-    /// One of it in base units.
+    /// Its size in base units.
     pub size: f64,
 }
 
@@ -95,13 +95,13 @@ impl Unit {
     }
 }
 
-/// A tick's number, with the decimals that its step needs.
+/// The number of a tick, with the decimals that its step needs.
 pub(super) fn tick_label(value: f64, step: f64) -> String {
     let decimals = (-libm::log10(step * 1.0001).floor()).max(0.0) as usize;
     format!("{value:.decimals$}")
 }
 
-/// The number of the tick at `index` of a time axis; the last one names the unit.
+/// The label of the tick at `index` of a time axis; the last one includes the unit.
 pub(super) fn time_label(ticks: &[f64], index: usize) -> String {
     let step = ticks.get(1).copied().unwrap_or(1.0);
     let unit = if index + 1 == ticks.len() { " s" } else { "" };

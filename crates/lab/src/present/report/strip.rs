@@ -1,4 +1,4 @@
-//! Losses as strips: a row per path, a cell per window, the darker the more was lost.
+//! Losses as strips: one row per path, one cell per window, darker with more losses.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ const FULL_RATIO: f64 = 0.25;
 pub(super) struct Row<'a> {
     /// The path's name.
     pub name: &'a str,
-    /// CSS class that gives the colour.
+    /// CSS class for its colour.
     pub class: String,
     /// Loss per window.
     pub loss_ratio: &'a [Option<f64>],
@@ -59,7 +59,7 @@ fn draw_row(svg: &mut String, row: &Row<'_>, top: f64, time_s: &[f64], x: Scale)
     let mut from_s = 0.0;
     for (&to_s, loss) in time_s.iter().zip(thin::averaged(row.loss_ratio, thin::group_of(row.loss_ratio.len()))) {
         if let Some(loss) = loss.filter(|loss| *loss > 0.0) {
-            // A floor, so that a single lost packet can be seen.
+            // The minimum keeps a single lost packet visible.
             let opacity = (0.25 + 0.75 * loss / FULL_RATIO).min(1.0);
             let (start, width) = (x.at(from_s), (x.at(to_s) - x.at(from_s)).max(1.5));
             let _ = write!(

@@ -1,9 +1,9 @@
-//! Long series made short enough to draw.
+//! Shortens long series for drawing.
 
-/// More points than this are averaged: no screen shows them.
+/// Maximum number of points; more are averaged, because no screen shows them.
 const POINTS_MAX: usize = 600;
 
-/// How many neighbours become one point.
+/// Number of neighbours to combine into one point.
 pub(super) fn group_of(points: usize) -> usize {
     points.div_ceil(POINTS_MAX).max(1)
 }
@@ -13,7 +13,7 @@ pub(super) fn times(time_s: &[f64], group: usize) -> Vec<f64> {
     time_s.chunks(group).filter_map(|times| times.last().copied()).collect()
 }
 
-/// Mean of every group; a gap only where all are gaps.
+/// Mean of every group; a gap only if all values are gaps.
 pub(super) fn averaged(values: &[Option<f64>], group: usize) -> Vec<Option<f64>> {
     let mean = |chunk: &[Option<f64>]| {
         let known: Vec<f64> = chunk.iter().flatten().copied().collect();
@@ -22,7 +22,8 @@ pub(super) fn averaged(values: &[Option<f64>], group: usize) -> Vec<Option<f64>>
     values.chunks(group).map(mean).collect()
 }
 
-/// Mean over the `width` windows up to each one, which end at `time_s`. Each counts by its length: the last is shorter.
+/// Mean over the `width` windows up to each one; windows end at `time_s`. Windows are weighted by length, because the
+/// last may be shorter.
 pub(super) fn running_mean(time_s: &[f64], values: &[f64], width: usize) -> Vec<f64> {
     let start_s = |index: usize| if index == 0 { 0.0 } else { time_s[index - 1] };
     let mean = |last: usize| {

@@ -1,4 +1,5 @@
-//! The picture of a cooperative cell: source, eNB, relays at their distance, and the destination they reach by Wi-Fi.
+//! The picture of a cooperative cell: source, eNB, relays at their distances, and the destination that they reach by
+//! Wi-Fi.
 
 use std::fmt::Write;
 
@@ -11,24 +12,24 @@ use crate::present::quantity;
 const WIDTH: f64 = 920.0;
 const HOST_WIDTH: f64 = 112.0;
 const HOST_HEIGHT: f64 = 46.0;
-/// Where the eNB stands, or else where the links part.
+/// Position of the eNB; without one, of the point where the links diverge.
 const ENB_X: f64 = 204.0;
 /// Drawn distance of the farthest relay.
 const REACH: f64 = 410.0;
-/// Nearer relays would cover the eNB.
+/// Minimum distance: nearer relays would cover the eNB.
 const REACH_MIN: f64 = 40.0;
 const DESTINATION_X: f64 = WIDTH - HOST_WIDTH;
-/// Angle between neighbours on the ring, unless that opens it wider than `SPREAD_MAX`, both in degrees.
+/// Angle between neighbours on the ring, unless the ring would then be wider than `SPREAD_MAX`, both in degrees.
 const STEP: f64 = 9.0;
 const SPREAD_MAX: f64 = 76.0;
-/// Width of a link that carries everything.
+/// Width of a link that carries all of the traffic.
 const STREAM: f64 = 44.0;
-/// More labels than this would cover each other.
+/// Maximum number of labels without overlaps.
 const LABELS_MAX: usize = 16;
-/// Room above and below the relays.
+/// Space above and below the relays.
 const MARGIN: f64 = 44.0;
 
-/// Where a relay stands.
+/// Position of a relay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Place {
     x: f64,
@@ -61,12 +62,12 @@ pub(super) fn svg(view: &View<'_>) -> String {
     svg
 }
 
-/// The angle that `relays` relays take up, in radians.
+/// The angle that `relays` relays occupy, in radians.
 fn spread(relays: usize) -> f64 {
     (STEP * relays.saturating_sub(1) as f64).min(SPREAD_MAX).to_radians()
 }
 
-/// The first relay at the top of the ring, the last at its bottom, the distance to scale.
+/// The position of a relay: the first at the top of the ring, the last at the bottom, distances to scale.
 fn place(relays: &[RelayResults], index: usize, farthest_m: Option<f64>, middle: f64) -> Place {
     let spread = spread(relays.len());
     let step = spread / (relays.len() as f64 - 1.0).max(1.0);
@@ -82,7 +83,7 @@ fn place(relays: &[RelayResults], index: usize, farthest_m: Option<f64>, middle:
 impl Picture<'_> {
     fn draw(&self, svg: &mut String) {
         self.draw_rings(svg);
-        // Those that carry nothing lie below.
+        // Relays that were not chosen are drawn first, below the others.
         for idle in [true, false] {
             for (relay, place) in self.relays.iter().zip(&self.places) {
                 if relay.chosen != idle && (relay.chosen || self.relays.len() <= 2 * LABELS_MAX) {
@@ -126,7 +127,7 @@ impl Picture<'_> {
         }
     }
 
-    /// The cellular hop and the Wi-Fi hop of one relay.
+    /// The cellular and the Wi-Fi hop of one relay.
     fn draw_links(&self, svg: &mut String, relay: &RelayResults, place: Place) {
         let start_x = if relay.distance_m.is_some() { ENB_X } else { HOST_WIDTH };
         let (x, y, middle) = (place.x, place.y, self.middle);
@@ -159,7 +160,7 @@ impl Picture<'_> {
         );
     }
 
-    /// Names of all relays, or of the chosen ones where all do not fit.
+    /// Names of all relays, or only of the selected ones if there is not enough space.
     fn draw_labels(&self, svg: &mut String) {
         let chosen = self.relays.iter().filter(|relay| relay.chosen).count();
         let all = self.relays.len() <= LABELS_MAX;
@@ -182,7 +183,7 @@ impl Picture<'_> {
     }
 }
 
-/// What the pointer shows of a relay.
+/// The description of a relay that the pointer shows.
 fn described(relay: &RelayResults, results: &Results) -> String {
     let distance = relay.distance_m.map_or(String::new(), |distance_m| format!(", {distance_m:.0} m"));
     let rate = quantity(crate::measure::bps(relay.carried_bytes, results.totals.duration_s), "bit/s");
@@ -225,7 +226,7 @@ fn draw_host(svg: &mut String, name: &str, x: f64, middle: f64) {
 }
 
 impl Results {
-    /// How the relays reach the destination.
+    /// Describes how the relays reach the destination.
     fn wlan_note(&self) -> String {
         let wlan = self.manifest.content.get("wlan").filter(|wlan| !wlan.is_null());
         match wlan.map(|wlan| wlan.get("rate").and_then(|rate| rate.as_str()).unwrap_or_default()) {

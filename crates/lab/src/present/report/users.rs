@@ -1,4 +1,4 @@
-//! What users notice, as tables: pictures that stand still, and waiting.
+//! What users notice, as tables: stalls, and waiting.
 
 use super::html::escape;
 use crate::measure::results::{LatencyResults, Results, VideoResults};
@@ -6,10 +6,10 @@ use crate::present::wording::milliseconds;
 
 const VIDEO: [&str; 6] = ["Viewer", "Began at", "Stood still", "For", "Frames", "Buffered at the end"];
 const WAITING: [&str; 6] = ["Who", "Complete", "Mean", "Median", "95th percentile", "Longest"];
-/// What the table of those who wait says of things that did not come.
+/// The note in the table of waiting times about things that did not arrive.
 const UNFINISHED: &str = "<p class=\"note\">At least: what was not there at the end, or broke off, counts with the time for which it was awaited.</p>";
 
-/// The section; empty where nobody watched anything and nobody waited.
+/// The section; empty if nobody watched or waited.
 pub(super) fn section(results: &Results) -> String {
     let (totals, relays) = (&results.totals, &results.relays);
     let videos = totals.video.iter().map(|video| watched("destination", video));
@@ -43,7 +43,7 @@ fn table(title: &str, columns: [&str; 6], rows: &str) -> String {
     )
 }
 
-/// A row of a video; several viewers share it.
+/// A row of a video, which several viewers may share.
 fn watched(who: &str, video: &VideoResults) -> String {
     let who = if video.viewers > 1 { format!("{who}, {} viewers", video.viewers) } else { who.into() };
     let times = if video.stalls == 1 { "time" } else { "times" };

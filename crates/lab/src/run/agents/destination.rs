@@ -1,4 +1,4 @@
-//! What the destination is told.
+//! Settings of the destination's agent.
 
 use cooperation::agent::Role;
 use cooperation::agent::destination::{
@@ -116,7 +116,8 @@ fn buffered(asked: scenario::BufferedTolerance) -> BufferedTolerance {
     BufferedTolerance { full: asked.full, widest: asked.widest.value() }
 }
 
-/// How long an application stood still that plays at the target bit rate what arrived in order.
+/// Time for which an application stood still that plays data at the target bit rate, in the order of arrival at the
+/// application.
 pub(in crate::run) fn play_stalled_s(scenario: &Scenario, series: &Series) -> f64 {
     let plays_at = scenario.target.map_or(Rate::ZERO, |target| target.bit_rate);
     let (mut play, mut bytes, mut from_s) = (PlayOut::new(plays_at, STARTUP), 0.0, 0.0);

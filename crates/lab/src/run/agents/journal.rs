@@ -1,4 +1,4 @@
-//! What observers hear of the destination, as results.
+//! Collects the reports of the destination's agent as results.
 
 use cooperation::agent::destination::DestinationEvent;
 use cooperation::relay_selection::RelayId;
@@ -8,38 +8,38 @@ use cooperation::relay_selection::trigger::Outage;
 use crate::measure::metrics::{ActiveSet, Shared};
 use crate::measure::results::{Migration, SelectionPoint, SelectionResults};
 
-/// Takes note of what the destination's agent tells.
+/// Records the events of the destination's agent.
 pub(in crate::run) struct Journal {
     names: Vec<String>,
     selects: bool,
     told: SelectionResults,
     collector: Option<Shared>,
-    /// Relays that swallowed data, as far as the destination found out.
+    /// Relays that the destination found to swallow data.
     pub guilty: Vec<usize>,
 }
 
 impl Journal {
-    /// Of a destination whose relays have these names, and which `selects` among them.
+    /// Creates the journal of a destination with relays of these names; `selects` tells whether it selects among them.
     pub fn new(names: Vec<String>, selects: bool) -> Self {
         Self { names, selects, told: SelectionResults::default(), collector: None, guilty: Vec::new() }
     }
 
-    /// Whether the destination selects among its relays.
+    /// Returns whether the destination selects among its relays.
     pub fn selects(&self) -> bool {
         self.selects
     }
 
-    /// `collector` hears of the size of the active set.
+    /// Reports the size of the active set to `collector` from now on.
     pub fn tell(&mut self, collector: Shared) {
         self.collector = Some(collector).filter(|_| self.selects);
     }
 
-    /// What relay selection did, if there is any.
+    /// Results of relay selection, if there is any.
     pub fn selection(&self) -> Option<SelectionResults> {
         self.selects.then(|| self.told.clone())
     }
 
-    /// Takes note; why the connection was given up, in words, if it was.
+    /// Records an event. If the agent gave up the connection, returns why, in words.
     pub fn note(&mut self, event: DestinationEvent) -> Option<String> {
         match event {
             DestinationEvent::Selection(report) => self.note_selection(report),

@@ -1,4 +1,4 @@
-//! What a relay's modem and counters show.
+//! Measurements by a relay's modem and counters.
 
 use cooperation::agent::relay::{FlowUse, Measurement};
 use cooperation::relay_selection::monitor::LinkUse;
@@ -8,7 +8,7 @@ use network::cell::UeState;
 use crate::run::hop::Hop;
 use crate::run::local::LocalCounts;
 
-/// What a relay sees of its cellular hop, of which `ue` is its part of the cell, and of its owner's flows.
+/// Measures a relay's cellular hop and its owner's flows. `ue` is the relay's part of the cell.
 pub(in crate::run) fn measurement(
     network: &Network,
     hop: &Hop,

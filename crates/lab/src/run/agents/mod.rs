@@ -1,11 +1,11 @@
-//! From a scenario to the agents of its hosts.
+//! Creates the agents of the hosts from a scenario.
 //!
 //! ```text
-//! destination   what the destination is told
-//! relay         what each relay is told
-//! source        what the source is told
-//! measuring     what a relay's modem and counters show
-//! journal       what observers hear of the destination, as results
+//! destination   settings of the destination's agent
+//! relay         settings of each relay's agent
+//! source        settings of the source's agent
+//! measuring     measurements by a relay's modem and counters
+//! journal       reports of the destination's agent, as results
 //! ```
 
 mod destination;
@@ -31,49 +31,50 @@ use crate::run::hosts::CONTROL_PORT;
 use crate::run::stage::SOURCE_PORT;
 use crate::scenario::{Addresses, Scenario};
 
-/// What the source's agent is told in a run of `scenario`, for a source that is none of the run's engines; `None` if it has nothing to do.
+/// Settings of the source's agent in a run of `scenario`, for a source outside the run's engines; `None` if the agent
+/// has nothing to do.
 ///
 /// # Errors
-/// If a module is asked for something that it cannot do.
+/// If the scenario asks a module for something that it cannot do.
 pub fn source_settings(scenario: &Scenario) -> Result<Option<SourceSettings>, RunError> {
     let addresses = scenario.addresses();
     source::settings(&Agents::new(scenario, &addresses, SocketAddr::new(addresses.source, SOURCE_PORT)))
 }
 
-/// Makes the agents of one run.
+/// Creates the agents of one run.
 pub(super) struct Agents<'a> {
     scenario: &'a Scenario,
     addresses: &'a Addresses,
-    /// Where the source's application answers.
+    /// Address at which the source's application listens.
     source: SocketAddr,
 }
 
 impl<'a> Agents<'a> {
-    /// For connections to `source`.
+    /// Creates agents for connections to `source`.
     pub fn new(scenario: &'a Scenario, addresses: &'a Addresses, source: SocketAddr) -> Self {
         Self { scenario, addresses, source }
     }
 
-    /// The destination's.
+    /// The destination's agent.
     ///
     /// # Errors
-    /// If relay selection is asked for something that it cannot do.
+    /// If the scenario asks relay selection for something that it cannot do.
     pub fn destination(&self) -> Result<Role, RunError> {
         destination::agent(self)
     }
 
-    /// The one of relay `index`, if it has something to do.
+    /// The agent of relay `index`, if it has something to do.
     ///
     /// # Errors
-    /// If relays are asked for something that they cannot do.
+    /// If the scenario asks relays for something that they cannot do.
     pub fn relay(&self, index: usize) -> Result<Role, RunError> {
         relay::agent(self, index)
     }
 
-    /// The source's, if it has something to do.
+    /// The source's agent, if it has something to do.
     ///
     /// # Errors
-    /// If a module is asked for something that it cannot do.
+    /// If the scenario asks a module for something that it cannot do.
     pub fn source(&self) -> Result<Role, RunError> {
         source::agent(self)
     }
@@ -82,13 +83,13 @@ impl<'a> Agents<'a> {
         Identity::from_secret(self.draw(&format!("key of {host}")))
     }
 
-    /// 32 octets that only this run, and only `label`, has.
+    /// Draws 32 octets that are unique to this run and to `label`.
     fn draw(&self, label: &str) -> [u8; 32] {
         let mut prng = Prng::fork(self.scenario.seed, label);
         core::array::from_fn(|_| prng.below(256) as u8)
     }
 
-    /// How `host` answers the destination's calls. `channels` is what the randomness of its channels is called after.
+    /// Settings with which `host` answers the destination's calls. `channels` names the randomness of its channels.
     fn answerer(&self, host: &str, channels: &str, ip: IpAddr) -> AnswererSettings {
         AnswererSettings {
             address: Self::control_at(ip),

@@ -1,4 +1,4 @@
-//! What each relay is told.
+//! Settings of each relay's agent.
 
 use cooperation::agent::Role;
 use cooperation::agent::relay::{
@@ -23,7 +23,7 @@ use crate::scenario::{
     DemandKind, Estimator, LocalTraffic, NewsKind, Relay, RelayMode, RhoDefinition, Scenario, value_of,
 };
 
-/// What a relay stores besides what it holds: as much as its two links keep under way.
+/// Storage of a relay besides its hold queue: the data that its two links keep under way.
 const UNDER_WAY_BYTES: u64 = 1 << 20;
 
 pub(super) fn agent(agents: &Agents<'_>, index: usize) -> Result<Role, RunError> {
@@ -91,7 +91,7 @@ fn load(scenario: &Scenario, index: usize) -> Option<LoadSettings> {
     })
 }
 
-/// The law of the owner's flows: that of the first that names AIMD's parameters, otherwise NewReno's.
+/// Increase and decrease of the owner's flows: the first AIMD parameters that a flow names, otherwise NewReno's.
 fn aimd(local: &[LocalTraffic]) -> (f64, f64) {
     let specs = local.iter().filter_map(|local| local.congestion.as_ref());
     let aimd = specs.map(|spec| &spec.0).find(|spec| spec.name == "aimd" && spec.parameters.len() == 2);
@@ -101,7 +101,7 @@ fn aimd(local: &[LocalTraffic]) -> (f64, f64) {
 fn passage(agents: &Agents<'_>, index: usize) -> PassageSettings {
     let scenario = agents.scenario;
     let destination = vec![agents.addresses.paths[index]];
-    // Without ranges nothing is ever held.
+    // Without ranges, the relay never holds any data.
     let limits = hold_limits(scenario).unwrap_or(HoldLimits::of(0, scenario.metrics.period));
     match scenario.cooperation.relays {
         RelayMode::FastAck => PassageSettings::Spliced { destination, limits, relay: Box::new(legs(scenario, limits)) },
@@ -127,7 +127,7 @@ fn legs(scenario: &Scenario, limits: HoldLimits) -> RelayConfig {
     RelayConfig { tcp, buffer_bytes: limits.size_bytes + UNDER_WAY_BYTES, news_pace, ..RelayConfig::default() }
 }
 
-/// What the scenario says of a relay's link. Of a rate that follows a file it says nothing.
+/// Rate of a relay's link as the scenario states it; zero if the rate follows a file.
 fn configured(relay: &Relay) -> Rate {
     let link = relay.cellular.as_ref().and_then(|link| match &link.rate {
         TextOr::Text(rate) => Some(*rate),
@@ -137,7 +137,7 @@ fn configured(relay: &Relay) -> Rate {
     link.into_iter().chain(ceiling).min().unwrap_or(Rate::ZERO)
 }
 
-/// What a relay expects its owner's traffic to take from the start.
+/// Rate that a relay expects its owner's traffic to take from the start.
 fn expected_local(scenario: &Scenario, relay: &Relay) -> Rate {
     let begins_at_once = |local: &&LocalTraffic| local.start.is_none_or(|start| start.0.is_zero());
     let rate = |local: &LocalTraffic| {

@@ -1,4 +1,4 @@
-//! What the source is told.
+//! Settings of the source's agent.
 
 use cooperation::adaptive_congestion::{ActsOn, Beyond, Mode, Settings};
 use cooperation::agent::Role;
@@ -13,7 +13,7 @@ pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {
     Ok(settings(agents)?.map_or(Role::Alone, |settings| Role::Source(Box::new(SourceAgent::new(settings)))))
 }
 
-/// None if it has nothing to do.
+/// Returns `None` if the agent has nothing to do.
 pub(super) fn settings(agents: &Agents<'_>) -> Result<Option<SourceSettings>, RunError> {
     let Agents { scenario, addresses, .. } = agents;
     let adapting = adapting(scenario)?;

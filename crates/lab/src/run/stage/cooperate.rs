@@ -1,4 +1,5 @@
-//! What is due between two steps of the simulation: relays look at their counters, and observers hear of the destination.
+//! Actions between two steps of the simulation: relays read their counters, and the journal receives the destination's
+//! reports.
 
 use cooperation::agent::control::ControlStats;
 use cooperation::agent::relay::RelayAgent;
@@ -13,12 +14,12 @@ use crate::run::attacker::Attacker;
 use crate::run::hosts::LabHost;
 
 impl Stage {
-    /// When a relay looks at its counters next.
+    /// When a relay next reads its counters.
     pub(super) fn next_measurement(&self) -> Instant {
         self.next_measurement
     }
 
-    /// The relays whose time has come look at their counters.
+    /// Lets the relays whose time has come read their counters.
     pub(super) fn measure(&mut self) {
         if self.next_measurement > self.simulation.now() {
             return;
@@ -53,14 +54,15 @@ impl Stage {
         });
     }
 
-    /// Control messages that an attacker touched, and channels that were closed because of octets that were not their peers'.
+    /// Number of control messages that an attacker touched, and of channels that were closed because of octets that did
+    /// not come from the peer.
     pub fn attacked(&self) -> (u64, u64) {
         let network = self.simulation.network();
         let attacker = self.attacker.and_then(|id| network.medium::<Attacker>(id));
         (attacker.map_or(0, Attacker::attacks), self.control().map_or(0, |control| control.channels_refused))
     }
 
-    /// What the control plane cost, where there is one.
+    /// Cost of the control plane, where there is one.
     pub fn control(&self) -> Option<ControlResults> {
         let hosts = self.relays.iter().filter_map(|relay| relay.host).chain([SOURCE, DESTINATION]);
         let mut all = ControlStats::default();
@@ -76,12 +78,12 @@ impl Stage {
         self.simulation.host(self.relays[index].host?).engine()?.agent().relay()
     }
 
-    /// Whether a relay has lent all that it lends.
+    /// Returns whether a relay has used up its lending volume.
     pub fn has_spent(&self, index: usize) -> bool {
         self.relay_agent(index).is_some_and(RelayAgent::has_spent)
     }
 
-    /// Observers hear what the destination's agent has to tell.
+    /// Passes reports of the destination's agent to the journal.
     pub(super) fn hear(&mut self) {
         while has_news(&self.simulation) {
             let event = self.simulation.with_host(DESTINATION, |host, _| {
@@ -94,7 +96,7 @@ impl Stage {
     }
 }
 
-/// Whether the destination's agent has something to tell.
+/// Returns whether the destination's agent has something to report.
 #[inline]
 pub(super) fn has_news(simulation: &Simulation<LabHost>) -> bool {
     let destination = simulation.host(DESTINATION).engine().and_then(|host| host.agent().destination());

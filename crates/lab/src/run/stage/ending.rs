@@ -1,4 +1,4 @@
-//! What had happened when a run ended: its connections are seen off for a while after that, and owners' traffic goes on meanwhile.
+//! State at the end of a run. After that, connections have some time to close, and owners' traffic continues.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use super::{DESTINATION, SOURCE, Stage};
 use crate::measure::results::{ControlResults, LatencyResults, VideoResults};
 use crate::measure::{PathCounters, Sender};
 
-/// What counts of all that goes on.
+/// The part of the state that counts as the result.
 #[derive(Default)]
 pub(in crate::run) struct Ending {
-    /// The connections at the source, as if they were one.
+    /// The connections at the source, combined.
     pub source: ConnectionStats,
-    /// The same at the destination.
+    /// The connections at the destination, combined.
     pub destination: ConnectionStats,
     /// The source's view of the destination's subflows.
     pub senders: BTreeMap<SubflowId, Sender>,
-    /// What the control plane cost, where there is one.
+    /// Cost of the control plane, where there is one.
     pub control: Option<ControlResults>,
-    /// What every path did.
+    /// Packet counters of every path.
     pub counters: Vec<PathCounters>,
     /// Octets of every owner's flow that takes all it can get.
     pub greedy_bytes: Vec<u64>,
-    /// What owners saw, by relay.
+    /// What owners saw of videos, by relay.
     pub local_video: Vec<Option<VideoResults>>,
-    /// How long owners' short flows took, by relay.
+    /// Durations of owners' short flows, by relay.
     pub local_flows: Vec<Option<LatencyResults>>,
 }
 
 impl Stage {
-    /// The run ends here: nothing that comes later counts.
+    /// Ends the run: nothing after this counts.
     pub(super) fn end(&mut self) {
         let (source, destination) = (self.stats(SOURCE), self.stats(DESTINATION));
         let senders =

@@ -1,4 +1,4 @@
-//! The hosts of a scenario on their network, and the play.
+//! The hosts of a scenario on their network, and the course of a run.
 
 mod cooperate;
 mod ending;
@@ -36,11 +36,11 @@ use super::{Live, Progress, RunError, inputs, local};
 use crate::scenario::{Addresses, Scenario};
 use cooperate::has_news;
 
-/// Where the source listens: a port that capture tools take for no protocol.
+/// Port where the source listens; capture tools associate no protocol with it.
 pub const SOURCE_PORT: u16 = 40000;
 pub(in crate::run) const SOURCE: HostId = HostId(0);
 pub(in crate::run) const DESTINATION: HostId = HostId(1);
-/// Simulated time after the last delivery in which the hosts say goodbye; not part of the results.
+/// Simulated time after the last delivery for closing connections; not part of the results.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// All hosts on their network.
@@ -50,36 +50,36 @@ pub(in crate::run) struct Stage {
     pub cell: Option<MediumId>,
     pub wlan: Option<MediumId>,
     pub delivered: Rc<RefCell<Delivered>>,
-    /// What the destination's agent told.
+    /// Reports of the destination's agent.
     pub journal: Journal,
-    /// The source, where the kernel is.
+    /// The source, where a kernel is the source.
     pub kernel_source: Option<Rc<dyn KernelSource>>,
-    /// The destination, where the kernel is, and what arrived there.
+    /// The destination, where a kernel is the destination, and the packets that arrived there.
     kernel_destination: Option<(Rc<dyn KernelDestination>, Tally)>,
-    /// When a relay looks at its counters next.
+    /// When a relay next reads its counters.
     next_measurement: Instant,
-    /// Whether relays hold data back.
+    /// Whether relays hold back data.
     holds: bool,
-    /// Who touches control messages on their way, if anybody does.
+    /// The attacker on control messages, if there is one.
     pub attacker: Option<MediumId>,
-    /// When the last delivery was, or when it was clear that there would be no more.
+    /// Time of the last delivery, or when it was clear that no more would follow.
     pub ended_at: Instant,
-    /// What had happened by then.
+    /// State at that time.
     pub ending: Ending,
-    /// The relay behind which each of the destination's addresses is.
+    /// The relay through which each of the destination's addresses is reached.
     paths: BTreeMap<IpAddr, usize>,
-    /// When relays leave, the latest first.
+    /// When relays leave, in reverse order.
     departures: Vec<(Instant, usize)>,
     gone: Vec<bool>,
-    /// How many connections the destination opens.
+    /// Number of connections that the destination opens.
     connections: u32,
     numbers: RefCell<SubflowNumbers>,
     pub meter: Meter,
-    /// Somebody ended the run before its time.
+    /// Whether the user ended the run early.
     pub interrupted: bool,
 }
 
-/// A relay: where its parts are, and what its own traffic did.
+/// A relay: the places of its parts, and the counts of its own traffic.
 pub(in crate::run) struct RelayOnStage {
     pub parts: RelayParts,
     pub local: LocalCounts,
@@ -101,7 +101,7 @@ impl Stage {
         let agents = Agents::new(scenario, addresses, listen_at);
         let config = config(scenario, active.len());
         let server = inputs::server(scenario, source, listen_at, config.clone());
-        // The destination's agent knows over which path a connection begins.
+        // The destination's agent decides over which path a connection begins.
         let anywhere = SocketAddr::new(unspecified(listen_at.ip()), 0);
         let sink = Sink::new(anywhere, listen_at, config, inputs::users(scenario));
         let delivered = sink.delivered();
@@ -159,13 +159,13 @@ impl Stage {
         })
     }
 
-    /// `meter` counts from now on.
+    /// Counts with `meter` from now on.
     pub fn watch(&mut self, mut meter: Meter) {
         meter.take_taps().into_iter().for_each(|tap| self.simulation.add_tap(tap));
         self.meter = meter;
     }
 
-    /// Runs until everything is delivered, the connection failed, or the scenario's duration is over.
+    /// Runs until everything is delivered, the connection fails, or the scenario's duration is over.
     pub fn play(
         &mut self,
         scenario: &Scenario,
@@ -186,7 +186,7 @@ impl Stage {
             progress(Progress { now, delivered_bytes, done_ratio, live });
         }
         self.ended_at = self.simulation.now();
-        // A stream of nothing ends when the destination hears so.
+        // A stream of nothing ends when the destination learns of its end.
         if self.delivered.borrow().finished() && self.delivered.borrow().bytes > 0 {
             self.ended_at = self.delivered.borrow().last_at;
         }
@@ -197,16 +197,16 @@ impl Stage {
         Ok(())
     }
 
-    /// Lets time pass up to `end`, whatever happens.
+    /// Lets time pass up to `end`, regardless of what happens.
     pub fn pass_until(&mut self, end: Instant, backend: &mut dyn Backend) -> Result<(), RunError> {
         let meter = &self.meter;
-        // Nothing is measured meanwhile: who has enough of it interrupts no run.
+        // The measured part is over: an interruption now does not count as one of the run.
         let _ = backend.pass(&mut self.simulation, end, &|simulation| meter.tick(simulation.now()))?;
         self.catch_up();
         Ok(())
     }
 
-    /// The cell looks at what its wire brings once a TTI, and calls sources late: now too, before somebody looks at them.
+    /// The cell reads its wire once per TTI and calls sources late; this calls them before their counts are read.
     fn catch_up(&mut self) {
         if let Some(id) = self.cell {
             self.simulation.with_medium(id, |cell: &mut Cell, _| cell.call_sources());
@@ -218,7 +218,7 @@ impl Stage {
         !delivered.finished() && delivered.failure.is_none() && !self.meter.is_halted() && !self.interrupted
     }
 
-    /// Runs up to `end`, or until there is nothing more to wait for.
+    /// Runs up to `end`, or until there is nothing left to wait for.
     fn run_to(&mut self, end: Instant, backend: &mut dyn Backend) -> Result<(), RunError> {
         while self.simulation.now() < end && self.goes_on() && self.meter.tick(self.simulation.now()) {
             let departure = self.departures.last().copied().filter(|(at, _)| *at <= end);
@@ -244,23 +244,24 @@ impl Stage {
         Ok(())
     }
 
-    /// When and why the source could not go on, if it could not: the destination may never hear of it.
+    /// When and why the source's connection failed, if it did: the destination may never learn of it.
     pub fn source_failure(&self) -> Option<(Instant, CloseReason)> {
         let source = self.simulation.host(SOURCE).engine()?;
         source.reports().into_iter().find_map(|report| report.failed)
     }
 
-    /// Subflows that the kernel as the destination reset before it had acknowledged data over them; `None` where an engine receives.
+    /// Subflows that a kernel as the destination reset before it had acknowledged data over them; `None` where an
+    /// engine receives.
     pub fn subflows_reset(&self) -> Option<u64> {
         self.kernel_destination.as_ref().map(|(_, tally)| tally.reset())
     }
 
-    /// Whether a relay has left.
+    /// Returns whether a relay has left.
     pub fn is_gone(&self, relay: usize) -> bool {
         self.gone[relay]
     }
 
-    /// A relay is gone, with all that is under way to it.
+    /// Removes a relay with all packets under way to it.
     fn depart(&mut self, relay: usize) {
         self.gone[relay] = true;
         if let Some(id) = self.cell {
@@ -275,20 +276,20 @@ impl Stage {
     }
 }
 
-/// The destination, if the kernel is, with what counts its packets from now on.
+/// The destination, if a kernel is the destination, with a tally that counts its packets from now on.
 fn tallied(backend: &dyn Backend, simulation: &mut Simulation<LabHost>) -> Option<(Rc<dyn KernelDestination>, Tally)> {
     let (destination, tally) = (backend.destination()?, Tally::new(DESTINATION));
     simulation.add_tap(tally.tap());
     Some((destination, tally))
 }
 
-/// Takes what applications of the kernel have read.
+/// Records what applications of the kernel have read.
 fn note_arrivals(kernel: Option<&dyn KernelDestination>, delivered: &RefCell<Delivered>, now: Instant) {
     let arrivals = kernel.map(KernelDestination::take).unwrap_or_default();
     arrivals.into_iter().for_each(|arrival| delivered.borrow_mut().note(arrival, now));
 }
 
-/// Room for all hosts.
+/// Locations of all hosts.
 struct Berths {
     source: Berth,
     destination: Berth,
@@ -324,7 +325,7 @@ impl Berths {
         Ok(Self { source, destination, relays: of_relays, correspondents })
     }
 
-    /// Attaches the host of relay `index`, if it does more than to route.
+    /// Attaches the host of relay `index`, if it does more than routing.
     fn attach_relay(
         &self,
         index: usize,
@@ -347,12 +348,12 @@ impl Berths {
         berth.map(|(berth, host)| berth.attach(simulation, LabHost::Engine(host)))
     }
 
-    /// Whether the kernel sends to the owner of relay `index`.
+    /// Returns whether a kernel sends to the owner of relay `index`.
     fn has_kernel_correspondent(&self, index: usize) -> bool {
         self.correspondents[index].as_ref().is_some_and(Berth::is_kernel)
     }
 
-    /// Opens the portals of all relays, then of all correspondents, which `attached` has in this order.
+    /// Opens the portals of all relays and then of all correspondents; `attached` has their hosts in this order.
     fn open_others(
         &self,
         simulation: &mut Simulation<LabHost>,
@@ -365,14 +366,14 @@ impl Berths {
     }
 }
 
-/// The cell's wire brings what `feeds` send to relay `index`.
+/// Lets the cell's wire carry what `feeds` send to relay `index`.
 fn feed(
     simulation: &mut Simulation<LabHost>,
     cell: Option<MediumId>,
     index: usize,
     feeds: Vec<UdpSource>,
 ) -> Result<(), RunError> {
-    // Without a cell there are none.
+    // Without a cell there are no feeds.
     let Some(cell) = cell else { return Ok(()) };
     for source in feeds {
         let fed =
@@ -382,7 +383,7 @@ fn feed(
     Ok(())
 }
 
-/// The address that stands for any, of the same family.
+/// The unspecified address of the same family.
 const fn unspecified(family_of: IpAddr) -> IpAddr {
     match family_of {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -390,12 +391,12 @@ const fn unspecified(family_of: IpAddr) -> IpAddr {
     }
 }
 
-/// The station of a relay: the destination is the first.
+/// The station of a relay: station 0 is the destination.
 fn station(relay: usize) -> StationId {
     StationId(relay as u16 + 1)
 }
 
-/// When which relay leaves, the latest first.
+/// When each relay leaves, in reverse order.
 fn departures(scenario: &Scenario) -> Vec<(Instant, usize)> {
     let relays = scenario.relays.iter().enumerate();
     let leaves = relays.filter_map(|(index, relay)| Some((Instant::ZERO + relay.leaves?.0, index)));

@@ -1,4 +1,4 @@
-//! What hosts, relays and paths say of themselves at one instant.
+//! Samples hosts, relays and paths at one instant.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::run::hop::Hop;
 use crate::run::hosts::CONTROL_PORT;
 use crate::scenario::Scenario;
 
-/// What is recorded at the end of every window.
+/// Records samples at the end of every window.
 pub(in crate::run) struct Recorders {
     pub connection: Recorder,
     pub relays: RelayRecorder,
@@ -41,7 +41,7 @@ impl Stage {
         recorders.relays.sample(now, carried.into_iter().enumerate().map(sample));
     }
 
-    /// The view that the source, which says `source` of itself, has of a subflow of the destination.
+    /// The source's view of one of the destination's subflows; `source` are the source's own statistics.
     pub fn sender(&self, source: &ConnectionStats, subflow: &SubflowStats) -> Option<Sender> {
         match &self.kernel_source {
             Some(kernel) => kernel.sender(subflow),
@@ -49,14 +49,14 @@ impl Stage {
         }
     }
 
-    /// Whether the relays of all of `subflows` left before `at`.
+    /// Returns whether the relays of all `subflows` had left by `at`.
     pub fn all_left(&self, subflows: &[SubflowStats], scenario: &Scenario, at: Instant) -> bool {
         let leaves = |path: usize| scenario.relays.get(path)?.leaves;
         let left = |path: usize| leaves(path).is_some_and(|leaves| Instant::ZERO + leaves.0 <= at);
         !subflows.is_empty() && subflows.iter().all(|subflow| self.path_of(subflow).is_some_and(left))
     }
 
-    /// The relay that a subflow of the destination leads through.
+    /// The relay of one of the destination's subflows.
     pub fn path_of(&self, subflow: &SubflowStats) -> Option<usize> {
         self.paths.get(&subflow.local.ip()).copied()
     }
@@ -66,7 +66,7 @@ impl Stage {
         let relay = &self.relays[index];
         let wlan = self.wlan.and_then(|id| network.medium::<Wlan>(id));
         let backlog = |hop: &Hop| network.backlog(hop.down_link).bytes;
-        // The cell still hears of those that left; they have nothing to offer.
+        // The cell still serves relays that left; they have nothing to offer.
         let capacity_bps = |ue: &UeState| if self.is_gone(index) { 0.0 } else { ue.capacity_estimate.as_bps() as f64 };
         RelaySample {
             carried_bytes,
@@ -80,8 +80,8 @@ impl Stage {
         }
     }
 
-    /// Statistics of the connections of `host`, as if they were one. Where the kernel is the host there are those that packets
-    /// show at the destination, and zeros at the source.
+    /// Statistics of the connections of `host`, combined. Where a kernel is the host, they are those that packets show
+    /// at the destination, and zeros at the source.
     pub fn stats(&self, host: HostId) -> ConnectionStats {
         if let Some((_, tally)) = self.kernel_destination.as_ref().filter(|_| host == DESTINATION) {
             return tally.stats();
@@ -102,23 +102,24 @@ impl Stage {
         numbered.reduce(merge).unwrap_or_default()
     }
 
-    /// Of which of the destination's connections its subflows are, in the order in which they were opened; empty if there is but one.
+    /// The connection of each of the destination's subflows, as a number in order of opening; empty if there is only
+    /// one connection.
     pub fn connections_of_subflows(&self) -> BTreeMap<SubflowId, usize> {
         self.numbers.borrow().connections(DESTINATION)
     }
 
-    /// What every path did so far.
+    /// Packet counters of every path so far.
     pub fn path_counters(&self) -> Vec<PathCounters> {
         self.relays.iter().map(|relay| relay.parts.counters(self.simulation.network())).collect()
     }
 }
 
-/// Numbers for the subflows of several connections, in the order in which they are first seen: a connection that gains one
-/// must not change those of others.
+/// Numbers the subflows of several connections in the order of their first appearance: a connection that gains one must
+/// not change the numbers of others.
 #[derive(Default)]
 pub(super) struct SubflowNumbers {
     known: BTreeMap<(HostId, ConnectionId, SubflowId), u16>,
-    /// Of each host, the next one.
+    /// For each host, the next number.
     next: BTreeMap<HostId, u16>,
 }
 
@@ -146,7 +147,7 @@ impl SubflowNumbers {
     }
 }
 
-/// Two connections as one: their counts add up, and their subflows stand one after the other.
+/// Combines two connections: adds their counts, and appends the subflows of `next`.
 fn merge(mut all: ConnectionStats, next: ConnectionStats) -> ConnectionStats {
     for (sum, part) in [
         (&mut all.written_bytes, next.written_bytes),

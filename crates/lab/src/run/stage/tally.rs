@@ -1,4 +1,4 @@
-//! The destination's subflows where the kernel is the destination: what packets show of them.
+//! The destination's subflows where a kernel is the destination, as far as packets show them.
 
 use core::cell::RefCell;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use wire::{Flags, Segment};
 
 use super::SOURCE_PORT;
 
-/// Counts what reaches one host from the source, by subflow. Copies share what they count.
+/// Counts packets from the source to one host, by subflow. Clones share their counts.
 #[derive(Clone)]
 pub(super) struct Tally {
     host: HostId,
@@ -21,29 +21,30 @@ pub(super) struct Tally {
 #[derive(Default)]
 struct Seen {
     subflows: Vec<SubflowStats>,
-    /// What the host acknowledged on each first, and whether it has acknowledged more since, which is data.
+    /// For each subflow, the host's first acknowledgement, and whether it has acknowledged more since, that is, data.
     acknowledged: Vec<Option<(SeqNr, bool)>>,
     /// Subflows that the host reset before it had acknowledged data over them.
     reset: u64,
 }
 
 impl Tally {
-    /// Of what reaches `host`.
+    /// Counts packets to `host`.
     pub fn new(host: HostId) -> Self {
         Self { host, seen: Rc::default() }
     }
 
-    /// What sees the packets.
+    /// The tap that sees the packets.
     pub fn tap(&self) -> Box<dyn Tap> {
         Box::new(self.clone())
     }
 
-    /// All connections as if they were one. Subflows are numbered as they came about; what only the host itself knows is zero.
+    /// All connections combined. Subflows are numbered in order of appearance; values that only the host itself knows
+    /// are zero.
     pub fn stats(&self) -> ConnectionStats {
         ConnectionStats { subflows: self.seen.borrow().subflows.clone(), ..ConnectionStats::default() }
     }
 
-    /// Subflows that the host reset before it had acknowledged data over them.
+    /// Number of subflows that the host reset before it had acknowledged data over them.
     pub fn reset(&self) -> u64 {
         self.seen.borrow().reset
     }
@@ -78,7 +79,7 @@ impl Seen {
         let Some(index) = self.find(segment.src, segment.dst) else { return };
         let (subflow, acknowledged) = (&mut self.subflows[index], &mut self.acknowledged[index]);
         if segment.flags.contains(Flags::RST) {
-            // One after data may be how a connection ends.
+            // A reset after data may be the normal end of a connection.
             self.reset += u64::from(subflow.closed_at.is_none() && acknowledged.is_none_or(|(_, data)| !data));
             close(subflow, at);
         } else if segment.flags.contains(Flags::ACK) {
@@ -126,7 +127,7 @@ mod tests {
         segment
     }
 
-    /// What is counted of a subflow that the host resets after it has acknowledged up to `ack`, and what is said of it.
+    /// Count of resets, and statistics, of a subflow that the host resets after it has acknowledged up to `ack`.
     fn reset_after(ack: u32) -> (u64, SubflowStats) {
         let (mut tally, subflow) = (Tally::new(HOST), "10.1.0.2:5000");
         let interface = Interface { host: HOST, address: "10.1.0.2".parse().unwrap() };

@@ -1,36 +1,36 @@
-//! What a sweep goes through after the command line: variants and the axes of the grid.
+//! Dimensions of a sweep after applying the command line: variants and the axes of the grid.
 
 use toml::Value;
 
 use crate::scenario::{FieldPath, Mistake, Override, Place, Scenario, Variant, typed};
 
-/// Variants that an error names.
+/// Maximum number of variants that an error names.
 const NAMED_MAX: usize = 4;
 
 /// One axis of the grid.
 pub(super) struct Axis {
-    /// The path as the scenario writes it.
+    /// The field's path as written in the scenario.
     pub key: String,
     pub values: Vec<AxisValue>,
 }
 
 /// A value of an axis.
 pub(super) struct AxisValue {
-    /// What tables call it.
+    /// Its name in tables.
     pub label: String,
-    /// What makes a scenario of it; `None` where the command line does.
+    /// The change to the scenario; `None` if the command line makes it.
     pub change: Option<Override>,
 }
 
-/// What `variant`, the one with the number `index`, changes.
+/// The changes of `variant`, which has index `index`.
 pub(super) fn changes_of(index: usize, variant: &Variant) -> Vec<Override> {
     let change =
         |(key, value): (&String, &Value)| Override::in_file(key, value, &format!("variants[{index}].set.{key}")).ok();
-    // A checked scenario has no path that is none.
+    // In a checked scenario, all paths are valid.
     variant.set.iter().filter_map(change).collect()
 }
 
-/// The axes of the grid. One that an override sets as a whole has that value alone.
+/// The axes of the grid. An axis that an override sets as a whole has only that value.
 pub(super) fn axes(scenario: &Scenario, overrides: &[Override]) -> Vec<Axis> {
     let axis = |(key, values): (&String, &Vec<Value>)| {
         let path: FieldPath = key.parse().ok()?;
@@ -48,7 +48,7 @@ fn axis_value(key: &str, index: usize, value: &Value) -> Option<AxisValue> {
     Some(AxisValue { label: typed(value), change: Some(change) })
 }
 
-/// Why `overrides` would make rows of a sweep that are not what they are called.
+/// Explains which `overrides` would make rows of a sweep contradict their names.
 pub(super) fn conflicts(scenario: &Scenario, overrides: &[Override]) -> Vec<Mistake> {
     let mut found = Vec::new();
     for change in overrides {
@@ -75,7 +75,7 @@ pub(super) fn conflicts(scenario: &Scenario, overrides: &[Override]) -> Vec<Mist
     found
 }
 
-/// Why `overrides` would undo something of `variant`, but not where they choose a point of the grid.
+/// Explains which `overrides` would undo a setting of `variant`, except where they choose a point of the grid.
 pub(super) fn conflicts_with(variant: &Variant, scenario: &Scenario, overrides: &[Override]) -> Vec<Mistake> {
     let keys = || scenario.sweep.iter().flat_map(|sweep| sweep.grid.keys());
     let chooses_a_point =

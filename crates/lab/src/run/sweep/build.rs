@@ -1,4 +1,5 @@
-//! Which build of this program made a run: whoever changes a controller and goes on with a sweep mixes two.
+//! Identifies the build of this program that made a run: continuing a sweep after changing a controller would mix two
+//! builds.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
@@ -7,17 +8,17 @@ use std::sync::OnceLock;
 
 const PIECE_BYTES: usize = 1 << 20;
 
-/// This program, told from others by its octets; empty where they cannot be read.
+/// Identifies this build by the program's octets; empty if they cannot be read.
 pub(super) fn this_build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
-    // The file may have been replaced since; the link leads to what runs.
+    // The file may have been replaced since; the link leads to the running program.
     BUILD.get_or_init(|| {
         let opened = File::open("/proc/self/exe").or_else(|_| std::env::current_exe().and_then(File::open));
         opened.and_then(digest).map_or_else(|_| String::new(), |digest| format!("{digest:016x}"))
     })
 }
 
-/// Nobody's secret, and a hundred megabytes of it: a fast one.
+/// A fast digest suffices: the program is a hundred megabytes, and not a secret.
 fn digest(mut program: impl Read) -> io::Result<u64> {
     let (mut hasher, mut octets) = (DefaultHasher::new(), vec![0; PIECE_BYTES]);
     loop {

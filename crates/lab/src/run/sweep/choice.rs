@@ -1,4 +1,4 @@
-//! One run of what a sweep goes through: a variant, a point of the grid, and what the command line changes.
+//! Chooses one run of a sweep: a variant, a point of the grid, and changes by the command line.
 
 use crate::scenario::{FieldPath, LoadError, Override, Scenario};
 
@@ -9,15 +9,15 @@ use crate::scenario::shell;
 /// Why there is no such run.
 #[derive(Debug, thiserror::Error)]
 pub enum ChoiceError {
-    /// The scenario says something wrong, or the command line contradicts the variant.
+    /// The scenario is invalid, or the command line contradicts the variant.
     #[error("{0}")]
     Load(#[from] LoadError),
-    /// The scenario has no variant of that name.
+    /// The scenario has no variant of this name.
     #[error("--variant {name}: there is none of that name\n  help: {}", remedy(.known))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The variants that there are.
+        /// The existing variants.
         known: Vec<String>,
     },
 }
@@ -29,11 +29,11 @@ fn remedy(known: &[String]) -> String {
     }
 }
 
-/// The scenario that `load` gives with some overrides: `variant` of it, or without one as written, changed by `overrides`.
-/// An override that has the path and a value of an axis of the grid chooses that point of it.
+/// Returns the scenario that `load` creates from overrides: its variant `variant`, or without one the scenario as
+/// written, changed by `overrides`. An override with the path and a value of an axis of the grid chooses that point.
 ///
 /// # Errors
-/// If the scenario is wrong, has no such variant, or if an override undoes what the variant is called after.
+/// If the scenario is invalid, has no such variant, or if an override undoes a setting that defines the variant.
 pub fn choose(
     load: impl Fn(&[Override]) -> Result<Scenario, LoadError>,
     variant: Option<&str>,
@@ -63,7 +63,7 @@ pub fn choose(
     Ok(scenario)
 }
 
-/// The same change, as the grid says it if it does: paths in it are relative to the scenario's file.
+/// The same change in the grid's own form, if the grid contains it: paths in it are relative to the scenario's file.
 fn as_point(scenario: &Scenario, change: &Override) -> Override {
     for (key, values) in scenario.sweep.iter().flat_map(|sweep| &sweep.grid) {
         let same = key.parse().is_ok_and(|path: FieldPath| path == *change.path());
@@ -75,7 +75,7 @@ fn as_point(scenario: &Scenario, change: &Override) -> Override {
 }
 
 impl Plan {
-    /// The command that runs one of `cases` with one seed, to be pasted into a shell.
+    /// The command that runs one of `cases` with one seed, ready to paste into a shell.
     pub fn command(&self, case: &Case, seed: u64) -> String {
         let variant = (!self.scenario.variants.is_empty()).then_some(case.variant.as_str());
         let typed: Vec<FieldPath> = self.overrides.iter().map(|change| change.path().clone()).collect();

@@ -1,4 +1,4 @@
-//! The records of a sweep on disk: JSON Lines, the manifest first.
+//! The records of a sweep on disk: JSON Lines, manifest first.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -14,8 +14,7 @@ use super::workers::missing;
 use super::{Manifest, Plan, Record, numbers};
 use crate::scenario::shell::quote;
 
-/// A file that grows by a line for every run. What was finished before the program was killed is there when it begins
-/// again.
+/// A file that grows by one line per run. After the program was killed, finished runs are still there on restart.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
@@ -31,7 +30,7 @@ pub enum JournalError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// Another program is writing to it.
@@ -40,17 +39,17 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
-    /// It belongs to another scenario, or another version of this one.
+    /// It belongs to another scenario, or to another version of this one.
     #[error("{} holds runs of {theirs}, not of {ours}\n  help: choose another --out, or remove the file; sweep --restart does", path.display())]
     Other {
         /// The file.
         path: PathBuf,
-        /// Whose runs it holds.
+        /// What its runs belong to.
         theirs: String,
-        /// Whose it should hold.
+        /// What they should belong to.
         ours: String,
     },
-    /// A line in its middle is no record.
+    /// A line in its middle is not a record.
     #[error("{}:{line}: {problem}\n  help: choose another --out, or remove the file; sweep --restart does", path.display())]
     Damaged {
         /// The file.
@@ -63,11 +62,11 @@ pub enum JournalError {
 }
 
 impl Journal {
-    /// Opens the journal at `path`, or begins one there; with `restart` what was there is gone.
+    /// Opens the journal at `path`, or creates one there; with `restart`, discards its contents.
     ///
     /// # Errors
-    /// If it cannot be read or written, is being written by another program, belongs to something else, or is damaged. A half-written last line is not damage:
-    /// it is dropped.
+    /// If it cannot be read or written, is being written by another program, belongs to something else, or is damaged.
+    /// A half-written last line is no damage: it is dropped.
     pub fn open(path: &Path, manifest: &Manifest, restart: bool) -> Result<Self, JournalError> {
         let io = |source| JournalError::Io { path: path.into(), source };
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
@@ -75,9 +74,9 @@ impl Journal {
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        // A link might lead to any file of its owner, and what is not ours is not to be written to.
+        // A link might lead to any of the user's files, and must not make this program write to it.
         let mut file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path).map_err(io)?;
-        // Until this is dropped, and whatever becomes of the program.
+        // The lock lasts until the file is dropped, however the program ends.
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
             Errno::WOULDBLOCK => JournalError::Busy { path: path.into() },
             errno => io(errno.into()),
@@ -86,7 +85,7 @@ impl Journal {
             file.set_len(0).map_err(io)?;
         }
         let text = io::read_to_string(&mut file).map_err(io)?;
-        // What comes after the last newline was being written when the program ended.
+        // Octets after the last newline were being written when the program ended.
         let whole = &text[..text.rfind('\n').map_or(0, |newline| newline + 1)];
         let mut journal = Self { file, path: path.into(), records: Vec::new() };
         if let Some((first, rest)) = whole.split_once('\n') {
@@ -121,17 +120,18 @@ impl Journal {
         serde_json::from_str(text).map_err(|error| self.damaged(line, format!("this is no line of a sweep: {error}")))
     }
 
-    /// What was finished so far.
+    /// The runs finished so far.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// How many runs another build of this program has made, or one that is not known: who changes this program may not want to mix them.
+    /// Number of runs made by other or unknown builds of this program: developers of this program may not want to mix
+    /// them.
     pub fn of_other_builds(&self) -> usize {
         self.records.iter().filter(|record| record.build != this_build()).count()
     }
 
-    /// Counts the runs that `are_void` as not finished. What they come to then replaces what the file has of them.
+    /// Counts runs for which `are_void` holds as unfinished. Their new records will replace those in the file.
     pub(super) fn forget(&mut self, are_void: impl Fn(&Record) -> bool) {
         self.records.retain(|record| !are_void(record));
     }
@@ -146,11 +146,11 @@ impl Journal {
         Ok(())
     }
 
-    /// The records. If none of `plan` is missing, their lines stand in the order of the plan then, whatever order they came in, and each
-    /// once: the file of a finished sweep does not tell how many runs were made at a time.
+    /// Returns the records. If no run of `plan` is missing, it also writes each record once, in the order of the plan
+    /// instead of arrival: the file of a finished sweep does not show how many runs were made in parallel.
     ///
     /// # Errors
-    /// If it cannot be written; what it held is there then.
+    /// If the file cannot be written; its previous contents then remain.
     pub fn finish(self, plan: &Plan) -> Result<Vec<Record>, JournalError> {
         let complete = missing(plan, &self).is_empty();
         let Self { file, path, mut records } = self;
@@ -162,7 +162,7 @@ impl Journal {
             let io = |error: atomic_file::Error| JournalError::Io { path: path.clone(), source: error.source };
             atomic_file::write(&path, text.as_bytes()).map_err(io)?;
         }
-        // Until here no other sweep may add to it.
+        // No other sweep may add to it before this point.
         drop(file);
         Ok(records)
     }
@@ -177,7 +177,7 @@ fn line(of: &impl serde::Serialize) -> String {
     serde_json::to_string(of).expect("lines have text keys and finite numbers") + "\n"
 }
 
-/// Of a run that was done again, what it came to in the end.
+/// Keeps the last record of each run.
 fn latest(records: Vec<Record>) -> Vec<Record> {
     let key = |record: &Record| (record.variant.clone(), record.point.clone(), record.seed);
     let mut seen = BTreeSet::new();
@@ -186,13 +186,13 @@ fn latest(records: Vec<Record>) -> Vec<Record> {
     kept
 }
 
-/// Whether `text`, which has no whole line, is what is left of a manifest.
+/// Returns whether `text`, which has no complete line, is the beginning of a manifest.
 fn is_begun(text: &str) -> bool {
     let begin = "{\"scenario\":";
     text.starts_with(begin) || begin.starts_with(text)
 }
 
-/// Two manifests by what they differ in.
+/// Describes two manifests by their differences.
 fn told_apart(theirs: &Manifest, ours: &Manifest) -> [String; 2] {
     let both = [theirs, ours];
     let named = both.map(|manifest| format!("the scenario \"{}\"", manifest.scenario));
@@ -260,7 +260,7 @@ mod tests {
         let path = directory.path().join("runs.jsonl");
         let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
         journal.add(record(1)).unwrap();
-        // As versions did that did not say it.
+        // Like records of older versions, which did not state the build.
         journal.add(Record { build: String::new(), ..record(2) }).unwrap();
         journal.add(Record { build: "another".into(), ..record(3) }).unwrap();
         drop(journal);
@@ -278,7 +278,7 @@ mod tests {
         journal.forget(|record| !record.faults.is_empty());
         assert_eq!(journal.records(), [record(2)]);
         drop(journal);
-        // It has not been done again yet.
+        // It has not been repeated yet.
         let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
         assert_eq!(journal.records().len(), 2);
         journal.add(record(1)).unwrap();
@@ -294,7 +294,7 @@ mod tests {
         journal.add(record(1)).unwrap();
         journal.add(record(2)).unwrap();
         drop(journal);
-        // Killed in the middle of a line.
+        // The program was killed in the middle of a line.
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"variant\":\"a\",\"po").unwrap();
         let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! plan       variants, points and seeds -> jobs
-//! axes       what it goes through after the command line, and what that may not change
-//! choice     one run of all that
+//! axes       its dimensions after the command line, and what the command line may not change
+//! choice     one run of all these
 //! workers    jobs -> records, on all cores
-//! record     what one run leaves: one line of JSON
-//! build      which build of this program it was
-//! journal    the records so far, on disk; a killed sweep goes on where it was
-//! samples    records by variant and point, for who compares them
+//! record     the result of one run: one line of JSON
+//! build      the build of this program that made it
+//! journal    the records so far, on disk; a killed sweep continues from there
+//! samples    records by variant and point, for comparisons
 //! ```
 
 mod axes;

@@ -1,29 +1,30 @@
-//! What a sweep runs.
+//! The runs of a sweep.
 
 use super::axes::{Axis, AxisValue, axes, changes_of, conflicts};
 use crate::scenario::{LoadError, Mistake, Override, Scenario, Seeds};
 
-/// Runs of one sweep at most.
+/// Maximum number of runs in a sweep.
 const JOBS_MAX: usize = 1_000_000;
-/// Mistakes after which no more are looked for.
+/// Maximum number of mistakes to look for.
 const MISTAKES_MAX: usize = 20;
-/// Name of the one variant of a scenario without variants.
+/// Name of the only variant of a scenario without variants.
 const ONLY_VARIANT: &str = "as written";
 
 /// All runs of a sweep.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is swept: the scenario without variant and grid.
+    /// The scenario to sweep, without variant and grid.
     pub scenario: Scenario,
     /// Every variant at every point of the grid.
     pub cases: Vec<Case>,
-    /// The seeds of each.
+    /// The seeds for each case.
     pub seeds: Vec<u64>,
-    /// The variant with which the others are compared.
+    /// The variant to compare the others with.
     pub baseline: String,
-    /// What the command line changes in all of them.
+    /// Changes by the command line to all cases.
     pub overrides: Vec<Override>,
-    /// Where the runs are, as the command line says it (`--backend linux --destination kernel`); empty in the simulator.
+    /// Backend of the runs, in the form of the command line (`--backend linux --destination kernel`); empty for the
+    /// simulator.
     pub world: String,
 }
 
@@ -41,7 +42,7 @@ pub struct Case {
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Which of [`Plan::cases`].
+    /// Index into [`Plan::cases`].
     pub case: usize,
     /// Its seed.
     pub seed: u64,
@@ -50,24 +51,24 @@ pub struct Job {
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The scenario, or one with a variant or a point of the grid, says something wrong.
+    /// The scenario, alone or with a variant or a point of the grid, is invalid.
     #[error("{0}")]
     Load(#[from] LoadError),
     /// There are too many runs.
     #[error("{runs} runs are more than {JOBS_MAX}: shrink the grid or the seeds")]
     TooMany {
-        /// How many.
+        /// Number of runs.
         runs: usize,
     },
 }
 
 impl Plan {
-    /// The plan of the scenario that `load` gives with some overrides, changed by `overrides`, over `seeds` or its own. An
-    /// override of what the grid goes through takes the place of that axis.
+    /// Creates the plan of the scenario that `load` creates from overrides, changed by `overrides`, over `seeds` or the
+    /// scenario's own. An override of a field in the grid replaces that axis.
     ///
     /// # Errors
-    /// If the scenario is wrong by itself, with a variant or at a point of the grid, if an override would make rows that
-    /// are not what they are called, or if there are too many runs.
+    /// If the scenario is invalid, alone, with a variant or at a point of the grid, if an override would make rows
+    /// contradict their names, or if there are too many runs.
     pub fn new(
         load: impl Fn(&[Override]) -> Result<Scenario, LoadError>,
         overrides: &[Override],
@@ -76,11 +77,11 @@ impl Plan {
         Self::under(load, overrides, seeds, |_| Vec::new())
     }
 
-    /// Likewise, and in every case `besides` holds too: what it gives for the case's scenario, but for what the variant, the point or
-    /// an override says itself.
+    /// Like [`Plan::new`], and also applies `besides` to every case: it returns overrides for the case's scenario,
+    /// which apply unless the variant, the point or an override decides the same.
     ///
     /// # Errors
-    /// As for [`Plan::new`], and if a case is wrong with what `besides` gives.
+    /// As for [`Plan::new`], and if a case is invalid with the overrides of `besides`.
     pub fn under(
         load: impl Fn(&[Override]) -> Result<Scenario, LoadError>,
         overrides: &[Override],
@@ -112,7 +113,7 @@ impl Plan {
     }
 }
 
-/// The scenario with `said`, and with what `besides` gives for it and `said` does not decide.
+/// The scenario with `said`, and with those overrides of `besides` that `said` does not decide.
 fn load_under(
     load: &impl Fn(&[Override]) -> Result<Scenario, LoadError>,
     said: &[Override],
@@ -146,7 +147,7 @@ fn variants(scenario: &Scenario) -> Vec<NamedVariant> {
     variants
 }
 
-/// A value of every axis, by the axis.
+/// One value for each axis, by axis.
 type Point<'a> = Vec<(&'a str, &'a AxisValue)>;
 
 /// Every combination of the axes' values; one empty point without a grid.
@@ -165,7 +166,7 @@ fn points_of(axes: &[Axis]) -> Vec<Point<'_>> {
     points
 }
 
-/// Every variant at every point, or what is wrong with any of them.
+/// Every variant at every point, or all mistakes in any of them.
 fn cases(
     load: &impl Fn(&[Override]) -> Result<Scenario, LoadError>,
     overrides: &[Override],
@@ -178,7 +179,7 @@ fn cases(
         let named: Vec<(String, String)> =
             point.iter().map(|(key, value)| ((*key).into(), value.label.clone())).collect();
         for variant in variants {
-            // The command line has the last word.
+            // The command line takes precedence.
             let mut all = variant.overrides.clone();
             all.extend(point.iter().filter_map(|(_, value)| value.change.clone()));
             all.extend_from_slice(overrides);
@@ -259,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Refused with these words; with what the help says in place of it, or besides, there is a plan.
+    /// Expects a refusal with these words, and a plan after following the help, which replaces or adds overrides.
     #[track_caller]
     fn refused(text: &str, change: &str, words: &[&str], helps: &[&str]) {
         let error = plan(text, &[change]).unwrap_err().to_string();
@@ -293,7 +294,7 @@ mod tests {
             "\"relays[0].cellular\" = { rate = \"1 Mbit/s\", delay = \"1 ms\" }",
         );
         refused(&whole, "relays[0].cellular.delay=3 ms", &["the variant \"a\" sets that itself"], &[]);
-        // What nothing is called after may be changed.
+        // Settings that do not appear in any name may change.
         assert_eq!(plan(TEXT, &["connection.scheduler=random"]).unwrap().cases.len(), 6);
     }
 

@@ -1,4 +1,4 @@
-//! What one run leaves.
+//! The record of one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,24 +13,24 @@ use super::{Case, Plan};
 use crate::measure::{Course, goodput_points_bps, values};
 use crate::run::{Run, inputs};
 
-/// What a journal belongs to: its first line.
+/// Identifies what a journal belongs to: its first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The scenario's name.
     pub scenario: String,
-    /// SHA-256 of everything the runs depend on but their seeds.
+    /// SHA-256 of everything that the runs depend on, except their seeds.
     pub content: String,
     /// Version of this program.
     pub version: String,
-    /// What the command line changed, each as after `--set`.
+    /// Changes by the command line, each in the notation of `--set`.
     #[serde(default)]
     pub overrides: Vec<String>,
-    /// Where the runs are, as on the command line; empty in the simulator.
+    /// Backend of the runs, in the form of the command line; empty for the simulator.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub world: String,
 }
 
-/// One run: one line.
+/// The record of one run: one line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The variant.
@@ -39,24 +39,25 @@ pub struct Record {
     pub point: Vec<(String, String)>,
     /// The seed.
     pub seed: u64,
-    /// Every number of the totals and of the papers' metrics by name, of the latter with `analysis.` or `whole.` before
-    /// it. Of a relay's own traffic with `analysis.` before it over the windows of the analysis, else over the run.
+    /// Every number of the totals and of the papers' metrics by name; the latter with prefix `analysis.` or `whole.`.
+    /// Numbers of a relay's own traffic with prefix `analysis.` are over the windows of the analysis, the others over
+    /// the run.
     pub values: BTreeMap<String, f64>,
-    /// How it went over time; empty if it could not begin.
+    /// Its course over time; empty if it could not begin.
     #[serde(default)]
     pub course: Course,
     /// G1 at the monitor points in the window of analysis; null where no unit was completed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goodput_points_bps: Vec<Option<f64>>,
-    /// What was wrong with the run; empty if nothing was.
+    /// Faults of the run.
     pub faults: Vec<String>,
-    /// The build of this program that made it; empty if that is not known.
+    /// The build of this program that made it; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub build: String,
 }
 
 impl Manifest {
-    /// Of a plan.
+    /// Creates the manifest of a plan.
     pub fn new(plan: &Plan) -> Self {
         let mut digest = Sha256::new();
         for case in &plan.cases {
@@ -66,7 +67,7 @@ impl Manifest {
             digest.update(case.variant.as_bytes());
             digest.update(content);
         }
-        // Scenarios that name no files keep the digest that they had before files counted.
+        // Scenarios without files keep the digest from before files were included.
         for path in plan.cases.iter().flat_map(|case| inputs::files(&case.scenario)).collect::<BTreeSet<_>>() {
             digest.update(file_digest(&path));
         }
@@ -77,8 +78,8 @@ impl Manifest {
     }
 }
 
-/// SHA-256 of what the file at `path` holds; of nothing for what cannot be read, and for pipes, which can be read only once. What is
-/// wrong with them is a run's to say.
+/// SHA-256 of the file at `path`; of nothing for an unreadable file, and for pipes, which can be read only once. The
+/// run reports errors in them.
 fn file_digest(path: &Path) -> [u8; 32] {
     let mut digest = Sha256::new();
     if let Some(mut file) = path.is_file().then(|| File::open(path).ok()).flatten() {
@@ -88,7 +89,7 @@ fn file_digest(path: &Path) -> [u8; 32] {
 }
 
 impl Record {
-    /// Of a run of `case`.
+    /// Creates the record of a run of `case`.
     pub fn new(case: &Case, seed: u64, run: &Run) -> Self {
         let (variant, point) = (case.variant.clone(), case.point.clone());
         let (scenario, results) = (&case.scenario, run.results.reproducible());
@@ -104,7 +105,7 @@ impl Record {
         }
     }
 
-    /// Of a run of `case` that could not begin.
+    /// Creates the record of a run of `case` that could not begin.
     pub fn failed(case: &Case, seed: u64, why: String) -> Self {
         let (variant, point) = (case.variant.clone(), case.point.clone());
         let (values, course, goodput_points_bps) = (BTreeMap::new(), Course::default(), Vec::new());

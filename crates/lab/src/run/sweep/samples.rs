@@ -1,13 +1,13 @@
-//! Records by the cases of their plan.
+//! Groups records by the cases of their plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Plan, Record};
 
-/// Values of one case: by name, by seed.
+/// Values of one case: by name, then by seed.
 pub(crate) type Samples = BTreeMap<String, BTreeMap<u64, f64>>;
 
-/// Of every case of `plan`.
+/// The samples of every case of `plan`.
 pub(crate) fn samples(plan: &Plan, records: &[Record]) -> Vec<Samples> {
     let mut samples = vec![Samples::new(); plan.cases.len()];
     let seeds: BTreeSet<u64> = plan.seeds.iter().copied().collect();
@@ -23,13 +23,13 @@ pub(crate) fn samples(plan: &Plan, records: &[Record]) -> Vec<Samples> {
 
 type Key<'a> = (&'a str, &'a [(String, String)]);
 
-/// The number of each case by variant and point.
+/// The index of each case by variant and point.
 pub(crate) fn numbers(plan: &Plan) -> BTreeMap<Key<'_>, usize> {
     let cases = plan.cases.iter().enumerate();
     cases.map(|(number, case)| ((case.variant.as_str(), case.point.as_slice()), number)).collect()
 }
 
-/// The records of the plan's cases and seeds, in the order of the plan.
+/// The records that belong to the plan's cases and seeds, in the order of the plan.
 pub fn sorted<'a>(plan: &Plan, records: &'a [Record]) -> Vec<&'a Record> {
     let numbers = numbers(plan);
     let number = |record: &Record| numbers.get(&(record.variant.as_str(), record.point.as_slice())).copied();

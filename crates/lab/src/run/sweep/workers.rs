@@ -12,25 +12,25 @@ use super::{Job, Journal, JournalError, Plan, Record, numbers, sorted};
 use crate::run::{Run, RunError};
 use crate::scenario::Scenario;
 
-/// How far a sweep is.
+/// Progress of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs finished, those of an earlier start included.
+    /// Runs finished, including those of an earlier start.
     pub finished: usize,
-    /// Runs in all.
+    /// All runs.
     pub all: usize,
     /// Runs finished with faults.
     pub faulty: usize,
 }
 
-/// How one scenario is run.
+/// Runs one scenario.
 pub type How<'a> = dyn Fn(&Scenario) -> Result<Run, RunError> + Sync + 'a;
 
-/// Runs what is missing in `journal` in the simulator on `workers` threads; `progress` is called after every run. What had faults in another
-/// build of this program is run again.
+/// Runs what is missing in `journal` in the simulator on `workers` threads; calls `progress` after every run. Repeats
+/// runs that had faults in another build of this program.
 ///
 /// # Errors
-/// If the journal cannot be written; the runs under way are abandoned.
+/// If the journal cannot be written; runs under way are abandoned.
 pub fn run(
     plan: &Plan,
     journal: &mut Journal,
@@ -42,10 +42,10 @@ pub fn run(
     run_jobs(plan, &jobs, journal, workers, &|scenario| crate::run::run(scenario, None, &mut |_| {}), progress)
 }
 
-/// As [`run`], in real time: `how` runs a scenario. The variants take turns, a seed after the other, so that what disturbs the
-/// machine for a while disturbs all of them. What somebody interrupts, or the
-/// machine cannot run, is not kept, and the rest is not begun: `how` knows which it was. What had faults is run again: it may go well
-/// another time.
+/// Like [`run`], in real time: `how` runs a scenario. The variants alternate, seed by seed, because a temporary
+/// disturbance of the machine then affects all of them. Runs that the user interrupts, or that the machine cannot run,
+/// are not kept, and the remaining ones do not start: `how` knows which of the two it was. Runs that had faults are
+/// repeated: they may succeed this time.
 ///
 /// # Errors
 /// As [`run`].
@@ -87,7 +87,7 @@ fn run_jobs(
             state.faulty += usize::from(!record.faults.is_empty());
             let written = journal.add(record);
             if written.is_err() {
-                // No worker takes another job.
+                // Stops workers from taking another job.
                 next.store(missing.len(), Ordering::Relaxed);
                 return written;
             }
@@ -118,12 +118,12 @@ fn work(plan: &Plan, jobs: &[Job], how: &How<'_>, next: &AtomicUsize, sender: Se
     }
 }
 
-/// What the job comes to; `None` if somebody interrupted it, or the machine cannot run it.
+/// Runs a job; returns `None` if the user interrupted it, or the machine cannot run it.
 fn run_one(plan: &Plan, job: Job, how: &How<'_>) -> Option<Record> {
     let case = &plan.cases[job.case];
     let mut scenario = case.scenario.clone();
     scenario.seed = job.seed;
-    // A defect that one run hits must not take the others with it.
+    // A defect that one run hits must not end the others.
     match catch_unwind(AssertUnwindSafe(|| how(&scenario))) {
         Ok(Ok(run)) => (!run.interrupted).then(|| Record::new(case, job.seed, &run)),
         Ok(Err(RunError::Backend(_))) => None,
@@ -132,7 +132,7 @@ fn run_one(plan: &Plan, job: Job, how: &How<'_>) -> Option<Record> {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")

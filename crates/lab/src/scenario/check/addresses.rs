@@ -31,7 +31,7 @@ pub(super) fn check_addresses(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
 }
 
-/// Why no host of a scenario can be reached by `address` from another one.
+/// Explains why other hosts of a scenario cannot reach a host at `address`.
 fn of_no_host(address: IpAddr) -> Option<String> {
     let why = match address.to_canonical() {
         ip if ip.is_unspecified() => "stands for all addresses of a host",

@@ -1,4 +1,4 @@
-//! The target, the metrics that follow from it, and how relays work together.
+//! Checks the target, the metrics that follow from it, and the cooperation of relays.
 
 use cooperation::bandwidth_sharing::RATIO_MAX;
 use cooperation::relay_selection::energy::EnergyPrice as Price;
@@ -11,11 +11,11 @@ use super::link::highest;
 use super::{Complaint, shortest_window};
 use crate::scenario::{EnergyPrice, Link, Metrics, RelayMode, Scenario, SelectionMethod, WorkloadKind};
 
-/// Adverts more frequent than this would say nothing: few packets come in such a time.
+/// Minimum interval of adverts: with shorter ones, too few packets arrive between two adverts.
 const ADVERT_PERIOD_MIN: Duration = Duration::from_millis(10);
-/// The same of periods of the modules, all of which look at what came since the latest.
+/// Minimum period of the modules, all of which evaluate what arrived since the previous period.
 const PERIOD_MIN: Duration = ADVERT_PERIOD_MIN;
-/// Shortest patience of a watch where time-outs are short.
+/// Minimum patience of a watch where time-outs are short.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
 pub(super) fn check_cooperation(scenario: &Scenario, found: &mut Vec<Complaint>) {
@@ -65,8 +65,8 @@ fn check_metrics(scenario: &Scenario, found: &mut Vec<Complaint>) {
     check_monitor_points(scenario, found);
 }
 
-/// Without a monitor point there are no metrics, and nothing that could have been an outage. The default period is for runs of any
-/// length; who writes one, or a window of analysis, means something by it.
+/// Without a monitor point there are no metrics and no outages. Only periods and windows of analysis that the file
+/// states are checked: the default period applies to runs of any length.
 fn check_monitor_points(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let metrics = &scenario.metrics;
     if let Some(part) = metrics.analysis {
@@ -131,7 +131,8 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     check_exact(scenario, found);
 }
 
-/// A connection has so many subflows at most. Where relays splice them, its first leads through none.
+/// Limits the number of relays to the subflows of a connection. Where relays splice subflows, the first subflow leads
+/// through no relay.
 fn check_count(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let selection = &scenario.cooperation.selection;
     let most = SUBFLOWS_CAP - usize::from(scenario.cooperation.relays == RelayMode::FastAck);
@@ -150,8 +151,8 @@ fn check_count(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
 }
 
-/// The exact choice leaves out relays where there are more than it can try, and would be none. What a relay offers changes while the
-/// run lasts: only one that always says nothing never takes part.
+/// With more relays than it can try, the exact method would leave some out and would no longer be exact. A relay's
+/// offers change during the run; only a relay that always offers nothing never takes part.
 fn check_exact(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if scenario.cooperation.selection.method.name() != Exact.name() {
         return;
@@ -214,7 +215,7 @@ fn check_forwarding(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let Some(forwarding) = &scenario.cooperation.forwarding else { return };
     let field = "cooperation.forwarding";
     if scenario.workload.connections > 1 {
-        // What the destination says of its ranges, and of what it has, names no connection.
+        // The destination's messages about its ranges, and about the data it has, do not name a connection.
         let problem = format!("is for one connection, and there are {}", scenario.workload.connections);
         found.push(Complaint::new(field, problem, "write workload.connections = 1"));
     }
@@ -272,7 +273,7 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
 }
 
-/// Each period is an event for every relay, and a line of the results.
+/// Limits the number of periods: each is an event for every relay, and a line of the results.
 fn check_period(period: Duration, field: &str, scenario: &Scenario, found: &mut Vec<Complaint>) {
     let least = PERIOD_MIN.max(shortest_window(scenario));
     if period < least {
@@ -282,13 +283,14 @@ fn check_period(period: Duration, field: &str, scenario: &Scenario, found: &mut 
 }
 
 impl Scenario {
-    /// The least patience of a watch: less than a retransmission time-out (RFC 6298), none of which is shorter, is unfair.
+    /// Minimum patience of a watch. It must allow for a retransmission time-out (RFC 6298), of which this is the
+    /// minimum.
     pub fn least_patience(&self) -> Duration {
         PATIENCE_MIN.max(self.connection.rto_min + longest_round_trip(self))
     }
 }
 
-/// Of a packet that waits nowhere, over the relay with the longest links.
+/// Round-trip time of a packet that waits nowhere, over the relay with the longest links.
 fn longest_round_trip(scenario: &Scenario) -> Duration {
     let there_and_back = |link: &Link| highest(&link.delay).saturating_mul(2);
     let shared = scenario.bottleneck.as_ref().map_or(Duration::ZERO, there_and_back);

@@ -1,4 +1,4 @@
-//! What endpoints of other years cannot do together.
+//! Checks combinations that endpoints of earlier years do not support.
 
 use units::ByteCount;
 use units::text::Text;

@@ -1,4 +1,4 @@
-//! Settings that nobody would heed: what they are about is not there.
+//! Checks for settings without effect because the thing that they configure is missing.
 
 use super::Complaint;
 use crate::scenario::{Cooperation, NewsKind, RelayMode, Scenario};

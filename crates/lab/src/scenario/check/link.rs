@@ -1,4 +1,4 @@
-//! Links of a relay's own.
+//! Checks links that belong to one relay.
 
 use units::text::Text;
 use units::{ByteCount, Duration, Rate};
@@ -6,22 +6,23 @@ use units::{ByteCount, Duration, Rate};
 use super::{Complaint, check_mtu};
 use crate::scenario::{Deed, Drawn, Link, Loss, Mtu, Narrow, RateModel, Scenario, TextOr};
 
-/// Highest rate of a link: beyond it, packets take less than a nanosecond's worth of octets each.
+/// Maximum rate of a link: beyond it, the time for a few octets rounds to less than a nanosecond.
 const RATE_MAX: Rate = Rate::from_mbps(1_000_000);
 /// Longest delay of a link.
 pub(super) const DELAY_MAX: Duration = Duration::from_secs(10);
-/// Smallest MTU that every sender finds without a word from the router, unless its own is as small (RFC 8899 section 5.1.2).
+/// Smallest MTU that every sender finds without an answer from the router, unless its own MTU is as small (RFC 8899
+/// section 5.1.2).
 const SILENT_MTU_MIN: ByteCount = ByteCount(1280);
-/// Highest rate of a trace, whose length in memory grows with it.
+/// Maximum rate of a trace; its size in memory grows with the rate.
 const TRACE_RATE_MAX: Rate = Rate::from_mbps(1000);
-/// Lowest rate of a trace: below it even one packet takes longer than a second.
+/// Minimum rate of a trace: below it, one packet takes longer than a second.
 const TRACE_RATE_MIN: Rate = Rate::from_bps(12_000);
-/// Longest mean of bursts, packets: a link of some Mbit/s carries as many in an hour.
+/// Maximum mean length of bursts, packets: a link of some Mbit/s carries that many in an hour.
 const BURST_MAX: f64 = 1e6;
-/// Longest period of a trace, whose length in memory grows with it.
+/// Maximum period of a trace; its size in memory grows with the period.
 const TRACE_PERIOD_MAX: Duration = Duration::from_secs(600);
 
-/// A bound in the wrong order makes no draw.
+/// Refuses bounds in the wrong order.
 pub(super) fn refuse_bounds<T: Copy + PartialOrd + core::fmt::Display>(
     drawn: &Drawn<T>,
     name: &str,
@@ -68,7 +69,7 @@ pub(super) fn check_link(link: &Link, field: &str, scenario: &Scenario, found: &
     if let Loss::Table(burst) = &link.loss {
         refuse_bounds(&burst.mean, "loss.mean", &mut refuse);
         let (mean, packets) = (highest(&burst.mean), burst.burst_packets.unwrap_or(f64::INFINITY));
-        // Leaving the good state cannot be more certain than certain: mean / (1 - mean) / burst <= 1.
+        // The probability of leaving the good state is at most 1: mean / (1 - mean) / burst <= 1.
         let most = if packets.is_finite() { packets / (packets + 1.0) } else { 1.0 };
         if !(packets >= 1.0 && mean.value() <= most) {
             let problem = format!("no process loses {mean} in bursts of {packets} packets");
@@ -83,7 +84,7 @@ pub(super) fn check_link(link: &Link, field: &str, scenario: &Scenario, found: &
     }
 }
 
-/// Outages and middleboxes.
+/// Checks outages and middleboxes.
 fn check_elements(link: &Link, field: &str, found: &mut Vec<Complaint>) {
     for (index, outage) in link.outages.iter().enumerate() {
         let problem = outage.problem();

@@ -1,4 +1,4 @@
-//! Local traffic of the relays.
+//! Checks the local traffic of the relays.
 
 use transport::congestion;
 use units::text::Text;
@@ -10,16 +10,16 @@ use super::{Complaint, MTU_MAX};
 use crate::scenario::vary::{draw_of, most};
 use crate::scenario::{Change, Link, LocalKind, LocalTraffic, Narrow, Relay, Scenario};
 
-/// Flows of one section.
+/// Maximum number of flows of one section.
 const FLOWS_MAX: u32 = 1000;
-/// Most datagrams of one flow in a second: each is some events.
+/// Maximum number of datagrams of one flow per second: each causes several events.
 const DATAGRAMS_PER_S_MAX: u64 = 1_000_000;
 /// IP and UDP headers of a datagram.
 const HEADERS_V4_BYTES: u64 = 28;
 const HEADERS_V6_BYTES: u64 = 48;
 /// Largest packet of `vbr`, headers included.
 pub(super) const VBR_DATAGRAM_BYTES: u64 = 1500;
-/// Shortest time between changes of a random process: below, it takes more events than the packets that it makes.
+/// Minimum time between changes of a random process: below it, the changes cause more events than the packets.
 const STATE_MIN: Duration = Duration::from_millis(1);
 
 pub(super) fn check_local(scenario: &Scenario, found: &mut Vec<Complaint>) {
@@ -37,7 +37,7 @@ pub(super) fn check_local(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
 }
 
-/// Fields that the kind needs and has.
+/// Checks that the kind has all fields it needs, and no others.
 fn check_kind(local: &LocalTraffic, refuse: &mut impl Refuse) {
     let kind = local.kind;
     let sized = kind == LocalKind::ShortFlows;
@@ -119,7 +119,8 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
     }
 }
 
-/// Only datagrams are of the size that is written: TCP fills the MTU, and elsewhere the size is at most for when the first packet goes.
+/// Only datagrams have exactly the size in the file. TCP fills the MTU; for other kinds, the size at most determines
+/// when the first packet leaves.
 fn check_size(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl Refuse) {
     let (mtu, name) = match local.kind {
         LocalKind::Udp => (scenario.connection.mtu.0, "the MTU"),
@@ -136,7 +137,7 @@ fn headers_bytes(scenario: &Scenario) -> u64 {
     if scenario.addresses().source.is_ipv4() { HEADERS_V4_BYTES } else { HEADERS_V6_BYTES }
 }
 
-/// Small ones at a high rate would be too many.
+/// Refuses datagrams so small that, at the given rate, there would be too many.
 fn check_datagrams(local: &LocalTraffic, refuse: &mut impl Refuse) {
     if local.kind != LocalKind::Udp {
         return;
@@ -153,7 +154,7 @@ fn check_datagrams(local: &LocalTraffic, refuse: &mut impl Refuse) {
     }
 }
 
-/// No datagram is cut or sent again: one that does not fit the links on its way never arrives.
+/// Datagrams are neither fragmented nor retransmitted: one that does not fit the links on its path never arrives.
 fn check_narrow(local: &LocalTraffic, scenario: &Scenario, relay: &Relay, refuse: &mut impl Refuse) {
     let links = scenario.bottleneck.iter().chain(&relay.cellular);
     let Some(Narrow { size, .. }) = links.filter_map(Link::narrow_down).min_by_key(|narrow| narrow.size) else {

@@ -1,4 +1,4 @@
-//! What a scenario may not say although every field by itself is well-formed.
+//! Checks for mistakes in a scenario whose fields are all well-formed.
 
 mod addresses;
 mod cooperation;
@@ -21,17 +21,17 @@ use units::{ByteCount, Duration};
 use super::mistake::{Mistake, Place};
 use super::{Connection, Scenario};
 
-/// Longest run: a day. Longer ones are typing errors.
+/// Maximum duration of a run: a day. Longer ones are typing errors.
 const DURATION_MAX: Duration = Duration::from_secs(86_400);
-/// Most windows or periods of a run: each is a line of every series.
+/// Maximum number of windows or periods of a run: each is a line of every series.
 const WINDOWS_MAX: u64 = 1_000_000;
-/// Most relays: more have no addresses to tell them apart at a glance.
+/// Maximum number of relays: there are no easily distinguished addresses for more.
 const RELAYS_MAX: usize = 10_000;
-/// Smallest MTU: what every IPv4 host can reassemble (RFC 791) still holds headers, options and data.
+/// Smallest MTU: the size that every IPv4 host can reassemble (RFC 791) still has room for headers, options and data.
 const MTU_MIN: u64 = 576;
 /// Smallest MTU of IPv6 (RFC 8200 section 5).
 const MTU_MIN_IPV6: u64 = 1280;
-/// Largest packet of IP.
+/// Largest IP packet.
 const MTU_MAX: u64 = 65_535;
 
 /// A mistake before its place is known.
@@ -51,7 +51,7 @@ impl Complaint {
         &self.field
     }
 
-    /// Field, problem and remedy in a line.
+    /// Field, problem and remedy on one line.
     #[cfg(test)]
     pub fn in_a_line(&self) -> String {
         format!("{}: {} | {}", self.field, self.problem, self.remedy)
@@ -63,7 +63,7 @@ impl Complaint {
     }
 }
 
-/// Everything wrong with `scenario`.
+/// Finds all mistakes in `scenario`.
 pub(super) fn complaints(scenario: &Scenario) -> Vec<Complaint> {
     let mut found = Vec::new();
     names::check_names(scenario, &mut found);
@@ -97,7 +97,7 @@ fn check_times(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
 }
 
-/// Shorter ones would be too many in a run.
+/// Minimum length of a window: shorter ones would be too many in a run.
 fn shortest_window(scenario: &Scenario) -> Duration {
     Duration::from_nanos(scenario.duration.as_nanos().div_ceil(WINDOWS_MAX))
 }
@@ -142,7 +142,7 @@ fn check_subflows_max(connection: &Connection, found: &mut Vec<Complaint>) {
     found.push(Complaint::new("connection.subflows_max", problem, format!("write 1 to {SUBFLOWS_CAP}")));
 }
 
-/// What the engine would bend into shape without a word.
+/// Refuses values that the engine would silently adjust.
 fn check_receiver_centric(connection: &Connection, found: &mut Vec<Complaint>) {
     let Some(settings) = connection.receiver_centric else { return };
     if !(0.0..=1.0).contains(&settings.lossy_weight) {
@@ -155,7 +155,7 @@ fn check_receiver_centric(connection: &Connection, found: &mut Vec<Complaint>) {
     }
 }
 
-/// Whether packets of the scenario's address family can be so large, and need not be larger.
+/// Checks that packets of the scenario's address family can have this size, and need not be larger.
 fn check_mtu(mtu: ByteCount, scenario: &Scenario, field: &str, found: &mut Vec<Complaint>) {
     let ipv6 = scenario.addresses().source.is_ipv6();
     let mtu_min = if ipv6 { MTU_MIN_IPV6 } else { MTU_MIN };

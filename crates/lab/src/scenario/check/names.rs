@@ -1,11 +1,11 @@
-//! Names: of the scenario, which is a folder's name as well, of variants and of relays.
+//! Checks names: of the scenario, which is also the name of a folder, of variants and of relays.
 
 use std::collections::BTreeMap;
 
 use super::Complaint;
 use crate::scenario::Scenario;
 
-/// Longest name in octets: file systems have no longer ones than 255.
+/// Longest name in octets: file systems allow at most 255.
 const NAME_BYTES_MAX: usize = 100;
 
 pub(super) fn check_names(scenario: &Scenario, found: &mut Vec<Complaint>) {
@@ -29,7 +29,7 @@ pub(super) fn check_names(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
 }
 
-/// What is wrong with a name that people read, in tables and after options.
+/// Explains what is wrong with a name that people read in tables and write after options.
 fn of_a_label(name: &str) -> Option<&'static str> {
     if name.trim().is_empty() {
         return Some("is empty");
@@ -43,9 +43,9 @@ fn of_a_label(name: &str) -> Option<&'static str> {
     (name.len() > NAME_BYTES_MAX).then_some("is longer than 100 octets")
 }
 
-/// Whether a character has no shape of its own: with one that turns the direction of writing the rest of a line reads as something else, and
-/// with one of no width two names look the same. They are those of Unicode's category Cf that draw nothing, and the separators of lines and
-/// paragraphs.
+/// Returns whether a character is invisible. One that changes the direction of writing makes the rest of a line read
+/// differently, and one without width makes two different names look the same. These are the characters of Unicode's
+/// category Cf that draw nothing, and the separators of lines and paragraphs.
 fn is_unseen(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -53,7 +53,7 @@ fn is_unseen(character: char) -> bool {
         | '\u{e0020}'..='\u{e007f}')
 }
 
-/// What is wrong with the name of a folder within another one.
+/// Explains what is wrong with the name of a folder inside another folder.
 fn of_a_folder(name: &str) -> Option<&'static str> {
     let leads_out = name == "." || name == ".." || name.contains(['/', '\\']);
     leads_out.then_some("leads out of the folder of its files")

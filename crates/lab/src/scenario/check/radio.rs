@@ -1,4 +1,4 @@
-//! Cell, channel and the relays' places in them.
+//! Checks the cell, the channel and the relays' places in them.
 
 use network::cell::RESOURCE_SCHEDULERS;
 use units::text::Text;
@@ -13,11 +13,11 @@ use crate::scenario::{Cell, Distance, Fading, Hop, Link, Placement, Queue, Relay
 const WLAN_RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// Resource blocks of the bandwidths of TS 36.101 table 5.6-1.
 const RESOURCE_BLOCKS: [u32; 6] = [6, 15, 25, 50, 75, 100];
-/// Farthest relay: the radius at which LTE's timing advance ends.
+/// Maximum distance of a relay: the range of LTE's timing advance.
 const DISTANCE_MAX_M: f64 = 100_000.0;
-/// Fastest relay: a train.
+/// Maximum speed of a relay: a train.
 const SPEED_MAX_KMH: f64 = 500.0;
-/// Slower ones do not fade within a run.
+/// Minimum speed: slower relays do not fade within a run.
 const SPEED_MIN_KMH: f64 = 0.3;
 const SITES_MAX: usize = 1000;
 
@@ -54,7 +54,7 @@ fn check_wifi(scenario: &Scenario, relay: &Relay, field: &str, found: &mut Vec<C
     }
 }
 
-/// Either a link of its own or the shared medium.
+/// Checks that a hop is either a link of its own or the shared medium.
 fn check_hop(scenario: &Scenario, link: Option<&Link>, field: &str, hop: Hop, found: &mut Vec<Complaint>) {
     let (medium, shared) = match hop {
         Hop::Cellular => ("cell", scenario.cell.is_some()),
@@ -127,7 +127,7 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
     }
 }
 
-/// A packet that is let in finds less than the limit in the queue: from there on nothing is dropped early.
+/// An admitted packet finds less than the limit in the queue: from the limit on, nothing is dropped early.
 fn check_early_drop(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
     let Some(Text(above)) = cell.early_drop_above else { return };
     let most = match cell.queue {

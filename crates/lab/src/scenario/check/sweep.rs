@@ -1,15 +1,16 @@
-//! Variants and grids: that their paths are paths, and that no change undoes what another one is called after.
+//! Checks variants and grids: paths must be valid, and no change may undo a change that defines another variant or
+//! point.
 
 use toml::Value;
 
 use super::Complaint;
 use crate::scenario::{FieldPath, Scenario};
 
-/// A change that a variant or a point of the grid makes.
+/// A change by a variant or by a point of the grid.
 struct Change<'a> {
-    /// Where it stands.
+    /// The field that contains the change.
     field: String,
-    /// As it stands there.
+    /// The path as written there.
     key: &'a str,
     path: FieldPath,
 }
@@ -41,7 +42,8 @@ pub(super) fn check_sweep(scenario: &Scenario, found: &mut Vec<Complaint>) {
     sweep.grid.iter().for_each(|(key, values)| check_values(key, values, found));
 }
 
-/// The changes at `fields`; complains of those that change nothing that a run has.
+/// Returns the changes at `fields`; complains about invalid paths, and about fields that every run sets itself or all
+/// runs share.
 fn changes<'a>(fields: impl Iterator<Item = (String, &'a str)>, found: &mut Vec<Complaint>) -> Vec<Change<'a>> {
     let mut changes = Vec::new();
     for (field, key) in fields {
@@ -62,7 +64,8 @@ fn changes<'a>(fields: impl Iterator<Item = (String, &'a str)>, found: &mut Vec<
     changes
 }
 
-/// Changes are made one after the other: none may leave nothing of an earlier one, nor may several for the `relays` one by one.
+/// Changes apply in order: no change may undo an earlier one completely, nor may several changes to the single `relays`
+/// do so together.
 fn check_order(changes: &[Change<'_>], relays: usize, found: &mut Vec<Complaint>) {
     for (index, change) in changes.iter().enumerate() {
         if let Some(undone) = changes[..index].iter().find(|earlier| change.path.covers(&earlier.path)) {

@@ -1,25 +1,25 @@
-//! Quantities of traffic, whoever makes it.
+//! Checks quantities of traffic of any kind.
 
 use units::{ByteCount, Duration, Rate};
 
 use crate::scenario::vary::{draw_of, most};
 use crate::scenario::{Quantity, Varied, Video};
 
-/// Highest rate of a source; beyond, a run is one of sources and not of a network.
+/// Maximum rate of a source; beyond it, a run would mostly simulate sources instead of a network.
 const RATE_MAX: Rate = Rate::from_mbps(10_000);
-/// Most octets of one answer or short flow.
+/// Maximum size of one response or short flow, octets.
 const SIZE_MAX: ByteCount = ByteCount(1 << 40);
-/// Longest pause: a day, as a run at most.
+/// Longest pause: a day, like the longest run.
 const PAUSE_MAX: Duration = Duration::from_secs(86_400);
-/// Most frames per second, and frames in a group.
+/// Maximum number of frames per second, and of frames in a group.
 const FRAMES_MAX: u32 = 1000;
 
-/// A video of nothing.
+/// The problem with a video of rate zero.
 pub(super) const NO_PICTURE: &str = "a video without a rate has no picture";
-/// What to do about that.
+/// The remedy for that.
 pub(super) const NO_PICTURE_REMEDY: &str = "write a rate above zero, like \"2 Mbit/s\"";
 
-/// What takes a field, a problem and a remedy.
+/// A callback that takes a field, a problem and a remedy.
 pub(super) trait Refuse: FnMut(&str, String, &str) {}
 
 impl<F: FnMut(&str, String, &str)> Refuse for F {}
@@ -30,7 +30,7 @@ pub(super) fn check_rate(rate: Rate, name: &str, refuse: &mut impl Refuse) {
     }
 }
 
-/// The most that a quantity may be.
+/// A quantity with a maximum.
 pub(super) trait Bounded: Quantity {
     const MOST: Self;
     const EXAMPLE: &'static str;

@@ -1,4 +1,4 @@
-//! What the connection carries.
+//! Checks the data of the connection.
 
 use units::text::Text;
 use units::{ByteCount, Rate};
@@ -8,13 +8,13 @@ use super::traffic::{NO_PICTURE, NO_PICTURE_REMEDY, check_rate, check_video, ref
 use crate::scenario::vary::{draw_of, most};
 use crate::scenario::{Workload, WorkloadKind};
 
-/// Connections of one run.
+/// Maximum number of connections of one run.
 const CONNECTIONS_MAX: u32 = 1000;
 
-/// Most octets to send: the command takes a digest of what was sent and of what arrived.
+/// Maximum number of octets to send: the command computes digests of the data sent and received.
 const SIZE_MAX: ByteCount = ByteCount(100_000_000_000);
 
-/// Whether a kind has a field.
+/// Whether a kind of workload has a field.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     Needed,

@@ -1,11 +1,11 @@
-//! What a link says that does nothing, or something else.
+//! Settings of links without effect, or with an unexpected one.
 
 use crate::scenario::{Link, RateModel, Reorder, TextOr};
 
-/// Above the mean that was asked for, what is no longer noise.
+/// Threshold for the mean over the requested mean; anything less is noise.
 const MEAN_NOTED: f64 = 1.02;
 
-/// All of a link that stands at `field`.
+/// Notes on the link at `field`.
 pub(super) fn notes(field: &str, link: &Link) -> Vec<String> {
     let mut notes = Vec::new();
     if let TextOr::Table(model) = &link.rate {
@@ -21,7 +21,7 @@ pub(super) fn notes(field: &str, link: &Link) -> Vec<String> {
     notes
 }
 
-/// Packets are held back, but none of them or for no time.
+/// Notes a setting that holds back no packets, or holds them for no time.
 fn in_order(field: &str, reorder: Option<Reorder>) -> Option<String> {
     let Reorder { probability, delay } = reorder?;
     let why = match (probability.value() == 0.0, delay.is_zero()) {
@@ -32,7 +32,7 @@ fn in_order(field: &str, reorder: Option<Reorder>) -> Option<String> {
     Some(format!("{field}: does nothing with {why}"))
 }
 
-/// What a generated rate comes to, if that is something else, for it is cut.
+/// Notes a generated rate whose mean differs from the setting because the rate is cut off.
 fn cut(field: &str, model: &RateModel) -> Option<String> {
     let generator = model.generator()?;
     let (mean, deviation) = generator.after_the_cut();

@@ -1,11 +1,12 @@
-//! Settings with which one of several relays carries all there is.
+//! Settings with which only one of several relays carries data.
 
 use crate::scenario::{Scenario, WorkloadKind};
 
-/// The path manager that joins over every relay by itself.
+/// The path manager that joins over every relay.
 const FULL_MESH: &str = "full-mesh";
 
-/// Why only the first relay carries data, although there are others; nothing of plain TCP, of which that is told elsewhere.
+/// Explains why only the first relay carries data although there are others; `None` for plain TCP, which has a note of
+/// its own.
 pub(super) fn note(scenario: &Scenario) -> Option<String> {
     let connection = &scenario.connection;
     let active = scenario.active_relays();
@@ -17,7 +18,7 @@ pub(super) fn note(scenario: &Scenario) -> Option<String> {
     if connection.subflows_max == Some(1) && !scenario.varies("connection.subflows_max") {
         return Some(format!("connection.subflows_max: with 1, only {first} of {relays} relays carries data"));
     }
-    // Where relays are chosen, their choice opens subflows, whatever the path manager is.
+    // Relay selection opens subflows with any path manager.
     let opens_no_other = connection.path_manager != FULL_MESH && !scenario.cooperation.selection.method.steers();
     (opens_no_other && !scenario.varies("connection.path_manager")).then(|| {
         format!(

@@ -1,17 +1,17 @@
-//! What is for Multipath TCP, where the connection is plain TCP.
+//! Settings for Multipath TCP where the connection is plain TCP.
 
 use crate::scenario::{Connection, RelayMode, Scenario};
 
-/// Relays that are told by name; of more the number.
+/// Maximum number of relays to name; further ones are counted.
 const TOLD_MAX: usize = 3;
 
-/// What plain TCP leaves without effect; nothing where a variant or the grid has Multipath TCP.
+/// Names the settings that have no effect with plain TCP; `None` if a variant or the grid uses Multipath TCP.
 pub(super) fn note(scenario: &Scenario) -> Option<String> {
     if scenario.connection.mptcp || scenario.varies("connection.mptcp") {
         return None;
     }
     let mut idle = of_connection(&scenario.connection);
-    // Messages of the control plane share the links with plain TCP as well, and relays send them.
+    // Messages of the control plane, which relays send, also share the links under plain TCP.
     if !scenario.has_control_plane() {
         idle.extend(of_cooperation(scenario));
         idle.extend(unused(scenario));
@@ -49,7 +49,8 @@ fn of_cooperation(scenario: &Scenario) -> Vec<String> {
     set.map(|(name, _)| format!("cooperation.{name}")).collect()
 }
 
-/// Relays that neither the connection nor their owners use. In a cell they are there nevertheless, and may have turns.
+/// Relays that neither the connection nor their owners use. `None` in a cell, where such relays exist nevertheless and
+/// may be scheduled.
 fn unused(scenario: &Scenario) -> Option<String> {
     let used = scenario.active_relays().first().copied();
     let is_unused = |index: &usize| Some(*index) != used && scenario.relays[*index].local.is_empty();

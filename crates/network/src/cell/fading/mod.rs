@@ -1,4 +1,5 @@
-//! Block fading: a tapped delay line at the speed of a walk or a car, constant over a resource block and a millisecond.
+//! Block fading: a tapped delay line at the speed of a pedestrian or a car, constant over a resource block and a
+//! millisecond.
 
 mod process;
 mod profile;
@@ -15,30 +16,30 @@ use super::decibel::to_db;
 use super::path_loss::SPEED_OF_LIGHT;
 use process::{FadingProcess, PERIOD_MS};
 
-/// Resource blocks of the widest carrier.
+/// Number of resource blocks of the widest carrier.
 pub(crate) const RESOURCE_BLOCKS_MAX: usize = 100;
 
-/// Fading of one kind at one speed.
+/// Fading with one profile at one speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fading {
     /// Delays and powers of the taps.
     pub profile: Profile,
-    /// How fast the UE, or what reflects its signal, moves, km/h; at least 0.3, since a channel that stands still does not
-    /// fade.
+    /// Speed of the UE, or of the objects that reflect its signal, km/h; at least 0.3, because a channel at rest does
+    /// not fade.
     pub speed_kmh: f64,
 }
 
 impl Fading {
-    /// f_d = v f / c, Hz.
+    /// Returns the Doppler frequency f_d = v f / c, Hz.
     pub fn doppler_hz(&self, carrier_hz: f64) -> f64 {
         self.speed_kmh / 3.6 * carrier_hz / SPEED_OF_LIGHT
     }
 
-    /// Writes ten seconds of it in the `.fad` format of ns-3's `TraceFadingLossModel`: 100 rows of resource blocks, each with
-    /// 10000 samples a millisecond apart, in dB.
+    /// Writes ten seconds of fading in the `.fad` format of ns-3's `TraceFadingLossModel`: 100 rows of resource blocks,
+    /// each with 10000 samples a millisecond apart, in dB.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write_fad(&self, carrier_hz: f64, seed: u64, out: &mut impl fmt::Write) -> fmt::Result {
         let process = FadingProcess::new(self, carrier_hz, RESOURCE_BLOCKS_MAX, &mut Prng::new(seed));
         let mut powers = Vec::with_capacity(RESOURCE_BLOCKS_MAX * PERIOD_MS as usize);

@@ -1,9 +1,9 @@
-//! The process itself: every tap of the delay line is a sum of sinusoids with Jakes' Doppler spectrum.
+//! The fading process: every tap of the delay line is a sum of sinusoids with Jakes' Doppler spectrum.
 //!
 //! h_l(t) = sqrt(P_l / K) sum_k exp(j (2 pi f_d cos(a_k) t + p_k)),   H(f, t) = sum_l h_l(t) exp(-j 2 pi f tau_l)
 //!
-//! The Doppler shifts are whole multiples of 1 / [`PERIOD_MS`], so that the process repeats without a seam and a phase is
-//! an index of a table.
+//! The Doppler shifts are whole multiples of 1 / [`PERIOD_MS`]: the process repeats without a discontinuity, and a
+//! phase is an index into a table.
 
 use core::f64::consts::TAU;
 use std::sync::LazyLock;
@@ -13,16 +13,16 @@ use units::Prng;
 use super::Fading;
 use crate::cell::decibel::from_db;
 
-/// After this the process repeats, ms: the length of ns-3's traces.
+/// Period of the process, ms: the length of ns-3's traces.
 pub(crate) const PERIOD_MS: u32 = 10_000;
 
-/// K: sinusoids per tap.
+/// K: the number of sinusoids per tap.
 const SINUSOIDS: usize = 16;
 
 /// Spacing of resource blocks, Hz.
 const RESOURCE_BLOCK_HZ: f64 = 180e3;
 
-/// Gains below this are not told apart; deeper fades last too short to matter.
+/// Minimum gain; deeper fades are too short to matter.
 const POWER_MIN: f32 = 1e-9;
 
 /// A complex number.
@@ -47,7 +47,7 @@ static CIRCLE: LazyLock<Vec<Complex>> = LazyLock::new(|| {
 struct Tap {
     /// sqrt(P_l / K).
     amplitude: f32,
-    /// Doppler shift in cycles per period, phase as an index of the circle.
+    /// For each sinusoid, the Doppler shift in cycles per period and the phase as an index into the circle.
     sinusoids: [(i64, i64); SINUSOIDS],
     /// exp(-j 2 pi f tau_l) of every resource block, as real and imaginary parts.
     turn: [Vec<f32>; 2],
@@ -56,7 +56,7 @@ struct Tap {
 impl Tap {
     fn new(tau_s: f64, power: f64, doppler_hz: f64, resource_blocks: usize, prng: &mut Prng) -> Self {
         let cycles_max = doppler_hz * f64::from(PERIOD_MS) * 1e-3;
-        // One angle in each of K equal sectors: the shifts spread over the spectrum however few they are.
+        // One angle in each of K equal sectors spreads the shifts over the spectrum, even for small K.
         let sinusoids = core::array::from_fn(|k| {
             let angle = TAU * (k as f64 + prng.unit()) / SINUSOIDS as f64;
             ((cycles_max * libm::cos(angle)).round() as i64, prng.below(u64::from(PERIOD_MS)) as i64)

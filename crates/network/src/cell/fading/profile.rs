@@ -3,11 +3,11 @@
 /// A multipath delay profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// EPA: low delay spread, people on foot.
+    /// EPA: low delay spread, pedestrians.
     ExtendedPedestrianA,
     /// EVA: medium delay spread, vehicles.
     ExtendedVehicularA,
-    /// ETU: high delay spread, towns.
+    /// ETU: high delay spread, urban areas.
     ExtendedTypicalUrban,
 }
 

@@ -1,4 +1,4 @@
-//! What of the process a run has needed so far: memory is bounded by the period, whatever the simulated time.
+//! Cached samples of the fading process. The period bounds their memory, whatever the simulated time.
 
 use units::Prng;
 
@@ -6,25 +6,25 @@ use super::process::{FadingProcess, PERIOD_MS};
 use super::{Fading, RESOURCE_BLOCKS_MAX};
 use crate::cell::decibel::Decibel;
 
-/// Between samples the channel may turn by this share of a Doppler cycle: its correlation stays above 0.99.
+/// Maximum fraction of a Doppler cycle between samples: the channel's correlation stays above 0.99.
 const CYCLES_PER_STEP_MAX: f64 = 0.03;
 
-/// Rows are as long as a multiple of this, so that link adaptation takes a register at a time.
+/// Row lengths are multiples of this, which lets link adaptation process a register at a time.
 pub(crate) const LANES: usize = 8;
 
 /// Steps that divide the period, ms.
 const STEPS_MS: [u32; 7] = [1, 2, 4, 5, 8, 10, 20];
 
-/// Samples of the process, computed when first asked for.
+/// Samples of the process, computed on first use.
 #[derive(Clone, Debug)]
 pub(crate) struct FadingTrace {
     process: FadingProcess,
     step_ms: u32,
     resource_blocks: usize,
-    /// Length of a row of `gains`.
+    /// Length of a row in `gains`.
     stride: usize,
     gains: Vec<Decibel>,
-    /// Mean gain of each sample, once it is known.
+    /// Mean gain of each sample that has been computed.
     means: Vec<Option<Decibel>>,
     powers: Vec<f32>,
 }
@@ -46,12 +46,13 @@ impl FadingTrace {
         }
     }
 
-    /// For how long a sample holds, ms.
+    /// Returns how long a sample is valid, ms.
     pub(crate) fn step_ms(&self) -> u32 {
         self.step_ms
     }
 
-    /// The gain of every resource block at a time, then nothing up to a multiple of [`LANES`]; and the mean, in dB.
+    /// Returns the gain of every resource block at a time, padded with no power to a multiple of [`LANES`], and the
+    /// mean in dB.
     #[inline]
     pub(crate) fn at(&mut self, time_ms: u64) -> (&[Decibel], Decibel) {
         let index = self.index(time_ms);
@@ -59,7 +60,7 @@ impl FadingTrace {
         (&self.gains[index * self.stride..][..self.stride], mean)
     }
 
-    /// The mean gain at a time.
+    /// Returns the mean gain at a time.
     #[inline]
     pub(crate) fn mean_at(&mut self, time_ms: u64) -> Decibel {
         let index = self.index(time_ms);

@@ -1,11 +1,11 @@
-//! Blind equal throughput (BET): whoever had least so far, whatever its channel.
+//! Blind equal throughput (BET): serves the UE with the least past throughput, whatever its channel.
 //!
 //! metric_i = 1 / R_i(t), with R_i the past average throughput:
 //! R_i(t) = (1 - 1/t_w) R_i(t-1) + (1/t_w) r_i(t), r_i the transport blocks granted in TTI t (ns-3's TD-BET and FD-BET).
 
 use super::{Candidates, Grants, ResourceScheduler, highest};
 
-/// In the time domain: all resource blocks of a TTI go to one UE.
+/// BET in the time domain: all resource blocks of a TTI go to one UE.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BlindEqualThroughput;
 
@@ -33,8 +33,8 @@ impl ResourceScheduler for BlindEqualThroughput {
     }
 }
 
-/// In the time domain and blind to queues as well, as ns-3's TD-BET: UEs without data take their turns in vain. So what a UE
-/// may get does not depend on what others do.
+/// BET in the time domain and blind to queues, like ns-3's TD-BET: UEs without data take turns that stay unused. A UE's
+/// share therefore does not depend on what others do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReservedBet;
 
@@ -64,10 +64,11 @@ impl ResourceScheduler for ReservedBet {
     }
 }
 
-/// In the frequency domain: each resource block group goes to the UE that has least, those just given counted.
+/// BET in the frequency domain: each resource block group goes to the UE with the lowest average, including the groups
+/// just given.
 #[derive(Clone, Debug, Default)]
 pub struct FrequencyDomainBet {
-    /// Average of each candidate with what it got in this TTI.
+    /// Average of each candidate, including its groups in this TTI.
     expected: Vec<f64>,
 }
 
@@ -94,7 +95,7 @@ impl ResourceScheduler for FrequencyDomainBet {
     }
 }
 
-/// Equal throughput x for everyone in range: the shares x / rate_i of the time add up to one.
+/// Equal throughput x for every UE in range: the fractions x / rate_i of the time add up to one.
 fn equal_shares(rates: &[f64]) -> Vec<f64> {
     let share = 1.0 / rates.iter().filter(|rate| **rate > 0.0).map(|rate| 1.0 / rate).sum::<f64>();
     rates.iter().map(|rate| if *rate > 0.0 { share } else { 0.0 }).collect()
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn equal_throughput_takes_time_in_inverse_proportion_to_the_rate() {
-        // 30 and 10: three quarters of the time for the slow one, 7.5 each.
+        // Rates 30 and 10: the slow UE gets three quarters of the time, and each UE gets 7.5.
         let rates = [30.0, 10.0, 0.0];
         assert_eq!(BlindEqualThroughput.long_run_shares(&rates), [7.5, 7.5, 0.0]);
     }

@@ -1,4 +1,4 @@
-//! Who got which resource block group of a TTI.
+//! The assignment of one TTI's resource block groups to UEs.
 
 use crate::cell::channel::GROUPS_MAX;
 
@@ -8,7 +8,7 @@ const NOBODY: u16 = u16::MAX;
 #[derive(Clone, Debug)]
 pub struct Grants {
     owners: [u16; GROUPS_MAX],
-    /// Who has all that were free: quicker to say than to write into each.
+    /// Owner of all free groups: faster than writing it into each.
     everything: Option<u16>,
     groups: usize,
     /// Groups below this are not free.
@@ -16,28 +16,28 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// `groups` groups of which those below `first_free` serve retransmissions.
+    /// Creates grants for `groups` groups, of which those below `first_free` serve retransmissions.
     pub(crate) fn new(groups: usize, first_free: usize) -> Self {
         Self { owners: [NOBODY; GROUPS_MAX], everything: None, groups, first_free }
     }
 
-    /// The groups that a scheduler may give.
+    /// Returns the groups that a scheduler may give.
     pub fn free(&self) -> core::ops::Range<usize> {
         self.first_free..self.groups
     }
 
-    /// Gives one of the free groups.
+    /// Gives one of the free groups to a UE.
     pub fn give(&mut self, group: usize, ue: u16) {
         self.owners[group] = ue;
     }
 
-    /// Gives all free groups to one UE, whoever had them.
+    /// Gives all free groups to one UE, replacing earlier owners.
     #[inline]
     pub fn give_all(&mut self, ue: u16) {
         self.everything = Some(ue);
     }
 
-    /// Takes one owner and the groups it has, as bits.
+    /// Takes one owner and its groups, as bits.
     pub(crate) fn take_next(&mut self) -> Option<(u16, u32)> {
         let free = self.free();
         if let Some(ue) = self.everything.take() {

@@ -1,9 +1,9 @@
-//! Maximum throughput: each resource block group goes to whoever can do most with it (ns-3's FD-MT). Fairness is none of
-//! its business.
+//! Maximum throughput: each resource block group goes to the UE with the highest rate there (ns-3's FD-MT), regardless
+//! of fairness.
 
 use super::{Candidates, Grants, ResourceScheduler, highest};
 
-/// See the module.
+/// Scheduler for maximum throughput; see the module documentation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MaximumThroughput;
 
@@ -20,7 +20,7 @@ impl ResourceScheduler for MaximumThroughput {
         }
     }
 
-    /// The best get everything, the others nothing.
+    /// The best UEs share all the time, the others get nothing.
     fn long_run_shares(&self, rates: &[f64]) -> Vec<f64> {
         let most = rates.iter().fold(0.0, |most: f64, rate| most.max(*rate));
         let winners = rates.iter().filter(|rate| **rate == most).count();

@@ -1,6 +1,6 @@
 //! Resource scheduling: which UE gets which resource block groups of a TTI.
 //!
-//! A new scheduler is one file here and one line in [`RESOURCE_SCHEDULERS`].
+//! A new scheduler needs one file here and one line in [`RESOURCE_SCHEDULERS`].
 
 mod blind_equal_throughput;
 mod grants;
@@ -22,37 +22,39 @@ use super::channel::{Air, Channel};
 
 /// A resource scheduler of one site.
 pub trait ResourceScheduler: Send {
-    /// The name under which it is registered.
+    /// Returns the name under which it is registered.
     fn name(&self) -> &'static str;
 
-    /// Gives away free resource block groups of one TTI. There is at least one candidate and one free group.
+    /// Assigns the free resource block groups of one TTI. There is at least one candidate and one free group.
     fn share(&mut self, candidates: &mut Candidates<'_>, grants: &mut Grants);
 
-    /// Whether UEs without data are candidates too, so that their turns pass unused.
+    /// Returns whether UEs without data are candidates, too. Their turns stay unused.
     fn reserves(&self) -> bool {
         false
     }
 
-    /// Whether all free groups always go to the first of the candidates with the lowest average. Then [`Self::share`] need not be
-    /// called.
+    /// Returns whether all free groups always go to the first candidate with the lowest average. Then the cell need not
+    /// call [`Self::share`].
     fn serves_poorest(&self) -> bool {
         false
     }
 
-    /// Whether a transport block's MCS follows the wideband CQI; else it follows the lowest of its groups.
+    /// Returns whether a transport block's MCS follows the wideband CQI; otherwise it follows the lowest CQI of its
+    /// groups.
     fn adapts_to_wideband(&self) -> bool {
         false
     }
 
-    /// What each UE gets in the long run, in the unit of `rates`, if all UEs always have data: `rates` are what each would
-    /// get alone. Zero rates are UEs out of range.
+    /// Returns what each UE gets in the long run if all UEs always have data, in the unit of `rates`. `rates` are what
+    /// each UE would get alone; zero means out of range.
     fn long_run_shares(&self, rates: &[f64]) -> Vec<f64> {
         let in_range = rates.iter().filter(|rate| **rate > 0.0).count().max(1) as f64;
         rates.iter().map(|rate| rate / in_range).collect()
     }
 }
 
-/// The UEs that may be served in a TTI, because they have data (or always, see [`ResourceScheduler::reserves`]), and what a scheduler may know of them.
+/// The UEs that may be served in a TTI, because they have data (or always, see [`ResourceScheduler::reserves`]), and
+/// what a scheduler may know about them.
 pub struct Candidates<'a> {
     pub(crate) ues: &'a [u16],
     pub(crate) tti: u64,
@@ -62,29 +64,29 @@ pub struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
-    /// The candidates in ascending order.
+    /// Returns the candidates in ascending order.
     pub fn ues(&self) -> &[u16] {
         self.ues
     }
 
-    /// Past throughput of a UE in octets per TTI, exponentially averaged over [`super::CellConfig::averaging_ttis`].
-    /// Comparable between UEs within a TTI.
+    /// Returns the past throughput of a UE in octets per TTI, exponentially averaged over
+    /// [`super::CellConfig::averaging_ttis`]. The values of different UEs are comparable within a TTI.
     #[inline]
     pub fn average_bytes(&self, ue: u16) -> f64 {
         self.averages.get(usize::from(ue))
     }
 
-    /// By how much a granted octet raises [`Self::average_bytes`].
+    /// Returns by how much a granted octet raises [`Self::average_bytes`].
     pub fn weight(&self) -> f64 {
         self.averages.weight()
     }
 
-    /// Octets that a UE gets in this TTI with all groups.
+    /// Returns the octets that a UE gets in this TTI with all groups.
     pub fn wideband_bytes(&mut self, ue: u16) -> u32 {
         self.channels[usize::from(ue)].report(usize::from(ue), self.tti, self.air).bytes
     }
 
-    /// Octets that a UE gets in this TTI with one group alone; nothing if it cannot receive there.
+    /// Returns the octets that a UE gets in this TTI with this group alone; zero if it cannot receive there.
     pub fn group_bytes(&mut self, ue: u16, group: usize) -> u32 {
         let report = self.channels[usize::from(ue)].report(usize::from(ue), self.tti, self.air);
         let cqi = report.group_cqi[group];
@@ -92,7 +94,7 @@ impl Candidates<'_> {
     }
 }
 
-/// The candidate of the highest metric; the first of equals.
+/// Returns the candidate with the highest metric; the first of equals.
 pub(crate) fn highest(ues: &[u16], mut metric: impl FnMut(u16) -> f64) -> Option<u16> {
     let mut best = None;
     for &ue in ues {

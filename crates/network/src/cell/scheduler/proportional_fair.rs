@@ -1,13 +1,14 @@
-//! Proportional fair: in each resource block group the UE whose rate there is highest against its past average.
+//! Proportional fair: each resource block group goes to the UE whose rate there is highest relative to its past
+//! average.
 //!
 //! metric_{i,k} = r_{i,k}(t) / R_i(t) (ns-3's PF; R_i as for blind equal throughput).
 
 use super::{Candidates, Grants, ResourceScheduler, highest};
 
-/// Below this many octets per TTI a UE counts as not served yet.
+/// Octets per TTI below which a UE counts as not served yet.
 const AVERAGE_MIN: f64 = 1e-3;
 
-/// See the module.
+/// Proportional fair scheduler; see the module documentation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProportionalFair;
 

@@ -7,10 +7,10 @@ use super::{
     RoundRobin,
 };
 
-/// A resource scheduler that can be asked for by name.
+/// A resource scheduler with its name.
 pub type Registration = policy::Registration<fn() -> Box<dyn ResourceScheduler>>;
 
-/// Every resource scheduler there is.
+/// All resource schedulers.
 pub const RESOURCE_SCHEDULERS: &[Registration] = &[
     Registration {
         name: "blind-equal-throughput",

@@ -1,18 +1,20 @@
-//! Round robin: the resource block groups of a TTI are dealt out evenly, and the next TTI goes on where this one ended.
+//! Round robin: the resource block groups of a TTI are dealt out evenly, and the next TTI continues where this one
+//! ended.
 
 use super::{Candidates, Grants, ResourceScheduler};
 
-/// See the module.
+/// Round robin scheduler; see the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct RoundRobin {
-    /// Those that can receive now.
+    /// UEs that can receive now.
     reached: Vec<u16>,
     /// The UE after which the next TTI begins.
     after: u16,
 }
 
 impl RoundRobin {
-    /// Those out of range get no turn. If nobody can receive all get one, and the cell asks them again when that has changed.
+    /// Finds the UEs in range; the others get no turn. If no UE can receive, all UEs get a turn, and the cell asks them
+    /// again when their channels change.
     fn look_for_reached(&mut self, candidates: &mut Candidates<'_>) {
         self.reached.clear();
         for index in 0..candidates.ues().len() {
@@ -38,11 +40,11 @@ impl ResourceScheduler for RoundRobin {
         let free = grants.free();
         let groups_each = (free.len() / ues.len()).max(1);
         let begin = ues.partition_point(|ue| *ue <= self.after) % ues.len();
-        // Whoever was left out is first; if all were served, the second of them is.
+        // The next TTI begins with the first UE that was left out; if all were served, with the second of them.
         let served = free.len().min(ues.len());
         self.after = if served == ues.len() { ues[begin] } else { ues[(begin + served - 1) % ues.len()] };
         for (turn, group) in free.enumerate() {
-            // What does not divide evenly goes to the last one in turn.
+            // The remainder goes to the last UE in turn.
             let turn = (turn / groups_each).min(ues.len() - 1);
             grants.give(group, ues[(begin + turn) % ues.len()]);
         }

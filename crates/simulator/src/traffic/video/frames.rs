@@ -2,7 +2,7 @@
 
 use units::{Duration, Prng, Rate};
 
-/// A video in groups of pictures: an I frame, then P frames with B frames between, in the order in which they are shown.
+/// Format of a video in groups of pictures: an I frame, then P frames with B frames between them, in display order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VideoFormat {
     /// Mean bit rate.
@@ -11,16 +11,16 @@ pub struct VideoFormat {
     pub frames_per_s: u32,
     /// Frames from one I frame to the next, at least 1.
     pub group_frames: u32,
-    /// Frames from one I or P frame to the next, at least 1; those between are B frames.
+    /// Frames from one I or P frame to the next, at least 1; the frames between are B frames.
     pub anchor_frames: u32,
     /// Mean sizes of I, P and B frames, relative to each other.
     pub weights: [u32; 3],
-    /// Each size is uniform between so many percent below the mean of its kind and as many above; 100 at most.
+    /// Each size is uniform within this percentage around the mean of its kind; 100 at most.
     pub spread_percent: u32,
 }
 
 impl Default for VideoFormat {
-    /// 3 Mbit/s, 25 frames/s, groups of 12 with two B frames between anchors, sizes as 5 : 3 : 1 and 20 % around.
+    /// 3 Mbit/s, 25 frames/s, groups of 12 with two B frames between anchors, sizes as 5 : 3 : 1 with a spread of 20 %.
     fn default() -> Self {
         Self {
             rate: Rate::from_mbps(3),
@@ -34,7 +34,7 @@ impl Default for VideoFormat {
 }
 
 impl VideoFormat {
-    /// How long so many frames are shown.
+    /// Returns how long `frames` frames are shown.
     pub fn span(&self, frames: u64) -> Duration {
         Duration::from_secs(1).mul_div(frames, self.frames_per_s.max(1).into())
     }
@@ -49,12 +49,12 @@ impl VideoFormat {
     }
 }
 
-/// The sizes of a video's frames, one after the other. Equal seeds give equal videos, so that a receiver who counts octets
-/// knows where each frame ends.
+/// The sizes of a video's successive frames. Equal seeds give equal videos, so a receiver that counts octets knows
+/// where each frame ends.
 #[derive(Clone, Debug)]
 pub struct FrameSizes {
     format: VideoFormat,
-    /// The next frame's place in its group.
+    /// Position of the next frame in its group.
     place: u32,
     group_bytes: u64,
     group_weight: u64,
@@ -62,7 +62,7 @@ pub struct FrameSizes {
 }
 
 impl FrameSizes {
-    /// The sizes of the video `seed` of a format.
+    /// Creates the frame sizes of the video with this format and seed.
     pub fn new(format: VideoFormat, seed: u64) -> Self {
         let group_frames = format.group_frames.max(1);
         let group_bytes = format.rate.bytes_in(format.span(group_frames.into()));
@@ -70,12 +70,12 @@ impl FrameSizes {
         Self { format, place: 0, group_bytes, group_weight, prng: Prng::fork(seed, "video frames") }
     }
 
-    /// What it is a video of.
+    /// Returns the format of the video.
     pub fn format(&self) -> &VideoFormat {
         &self.format
     }
 
-    /// Octets of the next frame, at least one.
+    /// Returns the octets of the next frame, at least one.
     pub fn next_bytes(&mut self) -> u64 {
         let mean = self.group_bytes * self.format.weight(self.place) / self.group_weight;
         self.place = (self.place + 1) % self.format.group_frames.max(1);
@@ -111,7 +111,7 @@ mod tests {
         let mut sizes = FrameSizes::new(VideoFormat { spread_percent: 50, ..FORMAT }, 1);
         let groups: Vec<Vec<u64>> = (0..2000).map(|_| (0..12).map(|_| sizes.next_bytes()).collect()).collect();
         assert!(groups.iter().all(|group| (2500..=7500).contains(&group[0]) && (500..=1500).contains(&group[1])));
-        // Uniform deviations of 0.29 of each size: 2330 octets a group, so 0.24 % of the mean of 2000 groups.
+        // Uniform deviations of 0.29 of each size: 2330 octets a group, that is 0.24 % of the mean of 2000 groups.
         let mean = groups.iter().flatten().sum::<u64>() as f64 / 2000.0;
         assert!((mean / 22_000.0 - 1.0).abs() < 0.01, "{mean}");
     }

@@ -1,4 +1,4 @@
-//! A live video over TCP or MPTCP, and who watches it.
+//! A live video over TCP or MPTCP, and its viewer.
 //!
 //! ```text
 //! frames    sizes in groups of pictures
@@ -25,22 +25,22 @@ pub use playback::{Playback, PlaybackConfig, PlaybackStats};
 /// A video.
 #[derive(Clone, Debug)]
 pub struct VideoFlow {
-    /// Where it comes from; port 0 for any.
+    /// Source address and port; port 0 for any.
     pub local: SocketAddr,
-    /// Where it goes.
+    /// Destination address and port.
     pub remote: SocketAddr,
     /// Settings of the connection.
     pub config: ConnectionConfig,
-    /// Its frames.
+    /// The sizes of its frames.
     pub frames: FrameSizes,
-    /// When it connects and makes the first frame.
+    /// When the flow connects and makes the first frame.
     pub start: Instant,
-    /// No frame is made from then on; the connection ends when all are sent.
+    /// No frame is made from this time on; the connection ends when all frames are sent.
     pub stop: Instant,
 }
 
-/// Makes frames at their rate and writes each as a whole as soon as the connection takes it. None is left out: what the
-/// network cannot carry in time comes late.
+/// Makes frames at their rate and writes each completely, when the connection takes it. It skips no frame: frames that
+/// the network cannot carry in time arrive late.
 pub struct VideoSource {
     flow: VideoFlow,
     writer: Writer,
@@ -50,17 +50,17 @@ pub struct VideoSource {
 }
 
 impl VideoSource {
-    /// A source of `flow`.
+    /// Creates a source of `flow`.
     pub fn new(flow: VideoFlow) -> Self {
         Self { flow, writer: Writer::default(), made_frames: 0, made: Octets::default(), finished: false }
     }
 
-    /// Octets of all frames made so far, shared with the source: its demand.
+    /// Returns the octets of all frames made so far, shared with the source: its demand.
     pub fn demanded(&self) -> Octets {
         self.made.clone()
     }
 
-    /// When the next frame is made.
+    /// Returns when the next frame is made.
     fn next_frame_at(&self) -> Option<Instant> {
         let at = self.flow.start + self.flow.frames.format().span(self.made_frames);
         (at < self.flow.stop).then_some(at)
@@ -100,7 +100,7 @@ impl App for VideoSource {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        // A connection that failed gets no more frames.
+        // A failed connection gets no more frames.
         self.next_frame_at().filter(|_| self.writer.faults().is_empty())
     }
 
@@ -109,48 +109,48 @@ impl App for VideoSource {
     }
 }
 
-/// Takes a video and plays it; one connection at a time.
+/// Receives a video and plays it; one connection at a time.
 pub struct VideoPlayer {
     sink: TcpSink,
     received: Octets,
     viewer: Viewer,
 }
 
-/// Who watches a video, apart from the connection that carries it.
+/// The viewer of a video, separate from the connection that carries it.
 #[derive(Clone, Debug)]
 pub struct Viewer {
     frames: FrameSizes,
-    /// Octets until the end of the frame that is arriving.
+    /// Octets of the video up to the end of the frame that is arriving.
     frame_end_bytes: u64,
     screen: Screen,
     ended: bool,
 }
 
-/// What a player shows, for whoever measures.
+/// A player's picture, shared with the reader of measurements.
 #[derive(Clone, Debug)]
 pub struct Screen(Rc<RefCell<Playback>>);
 
 impl Screen {
-    /// What was seen until `now`.
+    /// Returns what was seen until `now`.
     pub fn stats(&self, now: Instant) -> PlaybackStats {
         self.0.borrow().stats(now)
     }
 }
 
 impl Viewer {
-    /// A viewer of the video that has `frames`.
+    /// Creates a viewer of the video with these `frames`.
     pub fn new(mut frames: FrameSizes, playback: PlaybackConfig) -> Self {
         let playback = Playback::new(*frames.format(), playback);
         let frame_end_bytes = frames.next_bytes();
         Self { frame_end_bytes, frames, screen: Screen(Rc::new(RefCell::new(playback))), ended: false }
     }
 
-    /// What is seen, shared with the viewer.
+    /// Returns the viewer's screen, shared with the viewer.
     pub fn screen(&self) -> Screen {
         self.screen.clone()
     }
 
-    /// So many octets of the video are here, in order.
+    /// Tells the viewer that `total_bytes` octets of the video have arrived in order.
     pub fn received(&mut self, total_bytes: u64, now: Instant) {
         let mut playback = self.screen.0.borrow_mut();
         while total_bytes >= self.frame_end_bytes {
@@ -159,7 +159,7 @@ impl Viewer {
         }
     }
 
-    /// Nothing more will come.
+    /// Tells the viewer that nothing more will come.
     pub fn stream_ended(&mut self, now: Instant) {
         if !self.ended {
             self.ended = true;
@@ -169,18 +169,18 @@ impl Viewer {
 }
 
 impl VideoPlayer {
-    /// A player at `local` of the video that has `frames`.
+    /// Creates a player at `local` of the video with these `frames`.
     pub fn new(local: SocketAddr, config: ConnectionConfig, frames: FrameSizes, playback: PlaybackConfig) -> Self {
         let sink = TcpSink::new(local, config);
         Self { received: sink.received(), sink, viewer: Viewer::new(frames, playback) }
     }
 
-    /// What it shows, shared with the player.
+    /// Returns the player's screen, shared with the player.
     pub fn screen(&self) -> Screen {
         self.viewer.screen()
     }
 
-    /// What arrived so far in order, shared with the player.
+    /// Returns the octets that have arrived so far in order, shared with the player.
     pub fn received(&self) -> Octets {
         self.received.clone()
     }

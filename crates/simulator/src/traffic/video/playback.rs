@@ -1,48 +1,48 @@
-//! A playback buffer: when frames are shown, and when the picture stands still.
+//! A playback buffer: when frames are shown, and when playback stalls.
 
 use units::{Duration, Instant};
 
 use super::VideoFormat;
 
-/// How much must be buffered before the picture moves.
+/// Buffer levels at which playback starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlaybackConfig {
-    /// At first.
+    /// Level for the first start.
     pub startup: Duration,
-    /// After the buffer ran empty.
+    /// Level after the buffer ran empty.
     pub rebuffer: Duration,
 }
 
 impl Default for PlaybackConfig {
-    /// Two seconds at first, one after a stall.
+    /// Two seconds for the first start, one after a stall.
     fn default() -> Self {
         Self { startup: Duration::from_secs(2), rebuffer: Duration::from_secs(1) }
     }
 }
 
-/// What a viewer saw until some time.
+/// Playback as a viewer saw it up to some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlaybackStats {
     /// When the first frame was shown.
     pub started_at: Option<Instant>,
-    /// How often the picture stood still, the present time included. The wait for the first frame is none, nor is what
-    /// comes after the last.
+    /// Number of stalls, including the present one. The wait for the first frame does not count, nor does the time
+    /// after the last.
     pub stalls: u32,
-    /// How long in all.
+    /// Total duration of the stalls.
     pub stalled: Duration,
-    /// What is buffered.
+    /// Duration of the buffered frames.
     pub level: Duration,
-    /// Frames that arrived as a whole.
+    /// Frames that have arrived completely.
     pub arrived_frames: u64,
 }
 
-/// Shows frames at their rate as long as there are any.
+/// Shows frames at their rate while the buffer has any.
 #[derive(Clone, Debug)]
 pub struct Playback {
     format: VideoFormat,
     config: PlaybackConfig,
     state: State,
-    /// The latest run of the picture starts with this frame.
+    /// The first frame of the latest uninterrupted run.
     first_frame: u64,
     arrived_frames: u64,
     finished: bool,
@@ -53,14 +53,14 @@ pub struct Playback {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// The first frame of this run was shown then.
+    /// The picture moves; the first frame of this run was shown at this time.
     Playing(Instant),
-    /// The picture stands still since then.
+    /// The picture has stood still since this time.
     Waiting(Instant),
 }
 
 impl Playback {
-    /// A player of `format` that has no frame yet.
+    /// Creates a player for `format` without any frames.
     pub fn new(format: VideoFormat, config: PlaybackConfig) -> Self {
         Self {
             format,
@@ -75,21 +75,21 @@ impl Playback {
         }
     }
 
-    /// A frame is there as a whole.
+    /// Adds a frame that has arrived completely.
     pub fn frame_arrived(&mut self, now: Instant) {
         self.advance(now);
         self.arrived_frames += 1;
         self.play_if_enough(now);
     }
 
-    /// No more frames will come: what is buffered is shown, however little it is.
+    /// Ends the stream: no more frames come, so the rest is shown, however short.
     pub fn stream_ended(&mut self, now: Instant) {
         self.advance(now);
         self.finished = true;
         self.play_if_enough(now);
     }
 
-    /// What was seen until `now`, which is not before the latest call.
+    /// Returns the statistics up to `now`, which must not be before the latest call.
     pub fn stats(&self, now: Instant) -> PlaybackStats {
         let mut until_now = self.clone();
         until_now.advance(now);
@@ -111,13 +111,13 @@ impl Playback {
         }
     }
 
-    /// How long the picture stood still, unless it never moved or the video is over.
+    /// How long the picture has stood still, unless it never moved or the video is over.
     fn stall_since(&self, since: Instant, now: Instant) -> Option<Duration> {
         let over = self.finished && self.arrived_frames == self.first_frame;
         self.started_at.filter(|_| !over).map(|_| now.saturating_since(since))
     }
 
-    /// Notes whether the frames ran out before `now`. A frame that arrives when it is due is in time.
+    /// Records whether the buffer ran empty before `now`. A frame that arrives when it is due is in time.
     fn advance(&mut self, now: Instant) {
         if let State::Playing(since) = self.state {
             let empty_at = since + self.format.span(self.arrived_frames - self.first_frame);
@@ -152,13 +152,13 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    /// Ten frames a second; two at first, and two after a stall.
+    /// Ten frames a second; two frames for the first start, and two after a stall.
     fn playback() -> Playback {
         let config = PlaybackConfig { startup: Duration::from_millis(200), rebuffer: Duration::from_millis(200) };
         Playback::new(VideoFormat { frames_per_s: 10, ..VideoFormat::default() }, config)
     }
 
-    /// Stalls, how long, and the level; ms.
+    /// Stalls, their duration, and the level; ms.
     fn seen(playback: &Playback, at_ms: u64) -> (u32, u64, u64) {
         let stats = playback.stats(ms(at_ms));
         (stats.stalls, stats.stalled.as_millis(), stats.level.as_millis())
@@ -178,7 +178,7 @@ mod tests {
         let mut playback = playback();
         playback.frame_arrived(ms(0));
         playback.frame_arrived(ms(100));
-        // Played from 100 on: empty at 300.
+        // Played from 100 ms on: empty at 300 ms.
         assert_eq!(seen(&playback, 300), (0, 0, 0));
         assert_eq!(seen(&playback, 340), (1, 40, 0));
         playback.frame_arrived(ms(350));
@@ -202,7 +202,7 @@ mod tests {
         let mut playback = playback();
         playback.frame_arrived(ms(0));
         playback.stream_ended(ms(50));
-        // One frame is all there is, and shown at once.
+        // The only frame is shown at once.
         assert_eq!((playback.stats(ms(60)).started_at, seen(&playback, 60)), (Some(ms(50)), (0, 0, 90)));
         assert_eq!(seen(&playback, 10_000), (0, 0, 0));
     }

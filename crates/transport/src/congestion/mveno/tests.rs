@@ -13,7 +13,7 @@ fn assert_close(found: f64, expected: f64, tolerance: f64) {
     assert!((found - expected).abs() < tolerance, "found {found}, expected {expected}");
 }
 
-/// delta of all subflows, without bounds, by windows in segments, round-trip times in ms, and Q.
+/// Returns delta of all subflows, without bounds, from windows in segments, round-trip times in ms, and Q.
 fn deltas(windows: &[f64], rtts_ms: &[f64], q: &[f64]) -> Vec<f64> {
     let longest = rtts_ms.iter().copied().fold(0.0, f64::max);
     let window = windows.iter().zip(rtts_ms).map(|(window, rtt)| window * longest / rtt).sum();
@@ -46,8 +46,8 @@ fn a_path_without_congestion_starves_the_others() {
 
 #[test]
 fn by_its_own_round_trip_time_a_subflow_weighs_as_much_as_it_carries() {
-    // Q_r = Q_s and E_r = E_s: delta is (w_r / (T_r y_s))^2. Ten segments in 20 ms and in 80 ms are 4/5 and 1/5 of the rate. By
-    // the longest round-trip time T_s y_s is 10 * 4 + 10 = 50 for both, and delta 1/25.
+    // Q_r = Q_s and E_r = E_s: delta is (w_r / (T_r y_s))^2. Ten segments in 20 ms and in 80 ms are 4/5 and 1/5 of the
+    // rate. With the longest round-trip time, T_s y_s is 10 * 4 + 10 = 50 for both, and delta 1/25.
     let whole = Whole { congestion_q16: q16(0.3), rtt: Duration::from_millis(80), window: segments(50.0) };
     let delta = |whole: &Whole| unbounded_delta_q16(q16(0.3), segments(10.0), whole).unwrap() as f64 / 65536.0;
     assert_close(delta(&whole), 0.04, 1e-4);
@@ -76,7 +76,7 @@ fn equal_subflows_share_one_veno_by_the_square() {
 #[test]
 fn equations_4_and_5() {
     let millis = Duration::from_millis;
-    // The largest window of 40 segments leaves 40 * 20/120 = 6.667 in the queue: Q = 1 - 3/6.667 = 0.55, E = 0.365.
+    // The largest window of 40 segments puts 40 * 20/120 = 6.667 in the queue: Q = 1 - 3/6.667 = 0.55, E = 0.365.
     let q = congestion_q16(millis(120), millis(100), 40_000, MSS);
     assert_close(q as f64 / 65536.0, 0.55, 1e-4);
     assert_close(decrease_q16(q) as f64 / 65536.0, 0.365, 1e-4);
@@ -87,7 +87,8 @@ fn equations_4_and_5() {
     assert_eq!(decrease_q16(ONE_Q16), ONE_Q16 / 2);
 }
 
-/// Windows by equations (14) to (16): Veno's windows, put into (13), give the weights. By congestion loss and random loss.
+/// Returns windows by equations (14) to (16) from congestion loss and random loss: Veno's windows, put into (13), give
+/// the weights.
 fn windows_by_equation_16(losses: &[(f64, f64)]) -> Vec<f64> {
     let p = |(x, y): (f64, f64)| 1.0 - (1.0 - x) * (1.0 - y);
     let q: Vec<_> = losses.iter().map(|path| path.0 / p(*path)).collect();
@@ -123,8 +124,8 @@ fn lia_over_random_loss_balances_where_figure_2_says() {
 
 #[test]
 fn fairness_between_subflows_is_that_of_figure_3() {
-    // Claim C49: congestion loss 0.01 % on both, random loss 0.01 % on the first. LIA's windows stand in inverse proportion
-    // to the loss rates: 3 : 1 and 11 : 2, Jain's index 16/20 and 169/250.
+    // Claim C49: congestion loss 0.01 % on both, random loss 0.01 % on the first. LIA's windows are in inverse
+    // proportion to the loss rates: 3 : 1 and 11 : 2, Jain's index 16/20 and 169/250.
     let jain = |w: &[f64]| (w[0] + w[1]) * (w[0] + w[1]) / (2.0 * (w[0] * w[0] + w[1] * w[1]));
     assert_close(jain(&windows_by_equation_16(&[(1e-4, 1e-4), (1e-4, 5e-4)])), 0.966, 6e-4);
     assert_close(jain(&windows_by_equation_16(&[(1e-4, 1e-4), (1e-4, 1e-3)])), 0.913, 6e-4);
@@ -132,7 +133,7 @@ fn fairness_between_subflows_is_that_of_figure_3() {
     assert_close(jain(&[11.0, 2.0]), 0.676, 1e-9);
 }
 
-/// A round on `path` in which its round-trip time was measured five times.
+/// Runs a round on `path` with five samples of its round-trip time.
 fn round(mveno: &mut MVeno, path: &PathView, paths: &[PathView]) {
     for _ in 0..5 {
         mveno.on_delivery(&DeliverySample { rtt: path.srtt, ..delivery(path.id.0, MSS) });
@@ -156,18 +157,18 @@ fn with_subflows(mut mveno: MVeno, paths: &[PathView]) -> MVeno {
 fn weights_begin_with_an_equal_share() {
     let paths = [path(0, 10), path(1, 10)];
     let mut mveno = with_subflows(MVeno::new(), &paths);
-    // The second came when there were two.
+    // When the second arrived, there were two.
     assert_close(gain(&mut mveno, 0, &paths), 0.1, 1e-6);
     assert_close(gain(&mut mveno, 1, &paths), 0.05, 1e-6);
 }
 
 #[test]
 fn weights_follow_rounds() {
-    // Two paths of 20 segments, both 120 ms with 100 ms on the wire: N = 3.33 >= 3, so half of 1/4 of 1/20.
+    // Two paths of 20 segments, both 120 ms with 100 ms of propagation: N = 3.33 >= 3, so half of 1/4 of 1/20.
     let paths = [queued_path(0, 20, 120, 100), queued_path(1, 20, 120, 100)];
     let mut mveno = with_subflows(MVeno::new(), &paths);
     round(&mut mveno, &paths[0], &paths);
-    // Alone so far as measurements go.
+    // Only this path has measurements so far.
     assert_close(gain(&mut mveno, 0, &paths), 1.0 / 20.0 / 2.0, 1e-5);
     round(&mut mveno, &paths[1], &paths);
     assert_close(gain(&mut mveno, 0, &paths), 0.25 / 20.0 / 2.0, 1e-5);
@@ -188,7 +189,8 @@ fn an_empty_queue_makes_losses_random() {
     assert_close(gain(&mut mveno, 0, &paths), 0.25 / 20.0, 1e-5);
 }
 
-/// What acknowledging a segment on the faster of two paths gains, 20 segments each, 100 and 200 ms, nothing queued.
+/// Returns the gain of acknowledging a segment on the faster of two paths: 20 segments each, 100 and 200 ms, nothing
+/// queued.
 fn gain_beside_a_slower_path(mveno: MVeno) -> f64 {
     let paths = [path_with_rtt(0, 20, 100), path_with_rtt(1, 20, 200)];
     let mut mveno = with_subflows(mveno, &paths);
@@ -205,7 +207,7 @@ fn in_the_proof_the_longest_round_trip_time_stands_for_all() {
 
 #[test]
 fn algorithm_1_sees_congestion_in_a_slower_path() {
-    // T_s = 150 ms over a base of 100 ms: a window of 20 segments seems to leave 6.667 in the queue, so Q_s = 0.55, above
+    // T_s = 150 ms over a base of 100 ms: a window of 20 segments seems to put 6.667 in the queue, so Q_s = 0.55, above
     // Q_r. E_s = 0.365, T_s y_s = 45, D = 739.125; 0.55 * 0.203 * 400 / (0.01 * 740.125 - 0.55) = 6.5 is beyond 1.
     assert_close(gain_beside_a_slower_path(MVeno::new()), 1.0 / 20.0, 1e-5);
 }

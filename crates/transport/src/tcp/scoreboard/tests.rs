@@ -2,7 +2,7 @@ use units::Duration;
 
 use super::*;
 
-/// What is acknowledged in one loop as far as it is plain, and what is acknowledged one by one, leave the same.
+/// Acknowledging plain segments in one loop leaves the same state as acknowledging them one by one.
 #[test]
 fn plain_segments_are_acknowledged_like_others() {
     let spoil: [fn(&mut Scoreboard); 4] = [
@@ -25,7 +25,7 @@ fn plain_segments_are_acknowledged_like_others() {
                 if !is_all {
                     board.acknowledge(una, &mut delivered, |_| {});
                 }
-                // What no loop but the one counts.
+                // Only the plain loop counts this.
                 delivered.largest_packet = 0;
                 format!("{delivered:?} {board:?}")
             };
@@ -39,7 +39,7 @@ fn ten() -> Scoreboard {
     ten_in_pieces_of(100)
 }
 
-/// The same as super-segments.
+/// As [`ten`], as super-segments.
 fn ten_in_pieces_of(piece: u32) -> Scoreboard {
     let mut board = Scoreboard::new(SeqNr(1000));
     for i in 0..10 {
@@ -98,7 +98,7 @@ fn lies_about_what_was_never_sent_are_ignored() {
     let mut board = ten();
     let mut delivered = Delivered::default();
     board.sack(&blocks(&[(1900, 2100), (900, 1100), (1500, 1400)]), &mut delivered, |_| {});
-    // Each bound seems to come before the next, half the sequence space apart.
+    // Each bound seems to precede the next: they lie half the sequence space apart.
     let far = SeqNr(1000) + 0x7fff_ffff;
     let circle = SackBlock { start: far, end: far + 0x7fff_ffff };
     board.sack(&core::iter::once(circle).collect(), &mut delivered, |_| {});
@@ -128,7 +128,7 @@ fn a_super_segment_is_cut_where_its_pieces_end() {
     assert_eq!(board.iter().last().map(|last| (last.seq, last.len)), Some((SeqNr(1990), 10)));
 }
 
-/// What is lost for its size is no congestion, until its retransmission is lost too.
+/// A loss because of size is no congestion, until the retransmission is lost too.
 #[test]
 fn a_loss_for_size_is_excused_once() {
     let mut board = ten_in_pieces_of(60);
@@ -178,7 +178,7 @@ fn overdue_segments_are_judged_once_and_in_order_of_sending() {
     board.resend(0, Instant::from_millis(20));
     let ((lost, recheck), seen) = judged(&mut board, 3);
     assert_eq!((lost, recheck, seen), (100, Some(Instant::from_millis(53)), vec![1200, 1300, 1000]));
-    // The retransmission is lost as well, and all else.
+    // The retransmission and all other segments are lost as well.
     let ((lost, recheck), _) = judged(&mut board, 21);
     assert_eq!((lost, recheck, board.in_flight()), (800, None, 0));
     assert_eq!(board.next_to_resend(), Some(0));
@@ -195,7 +195,7 @@ fn lost_segments_are_resent_in_order() {
     assert_eq!(board.next_to_resend(), Some(1));
     board.resend(1, Instant::from_millis(20));
     assert_eq!(board.next_to_resend(), None);
-    // The retransmission of the first is lost as well.
+    // The retransmission of the first segment is lost as well.
     assert_eq!(board.mark_lost(|sent| sent.seq == SeqNr(1000), |_| false), 100);
     assert_eq!(board.next_to_resend(), Some(0));
     let mut delivered = Delivered::default();

@@ -8,7 +8,7 @@ fn parse(texts: &[&str]) -> Vec<IpAddr> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// The address of an uplink, in the family of `is_ipv4`.
+/// The address of an uplink, IPv4 if `is_ipv4`.
 fn own(link: usize, is_ipv4: bool) -> IpAddr {
     if is_ipv4 { ip(link as u8 + 1) } else { IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, link as u16 + 1]) }
 }
@@ -28,7 +28,7 @@ fn order(choice: &Choice, addresses: &[&str]) -> Vec<String> {
     choice.order(&parse(addresses), PORT, at(1)).iter().map(|remote| remote.ip().to_string()).collect()
 }
 
-/// Over which links the first round goes, and to what family.
+/// Returns the links that the first attempts use, with the family of each.
 fn first_round(choice: &Choice, addresses: &[&str]) -> Vec<(usize, char)> {
     let order = choice.order(&parse(addresses), PORT, at(1));
     let other = order.iter().find(|remote| remote.is_ipv4() != order[0].is_ipv4());
@@ -79,7 +79,7 @@ fn the_family_of_more_uplinks_goes_first_unless_the_server_is_plain() {
     assert_eq!(order(&choice, &BOTH), BOTH);
 }
 
-/// The server, in the family of `is_ipv4`.
+/// The server's address, IPv4 if `is_ipv4`.
 fn remote(is_ipv4: bool) -> SocketAddr {
     SocketAddr::new(BOTH[usize::from(is_ipv4)].parse().unwrap(), PORT)
 }
@@ -95,7 +95,7 @@ fn the_family_in_which_the_server_speaks_mptcp_goes_first() {
     assert_eq!(order(&choice, &BOTH), ["192.0.2.1", "2001:db8:1::a"]);
     assert!(!asked(&choice, at(1)), "that is known now");
     assert_eq!(choice.order(&parse(&BOTH), PORT, at(3_700_000))[0], remote(false), "for an hour");
-    // The other way round, and where both are plain.
+    // The other way round, and with both plain.
     assert_eq!(order(&choice, &["192.0.2.1", "2001:db8:1::a"])[0], "192.0.2.1");
     choice.found_plain(own(0, true), remote(true), at(1));
     assert_eq!(order(&choice, &BOTH), BOTH);
@@ -169,7 +169,8 @@ fn an_uplink_that_fails_with_one_family_is_used_with_the_other() {
     assert_eq!(first_round(&choice, &BOTH), [(1, '6'), (0, '6')], "with both: the first one, at last");
 }
 
-/// An uplink with both families and one with IPv4, that are known by their addresses of IPv4; the first one by that of IPv6, if `by_both`.
+/// An uplink with both families and one with IPv4. Both have measured RTTs over IPv4; the first one over IPv6 too, if
+/// `by_both`.
 fn known_to_a_plain_server(by_both: bool) -> Choice {
     let mut choice = uplinks(&["46", "4"]);
     known_plain(&mut choice);
@@ -214,7 +215,7 @@ fn an_uplink_on_which_one_family_never_answers_is_used_with_the_other() {
     for (link, is_ipv4) in [(0, true), (1, true), (1, false)] {
         choice.measured(own(link, is_ipv4), ms(40), at(0));
     }
-    // Packets of IPv6 vanish there.
+    // IPv6 packets disappear there.
     choice.outpaced(own(0, false), ms(240), at(0));
     assert_eq!(order(&choice, &BOTH), ["192.0.2.1", "2001:db8:1::a"], "over both, if the server speaks MPTCP");
     known_plain(&mut choice);

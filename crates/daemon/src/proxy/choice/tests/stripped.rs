@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Uplinks of these round-trip times in ms and octets in a second, of which the first one removes MPTCP; the server speaks it.
+/// Uplinks with these round-trip times in ms and rates in octets per second. The first one removes MPTCP; the server
+/// speaks it.
 fn first_strips(uplinks: &[(u64, u64)], habit: Weight) -> Choice {
     let mut choice = known(&uplinks.iter().map(|(rtt_ms, _)| *rtt_ms).collect::<Vec<_>>());
     for (position, (rtt_ms, rate)) in uplinks.iter().enumerate() {

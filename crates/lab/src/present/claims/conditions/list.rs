@@ -20,7 +20,7 @@ const EARLY_BUFFER: Setting = WithScheduler("connection.era.subflow_send_buffer=
 const WINDOW_64K: Setting = Always("connection.era.subflow_window=65535 B");
 const THRESHOLD_64K: Setting = Always("connection.era.initial_ssthresh=65535 B");
 const NO_SACK: Setting = Always("connection.sack=false");
-// What repairs without SACK did at the time; with it nothing asks for it.
+// Repairs without SACK at the time worked like this; with SACK the setting has no effect.
 const PARTIAL_ACKS: Setting = Always("connection.era.partial_acks=every");
 const NO_LIMITED_TRANSMIT: Setting = Always("connection.era.limited_transmit=false");
 const NO_REINJECTION: Setting = WithoutRemedy("connection.era.reinjection=false");
@@ -30,7 +30,7 @@ const NO_RACK: Setting = Always("connection.era.rack=false");
 const NO_TAIL_PROBE: Setting = Always("connection.era.tail_loss_probe=false");
 const UNEQUAL_WIFI: Setting = EachOnWlan { field: "wlan_delay", values: &["1 ms", "30 ms", "100 ms", "300 ms"] };
 
-/// All of them; the first changes nothing.
+/// All conditions; the first changes nothing.
 pub const CONDITIONS: &[Condition] = &[
     Condition { name: "shipped", kind: Kind::Shipped, why: "the scenarios as they ship", settings: &[] },
     switch(

@@ -1,7 +1,8 @@
-//! Conditions under which claims are looked at: worlds in which a paper's authors, or a reader, may have been.
+//! Conditions under which claims are measured: environments that the authors of a paper, or a reader, may have used.
 //!
-//! A condition changes what a scenario leaves open. What the scenario's variants and the points of its grid say stays as it is, so that
-//! rows remain what they are called; settings that a scenario has no place for (a cell's queue without a cell) do not touch it.
+//! A condition changes settings that a scenario leaves open. It does not change what the scenario's variants and grid
+//! points set, so rows remain true to their names. Settings that do not apply to a scenario (a cell's queue without a
+//! cell) leave it unchanged.
 //!
 //! ```text
 //! list       the conditions; a new one is one entry there, named before anything is run under it
@@ -13,70 +14,71 @@ use crate::scenario::{Override, RelayMode, Scenario};
 
 pub use list::CONDITIONS;
 
-/// A world in which claims are looked at.
+/// An environment in which claims are measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition {
-    /// What `--conditions` calls it.
+    /// Its name for `--conditions`.
     pub name: &'static str,
-    /// One difference, or several that go together.
+    /// Whether it is one difference, or several that go together.
     pub kind: Kind,
-    /// Why somebody may have been there, and where its values come from.
+    /// Why somebody may have used this environment, and where its values come from.
     pub why: &'static str,
-    /// What it changes.
+    /// The settings that it changes.
     pub settings: &'static [Setting],
 }
 
-/// What a condition is made of.
+/// Composition of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing is changed.
+    /// Changes nothing.
     Shipped,
-    /// One difference alone.
+    /// A single difference.
     Switch,
-    /// Differences that go together somewhere.
+    /// Differences that occur together in practice.
     World,
 }
 
-/// A setting, as after `--set`, and where there is a place for it.
+/// A setting in the notation of `--set`, and the scenarios to which it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// In every scenario.
     Always(&'static str),
-    /// Where the application asks for a bit rate, which units and periods go by.
+    /// In scenarios with a target bit rate, on which units and periods depend.
     WithTarget(&'static str),
-    /// Where the sender's scheduler chooses the subflow, and not the receiver (MPTCP-rec).
+    /// In scenarios where the sender's scheduler chooses the subflow, instead of the receiver (MPTCP-rec).
     WithScheduler(&'static str),
-    /// Where the scheduler does not itself send again what a subflow is late with.
+    /// In scenarios whose scheduler does not itself send again what a subflow delays.
     WithoutRemedy(&'static str),
-    /// Where relays hold data back by their range.
+    /// In scenarios where relays hold data back by their range.
     WithForwarding(&'static str),
-    /// Where relays are in a cell.
+    /// In scenarios with relays in a cell.
     InCell(&'static str),
-    /// Where each relay has a cellular link of its own.
+    /// In scenarios where each relay has a cellular link of its own.
     OnLinks(&'static str),
-    /// Where relays and destination share a Wi-Fi channel.
+    /// In scenarios where relays and destination share a Wi-Fi channel.
     OnWlan(&'static str),
-    /// Where relays and destination share a Wi-Fi channel, and the relays are devices of their own: a field of each relay, its values in turn.
+    /// In scenarios where relays and destination share a Wi-Fi channel, and relays are separate devices: sets a field
+    /// of each relay to these values in turn.
     EachOnWlan {
         /// The field of the relay.
         field: &'static str,
-        /// The values, for the first relay, the second and so on, and then again.
+        /// The values for the first relay, the second and so on; then they repeat.
         values: &'static [&'static str],
     },
 }
 
 impl Condition {
-    /// What it changes in `scenario`.
+    /// The overrides that the condition applies to `scenario`.
     ///
     /// # Errors
-    /// If a setting does not read as one, which is a mistake in the list.
+    /// If a setting is invalid, which is a mistake in the list.
     pub fn overrides(&self, scenario: &Scenario) -> Result<Vec<Override>, String> {
         self.settings.iter().flat_map(|setting| setting.texts(scenario)).map(|text| text.parse()).collect()
     }
 }
 
 impl Setting {
-    /// What it comes to in `scenario`, each as after `--set`; nothing if there is no place for it.
+    /// The setting's changes to `scenario`, each in the notation of `--set`; empty if it does not apply.
     fn texts(self, scenario: &Scenario) -> Vec<String> {
         let if_so = |there: bool, text: &str| if there { vec![text.to_owned()] } else { Vec::new() };
         match self {
@@ -96,7 +98,7 @@ impl Setting {
         }
     }
 
-    /// What it sets, for people.
+    /// Describes what it sets.
     pub fn text(self) -> String {
         match self {
             Self::Always(text) => text.into(),

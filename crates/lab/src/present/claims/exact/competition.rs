@@ -3,12 +3,12 @@
 use cooperation::bandwidth_sharing::{Definition, RelayLoad};
 use units::Rate;
 
-/// rho by equation (7.3), of a link and demands in Mbit/s.
+/// rho by equation (7.3) for a link and demands in Mbit/s.
 pub(in super::super) fn rho_by_equation(capacity_mbps: f64, demands_mbps: &[f64]) -> Option<f64> {
     Some(rho(capacity_mbps, demands_mbps, Definition::FairShare))
 }
 
-/// rho with which local flows lose nothing.
+/// The rho at which local flows lose nothing.
 pub(in super::super) fn rho_that_protects(capacity_mbps: f64, demands_mbps: &[f64]) -> Option<f64> {
     Some(rho(capacity_mbps, demands_mbps, Definition::Protect))
 }

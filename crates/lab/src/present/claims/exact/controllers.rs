@@ -1,5 +1,5 @@
-//! What coupled controllers do, by asking them: how much they grow at given windows, and at which windows that is as much as
-//! they lose.
+//! Behaviour of coupled controllers, computed by calling them: their growth at given windows, and the windows at which
+//! growth and loss balance.
 
 use transport::SubflowId;
 use transport::congestion::{AckSample, CongestionController, DeliverySample, PathView, Paths, build};
@@ -9,12 +9,12 @@ use crate::measure::metrics::jain_index;
 
 /// Octets of a segment.
 const MSS: u32 = 1000;
-/// Share of the round-trip time that stands in queues: small windows stay below mVeno's three segments.
+/// Share of the round-trip time spent in queues: small windows stay below mVeno's three segments.
 const QUEUED: f64 = 0.01;
 /// mVeno's threshold beta, segments.
 const BETA: f64 = 3.0;
 
-/// A path by its loss rates: of congestion, and at random.
+/// A path with its loss rates: by congestion, and at random.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Lossy {
     /// x.
@@ -29,12 +29,12 @@ impl Lossy {
         1.0 - (1.0 - self.congestion) * (1.0 - self.random)
     }
 
-    /// Q: share of the losses that mean congestion.
+    /// Q: share of the losses that are due to congestion.
     fn congested(self) -> f64 {
         self.congestion / self.loss()
     }
 
-    /// E: what a loss takes from the window on average (mVeno equation (5)).
+    /// E: the average part of the window that a loss removes (mVeno equation (5)).
     fn decrease(self) -> f64 {
         0.2 + 0.3 * self.congested()
     }
@@ -57,14 +57,14 @@ fn view(id: usize, window: f64, rtt: Duration) -> PathView {
     }
 }
 
-/// Growth for a segment acknowledged on the path at `index`, segments.
+/// Growth per segment acknowledged on the path at `index`, segments.
 fn growth(controller: &mut dyn CongestionController, paths: &[PathView], index: usize) -> f64 {
     let (subflow, now) = (paths[index].id, Instant::ZERO);
     let ack = AckSample { subflow, now, acked_bytes: MSS.into(), rtt: None, cwnd_limited: true };
     controller.on_ack(&ack, Paths(paths)).as_q16() as f64 / 65536.0 / f64::from(MSS)
 }
 
-/// The controller called `name` with a subflow on each path.
+/// Creates the controller called `name` with a subflow on each path.
 fn controller(name: &str, paths: &[PathView]) -> Option<Box<dyn CongestionController>> {
     let mut controller = build(&name.parse().ok()?).ok()?;
     for count in 1..=paths.len() {
@@ -73,7 +73,7 @@ fn controller(name: &str, paths: &[PathView]) -> Option<Box<dyn CongestionContro
     Some(controller)
 }
 
-/// Growth of a controller over that of LIA where nothing competes, on whichever path that differs most from 1; paths are
+/// Growth of a controller over that of LIA without competition, on the path where it differs most from 1; paths are
 /// windows in segments and round-trip times in ms.
 pub(in super::super) fn growth_over_lia(name: &str, paths: &[(u32, u64)]) -> Option<f64> {
     let views: Vec<PathView> = paths
@@ -89,14 +89,14 @@ pub(in super::super) fn growth_over_lia(name: &str, paths: &[(u32, u64)]) -> Opt
     ratios?.into_iter().max_by(|one, other| (one - 1.0).abs().total_cmp(&(other - 1.0).abs()))
 }
 
-/// mVeno's weights delta at `windows`, with shares `congested` of congestion among the losses: equation (13) as the proof
-/// takes it.
+/// mVeno's weights delta at `windows`, with shares `congested` of congestion among the losses: equation (13) as used in
+/// the proof.
 fn deltas(windows: &[f64], congested: &[f64]) -> Option<Vec<f64>> {
     let rtt = Duration::from_millis(100);
     let views: Vec<_> = windows.iter().enumerate().map(|(id, window)| view(id, *window, rtt)).collect();
     let mut mveno = controller("mveno-proof", &views)?;
     for (path, congested) in views.iter().zip(congested) {
-        // Equation (4), solved for the largest window seen. Without samples a round says no more than that.
+        // Equation (4), solved for the largest window seen. Without samples, a round yields no more information.
         let largest = BETA / QUEUED / (1.0 - congested.min(0.9999));
         let seen = view(usize::from(path.id.0), largest, rtt);
         let with_seen: Vec<_> = views.iter().map(|view| if view.id == seen.id { seen } else { *view }).collect();
@@ -117,8 +117,8 @@ fn mveno_windows(paths: &[Lossy]) -> Option<Vec<f64>> {
     Some(windows.map(|(delta, path)| (delta / (path.decrease() * path.loss())).sqrt()).collect())
 }
 
-/// LIA's windows over two equal paths with these loss rates, segments: where each grows as much as it loses, p w / 2. Both
-/// grow alike, so windows stand in inverse proportion to loss rates; `None` if LIA does not agree.
+/// LIA's windows over two equal paths with these loss rates, segments: where each grows as much as it loses, p w / 2.
+/// Both grow equally, so windows are in inverse proportion to loss rates; `None` if LIA does not confirm this.
 fn lia_windows(losses: [f64; 2]) -> Option<[f64; 2]> {
     let rtt = Duration::from_millis(100);
     let windows = |scale: f64| losses.map(|loss| scale / loss);

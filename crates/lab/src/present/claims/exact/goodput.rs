@@ -2,13 +2,13 @@
 
 use cooperation::adaptive_congestion::model::TwoPaths;
 
-/// Goodput over throughput where the delays differ by so many intervals of the slower path.
+/// Goodput over throughput if the delays differ by `gap_intervals` intervals of the slower path.
 pub(in super::super) fn goodput_share(gap_intervals: f64) -> Option<f64> {
     let paths = TwoPaths { interval_1_s: 0.004, interval_2_s: 0.012, delay_gap_s: 0.012 * gap_intervals };
     Some(paths.goodput() / paths.throughput())
 }
 
-/// The largest goodput over throughput of a grid of intervals and delays.
+/// The largest goodput over throughput in a grid of intervals and delays.
 pub(in super::super) fn goodput_share_max() -> Option<f64> {
     let steps = || (1..=20).map(f64::from);
     let paths =

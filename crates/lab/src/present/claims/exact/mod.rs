@@ -1,9 +1,9 @@
-//! What the papers' equations come to with this version's code, without runs.
+//! Results of the papers' equations with this version's code, without runs.
 //!
 //! ```text
 //! competition    rho of a relay's link (C38, C39)
-//! controllers    growth of coupled controllers, by asking them (C40, C48, C49, C59)
-//! selection      what trimming leaves of subset sums (C65)
+//! controllers    growth of coupled controllers, by calling them (C40, C48, C49, C59)
+//! selection      subset sums that trimming keeps (C65)
 //! goodput        the model of delays and goodput (C66)
 //! ```
 

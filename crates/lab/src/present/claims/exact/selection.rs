@@ -1,4 +1,4 @@
-//! What trimming leaves of subset sums.
+//! The subset sums that trimming keeps.
 
 use cooperation::relay_selection::{Goal, Mode, Offer, RelayId, SelectorSettings, build};
 use units::{Prng, Rate};
@@ -6,13 +6,13 @@ use units::{Prng, Rate};
 const TARGET_BPS: u64 = 3_000_000;
 const THETA: f64 = 0.1;
 const EPSILON: f64 = 0.1;
-/// Draws of offers.
+/// Number of random draws of offers.
 const DRAWS: u64 = 300;
-/// Relays at most: every subset is looked at.
+/// Maximum number of relays: the test tries every subset.
 const RELAYS_MAX: u64 = 12;
 
-/// Share of random offers in which SSRS finds a feasible set, of those in which some subset sums up to (1 + epsilon) L or
-/// more, and to U at most: that is where trimming promises one.
+/// Share of random offers for which SSRS finds a feasible set, among those with a subset whose sum is at least (1 +
+/// epsilon) L and at most U: for these, trimming guarantees a feasible set.
 pub(in super::super) fn feasible_found(mode: Mode) -> Option<f64> {
     let mut prng = Prng::new(65);
     let mut selector = build("ssrs", SelectorSettings { epsilon: EPSILON, mode }).ok()?;
@@ -28,7 +28,7 @@ pub(in super::super) fn feasible_found(mode: Mode) -> Option<f64> {
     (promised > 0).then(|| f64::from(found) / f64::from(promised))
 }
 
-/// From 2 to 12 relays with up to 1.5 Mbit/s each.
+/// Draws from 2 to 12 relays with up to 1.5 Mbit/s each.
 fn draw(prng: &mut Prng) -> Vec<Offer> {
     let count = 2 + prng.below(RELAYS_MAX - 1);
     let offer =
@@ -36,7 +36,7 @@ fn draw(prng: &mut Prng) -> Vec<Offer> {
     (0..count).map(offer).collect()
 }
 
-/// By looking at all subsets. `low` and `high` are over the target.
+/// Returns whether any subset has a sum in this range; tries all subsets. `low` and `high` are relative to the target.
 fn has_sum_between(offers: &[Offer], low: f64, high: f64) -> bool {
     let sum_bps = |subset: u32| -> u64 {
         let chosen = offers.iter().enumerate().filter(|(index, _)| subset >> index & 1 == 1);
@@ -54,7 +54,7 @@ mod tests {
     fn subsets_are_looked_at_one_by_one() {
         let offers =
             [700_000, 900_000, 1_400_000].map(|bps| Offer { relay: RelayId(0), available: Rate::from_bps(bps) });
-        // All three are 3 Mbit/s, the largest two 2.3 Mbit/s.
+        // All three offer 3 Mbit/s together, the largest two 2.3 Mbit/s.
         assert!(has_sum_between(&offers, 0.99, 1.1) && has_sum_between(&offers, 0.76, 0.77));
         assert!(!has_sum_between(&offers, 0.78, 0.99));
     }

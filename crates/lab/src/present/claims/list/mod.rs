@@ -1,4 +1,4 @@
-//! The claims that can be checked, with the tolerances that were set for them beforehand.
+//! The claims that can be checked, with tolerances set in advance.
 
 mod co_mptcp;
 mod models;

@@ -1,4 +1,4 @@
-//! What holds of the thesis's models without runs (C65, C66).
+//! Properties of the thesis' models that need no runs (C65, C66).
 
 use cooperation::relay_selection::Mode;
 

@@ -1,17 +1,17 @@
-//! The MPTCP-rec paper: rates that the receiver says (C60 to C64).
+//! The MPTCP-rec paper: sending rates stated by the receiver (C60 to C64).
 
 use super::super::{Claim, Metric};
 use super::notation::{MORE, THROUGHPUT, claim, less, ratio, ratio_at, runs, show_ratio};
 
 /// Octets that have reached the application.
 const DELIVERED: Metric = Metric::Value("whole.delivered_bytes");
-/// Of O3-DSN.
+/// Peak of O3-DSN.
 const PEAK: Metric = Metric::Value("whole.reordering_peak_bytes");
 const DELAY: Metric = Metric::Value("whole.delay_s");
 const JITTER: Metric = Metric::Value("whole.jitter_s");
 const IN_ORDER: Metric = Metric::Value("goodput_in_order_bps");
 
-/// The buffer that the others have too.
+/// The buffer, which the other variants have, too.
 const BUFFER: &str = "384 KiB";
 
 pub(super) const CLAIMS: &[Claim] = &[

@@ -6,16 +6,16 @@ use super::notation::{MORE, claim, exact, less, of, ratio, ratio_at, runs, show}
 
 /// Goodput of a download (G4), mean over the connections.
 const DOWNLOAD: Metric = Metric::Value("connection_goodput_bps");
-/// Goodput of a TCP flow beside them, mean.
+/// Mean goodput of TCP flows beside the downloads.
 const TCP: Metric = Metric::Value("greedy_goodput_bps");
-/// When the last of the downloads had ended.
+/// End of the last download.
 const LAST: Metric = Metric::Value("duration_s");
 const LINK_1: Metric = Metric::Value("path.link-1.throughput_bps");
 const LINK_2: Metric = Metric::Value("path.link-2.throughput_bps");
 
 const RIVALS: [&str; 4] = ["MPVeno", "wVegas", "BALIA", "OLIA"];
 
-/// Best of five over all points: above BALIA and OLIA, and not below MPVeno and wVegas.
+/// Best of five over all points: above BALIA and OLIA, not below MPVeno and wVegas.
 const BEST: &[Check] = &[
     ratio("mVeno", "MPVeno", DOWNLOAD, 1.0, MORE),
     ratio("mVeno", "wVegas", DOWNLOAD, 1.0, MORE),
@@ -40,7 +40,7 @@ const fn tcp_unharmed(other: &'static str) -> Check {
 const UNHARMED: &[Check] =
     &[tcp_unharmed("MPVeno"), tcp_unharmed("wVegas"), tcp_unharmed("BALIA"), tcp_unharmed("OLIA")];
 
-/// Congestion loss of the figures 2 and 3.
+/// Congestion losses of figures 2 and 3.
 const fn lossy(random_percent: f64) -> Lossy {
     Lossy { congestion: 1e-4, random: random_percent / 100.0 }
 }

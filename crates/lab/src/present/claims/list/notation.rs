@@ -1,4 +1,4 @@
-//! Short words for the entries of the lists.
+//! Short names for the entries of the lists.
 
 use super::super::{Check, Claim, Evidence, Metric, Needs, Quantity};
 
@@ -9,15 +9,15 @@ pub(super) const THROUGHPUT: Metric = Metric::Value("analysis.aggregate_throughp
 pub(super) const THROUGHPUT_DEVIATION: Metric = Metric::Value("analysis.aggregate_throughput_standard_deviation_bps");
 /// G1.
 pub(super) const GOODPUT: Metric = Metric::Value("analysis.unit_goodput_bps");
-/// G1 over the run, whatever the window of analysis.
+/// G1 over the whole run, regardless of the window of analysis.
 pub(super) const WHOLE_GOODPUT: Metric = Metric::Value("whole.unit_goodput_bps");
 /// G3.
 pub(super) const IN_ORDER: Metric = Metric::Value("analysis.in_order_goodput_bps");
-/// G3 over the run.
+/// G3 over the whole run.
 pub(super) const WHOLE_IN_ORDER: Metric = Metric::Value("goodput_in_order_bps");
 pub(super) const OUTAGES: Metric = Metric::Value("analysis.outages");
 
-/// Windows of analysis, as grids name them.
+/// Windows of analysis, in the notation of grids.
 pub(super) const FALLING: &str = "from = \"5 s\"";
 pub(super) const RISING: &str = "from = \"28 s\"";
 
@@ -34,7 +34,7 @@ pub(super) const fn runs(scenario: &'static str, checks: &'static [Check]) -> Ev
     Evidence::Runs { needs: Needs { scenario, set: &[] }, checks }
 }
 
-/// With another window of analysis, or another change.
+/// Runs with another window of analysis, or with another change.
 pub(super) const fn runs_with(
     scenario: &'static str,
     set: &'static [&'static str],
@@ -47,7 +47,7 @@ pub(super) const fn exact(what: &'static str, measured: fn() -> Option<f64>, exp
     Evidence::Exact { what, measured, expected, tolerance: 0.01 }
 }
 
-/// A guarantee: no case may miss it.
+/// A guarantee that no case may violate.
 pub(super) const fn always(what: &'static str, measured: fn() -> Option<f64>, expected: f64) -> Evidence {
     Evidence::Exact { what, measured, expected, tolerance: 1e-9 }
 }

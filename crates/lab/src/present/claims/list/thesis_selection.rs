@@ -7,7 +7,7 @@ const VARIATION: Metric = Metric::Value("analysis.variation_mean_percent");
 const SUBFLOWS: Metric = Metric::Value("analysis.subflows_mean");
 const GOODPUT_SHARE: Metric = Metric::Quotient("analysis.unit_goodput_bps", "analysis.aggregate_throughput_bps");
 const IN_ORDER_SHARE: Metric = Metric::Quotient("analysis.in_order_goodput_bps", "analysis.aggregate_throughput_bps");
-/// abs(S - TBR) of every set that selection decided for: those it went to, and those it kept as the next.
+/// abs(S - TBR) of every set that selection decided for: the sets it migrated to, and those kept as the next.
 const DISTANCE: Metric = Metric::Value("selection.distance_bps");
 
 const GREEDY_T_FEWER: Quantity = Quantity::Drop { from: "Greedy-T", to: "SSRS", metric: SUBFLOWS };

@@ -5,14 +5,14 @@ use super::notation::{
     MORE, OUTAGES, THROUGHPUT, THROUGHPUT_DEVIATION, claim, exact, less_at, ratio_at, runs, show, within,
 };
 
-/// Over the larger of the relays' own flows, in the window of analysis.
+/// Share of the larger of the relays' own flows, in the window of analysis.
 const OVER_LARGER_LOCAL: Metric =
     Metric::Quotient("analysis.aggregate_throughput_bps", "analysis.local_goodput_max_bps");
 const LOCAL_MEAN: Metric = Metric::Value("analysis.local_ratio_mean");
 const LOCAL_MAX: Metric = Metric::Value("analysis.local_ratio_max");
 const LOCAL_MIN: Metric = Metric::Value("analysis.local_ratio_min");
 
-/// The stages, as grids name them.
+/// The stages, in the notation of grids.
 const FIRST: &str = "from = \"10 s\"";
 const SECOND: &str = "from = \"20 s\"";
 const THIRD: &str = "from = \"40 s\"";

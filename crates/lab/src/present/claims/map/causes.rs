@@ -1,4 +1,4 @@
-//! Why claims hold under none of the conditions, where that was measured or follows from the papers' own equations.
+//! Why claims hold under none of the conditions, where this was measured or follows from the papers' own equations.
 
 /// The cause of the claim `id`; `None` if it is not known.
 pub(super) fn of(id: &str) -> Option<&'static str> {

@@ -1,16 +1,16 @@
-//! The claims' map: claims by conditions, and where each holds.
+//! The map of claims by conditions: where each claim holds.
 //!
-//! Conditions are looked at on one set of seeds and confirmed on another. On the first set the squares are many tests at once, so an
-//! ordering counts there only if it remains after the correction for all of them ([`crate::measure::statistics::largest_discovery`], at 5 %). On the second a claim must
-//! hold by its own criteria alone. Ranges are asked of the measured value, as in the table of claims; only the second set guards them
-//! against luck.
+//! One set of seeds explores the conditions, and another set confirms them. On the first set, the squares are many
+//! simultaneous tests: an ordering counts only if it remains after the correction for all of them
+//! ([`crate::measure::statistics::largest_discovery`], at 5 %). On the second set, a claim must meet its own criteria
+//! alone. Ranges apply to the measured value, as in the table of claims; only the second set guards them against luck.
 //!
 //! ```text
-//! square       a claim under a condition: what the two sets of seeds say
+//! square     a claim under a condition: results of the two sets of seeds
 //! verdict    where a claim holds, from its squares
-//! causes     why those that hold nowhere do not
+//! causes     why some claims hold nowhere
 //! text       for people: every square in a table
-//! page       one HTML file; squares open into what was measured
+//! page       one HTML file; squares open to show the measurements
 //! ```
 
 mod causes;
@@ -36,15 +36,15 @@ pub type SeedRange = [u64; 2];
 /// Claims by conditions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Map {
-    /// The seeds on which conditions were looked at.
+    /// The seeds of the exploration.
     pub looked_at: SeedRange,
-    /// Those on which they were confirmed; null without.
+    /// The seeds of the confirmation; null without one.
     pub confirmed_on: Option<SeedRange>,
     /// The columns.
     pub conditions: Vec<Column>,
     /// The rows.
     pub claims: Vec<Row>,
-    /// What a person would notice of each module, in the same columns; empty if that was not looked at.
+    /// What a person would notice of each module, in the same columns; empty if not measured.
     pub users: Vec<Seen>,
 }
 
@@ -53,9 +53,9 @@ pub struct Map {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// Why somebody may have been there.
+    /// Why somebody may have used this environment.
     pub why: &'static str,
-    /// What it changes.
+    /// The settings that it changes.
     pub settings: Vec<String>,
 }
 
@@ -64,11 +64,11 @@ pub struct Column {
 pub struct Row {
     /// Its number.
     pub id: &'static str,
-    /// What the paper says.
+    /// The paper's statement.
     pub paper: &'static str,
-    /// Where it says so.
+    /// The place of the statement in the paper.
     pub source: &'static str,
-    /// Where it holds.
+    /// The conditions under which it holds.
     pub place: Place,
     /// The measured cause, if it holds nowhere and is known.
     pub because: Option<&'static str>,
@@ -76,19 +76,19 @@ pub struct Row {
     pub squares: Vec<Square>,
 }
 
-/// What the runs under one condition came to for one claim.
+/// Results of the runs under one condition for one claim.
 #[derive(Clone, Debug)]
 pub struct Looked {
-    /// On the first set of seeds.
+    /// The outcome on the first set of seeds.
     pub at: Outcome,
-    /// On the second.
+    /// The outcome on the second.
     pub confirmed: Option<Outcome>,
     /// Whether the condition changes no run that the claim needs.
     pub unchanged: bool,
 }
 
 impl Map {
-    /// Of what was seen of `claims` under `conditions`: `looked[condition][claim]`.
+    /// Creates the map from the results of `claims` under `conditions`: `looked[condition][claim]`.
     pub fn new(
         claims: &[&'static Claim],
         conditions: &[&'static Condition],
@@ -120,7 +120,7 @@ impl Map {
         }
     }
 
-    /// On which seeds it rests, in words.
+    /// Describes the seeds that it is based on.
     fn seeds_in_words(&self) -> String {
         let [first, last] = self.looked_at;
         let confirmed = self
@@ -140,7 +140,7 @@ pub(super) mod testing {
     use super::super::{Finding, Mode, Verdict};
     use super::*;
 
-    /// An outcome with one ordering of this p-value; it holds if that is below 0.05.
+    /// An outcome with one ordering with this p-value; it holds if the p-value is below 0.05.
     pub fn outcome(p_value: f64) -> Outcome {
         let holds = p_value < 0.05;
         let finding = Finding {
@@ -169,7 +169,7 @@ pub(super) mod testing {
         Looked { at: outcome(at), confirmed: Some(outcome(confirmed)), unchanged: false }
     }
 
-    /// C05 under the first conditions.
+    /// A map of C05 under the first conditions.
     pub fn map(squares: &[Looked]) -> Map {
         let claim = super::super::claims().find(|claim| claim.id == "C05").unwrap();
         let conditions: Vec<_> = super::super::conditions::CONDITIONS.iter().take(squares.len()).collect();

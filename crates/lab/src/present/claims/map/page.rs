@@ -1,4 +1,4 @@
-//! The map as one HTML file: a heat map whose squares open into what was measured.
+//! The map as one HTML file: a heat map whose squares open to show the measurements.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::present::report::{document, escape};
 
 const STYLE: &str = include_str!("map.css");
 
-/// One page without anything from elsewhere.
+/// One page that loads nothing from elsewhere.
 pub fn to_html(map: &Map) -> String {
     let mut page = format!(
         "<header><p class=\"brand\">Anabranch</p><h1>Which claims hold where</h1><p class=\"lead\">{}</p></header>\n\

@@ -11,44 +11,44 @@ use crate::measure::statistics::largest_discovery;
 pub struct Square {
     /// The condition.
     pub condition: &'static str,
-    /// What both sets of seeds say.
+    /// The result of both sets of seeds.
     pub state: State,
-    /// Whether the condition changes no run that the claim needs: what is shown is that of the scenarios as they ship.
+    /// Whether the condition changes no run that the claim needs: the square then shows the scenarios as shipped.
     pub unchanged: bool,
-    /// On the seeds on which conditions were looked at.
+    /// The result on the exploration's seeds.
     pub looked_at: Reading,
-    /// On those on which they were confirmed; null without, and where nothing was to be confirmed.
+    /// The result on the confirmation's seeds; null without them, and where there was nothing to confirm.
     pub confirmed: Option<Reading>,
 }
 
-/// What one set of seeds says.
+/// The result of one set of seeds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reading {
-    /// By the claim's own criteria.
+    /// The verdict by the claim's own criteria.
     pub verdict: Verdict,
-    /// What had to hold, and what was measured.
+    /// The requirements, and the measurements.
     pub findings: Vec<Finding>,
-    /// Seeds.
+    /// Number of seeds.
     pub seeds: usize,
-    /// Runs that had faults.
+    /// Number of runs with faults.
     pub faulty_runs: usize,
 }
 
-/// What both sets of seeds say.
+/// The result of both sets of seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// It holds on both.
     Holds,
-    /// It holds where conditions were looked at, and not where they were to be confirmed.
+    /// It holds in the exploration, but not in the confirmation.
     Unconfirmed,
-    /// It holds where conditions were looked at, but so many were looked at that it may be luck.
+    /// It holds in the exploration, but with this many tests this may be luck.
     Luck,
     /// It does not hold.
     HoldsNot,
     /// It cannot be right or wrong.
     Informative,
-    /// No run gave the numbers that it is about.
+    /// No run yielded the numbers that it needs.
     NotMeasured,
 }
 
@@ -83,8 +83,8 @@ fn state(looked_at: Verdict, kept: bool, confirmed: Option<Verdict>) -> State {
     }
 }
 
-/// For each square whether its orderings remain after the correction for all squares; those that have none always do. A condition that
-/// changes nothing is no further test.
+/// For each square, whether its orderings remain after the correction for all squares; always true without orderings. A
+/// condition that changes nothing does not count as a further test.
 pub(super) fn kept_after_correction(looked: &[Vec<Looked>]) -> Vec<Vec<bool>> {
     let tested = |looked: &Looked| p_value(&looked.at).filter(|_| !looked.unchanged);
     let tests: Vec<f64> = looked.iter().flatten().filter_map(tested).collect();
@@ -94,7 +94,8 @@ pub(super) fn kept_after_correction(looked: &[Vec<Looked>]) -> Vec<Vec<bool>> {
     looked.iter().map(|row| row.iter().map(kept).collect()).collect()
 }
 
-/// All that must hold of a claim must hold, so the weakest of its orderings speaks for it. One that goes the wrong way shows nothing.
+/// The largest p-value of a claim's orderings, since all requirements of a claim must hold. An ordering in the wrong
+/// direction is not significant.
 fn p_value(outcome: &Outcome) -> Option<f64> {
     let of = |finding: &Finding| match finding.holds {
         Some(true) => finding.p_value,
@@ -120,7 +121,7 @@ mod tests {
         }
     }
 
-    /// Of five tests 0.04 is no discovery; alone it is.
+    /// Among five tests, 0.04 is no discovery; alone it is.
     #[test]
     fn among_many_a_weak_ordering_may_be_luck() {
         let weak = looked(0.04, 0.001);
@@ -128,7 +129,7 @@ mod tests {
         let others = || (0..4).map(|_| looked(0.9, 0.9));
         let many: Vec<_> = [weak.clone()].into_iter().chain(others()).collect();
         assert_eq!(map(&many).claims[0].squares[0].state, State::Luck);
-        // Conditions that change nothing are the same test again.
+        // Conditions that change nothing repeat the same test.
         let same = others().map(|square| Looked { unchanged: true, ..square });
         let few: Vec<_> = [weak].into_iter().chain(same).collect();
         assert_eq!(map(&few).claims[0].squares[0].state, State::Holds);

@@ -6,7 +6,8 @@ use super::super::table::figure;
 use super::super::users;
 use super::{Map, Place, Row, State};
 
-/// Every square of the map in Markdown tables, what people notice first, with a legend below, and what each condition changes.
+/// Every square of the map in Markdown tables, beginning with what people notice, followed by a legend and by the
+/// changes of each condition.
 pub fn to_text(map: &Map) -> String {
     let mut text = users_of(map);
     if !map.claims.is_empty() {
@@ -47,7 +48,7 @@ fn users_of(map: &Map) -> String {
     text + "\nBold: better, or worse, with the module than without it; the means without and with it.\n\n"
 }
 
-/// Means without and with the module, and what they show.
+/// Means without and with the module, and the result of the comparison.
 fn effect(square: &users::Comparison) -> String {
     let Some(difference) = square.looked_at else { return "x".into() };
     let means = format!("{} -> {}", figure(difference.without), figure(difference.with));
@@ -74,7 +75,7 @@ fn mark(state: State, unchanged: bool) -> String {
     if unchanged { format!("{mark} =") } else { mark.into() }
 }
 
-/// Where a claim holds, in words.
+/// Describes where a claim holds.
 pub(super) fn verdict(row: &Row) -> String {
     match &row.place {
         Place::AsShipped => "holds as shipped".into(),

@@ -8,11 +8,11 @@ use super::{Square, State};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "holds", content = "conditions")]
 pub enum Place {
-    /// In the scenarios as they ship, whatever other conditions say.
+    /// In the scenarios as shipped, regardless of other conditions.
     AsShipped,
-    /// Under these conditions, and not in the scenarios as they ship.
+    /// Under these conditions, but not in the scenarios as shipped.
     Under(Vec<&'static str>),
-    /// Under none of the conditions that were looked at.
+    /// Under none of the conditions measured.
     Nowhere,
     /// It cannot be right or wrong.
     Informative,
@@ -21,7 +21,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// From the squares of a claim; the first is that of the scenarios as they ship, if that was looked at.
+    /// Derives the place from the squares of a claim; the first is that of the scenarios as shipped, if these were
+    /// measured.
     pub(super) fn of(squares: &[Square]) -> Self {
         let holding = squares.iter().filter(|square| square.state == State::Holds);
         let holding: Vec<_> = holding.map(|square| square.condition).collect();

@@ -1,12 +1,12 @@
-//! The modules, and what is measured.
+//! The modules, and the measures.
 
 use super::super::{Metric, Needs};
 use super::Effect;
 
-/// Name, the variant with it and the one without it.
+/// Name, variant with the module, variant without it.
 type Module = (&'static str, &'static str, &'static str);
 
-/// Each against what it is added to: differentiated forwarding needs relays that acknowledge.
+/// Each module is compared with the variant that it extends: differentiated forwarding needs relays that acknowledge.
 const MODULES: [Module; 8] = [
     ("relay selection, against greedy", "SSRS", "greedy"),
     ("relay selection, against all relays", "SSRS", "all relays"),
@@ -18,7 +18,7 @@ const MODULES: [Module; 8] = [
     ("bandwidth sharing (MCC-Coop)", "MCC-Coop", "SSRS"),
 ];
 
-/// What is measured, the scenario, the number, and whether less is better.
+/// Name of the measure, scenario, metric, and whether less is better.
 type Measure = (&'static str, &'static str, Metric, bool);
 
 const MEASURES: [Measure; 5] = [
@@ -50,7 +50,7 @@ const fn effect(index: usize) -> Effect {
     Effect { module, measure, needs: Needs { scenario, set: &[] }, with, without, metric, less_is_better }
 }
 
-/// What must be run for all of them.
+/// The runs needed for all effects.
 pub fn needs() -> Vec<Needs> {
     let mut needs: Vec<_> = MEASURES.iter().map(|(_, scenario, ..)| Needs { scenario, set: &[] }).collect();
     needs.sort_unstable();

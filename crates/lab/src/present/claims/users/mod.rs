@@ -1,11 +1,11 @@
-//! What a person would notice of each module, under every condition of the map: does it help, and whom?
+//! What a person would notice of each module, under every condition of the map: whether it helps, and whom.
 //!
-//! Each effect compares runs with a module and runs without it on the same seeds. As in the map of claims, what differs where
-//! conditions are looked at must remain after the correction for all that is compared, and differ the same way on other seeds.
+//! Each effect compares runs with and without a module on the same seeds. As in the map of claims, a difference in the
+//! exploration must remain after the correction for all comparisons, and have the same sign on other seeds.
 //!
 //! ```text
-//! list       the modules, and what is measured
-//! seen       what two sets of seeds say
+//! list       the modules, and the measures
+//! seen       results of two sets of seeds
 //! ```
 
 mod list;
@@ -16,21 +16,21 @@ pub use seen::{Comparison, Difference, Seen, State, judge};
 
 use super::{Metric, Needs};
 
-/// What a module does for somebody.
+/// Effect of a module on a person.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect {
     /// The module.
     pub module: &'static str,
-    /// What is measured, for whom, with its unit.
+    /// The measure, with the affected person and the unit.
     pub measure: &'static str,
-    /// What must be run.
+    /// The runs needed.
     pub needs: Needs,
     /// The variant with the module.
     pub with: &'static str,
     /// The variant without it.
     pub without: &'static str,
-    /// The number.
+    /// The metric.
     pub metric: Metric,
-    /// Whether less of it is better.
+    /// Whether smaller values are better.
     pub less_is_better: bool,
 }

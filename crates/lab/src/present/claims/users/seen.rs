@@ -1,4 +1,4 @@
-//! What two sets of seeds say of an effect.
+//! Results of two sets of seeds for an effect.
 
 use std::ops::RangeInclusive;
 
@@ -15,20 +15,20 @@ use crate::run::sweep::Record;
 pub struct Seen {
     /// The module.
     pub module: &'static str,
-    /// What is measured.
+    /// The measure.
     pub measure: &'static str,
-    /// One for each condition, in their order.
+    /// One comparison for each condition, in their order.
     pub squares: Vec<Comparison>,
 }
 
 /// An effect under one condition.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// What both sets of seeds say.
+    /// The result of both sets of seeds.
     pub state: State,
-    /// On the seeds on which conditions were looked at; null if there was nothing to measure.
+    /// The difference on the exploration's seeds; null if there was nothing to measure.
     pub looked_at: Option<Difference>,
-    /// On those on which they were confirmed; null without.
+    /// The difference on the confirmation's seeds; null without them.
     pub confirmed: Option<Difference>,
 }
 
@@ -41,15 +41,15 @@ pub struct Difference {
     pub without: f64,
     /// 95 % interval of the mean difference; null with a single seed.
     pub interval: Option<[f64; 2]>,
-    /// How probable such a difference would be if there were none; null with a single seed.
+    /// Probability of such a difference if there were none; null with a single seed.
     pub p_value: Option<f64>,
-    /// Seeds.
+    /// Number of seeds.
     pub seeds: usize,
     #[serde(skip)]
     verdict: Verdict,
 }
 
-/// What both sets of seeds say.
+/// The result of both sets of seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -57,13 +57,13 @@ pub enum State {
     Helps,
     /// The person is worse off.
     Hurts,
-    /// Nothing that both sets of seeds show.
+    /// No difference that both sets of seeds show.
     NoDifference,
-    /// No run gave the numbers.
+    /// No run yielded the numbers.
     NotMeasured,
 }
 
-/// Judges all effects by the runs under each condition: on the seeds `look`, and on `confirm` if there are any.
+/// Judges all effects by the runs under each condition: on the seeds `look`, and on `confirm` if given.
 pub fn judge(conditions: &[Runs], look: &RangeInclusive<u64>, confirm: Option<&RangeInclusive<u64>>) -> Vec<Seen> {
     let compare = |effect: &Effect, seeds: &RangeInclusive<u64>| -> Vec<Option<Difference>> {
         conditions.iter().map(|runs| compare(effect, runs, seeds)).collect()
@@ -124,7 +124,7 @@ fn state(
 mod tests {
     use super::*;
 
-    /// Pages of greedy selection take a second; those of SSRS `gain` less, give or take a little.
+    /// With greedy selection, pages take a second; with SSRS, `gain` less, with small variations.
     fn runs(gain: f64) -> Runs {
         let record = |variant: &str, seed: u64, mean_s: f64| Record {
             variant: variant.into(),

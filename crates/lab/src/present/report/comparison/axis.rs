@@ -1,4 +1,4 @@
-//! An axis of values: from where to where, in which unit, with which ticks.
+//! An axis of values: its ends, its unit and its ticks.
 
 use super::super::scale::{AMOUNTS, RATES, Scale, TIMES, Unit, tick_label, ticks_between};
 use crate::present::metric::{Kind, Metric};
@@ -6,7 +6,7 @@ use crate::present::metric::{Kind, Metric};
 const RATIOS: &[Unit] = &[Unit { name: "%", size: 0.01 }];
 const PERCENT: &[Unit] = &[Unit { name: "%", size: 1.0 }];
 const NUMBERS: &[Unit] = &[Unit { name: "", size: 1.0 }];
-/// Values that reach at most this share of the way down to zero do not make the axis begin there.
+/// If the values extend over at most this share of the distance to zero, the axis does not begin at zero.
 const SPREAD_FROM_ZERO: f64 = 0.4;
 
 /// An axis.
@@ -18,14 +18,14 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// For values of `metric`; begins at zero unless all of them lie close together far above it.
+    /// An axis for values of `metric`; begins at zero unless all values lie close together, far above zero.
     pub fn new(metric: &Metric, values: &[f64], count: usize) -> Self {
         let (low, high) = bounds(values);
         let from = if low >= 0.0 && high - low > SPREAD_FROM_ZERO * high { 0.0 } else { low };
         Self::between(metric, from, high.max(from), count)
     }
 
-    /// For differences, with zero on it.
+    /// An axis for differences that includes zero.
     pub fn with_zero(metric: &Metric, values: &[f64], count: usize) -> Self {
         let (low, high) = bounds(values);
         Self::between(metric, low.min(0.0), high.max(0.0), count)
@@ -36,19 +36,19 @@ impl Axis {
         Self { unit, ticks: ticks_between(low / unit.size, high / unit.size, count) }
     }
 
-    /// Values in base units to positions from `start` to `end`.
+    /// Maps values in base units to positions from `start` to `end`.
     pub fn scale(&self, start: f64, end: f64) -> Scale {
         let tick = |tick: Option<&f64>| tick.copied().unwrap_or(0.0) * self.unit.size;
         Scale { from: tick(self.ticks.first()), to: tick(self.ticks.last()), start, end }
     }
 
-    /// The number at a tick.
+    /// The label of a tick.
     pub fn label(&self, tick: f64) -> String {
         tick_label(tick, self.ticks.get(1).map_or(1.0, |second| second - self.ticks[0]))
     }
 }
 
-/// The unit that suits values of `metric` up to `max`.
+/// A unit that suits values of `metric` up to `max`.
 pub(super) fn unit(metric: &Metric, max: f64) -> Unit {
     let units = match metric.kind {
         Kind::Rate => RATES,
@@ -61,7 +61,7 @@ pub(super) fn unit(metric: &Metric, max: f64) -> Unit {
     Unit::for_max(units, max)
 }
 
-/// `value` in `unit`, with as many decimals as tell it from its like.
+/// Formats `value` in `unit`, with enough decimals to distinguish similar values.
 pub(super) fn number(value: f64, unit: Unit) -> String {
     let value = value / unit.size;
     let decimals = match value.abs() {

@@ -1,4 +1,4 @@
-//! Variants against the baseline on the same seeds: what differs, how surely, and what that means in words.
+//! Variants against the baseline on the same seeds: the differences, their certainty, and a verdict in words.
 
 use super::super::html::escape;
 use super::axis::{self, Axis};
@@ -55,7 +55,7 @@ fn rows_of(view: &Comparison<'_>, metric: &Metric) -> Vec<Row> {
     rows
 }
 
-/// What its picture must hold.
+/// The values that its picture must include.
 fn extent(row: &Row) -> Vec<f64> {
     let interval = row.paired.difference;
     row.differences.iter().copied().chain(interval.low()).chain(interval.high()).collect()
@@ -84,7 +84,7 @@ fn html(view: &Comparison<'_>, metric: &Metric, axis: &Axis, row: &Row) -> Strin
     )
 }
 
-/// A class for its colour, and words.
+/// The CSS class for its colour, and the verdict in words.
 pub(super) fn verdict(metric: &Metric, paired: &Paired) -> (&'static str, &'static str) {
     match (paired.verdict, metric.better) {
         (Verdict::Larger, Better::More) => ("good", "larger: better"),

@@ -1,4 +1,4 @@
-//! Means with their intervals over the points of a grid, every seed as a faint dot.
+//! Means with their intervals over the points of a grid, with a faint dot for every seed.
 
 use std::fmt::Write;
 
@@ -14,11 +14,11 @@ const LEFT: f64 = 46.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 44.0;
-/// Most pixels between two variants at the same point.
+/// Maximum distance between two variants at the same point, pixels.
 const DODGE_MAX: f64 = 24.0;
-/// From a mark to its seeds' dots, which it would cover.
+/// Maximum distance from a mark to its seeds' dots, which it would otherwise cover.
 const ASIDE_MAX: f64 = 10.0;
-/// More labels than this along a wide axis would cover each other.
+/// Maximum number of labels on a wide axis without overlaps.
 const LABELS_MAX: usize = 12;
 
 /// One panel's picture.
@@ -30,7 +30,7 @@ pub(super) struct Picture<'a> {
 }
 
 impl Picture<'_> {
-    /// The SVG element; the vertical axis holds `values`.
+    /// Creates the SVG element; the vertical axis includes `values`.
     pub fn svg(&self, values: &[f64]) -> String {
         let (width, height) = self.size;
         let axis = Axis::new(self.metric, values, 5);
@@ -52,13 +52,13 @@ impl Picture<'_> {
         LEFT + (self.size.0 - LEFT - RIGHT) * (column as f64 + 0.5) / slots
     }
 
-    /// Between two variants at the same point.
+    /// Distance between two variants at the same point.
     fn step(&self) -> f64 {
         let (slots, variants) = (self.panel.columns.len() as f64, self.view.layout.variants.len() as f64);
         ((self.size.0 - LEFT - RIGHT) / slots / (variants + 1.0)).min(DODGE_MAX)
     }
 
-    /// Where a variant's mark is at a point.
+    /// The horizontal position of a variant's mark at a point.
     fn x(&self, column: usize, variant: usize) -> f64 {
         let middle = (self.view.layout.variants.len() as f64 - 1.0) / 2.0;
         self.slot(column) + (variant as f64 - middle) * self.step()
@@ -95,7 +95,7 @@ impl Picture<'_> {
         );
     }
 
-    /// A line through the means, the seeds' dots, the intervals, and the marks over all of them.
+    /// Draws a line through the means, the seeds' dots, the intervals, and the marks on top.
     fn draw_variant(&self, svg: &mut String, variant: usize, y: Scale) {
         let (class, name) = (mark::class(variant), self.view.layout.variants[variant]);
         let (mut line, mut dots, mut marks) = (String::new(), String::new(), String::new());
@@ -124,7 +124,7 @@ impl Picture<'_> {
     }
 }
 
-/// An interval upright, with feet.
+/// A vertical interval with feet.
 fn whisker(class: &str, interval: &Interval, x: f64, y: Scale) -> String {
     let (Some(low), Some(high)) = (interval.low(), interval.high()) else { return String::new() };
     let (low, high, left, right) = (y.at(low), y.at(high), x - 4.0, x + 4.0);

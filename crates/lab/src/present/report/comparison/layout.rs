@@ -1,4 +1,4 @@
-//! How variants and points of a grid are laid out: along an axis, and in panels.
+//! Layout of variants and grid points: along an axis, and in panels.
 
 use crate::present::field_name::field_name;
 use crate::run::sweep::{Plan, numbers};
@@ -6,36 +6,36 @@ use crate::run::sweep::{Plan, numbers};
 /// Path and value of every field of the grid.
 type Point = [(String, String)];
 
-/// The plan as a reader sees it.
+/// The plan as presented to the reader.
 pub(super) struct Layout<'a> {
     /// The variants, in the order of the scenario.
     pub variants: Vec<&'a str>,
-    /// Number of the variant with which the others are compared.
+    /// Index of the variant that the others are compared with.
     pub baseline: usize,
-    /// What is along the horizontal axis, the field with the most values; `None` without a grid.
+    /// The field on the horizontal axis, which has the most values; `None` without a grid.
     pub axis: Option<String>,
-    /// Every combination of the other paths' values.
+    /// One panel for every combination of the other fields' values.
     pub panels: Vec<Panel<'a>>,
 }
 
-/// One combination of values of all paths but that of the axis.
+/// One combination of the values of all fields except that of the axis.
 pub(super) struct Panel<'a> {
-    /// What is the same in it.
+    /// The common values of its points.
     pub name: String,
-    /// Along the axis; one without a name where there is no grid.
+    /// Its points along the axis; without a grid, a single one without a name.
     pub columns: Vec<Column<'a>>,
 }
 
 /// One point of the grid.
 pub(super) struct Column<'a> {
-    /// Value of the axis' path.
+    /// Value of the axis' field.
     pub value: &'a str,
-    /// Number of the case of each variant.
+    /// Index of the case of each variant.
     pub cases: Vec<usize>,
 }
 
 impl<'a> Layout<'a> {
-    /// Of `plan`.
+    /// Creates the layout of `plan`.
     pub fn new(plan: &'a Plan) -> Self {
         let mut variants: Vec<&str> = Vec::new();
         let mut points: Vec<&Point> = Vec::new();
@@ -67,7 +67,7 @@ impl<'a> Layout<'a> {
         Self { variants, baseline, axis: axis.map(|axis| in_words(&first[axis].0, first)), panels }
     }
 
-    /// Points of the grid.
+    /// Number of grid points.
     pub fn points(&self) -> usize {
         self.panels.iter().map(|panel| panel.columns.len()).sum()
     }
@@ -79,7 +79,7 @@ impl<'a> Layout<'a> {
             .flat_map(move |panel| panel.columns.iter().map(move |column| (self.point_name(panel, column), column)))
     }
 
-    /// What distinguishes a point from the others; empty without a grid.
+    /// The values that distinguish a point from the others; empty without a grid.
     fn point_name(&self, panel: &Panel<'a>, column: &Column<'a>) -> String {
         let Some(axis) = &self.axis else { return String::new() };
         let value = format!("{axis} {}", column.value);
@@ -87,7 +87,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The path with the most values; of several the first.
+/// The field with the most values; the first of several.
 fn axis(points: &[&Point]) -> Option<usize> {
     let paths = points.first().map_or(0, |point| point.len());
     let values = |path: usize| {
@@ -103,7 +103,7 @@ fn named<'p>(fields: impl Iterator<Item = &'p (String, String)>, point: &Point) 
     fields.map(|(path, value)| format!("{} {value}", in_words(path, point))).collect::<Vec<_>>().join(", ")
 }
 
-/// What a field of a point is called, as people say it.
+/// A readable name of a point's field.
 fn in_words(path: &str, point: &Point) -> String {
     field_name(path, point).replace('_', " ")
 }

@@ -1,23 +1,23 @@
-//! Marks of variants: a colour and a shape each, so that they can be told apart without colours.
+//! Marks of variants: a combination of colour and shape each, which can also be distinguished without colours.
 
 use std::fmt::Write;
 
 use super::super::COLOURS;
 use super::super::html::escape;
 
-/// Shapes there are. Coprime to the number of colours: 56 variants look different.
+/// Number of shapes. It is coprime to the number of colours: 56 variants look different.
 const SHAPES: usize = 7;
-/// Half the width of a mark.
+/// Half of a mark's width.
 const SIZE: f64 = 5.0;
 
-/// CSS classes of a variant: its colour, and how its line is broken.
+/// CSS classes of a variant: its colour, and the dash pattern of its line.
 pub(super) fn class(variant: usize) -> String {
     format!("p{} d{}", variant % COLOURS, variant % SHAPES)
 }
 
-/// The mark of `variant` around a place.
+/// The mark of `variant` at a position.
 pub(super) fn draw(variant: usize, x: f64, y: f64, title: &str) -> String {
-    // Corners on a circle: how many, where the first is, and how far out; 0 corners are the circle itself.
+    // Corners on a circle: their number, the angle of the first, and the radius; 0 corners mean the circle itself.
     let (corners, turn, size) = [
         (0, 0.0, 1.0),
         (4, 45.0, 1.3),
@@ -46,7 +46,7 @@ pub(super) fn draw(variant: usize, x: f64, y: f64, title: &str) -> String {
     format!("<path class=\"mark {class}\" d=\"{path}Z\">{title}</path>")
 }
 
-/// The mark as it stands beside a name.
+/// The mark for use beside a name.
 pub(super) fn swatch(variant: usize) -> String {
     format!("<svg class=\"swatch\" viewBox=\"0 0 16 16\" aria-hidden=\"true\">{}</svg>", draw(variant, 8.0, 8.0, ""))
 }

@@ -1,12 +1,12 @@
-//! What a sweep comes to as one HTML file: variants against each other over the points of a grid, seed by seed.
+//! The report on a sweep as one HTML file: variants against each other over the points of a grid, seed by seed.
 //!
 //! ```text
 //! layout        variants and points -> an axis, and panels
 //! overview      all verdicts at a glance
 //! dots, rows    means with intervals and every seed, over a grid or without one
 //! differences   variants against the baseline on the same seeds
-//! over_time     means over the seeds as they went on
-//! not_run       what could not be run, and why
+//! over_time     means over the seeds in the course of time
+//! not_run       which runs failed, and why
 //! ```
 
 mod axis;
@@ -30,10 +30,10 @@ use dots::Picture;
 use layout::{Layout, Panel};
 
 const STYLE: &str = include_str!("comparison.css");
-/// Panels of one metric that are drawn.
+/// Maximum number of panels per metric.
 const PANELS_MAX: usize = 12;
 
-/// The report on the `records` of `plan`, in whatever order they came: a whole HTML document.
+/// The report on the `records` of `plan`, in any order: a whole HTML document.
 pub fn render(plan: &Plan, records: &[Record]) -> String {
     let view = Comparison::new(plan, records);
     let sections = [
@@ -50,14 +50,14 @@ pub fn render(plan: &Plan, records: &[Record]) -> String {
     document(&format!("{}: sweep", plan.scenario.name), STYLE, &sections.join("\n"))
 }
 
-/// A sweep, and what of it is worth showing.
+/// A sweep, and its presentable parts.
 struct Comparison<'a> {
     plan: &'a Plan,
     layout: Layout<'a>,
-    /// In the order of cases and seeds.
+    /// The records in the order of cases and seeds.
     records: Vec<&'a Record>,
     evidence: Evidence,
-    /// Metrics in which something differs.
+    /// Metrics with differences.
     shown: Vec<&'static Metric>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Comparison<'a> {
         Self { plan, layout: Layout::new(plan), records, evidence, shown }
     }
 
-    /// Value of each seed of a case.
+    /// The value for each seed of a case.
     fn seeds(&self, case: usize, metric: &Metric) -> impl Iterator<Item = (&u64, &f64)> {
         self.evidence.samples[case].get(metric.name).into_iter().flatten()
     }
@@ -79,12 +79,12 @@ impl<'a> Comparison<'a> {
         self.evidence.interval(case, metric.name)
     }
 
-    /// The comparison of two cases, and the difference on each seed.
+    /// The comparison of two cases, and the difference for each seed.
     fn paired(&self, case: usize, baseline: usize, metric: &Metric) -> Option<(Paired, Vec<f64>)> {
         self.evidence.paired(case, baseline, metric.name)
     }
 
-    /// What marks a case whose runs had faults: the section on them says why.
+    /// Marks a case whose runs had faults; the section about them explains why.
     fn fault_mark(&self, case: usize) -> String {
         let runs = self.evidence.runs(case);
         if runs.faulty == 0 {
@@ -93,7 +93,7 @@ impl<'a> Comparison<'a> {
         format!("<span title=\"{} of {} runs had faults\"> *</span>", runs.faulty, runs.runs)
     }
 
-    /// That seeds gave the same run, if they did.
+    /// A note about seeds that yielded the same run, if there are any.
     fn identical(&self) -> String {
         let note = self.evidence.note_on_identical();
         note.map_or(String::new(), |note| format!("<p class=\"note\">Note: {}.</p>", escape(&note)))
@@ -148,7 +148,7 @@ impl<'a> Comparison<'a> {
         format!("<dl class=\"figures four\">{cells}</dl>")
     }
 
-    /// One metric: its picture with its table, and the comparisons.
+    /// One metric: picture, table and comparisons.
     fn metric(&self, metric: &Metric) -> String {
         let body = if self.layout.axis.is_some() { self.over_grid(metric) } else { self.without_grid(metric) };
         format!(
@@ -193,7 +193,7 @@ impl<'a> Comparison<'a> {
     fn over_grid(&self, metric: &Metric) -> String {
         let panels = &self.layout.panels;
         let size = if panels.len() > 1 { (HALF.0, 250.0) } else { WIDE };
-        // One axis for all panels: they are there to be compared.
+        // All panels share one axis to allow comparison.
         let all: Vec<usize> = self.layout.columns().flat_map(|(_, column)| column.cases.clone()).collect();
         let values = self.extent(&all, metric);
         let picture = |panel: &Panel<'_>| {
@@ -210,7 +210,7 @@ impl<'a> Comparison<'a> {
         )
     }
 
-    /// Means with intervals: a row for each point, a column for each variant.
+    /// Means with intervals: one row per point, one column per variant.
     fn grid_table(&self, metric: &Metric, values: &[f64]) -> String {
         let unit = axis::unit(metric, values.iter().copied().fold(0.0, |most, value| f64::max(most, value.abs())));
         let head: String =
@@ -220,7 +220,7 @@ impl<'a> Comparison<'a> {
             let half = interval
                 .half_width
                 .map_or(String::new(), |half| format!(" <small>± {}</small>", axis::number(half, unit)));
-            // Copies of one run are one, which a note says.
+            // Identical runs count as one; a note explains this.
             let runs = self.evidence.runs(*case);
             let is_whole = runs.identical && interval.count == 1 || interval.count == self.plan.seeds.len();
             let count = if is_whole { String::new() } else { format!(" <small>n={}</small>", interval.count) };
@@ -237,7 +237,7 @@ impl<'a> Comparison<'a> {
         )
     }
 
-    /// What a picture of `cases` must hold.
+    /// The values that a picture of `cases` must include.
     fn extent(&self, cases: &[usize], metric: &Metric) -> Vec<f64> {
         let mut values = Vec::new();
         for case in cases {
@@ -284,7 +284,7 @@ impl<'a> Comparison<'a> {
         )
     }
 
-    /// What each variant sets.
+    /// The settings of each variant.
     fn variants(&self) -> String {
         let row = |variant: &crate::scenario::Variant| {
             let set: Vec<String> = variant.set.iter().map(|(path, value)| format!("{path} = {value}")).collect();
@@ -307,7 +307,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Whether a metric has more than one value in all runs.
+/// Returns whether a metric has more than one value in all runs.
 fn differs(samples: &[Samples], metric: &Metric) -> bool {
     let mut values = samples.iter().filter_map(|samples| samples.get(metric.name)).flat_map(|values| values.values());
     let first = values.next();

@@ -1,4 +1,4 @@
-//! What could not be run or went wrong, and why.
+//! Runs that could not begin or had faults, and why.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::super::html::escape;
 use super::Comparison;
 use crate::run::sweep::Record;
 
-/// Reasons that are listed.
+/// Maximum number of reasons to list.
 const REASONS_MAX: usize = 30;
 
 /// Runs of one variant with the same fault.
@@ -16,7 +16,7 @@ struct Group<'a> {
     without_values: usize,
 }
 
-/// The section; empty if every run went well.
+/// The section; empty if every run succeeded.
 pub(super) fn section(view: &Comparison<'_>) -> String {
     let mut groups: BTreeMap<(&str, &str), Group<'_>> = BTreeMap::new();
     for record in view.courses().into_iter().flatten().chain(view.failed()) {
@@ -55,7 +55,7 @@ fn row(view: &Comparison<'_>, fault: &str, group: &Group<'_>) -> String {
     )
 }
 
-/// The command that shows the fault again.
+/// The command that reproduces the fault.
 fn again(view: &Comparison<'_>, record: &Record) -> String {
     let case = view.plan.cases.iter().find(|case| case.variant == record.variant && case.point == record.point);
     case.map_or(String::new(), |case| view.plan.command(case, record.seed))

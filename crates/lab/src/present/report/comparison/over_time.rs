@@ -1,4 +1,4 @@
-//! Means over the seeds as they went on.
+//! Means over the seeds in the course of time.
 
 use super::super::chart::{Chart, Curve, Ribbon};
 use super::super::scale::RATES;
@@ -9,14 +9,14 @@ use crate::measure::statistics::Interval;
 use crate::run::sweep::Record;
 use crate::scenario::Target;
 
-/// Points of the grid that are drawn.
+/// Maximum number of grid points to draw.
 const POINTS_MAX: usize = 6;
-/// With more variants the ribbons would hide each other.
+/// Maximum number of variants with ribbons; more would hide each other.
 const RIBBONS_MAX: usize = 4;
 
 type Steps = fn(&Course) -> &[f64];
 
-/// Two figures for each point: all that arrived, and what arrived in order.
+/// Two figures for each point: all data that arrived, and data that arrived in order.
 pub(super) fn section(view: &Comparison<'_>) -> String {
     let courses = view.courses();
     let moved = |record: &&Record| record.course.throughput_bps.iter().any(|bps| *bps > 0.0);
@@ -75,7 +75,7 @@ fn chart(title: &str, cases: &[usize], courses: &[Vec<&Record>], steps: Steps, t
     Chart { label: title, size: HALF, units: RATES, time_s: &time_s, band, marked_s, stacked, ribbons, lines }.svg()
 }
 
-/// The mean of every step; runs that had ended by then did nothing in it.
+/// The mean of every step; runs that had ended by then count as zero.
 fn means(records: &[&Record], steps: Steps, length: usize) -> Vec<Option<Interval>> {
     let at = |step: usize| {
         let values: Vec<f64> =

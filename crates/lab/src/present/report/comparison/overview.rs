@@ -1,4 +1,4 @@
-//! All verdicts at a glance: a row per metric, a column per variant, a sign per point of the grid.
+//! All verdicts at a glance: one row per metric, one column per variant, one sign per grid point.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::{Comparison, differences, mark};
 use crate::measure::statistics::{Paired, Verdict};
 use crate::present::metric::Metric;
 
-/// With more points signs no longer fit, and shares of them stand instead.
+/// Maximum number of points with signs; with more, shares of each sign replace them.
 const SIGNS_MAX: usize = 40;
 
 /// The section; empty if there is nothing to compare.
@@ -39,7 +39,7 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
     )
 }
 
-/// The baseline's mean, or the least and the most of its means at the points of the grid, where they read differently.
+/// The baseline's mean, or the smallest and largest of its means over the grid points, if they differ as displayed.
 fn level(view: &Comparison<'_>, metric: &Metric) -> String {
     let baseline = view.layout.baseline;
     let means: Vec<f64> = view
@@ -90,7 +90,7 @@ fn cell(view: &Comparison<'_>, metric: &Metric, variant: usize) -> String {
     signs
 }
 
-/// By how much in parts of a hundred, where that makes sense.
+/// The change in percent, where this makes sense.
 fn change(paired: &Paired) -> String {
     paired.ratio.map_or(String::new(), |ratio| format!(" {:+.1}\u{a0}%", (ratio.mean - 1.0) * 100.0))
 }

@@ -1,4 +1,4 @@
-//! Rows of a table with a small picture each: an interval across, every seed as a faint dot.
+//! Rows of a table with a small picture each: a horizontal interval, with a faint dot for every seed.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ const WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 30.0;
 const MARGIN: f64 = 18.0;
 const MIDDLE: f64 = HEIGHT / 2.0;
-/// Offsets of seeds' dots from the middle, so that equal values show as several.
+/// Vertical offsets of seeds' dots, which make equal values visible as several dots.
 const JITTER: [f64; 5] = [0.0, -5.0, 5.0, -2.5, 2.5];
 
 /// The picture of one row.
@@ -49,7 +49,7 @@ pub(super) fn scale(axis: &Axis) -> String {
     svg
 }
 
-/// Lines at the ticks, that of zero stronger where it lies within.
+/// Lines at the ticks; the line at zero, if any, is stronger.
 fn grid(axis: &Axis, height: f64) -> String {
     let x = axis.scale(MARGIN, WIDTH - MARGIN);
     let mut lines = String::new();
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::present::metric::named;
 
-    /// From 0 to 4 Mbit/s over 364 pixels: 91 for each.
+    /// From 0 to 4 Mbit/s over 364 pixels: 91 pixels per Mbit/s.
     #[test]
     fn marks_dots_and_whiskers_stand_where_their_values_are() {
         let axis = Axis::new(named("goodput_in_order_bps"), &[0.0, 4e6], 4);
