@@ -13,5 +13,5 @@ CONTROLLER(mveno_own_rtt, CC_MVENO_OWN_RTT, "mveno_own_rtt")
 CONTROLLER(mpveno, CC_MPVENO, "mpveno")
 CONTROLLER(mcc_coop, CC_MCC_COOP, "mcc_coop")
 CONTROLLER(gmcc_coop, CC_GMCC_COOP, "gmcc_coop")
-/* Linux may have a Veno of its own. */
+/* Linux may have its own Veno. */
 CONTROLLER(veno, CC_VENO, "anabranch_veno")

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel calls: rules as `tcp_congestion_ops` of Linux. Who includes this has defined the rules, functions of the names that
- * rules/controllers.h has; see template.bpf.c.
+ * The kernel's callbacks: rules as `tcp_congestion_ops` of Linux. A file that includes this one defines the rules
+ * first, as functions with the names in rules/controllers.h; see template.bpf.c.
  *
- * The kernel counts windows in segments and the rules in octets: what a window has beyond whole segments is carried along. Slow start is
- * RFC 5681's, recovery is the kernel's own.
+ * The kernel counts windows in segments and the rules in octets: the part of a window beyond whole segments is carried
+ * along. Slow start follows RFC 5681; recovery is the kernel's own.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ CC_INLINE int is_veno_like(enum cc_kind kind)
 	return kind == CC_VENO || kind == CC_MPVENO || cc_is_mveno(kind);
 }
 
-/* The window is the limit: in slow start it may be twice what was in flight (RFC 7661). */
+/* Whether the window is the limit: in slow start it may be twice what was in flight (RFC 7661). */
 CC_INLINE int is_cwnd_limited(struct tcp_sock *tp)
 {
 	if (KERNEL_BITS(tp, is_cwnd_limited))
@@ -27,8 +27,8 @@ CC_INLINE int is_cwnd_limited(struct tcp_sock *tp)
 }
 
 /*
- * Sets a window in 2^-16 octet: whole segments for the kernel, one at least, and the rest to be carried along. Never more octets than the
- * engine's windows have: Linux adds to what it finds here, and warns of sums beyond 2^31 segments.
+ * Sets a window in 2^-16 octet: whole segments for the kernel, at least one, and the rest is carried along. The window
+ * never has more octets than the engine's: Linux adds to the value, and warns of sums beyond 2^31 segments.
  */
 CC_INLINE void set_window(struct tcp_sock *tp, struct own *own, u64 window_q16)
 {
@@ -52,7 +52,7 @@ CC_INLINE void step_window(struct tcp_sock *tp, struct own *own, s64 step_q16)
 	set_window(tp, own, step_q16 < 0 ? cc_sub_floored(window_q16, given) : window_q16 + cc_min(step_q16, window_q16));
 }
 
-/* The segments that remain for congestion avoidance. */
+/* Returns the segments that remain for congestion avoidance. */
 CC_INLINE u32 slow_start(struct tcp_sock *tp, u32 acked)
 {
 	u64 cwnd = cc_min((u64)tp->snd_cwnd + acked, tp->snd_ssthresh);
@@ -92,7 +92,7 @@ CC_INLINE void on_init(enum cc_kind kind, struct tcp_sock *tp)
 	connection_of(kind, tp, own);
 }
 
-/* Not while a loss is being repaired, when the window follows the recovery. */
+/* Not during loss recovery, when the window follows the recovery. */
 CC_INLINE void cut_window(struct tcp_sock *tp, struct own *own, u64 cut)
 {
 	u64 mss = cc_max(tp->mss_cache, 1), segments = cc_max(cut / mss, 2);
@@ -105,8 +105,8 @@ CC_INLINE void cut_window(struct tcp_sock *tp, struct own *own, u64 cut)
 }
 
 /*
- * Adaptive congestion control, where it is on: whoever has an ACK after the end of a period finds the slowest path, and that path's own
- * socket lowers its window with its next one.
+ * Adaptive congestion control, if it is on: the first socket with an ACK after the end of a period finds the slowest
+ * path, and that path's own socket lowers its window with its next ACK.
  */
 CC_INLINE void adapt(struct tcp_sock *tp, struct own *own, struct connection *connection, u64 rtt_ns)
 {
@@ -144,14 +144,14 @@ CC_INLINE void on_acked(enum cc_kind kind, struct tcp_sock *tp, s32 rtt_us)
 			hear(&connection->rules, own->place, told_of(own->key, own->remote_id));
 		adapt(tp, own, connection, rtt_ns);
 	}
-	/* What follows from the end of a round comes after what follows from the ACK: in cong_avoid, or with the next ACK. */
+	/* The end of a round is handled after the ACK: in cong_avoid, or with the next ACK. */
 	if ((s32)(tp->snd_una - own->round_end) >= 0) {
 		own->round_has_ended = CC_TRUE;
 		own->round_end = tp->snd_nxt;
 	}
 }
 
-/* Without a place: the single-path parent. */
+/* The step of a subflow without a place: that of the single-path parent. */
 CC_INLINE s64 parent_step(enum cc_kind kind, struct tcp_sock *tp, const struct own *own, u64 acked_bytes)
 {
 	struct cc_path path;
@@ -161,8 +161,8 @@ CC_INLINE s64 parent_step(enum cc_kind kind, struct tcp_sock *tp, const struct o
 }
 
 /*
- * As fast as slow start at most. No rule of ours asks for more; but if something else has written to the maps, a window that doubles with
- * each ACK loses so much at once that the path stands still for seconds.
+ * Limits growth to that of slow start. No rule of ours asks for more. But if another program has written to the maps, a
+ * window that doubles with each ACK loses so much at once that the path stands still for seconds.
  */
 CC_INLINE s64 no_faster_than_slow_start(s64 step_q16, u64 acked_bytes)
 {
@@ -191,8 +191,9 @@ CC_INLINE void on_growth(enum cc_kind kind, struct tcp_sock *tp, u32 acked)
 }
 
 /*
- * Whole segments for the kernel; the rest waits for the end of the repair. With windows of a few segments it matters: half of five would be
- * two, and who grows by a quarter of a segment in a round trip needs two of them to make up for it. Never more than the window (left_out.h).
+ * Whole segments for the kernel; the rest is added at the end of the recovery. This matters for windows of a few
+ * segments: half of five would be two, and a subflow that grows by a quarter of a segment per round trip needs two
+ * round trips to make up for it. Never more than the window (left_out.h).
  */
 CC_INLINE u32 threshold_segments(struct tcp_sock *tp, struct own *own, u64 bytes)
 {
@@ -214,7 +215,7 @@ CC_INLINE u32 on_loss(enum cc_kind kind, struct tcp_sock *tp)
 	return threshold_segments(tp, own, cc_max(left, 2ULL * path.mss));
 }
 
-/* The kernel has asked for a threshold as after a loss; now it tells that the timer expired. */
+/* The kernel has requested a threshold as after a loss; now it reports that the timer expired. */
 CC_INLINE void on_timeout(enum cc_kind kind, struct tcp_sock *tp)
 {
 	struct own *own = own_of(tp);
@@ -237,7 +238,7 @@ CC_INLINE void on_state(enum cc_kind kind, struct tcp_sock *tp, u8 state)
 	connection_of(kind, tp, own);
 }
 
-/* A reduction for nothing: as before it. */
+/* The reduction was unnecessary: restores the window before it. */
 CC_INLINE u32 on_undo(struct tcp_sock *tp)
 {
 	own_of(tp)->left_q16 = 0;
@@ -248,7 +249,7 @@ CC_INLINE u32 on_undo(struct tcp_sock *tp)
 
 #define SOCKET ((struct tcp_sock *)context[0])
 
-/* The programs of a controller, and what is registered under its name: 15 characters at most, without a hyphen. */
+/* The programs of a controller, and its registration by name: at most 15 characters, without a hyphen. */
 #define CONTROLLER(id, kind, registered)                                                                                \
 	SEC("struct_ops") void id##_init(u64 *context) { on_init(kind, SOCKET); }                                       \
 	SEC("struct_ops") void id##_release(u64 *context) { detach(kind, SOCKET, own_of(SOCKET)); }                     \

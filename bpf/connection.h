@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Connections and their subflows: who belongs to whom, and what is remembered where.
+ * Connections and their subflows: which subflows belong together, and where their state is kept.
  *
- * A subflow's socket has the connection's token; tokens are unique on a machine. Under it stands what all subflows share, with a place for
- * each. A socket knows its place, and looks whether it still has it: what was lost with an entry is made anew. Where there is neither
- * memory nor a place left, a subflow goes without siblings.
+ * A subflow's socket has the connection's token; tokens are unique on a machine. The map entry under the token holds
+ * what all subflows share, with a place for each. A socket knows its place, and checks whether it still has it: what
+ * was lost with an entry is made again. If no memory or no place is left, a subflow is controlled alone.
  */
 #pragma once
 
 #include "layers.h"
 
-/* Callbacks for which a subflow that got no place does not ask again. */
+/* Callbacks during which a subflow without a place does not ask again. */
 #define PATIENCE 64
 
-/* Who has a place, for those who look. Ports in host order; addresses as on the wire, those of IPv4 mapped (RFC 4291 section 2.5.5.2). */
+/*
+ * The owner of a place, for observers. Ports in host order; addresses as on the wire, IPv4 ones mapped to IPv6
+ * (RFC 4291 section 2.5.5.2).
+ */
 struct place {
 	u64 owner;
 	u32 local_address[4];
@@ -21,14 +24,14 @@ struct place {
 	u16 local_port;
 	u16 remote_port;
 	u32 acks;
-	/* Of the other end's address (RFC 8684 section 3.2). */
+	/* Identifier of the remote address (RFC 8684 section 3.2). */
 	u32 remote_id;
 	u32 unused;
 };
 
 struct connection {
 	struct cc_connection rules;
-	/* Bit i: place i is somebody's; `rules.used` follows as soon as there is something to see. */
+	/* Bit i: place i is taken; `rules.used` follows as soon as the path can be seen. */
 	u64 taken;
 	struct place places[CC_PATHS_MAX];
 };
@@ -36,12 +39,12 @@ struct connection {
 /* crates/kernel-cc/src/layout.rs reads it. */
 _Static_assert(sizeof(struct connection) == 2440, "as it is read");
 
-/* In the socket itself: zero at first. */
+/* State in the socket itself: zero at first. */
 struct own {
 	u64 key;
 	/* Window beyond whole segments, 2^-16 octet. */
 	u64 carried_q16;
-	/* The threshold beyond whole segments: what the window has, too, once the loss is repaired. */
+	/* The part of the threshold beyond whole segments, which is added to the window after the recovery. */
 	u64 left_q16;
 	u64 min_rtt_ns;
 	u32 place;
@@ -52,7 +55,7 @@ struct own {
 	u32 wait;
 	u32 remote_id;
 	u64 since_ns;
-	/* The kernel has said so. What it tells of a handshake comes before. */
+	/* The kernel has called `init`. Callbacks about the handshake come earlier. */
 	u32 has_begun;
 };
 _Static_assert(sizeof(struct own) <= 13 * sizeof(u64), "what a socket has for its controller");
@@ -74,7 +77,7 @@ struct {
 	MAP_TYPE(value, u64);
 } counters SEC(".maps");
 
-/* What a connection begins with; never written. */
+/* Initial value of a connection; never written. */
 struct connection nothing;
 
 CC_INLINE void count(u32 which)
@@ -89,7 +92,7 @@ CC_INLINE struct own *own_of(struct tcp_sock *tp)
 	return (struct own *)tp->inet_conn.icsk_ca_priv;
 }
 
-/* What Multipath TCP knows of a socket; nothing where it is not one of its. */
+/* Returns the MPTCP context of a socket, or nothing if it is not an MPTCP subflow. */
 CC_INLINE const struct mptcp_subflow_context *subflow_of(struct tcp_sock *tp)
 {
 	void *data = tp->inet_conn.icsk_ulp_data;
@@ -98,13 +101,16 @@ CC_INLINE const struct mptcp_subflow_context *subflow_of(struct tcp_sock *tp)
 	return bpf_rdonly_cast(data, __builtin_btf_type_id(*(struct mptcp_subflow_context *)0, 1));
 }
 
-/* The token of the socket's connection; for plain TCP, which is alone, the address of the socket, which exceeds all tokens. */
+/*
+ * Returns the token of the socket's connection. Plain TCP has no siblings: its key is the address of the socket, which
+ * exceeds all tokens.
+ */
 CC_INLINE u64 key_of(struct tcp_sock *tp, const struct mptcp_subflow_context *subflow)
 {
 	return subflow && subflow->token ? subflow->token : (u64)tp;
 }
 
-/* What there is to see of a socket. */
+/* Copies the visible state of a socket. */
 CC_INLINE void see(struct tcp_sock *tp, const struct own *own, struct cc_path *path)
 {
 	u64 mss = tp->mss_cache;
@@ -146,7 +152,7 @@ CC_INLINE void describe(struct tcp_sock *tp, struct place *place)
 	place->acks = 0;
 }
 
-/* A free place, now taken; CC_PATHS_MAX if there is none. */
+/* Takes a free place; CC_PATHS_MAX if there is none. */
 CC_RULE u64 take_place(struct connection *connection)
 {
 	if (!connection)
@@ -159,7 +165,7 @@ CC_RULE u64 take_place(struct connection *connection)
 	return CC_PATHS_MAX;
 }
 
-/* Finds or makes the connection of a socket and gives it a place there. Nothing if that cannot be. */
+/* Finds or makes the connection of a socket and gives it a place there. Returns nothing if that is impossible. */
 CC_INLINE struct connection *attach(enum cc_kind kind, struct tcp_sock *tp, struct own *own)
 {
 	static const struct cc_mveno_state forgotten;
@@ -198,7 +204,7 @@ CC_INLINE struct connection *attach(enum cc_kind kind, struct tcp_sock *tp, stru
 	return connection;
 }
 
-/* The connection in which a socket has its place; nothing if it has none. */
+/* Returns the connection in which a socket has its place, or nothing if it has none. */
 CC_INLINE struct connection *attached(struct tcp_sock *tp, const struct own *own)
 {
 	struct connection *connection;
@@ -211,7 +217,7 @@ CC_INLINE struct connection *attached(struct tcp_sock *tp, const struct own *own
 	return connection;
 }
 
-/* The connection of a socket, with what is to be seen of it brought up to date. */
+/* Returns the connection of a socket, and updates the visible state of the path. */
 CC_INLINE struct connection *connection_of(enum cc_kind kind, struct tcp_sock *tp, struct own *own)
 {
 	struct connection *connection = attached(tp, own);
@@ -222,7 +228,7 @@ CC_INLINE struct connection *connection_of(enum cc_kind kind, struct tcp_sock *t
 	return connection;
 }
 
-/* Gives the place of a socket back, and the connection's memory with its last. */
+/* Frees the place of a socket, and the connection's memory with the last place. */
 CC_INLINE void detach(enum cc_kind kind, struct tcp_sock *tp, struct own *own)
 {
 	struct connection *connection = attached(tp, own);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The rules as a program: questions on standard input, one a line, answers on standard output. crates/kernel-cc/tests/golden.rs asks the
- * engine the same.
+ * The rules as a program: questions on standard input, one per line, answers on standard output.
+ * crates/kernel-cc/tests/golden.rs asks the engine the same questions.
  *
  *   new KIND                                          a connection without paths
- *   view I CWND SSTHRESH SRTT_NS MIN_RTT_NS MSS REC   what there is to see of path I; -1: not known
+ *   view I CWND SSTHRESH SRTT_NS MIN_RTT_NS MSS REC   visible state of path I; -1: unknown
  *   add I, remove I
- *   tell I RATIO INCREASE DECREASE     what the relay of path I tells, 2^-16; a ratio of 0: nothing
+ *   tell I RATIO INCREASE DECREASE     report of the relay of path I, 2^-16; a ratio of 0: none
  *   delivery I OCTETS RTT_NS
  *   ack I OCTETS LIMITED      answers the step in 2^-16 octet
  *   loss I, timeout I         answers the threshold in octets
  *   round I                   answers the new window in octets, or -1
  *   sample I RTT_NS WAY_NS BORN_NS     for adaptive congestion control
- *   period NOW_NS ETA_MIN ETA_MAX BEYOND CUTS_MAX AGE_RTTS    answers the path to cut, or -1, and the window left
+ *   period NOW_NS ETA_MIN ETA_MAX BEYOND CUTS_MAX AGE_RTTS    answers the path to cut, or -1, and its new window
  *   product A B C             answers A * B / C
  *   ratio AH AL BH BL SHIFT   answers A / B / 2^SHIFT
  */

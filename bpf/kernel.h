@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is used of the kernel: the members of its structures by name. The loader finds where the running kernel has them, so that nothing of
- * a kernel is needed to build, and one object fits every kernel.
+ * The parts of the kernel that are used: members of its structures by name. The loader finds their offsets in the
+ * running kernel, so building needs nothing of a kernel, and one object fits every kernel.
  */
 #pragma once
 
@@ -46,7 +46,7 @@ struct sock_common {
 	u16 skc_dport;
 	u32 skc_daddr;
 	u32 skc_rcv_saddr;
-	/* Not there where the kernel has no IPv6. */
+	/* Absent if the kernel has no IPv6. */
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 } KERNEL_TYPE;
@@ -93,7 +93,7 @@ struct ack_sample {
 	s32 rtt_us;
 } KERNEL_TYPE;
 
-/* What is given to the kernel; it takes members by their names too. */
+/* Passed to the kernel, which also takes members by their names. */
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
@@ -107,13 +107,13 @@ struct tcp_congestion_ops {
 	u32 flags;
 };
 
-/* Where the running kernel has a member; nothing where it has none. */
+/* Address of a member in the running kernel; nothing if the kernel has no such member. */
 #define KERNEL_MEMBER(structure, field)                                                                                 \
 	(__builtin_preserve_field_info((structure)->field, 2) ?                                                         \
 		 (const void *)((const u8 *)(structure) + __builtin_preserve_field_info((structure)->field, 0)) :       \
 		 (const void *)0)
 
-/* A bit field of a structure of the kernel: which octets to load and which of their bits, as the loader finds them. */
+/* A bit field of a kernel structure: the loader finds which octets to load, and which of their bits to use. */
 #define KERNEL_BITS(structure, field)                                                                                   \
 	({                                                                                                              \
 		u64 value_ = 0;                                                                                         \

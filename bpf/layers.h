@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What processes tell of connections while they last, and what adaptive congestion control remembers of them. Why as it is:
+ * Reports of processes on live connections, and the state of adaptive congestion control. For the reasons see
  * docs/decisions/0038-layers-in-the-kernel.md.
  */
 #pragma once
@@ -9,12 +9,13 @@
 #include "rules/acc.h"
 
 /*
- * What is told of a path, which is known by its connection's token and the identifier of the other end's address (RFC 8684 section 3.2), as
- * the engine's agents know it. It holds until `until_ns`, by CLOCK_MONOTONIC: a process that has gone slows nothing down for long.
+ * A report on a path. The path is identified by its connection's token and the identifier of the remote address (RFC
+ * 8684 section 3.2), as in the engine's agents. The report is valid until `until_ns` of CLOCK_MONOTONIC: a process that
+ * has gone does not slow anything down for long.
  */
 struct told {
 	struct cc_told_state competition;
-	/* How long data take from the relay to the destination. */
+	/* Delay from the relay to the destination. */
 	u64 way_ns;
 	u64 until_ns;
 };
@@ -28,12 +29,12 @@ struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
 	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
 	MAP_NUMBER(max_entries, 16384);
-	/* The token, and above it the identifier. */
+	/* The token, with the identifier above it. */
 	MAP_TYPE(key, u64);
 	MAP_TYPE(value, struct told);
 } told SEC(".maps");
 
-/* Adaptive congestion control of all connections. */
+/* Settings of adaptive congestion control for all connections. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
 	MAP_NUMBER(max_entries, 1);
@@ -41,7 +42,7 @@ struct {
 	MAP_TYPE(value, struct cc_acc_settings);
 } adapting SEC(".maps");
 
-/* What it remembers of each, by the token. */
+/* State of adaptive congestion control for each connection, by token. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
 	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
@@ -50,10 +51,10 @@ struct {
 	MAP_TYPE(value, struct cc_acc);
 } adapted SEC(".maps");
 
-/* What that begins with; never written. */
+/* Its initial value; never written. */
 struct cc_acc unadapted;
 
-/* What is told of a path and holds. Of plain TCP, whose key is no token, nothing is. */
+/* Returns the valid report on a path. There is none for plain TCP, whose key is not a token. */
 CC_INLINE const struct told *told_of(u64 key, u32 remote_id)
 {
 	const struct told *found;
@@ -64,7 +65,7 @@ CC_INLINE const struct told *told_of(u64 key, u32 remote_id)
 	return found && found->until_ns > bpf_ktime_get_ns() ? found : 0;
 }
 
-/* What is told goes to where the rules look. */
+/* Copies a report to where the rules look for it. */
 CC_RULE u64 hear(struct cc_connection *c, u64 i, const struct told *told)
 {
 	static const struct cc_told_state untold;
@@ -73,7 +74,7 @@ CC_RULE u64 hear(struct cc_connection *c, u64 i, const struct told *told)
 	return 0;
 }
 
-/* Nothing if it is off, and of plain TCP. */
+/* Returns nothing if it is off, and for plain TCP. */
 CC_INLINE const struct cc_acc_settings *acc_settings(u64 key)
 {
 	u32 only = 0;
@@ -90,7 +91,7 @@ CC_INLINE struct cc_acc *acc_of(u64 key)
 	return bpf_map_lookup_elem(&adapted, &key);
 }
 
-/* Whether the period is over, and it is the caller who ends it. The first to ask begins one. */
+/* Whether the period is over and the caller is the one that ends it. The first caller begins a period. */
 CC_INLINE int is_over(struct cc_acc *acc, u64 period_ns, u64 now_ns)
 {
 	u64 next = acc->next_ns;
@@ -99,7 +100,7 @@ CC_INLINE int is_over(struct cc_acc *acc, u64 period_ns, u64 now_ns)
 	return __sync_val_compare_and_swap(&acc->next_ns, next, now_ns + period_ns) == next && next;
 }
 
-/* The window to which path `i` is to be lowered, octets, once; zero if there is none. */
+/* Returns once the window to which path `i` should be lowered, octets; zero if there is none. */
 CC_RULE u64 taken_cut(struct cc_acc *acc, u64 i)
 {
 	u64 cut;

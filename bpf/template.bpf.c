@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A controller of one's own, to be copied: docs/linux-cc.md leads through it. It works as it is.
+ * A template for a controller of your own, explained in docs/linux-cc.md. It works as it is.
  *
- * Here stand the equations, with their source:
+ * It implements these equations; give the source of yours here:
  *
  *   ACK    cwnd_i += acked * MSS / (sum of all cwnd), but nothing in the round after a loss
  *   loss   ssthresh_i = cwnd_i / 2
  *
- * Windows count octets, round-trip times nanoseconds, increases 2^-16 octet. `c` is the connection, with all its paths (subflows) as they
- * are just now: struct cc_connection and struct cc_path in rules/types.h. `i` is the path that is asked about. There is no floating point;
- * rules/arithmetic.h has what neither overflows nor divides by zero. Take care that loops end at CC_PATHS_MAX, and check an index before
- * it is used: otherwise the kernel refuses the program when it is loaded.
+ * Windows are in octets, round-trip times in nanoseconds, increases in 2^-16 octet. `c` is the connection, with the
+ * current state of all its paths (subflows): struct cc_connection and struct cc_path in rules/types.h. `i` is the path
+ * in question. There is no floating point; rules/arithmetic.h has functions that neither overflow nor divide by zero.
+ * Loops must end at CC_PATHS_MAX, and an index must be checked before it is used: otherwise the kernel refuses to load
+ * the program.
  */
 #include "rules/arithmetic.h"
 
-/* What is remembered of a path beside what there is to see of it: up to CC_OWN_WORDS words, zero at first. */
+/* State of a path besides what is visible: up to CC_OWN_WORDS words, zero at first. */
 struct remembered {
-	/* Ends of rounds that are to come before the window grows again. */
+	/* Number of rounds that must end before the window grows again. */
 	u64 rounds_to_wait;
 };
 _Static_assert(sizeof(struct remembered) <= CC_OWN_WORDS * sizeof(u64), "what there is room for");
@@ -26,7 +27,10 @@ CC_INLINE struct remembered *of(struct cc_path *p)
 	return (struct remembered *)p->own;
 }
 
-/* The windows of all paths, octets, one at least. CC_RULE: the kernel checks it once, not at every call. */
+/*
+ * The sum of the windows of all paths, octets, at least one. CC_RULE: the kernel verifies the function once, not at
+ * every call.
+ */
 CC_RULE u64 sum_of_windows(const struct cc_connection *c)
 {
 	u64 sum = 0;
@@ -38,7 +42,10 @@ CC_RULE u64 sum_of_windows(const struct cc_connection *c)
 	return cc_max(sum, 1);
 }
 
-/* Octets were acknowledged in congestion avoidance: by how much the window grows, 2^-16 octet, at most by `acked_bytes`; it may shrink. */
+/*
+ * Octets were acknowledged in congestion avoidance. Returns the window's growth, 2^-16 octet, at most `acked_bytes`; it
+ * may be negative.
+ */
 CC_INLINE s64 cc_acked(enum cc_kind kind, struct cc_connection *c, u64 i, u64 acked_bytes, u64 cwnd_limited)
 {
 	u64 acked;
@@ -48,33 +55,36 @@ CC_INLINE s64 cc_acked(enum cc_kind kind, struct cc_connection *c, u64 i, u64 ac
 	return cc_signed(cc_mul_div(acked, cc_mss_q16(&c->paths[i]), sum_of_windows(c)));
 }
 
-/* Something was lost: the threshold, octets, to which the window falls. */
+/* Something was lost. Returns the threshold, octets, to which the window falls. */
 CC_INLINE u64 cc_lost(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
 	if (i >= CC_PATHS_MAX)
 		return 0;
-	/* The round that is under way, and a whole one. */
+	/* The current round, and a whole one. */
 	of(&c->paths[i])->rounds_to_wait = 2;
 	return cc_max(c->paths[i].cwnd / 2, 2ULL * c->paths[i].mss);
 }
 
-/* The timer expired: the threshold, octets. The kernel has asked for one as after a loss before. */
+/* The timer expired. Returns the threshold, octets. The kernel has requested one as after a loss before. */
 CC_INLINE u64 cc_timed_out(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
 	return cc_lost(kind, c, i);
 }
 
-/* All that was in flight when the round began is acknowledged: a new window, octets, or CC_NONE to leave it. */
+/*
+ * All data that were in flight when the round began are acknowledged. Returns a new window, octets, or CC_NONE to keep
+ * it.
+ */
 CC_INLINE u64 cc_round_ended(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
 	if (i >= CC_PATHS_MAX)
 		return CC_NONE;
-	/* One at most, whatever somebody else may have written there. */
+	/* At most one, even if another program has written to it. */
 	of(&c->paths[i])->rounds_to_wait = cc_min(cc_sub_floored(of(&c->paths[i])->rounds_to_wait, 1), 1);
 	return CC_NONE;
 }
 
-/* Something arrived, in slow start and recovery too; `rtt_ns` is what that measured, or CC_NONE. */
+/* Data arrived, in slow start and recovery too; `rtt_ns` is the sample that they gave, or CC_NONE. */
 CC_INLINE void cc_delivered(enum cc_kind kind, struct cc_path *p, u64 delivered_bytes, u64 rtt_ns)
 {
 }
@@ -91,5 +101,5 @@ CC_INLINE void cc_removed(enum cc_kind kind, struct cc_connection *c)
 
 #include "callbacks.h"
 
-/* The name of the file, twice: 15 characters at most, letters, digits and `_`. */
+/* The name of the file, twice: at most 15 characters, letters, digits and `_`. */
 CONTROLLER(template, CC_OWN, "template")

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Adaptive congestion control, by the meaning: the equations stand in crates/cooperation/src/adaptive_congestion/mod.rs. It is a layer over any
- * controller, and asks for a smaller window only.
+ * Adaptive congestion control by its intent (`Mode::Build`): for the equations see
+ * crates/cooperation/src/adaptive_congestion/mod.rs. It is a layer over any controller, and only reduces windows.
  */
 #pragma once
 
 #include "arithmetic.h"
 
-/* What becomes of ratios above eta_max, as crates/cooperation/src/adaptive_congestion/settings.rs has it. */
+/* Treatment of ratios above eta_max, as in crates/cooperation/src/adaptive_congestion/settings.rs. */
 enum cc_beyond { CC_BEYOND_IGNORE, CC_BEYOND_CAP, CC_BEYOND_SPREAD };
 
 struct cc_acc_settings {
-	/* F; zero: nothing is ever cut. */
+	/* F; zero: windows are never cut. */
 	u64 period_ns;
 	u64 eta_min_q16;
 	u64 eta_max_q16;
@@ -23,31 +23,31 @@ struct cc_acc_settings {
 };
 
 struct cc_acc_path {
-	/* All round-trip times so far, and those of them that had been when the period began. */
+	/* All round-trip times so far, and those before the period began. */
 	struct cc_mean rtts;
 	struct cc_mean rtts_before;
-	/* What the relay reports of its own way to the destination; zero without. */
+	/* Delay from the relay to the destination as the relay reports it; zero without a report. */
 	u64 way_ns;
 	/* T_init */
 	u64 established_ns;
-	/* d_r of the period that has ended; none if the path was not measured. */
+	/* d_r of the last period; CC_NONE if the path has no measurement. */
 	u64 delay_ns;
 	/* count_r */
 	u64 count;
-	/* The window to lower to, octets, for its own socket to take; zero if there is none. */
+	/* The window to lower to, octets, until the path's own socket takes it; zero if there is none. */
 	u64 cut;
-	/* How often it was asked for. */
+	/* Number of cuts so far. */
 	u64 cuts;
 };
 
-/* Of a connection. Each path writes its own sums; whoever ends a period, and that is one, writes the rest. */
+/* State of a connection. Each path writes its own sums; the one socket that ends a period writes the rest. */
 struct cc_acc {
 	/* When the period ends. */
 	u64 next_ns;
 	struct cc_acc_path paths[CC_PATHS_MAX];
 };
 
-/* A round-trip time was measured, or none. What another path left in the place is forgotten. */
+/* Data arrived, with or without a round-trip time. State that another path left in the place is cleared. */
 CC_RULE u64 cc_acc_delivered(struct cc_acc *a, u64 i, u64 rtt_ns, u64 way_ns, u64 established_ns)
 {
 	static const struct cc_acc_path forgotten;
@@ -63,7 +63,7 @@ CC_RULE u64 cc_acc_delivered(struct cc_acc *a, u64 i, u64 rtt_ns, u64 way_ns, u6
 	return 0;
 }
 
-/* Finds d_r of all paths. Which of them were measured, as bits. */
+/* Determines d_r of all paths. Returns the measured paths, as bits. */
 CC_RULE u64 cc_acc_measure(const struct cc_connection *c, struct cc_acc *a)
 {
 	u64 measured = 0;
@@ -83,7 +83,7 @@ CC_RULE u64 cc_acc_measure(const struct cc_connection *c, struct cc_acc *a)
 	return measured;
 }
 
-/* Of equal ones the first, as the engine's; CC_NONE if none was measured. */
+/* Returns the first of equally slow paths, as the engine does; CC_NONE if none was measured. */
 CC_RULE u64 cc_acc_slowest(const struct cc_acc *a, u64 measured)
 {
 	u64 found = CC_NONE, delay = 0;
@@ -124,7 +124,7 @@ CC_RULE u64 cc_acc_least_age(const struct cc_connection *c, u64 measured, u64 ag
 	return cc_mul_div(srtt, age_rtts, 1);
 }
 
-/* Begins no row of cuts but that of `slowest`. Its length so far, which is to be counted anew. */
+/* Resets all counts of cuts in a row, and returns the count of `slowest` so far. */
 CC_RULE u64 cc_acc_take_count(struct cc_acc *a, u64 slowest)
 {
 	u64 made = 0;
@@ -139,8 +139,8 @@ CC_RULE u64 cc_acc_take_count(struct cc_acc *a, u64 slowest)
 }
 
 /*
- * What is left of `cwnd` where the slowest path has delay `slow` and the fastest `fast`; CC_NONE if the ratio is not in range. `min_rtt` is the
- * slowest's.
+ * Returns the new window for `cwnd` when the slowest path has delay `slow` and the fastest `fast`; CC_NONE if the ratio
+ * is out of range. `min_rtt` is that of the slowest path.
  */
 CC_RULE u64 cc_acc_left(const struct cc_acc_settings *s, u64 cwnd, u64 slow, u64 fast, u64 min_rtt)
 {
@@ -157,7 +157,10 @@ CC_RULE u64 cc_acc_left(const struct cc_acc_settings *s, u64 cwnd, u64 slow, u64
 	return cc_mul_div(cwnd, part, whole);
 }
 
-/* A period has ended: the path whose window is to be cut, with the window left there; CC_NONE if there is none. */
+/*
+ * A period has ended. Returns the path whose window must be cut, with the new window in its state; CC_NONE if there is
+ * none.
+ */
 CC_RULE u64 cc_acc_period(const struct cc_connection *c, struct cc_acc *a, const struct cc_acc_settings *s, u64 now_ns)
 {
 	u64 measured, slowest, fastest, made, left;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Integer arithmetic of the engine's controllers (crates/transport/src/congestion/arithmetic.rs, coupling.rs, mean.rs). */
+/*
+ * Integer arithmetic of the engine's controllers (crates/transport/src/congestion/arithmetic.rs, coupling.rs, mean.rs).
+ */
 #pragma once
 
 #include "wide.h"
@@ -19,7 +21,7 @@ CC_RULE u64 cc_mul_div(u64 a, u64 b, u64 c)
 	return cc_wide_quotient(product.high, product.low, c);
 }
 
-/* Octets that may make the window grow: none if it was not the limit (RFC 7661), one window's worth at most. */
+/* Octets that may make the window grow: none if it was not the limit (RFC 7661), at most one window. */
 CC_INLINE u64 cc_creditable(const struct cc_path *p, u64 acked_bytes, u64 cwnd_limited)
 {
 	return cwnd_limited ? cc_min(acked_bytes, p->cwnd) : 0;
@@ -35,13 +37,13 @@ CC_INLINE s64 cc_signed(u64 q16)
 	return q16 > ~0ULL >> 1 ? (s64)(~0ULL >> 1) : (s64)q16;
 }
 
-/* What NewReno gains, 2^-16 octet. */
+/* NewReno's increase, 2^-16 octet. */
 CC_INLINE u64 cc_newreno_gain(const struct cc_path *p, u64 acked)
 {
 	return cc_mul_div(acked, cc_mss_q16(p), p->cwnd);
 }
 
-/* The window that counts: the one in use during recovery follows the recovery, not the path. */
+/* The effective window: in recovery, the window in use depends on the recovery instead of the path. */
 CC_RULE u64 cc_effective_cwnd(const struct cc_path *p)
 {
 	u64 cwnd;
@@ -61,7 +63,7 @@ CC_INLINE int cc_is_measured(const struct cc_path *p)
 	return p->srtt_ns != CC_NONE;
 }
 
-/* What all measured paths carry in `rtt_us`, octets. */
+/* What all measured paths together carry in `rtt_us`, octets. */
 CC_RULE u64 cc_windows_over(const struct cc_connection *c, u64 rtt_us)
 {
 	u64 sum = 0;
@@ -75,7 +77,7 @@ CC_RULE u64 cc_windows_over(const struct cc_connection *c, u64 rtt_us)
 	return sum;
 }
 
-/* Octets that stand in the queue of a path: `cwnd * (rtt - base_rtt) / rtt`. */
+/* Octets in the queue of a path: `cwnd * (rtt - base_rtt) / rtt`. */
 CC_INLINE u64 cc_backlog(u64 cwnd, u64 rtt_ns, u64 base_rtt_ns)
 {
 	return cc_mul_div(cwnd, cc_sub_floored(rtt_ns, base_rtt_ns), rtt_ns);

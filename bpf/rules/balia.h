@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* BALIA: the equations stand in crates/transport/src/congestion/balia.rs. */
+/* BALIA: for the equations see crates/transport/src/congestion/balia.rs. */
 #pragma once
 
 #include "arithmetic.h"
 
-/* M_i, the largest rate as a window over one round-trip time, octets; the own window without one. */
+/*
+ * M_i, the largest rate as a window over one round-trip time, octets; the path's own window without a round-trip time.
+ */
 CC_RULE u64 cc_balia_largest(const struct cc_connection *c, u64 i)
 {
 	u64 largest = 0, rtt_us;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All controllers behind one set of questions, those of the engine's trait CongestionController. With a constant `kind` a compiler leaves
- * one rule of each.
+ * All controllers behind one interface, that of the engine's trait CongestionController. If `kind` is constant, a
+ * compiler keeps only the rule of one controller in each function.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ CC_INLINE int cc_has_olia_increases(enum cc_kind kind)
 	return kind == CC_OLIA || kind == CC_MPVENO;
 }
 
-/* A path was established; its place is taken and its view is there, what was remembered in the place is not. */
+/* A path is established: its place is taken and its view is set, but its state in the place is not. */
 CC_INLINE void cc_added(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
 	if (cc_is_linked(kind))
@@ -31,7 +31,7 @@ CC_INLINE void cc_added(enum cc_kind kind, struct cc_connection *c, u64 i)
 		c->paths[i].mveno.delta_q16 = CC_ONE_Q16 / cc_max(cc_path_count(c), 1);
 }
 
-/* A path is gone; its place is free. */
+/* A path has ended; its place is free. */
 CC_INLINE void cc_removed(enum cc_kind kind, struct cc_connection *c)
 {
 	if (cc_is_linked(kind))
@@ -42,7 +42,7 @@ CC_INLINE void cc_removed(enum cc_kind kind, struct cc_connection *c)
 		cc_mveno_adjust(c, kind == CC_MVENO_OWN_RTT);
 }
 
-/* Something arrived or was measured. */
+/* Data arrived, or a round-trip time was measured. */
 CC_INLINE void cc_delivered(enum cc_kind kind, struct cc_path *p, u64 delivered_bytes, u64 rtt_ns)
 {
 	if (cc_has_olia_increases(kind))
@@ -55,7 +55,7 @@ CC_INLINE void cc_delivered(enum cc_kind kind, struct cc_path *p, u64 delivered_
 		cc_mean_add(&p->wvegas.round, rtt_ns);
 }
 
-/* By how much the window grows in congestion avoidance, 2^-16 octet. */
+/* Returns the window's growth in congestion avoidance, 2^-16 octet. */
 CC_INLINE s64 cc_acked(enum cc_kind kind, struct cc_connection *c, u64 i, u64 acked_bytes, u64 cwnd_limited)
 {
 	switch (kind) {
@@ -84,7 +84,7 @@ CC_INLINE s64 cc_acked(enum cc_kind kind, struct cc_connection *c, u64 i, u64 ac
 	return 0;
 }
 
-/* The least threshold after a congestion event, octets. */
+/* The minimum threshold after a congestion event, octets. */
 CC_INLINE u64 cc_least(enum cc_kind kind, const struct cc_connection *c, const struct cc_path *p)
 {
 	if ((kind == CC_OLIA || kind == CC_BALIA) && cc_path_count(c) > 1)
@@ -127,7 +127,7 @@ CC_INLINE u64 cc_lost(enum cc_kind kind, struct cc_connection *c, u64 i)
 	return cc_max(cc_lost_unbounded(kind, c, i), cc_least(kind, c, &c->paths[i]));
 }
 
-/* The threshold after a retransmission time-out, octets. What is to be forgotten is forgotten; asked after `cc_lost` it changes no more. */
+/* The threshold after a retransmission time-out, octets. Also clears state; after `cc_lost` it changes nothing more. */
 CC_INLINE u64 cc_timed_out(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
 	if (i >= CC_PATHS_MAX)
@@ -143,7 +143,7 @@ CC_INLINE u64 cc_timed_out(enum cc_kind kind, struct cc_connection *c, u64 i)
 	return cc_max(c->paths[i].cwnd / 2, cc_least(kind, c, &c->paths[i]));
 }
 
-/* All that was in flight when the round began is acknowledged. A new window in octets, or none. */
+/* All data that were in flight when the round began are acknowledged. Returns a new window in octets, or CC_NONE. */
 CC_INLINE u64 cc_round_ended(enum cc_kind kind, struct cc_connection *c, u64 i)
 {
 	if (cc_is_linked(kind))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* LIA: the equations stand in crates/transport/src/congestion/lia.rs. */
+/* LIA: for the equations see crates/transport/src/congestion/lia.rs. */
 #pragma once
 
 #include "arithmetic.h"
@@ -35,7 +35,7 @@ CC_INLINE void cc_lia_forget(struct cc_connection *c)
 	c->alpha_cwnd_total = 0;
 }
 
-/* What `acked` octets gain by equation (1) without its cap, 2^-16 octet. */
+/* Increase for `acked` octets by equation (1) without its cap, 2^-16 octet. */
 CC_RULE u64 cc_lia_linked(struct cc_connection *c, u64 i, u64 acked)
 {
 	u64 cwnd_total = 0, known, moved, alpha;

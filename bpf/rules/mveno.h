@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* mVeno and mveno-own-rtt: the equations stand in crates/transport/src/congestion/mveno.rs. */
+/* mVeno and mveno-own-rtt: for the equations see crates/transport/src/congestion/mveno.rs. */
 #pragma once
 
 #include "veno.h"
@@ -27,7 +27,7 @@ CC_INLINE u64 cc_mveno_segments(u64 bytes, u64 mss)
 	return cc_min(cc_mul_div(bytes, CC_ONE_Q16, mss), CC_SEGMENTS_MAX_Q16);
 }
 
-/* Equation (13) within its bounds, 2^-16: by Q_r and w_r, then Q_s and T_s y_s. */
+/* Equation (13) within its bounds, 2^-16: first Q_r and w_r, then Q_s and T_s y_s. */
 CC_RULE u64 cc_mveno_delta(u64 q, u64 window, u64 q_whole, u64 window_whole)
 {
 	struct cc_wide extent, divisor, dividend, subtrahend = { 0, q_whole << 16 };
@@ -45,7 +45,7 @@ CC_RULE u64 cc_mveno_delta(u64 q, u64 window, u64 q_whole, u64 window_whole)
 	return cc_max(cc_min(delta, CC_ONE_Q16), CC_FLOOR_Q16);
 }
 
-/* T_s of algorithm 1, line 12; none without a round. */
+/* T_s of algorithm 1, line 12; CC_NONE if no round has ended. */
 CC_RULE u64 cc_mveno_mean_of_all(const struct cc_connection *c)
 {
 	u64 sum = 0, samples = 0;
@@ -71,7 +71,7 @@ CC_RULE u64 cc_mveno_congestion_of_all(const struct cc_connection *c, u64 rtt_ns
 		if (!cc_is_used(c, i) || !round->rtts.samples)
 			continue;
 		base_rtt_ns = cc_min(base_rtt_ns, round->base_rtt_ns);
-		/* Of equal ones the last, as the engine's. */
+		/* The last of equal ones, as in the engine. */
 		if (round->cwnd_max / cc_max(round->mss, 1) >= largest) {
 			cwnd_max = round->cwnd_max;
 			mss = cc_max(round->mss, 1);
@@ -97,7 +97,10 @@ CC_RULE u64 cc_mveno_window_of_all(const struct cc_connection *c, u64 rtt_ns)
 	return cc_min(window, CC_SEGMENTS_MAX_Q16);
 }
 
-/* Linkpara_Adjust() of algorithm 1; with `own_rtt` each path compares with what all would carry in its own round-trip time. */
+/*
+ * Linkpara_Adjust() of algorithm 1; with `own_rtt` each path compares with what all paths would carry in its own
+ * round-trip time.
+ */
 CC_RULE u64 cc_mveno_adjust(struct cc_connection *c, u64 own_rtt)
 {
 	u64 rtt_ns, q_whole, window_whole;
@@ -163,7 +166,7 @@ CC_RULE u64 cc_mveno_round(struct cc_connection *c, u64 i, u64 own_rtt)
 	cwnds = s->cwnds;
 	s->rtts.sum = s->rtts.samples = s->cwnds.sum = s->cwnds.samples = 0;
 	s->cwnd_max = cc_max(s->cwnd_max, p->cwnd);
-	/* A round without samples says nothing new. */
+	/* A round without samples gives no new information. */
 	if (rtts.samples && p->min_rtt_ns != CC_NONE) {
 		s->last.mean_rtt_ns = rtts.sum / rtts.samples;
 		s->last.base_rtt_ns = p->min_rtt_ns;

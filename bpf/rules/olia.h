@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* OLIA: the equations stand in crates/transport/src/congestion/olia.rs. */
+/* OLIA: for the equations see crates/transport/src/congestion/olia.rs. */
 #pragma once
 
 #include "arithmetic.h"
@@ -19,7 +19,7 @@ CC_RULE u64 cc_olia_inter_loss(const struct cc_path *p)
 	return cc_max(p->olia.since_last_loss, p->olia.between_losses);
 }
 
-/* The place of the first path with the largest l_p / rtt_p^2. */
+/* The index of the first path with the largest l_p / rtt_p^2. */
 CC_RULE u64 cc_olia_best(const struct cc_connection *c)
 {
 	u64 best = CC_NONE, best_loss = 0, best_rtt = 0;
@@ -54,7 +54,7 @@ CC_RULE u64 cc_olia_is_best(const struct cc_connection *c, u64 i, u64 best)
 	       !cc_product_exceeds(best_loss, rtt * rtt, loss, best_rtt * best_rtt);
 }
 
-/* The places of the measured paths with the largest window, as bits. */
+/* The measured paths with the largest window, as bits. */
 CC_RULE u64 cc_olia_max(const struct cc_connection *c)
 {
 	u64 largest = 0, places = 0;
@@ -69,7 +69,7 @@ CC_RULE u64 cc_olia_max(const struct cc_connection *c)
 	return places;
 }
 
-/* The places of the best paths beside those with the largest window, as bits. */
+/* The best paths that do not have the largest window, as bits. */
 CC_RULE u64 cc_olia_collected(const struct cc_connection *c, u64 in_max)
 {
 	u64 best, places = 0;
@@ -106,7 +106,7 @@ CC_RULE u64 cc_olia_assign(struct cc_connection *c)
 	return 0;
 }
 
-/* The first term of the increase, 2^-16 octet; NewReno's as long as the path has no round-trip time. */
+/* The first term of the increase, 2^-16 octet; NewReno's until the path has a round-trip time. */
 CC_INLINE u64 cc_olia_balancing(const struct cc_connection *c, const struct cc_path *p, u64 acked)
 {
 	u64 all;
@@ -153,7 +153,7 @@ CC_RULE u64 cc_olia_loss(struct cc_connection *c, u64 i)
 		return 0;
 	p = &c->paths[i];
 	c->is_current = CC_FALSE;
-	/* Two losses with nothing delivered in between are one. */
+	/* Two losses with no delivery in between count as one. */
 	if (p->olia.since_last_loss) {
 		p->olia.between_losses = p->olia.since_last_loss;
 		p->olia.since_last_loss = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * MCC-Coop and GMCC-Coop, guarded and with rho squared: the equations stand in crates/transport/src/congestion/sharing.rs. What the engine
- * has as decimal numbers is in 2^-16 here. Where nothing is told both are LIA.
+ * MCC-Coop and GMCC-Coop, guarded and with rho squared: for the equations see
+ * crates/transport/src/congestion/sharing.rs. Numbers that are floating-point in the engine are in 2^-16 here. Without
+ * a report both are LIA.
  */
 #pragma once
 
 #include "lia.h"
 
-/* What is believed: crates/transport/src/congestion/competition.rs. */
+/* Trusted range of reports: crates/transport/src/congestion/competition.rs. */
 #define CC_RATIO_MAX_Q16 (1000 * CC_ONE_Q16)
 #define CC_INCREASE_MIN_Q16 (CC_ONE_Q16 / 64)
 #define CC_INCREASE_MAX_Q16 (3 * CC_ONE_Q16)
@@ -19,7 +20,7 @@ CC_INLINE u64 cc_excess_q16(const struct cc_path *p)
 	return cc_max(cc_min(p->told.ratio_q16, CC_RATIO_MAX_Q16), CC_ONE_Q16);
 }
 
-/* alpha'; NewReno's where nothing is told. */
+/* alpha'; NewReno's without a report. */
 CC_INLINE u64 cc_increase_q16(const struct cc_path *p, u64 general)
 {
 	if (!general || !p->told.ratio_q16)
@@ -27,7 +28,7 @@ CC_INLINE u64 cc_increase_q16(const struct cc_path *p, u64 general)
 	return cc_max(cc_min(p->told.increase_q16, CC_INCREASE_MAX_Q16), CC_INCREASE_MIN_Q16);
 }
 
-/* beta'; NewReno's where nothing is told. */
+/* beta'; NewReno's without a report. */
 CC_INLINE u64 cc_decrease_q16(const struct cc_path *p, u64 general)
 {
 	if (!general || !p->told.ratio_q16)
@@ -35,7 +36,7 @@ CC_INLINE u64 cc_decrease_q16(const struct cc_path *p, u64 general)
 	return cc_min(p->told.decrease_q16, CC_DECREASE_MAX_Q16);
 }
 
-/* `general`: competing flows are AIMD as told, not always NewReno. */
+/* `general`: competing flows are AIMD with the reported parameters, instead of always NewReno. */
 CC_RULE s64 cc_sharing_ack(struct cc_connection *c, u64 i, u64 acked_bytes, u64 cwnd_limited, u64 general)
 {
 	u64 acked, increase, most, ratio, linked;
@@ -55,7 +56,7 @@ CC_RULE s64 cc_sharing_ack(struct cc_connection *c, u64 i, u64 acked_bytes, u64 
 	return cc_signed(cc_min(cc_mul_div(acked, most, p->cwnd), linked));
 }
 
-/* Of losses and time-outs. */
+/* After losses and time-outs. */
 CC_RULE u64 cc_sharing_reduced(struct cc_connection *c, u64 i, u64 general)
 {
 	if (!c || i >= CC_PATHS_MAX)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the rules of all controllers share: a connection with its paths, as they see it.
+ * Types shared by the rules of all controllers: a connection with its paths, as the rules see it.
  *
- * No kernel type and no floating point: the same files compile for a kernel and for the test that holds them to the engine. A function
- * that a verifier should look at once, not at each of its calls, is a CC_RULE: it takes up to five numbers or pointers to whole
- * structures and checks the pointers.
+ * No kernel type and no floating point: the same files compile for a kernel and for the test that compares them with
+ * the engine. A function that a verifier should check once, instead of at each call, is a CC_RULE: it takes up to five
+ * numbers or pointers to whole structures and checks the pointers.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ typedef unsigned char u8;
 #endif
 #define CC_INLINE static inline __attribute__((always_inline, unused))
 
-/* Linux gives a connection nine subflows at most; the others are room for those that are going. */
+/* Linux allows a connection at most nine subflows; the other places are for subflows that are closing. */
 #define CC_PATHS_MAX 12
 
-/* A time that is not known, a window that is to stay, a place that is not there. */
+/* An unknown time, a window that stays, a place that does not exist. */
 #define CC_NONE (~0ULL)
 
-/* What a controller of one's own can remember of a path, words. */
+/* State of a path for a controller of your own, words. */
 #define CC_OWN_WORDS 13
 
 #define CC_TRUE 1
@@ -45,7 +45,7 @@ enum cc_kind {
 	CC_MPVENO,
 	CC_MCC_COOP,
 	CC_GMCC_COOP,
-	/* None of these: template.bpf.c, and what is made of it. */
+	/* None of these: template.bpf.c, and controllers made from it. */
 	CC_OWN,
 };
 
@@ -54,25 +54,25 @@ CC_INLINE int cc_is_mveno(enum cc_kind kind)
 	return kind == CC_MVENO || kind == CC_MVENO_OWN_RTT;
 }
 
-/* Those that grow by LIA's alpha. */
+/* Whether the controller grows by LIA's alpha. */
 CC_INLINE int cc_is_linked(enum cc_kind kind)
 {
 	return kind == CC_LIA || kind == CC_MCC_COOP || kind == CC_GMCC_COOP;
 }
 
-/* Those that yield to the flows of relays. */
+/* Whether the controller yields to the flows of relays. */
 CC_INLINE int cc_shares(enum cc_kind kind)
 {
 	return kind == CC_MCC_COOP || kind == CC_GMCC_COOP;
 }
 
-/* A mean in the making: of round-trip times in nanoseconds or of windows in octets. */
+/* A mean to be computed: of round-trip times in nanoseconds or of windows in octets. */
 struct cc_mean {
 	u64 sum;
 	u64 samples;
 };
 
-/* The last round of a path, as mVeno remembers it. `samples` is zero as long as there was none. */
+/* The last round of a path, as mVeno keeps it. `samples` is zero until one has ended. */
 struct cc_round {
 	struct cc_mean rtts;
 	u64 mean_rtt_ns;
@@ -105,15 +105,17 @@ struct cc_wvegas_state {
 	u64 smallest_delay_ns;
 };
 
-/* What the relay of a path tells of the flows that end there, 2^-16: rho, alpha' and beta' of docs/algorithms/bandwidth-sharing.md. Nothing is
- * told where the ratio is zero. */
+/*
+ * Report from the relay of a path on the flows that end there, 2^-16: rho, alpha' and beta' of
+ * docs/algorithms/bandwidth-sharing.md. A ratio of zero means that there is no report.
+ */
 struct cc_told_state {
 	u64 ratio_q16;
 	u64 increase_q16;
 	u64 decrease_q16;
 };
 
-/* A path and what its controller remembers of it. Windows count octets. */
+/* A path and its controller's state. Windows are in octets. */
 struct cc_path {
 	u64 cwnd;
 	u64 ssthresh;
@@ -126,19 +128,22 @@ struct cc_path {
 		struct cc_olia_state olia;
 		struct cc_wvegas_state wvegas;
 		struct cc_told_state told;
-		/* For a controller of one's own; zero when a path begins. */
+		/* For a controller of your own; zero when a path begins. */
 		u64 own[CC_OWN_WORDS];
 	};
 };
 
 /*
- * A connection. Each path writes its own place; of others' places it writes single words only, so that a reader on another processor
- * sees a whole value, the old or the new one.
+ * A connection. Each path writes its own place. It writes only single words to others' places, so a reader on another
+ * processor sees a whole value, the old or the new one.
  */
 struct cc_connection {
 	/* Bit i: place i is taken. */
 	u64 used;
-	/* LIA's alpha and the sum of windows for which it was found; the sum is zero as long as alpha is to be found anew. */
+	/*
+	 * LIA's alpha and the sum of windows for which it was computed; the sum is zero if alpha must be computed
+	 * again.
+	 */
 	u64 alpha_scaled;
 	u64 alpha_cwnd_total;
 	/* OLIA: whether every alpha is up to date. */
@@ -151,7 +156,7 @@ CC_INLINE int cc_is_used(const struct cc_connection *c, u64 i)
 	return i < CC_PATHS_MAX && (c->used >> i & 1);
 }
 
-/* How many of the places are among `places`. */
+/* Number of places among `places`. */
 CC_RULE u64 cc_bits(u64 places)
 {
 	u64 count = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Veno, and MPVeno's decreases: the equations stand in crates/transport/src/congestion/veno.rs and mpveno.rs. */
+/* Veno, and MPVeno's decreases: for the equations see crates/transport/src/congestion/veno.rs and mpveno.rs. */
 #pragma once
 
 #include "olia.h"
 
 #define CC_BETA_SEGMENTS 3ULL
 
-/* N in octets. Without a round-trip time nothing speaks for congestion. */
+/* N in octets. Without a round-trip time there is no sign of congestion. */
 CC_INLINE u64 cc_veno_backlog(const struct cc_path *p)
 {
 	if (!cc_is_measured(p) || p->min_rtt_ns == CC_NONE)
@@ -24,7 +24,7 @@ CC_INLINE int cc_veno_is_congested(const struct cc_path *p)
 	return cc_veno_backlog(p) >= CC_BETA_SEGMENTS * p->mss;
 }
 
-/* What `acked` octets gain, 2^-16 octet. */
+/* Increase for `acked` octets, 2^-16 octet. */
 CC_INLINE u64 cc_veno_gain(const struct cc_path *p, u64 acked)
 {
 	u64 gained = cc_newreno_gain(p, acked);
@@ -45,7 +45,7 @@ CC_RULE u64 cc_veno_loss(struct cc_connection *c, u64 i)
 	return cc_veno_reduced(c->paths[i].cwnd, cc_veno_is_congested(&c->paths[i]));
 }
 
-/* beta_i in octets: the share in Veno's threshold that the path has in the rate; all of it without a round-trip time. */
+/* beta_i in octets: Veno's threshold times the path's share in the rate; all of it without a round-trip time. */
 CC_INLINE u64 cc_mpveno_threshold(const struct cc_connection *c, const struct cc_path *p)
 {
 	u64 beta = CC_BETA_SEGMENTS * p->mss;

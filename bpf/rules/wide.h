@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Numbers of 128 bits, which BPF does not have: products of two words, and their quotients by Knuth's algorithm D (The Art of Computer
- * Programming, volume 2, section 4.3.1) with digits of 32 bits. No loops: a verifier follows each of them to its end.
+ * Numbers of 128 bits, which BPF does not have: products of two words, and their quotients by Knuth's algorithm D (The
+ * Art of Computer Programming, volume 2, section 4.3.1) with digits of 32 bits. There are no loops, because a verifier
+ * follows each of them to its end.
  */
 #pragma once
 
@@ -63,7 +64,7 @@ CC_RULE u64 cc_product_exceeds(u64 a, u64 b, u64 c, u64 d)
 	return cc_wide_exceeds(cc_wide_product(a, b), cc_wide_product(c, d));
 }
 
-/* Zero bits above the highest one; 63 for zero. */
+/* Number of zero bits above the highest one; 63 for zero. */
 CC_INLINE u64 cc_leading_zeros(u64 a)
 {
 	u64 zeros = 0;
@@ -75,7 +76,7 @@ CC_INLINE u64 cc_leading_zeros(u64 a)
 	return a >> 63 ? zeros : zeros + 1;
 }
 
-/* The digit of 32 bits by which `rest * 2^32 + next` exceeds a normalised divisor; `rest` is below it. */
+/* The next quotient digit of 32 bits, for `rest * 2^32 + next` by a normalised divisor; `rest` is below it. */
 CC_INLINE u64 cc_quotient_digit(u64 rest, u64 next, u64 divisor)
 {
 	u64 high = divisor >> 32, low = divisor & CC_HALF;
@@ -103,7 +104,9 @@ CC_RULE u64 cc_wide_quotient(u64 high, u64 low, u64 divisor)
 	return (first << 32) + second;
 }
 
-/* `a / b / 2^shift`, rounded down and at most the largest word; a divisor of zero counts as one. `shift` is below 64. */
+/*
+ * `a / b / 2^shift`, rounded down and at most the largest word; a divisor of zero counts as one. `shift` is below 64.
+ */
 CC_RULE u64 cc_wide_ratio(u64 a_high, u64 a_low, u64 b_high, u64 b_low, u64 shift)
 {
 	struct cc_wide a = { a_high, a_low }, b = { b_high, b_low };
@@ -116,7 +119,7 @@ CC_RULE u64 cc_wide_ratio(u64 a_high, u64 a_low, u64 b_high, u64 b_low, u64 shif
 			return ~0ULL;
 		return (high << 1) << (63 - shift) | low >> shift;
 	}
-	/* The quotient has one word. An estimate by the divisor's upper 64 bits is too large by one at most. */
+	/* The quotient has one word. An estimate from the divisor's upper 64 bits is at most one too large. */
 	zeros = cc_leading_zeros(b_high);
 	low = cc_wide_quotient(a_high >> 1, a_high << 63 | a_low >> 1, b_high << zeros | (b_low >> 1) >> (63 - zeros));
 	low >>= 63 - zeros;

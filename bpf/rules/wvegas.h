@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* wVegas: the equations stand in crates/transport/src/congestion/wvegas.rs. */
+/* wVegas: for the equations see crates/transport/src/congestion/wvegas.rs. */
 #pragma once
 
 #include "arithmetic.h"
@@ -27,7 +27,7 @@ CC_RULE u64 cc_wvegas_loss(struct cc_connection *c, u64 i)
 	return c->paths[i].cwnd / 2;
 }
 
-/* Gives a path its share in total_alpha. */
+/* Computes a path's share in total_alpha. */
 CC_RULE u64 cc_wvegas_share_out(struct cc_connection *c, u64 i, u64 rtt_ns)
 {
 	u64 rate, all = 0, alpha;
@@ -62,7 +62,7 @@ CC_INLINE u64 cc_wvegas_window(const struct cc_path *p, u64 cwnd)
 	return cc_max(cwnd, CC_WVEGAS_CWND_MIN * cc_max(p->mss, 1));
 }
 
-/* The new window in octets, or none; the threshold then falls to it. */
+/* The new window in octets, or CC_NONE; the threshold then falls to it. */
 CC_RULE u64 cc_wvegas_round(struct cc_connection *c, u64 i)
 {
 	u64 may_grow, rtt, base, mss, diff, alpha, cwnd;

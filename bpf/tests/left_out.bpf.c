@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* LIA in a kernel that leaves out as much as it can (left_out.h): nothing that stands here is ours but what an ACK brings. */
+/* LIA in a kernel that leaves out as much as it can (left_out.h): only the work of ACKs is done by our programs. */
 #include "../rules/controllers.h"
 
 #include "../callbacks.h"
 
-/* What the stack held. Half of TCP_INFINITE_SSTHRESH: of windows beyond that the kernel would warn. */
+/* Stands for the content of the stack. It is half of TCP_INFINITE_SSTHRESH: the kernel would warn of larger windows. */
 #define RUBBISH 0x40000000
 
 SEC("struct_ops") u32 left_out_ssthresh(u64 *context) { return RUBBISH; }

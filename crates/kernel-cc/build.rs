@@ -1,4 +1,4 @@
-//! Compiles the BPF programs, if there is a clang that can. Without one everything else is built.
+//! Compiles the BPF programs if a suitable clang is installed. Without one, everything else is built.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::{env, fs};
 
 const FOLDER: &str = "../../bpf";
 
-/// Newest first: what a distribution calls `clang` may be older than what it also has.
+/// Newest first: a distribution's `clang` may be older than its other versions.
 const COMPILERS: [&str; 9] =
     ["clang", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14"];
 
@@ -31,7 +31,7 @@ fn main() {
     println!("cargo::rustc-env=BPF_COMPILER={compiler}");
 }
 
-/// Every `bpf/*.bpf.c`, in the order of their names.
+/// Returns every `bpf/*.bpf.c`, sorted by name.
 fn sources() -> Vec<PathBuf> {
     let files = fs::read_dir(FOLDER).expect("the folder is part of the tree");
     let mut sources: Vec<_> = files.map(|file| file.expect("it can be read").path()).collect();
@@ -40,7 +40,7 @@ fn sources() -> Vec<PathBuf> {
     sources
 }
 
-/// Compiles a file into `out`. What the library has of it: its name without endings, and the object.
+/// Compiles a file into `out`. Returns the library's entry for it: its name without endings, and the object.
 fn compile(compiler: &str, source: &Path, out: &Path) -> String {
     let object = out.join(source.with_extension("o").file_name().expect("it has a name"));
     let status = Command::new(compiler)
@@ -48,7 +48,7 @@ fn compile(compiler: &str, source: &Path, out: &Path) -> String {
         .arg(source)
         .arg("-o")
         .arg(&object)
-        // Debugging information names the source: not by where it was built.
+        // Keeps the build folder out of the names of sources in the debugging information.
         .arg(format!("-fdebug-prefix-map={FOLDER}=bpf"))
         .status()
         .expect("it was started before");

@@ -1,4 +1,4 @@
-//! What can go wrong with a file.
+//! The error of an operation on a file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,31 +10,31 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}\n  help: {}", path.display(), self.remedy())]
 pub struct Error {
-    /// Which file, or which folder above it.
+    /// The file, or a folder above it.
     pub path: PathBuf,
-    /// Why.
+    /// The cause.
     pub source: io::Error,
 }
 
 impl Error {
-    /// For `map_err`: something wrong at `path`.
+    /// Returns a function for `map_err` that names `path` as the place of the error.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self { path: path.into(), source }
     }
 
-    /// What to do about it.
+    /// Returns what the user can do about the error.
     pub fn remedy(&self) -> &'static str {
         match self.source.kind() {
             io::ErrorKind::IsADirectory => "name a file in it",
             io::ErrorKind::AlreadyExists => "name a regular file",
             io::ErrorKind::NotFound => "make its folder first (mkdir -p), or name a place in one that is there",
-            // The remedy for nearly all reasons why a file cannot be written.
+            // The remedy for nearly all causes.
             _ => "name a place in a directory that you may write to, on a disk with room",
         }
     }
 }
 
-/// With the path and the remedy in the message.
+/// Keeps the path and the remedy in the message.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         Self::new(error.source.kind(), error.to_string())

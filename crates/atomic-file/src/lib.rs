@@ -1,11 +1,11 @@
-//! Files that are whole or absent, whatever ends the process that writes them.
+//! Files that are either complete or absent, however the writing process ends.
 //!
 //! ```no_run
 //! use std::io::Write as _;
 //!
 //! let mut file = atomic_file::AtomicFile::create("results.json".as_ref())?;
 //! file.write_all(b"{}")?;
-//! file.commit()?; // Until here there is no such file, or still the old one.
+//! file.commit()?; // Before this line there is no such file, or still the old one.
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
@@ -27,10 +27,10 @@ pub use standing::Standing;
 
 const PRIVATE_MODE: u32 = 0o600;
 const BUFFER_BYTES: usize = 1 << 16;
-/// Where a file without a name gets one. A bare chroot has none of it.
+/// Directory through which a file without a name is linked. A bare chroot lacks it.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
-/// A file that is being written. It has no name until [`Self::commit`] (`O_TMPFILE`), so a process that ends before, in
+/// A file that is being written. It has no name until [`Self::commit`] (`O_TMPFILE`). A process that ends earlier, in
 /// whatever way, leaves nothing behind.
 #[derive(Debug)]
 pub struct AtomicFile {
@@ -40,33 +40,34 @@ pub struct AtomicFile {
 
 #[derive(Debug)]
 enum Backing {
-    /// Without a name: the kernel frees it when it is closed.
+    /// A file without a name: the kernel frees it when it is closed.
     Nameless(File),
-    /// On file systems that know no files without a name, or without `/proc`: only dropping removes it.
+    /// A file with a temporary name, for file systems without nameless files and hosts without `/proc`. Only dropping
+    /// removes it.
     Named(NamedTempFile),
 }
 
 impl AtomicFile {
-    /// Starts a file that will stand at `path`, where another one may stand until then, whose mode and, where the process may, owner it
-    /// gets from the start.
+    /// Starts a file that will stand at `path`. If there is a file at `path` already, the new one gets its mode and,
+    /// where the process may set it, its owner from the start.
     ///
     /// # Errors
-    /// If `path` is a folder or [special](is_special), or its folder does not exist or cannot be written to.
+    /// If `path` is a folder or [special](is_special), or if its folder does not exist or cannot be written to.
     pub fn create(path: &Path) -> Result<Self> {
         Self::create_as(path, Backing::open)
     }
 
-    /// [`Self::create`] that makes the folders above `path`.
+    /// Does the same as [`Self::create`], and creates the folders above `path`.
     ///
     /// # Errors
-    /// If `path` is a folder or [special](is_special), or a folder cannot be made or written to.
+    /// If `path` is a folder or [special](is_special), or if a folder cannot be created or written to.
     pub fn create_with_folders(path: &Path) -> Result<Self> {
         let folder = folder_of(path);
         fs::create_dir_all(folder).map_err(Error::at(folder))?;
         Self::create(path)
     }
 
-    /// Where it will stand.
+    /// Returns the path at which the file will stand.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -79,10 +80,10 @@ impl AtomicFile {
         Ok(Self { writer: BufWriter::with_capacity(BUFFER_BYTES, backing), path: path.into() })
     }
 
-    /// Puts the complete file into its place, over one that stands there. Its content is on the disk before its name is.
+    /// Puts the complete file in place and replaces a file that is there. The content is on the disk before the name.
     ///
     /// # Errors
-    /// If the disk is full or the folder has changed. Nothing stays behind then.
+    /// If the disk is full or the folder has changed. Nothing is left behind in that case.
     pub fn commit(self) -> Result<()> {
         let Self { writer, path } = self;
         let backing = writer.into_inner().map_err(io::IntoInnerError::into_error);
@@ -96,7 +97,7 @@ impl Backing {
         match rustix::fs::open(folder, flags, Mode::from_raw_mode(mode)) {
             Ok(file) if Path::new(DESCRIPTORS).exists() => Ok(Self::Nameless(file.into())),
             Ok(_) => Self::open_named(folder, mode),
-            // What says that there are no files without a name here says nothing about others.
+            // The error that means "no nameless files here" differs between file systems.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Self::open_named(folder, mode),
             Err(errno) => Self::open_named(folder, mode).map_err(|_| errno.into()),
         }
@@ -136,7 +137,8 @@ impl Backing {
     }
 }
 
-/// Links `file` at `path` if that is free, else beside it: only a rename replaces in one step what stands there.
+/// Links `file` at `path` if the path is free; otherwise links it beside `path` and renames it, because only a rename
+/// replaces a file in one step.
 fn give_name(file: &File, path: &Path) -> io::Result<()> {
     let own = format!("{DESCRIPTORS}/{}", file.as_fd().as_raw_fd());
     let link = |to: &Path| rustix::fs::linkat(CWD, &own, CWD, to, AtFlags::SYMLINK_FOLLOW);
@@ -150,7 +152,7 @@ fn give_name(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// What went wrong, without the name of a file that nobody has asked for.
+/// Strips the name of the temporary file, which means nothing to the caller.
 fn bare(error: &io::Error) -> io::Error {
     error.kind().into()
 }
@@ -188,7 +190,8 @@ impl Write for AtomicFile {
     }
 }
 
-/// Whether there is something at `path`, or where a link there leads, that is written to rather than replaced: a device, a pipe or a socket.
+/// Returns whether `path`, or the target of a link there, is written to instead of replaced: a device, a pipe or a
+/// socket.
 pub fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| {
         let kind = metadata.file_type();
@@ -196,7 +199,7 @@ pub fn is_special(path: &Path) -> bool {
     })
 }
 
-/// Whether a file may stand at `path`.
+/// Checks that a file may stand at `path`.
 ///
 /// # Errors
 /// If `path` is a folder or [special](is_special).
@@ -211,32 +214,32 @@ pub fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes `content` to `path`, whole or not at all; makes the folders above it.
+/// Writes `content` to `path`, completely or not at all. Creates the folders above it.
 ///
 /// # Errors
-/// Those of the file system.
+/// The errors of the file system.
 pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     let mut file = AtomicFile::create_with_folders(path)?;
     file.write_all(content).map_err(Error::at(path))?;
     file.commit()
 }
 
-/// As [`write()`], but nobody except its owner may read it.
+/// Does the same as [`write()`], but only the owner may read the file.
 ///
 /// # Errors
-/// Those of the file system.
+/// The errors of the file system.
 pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
     let mut file = AtomicFile::create_with_folders(path)?;
-    // Before there is anything to read.
+    // The permissions are set before there is anything to read.
     file.writer.get_ref().keep_private().and_then(|()| file.write_all(content)).map_err(Error::at(path))?;
     file.commit()
 }
 
-/// Whether files can be written to `folder`, found out by trying and without leaving a trace: for work that takes long before
+/// Checks that files can be written to `folder`, by trying and without leaving a trace. For work that takes long before
 /// it has anything to write.
 ///
 /// # Errors
-/// If `folder`, or what is there of the folders above it, is no folder or cannot be written to.
+/// If `folder`, or the lowest existing folder above it, is no folder or cannot be written to.
 pub fn rehearse(folder: &Path) -> Result<()> {
     let there = folder.ancestors().find(|path| path.as_os_str().is_empty() || path.exists());
     let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -254,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    /// Both kinds of file, whatever the file system of the test knows.
+    /// Both kinds of file, whichever the file system of the test supports.
     const KINDS: [fn(&Path, u32) -> io::Result<Backing>; 2] = [Backing::open, Backing::open_named];
 
     fn names(folder: &Path) -> Vec<String> {
@@ -321,7 +324,7 @@ mod tests {
             let path = folder.path().join("out");
             fs::write(&path, b"old").unwrap();
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            // Only root may.
+            // Only root may change the owner.
             let owner =
                 chown(&path, Some(NOBODY), Some(NOBODY)).map_or(fs::metadata(&path).unwrap().uid(), |()| NOBODY);
             let is_as_before = |found: fs::Metadata| (found.mode() & 0o7777, found.uid()) == (mode, owner);

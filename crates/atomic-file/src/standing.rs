@@ -1,20 +1,20 @@
-//! Who may do what with a file that is to be replaced: the one in its place is to be no wider.
+//! Mode and owner of a file that replaces another: the new file must not give anybody more rights.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 
-/// What a plain file gets: the process's umask applies.
+/// Mode of a plain file, before the umask of the process.
 const MODE: u32 = 0o666;
-/// Read, write and execute for all. What runs with its owner's rights (setuid) is not to do so with another content.
+/// Read, write and execute for all. The setuid bit is left out: a new content must not run with the owner's rights.
 const PERMISSIONS: u32 = 0o777;
 const OWNERS: u32 = 0o700;
 const OWNER_WRITES: u32 = 0o600;
 const GROUPS: u32 = 0o070;
-/// From others' permissions to the group's.
+/// Shift from the permissions of others to those of the group.
 const TO_GROUP: u32 = 3;
 
-/// Mode and owner of the regular file that stands at a path, if one does.
+/// Mode and owner of the regular file at a path, if there is one.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing(Option<Of>);
 
@@ -26,7 +26,7 @@ struct Of {
 }
 
 impl Standing {
-    /// That of the file at `path`. A link is none: what it leads to is not replaced.
+    /// Reads those of the file at `path`. A link counts as absent, because its target is not replaced.
     pub fn at(path: &Path) -> Self {
         let metadata = fs::symlink_metadata(path).ok().filter(|metadata| metadata.is_file());
         let of = |metadata: fs::Metadata| Of {
@@ -37,30 +37,30 @@ impl Standing {
         Self(metadata.map(of))
     }
 
-    /// The mode with which the file that is to replace it is created: until [`Self::pass_to`] it may be another's.
+    /// Returns the mode with which the replacing file is created. Until [`Self::pass_to`] its owner may differ.
     pub fn mode_at_first(&self) -> u32 {
         self.0.map_or(MODE, |of| of.mode & OWNERS)
     }
 
-    /// The same, but its owner can go on writing.
+    /// Returns the same, but writable by its owner.
     #[must_use]
     pub fn writable(self) -> Self {
         Self(self.0.map(|of| Of { mode: of.mode | OWNER_WRITES, ..of }))
     }
 
-    /// Gives `file` its mode and, where the process may, its owner and group. Where the group stays another one, that may do no more than
-    /// all others may.
+    /// Gives `file` the mode and, where the process may, the owner and group. If the group remains a different one, it
+    /// gets no more permissions than others have.
     pub fn pass_to(&self, file: &File) {
         let Some(Of { mode, uid, gid }) = self.0 else { return };
         let owns_all = fchown(file, Some(uid), Some(gid)).is_ok();
         let has_group = owns_all || fchown(file, None, Some(gid)).is_ok();
         let mode = if has_group { mode } else { for_another_group(mode) };
-        // What knows no modes keeps the one it has, which is no wider.
+        // A file system without modes keeps its own, which gives no more rights.
         let _ = file.set_permissions(Permissions::from_mode(mode));
     }
 }
 
-/// What the group may, if it is another one than before, it may as one of all others.
+/// Reduces the permissions of a different group to those of others.
 fn for_another_group(mode: u32) -> u32 {
     (mode & !GROUPS) | (mode & GROUPS & (mode << TO_GROUP))
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `anabranch`.
+//! The command line of `anabranch`.
 
 mod cc;
 mod claims;
@@ -28,14 +28,14 @@ pub use cc::{Cc, CcAdapt, CcOrder, CcStatus, CcTell};
 pub use claims::{ClaimMode, Claims};
 pub use world::{Backend, World};
 
-/// A shorter patience would end connections between two round trips of a slow link.
+/// A shorter time limit would end connections between two round trips of a slow link.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
 /// Pools the links of the devices around into one Multipath TCP connection.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true, propagate_version = true)]
 pub struct Arguments {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -45,9 +45,9 @@ pub struct Arguments {
 pub enum Command {
     /// Run a scenario in the simulator, or on real Linux
     Run(Run),
-    /// Run every variant of a scenario with many seeds, on all cores; goes on where it was stopped
+    /// Run every variant of a scenario with many seeds, on all cores; continues where it was stopped
     Sweep(Sweep),
-    /// Check scenario files: what is wrong, where, and what to write instead
+    /// Check scenario files: reports what is wrong, where, and what to write instead
     Check(Check),
     /// List the scenarios that ship
     Scenarios(Scenarios),
@@ -57,7 +57,7 @@ pub enum Command {
     Fading(Fading),
     /// Send a file over four relays, check it, and write a report
     Demo(Demo),
-    /// Show what the papers claim beside what is measured
+    /// Show the papers' claims beside measured results
     Claims(Claims),
     /// Create network namespaces whose links behave as described, until Ctrl-C (needs root)
     Emulate(Emulate),
@@ -67,21 +67,21 @@ pub enum Command {
     Get(Get),
     /// Use several uplinks of this device as one, through a proxy for programs, until Ctrl-C (needs root)
     Join(Box<Join>),
-    /// Lend this device's own link to devices that are paired with it, until Ctrl-C (needs root)
+    /// Lend this device's own link to paired devices, until Ctrl-C (needs root)
     Relay(Relay),
-    /// List the devices that this one is paired with, or remove one (needs root)
+    /// List the devices paired with this one, or remove one (needs root)
     Peers(Peers),
-    /// Show what `anabranch join` or `relay` does: uplinks, rates, delays, clients, destinations
+    /// Show the state of `anabranch join` or `relay`: uplinks, rates, delays, clients, destinations
     Status(Status),
-    /// Find out what keeps uplinks from being used as one, and say what to change (root finds out more)
+    /// Find out what prevents uplinks from being used as one, and what to change (finds more as root)
     Doctor(Doctor),
-    /// The engine's congestion controllers in the running kernel, for its own Multipath TCP (needs root)
+    /// Manage the engine's congestion controllers in the running kernel, for its own Multipath TCP (needs root)
     Cc(Cc),
-    /// Take back what a killed `anabranch join`, `relay` or `get` has left on this host (needs root)
+    /// Undo the changes that a killed `anabranch join`, `relay` or `get` left on this host (needs root)
     Clean,
-    /// Write the manual: a page for every command into a folder, or the first page to standard output
+    /// Write the manual: a page for every command into a folder, or the main page to standard output
     Manual(Manual),
-    /// Write what a shell needs to complete arguments to standard output
+    /// Write the shell's completion script to standard output
     Completions(Completions),
 }
 
@@ -91,7 +91,7 @@ pub enum Command {
     anabranch manual | man -l -                          # the first page, now\n  \
     sudo anabranch manual /usr/local/share/man/man1      # all pages, for `man anabranch-join`")]
 pub struct Manual {
-    /// The folder; it is made if it is not there
+    /// The folder; created if it does not exist
     pub folder: Option<PathBuf>,
 }
 
@@ -101,28 +101,28 @@ pub struct Manual {
     anabranch completions bash | sudo tee /usr/share/bash-completion/completions/anabranch > /dev/null\n  \
     anabranch completions fish > ~/.config/fish/completions/anabranch.fish")]
 pub struct Completions {
-    /// Which shell
+    /// The shell
     pub shell: Shell,
 }
 
-/// What a daemon tells on standard error while it runs.
+/// What a daemon logs to standard error while it runs.
 #[derive(Args, Debug)]
 pub struct Log {
-    /// What is told on standard error: off, error, warn, info, debug or trace, or more for a part: info,daemon::pairing=debug
+    /// Log level: off, error, warn, info, debug or trace; also for a single part: info,daemon::pairing=debug
     #[arg(long = "log", value_name = "LEVEL", env = "ANABRANCH_LOG", default_value = "info", value_parser = filter)]
     pub level: Targets,
-    /// How it is told
+    /// Format of the log
     #[arg(long, value_enum, default_value_t)]
     pub log_format: LogFormat,
 }
 
-/// How events are told.
+/// Format of logged events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// A line each, for people
+    /// One line per event, for people
     #[default]
     Text,
-    /// A JSON object each, on a line of its own, with the time
+    /// One JSON object per event and line, with the time
     Json,
 }
 
@@ -135,12 +135,12 @@ pub enum LogFormat {
     anabranch run scenarios/demo.toml --set 'relays[*].cellular.loss=1 %' --json\n  \
     anabranch run scenarios/demo.toml --set connection.congestion=cubic --backend linux")]
 pub struct Run {
-    /// The scenario file, or the name of one that ships
+    /// The scenario file, or the name of a scenario that ships
     pub scenario: PathBuf,
-    /// Run this variant of it, by name; without it the scenario as written
+    /// Run this variant, by name; by default the scenario as written
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
-    /// Seed of everything random, instead of the scenario's
+    /// Seed of all randomness, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// Change a field: relays[0].cellular.delay=10 ms; also chooses a point of the grid; repeatable
@@ -151,7 +151,7 @@ pub struct Run {
     /// Print the results as one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
-    /// Show throughput and what every relay carries while the run goes on
+    /// Show the throughput and each relay's share during the run
     #[arg(long)]
     pub live: bool,
     /// Write captures to DIR: source.pcapng and destination.pcapng
@@ -168,25 +168,25 @@ pub struct Run {
     anabranch sweep thesis-3.7 --seeds 1..20\n  \
     anabranch sweep mveno-5 --set 'workload.size=1 MB' --out out/small --json")]
 pub struct Sweep {
-    /// The scenario file, or the name of one that ships
+    /// The scenario file, or the name of a scenario that ships
     pub scenario: PathBuf,
-    /// Seeds, first and last included: 1..30; by default the scenario's, or 1..10 if it says none
+    /// Seeds, first and last included: 1..30; by default the scenario's, or 1..10 if it has none
     #[arg(long, value_name = "FIRST..LAST", allow_hyphen_values = true)]
     pub seeds: Option<Seeds>,
     #[command(flatten)]
     pub world: World,
-    /// Runs at the same time; by default one for each core, and one on Linux
+    /// Number of runs at the same time; by default one per core, on Linux one
     #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
     pub jobs: Option<usize>,
-    /// Change a field in all runs. In place of an axis of the grid it is the only value there; what variants set it may not
-    /// change. Repeatable
+    /// Change a field in all runs; repeatable. For an axis of the grid, this value replaces all others. A field that
+    /// variants set cannot be changed
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
-    /// Where the runs go: runs.jsonl, runs.csv and summary.json; by default out/ and the scenario's name. What is there is not
-    /// run again, unless it had faults: on Linux, or in another build of this program
+    /// Folder for the runs: runs.jsonl, runs.csv and summary.json; by default out/ and the scenario's name. Finished
+    /// runs are repeated only if they had faults, on Linux or in another build of this program
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Drop the runs that are there and begin anew
+    /// Discard existing runs and start from the beginning
     #[arg(long)]
     pub restart: bool,
     /// Print the summary as one JSON object instead of a table
@@ -197,7 +197,7 @@ pub struct Sweep {
 /// Arguments of `anabranch check`.
 #[derive(Args, Debug)]
 pub struct Check {
-    /// The scenario files, or names of some that ship
+    /// The scenario files, or names of scenarios that ship
     #[arg(required = true)]
     pub scenarios: Vec<PathBuf>,
 }
@@ -218,24 +218,24 @@ pub struct Scenarios {
     anabranch select --relays '0.5 Mbit/s,800 kbit/s,1.1 Mbit/s' --target 1.5M --active 0,2 --json"
 )]
 pub struct Select {
-    /// What the relays offer, in the order of their numbers, which begin with 0: 0.5M,600k
+    /// The relays' offers, in the order of their numbers from 0: 0.5M,600k
     #[arg(long, value_name = "RATE,...", allow_hyphen_values = true)]
     pub relays: String,
     /// The target bit rate: 3M
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub target: String,
-    /// How far off the target a sum may be, as a part of it: 0.1 or 10 %
+    /// Permitted deviation of a sum from the target, as a fraction of it: 0.1 or 10 %
     #[arg(long, value_name = "PART", default_value = "0.1", allow_hyphen_values = true)]
     pub theta: String,
-    /// How much of a sum the search may lose, as a part of it
+    /// Loss that the search may cause in a sum, as a fraction of it
     #[arg(long, value_name = "PART", default_value = "0.1", allow_hyphen_values = true)]
     pub epsilon: String,
-    /// The relays in use, by number: 0,2
+    /// Numbers of the relays in use: 0,2
     #[arg(long, value_name = "NUMBER,...", allow_hyphen_values = true)]
     pub active: Option<String>,
     #[arg(long, value_name = "NAME", default_value = "ssrs", help = methods())]
     pub method: String,
-    /// How literally the papers are taken: build, paper or paper-ssrs
+    /// How literally to follow the papers: build, paper or paper-ssrs
     #[arg(long, value_name = "NAME", default_value = "build")]
     pub mode: String,
     /// Print one JSON object instead of a table
@@ -243,7 +243,7 @@ pub struct Select {
     pub json: bool,
 }
 
-/// Every way to select relays, by name.
+/// Lists all selection methods by name.
 fn methods() -> String {
     let name = |known: &Registration| {
         let short = SHORT_NAMES.iter().find(|(_, full)| *full == known.name);
@@ -290,13 +290,13 @@ pub enum Profile {
 /// Arguments of `anabranch demo`.
 #[derive(Args, Debug)]
 pub struct Demo {
-    /// The file to send; by default 8 MB are generated
+    /// The file to send; by default 8 MB of generated data
     #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
-    /// Where results, report and captures go
+    /// Folder for results, report and captures
     #[arg(long, value_name = "DIR", default_value = "out/demo")]
     pub out: PathBuf,
-    /// Seed of everything random
+    /// Seed of all randomness
     #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
 }
@@ -323,26 +323,27 @@ pub struct Emulate {
     A line on standard error says of each request how it was answered, once the client has acknowledged the answer or the connection\n\
     has ended: how many octets of the file were sent, and if these are not all, why.")]
 pub struct Serve {
-    /// The folder; nothing outside of it is reachable
+    /// The folder; nothing outside it is reachable
     pub folder: PathBuf,
     /// Port to listen on
     #[arg(long, value_name = "PORT", default_value_t = 80, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
-    /// An address of the engine, routed to it; repeatable, one for each path; by default a private network
+    /// An address of the engine, routed to it; repeatable, one per path; by default a private network
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub via: Vec<IpAddr>,
-    /// End a connection on which nothing moves for so long: nothing is acknowledged, nothing asked for
+    /// End a connection that is idle for this long: nothing is acknowledged and nothing requested
     #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = patience, allow_hyphen_values = true)]
     pub idle: Duration,
-    /// Print a JSON object, on a line of its own, with the statistics of every connection that has ended; times are in nanoseconds
+    /// Print a JSON object on its own line with the statistics of each finished connection; times are in nanoseconds
     #[arg(long)]
     pub json: bool,
-    /// How the engine works.
+    /// Settings of the engine.
     #[command(flatten)]
     pub engine: Engine,
 }
 
-/// What `join --pair` cannot be used with; nor can what it needs, for clap does not miss an option that another one excludes.
+/// Options that exclude `join --pair`. They must also exclude the options that require it: clap does not report a
+/// missing option if another one excludes it.
 const BESIDE_PAIR: [&str; 4] = ["interfaces", "relays", "kernel", "dry_run"];
 
 /// Arguments of `anabranch join`.
@@ -365,79 +366,80 @@ const BESIDE_PAIR: [&str; 4] = ["interfaces", "relays", "kernel", "dry_run"];
     program is killed; docs/uplinks.md lists it."
 )]
 pub struct Join {
-    /// An interface that reaches the Internet by itself, like a tethered phone, and its tier: usb0, or wlan0=backup; repeatable; by
-    /// default all there are, and all relays
+    /// An interface that reaches the Internet directly, such as a tethered phone, and its tier: usb0, or wlan0=backup;
+    /// repeatable; by default all such interfaces and all relays
     #[arg(long = "interface", value_name = "NAME[=TIER]", value_parser = tiered)]
     pub interfaces: Vec<(String, Tier)>,
-    /// A device paired with this one that runs `anabranch relay`, where it is if that has changed, and its tier: anna, or
+    /// A paired device that runs `anabranch relay`, its address if that has changed, and its tier: anna, or
     /// anna@192.168.43.1=backup, or anna@fe80::1%wlan0; repeatable
     #[arg(long = "relay", value_name = "NAME[@ADDR][=TIER]", value_parser = relay)]
     pub relays: Vec<RelayChoice>,
-    /// Pair with a device on which `anabranch relay --pair` shows a code, and end; it is looked for on all networks of this one, unless
-    /// its address is given, or the URI that its QR code holds: 192.168.43.1, fe80::1%wlan0, 'anabranch:pair?...'
+    /// Pair with a device on which `anabranch relay --pair` shows a code, and exit; searches all networks of this
+    /// device unless given the address or the URI in the QR code: 192.168.43.1, fe80::1%wlan0, 'anabranch:pair?...'
     #[arg(long, value_name = "ADDR|URI", value_parser = pair_target, num_args = 0..=1, conflicts_with_all = BESIDE_PAIR)]
     pub pair: Option<Option<PairTarget>>,
-    /// With --pair: the code, with or without the space in it, instead of asking for it
+    /// With --pair: the code, with or without its space, instead of asking for it
     #[arg(long, value_name = "CODE", requires = "pair", conflicts_with_all = BESIDE_PAIR, num_args = 1..=2)]
     pub code: Vec<String>,
-    /// With --pair: what the relay calls this device; by default its host name
+    /// With --pair: the name that the relay uses for this device; by default its host name
     #[arg(long, value_name = "NAME", requires = "pair", conflicts_with_all = BESIDE_PAIR, value_parser = device_name)]
     pub name: Option<Name>,
-    /// Where this device's key is kept, and the keys of those that it is paired with
+    /// Folder for the keys of this device and its paired devices
     #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
     pub state: PathBuf,
-    /// A bit rate that is enough: as few uplinks carry data as deliver it, the others wait as backups; by default all carry. Not with --kernel
+    /// A sufficient bit rate: only as many uplinks carry data as are needed to deliver it, the others wait as backups;
+    /// by default all carry data. Not with --kernel
     #[arg(long, value_name = "RATE", value_parser = target, allow_hyphen_values = true)]
     pub target: Option<Rate>,
-    /// What an octet over an uplink costs, in any unit, as a whole number: with --target the cheapest that deliver it carry; usb1=3, or
-    /// via-anna=3 for the relay that is called anna; repeatable; by default 0. Not with --kernel
+    /// Price of an octet over an uplink, a whole number in any unit: with --target the cheapest sufficient uplinks
+    /// carry data; usb1=3, or via-anna=3 for the relay called anna; repeatable; by default 0. Not with --kernel
     #[arg(long = "price", value_name = "NAME=PRICE", value_parser = priced, allow_hyphen_values = true)]
     pub prices: Vec<(String, u32)>,
-    /// Leave data to the kernel's own Multipath TCP, and manage its paths: for programs under `mptcpize run` or with sockets of
-    /// IPPROTO_MPTCP, instead of the proxy (Linux 5.19 or newer)
+    /// Leave data to the kernel's own Multipath TCP, and manage its paths, instead of running the proxy: for programs
+    /// under `mptcpize run` or with sockets of IPPROTO_MPTCP (Linux 5.19 or newer)
     #[arg(long, conflicts_with_all = ["listen", "open", "system_names", "congestion", "scheduler", "path_manager", "pcap", "target", "prices"])]
     pub kernel: bool,
-    /// Where the proxy listens for programs, SOCKS5 and HTTP on the same port
+    /// Address on which the proxy listens for programs, SOCKS5 and HTTP on the same port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:1080", value_parser = place)]
     pub listen: SocketAddr,
-    /// Let `--listen` name an address that others can reach: whoever does may use the proxy
+    /// Allow `--listen` on an address that others can reach: everyone who can reach it may use the proxy
     #[arg(long)]
     pub open: bool,
-    /// Have names looked up by this device's name servers alone. By default, where none of them answers, they and the uplinks' gateways
-    /// are asked over each uplink by itself
+    /// Look names up only at this device's name servers. By default, if none of them answers, the proxy asks them and
+    /// the uplinks' gateways over each uplink
     #[arg(long)]
     pub system_names: bool,
-    /// Print the status as a JSON object, on a line of its own, once all is set up, and one with the statistics of every connection that has
-    /// ended; times are in nanoseconds
+    /// Print the status as a JSON object on its own line when everything is set up, and one with the statistics of each
+    /// finished connection; times are in nanoseconds
     #[arg(long)]
     pub json: bool,
-    /// How the engine works.
+    /// Settings of the engine.
     #[command(flatten)]
     pub engine: Engine,
-    /// What is told.
+    /// Settings of the log.
     #[command(flatten)]
     pub log: Log,
-    /// A group whose members may ask for the status and change tiers without being root
+    /// A group whose members may query the status and change tiers without being root
     #[arg(long, value_name = "GROUP")]
     pub control_group: Option<String>,
-    /// Print what would be changed on this host, each step with its undo, and change nothing
+    /// Print what would change on this host, each step with its undo, and change nothing
     #[arg(long, conflicts_with = "json")]
     pub dry_run: bool,
-    /// What a running one is told.
+    /// An order to a running daemon.
     #[command(subcommand)]
     pub order: Option<JoinOrder>,
 }
 
-/// How the engine works, whatever uses it.
+/// Settings of the engine, whichever command uses it.
 #[derive(Args, Debug)]
 pub struct Engine {
-    /// Congestion control: lia, olia, balia, cubic, mveno or another one that the engine knows
+    /// Congestion control: lia, olia, balia, cubic, mveno or another one of the engine
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<ControllerSpec>,
     /// Scheduler: which subflow carries the next data
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
-    /// Path manager: which subflows are opened
+    /// Path manager: which subflows to open
     #[arg(long, value_name = "NAME")]
     pub path_manager: Option<String>,
     /// Write a capture of every packet between the engine and the kernel to FILE (pcapng)
@@ -445,7 +447,7 @@ pub struct Engine {
     pub pcap: Option<PathBuf>,
 }
 
-/// What a running `anabranch join` is told.
+/// Orders to a running `anabranch join`.
 #[derive(Debug, Subcommand)]
 pub enum JoinOrder {
     /// Change a running `anabranch join`: usb1=backup, price.usb1=3, target=4M
@@ -455,11 +457,11 @@ pub enum JoinOrder {
 /// Arguments of `anabranch join set`.
 #[derive(Args, Debug)]
 pub struct Set {
-    /// Interfaces with the tiers that they get, prices of them, and target with a bit rate or all: usb1=backup price.usb1=3 target=4M. The
-    /// interface of a relay that is called anna is via-anna, as `anabranch status` shows it
+    /// Tiers and prices of interfaces, and the target as a bit rate or all: usb1=backup price.usb1=3 target=4M. The
+    /// interface of the relay called anna is via-anna, as in `anabranch status`
     #[arg(required = true, value_name = "NAME=VALUE", value_parser = change)]
     pub changes: Vec<Change>,
-    /// Its device, if several run on this host: anabranch0
+    /// The device of the daemon, if several run on this host: anabranch0
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
 }
@@ -478,93 +480,95 @@ pub struct Relay {
     /// The interface that reaches the Internet: wwan0
     #[arg(long, value_name = "NAME", value_parser = uplink)]
     pub share: Option<String>,
-    /// Show a code with which one more device is paired, within 5 minutes
+    /// Show a code with which one more device can pair, within 5 minutes
     #[arg(long, conflicts_with = "dry_run")]
     pub pair: bool,
-    /// With --pair: show a QR code beside the digits also where standard output is no terminal
+    /// With --pair: show a QR code beside the digits even if standard output is not a terminal
     #[arg(long, requires = "pair", conflicts_with = "dry_run")]
     pub qr: bool,
-    /// What the others call this device; by default its host name
+    /// The name that other devices see; by default the host name
     #[arg(long, value_name = "NAME", value_parser = device_name)]
     pub name: Option<Name>,
-    /// What becomes of subflows on their way; by default route
+    /// What to do with subflows that pass through; by default route
     #[arg(long, value_enum)]
     pub mode: Option<RelayMode>,
-    /// The highest rate that is lent, each way: 16k at least, by default 10M; all: no limit
+    /// The highest rate to lend, each way: at least 16k, by default 10M; all: no limit
     #[arg(long, value_name = "RATE", value_parser = cap, allow_hyphen_values = true)]
     pub rate: Option<Cap>,
-    /// How much is lent, both ways together, in a day or month: 500MB/day, 5GB/month. From 80 % on this is a backup for the others, and
-    /// at 100 % it lends nothing. By default there is no limit
+    /// Volume to lend, both ways together, per day or month: 500MB/day, 5GB/month. From 80 % on this relay is only a
+    /// backup for the others; at 100 % it lends nothing. By default there is no limit
     #[arg(long, value_name = "SIZE/PERIOD", value_parser = volume, allow_hyphen_values = true)]
     pub volume: Option<Limit>,
     /// The day on which a month begins
     #[arg(long, value_name = "DAY", requires = "volume", value_parser = clap::value_parser!(i8).range(1..=31), allow_hyphen_values = true)]
     pub reset_day: Option<i8>,
-    /// Lend nothing below so much charge, in percent, while no charger is plugged in; by default 20; 0: never mind
+    /// Lend nothing while the battery is below this charge, in percent, and not charging; by default 20; 0: ignore the
+    /// battery
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
     pub battery: Option<u8>,
-    /// Where this device's key is kept, the keys of those that it is paired with, and how much was lent
+    /// Folder for the keys of this device and its paired devices, and for the lent volume
     #[arg(long, value_name = "DIR", default_value = store::FOLDER)]
     pub state: PathBuf,
-    /// A group whose members may ask for the status without being root
+    /// A group whose members may query the status without being root
     #[arg(long, value_name = "GROUP")]
     pub control_group: Option<String>,
-    /// What is told.
+    /// Settings of the log.
     #[command(flatten)]
     pub log: Log,
-    /// Print what would be changed on this host, each step with its undo, and change nothing
+    /// Print what would change on this host, each step with its undo, and change nothing
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// What a relay does with subflows.
+/// What a relay does with subflows that pass through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum RelayMode {
-    /// Pass them on as packets
+    /// Forward them as packets
     #[default]
     Route,
-    /// End those that join a connection here, acknowledge at once and carry the data on: for a Wi-Fi that loses packets
+    /// Terminate subflows that join a connection, acknowledge at once and carry the data on: for a Wi-Fi that loses
+    /// packets
     FastAck,
 }
 
 /// Arguments of `anabranch peers`.
 #[derive(Args, Debug)]
 pub struct Peers {
-    /// Print one JSON object with keys
+    /// Print one JSON object, including the keys
     #[arg(long)]
     pub json: bool,
-    /// Where keys are kept
+    /// Folder for the keys
     #[arg(long, value_name = "DIR", default_value = store::FOLDER, global = true)]
     pub state: PathBuf,
-    /// What to change.
+    /// The change, if any.
     #[command(subcommand)]
     pub order: Option<PeersOrder>,
 }
 
-/// What becomes of a paired device.
+/// Changes to a paired device.
 #[derive(Debug, Subcommand)]
 pub enum PeersOrder {
-    /// Forget a device: it can no longer use this one, or be used by it, until they are paired again
+    /// Forget a device: the two devices cannot use each other until they are paired again
     Remove(Remove),
 }
 
 /// Arguments of `anabranch peers remove`.
 #[derive(Args, Debug)]
 pub struct Remove {
-    /// What the device is called here
+    /// Name of the device on this host
     pub name: String,
 }
 
 /// Arguments of `anabranch status`.
 #[derive(Args, Debug)]
 pub struct Status {
-    /// Only the one with this device: anabranch0
+    /// Only the daemon with this device: anabranch0
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
-    /// Print one JSON object with all that is known, clients and their subflows included
+    /// Print one JSON object with everything known, including clients and their subflows
     #[arg(long, conflicts_with = "watch")]
     pub json: bool,
-    /// Show it again every second, until q or Ctrl-C
+    /// Update every second, until q or Ctrl-C
     #[arg(long)]
     pub watch: bool,
 }
@@ -580,13 +584,13 @@ pub struct Status {
     the uplinks, as `anabranch join` does; all of it is taken back at the end. The exit code is 0 if `anabranch join` would work\n\
     with one uplink at least.")]
 pub struct Doctor {
-    /// Servers to ask, with port 443 by default: example.org, 10.1.0.1:8000, [2001:db8::1]:80
+    /// Servers to test, with port 443 by default: example.org, 10.1.0.1:8000, [2001:db8::1]:80
     #[arg(value_name = "SERVER[:PORT]")]
     pub servers: Vec<String>,
-    /// An interface to look at; repeatable; by default all that reach the Internet
+    /// An interface to examine; repeatable; by default all that reach the Internet
     #[arg(long = "interface", value_name = "NAME", value_parser = uplink)]
     pub interfaces: Vec<String>,
-    /// Fetch 5 MB of URL, for 5 s at most, over every uplink, one after the other, to estimate rates
+    /// To estimate rates, fetch 5 MB of URL, for at most 5 s, over one uplink after the other
     #[arg(long, value_name = "URL")]
     pub measure: Option<String>,
     /// Print one JSON object with all facts and findings
@@ -606,29 +610,33 @@ pub struct Doctor {
     With --interface, routing tables, rules, translation (nftables) and forwarding of the interfaces named are set up for the\n\
     download and taken back when it ends, in whatever way. Nothing is needed on the phones but tethering.")]
 pub struct Get {
-    /// The file's place: http://HOST[:PORT]/PATH, where HOST is an IP address or a name that this host can resolve; where it has moved to is told, and not followed
+    /// URL of the file: http://HOST[:PORT]/PATH, where HOST is an IP address or a name that this host can resolve; a
+    /// redirection is reported, not followed
     pub url: String,
-    /// Where it goes, - for standard output, which is to be read to its end; by default its name in the URL, in the current folder
+    /// Output file, - for standard output, whose reader must read to the end; by default the name in the URL, in the
+    /// current folder
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Keep what has arrived in FILE.part if the download breaks off, and go on with it if the file is still the same: the server must
-    /// tell its versions apart, by a strong ETag or the time of its last change. A FILE.part that no download has left is not touched
+    /// If the download breaks off, keep the data in FILE.part, and continue next time if the file is unchanged: the
+    /// server must identify versions by a strong ETag or the time of the last change. A FILE.part from elsewhere is not
+    /// touched
     #[arg(short = 'C', long = "continue")]
     pub resume: bool,
-    /// An address of the engine, routed to it; repeatable, one for each path; by default a private network
+    /// An address of the engine, routed to it; repeatable, one per path; by default a private network
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub via: Vec<IpAddr>,
-    /// An interface of this host that reaches the Internet by itself, like a tethered phone; repeatable, one for each path
+    /// An interface of this host that reaches the Internet directly, such as a tethered phone; repeatable, one per path
     #[arg(long = "interface", value_name = "NAME", conflicts_with = "via", value_parser = uplink)]
     pub interfaces: Vec<String>,
-    /// With --interface: print what would be changed on this host, each step with its undo, and change nothing
+    /// With --interface: print what would change on this host, each step with its undo, and change nothing
     #[arg(long, requires = "interfaces", conflicts_with_all = ["json", "via"])]
     pub dry_run: bool,
-    /// Print one JSON object with the statistics of the connection and its subflows instead of a line, on standard error if the file is on
-    /// standard output; times are in nanoseconds. If the download fails its one field is error, which says why
+    /// Print one JSON object with the statistics of the connection and its subflows instead of a line, on standard
+    /// error if the file goes to standard output; times are in nanoseconds. If the download fails, its only field is
+    /// error, with the reason
     #[arg(long)]
     pub json: bool,
-    /// How the engine works.
+    /// Settings of the engine.
     #[command(flatten)]
     pub engine: Engine,
 }
@@ -638,7 +646,7 @@ fn filter(text: &str) -> Result<Targets, String> {
         format!("write off, error, warn, info, debug or trace, or PART=LEVEL for a part of the program, not {text:?}")
     };
     let is_level = |level: &str| level.parse::<LevelFilter>().is_ok();
-    // A word alone would be taken for a part, and everything else be off.
+    // A single word would be parsed as a target, and all other targets would be off.
     let is_fit = |part: &str| part.split_once('=').map_or_else(|| is_level(part), |(_, level)| is_level(level));
     if text.split(',').all(is_fit) { text.parse().map_err(|_| wrong()) } else { Err(wrong()) }
 }
@@ -661,7 +669,7 @@ fn tiered(text: &str) -> Result<(String, Tier), String> {
     if text.contains('=') { with_tier(text) } else { Ok((uplink(text)?, Tier::Primary)) }
 }
 
-/// The name of an interface or a relay, which an empty variable of a script is not.
+/// Parses the name of an interface or a relay, and refuses an empty one, such as an unset variable of a script.
 fn uplink(text: &str) -> Result<String, String> {
     match text.trim().is_empty() {
         true => Err("the name is missing: write that of an uplink, like usb0".into()),
@@ -672,11 +680,11 @@ fn uplink(text: &str) -> Result<String, String> {
 /// One change of a running daemon.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// An interface gets a tier.
+    /// An interface gets another tier.
     Tier(String, Tier),
-    /// An octet over an interface costs as much.
+    /// An interface gets another price per octet.
     Price(String, u32),
-    /// Another bit rate is enough; nothing: all uplinks carry.
+    /// The target bit rate changes; `None`: all uplinks carry data.
     Target(Option<Rate>),
 }
 
@@ -694,7 +702,7 @@ fn change(text: &str) -> Result<Change, String> {
     }
 }
 
-/// What is no uplink's tier, as it is written if a setting is meant by it.
+/// Returns the correct spelling of a change that parses as no tier but names a setting in the wrong case.
 fn in_lower_case(text: &str) -> Option<String> {
     let (name, value) = text.split_once('=')?;
     let lower = name.to_ascii_lowercase();
@@ -711,12 +719,12 @@ fn priced(text: &str) -> Result<(String, u32), String> {
     Ok((uplink(name)?, price))
 }
 
-/// With whom to pair.
+/// The device to pair with.
 #[derive(Clone, Debug)]
 pub enum PairTarget {
-    /// Whoever is there.
+    /// The device at an address.
     At(ScopedAddress),
-    /// Who has shown this.
+    /// The device that shows an invitation.
     Invited(Invitation),
 }
 
@@ -727,11 +735,11 @@ fn pair_target(text: &str) -> Result<PairTarget, String> {
     }
 }
 
-/// A highest rate, or none.
+/// A maximum rate, or no limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Cap(pub Option<Rate>);
 
-/// The lowest limit of a rate: a packet of 1500 octets a second is 12 kbit/s.
+/// The lowest rate limit: one packet of 1500 octets per second is 12 kbit/s.
 const RATE_MIN: Rate = Rate::from_bps(16_000);
 
 fn cap(text: &str) -> Result<Cap, String> {
@@ -745,7 +753,7 @@ fn cap(text: &str) -> Result<Cap, String> {
     Ok(Cap(Some(rate)))
 }
 
-/// The least that may be lent.
+/// The smallest volume that can be lent.
 const VOLUME_BYTES_MIN: u64 = 1000;
 
 fn volume(text: &str) -> Result<Limit, String> {
@@ -757,7 +765,7 @@ fn volume(text: &str) -> Result<Limit, String> {
         other => return Err(format!("the period is day or month, as in 5GB/month, not {other:?}")),
     };
     let bytes = bytes.parse::<ByteCount>().map_err(|why| format!("{why}, as in 5GB/month"))?.0;
-    // Less holds no packet, and parts of an octet are rounded.
+    // A smaller volume holds no packet, and fractions of an octet are rounded.
     if bytes < VOLUME_BYTES_MIN {
         return Err(format!("{text} is hardly a packet: write 1kB at least, like 5GB/month"));
     }

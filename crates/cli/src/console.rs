@@ -9,15 +9,15 @@ use lab::measure::results::RelaySeries;
 use lab::present::{quantity, sparkline};
 use lab::run::Progress;
 
-/// Windows that the live view shows.
+/// Maximum number of windows in the live view.
 const WINDOWS: usize = 40;
-/// For a rate behind them.
+/// Columns for the rate after the windows.
 const RATE_COLUMNS: usize = 11;
-/// The bar, the time, and the line in which the cursor is.
+/// Lines for the bar, the time and the cursor.
 const BAR_LINES: usize = 3;
-/// Relays that the live view shows.
+/// Maximum number of relays in the live view.
 const RELAYS_MAX: usize = 16;
-/// Lines of a whole run where there is no terminal.
+/// Lines for a whole run without a terminal.
 const LINES: u64 = 10;
 /// Steps of a progress bar.
 const STEPS: u64 = 1000;
@@ -29,19 +29,19 @@ pub fn print(text: &str) -> io::Result<()> {
     written.map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
 }
 
-/// Writes what is not a result.
+/// Writes everything that is not a result.
 pub fn complain(text: &str) -> io::Result<()> {
     io::stderr().lock().write_all(text.as_bytes())
 }
 
-/// A progress bar on standard error; invisible where that is no terminal.
+/// A progress bar on standard error; invisible if that is not a terminal.
 pub struct Bar {
     bar: ProgressBar,
     seconds: &'static str,
 }
 
 impl Bar {
-    /// A bar at its beginning; `seconds` says whose seconds they are.
+    /// Creates a bar at zero; `seconds` names the kind of seconds.
     pub fn new(seconds: &'static str) -> Self {
         let bar = ProgressBar::new(STEPS);
         let template = "{bar:30} {percent:>3} %  {msg}";
@@ -52,7 +52,7 @@ impl Bar {
         Self { bar, seconds }
     }
 
-    /// Moves it.
+    /// Updates the bar.
     pub fn show(&self, progress: Progress<'_>) {
         self.bar.set_position((progress.done_ratio * STEPS as f64) as u64);
         let megabytes = progress.delivered_bytes as f64 / 1e6;
@@ -64,11 +64,11 @@ impl Bar {
     }
 }
 
-/// How far a download is, on standard error; invisible where that is no terminal.
+/// Progress of a download, on standard error; invisible if that is not a terminal.
 pub struct DownloadBar(ProgressBar);
 
 impl DownloadBar {
-    /// A bar without a length.
+    /// Creates a bar without a length.
     pub fn new() -> Self {
         let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {msg}") {
@@ -77,7 +77,7 @@ impl DownloadBar {
         Self(bar)
     }
 
-    /// Moves it.
+    /// Updates the bar.
     pub fn show(&self, progress: linux::get::Progress) {
         let Self(bar) = self;
         if bar.is_hidden() {
@@ -99,15 +99,15 @@ impl Drop for DownloadBar {
     }
 }
 
-/// How far many runs are, on standard error; invisible where that is no terminal.
+/// Progress of many runs, on standard error; invisible if that is not a terminal.
 pub struct RunsBar {
     bar: ProgressBar,
-    /// Runs that an earlier start had finished.
+    /// Runs that an earlier start finished.
     before: Cell<Option<usize>>,
 }
 
 impl RunsBar {
-    /// A bar at its beginning; `what` is counted.
+    /// Creates a bar at zero that counts `what`.
     pub fn new(what: &str) -> Self {
         let bar = ProgressBar::new(0);
         let template = format!("{{bar:30}} {{pos}}/{{len}} {what}{{msg}}");
@@ -118,7 +118,7 @@ impl RunsBar {
         Self { bar, before: Cell::new(None) }
     }
 
-    /// Moves it.
+    /// Updates the bar.
     pub fn show(&self, progress: lab::run::sweep::Progress) {
         let before = self.before.get().unwrap_or(progress.finished);
         self.before.set(Some(before));
@@ -131,7 +131,7 @@ impl RunsBar {
     }
 }
 
-/// How long `missing` runs take if `ran` took `elapsed`; `None` before the first.
+/// Estimates how long `missing` runs take if `ran` took `elapsed`; `None` before the first.
 fn left(elapsed: Duration, ran: usize, missing: usize) -> Option<Duration> {
     (ran > 0).then(|| elapsed.mul_f64(missing as f64 / ran as f64))
 }
@@ -142,7 +142,7 @@ impl Drop for RunsBar {
     }
 }
 
-/// What a run measures while it goes on, on standard error: a picture that changes on a terminal, else a line now and then.
+/// Measurements during a run, on standard error: an updated picture on a terminal, otherwise a line from time to time.
 pub struct LiveView {
     shape: Shape,
     seconds: &'static str,
@@ -150,12 +150,12 @@ pub struct LiveView {
 
 enum Shape {
     Picture(ProgressBar),
-    /// Lines that were written so far.
+    /// Number of lines written so far.
     Lines(Cell<u64>),
 }
 
 impl LiveView {
-    /// A view without content; `seconds` says whose seconds they are.
+    /// Creates an empty view; `seconds` names the kind of seconds.
     pub fn new(seconds: &'static str) -> Self {
         if !io::stderr().is_terminal() {
             return Self { shape: Shape::Lines(Cell::new(0)), seconds };
@@ -167,7 +167,7 @@ impl LiveView {
         Self { shape: Shape::Picture(view), seconds }
     }
 
-    /// Brings it up to date.
+    /// Updates the view.
     pub fn show(&self, progress: Progress<'_>) {
         match &self.shape {
             Shape::Picture(view) => {
@@ -180,7 +180,7 @@ impl LiveView {
                 let due = (progress.done_ratio * LINES as f64) as u64;
                 if due > written.get() && progress.live.is_some() {
                     written.set(due);
-                    // Whoever closed standard error does not want to be told.
+                    // An error means that standard error is closed.
                     let _ = complain(&line(progress, self.seconds));
                 }
             }
@@ -188,7 +188,7 @@ impl LiveView {
     }
 }
 
-/// Names and values of what is shown: the connection, then the relays that carry.
+/// Returns names and values for the view: the connection, then the relays that carry data.
 fn rows<'a>(progress: &Progress<'a>) -> Vec<(String, &'a [f64])> {
     let Some(live) = progress.live else { return Vec::new() };
     let mut rows = vec![
@@ -201,13 +201,14 @@ fn rows<'a>(progress: &Progress<'a>) -> Vec<(String, &'a [f64])> {
     rows
 }
 
-/// Columns and lines of the terminal; those of an old one, if it does not say.
+/// Returns columns and lines of the terminal; by default those of a classic terminal.
 fn room() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
     size.map_or((80, 24), |size| (usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
-/// A row each, with as many of its latest windows as there are columns for, and as many rows as there are lines beside the bar and the time.
+/// Draws one row per value, with as many of the latest windows as columns allow, and as many rows as fit beside the bar
+/// and the time.
 fn picture(progress: Progress<'_>, seconds: &str, (columns, lines): (usize, usize)) -> String {
     let mut rows = rows(&progress);
     rows.truncate(lines.saturating_sub(BAR_LINES));
@@ -218,7 +219,7 @@ fn picture(progress: Progress<'_>, seconds: &str, (columns, lines): (usize, usiz
         let latest = &values[values.len().saturating_sub(windows)..];
         let most = latest.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let now = quantity(values.last().copied().unwrap_or(0.0), "bit/s");
-        // What does not fit would take another line.
+        // A longer row would take a second line.
         match windows {
             0 => format!("{name:width$.width$}  {now}"),
             _ => format!("{name:width$}  {:<windows$}  {now}", sparkline(latest, most)),
@@ -228,7 +229,7 @@ fn picture(progress: Progress<'_>, seconds: &str, (columns, lines): (usize, usiz
     format!("{:.1} {seconds}\n{text}", progress.now.as_secs_f64())
 }
 
-/// All of them in a line, as they are now.
+/// Formats all current values in one line.
 fn line(progress: Progress<'_>, seconds: &str) -> String {
     let now = |values: &[f64]| quantity(values.last().copied().unwrap_or(0.0), "bit/s");
     let parts: Vec<String> = rows(&progress).iter().map(|(name, values)| format!("{name} {}", now(values))).collect();
@@ -274,7 +275,7 @@ mod tests {
         show(Progress { now: Instant::from_micros(1_500_000), delivered_bytes: 7, done_ratio: 0.3, live })
     }
 
-    /// 100 runs, of which an earlier start had finished 90; two more took 10 s: eight take 40 s.
+    /// An earlier start finished 90 of 100 runs; two more took 10 s, so eight take 40 s.
     #[test]
     fn runs_of_an_earlier_start_took_no_time_of_this_one() {
         assert_eq!(left(Duration::from_secs(10), 2, 8), Some(Duration::from_secs(40)));
@@ -295,7 +296,7 @@ mod tests {
              amber        ▄█{pad}  8.00 Mbit/s"
         );
         assert_eq!(shown(|progress| picture(progress, "s simulated", (80, 24))), wanted);
-        // In a small terminal.
+        // A small terminal.
         let small = shown(|progress| picture(progress, "s simulated", (20, 5)));
         let rows: Vec<&str> = small.lines().skip(1).collect();
         assert_eq!(rows.len(), 2, "{small}");

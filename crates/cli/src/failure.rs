@@ -1,4 +1,4 @@
-//! Why a command ended without success, and what the shell hears of it.
+//! Failures of a command, and their exit codes.
 
 use std::io;
 use std::process::ExitCode;
@@ -9,19 +9,19 @@ use lab::scenario::LoadError;
 /// Why a command ended without success.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was given is wrong: exit code 2.
+    /// Invalid input: exit code 2.
     Input(String),
-    /// It was tried and failed: exit code 1.
+    /// The operation failed: exit code 1.
     Failed(String),
-    /// It is said already, in another form, on standard error: this exit code alone.
+    /// The failure is already reported in another form on standard error; only the exit code remains.
     Said(u8),
-    /// Nobody reads our text any more, as with `anabranch run ... | head`: not worth a word. Whoever reads a download and goes away early
-    /// has not got it, which is a failure.
+    /// The reader of our output is gone, as with `anabranch run ... | head`: no message. A download that its reader
+    /// abandons is incomplete, and therefore a failure.
     NobodyReads,
 }
 
 impl Failure {
-    /// The exit code, and what is to be said.
+    /// Returns the exit code and the message.
     pub fn parts(&self) -> (u8, Option<&str>) {
         match self {
             Self::Input(message) => (2, Some(message)),
@@ -31,11 +31,11 @@ impl Failure {
         }
     }
 
-    /// Says why on standard error; gives the exit code.
+    /// Writes the message to standard error, and returns the exit code.
     pub fn report(self) -> ExitCode {
         let (code, message) = self.parts();
         let Some(message) = message else { return ExitCode::from(code) };
-        // If standard error is closed as well there is nobody left to tell.
+        // If standard error is closed as well, there is no place left for the message.
         let _ = crate::console::complain(&format!("error: {message}\n"));
         ExitCode::from(code)
     }

@@ -1,4 +1,4 @@
-//! The simulator, ended by Ctrl-C with what was measured until then.
+//! The simulator, with Ctrl-C: an interrupted run keeps its measurements.
 
 use std::cell::Cell;
 
@@ -7,16 +7,16 @@ use linux::stop::Stop;
 use simulator::Simulation;
 use units::Instant;
 
-/// Events between two looks for a signal: some tens of milliseconds.
+/// Events between two checks for a signal: some tens of milliseconds.
 const EVENTS_BETWEEN: u32 = 50_000;
 
-/// Virtual time until somebody has enough of it.
+/// Virtual time that a signal ends.
 pub struct Interruptible {
     stop: Stop,
 }
 
 impl Interruptible {
-    /// One that listens for signals.
+    /// Creates a backend that listens for signals.
     ///
     /// # Errors
     /// If the process has no file descriptors left.

@@ -1,4 +1,4 @@
-//! Events of a daemon on standard error: a line each for people, or a JSON object each for programs.
+//! Events of a daemon on standard error: one line each for people, or one JSON object each for programs.
 
 use std::fmt::{self, Debug, Write as _};
 use std::io;
@@ -15,7 +15,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::arguments::{Log, LogFormat};
 use crate::outlet::{Drained, Outlet};
 
-/// Tells events from now on; what it gives is to be dropped at the end.
+/// Starts logging. The caller must drop the result at the end.
 pub fn begin(log: &Log) -> Drained {
     let outlet = Outlet::to(io::stderr());
     let drained = outlet.drained();
@@ -35,12 +35,12 @@ pub fn begin(log: &Log) -> Drained {
             layer().event_format(Text { clock, is_plain }).log_internal_errors(false).with_writer(writer).boxed()
         }
     };
-    // A process is one daemon; a second one would be told of like the first.
+    // A process runs one daemon; a second one would share this log.
     let _ = tracing_subscriber::registry().with(layer.with_filter(log.level.clone())).try_init();
     drained
 }
 
-/// The message alone. Those who ask for more than others get all lines with their time, level and fields.
+/// The message alone. At a level above the default, every line has time, level and fields.
 struct Text {
     clock: Clock,
     is_plain: bool,
@@ -71,7 +71,7 @@ struct Words {
 
 impl Visit for Words {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = match field.name() {
             "message" => write!(self.message, "{value:?}"),
             name => write!(self.fields, " {name}={value:?}"),

@@ -55,11 +55,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says what the parser has to say: help and the version on standard output, which are results that may fail to be written, and what is wrong
-/// with the command on standard error.
+/// Prints the parser's answer. Help and version are results on standard output, so writing them may fail; errors go to
+/// standard error.
 fn said(mut answer: clap::Error) -> ExitCode {
     if answer.kind() == ErrorKind::ArgumentConflict {
-        // Where two options exclude each other, the usage has one of them alone, as if nothing else were left.
+        // If two options exclude each other, clap's usage shows only one of them, as if no other were valid.
         answer.remove(ContextKind::Usage);
     }
     match answer.print() {

@@ -1,39 +1,39 @@
-//! Text of a daemon, written by a thread of its own: whoever reads it may pause, as in a pager that nobody looks at, and nobody waits.
+//! Output of a daemon, written by its own thread: the daemon never waits for a reader that pauses, such as a pager.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Pieces of text that may wait for the reader; what comes when there are so many is lost.
+/// Maximum number of texts that wait for the reader; further ones are lost.
 const WAITING_MAX: usize = 1000;
-/// For how long the end of the program waits for the reader.
+/// How long the program waits for the reader at its end.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Takes text at any time.
+/// Accepts text at any time, without blocking.
 #[derive(Clone)]
 pub struct Outlet(SyncSender<Piece>);
 
 enum Piece {
     Text(Vec<u8>),
-    /// Somebody wants to know when all before it is written.
+    /// Asks for a notice when everything before it is written.
     Mark(Sender<()>),
 }
 
-/// When this is dropped, what was said before is written, unless the reader takes too long.
+/// Dropping it waits until earlier text is written, unless the reader takes too long.
 pub struct Drained(Outlet);
 
 impl Outlet {
-    /// Whose text goes to `out`.
+    /// Creates an outlet that writes to `out`.
     pub fn to(mut out: impl Write + Send + 'static) -> Self {
         let (queue, pieces) = sync_channel(WAITING_MAX);
         thread::spawn(move || {
-            // It has nothing to do with this host's network. Where the kernel does not let it give up its rights, those of the daemon, which
-            // does so too, say it.
+            // The thread needs no rights over this host's network. If the kernel does not let it give them up, the
+            // daemon, which does the same, reports it.
             let _ = daemon::join::rights::give_up();
             for piece in pieces {
                 match piece {
-                    // That nobody reads any more must not end a service.
+                    // A closed output must not end a service.
                     Piece::Text(text) => drop(out.write_all(&text).and_then(|()| out.flush())),
                     Piece::Mark(written) => drop(written.send(())),
                 }
@@ -42,7 +42,7 @@ impl Outlet {
         Self(queue)
     }
 
-    /// For the end of the program.
+    /// Returns a guard for the end of the program.
     pub fn drained(&self) -> Drained {
         Drained(self.clone())
     }

@@ -1,18 +1,18 @@
-//! Texts as squares for cameras.
+//! QR codes.
 
 use std::io::IsTerminal as _;
 
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 
-/// White on black, whatever the terminal's own colours are: scanners want dark squares on light ground.
+/// White on black, whatever the terminal's own colours: scanners want dark squares on a light background.
 const BEGIN: &str = "\u{1b}[97;40m";
 const END: &str = "\u{1b}[0m";
 
-/// `text` as a QR code for standard output, two rows of squares in a line; empty if it is too long for one.
+/// Draws `text` as a QR code for standard output, two rows of squares per line; empty if the text is too long.
 pub fn draw(text: &str) -> String {
     let Ok(code) = QrCode::with_error_correction_level(text, EcLevel::L) else { return String::new() };
-    // What is drawn is light: blocks stand for light squares, and spaces for dark ones.
+    // The drawn characters are light: blocks are light squares, and spaces are dark ones.
     let squares = code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
     let colours = if std::io::stdout().is_terminal() { [BEGIN, END] } else { [""; 2] };
     squares.lines().map(|line| format!("{}{line}{}\n", colours[0], colours[1])).collect()
@@ -22,7 +22,7 @@ pub fn draw(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What a scanner makes of it, which is none of ours.
+    /// Reads the code with an independent scanner.
     fn scan(drawn: &str) -> String {
         let lines: Vec<Vec<char>> = drawn.lines().map(|line| line.chars().collect()).collect();
         let is_light = |x: usize, y: usize| match lines[y / 2][x] {
@@ -31,7 +31,7 @@ mod tests {
             '▄' => y % 2 == 1,
             _ => false,
         };
-        // A camera sees a square as more than a dot.
+        // A camera needs more than one dot per square.
         const DOTS: usize = 4;
         let size = (lines[0].len() * DOTS, lines.len() * 2 * DOTS);
         let mut image = rqrr::PreparedImage::prepare_from_greyscale(size.0, size.1, |x, y| {

@@ -3,10 +3,10 @@
 use units::Rate;
 use units::parse::QuantityError;
 
-/// A rate, also as people abbreviate it: 0.5M, 500k, and bare digits for bit/s.
+/// Parses a rate, with the usual abbreviations: 0.5M, 500k, and bare digits for bit/s.
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// The reason, in one line.
 pub fn rate(text: &str) -> Result<Rate, String> {
     let text = text.trim();
     let long = match text.strip_suffix(['k', 'K', 'M', 'G']) {
@@ -20,10 +20,10 @@ pub fn rate(text: &str) -> Result<Rate, String> {
     })
 }
 
-/// A rate that is asked for, with its unit: a bare number is more likely one of Mbit/s than of bit/s.
+/// Parses a target rate with a unit: a bare number more likely means Mbit/s than bit/s.
 ///
 /// # Errors
-/// What to write instead.
+/// The correct spelling.
 pub fn target(text: &str) -> Result<Rate, String> {
     let rate = rate(text)?;
     match rate.as_bps() {

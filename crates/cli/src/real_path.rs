@@ -1,9 +1,10 @@
-//! Paths that lead to the same place are the same.
+//! Resolves paths, so that different paths to the same place compare equal.
 
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
 
-/// Where `path` leads, links followed; what is not there yet is named from the root, with the links on its way.
+/// Returns the target of `path` with all links followed. A path that does not exist yet becomes absolute, with the
+/// links in its existing part followed.
 pub fn real_path(path: &Path) -> PathBuf {
     fs::canonicalize(path).or_else(|_| absolute(path)).unwrap_or_else(|_| path.into())
 }

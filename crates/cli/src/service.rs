@@ -1,9 +1,9 @@
-//! What a service manager hears, if one has started the program (`Type=notify` of systemd).
+//! Notifications to a service manager, if one has started the program (`Type=notify` of systemd).
 
 use sd_notify::NotifyState;
 
-/// All is set up.
+/// Reports that everything is set up.
 pub fn ready() {
-    // Without a service manager there is nobody to tell.
+    // Without a service manager this does nothing.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
 }

@@ -1,4 +1,4 @@
-//! `anabranch cc` as a program: what is refused, in words that help. Nothing of this loads anything.
+//! `anabranch cc` as a program: its refusals, and that they help. These tests load nothing.
 
 use assert_cmd::Command;
 use predicates::prelude::*;
@@ -8,10 +8,10 @@ fn cc(arguments: &[&str]) -> assert_cmd::assert::Assert {
     Command::new(env!("CARGO_BIN_EXE_anabranch")).arg("cc").args(arguments).assert()
 }
 
-/// A name is looked up before anything is done, so that nothing is done by halves.
+/// Names are looked up before anything is done, so nothing is half done.
 #[test]
 fn names_that_nobody_has_are_refused_with_those_there_are() {
-    // One that no other test loads meanwhile: there is one kernel.
+    // No other test loads this one meanwhile: there is only one kernel.
     let mpveno = kernel_cc::Controller::named("mpveno").unwrap();
     let before = kernel_cc::is_loaded(&mpveno);
     for arguments in [&["load", "mpveno", "nosuch"][..], &["unload", "nosuch"], &["status", "nosuch"]] {
@@ -44,10 +44,10 @@ fn what_nobody_could_tell_is_refused() {
     cc(&["adapt", "lia", "--beyond", "all"]).code(2).stderr(contains("ignore, cap and spread"));
 }
 
-/// With root and without, built for it or not: one line that says why.
+/// With root and without, on kernels with and without support: one line with the reason.
 #[test]
 fn what_cannot_be_done_is_said_in_one_line() {
-    // Nothing is unloaded here: other tests use at this moment what they have loaded.
+    // Nothing is unloaded here: other tests use loaded controllers at this moment.
     for arguments in [&["set", "no-such-controller"][..], &["tell", "0", "1", "--rho", "5"]] {
         let output = cc(arguments).code(1).get_output().clone();
         let said = String::from_utf8(output.stderr).unwrap();

@@ -30,7 +30,7 @@ fn json_has_one_entry_for_each_claim() {
     assert_eq!((&entries[1]["id"], &entries[1]["verdict"]), (&"C39".into(), &"reproduced".into()));
 }
 
-/// What is said at the end fits what was asked for, and all output ends in a newline.
+/// The text at the end fits the request, and all output ends in a newline.
 #[test]
 fn the_end_says_how_to_go_on_with_these_runs() {
     let one = ["--ids", "C02,c39", "--seeds", "1", "--out", "kept runs"];
@@ -60,7 +60,7 @@ fn what_it_cannot_judge_is_an_error_with_what_it_can() {
     claims(&["--seeds", "0"]).code(2).stderr(contains("--seeds"));
 }
 
-/// Also of claims that need no run.
+/// This includes claims that need no run.
 #[test]
 fn where_runs_would_be_kept_is_a_folder() {
     for id in ["C38", "C65"] {
@@ -83,7 +83,7 @@ fn a_map_has_every_condition_asked_for_and_is_kept() {
         .stdout(contains("| shipped | no-sack | train | verdict |").and(contains("| C02 |")).and(contains("next:")));
     let page = std::fs::read_to_string(directory.path().join("out/claims/map.html")).unwrap();
     assert_eq!(page.matches("<details>").count(), 6);
-    // The runs are there: what is asked for again is read.
+    // The runs exist, so the same request reads them.
     let output = map(&["--json", "--jobs", "1"]);
     let object: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
     let squares = object["claims"][0]["squares"].as_array().unwrap();
@@ -101,7 +101,7 @@ fn a_condition_that_there_is_not_is_an_error_with_those_that_there_are() {
     claims(&["--conditions", "train"]).code(2).stderr(contains("--map"));
 }
 
-/// What needs no kernel to be refused is refused before the machine is looked at.
+/// What can be refused without a kernel is refused before the machine is examined.
 #[test]
 fn on_linux_what_is_computed_is_not_judged() {
     claims(&["--backend", "linux", "--ids", "C48,C59"])
@@ -110,7 +110,7 @@ fn on_linux_what_is_computed_is_not_judged() {
     claims(&["--backend", "linux", "--map"]).code(2).stderr(contains("--map"));
 }
 
-/// Where something is lacking, it is named in one line.
+/// A missing prerequisite is named in one line.
 #[test]
 fn on_linux_what_is_lacking_is_said() {
     if kernel_cc::check().is_ok() {

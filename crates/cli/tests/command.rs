@@ -20,7 +20,7 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// A directory with a scenario file, and the file's path.
+/// Returns a directory with a scenario file, and the file's path.
 fn scenario(text: &str) -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("small.toml");
@@ -35,7 +35,7 @@ fn names(directory: &std::path::Path) -> Vec<String> {
     names
 }
 
-/// A pipe can be read once.
+/// A pipe can be read only once.
 #[test]
 fn a_scenario_may_come_from_a_pipe() {
     for arguments in [&["run", "/dev/stdin"][..], &["run", "/dev/stdin", "--set", "seed=3"], &["check", "/dev/stdin"]] {
@@ -57,7 +57,7 @@ fn a_run_prints_a_table_and_what_to_try_next() {
     anabranch(&["run", &path]).success().stdout(wanted);
 }
 
-/// What a reader sees first. It has the first digits of the digest only.
+/// The first thing a reader sees. It contains only the first digits of the digest.
 #[test]
 fn the_readme_shows_what_the_demo_prints() {
     let shown = include_str!("../../../README.md").split("```").find(|block| block.contains("SHA-256"));
@@ -72,7 +72,7 @@ fn the_readme_shows_what_the_demo_prints() {
     }
 }
 
-/// Ctrl-C: what was measured until then is there.
+/// After Ctrl-C, everything measured so far is shown.
 #[expect(clippy::disallowed_methods, reason = "a program of its own runs meanwhile")]
 #[test]
 fn an_interrupted_run_keeps_what_it_measured() {
@@ -86,7 +86,7 @@ fn an_interrupted_run_keeps_what_it_measured() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    // It listens for signals before it sets anything up; a run of a day is not over by then.
+    // The command listens for signals before it sets anything up; a run of a day is not over by then.
     std::thread::sleep(std::time::Duration::from_secs(2));
     let pid = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -108,7 +108,7 @@ fn a_run_without_a_connection_fails() {
     anabranch(&["run", &path, "--set", down]).code(1).stderr(contains("nothing arrived within 20 s"));
 }
 
-/// Data without an end may cease long before the run does.
+/// Endless data may stop long before the run does.
 #[test]
 fn a_run_in_which_nothing_arrives_any_more_says_since_when() {
     let (_directory, path) = scenario(&SMALL.replace("generated\"\nsize = \"300 kB\"", "bulk\""));
@@ -259,16 +259,16 @@ fn what_is_refused_is_said_in_words_that_help() {
         let text = contains("--battery").and(contains("write a whole number from 0 to 100, of percent, like 20"));
         anabranch(&["relay", "--share", "lo", "--battery", charge, "--dry-run"]).code(2).stderr(text);
     }
-    // A relay's name alone is none of an uplink.
+    // The name of a relay is not the name of an uplink.
     for command in [&["join", "--help"][..], &["join", "set", "--help"]] {
         anabranch(command).success().stdout(contains("via-anna"));
     }
-    // Steps are for people.
+    // Steps are for people, not for programs.
     for command in [&["get", "10.1.0.1/file", "--interface", "lo"][..], &["join", "--kernel"], &["join"]] {
         let text = contains("'--dry-run' cannot be used with '--json'");
         anabranch(&[command, &["--dry-run", "--json"]].concat()).code(2).stderr(text);
     }
-    // What is for pairing does nothing without it.
+    // Options for pairing have no effect without it.
     for (option, value) in [("--name", "x"), ("--code", "042117")] {
         for other in [&["--dry-run"][..], &["--kernel"], &["--interface", "no-such-usb"], &["--relay", "anna"]] {
             let text = contains(option).and(contains(format!("cannot be used with '{}", other[0])));
@@ -279,19 +279,19 @@ fn what_is_refused_is_said_in_words_that_help() {
     anabranch(&["get", "10.1.0.1/file", "--via", "10.1.0.3", "--dry-run"]).code(2).stderr(via);
     let squares = contains("'--qr' cannot be used with '--dry-run'");
     anabranch(&["relay", "--share", "lo", "--qr", "--dry-run"]).code(2).stderr(squares);
-    // The usage of what excludes something else has that alone, as if no other option were left.
+    // clap's usage for excluding options shows only one of them, as if no other were valid.
     let excluded = contains("'--kernel' cannot be used with '--target <RATE>'").and(contains("Usage").not());
     anabranch(&["join", "--kernel", "--target", "4M"]).code(2).stderr(excluded);
     let capture =
         contains("cannot write /no/such/folder/x: No such file or directory").and(contains(".anabranch").not());
     anabranch(&["get", "10.1.0.1/file", "--pcap", "/no/such/folder/x"]).code(1).stderr(capture);
-    // As it is shown, in two words.
+    // The code in two words, as it is displayed.
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().to_str().unwrap();
     let pair = ["join", "--pair", "127.0.0.1", "--name", "laptop", "--state", state, "--code"];
     anabranch(&[&pair, &["042", "117"][..]].concat()).code(1).stderr(contains("cannot reach 127.0.0.1"));
     anabranch(&[&pair, &["042", "11x"][..]].concat()).code(2).stderr(contains("code"));
-    // Nobody is looked for with a code that is none.
+    // With an invalid code no search starts.
     for code in ["12345", "abc"] {
         let text = contains("six digits").and(contains("looking").not());
         anabranch(&["join", "--pair", "--name", "laptop", "--state", state, "--code", code]).code(2).stderr(text);

@@ -54,7 +54,7 @@ impl Bed {
         self.state.path().join(name)
     }
 
-    /// Starts the command on a host, with its state folder and what it tells written to `NAME.log`.
+    /// Starts the command on a host, with its state folder, and writes its log to `NAME.log`.
     fn start(&self, host: &Namespace, name: &str, arguments: &[&str]) -> Running {
         let log = fs::File::create(self.path(&format!("{name}.log"))).unwrap();
         let mut command = self.command(host, name, arguments);
@@ -73,7 +73,7 @@ impl Bed {
         fs::read_to_string(self.path(&format!("{name}.log"))).unwrap()
     }
 
-    /// Answers each request on the server with two octets, for as long as the test runs.
+    /// Answers each request on the server with two octets, as long as the test runs.
     fn serve(&self) {
         let listener = self.server.run(|| TcpListener::bind("10.64.3.1:8000")).unwrap().unwrap();
         thread::spawn(move || {
@@ -86,14 +86,14 @@ impl Bed {
     }
 }
 
-/// A program that is told to end with the test, and has to obey.
+/// A program that is terminated at the end of the test, and must obey.
 struct Running {
     child: Child,
     out: BufReader<ChildStdout>,
 }
 
 impl Running {
-    /// The next line that it prints which has `word`.
+    /// Returns the next printed line that contains `word`.
     fn line(&mut self, word: &str) -> String {
         let mut line = String::new();
         while self.out.read_line(&mut line).unwrap() > 0 {
@@ -129,7 +129,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("never: {what}");
 }
 
-/// The digits of the code that a relay shows, and a part of the squares beside them.
+/// Returns the digits of the code that a relay shows, and checks the QR code beside them.
 fn code(relay: &mut Running) -> String {
     let line = relay.line("pairing code: ");
     line["pairing code: ".len()..].chars().take(7).filter(char::is_ascii_digit).collect()
@@ -147,14 +147,14 @@ fn what_programs_are_told_is_json_and_holds_no_secrets() {
     );
     relay.line("▄▄▄▄▄▄▄");
     let code = code(&mut relay);
-    // A wrong code is told of, and so is the device that is paired with the right one, which a camera has read.
+    // A wrong code is logged, and so is the device that pairs with the right one, which a camera has read.
     let wrong = format!("{:06}", (code.parse::<u32>().unwrap() + 1) % 1_000_000);
     let pair = |arguments: &[&str]| bed.command(&bed.laptop, "laptop", arguments).output().unwrap();
     let refused = pair(&["join", "--name", "laptop", "--pair", PHONE, "--code", &wrong]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("the code is wrong"), "{refused:?}");
     let second = self::code(&mut relay);
     let uri = format!("anabranch:pair?address=192.168.43.99&address={PHONE}&port=8684&code={second}");
-    // Nobody is at the first address.
+    // The first address does not answer.
     bed.laptop.ip(["route add unreachable 192.168.43.99".to_owned()]).unwrap();
     let paired = pair(&["join", "--name", "laptop", "--pair", &uri]);
     assert!(paired.status.success(), "{paired:?}");
@@ -216,7 +216,7 @@ fn a_relay_with_as_many_devices_as_it_serves_pairs_one_of_them_again() {
     let refused = pair("new", &code);
     assert!(!refused.status.success(), "{refused:?}");
     assert_eq!(again.child.wait().unwrap().code(), Some(2));
-    // What a relay that runs is told in vain.
+    // Options without effect on a running relay.
     for (words, wanted) in [
         (&["relay", "--pair", "--rate", "5M"][..], "--rate cannot be changed while a relay runs"),
         (&["join", "set", "usb0=backup"], "is a relay, which has no uplinks to set"),
@@ -269,7 +269,7 @@ fn a_service_manager_hears_when_all_is_set_up_and_nobody_has_to_read() {
     let mut room = [0; 64];
     let len = manager.recv(&mut room).unwrap();
     assert_eq!(&room[..len], b"READY=1\n");
-    // Whoever read what it tells is gone, and it has something to tell.
+    // The reader of the log is gone, and there is something to log.
     drop(child.stderr.take());
     let relay = Running { out: BufReader::new(child.stdout.take().unwrap()), child };
     bed.phone.ip(["link set wwan0 down".to_owned()]).unwrap();
@@ -279,7 +279,7 @@ fn a_service_manager_hears_when_all_is_set_up_and_nobody_has_to_read() {
     relay.end();
 }
 
-/// Nobody reads the log of `serve`, which has a line for every request: far more than a pipe holds.
+/// Nobody reads the log of `serve`, which has a line per request: far more than a pipe holds.
 #[test]
 fn a_service_goes_on_while_nobody_reads_its_log() {
     let Some(bed) = Bed::new("log") else { return };

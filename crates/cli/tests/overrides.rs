@@ -1,4 +1,4 @@
-//! What `--set` and `--variant` make of runs and sweeps, and that every file tells.
+//! Effects of `--set` and `--variant` on runs and sweeps, and their record in every file.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ fn anabranch(arguments: &[&str]) -> Command {
     command
 }
 
-/// A directory with a scenario file whose name a shell has to be told with quotes, and the file's path.
+/// Returns a directory with a scenario file whose name needs quotes in a shell, and the file's path.
 fn scenario(text: &str) -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("my scenario.toml");
@@ -45,7 +45,7 @@ fn rows_of_a_sweep_are_what_they_are_called() {
     let out = directory.path().join("out");
     let out_text = out.display().to_string();
     let sweep = |set: &str| anabranch(&["sweep", &path, "--set", set, "--out", &out_text]);
-    // The axis has this value alone.
+    // The axis has only this value.
     sweep("workload.size=70 kB").assert().success().stdout(contains("size=70 kB").and(contains("size=60 kB").not()));
     let records = records(&out);
     assert_eq!(records.len(), 4);
@@ -73,7 +73,7 @@ fn every_file_of_a_sweep_tells_what_was_changed() {
         let text = text(&out.join(name));
         assert!(text.contains("connection.mtu=1400 B") && text.contains("relays[*].cellular.delay=5 ms"), "{name}");
     }
-    // Going on is possible with the same, and with nothing else.
+    // Continuing is possible with the same settings, and with no others.
     sweep(&path, &set).assert().success();
     let wanted = contains("holds runs of the scenario \"small\" with --set 'connection.mtu=1400 B' --set")
         .and(contains("not of the same without --set"));
@@ -124,7 +124,8 @@ fn a_run_says_that_there_are_variants_and_takes_no_name_in_vain() {
         .stderr(contains("no variants"));
 }
 
-/// The command that `text` says with this beginning, run by a shell, with `more` behind it: what it prints, as JSON.
+/// Runs the command in `text` that starts with `begin` in a shell, with `more` appended, and returns its output as
+/// JSON.
 fn by_a_shell(text: &str, begin: &str, more: &str) -> serde_json::Value {
     let command = text.lines().find_map(|line| line.trim().strip_prefix(begin)).unwrap();
     let program = assert_cmd::cargo::cargo_bin!("anabranch").display().to_string();

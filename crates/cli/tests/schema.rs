@@ -1,4 +1,4 @@
-//! The schema of scenario files, held against the files that ship.
+//! The schema of scenario files, compared with the files that ship.
 
 use std::path::PathBuf;
 

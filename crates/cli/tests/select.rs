@@ -5,7 +5,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-/// Ten relays of which 4, 8 and 9 make 3 Mbit/s.
+/// Ten relays, of which 4, 8 and 9 add up to 3 Mbit/s.
 const TEN: &str = "0.5M,0.6M,0.7M,0.8M,0.85M,0.9M,0.95M,1M,1.05M,1.1M";
 
 fn select(arguments: &[&str]) -> Command {

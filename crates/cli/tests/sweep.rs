@@ -1,4 +1,4 @@
-//! Sweeps as the shell sees them: what they write, and that one that was killed goes on.
+//! Sweeps as the shell sees them: the files they write, and the continuation of a killed sweep.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -34,7 +34,7 @@ fn lines(journal: &Path) -> usize {
     std::fs::read_to_string(journal).map_or(0, |text| text.lines().count())
 }
 
-/// Waits until `journal` has a manifest and two runs, and gives up if the sweep ended before.
+/// Waits until `journal` has a manifest and two runs; fails if the sweep ends before.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for, on the real clock")]
 fn wait_for_runs(sweep: &mut Child, journal: &Path) {
     let begun = Instant::now();
@@ -54,14 +54,14 @@ fn a_killed_sweep_loses_nothing_and_ends_with_the_same_bytes() {
     let journal = killed.join("runs.jsonl");
     let mut child = sweep(&scenario, &killed, &seeds).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_for_runs(&mut child, &journal);
-    // SIGKILL: nothing of the process runs after it.
+    // SIGKILL: nothing of the process runs afterwards.
     child.kill().unwrap();
     child.wait().unwrap();
     let before = std::fs::read_to_string(&journal).unwrap();
     let finished = &before[..=before.rfind('\n').unwrap()];
     assert!(finished.lines().count() < 1 + 2 * SEEDS, "it was killed too late to tell");
     sweep(&scenario, &killed, &seeds).args(["--jobs", "1"]).assert().success();
-    // What was finished is still there as it was.
+    // Finished runs are unchanged.
     let after = std::fs::read_to_string(&journal).unwrap();
     let lines: Vec<&str> = after.lines().collect();
     assert!(finished.lines().all(|line| lines.contains(&line)));

@@ -1,4 +1,4 @@
-//! Days, as relays tell of them.
+//! Conversion of days between the calendar and the relay's messages.
 
 use cooperation::link::Renewal;
 use jiff::Span;
@@ -6,15 +6,15 @@ use jiff::civil::{Date, date as day};
 
 const FIRST: Date = day(1970, 1, 1);
 
-/// A day as it is told; none before 1970.
+/// Returns `date` as relays send it, or `None` before 1970.
 pub fn renewal(date: Date) -> Option<Renewal> {
     let days = FIRST.until(date).ok()?.get_days();
     Some(Renewal { day: u32::try_from(days).ok()? })
 }
 
-/// For people: `2026-12-01`; none if there is no such day.
+/// Returns the day as text, such as `2026-12-01`, or `None` if the calendar has no such day.
 pub fn date(renewal: Renewal) -> Option<String> {
-    // Whatever a peer says must not panic here, as a span that is too long would.
+    // The peer chooses the number. A span that is too long must not panic here.
     let days = Span::new().try_days(i64::from(renewal.day)).ok()?;
     FIRST.checked_add(days).ok().map(|date| date.to_string())
 }

@@ -1,8 +1,8 @@
-//! How a running daemon is asked and told things: one JSON object a line, over a Unix socket of this host.
+//! Requests to a running daemon and its answers: one JSON object per line, over a Unix socket of this host.
 //!
 //! ```text
-//! message  what can be asked, and what is answered
-//! place    where the socket of a daemon is
+//! message  requests and answers
+//! place    path of a daemon's socket
 //! server   the daemon's end
 //! client   the other end
 //! ```

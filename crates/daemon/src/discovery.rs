@@ -1,7 +1,8 @@
-//! Relays tell the networks of this device that they are there, and are found, by DNS-SD (RFC 6763) over multicast DNS (RFC 6762).
+//! Announces relays on the networks of this device, and finds them, by DNS-SD (RFC 6763) over multicast DNS (RFC 6762).
 //!
-//! A convenience: whoever is found must still prove who it is, and who is not found can be named by its address. What is told is what the
-//! owner calls the device, and a hash of its public key, by which those that know the key recognise it; strangers learn no more.
+//! Discovery is a convenience. A relay that was found must still prove its identity, and a relay that was not found can
+//! be named by its address. An announcement contains the name that the owner gave the device, and a hash of its public
+//! key. Devices that know the key recognise the hash; strangers learn nothing more.
 
 use std::time::Duration as StdDuration;
 
@@ -13,28 +14,28 @@ use sha2::{Digest as _, Sha256};
 
 use crate::scoped::ScopedAddress;
 
-/// Relays that lend.
+/// Service type of relays that lend.
 const LENDING: &str = "_anabranch._udp.local.";
-/// Relays that show a code now.
+/// Service type of relays that show a pairing code.
 const PAIRING: &str = "_anabranch-pair._tcp.local.";
-/// What tells this use of the public key from all others.
+/// Separates this use of the public key from all others.
 const LABEL: &[u8] = b"anabranch relay mark 1";
-/// Octets of the hash that are told.
+/// Announced part of the hash, octets.
 const MARK_BYTES: usize = 8;
-/// How long it may take until others have heard that a relay is gone.
+/// Time allowed for telling others that a relay is gone.
 const FAREWELL: StdDuration = StdDuration::from_millis(300);
 
-/// By what a relay is recognised by those that know its key: 16 hexadecimal digits.
+/// Returns the mark by which devices that know a relay's key recognise it: 16 hexadecimal digits.
 pub fn mark(key: PublicKey) -> String {
     let hash = Sha256::new_with_prefix(LABEL).chain_update(key.octets()).finalize();
     hash.iter().take(MARK_BYTES).map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// A relay that is told of, until this is dropped.
+/// An announcement of a relay, in force until dropped.
 pub struct Announcement(ServiceDaemon);
 
 impl Announcement {
-    /// A relay with this key lends; everywhere but on its shared interface.
+    /// Announces a relay with this key that lends, on every interface except the shared one.
     ///
     /// # Errors
     /// If this host has no multicast DNS.
@@ -42,7 +43,7 @@ impl Announcement {
         Self::of(LENDING, name, &[("mark", &mark(key))], Some(shared))
     }
 
-    /// A relay shows a code.
+    /// Announces a relay that shows a pairing code.
     ///
     /// # Errors
     /// As [`Self::of_lending`].
@@ -55,7 +56,7 @@ impl Announcement {
         if let Some(shared) = shared {
             daemon.disable_interface(IfKind::Name(shared.into())).map_err(unknown)?;
         }
-        // Not the host's own name, which others may tell of already, with other addresses.
+        // Not the host's own name: other programs may announce that already, with other addresses.
         let host = format!("{name}-anabranch.local.");
         let info = ServiceInfo::new(service, name.as_str(), &host, "", PORT, properties).map_err(unknown)?;
         daemon.register(info.enable_addr_auto()).map_err(unknown)?;
@@ -65,7 +66,7 @@ impl Announcement {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // It says farewell to the network; if it cannot, the announcement grows old.
+        // This sends a farewell to the network. If it fails, the announcement expires.
         if let Ok(done) = self.0.shutdown() {
             let _ = done.recv_timeout(FAREWELL);
         }
@@ -75,15 +76,15 @@ impl Drop for Announcement {
 /// A relay that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What it says it is called.
+    /// The name that the relay claims.
     pub name: Name,
-    /// See [`mark`]; empty where it shows a code.
+    /// See [`mark`]; empty for a relay that shows a code.
     pub mark: String,
-    /// Where it says it is: IPv4 first, what needs an interface's name beside it last.
+    /// The addresses that the relay claims: IPv4 first, addresses that need an interface name last.
     pub addresses: Vec<ScopedAddress>,
 }
 
-/// A search that goes on until it is dropped.
+/// A search that runs until dropped.
 pub struct Search {
     service: &'static str,
     daemon: ServiceDaemon,
@@ -91,7 +92,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// For relays that lend.
+    /// Searches for relays that lend.
     ///
     /// # Errors
     /// If this host has no multicast DNS.
@@ -99,7 +100,7 @@ impl Search {
         Self::of(LENDING)
     }
 
-    /// For relays that show a code.
+    /// Searches for relays that show a pairing code.
     ///
     /// # Errors
     /// As [`Self::for_lending`].
@@ -113,7 +114,7 @@ impl Search {
         Ok(Self { service, daemon, events })
     }
 
-    /// The next relay that was found, within `patience`.
+    /// Returns the next relay that is found within `patience`.
     pub fn next(&self, patience: StdDuration) -> Option<Found> {
         loop {
             match self.events.recv_timeout(patience).ok()? {
@@ -137,16 +138,16 @@ impl Drop for Search {
     }
 }
 
-/// What an instance of a service is called. Anybody on the network may tell of one with any octets in its name, which terminals would obey: that is no
-/// relay's.
+/// Returns the name of a service instance. Anyone on the network may announce a name of arbitrary octets, including
+/// terminal escapes; such a name belongs to no relay.
 fn name(fullname: &str, service: &str) -> Option<Name> {
     let at = fullname.len().checked_sub(service.len())?;
     let (instance, rest) = fullname.split_at_checked(at)?;
-    // A name may have dots in it.
+    // A name may contain dots.
     rest.eq_ignore_ascii_case(service).then(|| instance.strip_suffix('.')?.parse().ok())?
 }
 
-/// An address as it was heard behind an interface.
+/// Returns an address with the interface on which it was heard.
 fn address(found: &ScopedIp) -> ScopedAddress {
     let interface = match found {
         ScopedIp::V6(ip) => ip.scope_id().name.as_str(),
@@ -155,7 +156,7 @@ fn address(found: &ScopedIp) -> ScopedAddress {
     ScopedAddress::new(found.to_ip_addr(), interface)
 }
 
-/// In the calling thread's network namespace. Point-to-point devices, ours among them, take no part.
+/// Starts multicast DNS in the calling thread's network namespace, without point-to-point devices (including ours).
 fn daemon() -> Result<ServiceDaemon> {
     let daemon = ServiceDaemon::new().map_err(unknown)?;
     daemon.disable_interface(vec![IfKind::LoopbackV4, IfKind::LoopbackV6]).map_err(unknown)?;

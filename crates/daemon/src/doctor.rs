@@ -1,17 +1,18 @@
-//! `anabranch doctor`: finds out what keeps the uplinks of this device from being used as one, and says what to change.
+//! `anabranch doctor` finds out what prevents this device from using its uplinks as one, and says what to change.
 //!
 //! ```text
-//! facts    what was found out: data
-//! collect  asks the machine: interfaces, firewalls, managers
-//! names    looks up the servers' addresses, and whether name servers answer
-//! inquiry  asks servers over uplinks, through an engine that is connected as that of a join is
-//! direct   asks them with sockets of the kernel, where that may not be
-//! measure  a short transfer over each uplink, if it is asked for
+//! facts    the results, as data
+//! collect  reads the machine: interfaces, firewalls, managers
+//! names    looks up the servers' addresses, and checks that name servers answer
+//! inquiry  asks servers over uplinks, through an engine attached as in a join
+//! direct   asks them with kernel sockets, where the engine cannot
+//! measure  a short transfer over each uplink, on request
 //! judge    from facts to findings, without IO
-//! report   both as text and JSON
+//! report   facts and findings as text and JSON
 //! ```
 //!
-//! It never hangs: every question has a deadline, and all together have one. Everything that is changed on this host is taken back.
+//! The doctor never hangs: every question has a deadline, and so has the whole examination. It undoes every change that
+//! it makes to this host.
 
 mod collect;
 mod direct;
@@ -44,10 +45,10 @@ use facts::{Detour, Facts, GatewayState, Reached, ServerFacts};
 use inquiry::{Inquirer, Order};
 use report::Report;
 
-/// What failures end with of which this program finds out more.
+/// Ending of error messages whose cause the doctor can find.
 pub const POINTER: &str = "; `anabranch doctor` finds out why";
 
-/// What is wrong with an uplink that somebody named, and where to look closer.
+/// Adds a pointer to the doctor to an error about an uplink that the user named.
 pub(crate) fn pointed(error: Error) -> Error {
     match error {
         Error::Usage(message) => Error::Usage(message + POINTER),
@@ -56,32 +57,32 @@ pub(crate) fn pointed(error: Error) -> Error {
     }
 }
 
-/// The port that is asked if none is named.
+/// Default port.
 const PORT: u16 = 443;
-/// Servers at most: all are asked at once.
+/// Maximum number of servers: all are asked at once.
 const SERVERS_MAX: usize = 8;
-/// What takes longer than that leaves no time to ask with sockets of the kernel as well.
+/// If the engine's questions take longer, no time is left to ask again with kernel sockets.
 const DIRECT_WITHIN_S: u64 = 10;
-/// A gateway that did not answer after so many looks is silent.
+/// A gateway that has not answered after this many looks counts as silent.
 const GATEWAY_LOOKS: u32 = 20;
 const GATEWAY_PAUSE: Duration = Duration::from_millis(100);
 
-/// What to look at.
+/// What to examine.
 #[derive(Clone, Debug, Default)]
 pub struct DoctorOptions {
-    /// Interfaces; none: all that have a way out now.
+    /// Interfaces; if empty, all that currently have a default route.
     pub interfaces: Vec<String>,
     /// Servers, as `SERVER[:PORT]`.
     pub servers: Vec<String>,
-    /// Fetch some of this over every uplink, to estimate rates.
+    /// URL from which to fetch some data over every uplink, to estimate rates.
     pub measure: Option<Url>,
 }
 
-/// Finds out what there is, in the calling thread's network namespace, and judges it. `say` hears what goes on.
+/// Examines the calling thread's network namespace and judges the results. Reports progress to `say`.
 ///
 /// # Errors
-/// If a server is none, if it is interrupted, or if the process has no file descriptors left. What is wrong with the machine is no
-/// error: it is in the report.
+/// If a server is malformed, if the examination is interrupted, or if the process is out of file descriptors. Faults of
+/// the machine are no errors: they are in the report.
 pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Result<Report> {
     let places = places(&options.servers)?;
     say("looking at this machine and its uplinks");
@@ -113,7 +114,7 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
     Ok(Report::new(facts))
 }
 
-/// Which relays this device knows, as far as that can be seen; they are not called.
+/// Notes the relays that this device knows, if it may read them. The doctor does not call them.
 fn look_for_relays(facts: &mut Facts) {
     let folder = store::FOLDER;
     match collect::relays() {
@@ -129,7 +130,7 @@ fn look_for_relays(facts: &mut Facts) {
     }
 }
 
-/// The servers, each once.
+/// Parses the servers and removes duplicates.
 fn places(servers: &[String]) -> Result<Vec<(String, u16)>> {
     let mut places = Vec::new();
     for text in servers {
@@ -144,7 +145,7 @@ fn places(servers: &[String]) -> Result<Vec<(String, u16)>> {
     }
 }
 
-/// `SERVER[:PORT]`, an IPv6 address with a port in brackets.
+/// Parses `SERVER[:PORT]`; an IPv6 address with a port is in brackets.
 fn place(text: &str) -> Result<(String, u16)> {
     let refuse = || {
         Error::Usage(format!("{text:?} is no server: write it like example.org, example.org:443 or [2001:db8::1]:443"))
@@ -163,7 +164,7 @@ fn place(text: &str) -> Result<(String, u16)> {
     if is_fit && is_whole { Ok((name.into(), port)) } else { Err(refuse()) }
 }
 
-/// Connects an engine with the uplinks, as a join does, and asks the servers.
+/// Attaches an engine to the uplinks, as a join does, and asks the servers.
 fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -> Result<()> {
     let machine = &facts.machine;
     let what = "MPTCP, path MTU, and whether TUN device and nftables work";
@@ -172,7 +173,7 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
         facts.left_out.push(format!("{what}: that needs {needs}"));
         say("asking the servers, as far as this user may");
         facts.inquiries = direct::ask(uplinks, &facts.servers);
-        // Answers of these do not pass a strict filter, which join does not mind.
+        // A strict filter drops answers to kernel sockets; a join is not affected by it.
         let strict: Vec<&str> = facts
             .uplinks
             .iter()
@@ -228,7 +229,8 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
     Ok(())
 }
 
-/// What goes out from each of the engine's addresses and would not leave by its uplink, or else whose answers would not find back.
+/// Returns the traffic that would leave by another way than its uplink, or whose answers would not reach the engine's
+/// device.
 fn detours(device: &str, orders: &[Order]) -> Vec<Detour> {
     let detour = |order: &Order| {
         let (uplink, remote) = (order.uplink.clone(), order.remote.ip());
@@ -244,7 +246,7 @@ fn detours(device: &str, orders: &[Order]) -> Vec<Detour> {
     detours
 }
 
-/// What is answered has found its way.
+/// Drops detours on which an answer arrived: those packets found their way.
 fn forget_answered(facts: &mut Facts) {
     let has_answered = |detour: &Detour| {
         let of = |it: &facts::Inquiry| (&it.uplink, it.remote.ip()) == (&detour.uplink, detour.remote);
@@ -253,8 +255,8 @@ fn forget_answered(facts: &mut Facts) {
     facts.detours.retain(|detour| !has_answered(detour));
 }
 
-/// Where an uplink brought the engine no answer: what this device's own programs hear over it is not forwarded, and shows whether that makes the
-/// difference.
+/// Asks with kernel sockets over uplinks that brought the engine no answer. Packets of this device's own programs are
+/// not forwarded, so an answer shows that forwarding is the difference.
 fn ask_directly(uplinks: &[Uplink], facts: &mut Facts) {
     let mute = |uplink: &&Uplink| {
         let mut own = facts.inquiries.iter().filter(|inquiry| inquiry.uplink == uplink.interface).peekable();
@@ -268,7 +270,7 @@ fn count<T>(items: &[T], what: &str) -> String {
     format!("{} {what}{}", items.len(), if items.len() == 1 { "" } else { "s" })
 }
 
-/// Each server over each uplink, with one address of each family.
+/// Returns an order for each server over each uplink, with one address per family.
 fn orders(paths: &[uplink::EnginePath], servers: &[ServerFacts]) -> Vec<Order> {
     let mut orders = Vec::new();
     for server in servers {
@@ -289,7 +291,7 @@ fn orders(paths: &[uplink::EnginePath], servers: &[ServerFacts]) -> Vec<Order> {
     orders
 }
 
-/// An application that waits for the end.
+/// An application that only waits for the end of the run.
 struct Idle(Arc<AtomicBool>);
 
 impl App for Idle {
@@ -316,7 +318,7 @@ fn run(
     Ok(host.agent().results())
 }
 
-/// What the kernel knows of the gateways; those it still waits for get some time.
+/// Notes what the kernel knows about the gateways, and gives those that have not answered some time.
 fn await_gateways(facts: &mut Facts, stop: &Stop) {
     for _ in 0..GATEWAY_LOOKS {
         collect::note_gateways(&mut facts.uplinks);

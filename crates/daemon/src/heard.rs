@@ -1,4 +1,4 @@
-//! What tests hear of what people are told.
+//! Captures the log events of a test's thread.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
@@ -10,17 +10,17 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::lock;
 
-/// Events, a line each: message and fields.
+/// The captured events, one line each: message and fields.
 #[derive(Clone, Default)]
 pub struct Heard(Arc<Mutex<Vec<String>>>);
 
 impl Heard {
-    /// Hears what the calling thread tells, until the guard is dropped.
+    /// Captures the calling thread's events until the guard is dropped.
     pub fn listen(&self) -> DefaultGuard {
         set_default(self.clone())
     }
 
-    /// What was heard since this was asked before.
+    /// Returns the events since the last call.
     pub fn take(&self) -> String {
         core::mem::take(&mut *lock(&self.0)).join("\n")
     }

@@ -1,4 +1,4 @@
-//! `anabranch join --kernel`: several uplinks of this device, used as one by the kernel's own Multipath TCP.
+//! `anabranch join --kernel` uses several uplinks of this device as one, with the kernel's own Multipath TCP.
 //!
 //! ```text
 //!  programs under mptcpize ── the kernel's MPTCP ── usb0, usb1, ...
@@ -8,14 +8,14 @@
 //! ```
 //!
 //! ```text
-//! manager  which subflows connections ought to have; sans-IO
-//! state    the manager with what it acts through, and what passed over each uplink
-//! meters   what passed over each uplink, of all subflows that ever were
+//! manager  which subflows connections should have; sans-IO
+//! state    the manager with what it acts through, and the traffic of each uplink
+//! meters   the traffic of each uplink, over all past and present subflows
 //! ```
 //!
-//! The kernel asks the manager instead of its own path manager, for connections that begin while it runs. The endpoints that others have
-//! set up (`ip mptcp endpoint`) stay as they are, and count again afterwards. At the end, also at a sudden one, connections keep the
-//! subflows that they have.
+//! The kernel asks the manager instead of its own path manager about connections that begin while the daemon runs.
+//! Endpoints that others have set up (`ip mptcp endpoint`) stay as they are, and take effect again afterwards. When the
+//! daemon ends, even suddenly, connections keep their subflows.
 
 mod manager;
 #[cfg(test)]
@@ -51,34 +51,35 @@ use crate::store::Store;
 pub use manager::Totals;
 use state::State;
 
-/// Between two looks at what passed, while there are connections.
+/// Interval of traffic measurements while there are connections.
 const LOOK: Duration = Duration::from_secs(2);
-/// After this a new subflow is looked at: it may end soon, and the kernel does not tell of all what passed over them.
+/// Delay of an extra measurement after a new subflow. It may end soon, and the kernel does not report the totals of
+/// every subflow.
 const LOOK_AT_NEW: Duration = Duration::from_millis(250);
-/// Between two looks at the clocks and at the janitor.
+/// Interval of checks of the clocks and the janitor.
 const LOOK_AROUND: Duration = Duration::from_secs(2);
 
-/// What to use.
+/// Options of [`join`].
 #[derive(Clone)]
 pub struct KernelOptions {
-    /// Interfaces and relays, and when each is used.
+    /// Interfaces and relays, with their tiers.
     pub uplinks: Wanted,
-    /// The number of a group that may ask and change this daemon, besides its owner.
+    /// Group ID whose members may query and change this daemon, besides its owner.
     pub control_group: Option<u32>,
 }
 
-/// What the kernel's connections do.
+/// Status of the kernel's connections.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct KernelStatus {
-    /// Connections that there are now, and are managed.
+    /// Present connections that the daemon manages.
     pub connections: usize,
-    /// Subflows of connections that were there when the daemon began and are not managed.
+    /// Subflows of connections that existed when the daemon began and that it does not manage.
     pub unmanaged_subflows: usize,
-    /// What has been done.
+    /// Totals since the start.
     pub totals: Totals,
 }
 
-/// What [`join`] would change on this host now, without touching anything.
+/// Returns what [`join`] would change on this host now, without changing anything.
 ///
 /// # Errors
 /// As [`join`].
@@ -89,12 +90,12 @@ pub fn rehearse(options: &KernelOptions) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Manages the paths of the kernel's connections in the calling thread's network namespace until `stop` is triggered. `ready` hears what
-/// there is, once all is set up.
+/// Manages the paths of the kernel's connections in the calling thread's network namespace until `stop` is triggered.
+/// Calls `ready` with the status when setup is complete.
 ///
 /// # Errors
-/// In one line: if no uplink is usable, if the kernel cannot do it, if the process may not, if one runs here already. Everything is as it
-/// was then.
+/// In one line: if no uplink is usable, if the kernel lacks support, if the process lacks privileges, or if another
+/// instance runs here. All changes have been undone by then.
 pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) -> Result<()> {
     if control::running()?.iter().any(|device| device == KERNEL) {
         return Err(Error::Usage(
@@ -106,7 +107,7 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     let plan = uplink::kernel_plan(&uplinks, &Surroundings::look_without_firewalls(&uplinks)?)?;
     plan.notes.iter().for_each(|note| warn!("{note}"));
     let (clock, paths) = (Clock::start(), PathManager::new()?);
-    // Before there is anything to hear, so that nothing is missed.
+    // Before any connection can cause an event, so that none is missed.
     let monitor = Monitor::new()?;
     let ended_sockets = EndedSockets::new()?;
     let plumbing = Plumbing::lay(plan, stop)?;
@@ -141,7 +142,7 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     })
 }
 
-/// Follows uplinks and connections; owns the plumbing: with it, everything is taken back.
+/// Follows uplinks and connections. Owns the plumbing: dropping the keeper undoes all changes.
 struct Keeper<'a> {
     plumbing: Plumbing,
     watch: Watch,
@@ -166,7 +167,7 @@ impl Keeper<'_> {
                 check_ways(&mut self.plumbing, &mut self.watch);
             }
             heed_clocks(&mut self.jumps, &mut self.watch);
-            // In this order: a socket that has ended may be a subflow that was told of a moment ago.
+            // In this order: an ended socket may be a subflow whose event has just arrived.
             let (events, ended) = (self.monitor.events()?, self.ended_sockets.ended()?);
             if lock(self.state).heed(&events, self.clock.now())? {
                 look_at = look_at.min(self.clock.now() + LOOK_AT_NEW);
@@ -192,7 +193,7 @@ impl Keeper<'_> {
             let look_at = state.has_connections().then_some(look_at);
             state.deadline().into_iter().chain(look_at).fold(now + LOOK_AROUND, Instant::min)
         };
-        // Rounded up, so as not to wake before it is time.
+        // Rounded up, so that `poll` does not return before the deadline.
         let nanos = deadline.saturating_since(now).as_nanos() + 1_000_000;
         let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
         let span = Timespec { tv_sec: seconds, tv_nsec: i64::from((nanos % 1_000_000_000) as u32) };
@@ -225,7 +226,7 @@ impl Keeper<'_> {
     fn usable(&mut self, uplink: Uplink) {
         let name = uplink.interface.clone();
         if let Err(error) = self.plumbing.replace(&uplink) {
-            // If it is gone again, that is told next.
+            // If it is gone again, `watch` reports that next.
             let _ = self.watch.retry(&name);
             return self.lost(&name, format!("cannot be connected ({error})"));
         }
@@ -235,7 +236,7 @@ impl Keeper<'_> {
     }
 }
 
-/// Does what somebody asks for.
+/// Answers a control request.
 fn answer(request: Request, state: &Mutex<State>, clock: Clock) -> Answer {
     let now = clock.now();
     let done = match request {

@@ -1,20 +1,20 @@
-//! What runs beside other programs on a device with several uplinks.
+//! Daemons for a device with several uplinks, which run beside its other programs.
 //!
 //! ```text
-//! calendar     days, as relays tell of them
-//! join         several uplinks of this device used as one, by whoever uses the proxy
+//! calendar     dates in the messages of relays
+//! join         uses several uplinks as one, for programs that use the proxy
 //! kernel_mode  the same for programs that use the kernel's own Multipath TCP
-//! links        the destination's ends of links to relays, which are uplinks as others
-//! control      how a running daemon is asked and told things
-//! discovery    relays tell the networks around that they are there, and are found
-//! doctor       what keeps uplinks from being used as one, and what to change
-//! names        names over uplinks, where this device's name servers are silent
-//! pairing      two devices get to know each other by a short code
+//! links        the destination's ends of links to relays, which are uplinks like others
+//! control      requests to a running daemon
+//! discovery    relays announce themselves on local networks and are found
+//! doctor       finds out what prevents uplinks from being used as one, and what to change
+//! names        name look-ups over uplinks when this device's name servers are silent
+//! pairing      introduces two devices to each other by a short code
 //! proxy        SOCKS5 and HTTP on the loopback: every client's connection becomes one of the engine's
-//! relay        lends this device's own link to others that are paired with it
+//! relay        lends this device's own link to paired devices
 //! scoped       addresses that may need an interface beside them
-//! sockets      what links and pairings listen on
-//! store        what a device remembers: who it is, and with which devices it is paired
+//! sockets      sockets of links and pairings
+//! store        a device's identity and the devices it is paired with, on disk
 //! ```
 
 mod calendar;
@@ -36,7 +36,7 @@ pub mod store;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What several threads share; whoever panicked with it held has left it whole.
+/// Locks a mutex, and ignores poisoning: every critical section leaves the value consistent, even if its thread panics.
 pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

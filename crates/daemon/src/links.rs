@@ -1,16 +1,16 @@
-//! The destination's ends of its links: for each relay a device whose packets the relay sends on.
+//! The destination's ends of its links: one device per relay, whose packets the relay forwards.
 //!
 //! ```text
 //!  relays ── sealed datagrams ── links ── TUN devices via-NAME: uplinks like others
 //! ```
 //!
 //! ```text
-//! link    one of them
-//! choice  which relays are used, and when
+//! link    a single link
+//! choice  which relays are used, and in which tier
 //! ```
 //!
-//! Whoever uses uplinks learns from a device's carrier whether its relay is there and lends. So an uplink over a relay is discovered,
-//! watched, plumbed and measured as a telephone on a cable is.
+//! A device has a carrier while its relay is reachable and lends. So the rest of the daemon discovers, watches, plumbs
+//! and measures an uplink over a relay like a tethered phone.
 
 mod choice;
 mod link;
@@ -30,17 +30,17 @@ pub use choice::{Chosen, RelayChoice, choose};
 use link::Link;
 pub use link::LinkStatus;
 
-/// How often it is looked who was found, before there is a link.
+/// Interval of checks for found relays, before there is a link.
 const SEARCH_PERIOD: Duration = Duration::from_millis(100);
-/// How often it is looked whether the kernel has taken notice of what has answered.
+/// Interval of checks whether the kernel has noticed the new carrier.
 const KERNEL_PERIOD: Duration = Duration::from_millis(20);
-/// Between two times at which somebody is told how links are.
+/// Interval of status reports.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// All links of this device.
 pub struct Links {
     links: Vec<Link>,
-    /// Without it relays are called where they were.
+    /// Without a search, relays are only called at their last known addresses.
     search: Option<Search>,
     store: Store,
     changes: Changes,
@@ -49,10 +49,10 @@ pub struct Links {
 }
 
 impl Links {
-    /// Makes a device for each of the relays of `store` that were chosen, and begins to call them.
+    /// Creates a device for each chosen relay of `store`, and begins to call the relays.
     ///
     /// # Errors
-    /// If the process may not make a TUN device, or one of a name is there already; those of the store.
+    /// If the process may not create a TUN device, or a device of that name exists; errors of the store.
     pub fn open(chosen: &[Chosen], store: Store) -> Result<Self> {
         let (clock, identity) = (Clock::start(), store.identity()?);
         let links = chosen.iter().map(|chosen| Link::open(chosen, &identity, clock.now())).collect::<Result<_>>()?;
@@ -60,14 +60,14 @@ impl Links {
         Ok(Self { links, search: None, store, changes, clock, look_at: Instant::ZERO })
     }
 
-    /// Waits until all relays have answered, or as many as do within `patience`.
+    /// Waits until all relays have answered, or until `patience` has passed.
     ///
     /// # Errors
-    /// If it cannot be waited, or `stop` was triggered.
+    /// If waiting fails, or `stop` was triggered.
     pub fn connect(&mut self, patience: Duration, stop: &Stop) -> Result<()> {
         let until = self.clock.now() + patience;
         self.search = Search::for_lending().ok();
-        // Who looks for uplinks then shall find them.
+        // A search for uplinks that follows must find these.
         let is_there = |link: &Link| link.has_carrier() && is_running(link.interface());
         while self.clock.now() < until && !self.links.iter().all(is_there) {
             let period = if self.links.iter().all(Link::has_carrier) { KERNEL_PERIOD } else { SEARCH_PERIOD };
@@ -81,12 +81,12 @@ impl Links {
         Ok(())
     }
 
-    /// Carries packets until `stop`. Whoever listens is told how each link is, once a second and when that changes.
+    /// Carries packets until `stop`. Calls `told` with each link's status once a second and after changes.
     ///
     /// # Errors
-    /// If it cannot be waited.
+    /// If waiting fails.
     pub fn run(mut self, stop: &Stop, mut told: impl FnMut(&LinkStatus)) -> Result<()> {
-        // Anew, since its thread reads what strangers say, and keeps the rights that this process had when it began.
+        // A new search: its thread parses data of strangers, and has only the privileges left at its start.
         self.search = Search::for_lending().ok();
         loop {
             if !self.step(self.look_at, stop)? {
@@ -109,7 +109,7 @@ impl Links {
         }
     }
 
-    /// Does what there is to do until `until` at the latest; false means stop.
+    /// Carries packets until `until` at the latest. Returns false on stop.
     fn step(&mut self, until: Instant, stop: &Stop) -> Result<bool> {
         let until = self.links.iter().map(Link::deadline).fold(until, Instant::min);
         let devices = self.links.iter().flat_map(Link::sources);
@@ -120,7 +120,7 @@ impl Links {
         Ok(goes_on)
     }
 
-    /// Relays may be elsewhere than they were.
+    /// Passes newly found relays to the links, which may have moved.
     fn heed_found(&mut self) {
         let Some(search) = &self.search else { return };
         while let Some(found) = search.next(core::time::Duration::ZERO) {
@@ -128,9 +128,9 @@ impl Links {
         }
     }
 
-    /// A relay that was forgotten is used no longer, nor one that knows this device by another number now.
+    /// Stops using relays that were removed from the store, or that know this device by another number now.
     fn heed_removed(&mut self) {
-        // A broken file is no reason to end what works.
+        // A broken file must not end a working link.
         let Some(Ok(peers)) = self.changes.poll() else { return };
         for link in &mut self.links {
             let relay = peers.relays.iter().find(|relay| relay.key == link.key());
@@ -138,7 +138,7 @@ impl Links {
         }
     }
 
-    /// Writes down where relays are now. It is of use the next time; a failure is met there.
+    /// Stores the relays' current addresses for the next start. A failure does no harm until then.
     fn note_places(&mut self) {
         for (key, address) in self.links.iter_mut().filter_map(Link::takes_move) {
             let is_there = |peers: Peers| peers.relays.iter().any(|relay| relay.key == key && relay.address == address);
@@ -151,7 +151,7 @@ impl Links {
         }
     }
 
-    /// How each is.
+    /// Returns the status of each link.
     pub fn statuses(&self) -> Vec<LinkStatus> {
         self.links.iter().map(Link::status).collect()
     }

@@ -1,14 +1,15 @@
-//! Names over uplinks, where this device's name servers are silent.
+//! Name look-ups over uplinks, for when this device's name servers are silent.
 //!
-//! A device with several uplinks often asks the name server of one of them alone, the one that came last. Where that uplink is there and leads
-//! nowhere, no name is found, although the others work. So when no name server answers, those that are known are asked over each uplink by
-//! itself, beside the uplinks' gateways: tethering telephones and home routers answer for their networks.
+//! A device with several uplinks often asks only the name server of the uplink that came up last. If that uplink leads
+//! nowhere, no name is found although the other uplinks work. So if no name server answers, this module asks the known
+//! ones over each uplink. It also asks the uplinks' gateways: tethering phones and home routers answer for their
+//! networks.
 //!
 //! ```text
-//! message  a question and what answers it: octets
-//! servers  whom to ask, over which uplink
+//! message  a query and its answer, as octets
+//! servers  which servers to ask, over which uplink
 //! ask      asks all of them at once
-//! own      whether those that programs of this device ask answer
+//! own      checks that the name servers of this device's programs answer
 //! ```
 
 mod ask;
@@ -30,13 +31,13 @@ use ask::NoAddress;
 
 use crate::proxy::resolver::{Lookup, TOO_LATE, explain, is_silence};
 
-/// What the system's resolver may take before uplinks are asked beside it: a working one answers sooner.
+/// Time limit for the system's resolver before the uplinks are asked; a working one answers sooner.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// Look-ups of the system at a time. Where there are so many, nobody waits for most of them any longer: it is known to be silent, and is not
-/// asked.
+/// Maximum number of concurrent look-ups by the system. Beyond it most of them have already timed out: the system
+/// counts as silent and is not asked.
 const UNDER_WAY_MAX: usize = 32;
 
-/// Looks names up as `system` does and, where no name server answers that, over the `uplinks` of the moment.
+/// Returns a look-up that asks `system` first. If no name server answers that, it asks over the present `uplinks`.
 pub fn over_uplinks(system: Lookup, uplinks: impl Fn() -> Vec<Uplink> + Send + Sync + 'static) -> Lookup {
     let under_way = Arc::new(AtomicUsize::new(0));
     Arc::new(move |name| {
@@ -53,7 +54,7 @@ pub fn over_uplinks(system: Lookup, uplinks: impl Fn() -> Vec<Uplink> + Send + S
     })
 }
 
-/// What the system's resolver says in time.
+/// Returns the answer of the system's resolver, if it comes in time.
 fn by_system(system: &Lookup, name: &str, under_way: &Arc<AtomicUsize>) -> io::Result<Vec<IpAddr>> {
     let silent = || Err(io::Error::other(TOO_LATE));
     if under_way.fetch_add(1, Ordering::Relaxed) >= UNDER_WAY_MAX {
@@ -65,7 +66,7 @@ fn by_system(system: &Lookup, name: &str, under_way: &Arc<AtomicUsize>) -> io::R
     let look = move || {
         let answer = lookup(&asked);
         counted.fetch_sub(1, Ordering::Relaxed);
-        // Nobody waits for one that is too late.
+        // Nobody receives a late answer.
         let _ = tell.send(answer);
     };
     if thread::Builder::new().name("names".into()).stack_size(256 << 10).spawn(look).is_err() {
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), 0);
         assert!(is_silence(&explain(&lookup("other.test").unwrap_err())));
         assert_eq!(asked.load(Ordering::Relaxed), 1);
-        // Names of the local network are no affair of an uplink's name server.
+        // An uplink's name server is not asked about names of the local network.
         assert!(lookup("printer").is_err() && lookup("printer.local").is_err());
         assert_eq!(asked.load(Ordering::Relaxed), 1);
     }

@@ -1,11 +1,11 @@
-//! Two devices get to know each other, over TCP on a network that both are on.
+//! Introduces two devices to each other, over TCP on a network that both share.
 //!
 //! ```text
-//! offer       the relay's end: shows a code, and waits for whoever has it
-//! visitors    who connects meanwhile, and who of them is heard
-//! invitation  what is shown: a code for people, a URI for cameras
-//! find        where a relay shows a code now
-//! accept      the destination's end: a person has typed the code, or scanned the URI
+//! offer       the relay's end: shows a code and waits for a device that has it
+//! visitors    the devices that connect meanwhile, and which of them are served
+//! invitation  what the relay shows: a code for people, a URI for cameras
+//! find        looks for a relay that shows a code now
+//! accept      the destination's end: the user has typed the code or scanned the URI
 //! exchange    octets between a stream and that end
 //! ```
 
@@ -38,26 +38,27 @@ use exchange::{Broken, Exchange};
 pub use invitation::{Invitation, SCHEME};
 use visitors::{Banned, Outcome, Visitors};
 
-/// How long a code is good.
+/// Lifetime of a code.
 const CODE_LIFE: Duration = Duration::from_secs(300);
-/// How long the relay may take for its part.
+/// Time limit for the relay's part, and for a connection attempt.
 const PATIENCE: Duration = Duration::from_secs(20);
 const CONNECT_PATIENCE: StdDuration = StdDuration::from_secs(5);
-/// Connections that may wait until they are looked at.
+/// Length of the queue of connections to accept.
 const BACKLOG: i32 = 64;
-/// Of them at a time.
+/// Maximum number of them per turn.
 const BATCH: u8 = 64;
-/// How long relays are looked for.
+/// Time limit of the search for relays, and its step.
 const SEARCH: Duration = Duration::from_secs(3);
 const SEARCH_STEP: StdDuration = StdDuration::from_millis(250);
 
-/// Shows a code of the relay that lends the interface `shared`, by `show`, and waits until a device has it, or `stop` is triggered. Gives
-/// what the device is called here; none: it was stopped.
+/// Shows, through `show`, a code of the relay that lends the interface `shared`, and waits until a device proves that
+/// it has the code, or until `stop`. Returns the device's local name, or `None` if stopped.
 ///
 /// # Errors
-/// If nobody may listen, all slots are taken and a device that is new has the code, nobody came while the code was good, or somebody guesses.
+/// If the process cannot listen, if a new device has the code but all slots are taken, if no device came in the code's
+/// lifetime, or if somebody guesses codes.
 pub fn offer(store: &Store, own: &Name, shared: &str, stop: &Stop, show: &dyn Fn(&Invitation)) -> Result<Option<Name>> {
-    // Better now than when somebody has typed the code.
+    // Warn now, not when the user has already typed the code.
     if let Err(error) = store.peers()?.free_slot() {
         warn!("{error}, or pair one of them again");
     }
@@ -78,7 +79,7 @@ pub fn offer(store: &Store, own: &Name, shared: &str, stop: &Stop, show: &dyn Fn
         if !wait(&clock, Some(until), stop.as_fd(), fds, &mut ready)? {
             return Ok(None);
         }
-        // A code is no longer good after a device was asleep for so long.
+        // The code has also expired if the device slept for its lifetime.
         if awake.now() >= Instant::ZERO + CODE_LIFE {
             return Err(Error::Peer(
                 "nobody has typed the code in 5 minutes: begin again when the other device is at hand".into(),
@@ -90,7 +91,7 @@ pub fn offer(store: &Store, own: &Name, shared: &str, stop: &Stop, show: &dyn Fn
     }
 }
 
-/// What is offered, and to whom.
+/// An offer in progress.
 struct Offer<'a> {
     store: &'a Store,
     own: &'a Name,
@@ -101,9 +102,10 @@ struct Offer<'a> {
 }
 
 impl Offer<'_> {
-    /// Does what there is to do for those that are `ready`: the listener is the first, visitors follow. Gives who is paired.
+    /// Serves those that are `ready`: the listener has position 0, visitors follow. Returns the name of a device that
+    /// was paired.
     fn serve(&mut self, listener: &TcpListener, ready: &[usize], now: Instant) -> Result<Option<Name>> {
-        // From the last on, as they move up when one before them leaves.
+        // From the last to the first: when a visitor leaves, those behind it move up.
         for index in ready.iter().rev().filter_map(|position| position.checked_sub(1)) {
             match self.visitors.advance(index) {
                 Outcome::Nothing => {}
@@ -131,7 +133,7 @@ impl Offer<'_> {
         let seed = random_seed()?;
         let mut number = 0_u8;
         while let Ok((stream, place)) = listener.accept() {
-            // A seed is for one pairing only: each is drawn when it is known to be needed.
+            // Each pairing needs a seed of its own; `make` only runs if the visitor is admitted.
             let (identity, own, code) = (&self.identity, self.own, self.invitation.code);
             let make = || {
                 let lender = Lender { name: own.clone() };
@@ -163,7 +165,7 @@ impl Offer<'_> {
     }
 
     fn note_broken(&mut self, from: IpAddr, why: &str) {
-        // Somebody who does this again and again fills no screen with it.
+        // At debug level, so that repeated attempts do not fill the screen.
         debug!(%from, "a device at {from} was not paired: {why}");
         let banned = self.visitors.note_broken(from);
         self.tell_banned(from, banned);
@@ -176,10 +178,10 @@ impl Offer<'_> {
     }
 }
 
-/// Where a relay shows a code now; it must be the only one that is found.
+/// Returns the relay that shows a code now; it must be the only one.
 ///
 /// # Errors
-/// If there is none, or there are several: their names and addresses.
+/// If there is none, or if there are several: then with their names and addresses.
 pub fn find(stop: &Stop) -> Result<(Name, ScopedAddress)> {
     let search = Search::for_pairing()?;
     let mut relays: Vec<Shown> = Vec::new();
@@ -194,10 +196,11 @@ pub fn find(stop: &Stop) -> Result<(Name, ScopedAddress)> {
     only(&relays)
 }
 
-/// A relay that shows a code, and where; not empty.
+/// The name and addresses of a relay that shows a code; there is at least one address.
 type Shown = (Name, Vec<ScopedAddress>);
 
-/// Something was found, perhaps again. Two of one name that share no address are two: one of them may be somebody who takes the other's place.
+/// Adds a found relay or merges it with a known one. Two of the same name without a common address stay separate: one
+/// of them may be an impostor.
 fn note(relays: &mut Vec<Shown>, Found { name, addresses, .. }: Found) {
     let is_known = |(known, at): &&mut Shown| *known == name && at.iter().any(|address| addresses.contains(address));
     match relays.iter_mut().find(is_known) {
@@ -229,14 +232,14 @@ fn only(relays: &[Shown]) -> Result<(Name, ScopedAddress)> {
     }
 }
 
-/// Pairs with the relay that has shown `invitation`. Gives what it is called here.
+/// Pairs with the relay that shows `invitation`. Returns the relay's local name.
 ///
 /// # Errors
-/// If nobody pairs there, the code is wrong, or it cannot be written down.
+/// If no relay pairs there, if the code is wrong, or if the result cannot be stored.
 pub fn accept(store: &Store, own: &Name, invitation: &Invitation, stop: &Stop) -> Result<Name> {
     let (address, stream) = connect(invitation)?;
     let code = invitation.code;
-    // A code is good for one try: first see that what comes of it can be written down.
+    // A code allows one try, so first check that the result can be stored.
     let identity = store.identity()?;
     store.change_peers(|_| Ok(()))?;
     let mut pairing = Pairing::destination(identity, own.clone(), code, random_seed()?);
@@ -245,7 +248,7 @@ pub fn accept(store: &Store, own: &Name, invitation: &Invitation, stop: &Stop) -
     let relay = paired.map_err(|broken| match broken {
         Broken::Stopped => Error::Interrupted,
         Broken::Own(error) => error,
-        // Somebody who answers in the relay's place has had a guess as well.
+        // An impostor that answers in the relay's place has used up a guess too.
         Broken::Pairing(error @ PairingError::WrongCode) => Error::Peer(format!(
             "{error}; if it still shows the same one, something else has answered at {address}: get a new code, and name the relay's own \
              address (anabranch join --pair ADDRESS)"
@@ -259,7 +262,7 @@ pub fn accept(store: &Store, own: &Name, invitation: &Invitation, stop: &Stop) -
     store.change_peers(|peers| Ok(peers.add_relay(relay)))
 }
 
-/// The first of its addresses where somebody answers.
+/// Connects to the first of the addresses that answers.
 fn connect(invitation: &Invitation) -> Result<(ScopedAddress, TcpStream)> {
     let port = invitation.port;
     let mut wrong = Vec::new();
@@ -284,7 +287,7 @@ fn why_unreachable(error: &io::Error) -> String {
 }
 
 fn listen() -> Result<TcpListener> {
-    // The last pairing's connections may still be dying.
+    // Connections of the last pairing may still be in TIME-WAIT.
     let bound = sockets::bind_all(socket2::Type::STREAM, PORT, |socket| socket.set_reuse_address(true));
     let listening = bound.and_then(|socket| socket.listen(BACKLOG).map(|()| socket.into()));
     listening

@@ -1,4 +1,5 @@
-//! A proxy on the loopback: SOCKS5 (RFC 1928) and HTTP on one port, each client's connection becoming one of the engine's.
+//! A proxy on the loopback: SOCKS5 (RFC 1928) and HTTP on one port. Every client's connection becomes one of the
+//! engine's.
 //!
 //! ```text
 //! client ── socket ── session ── engine ── uplinks ── server
@@ -8,24 +9,24 @@
 //!
 //! ```text
 //! run       the proxy on a TUN device, in a thread of its own until it is stopped
-//! session   one client: octets both ways, a bounded number of them on their way
-//! client    its socket
-//! opening   what it says first: socks, head
-//! exchange  a request of plain HTTP and its answer: head, growing_head, framing
+//! session   one client: octets both ways, with a bounded number in transit
+//! client    the client's socket
+//! opening   the client's first octets: socks, head
+//! exchange  a plain HTTP request and its answer: head, growing_head, framing
 //! parting   clients that have ended their stream, and servers that do not answer
-//! dial      connecting, the addresses of the server and our uplinks racing; losers of such races
-//! choice    which uplink a connection starts from
-//! portal    uplinks that answer in the place of servers
-//! priority  which subflows are backups until a connection brings enough for several paths
+//! dial      connects: the server's addresses and our uplinks race; also losers of such races
+//! choice    chooses the uplink on which a connection starts
+//! portal    uplinks that answer in the server's place
+//! priority  keeps subflows as backups until a connection brings enough for several paths
 //! guard     acts on subflows that cost more than they bring, or are dead
-//! forgotten gives up subflows that owe an answer for long
-//! silence   uplinks on which something was asked and nothing is heard
+//! forgotten gives up subflows that have owed an answer for a long time
+//! silence   uplinks over which something was asked and nothing was heard
 //! resolver  names to addresses
-//! target    where nobody is taken
+//! target    targets that the proxy refuses
 //! ```
 //!
-//! One thread, that of the driver: no client is ever waited for. What a client does not read, it does not get: its connection's
-//! window closes, and the server stops.
+//! The proxy runs in one thread, the driver's, and never waits for a client. It reads no more from a server than the
+//! client takes: the connection's window closes, and the server stops.
 
 mod accept;
 pub mod choice;
@@ -82,53 +83,55 @@ use status::{AddressStatus, ClientStatus, ProxyStatus, Totals};
 
 pub use run::{RunOptions, run};
 
-/// Octets read from a client at a time.
+/// Size of a read from a client, octets.
 const SCRATCH_BYTES: usize = 128 << 10;
-/// Octets of a client that wait to be sent, at most: enough for the time between two turns at gigabits a second, and little of a slow uplink's time. More
-/// would only have clients believe that they are further than they are.
+/// Maximum number of a client's octets that wait to be sent. It covers the time between two turns at gigabits per
+/// second, but is little of a slow uplink's time. With more, clients would only overestimate their progress.
 const UNSENT_MAX_BYTES: u64 = 256 << 10;
-/// Clients at most, unless the operating system allows fewer.
+/// Default limit on clients; the operating system may allow fewer.
 const CLIENTS_MAX: usize = 20_000;
-/// A NAT forgets a connection without traffic, and with mobile operators soon.
+/// A NAT forgets a connection without traffic; mobile operators' NATs do so soon.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
-/// For how long what is under way may finish once the proxy ends.
+/// Time for unfinished work when the proxy ends.
 const ENDING_MAX: Duration = Duration::from_secs(1);
-/// Names of the descriptors that are no client's.
+/// Tokens of descriptors that belong to no client.
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 
-/// What a proxy needs to know.
+/// Configuration of a proxy.
 #[derive(Clone)]
 pub struct ProxyConfig {
-    /// Where it listens: on the loopback, unless `open` is set. Port 0 is any free one.
+    /// Address of the listener: on the loopback, unless `open` is set. Port 0 selects any free port.
     pub listen: SocketAddr,
-    /// Listens on any address: whoever reaches it may use it, and reaches whatever this device reaches.
+    /// Allows any listening address. Everyone who reaches the proxy can then use it, and reaches whatever this device
+    /// reaches.
     pub open: bool,
-    /// Addresses where nobody is taken, besides those of [`target::why_not`] and the uplinks: this device's own.
+    /// This device's own addresses. The proxy refuses them as targets, besides those of [`target::why_not`] and the
+    /// uplinks.
     pub forbidden: Vec<IpAddr>,
-    /// Addresses of all hosts of a network that this device is in: nobody is taken there either.
+    /// Broadcast addresses of this device's networks, also refused.
     pub broadcasts: Vec<IpAddr>,
-    /// How connections to servers are opened.
+    /// Settings of connections to servers.
     pub connection: ConnectionConfig,
-    /// How names are resolved.
+    /// Resolves names.
     pub lookup: Lookup,
-    /// Clients at most.
+    /// Maximum number of clients.
     pub clients_max: usize,
-    /// Hears of every connection to a server that has ended.
+    /// Called after every connection to a server.
     pub ended: Option<Ended>,
 }
 
-/// Hears of a connection that has ended; it is not to wait for anybody.
+/// Callback for a connection that has ended; it must not block.
 pub type Ended = Arc<dyn Fn(&ConnectionStats) + Send + Sync>;
 
 impl ProxyConfig {
-    /// A proxy at `listen` with what suits most.
+    /// Creates a configuration with the defaults, for a proxy at `listen`.
     pub fn new(listen: SocketAddr) -> Self {
         let connection = ConnectionConfig {
             mtu: MTU,
             offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
             keep_alive: Some(KEEP_ALIVE),
-            // Clients have gathered their octets, or have not, as they like.
+            // Clients decide themselves whether to gather octets.
             nagle: false,
             unsent_max_bytes: UNSENT_MAX_BYTES,
             ..ConnectionConfig::default()
@@ -147,37 +150,37 @@ pub struct Proxy {
     poller: Poller,
     resolver: Resolver,
     choice: Choice,
-    /// What people call the uplinks of the engine's addresses.
+    /// Names of the uplinks, by the engine's address.
     names: BTreeMap<IpAddr, String>,
     meters: Meters,
-    /// Octets that were metered since the watch looked last.
+    /// Octets metered since the last look of the watch.
     unwatched: BTreeMap<IpAddr, u64>,
     sessions: Slab<Session>,
     by_connection: BTreeMap<ConnectionId, usize>,
     losers: Vec<Loser>,
-    /// When sessions want to be called.
+    /// Times at which sessions are due.
     timers: Deadlines,
-    /// Sessions that have another turn coming.
+    /// Sessions that asked for another turn.
     again: VecDeque<u64>,
-    /// Sessions whose octets move.
+    /// Sessions with octets in motion.
     watched: Vec<u64>,
-    /// Sessions whose connections are new, or have got an uplink.
+    /// Sessions whose connections are new or have gained an uplink.
     joining: Vec<u64>,
     watch_at: Option<Instant>,
     watched_at: Instant,
     held_back: HeldBack,
-    /// How long uplinks pause.
+    /// Pauses of the uplinks.
     pauses: Pauses,
     shares: Shares,
-    /// When anybody was last heard on an uplink.
+    /// When the last packet arrived on each uplink, of any connection.
     heard: BTreeMap<IpAddr, Instant>,
     silences: Silences,
     /// When several clients last downloaded at once.
     crowded_at: Option<Instant>,
-    /// The last name that was looked up found no name server.
+    /// Whether the last look-up found no name server.
     names_are_silent: bool,
     guard_at: Option<Instant>,
-    /// Until when what is under way may finish.
+    /// Deadline for unfinished work while the proxy ends.
     ending: Option<Instant>,
     next_serial: u32,
     scratch: Vec<u8>,
@@ -186,10 +189,10 @@ pub struct Proxy {
 }
 
 impl ProxyConfig {
-    /// Whether `open` is set where others reach the address, and nowhere else.
+    /// Checks that `open` is set if and only if others can reach the address.
     ///
     /// # Errors
-    /// If it is not so.
+    /// If it is not.
     pub fn check(&self) -> linux::Result<()> {
         let why = match (self.listen.ip().is_loopback(), self.open) {
             (false, false) => {
@@ -206,10 +209,10 @@ impl ProxyConfig {
 }
 
 impl Proxy {
-    /// A proxy that listens. `wake` makes the driver call [`App::handle_wake`], and `say` tells people what they should know.
+    /// Creates a listening proxy. `wake` makes the driver call [`App::handle_wake`]; `say` passes messages to the user.
     ///
     /// # Errors
-    /// Those of [`ProxyConfig::check`]; if the address is in use.
+    /// Those of [`ProxyConfig::check`]; if the process cannot listen on the address.
     pub fn new(
         config: ProxyConfig,
         uplinks: &[Uplink],
@@ -269,40 +272,40 @@ impl Proxy {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address of the listener.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// What the driver is to wait for beside its device.
+    /// Returns the descriptor that the driver watches besides its device.
     ///
     /// # Errors
-    /// If the process has no descriptors left.
+    /// If the process is out of descriptors.
     pub fn source(&self) -> io::Result<OwnedFd> {
         self.poller.handle()
     }
 
-    /// Has the proxy end by itself, in good order, when `stop` can be read: [`App::is_finished`] tells when it has. The descriptor
-    /// stays the caller's, and must stay open.
+    /// Ends the proxy in good order when `stop` becomes readable; [`App::is_finished`] reports the end. The caller
+    /// keeps the descriptor, and keeps it open.
     ///
     /// # Errors
-    /// If the kernel watches no more descriptors.
+    /// If the kernel refuses to watch another descriptor.
     pub fn end_at(&self, stop: BorrowedFd<'_>) -> io::Result<()> {
         self.poller.add(stop, STOP)
     }
 
-    /// An address of the engine is another uplink's than before, which is called so.
+    /// Assigns an address of the engine to another uplink, with this name.
     pub fn hand_over(&mut self, ip: IpAddr, name: &str) {
         self.meters.forget(ip);
         self.set_name(ip, name);
     }
 
-    /// What people call the uplink of an address of the engine.
+    /// Sets the name of the uplink behind an address of the engine.
     pub fn set_name(&mut self, ip: IpAddr, name: &str) {
         self.names.insert(ip, name.to_owned());
     }
 
-    /// Accepts no more clients, and gives those that are there a second to finish what is under way.
+    /// Stops accepting clients, and gives the present ones a second to finish.
     pub fn end(&mut self, now: Instant) {
         if self.ending.is_none() {
             self.accepting.end();
@@ -311,7 +314,7 @@ impl Proxy {
         }
     }
 
-    /// An uplink is there, or has another tier: connections start from it, and those that exist spread to it.
+    /// Adds an uplink or changes its tier. New connections start on it, and existing ones spread to it.
     pub fn add_uplink(&mut self, uplink: Uplink, endpoint: &mut Endpoint, now: Instant) {
         if self.choice.tier(uplink.ip) != Some(uplink.tier) {
             self.held_back.forget(uplink.ip);
@@ -321,7 +324,7 @@ impl Proxy {
         self.note_all_joining(now);
     }
 
-    /// An uplink is gone: connections live on on others; those that had no other end.
+    /// Removes an uplink. Connections continue on other uplinks; those without another end.
     pub fn remove_uplink(&mut self, ip: IpAddr, endpoint: &mut Endpoint, now: Instant) {
         self.choice.remove(ip);
         self.held_back.forget(ip);
@@ -330,7 +333,7 @@ impl Proxy {
         endpoint.remove_local_address(ip, now);
     }
 
-    /// An uplink is used in another way; connections that exist follow.
+    /// Changes the tier of an uplink; existing connections follow.
     pub fn set_tier(&mut self, uplink: Uplink, endpoint: &mut Endpoint, now: Instant) {
         if uplink.tier == Tier::Never {
             return self.remove_uplink(uplink.ip, endpoint, now);
@@ -339,22 +342,22 @@ impl Proxy {
         self.settle_all(endpoint, now);
     }
 
-    /// Whether somebody's octets have moved lately.
+    /// Returns whether octets of any client have moved recently.
     pub fn is_busy(&self) -> bool {
         !self.watched.is_empty()
     }
 
-    /// Sums since the start.
+    /// Returns the totals since the start.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// What passed over an address of the engine, of all connections that ever were.
+    /// Returns the traffic over an address of the engine, over all past and present connections.
     pub fn meter(&self, ip: IpAddr) -> UplinkMeter {
         self.meters.of(ip)
     }
 
-    /// What it does. Costs a look at every connection.
+    /// Returns the status. Visits every connection.
     pub fn status(&self, endpoint: &Endpoint, now: Instant) -> ProxyStatus {
         let client = |session: &Session| ClientStatus {
             protocol: session.protocol,
@@ -378,11 +381,11 @@ impl Proxy {
         }
     }
 
-    /// Takes what the kernel and the resolver have to tell.
+    /// Handles the events of the kernel and the answers of the resolver.
     fn take_news(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let mut events = Vec::new();
         if self.poller.take(&mut events).is_err() {
-            // Only a descriptor that is not epoll's any more fails here: nothing can be done for clients then.
+            // This only fails if the descriptor is no epoll descriptor; nothing can be done for clients then.
             return self.end(now);
         }
         for (token, readiness) in events {
@@ -409,7 +412,7 @@ impl Proxy {
         }
     }
 
-    /// The session of a token, unless it is another one by now.
+    /// Returns the session of a token, unless the slot now belongs to another session.
     fn key_of(&self, token: u64) -> Option<usize> {
         let key = (token & u64::from(u32::MAX)) as usize;
         self.sessions.get(key).filter(|session| u64::from(session.serial) == token >> 32).map(|_| key)
@@ -419,7 +422,7 @@ impl Proxy {
         u64::from(self.sessions[key].serial) << 32 | key as u64
     }
 
-    /// Gives those their turn who asked for another one; what they ask for now comes later.
+    /// Gives another turn to the sessions that asked for one. Those that ask during this call wait for the next.
     fn go_round(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for _ in 0..self.again.len() {
             let Some(token) = self.again.pop_front() else { return };

@@ -1,4 +1,4 @@
-//! `anabranch relay`: lends this device's own link to devices that are paired with it.
+//! `anabranch relay` lends this device's own link to paired devices.
 //!
 //! ```text
 //!  destinations ── sealed datagrams ── forwarder ── TUN device ── plumbing ── the shared interface
@@ -8,22 +8,22 @@
 //!
 //! ```text
 //! forwarder    the loop between the links and the device
-//! splices      subflows that end here and go on from here
-//! allowed      who may use it
-//! terms        whether it lends now, and how much
-//! courtesy     the limits on what is lent, and what is seen through them
-//! shaper       a limit on the rate of one direction
-//! volume       how much of a data plan may be lent, and how much was
-//! battery      how much charge there is
+//! splices      subflows that end here and continue from here
+//! allowed      the devices that may use the relay
+//! terms        whether the relay lends now, and how much
+//! courtesy     the limits on lent traffic, and what passes through them
+//! shaper       limits the rate of one direction
+//! volume       how much of a data plan may be lent, and how much was used
+//! battery      this device's charge
 //! scavenger    how much may be lent while the owner uses the link too
-//! capacity     what the shared link carries
-//! pauses       moments in which the owner's traffic is seen alone
+//! capacity     estimate of the shared link's capacity
+//! pauses       moments in which only the owner's traffic is seen
 //! passive_rtt  how long packets wait on the shared link
-//! one_way      which way they do, by the server's clock
-//! modem        what the link can be expected to carry, before anything was sent
-//! counters     what passes over the shared interface, whoever sends it
+//! one_way      in which direction they wait, by the server's clock
+//! modem        a first guess of the link's rate, before any traffic
+//! counters     all traffic of the shared interface
 //! unheard      whether anything comes back over the shared link
-//! status       what all of it does, for people and programs
+//! status       the relay's status, for people and programs
 //! ```
 
 mod allowed;
@@ -82,33 +82,33 @@ use terms::Lending;
 use volume::Volume;
 pub use volume::{Limit, Period};
 
-/// What to lend, and how much of it.
+/// Options of [`relay`].
 #[derive(Clone, Debug)]
 pub struct RelayOptions {
     /// The interface that reaches the Internet.
     pub share: String,
-    /// What destinations call this device.
+    /// The name by which destinations know this device.
     pub name: Name,
-    /// Where keys and what was used are kept.
+    /// Folder for keys and the used volume.
     pub state: PathBuf,
-    /// What becomes of subflows on their way.
+    /// Treatment of subflows.
     pub mode: Mode,
-    /// The highest rate of each direction; none: all that there is.
+    /// Maximum rate of each direction; `None`: unlimited.
     pub rate: Option<Rate>,
-    /// How much may be lent; none: no end.
+    /// Maximum volume; `None`: unlimited.
     pub volume: Option<Limit>,
-    /// Below so much charge it does not lend, in percent.
+    /// Charge below which the relay does not lend, percent.
     pub battery_min: Option<u8>,
-    /// The number of a group that may ask this daemon, besides its owner.
+    /// Group ID whose members may query this daemon, besides its owner.
     pub control_group: Option<u32>,
-    /// Whether one more device is to be paired, as soon as it lends.
+    /// Whether to pair one more device once the relay lends.
     pub pair: bool,
 }
 
-/// What [`relay`] would change on this host now, without touching anything.
+/// Returns what [`relay`] would change on this host now, without changing anything.
 ///
 /// # Errors
-/// As [`relay`], but that another relay which runs here is a note.
+/// As [`relay`], except that another running relay only adds a note.
 pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
     let shared = find(&options.share)?;
     let mut plan =
@@ -119,19 +119,20 @@ pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Lends in the calling thread's network namespace until `stop` is triggered. `ready` hears what there is, once all is set up; `show`
-/// codes, if a device is to be paired.
+/// Lends in the calling thread's network namespace until `stop` is triggered. Calls `ready` with the status when setup
+/// is complete, and `show` with each invitation if a device is to be paired.
 ///
 /// # Errors
-/// In one line: if the interface does not reach the Internet, if the process may not change this host's network, if another relay runs
-/// here, if a file of the state folder is broken. Everything is as it was then.
+/// In one line: if the interface does not reach the Internet, if the process lacks the privilege to change this host's
+/// network, if another relay runs here, or if a file of the state folder is broken. All changes have been undone by
+/// then.
 pub fn relay(
     options: RelayOptions,
     stop: &Stop,
     ready: impl FnOnce(&RelayStatus),
     show: impl Fn(&Invitation) + Sync,
 ) -> Result<()> {
-    // First, so that nothing is made for a relay that cannot be.
+    // First, before anything is created.
     check_alone()?;
     let shared_uplink = find(&options.share)?;
     let store = Store::at(&options.state);
@@ -166,7 +167,7 @@ pub fn relay(
     let mut forwarder = Forwarder::new(socket, tun, answerer, allowed, Arc::clone(&shared), splices, Clock::start());
     forwarder.look_first();
     rights::give_up_beside(Some(&store))?;
-    // Its thread reads what strangers say, and has no more rights than this one.
+    // After the process has given up its privileges: the announcement's thread parses data of strangers.
     let announcement = Announcement::of_lending(&options.name, public_key, &options.share);
     let announcement = announcement.map_err(|error| warn!("{error}")).ok();
     ready(&lock(&shared).status);
@@ -181,7 +182,7 @@ pub fn relay(
             scope.spawn(|| pair(&store, &options.name, &shared, &over, &show));
         }
         let ended = forwarder.run(stop);
-        // Its device goes before the plumbing does.
+        // The forwarder's device goes before the plumbing.
         drop(forwarder);
         drop(announcement);
         drop(end);
@@ -189,22 +190,22 @@ pub fn relay(
     })
 }
 
-/// Pairs one more device; whether that works or not, lending goes on.
+/// Pairs one more device. A failure does not end lending.
 fn pair(store: &Store, name: &Name, shared: &Mutex<Shared>, over: &Stop, show: &dyn Fn(&Invitation)) {
     let share = lock(shared).status.relay.interface.clone();
-    // The allow list tells who is paired.
+    // No report of success here: the allow list reports new devices.
     if let Err(error) = pairing::offer(store, name, &share, over, show) {
         warn!("{error} (anabranch relay --pair shows another code)");
     }
 }
 
-/// Whether an interface is shared already.
+/// Returns whether a relay runs here already.
 fn runs_here() -> Result<bool> {
     Ok(control::running()?.iter().any(|device| device == LENDER))
 }
 
 /// # Errors
-/// If an interface is shared already.
+/// If a relay runs here already.
 fn check_alone() -> Result<()> {
     if runs_here()? { Err(not_alone()) } else { Ok(()) }
 }
@@ -213,7 +214,8 @@ fn not_alone() -> Error {
     Error::Unready("a relay runs here already, and lends one interface: end it first".into())
 }
 
-/// Of two relays that begin in the same instant neither finds the other running, but only one gets the device.
+/// Creates the relay's device. If two relays start at the same instant, neither finds the other running, but only one
+/// gets the device.
 fn open_device() -> Result<Tun> {
     uplink::open_lender(INNER_MTU).map_err(|error| match error {
         Error::System { source, .. } if source.kind() == ErrorKind::ResourceBusy => not_alone(),
@@ -221,18 +223,18 @@ fn open_device() -> Result<Tun> {
     })
 }
 
-/// The interface to share.
+/// Discovers the interface to share.
 fn find(share: &str) -> Result<Uplink> {
     let (found, _) = uplink::discover_some(&[share.to_owned()]).map_err(pointed)?;
     found.into_iter().next().ok_or_else(|| Error::Usage(format!("{share} cannot be shared")))
 }
 
-/// The local date.
+/// Returns the local date.
 fn today() -> jiff::civil::Date {
     jiff::Zoned::now().date()
 }
 
-/// The shared interface, as far as it can be lent.
+/// Returns the shared interface, as far as it can be lent.
 fn lent_by(plumbing: &Plumbing) -> &Uplink {
     &plumbing.paths()[0].uplink
 }
@@ -241,17 +243,18 @@ fn families(uplink: &Uplink) -> Families {
     Families { v4: uplink.v4.is_some(), v6: uplink.v6.is_some() }
 }
 
-/// Its own, of IPv4 and IPv6: to these, what destinations send is translated.
+/// Returns its IPv4 and IPv6 addresses, to which the kernel translates destinations' packets.
 fn addresses(uplink: &Uplink) -> [Option<IpAddr>; 2] {
     [&uplink.v4, &uplink.v6].map(|way| way.as_ref().map(|way| way.address))
 }
 
-/// Whether one of the addresses `before` has become another. One that is gone has not: that its family is gone is told by itself.
+/// Returns whether one of the addresses `before` was replaced by another. A lost address does not count: the terms
+/// report the loss of its family.
 fn has_moved(before: [Option<IpAddr>; 2], now: [Option<IpAddr>; 2]) -> bool {
     before.into_iter().zip(now).any(|(before, now)| before.is_some() && now.is_some() && before != now)
 }
 
-/// As it is before anybody uses it.
+/// Returns the status before any use.
 fn begun(options: &RelayOptions, uplink: &Uplink) -> RelayStatus {
     RelayStatus {
         version: env!("CARGO_PKG_VERSION"),
@@ -276,15 +279,15 @@ fn shown(uplink: &Uplink) -> Lent {
     }
 }
 
-/// Follows the shared interface; owns the plumbing: with it, everything is taken back.
+/// Follows the shared interface. Owns the plumbing: dropping the keeper undoes all changes.
 struct Keeper<'a> {
     plumbing: Plumbing,
     watch: Watch,
     shared: &'a Mutex<Shared>,
     jumps: Jumps,
-    /// Nothing is lent for want of a guard.
+    /// Whether lending is suspended because the guard is missing.
     is_unguarded: bool,
-    /// The shared interface's own, as it had them last.
+    /// The shared interface's last known addresses.
     addresses: [Option<IpAddr>; 2],
 }
 
@@ -321,7 +324,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Without its guard destinations would reach this host's own programs.
+    /// Suspends lending while the guard is missing: without it, destinations would reach this host's own programs.
     fn heed_guard(&mut self) {
         match check_guard(&mut self.plumbing) {
             Some(false) => {
@@ -333,7 +336,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// What is there goes on, and so does what guards it.
+    /// Stops following the interface. What exists stays, and so does its guard.
     fn give_up(&self, why: &str, over: &Stop) {
         error!("changes of the shared interface are no longer followed ({why}): start again soon");
         over.wait();
@@ -355,12 +358,12 @@ impl Keeper<'_> {
         let now = addresses(uplink);
         let has_moved = has_moved(self.addresses, now);
         (0..now.len()).filter(|family| now[*family].is_some()).for_each(|family| self.addresses[family] = now[family]);
-        // A program is run for it, and what is lent must not wait for that.
+        // Before the lock: this runs a program, and forwarding must not wait for it.
         let header_bytes = uplink::header_bytes(&uplink.interface);
         let mut shared = lock(self.shared);
         let was_lost = shared.lending.lost.take().is_some();
         if has_moved {
-            // The kernel has forgotten what it translated to the old one, and downloads over it would wait for a minute until they know.
+            // The kernel's translations to the old address are gone; downloads would hang for a minute.
             shared.lending.forget_connections();
         }
         shared.lending.families = families(uplink);
@@ -373,7 +376,7 @@ impl Keeper<'_> {
     }
 }
 
-/// Does what somebody asks for.
+/// Answers a control request.
 fn answer(request: Request, shared: &Mutex<Shared>) -> Answer {
     match request {
         Request::Status => match serde_json::to_value(&lock(shared).status) {

@@ -1,4 +1,4 @@
-//! Addresses of devices on the same network: link-local ones mean something only beside an interface (RFC 4007).
+//! Addresses of devices on the same network. A link-local address only has a meaning with an interface (RFC 4007).
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use rustix::net::netdevice::{index_to_name, name_to_index};
 
-/// An address, with the interface behind which it is where it needs one: `192.168.43.1`, `fe80::1%wlan0` (RFC 4007 section 11).
+/// An address, with its interface if it needs one: `192.168.43.1`, `fe80::1%wlan0` (RFC 4007 section 11).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ScopedAddress {
     ip: IpAddr,
@@ -20,12 +20,12 @@ impl ScopedAddress {
         self.ip
     }
 
-    /// That of a link-local address behind `interface`, or of any other, which needs none.
+    /// Creates an address; only a link-local one keeps the interface.
     pub fn new(ip: IpAddr, interface: &str) -> Self {
         Self { ip, interface: is_link_local(ip).then(|| interface.into()) }
     }
 
-    /// Where a datagram came from, in the calling thread's network namespace.
+    /// Creates the address of a datagram's sender, in the calling thread's network namespace.
     pub fn of(place: SocketAddr) -> Self {
         let interface = match place {
             SocketAddr::V6(place) if is_link_local((*place.ip()).into()) => Some(name_of(place.scope_id())),
@@ -34,7 +34,7 @@ impl ScopedAddress {
         Self { ip: place.ip(), interface }
     }
 
-    /// A port there, in the calling thread's network namespace.
+    /// Returns the socket address of a port there, in the calling thread's network namespace.
     ///
     /// # Errors
     /// If there is no such interface.
@@ -49,7 +49,7 @@ impl ScopedAddress {
     }
 }
 
-/// Whether an address means something only beside an interface.
+/// Returns whether an address only has a meaning with an interface.
 fn is_link_local(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
 }
@@ -63,14 +63,14 @@ fn index_of(interface: &str) -> io::Result<u32> {
     name_to_index(socket()?, interface).map_err(missing)
 }
 
-/// Its name, or its number if it is gone.
+/// Returns an interface's name, or its index if it is gone.
 fn name_of(index: u32) -> String {
     let name = socket().ok().and_then(|socket| index_to_name(socket, index).ok());
     name.unwrap_or_else(|| index.to_string())
 }
 
 impl From<IpAddr> for ScopedAddress {
-    /// A link-local one leads nowhere.
+    /// Creates an address without an interface; a link-local one is not reachable then.
     fn from(ip: IpAddr) -> Self {
         Self { ip, interface: None }
     }
@@ -84,7 +84,7 @@ impl FromStr for ScopedAddress {
         let ip: IpAddr = ip
             .parse()
             .map_err(|_| format!("{text:?} is no IP address: write it like 192.168.43.1 or fe80::1%wlan0"))?;
-        // Scanned and typed, and part of messages: nothing but what names of interfaces are made of.
+        // The text is scanned or typed, and appears in messages: only characters of interface names are allowed.
         let is_fit = |name: &str| {
             (1..16).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:@".contains(c))
         };

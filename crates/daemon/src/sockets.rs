@@ -6,14 +6,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, SockRef, Socket, Type};
 
-/// A burst of datagrams must not be lost in a socket, octets.
+/// Buffer size, octets: enough for a burst of datagrams.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// A socket on `port` of all addresses of this host, of both families if it has both, which does not block. `prepare` sees it before it is
-/// bound.
+/// Opens a non-blocking socket on `port` of all addresses of this host, in both families if it has both. `prepare` is
+/// called before the socket is bound.
 ///
 /// # Errors
-/// If somebody else has the port, or `prepare` fails.
+/// If another program has the port, or `prepare` fails.
 pub fn bind_all(kind: Type, port: u16, prepare: impl Fn(&Socket) -> io::Result<()>) -> io::Result<Socket> {
     let open = |domain: Domain, all: SocketAddr| {
         let socket = Socket::new(domain, kind, None)?;
@@ -29,15 +29,15 @@ pub fn bind_all(kind: Type, port: u16, prepare: impl Fn(&Socket) -> io::Result<(
         .or_else(|_: io::Error| open(Domain::IPV4, (Ipv4Addr::UNSPECIFIED, port).into()))
 }
 
-/// Gives a socket as much memory as the kernel lets it have, up to [`BUFFER_BYTES`] each way.
+/// Sets the socket's buffers to [`BUFFER_BYTES`] each way, or to the kernel's limit.
 pub fn widen<'a>(socket: impl Into<SockRef<'a>>) {
     let socket: SockRef<'_> = socket.into();
     let _ = socket.set_recv_buffer_size(BUFFER_BYTES);
     let _ = socket.set_send_buffer_size(BUFFER_BYTES);
 }
 
-/// A UDP socket for peers of both families, as far as this host has both. Addresses of IPv4 are given and told as such, whatever the socket
-/// takes them for.
+/// A UDP socket for peers of both families, as far as this host has both. IPv4 addresses appear as such on both sides
+/// of this interface, even if the socket maps them to IPv6.
 #[derive(Debug)]
 pub struct Datagrams {
     socket: UdpSocket,
@@ -45,10 +45,10 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// On a port that is free; it does not block.
+    /// Opens a non-blocking socket on a free port.
     ///
     /// # Errors
-    /// If the process has no file descriptors left.
+    /// If the process is out of file descriptors.
     pub fn open() -> io::Result<Self> {
         let socket: UdpSocket = bind_all(Type::DGRAM, 0, |_| Ok(()))?.into();
         widen(&socket);

@@ -1,12 +1,12 @@
-//! What a device remembers: who it is, and with which devices it is paired.
+//! What a device keeps on disk: its identity, and the devices it is paired with.
 //!
 //! ```text
-//! FOLDER/identity    its private key: 64 hexadecimal digits, for nobody else to read
+//! FOLDER/identity    its private key: 64 hexadecimal digits, readable only by its owner
 //! FOLDER/peers.json  the devices that it is paired with
-//! FOLDER/lock        held while either of them is changed
+//! FOLDER/lock        held while either of them changes
 //! ```
 //!
-//! Files are replaced whole: a power failure leaves the old one or the new one.
+//! Files are replaced as a whole: a power failure leaves the old file or the new one.
 
 mod changes;
 pub(crate) mod file;
@@ -30,25 +30,25 @@ use crate::lock;
 pub use changes::Changes;
 pub use peers::{Destination, Peers, Relay};
 
-/// Where it is by default.
+/// The default folder.
 pub const FOLDER: &str = "/var/lib/anabranch";
 
-/// The folder.
+/// A store in a folder.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
 }
 
 impl Store {
-    /// The store in `folder`, which is made when there is something to keep.
+    /// Returns the store in `folder`. The folder is created when there is something to store.
     pub fn at(folder: &Path) -> Self {
         Self { folder: folder.into() }
     }
 
-    /// Makes the folder, if it is not there.
+    /// Creates the folder if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn make(&self) -> Result<()> {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&self.folder);
@@ -64,12 +64,12 @@ impl Store {
         &self.folder
     }
 
-    /// The file of that name.
+    /// Returns the path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Who this device is; at the first call it becomes somebody.
+    /// Returns this device's identity; the first call creates it.
     ///
     /// # Errors
     /// If the file cannot be read or written, or is broken.
@@ -84,13 +84,13 @@ impl Store {
             warn_if_exposed(&path);
             return Ok(Identity::from_secret(*octets.octets()));
         }
-        // Whoever is paired with this device knows it by the key that it had.
+        // Paired devices know this device by the missing key.
         if self.peers()? != Peers::default() {
             return Err(self.lost_identity("it is missing, and peers.json beside it names devices that know it"));
         }
         let secret = random_seed()?;
         atomic_file::write_private(&path, format!("{}\n", PublicKey::new(secret)).as_bytes())?;
-        // After a power failure it must not be gone while others know it.
+        // After a power failure, the key must not be gone while others know it.
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(Error::system("write to the disk"))?;
         Ok(Identity::from_secret(secret))
     }
@@ -105,7 +105,7 @@ impl Store {
         ))
     }
 
-    /// Whom it is paired with.
+    /// Returns the devices that it is paired with.
     ///
     /// # Errors
     /// If the file cannot be read, or is broken.
@@ -119,7 +119,7 @@ impl Store {
         }
     }
 
-    /// Changes whom it is paired with; while others do, it waits.
+    /// Changes the paired devices. Waits while another process changes them.
     ///
     /// # Errors
     /// Those of [`Self::peers`] and of `change`, or if the file cannot be written.
@@ -131,10 +131,11 @@ impl Store {
         Ok(done)
     }
 
-    /// Whether it can still be used, now that the process has given up its capabilities: root without them is a user like others.
+    /// Checks that the store is usable now that the process has given up its capabilities. Without them, root is a user
+    /// like others.
     ///
     /// # Errors
-    /// If it cannot, with the remedy.
+    /// If it is not usable, with the remedy.
     pub fn check_without_rights(&self) -> Result<()> {
         self.change_peers(|_| Ok(())).map_err(|error| {
             let user = rustix::process::geteuid().as_raw();
@@ -149,7 +150,7 @@ impl Store {
         })
     }
 
-    /// What of it is `user`'s, and has a mode that keeps its owner out: how that is changed.
+    /// Returns the `chmod` arguments for a path that belongs to `user` and whose mode keeps its owner out.
     fn closed_to_its_owner(&self, user: u32) -> Option<String> {
         let files = ["identity", "peers.json", "lock"].map(|name| (self.path(name), "u+rw", 0o600));
         let mut all = core::iter::once((self.folder.clone(), "u+rwx", 0o700)).chain(files);
@@ -160,7 +161,7 @@ impl Store {
         })
     }
 
-    /// Nobody else changes anything while it is there.
+    /// Locks the store against changes by others until the file is dropped.
     fn lock(&self) -> Result<File> {
         self.make()?;
         let path = self.path("lock");
@@ -177,7 +178,7 @@ impl Store {
     }
 }
 
-/// Says once of a key that others of this host may read it; it is used all the same, as WireGuard's tools do.
+/// Warns once about a key that others on this host may read. The key is used nevertheless, as WireGuard's tools do.
 fn warn_if_exposed(path: &Path) {
     static TOLD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     if !is_exposed(path) {
@@ -193,12 +194,12 @@ fn warn_if_exposed(path: &Path) {
     }
 }
 
-/// Whether group or others may do anything with a file.
+/// Returns whether group or others have any permission on a file.
 fn is_exposed(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
 }
 
-/// What to do about a symbolic link, the folder or one above it, that leads to nothing.
+/// Returns the remedy if the folder, or one above it, is a symbolic link to nothing.
 fn dangling(folder: &Path) -> Option<String> {
     let link = folder.ancestors().find(|path| fs::symlink_metadata(path).is_ok())?;
     let target = fs::read_link(link).ok()?;
@@ -212,7 +213,7 @@ fn dangling(folder: &Path) -> Option<String> {
     })
 }
 
-/// What to do about it, in parentheses, where that is known.
+/// Returns the remedy for an error, in parentheses, if there is one.
 pub(crate) fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::PermissionDenied if !rustix::process::geteuid().is_root() => " (try sudo)",
@@ -224,11 +225,11 @@ pub(crate) fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// The text of a file, if there is one.
+/// Reads the text of a file, if there is one.
 fn read(path: &Path) -> Result<Option<String>> {
     let cannot = |error: io::Error| Error::system(format!("read {}{}", path.display(), remedy(&error)))(error);
     let octets = file::read(path).map_err(cannot)?;
-    // What is no text is broken in the same way as what is another.
+    // Invalid UTF-8 is reported like any other wrong content.
     Ok(octets.map(|octets| String::from_utf8_lossy(&octets).into_owned()))
 }
 
@@ -298,7 +299,7 @@ mod tests {
         let key = store.identity().unwrap().public();
         store.change_peers(|peers| peers.add_destination("anna".parse().unwrap(), key)).unwrap();
         let whole = ["identity", "peers.json"].map(|name| fs::read(store.path(name)).unwrap());
-        // Without the newline at its end nothing is missing.
+        // A missing final newline does no harm.
         for len in 0..whole[0].len() - 1 {
             fs::write(store.path("identity"), &whole[0][..len]).unwrap();
             assert!(store.identity().unwrap_err().to_string().contains("paired again"), "{len} octets");
@@ -316,7 +317,7 @@ mod tests {
         }
     }
 
-    /// Root without capabilities cannot use what belongs to somebody else, though it could while the folder was made.
+    /// Root without capabilities cannot use another user's folder, although it could create files there before.
     #[test]
     fn a_folder_of_somebody_else_is_told_of() {
         if !rustix::process::geteuid().is_root() {
@@ -338,7 +339,7 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(checked).join()).unwrap().unwrap();
     }
 
-    /// Root without capabilities heeds modes, though it did not before.
+    /// Root without capabilities is subject to modes, although it was not before.
     #[test]
     fn a_mode_that_keeps_its_owner_out_is_told_of() {
         let (_folder, store) = store();

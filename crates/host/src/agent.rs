@@ -1,84 +1,87 @@
-//! What a host does besides being an end of connections.
+//! The part of a host that cooperates with other hosts.
 
 use bytes::Bytes;
 use transport::{Endpoint, Event};
 use units::Instant;
 use wire::Segment;
 
-/// Part of a host that sees segments before the engine, and events before the applications: how it works together with others.
+/// Part of a host that sees segments before the engine, and events before the applications. It carries out the host's
+/// cooperation with others.
 ///
 /// It commands the engine as applications do. Applications start once it is ready.
 pub trait Agent {
-    /// The host starts.
+    /// Called when the host starts.
     fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let _ = (endpoint, now);
     }
 
-    /// Whether applications can begin. Once true, true for ever.
+    /// Returns whether applications may start. Once true, it stays true.
     fn is_ready(&self) -> bool {
         true
     }
 
-    /// A segment arrived. True if the agent has taken it, out of its place; if not, it is the engine's.
+    /// Handles a segment that has arrived. Returns true if the agent has taken it out of its place; otherwise the
+    /// engine gets it.
     #[inline]
     fn take_segment(&mut self, segment: &mut Segment, now: Instant) -> bool {
         let _ = (segment, now);
         false
     }
 
-    /// An IP packet arrived that the driver knows as neither a segment nor a datagram, such as an ICMP error. What it gives back is for the
-    /// engine; the rest it has taken.
+    /// Handles an IP packet that the driver recognises neither as a segment nor as a datagram, such as an ICMP error.
+    /// Returns what is left for the engine.
     fn take_octets(&mut self, octets: Bytes, now: Instant) -> Option<Bytes> {
         let _ = now;
         Some(octets)
     }
 
-    /// The engine tells something.
+    /// Handles an event of the engine.
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant) {
         let _ = (event, endpoint, now);
     }
 
-    /// The time of [`Self::poll_timeout`] has come.
+    /// Called at the time of [`Self::poll_timeout`].
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let _ = (endpoint, now);
     }
 
-    /// The host ends: says goodbye to those it works with, and begins nothing more.
+    /// Called when the host ends. The agent says goodbye to its peers and begins nothing more.
     fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let _ = (endpoint, now);
     }
 
-    /// When it wants to be called. Asked after every other call.
+    /// Returns when it wants to be called. Asked after every other call.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
-    /// The next segment that it sends itself; called after every other call until it gives nothing.
+    /// Returns the next segment that the agent itself sends. Called after every other call, until it returns nothing.
     #[inline]
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let _ = now;
         None
     }
 
-    /// The next packet of [`Self::take_octets`] that goes on.
+    /// Returns the next packet of [`Self::take_octets`] to be sent on.
     fn poll_octets(&mut self) -> Option<Bytes> {
         None
     }
 
-    /// Octets of payload in the largest packet of a segment of [`Self::poll_transmit`], where a driver may cut it.
+    /// Returns the payload octets of the largest packet for a segment of [`Self::poll_transmit`], if the driver may cut
+    /// it.
     fn packet_payload(&self, segment: &Segment) -> Option<u32> {
         let _ = segment;
         None
     }
 
-    /// Whether a segment only passes through, and neither begins nor ends here.
+    /// Returns whether a segment only passes through, and neither begins nor ends here.
     fn is_in_transit(&self, segment: &Segment) -> bool {
         let _ = segment;
         false
     }
 }
 
-/// The agent of a host that works with nobody.
+/// The agent of a host that cooperates with no other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alone;
 

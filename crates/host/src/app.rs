@@ -1,98 +1,101 @@
-//! What runs on a host. Applications are sans-IO too: they hear of events and command the engine.
+//! Applications of a host. They are sans-IO too: they receive events and command the engine.
 
 use network::Datagram;
 use transport::error::CloseReason;
 use transport::{ConnectionId, Endpoint, Event};
 use units::{Duration, Instant};
 
-/// An application of a host. Every application hears all events of its endpoint and minds only its own connections.
+/// An application of a host. Every application receives all events of its endpoint, and ignores other applications'
+/// connections.
 pub trait App {
-    /// The run begins. Nothing else is called before.
+    /// Called when the run begins, before any other method.
     fn start(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let _ = (endpoint, now);
     }
 
-    /// Something happened.
+    /// Handles an event of the engine.
     fn handle_event(&mut self, event: &Event, endpoint: &mut Endpoint, now: Instant);
 
-    /// A UDP datagram arrived. Every application hears of all of them and minds only those of its own ports.
+    /// Handles a UDP datagram. Every application receives all of them, and ignores other applications' ports.
     fn handle_datagram(&mut self, datagram: &Datagram, now: Instant) {
         let _ = (datagram, now);
     }
 
-    /// Whether it may ever have datagrams to send ([`Self::poll_datagram`]), which must not change: most have not, and are not asked.
+    /// Returns whether it may ever send datagrams ([`Self::poll_datagram`]); the answer must not change. Most
+    /// applications send none and are not asked.
     fn sends_datagrams(&self) -> bool {
         false
     }
 
-    /// The next UDP datagram to send; called after every other call until it gives nothing, if [`Self::sends_datagrams`].
+    /// Returns the next UDP datagram to send. Called after every other call, until it returns nothing, if
+    /// [`Self::sends_datagrams`].
     fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
         let _ = now;
         None
     }
 
-    /// The time of [`Self::poll_timeout`] has come.
+    /// Called at the time of [`Self::poll_timeout`].
     fn handle_timeout(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let _ = (endpoint, now);
     }
 
-    /// When it wants to be called. Asked after every other call: it must not change between them. A time that has passed
-    /// means at once, but after others had their turn; in virtual time that must come to an end.
+    /// Returns when it wants to be called. Asked after every other call; must not change between calls. A time in the
+    /// past means at once, but after the others' turn. In virtual time, such times must not go on for ever.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
-    /// Something outside of the host has changed that it may wait for, such as a disk that was busy.
+    /// Called after a change outside the host for which it may wait, such as a disk that is no longer busy.
     fn handle_wake(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let _ = (endpoint, now);
     }
 
-    /// The run ends, because all is done or because it was asked to. What the engine wants to send then is still sent, so
-    /// that peers need not wait for somebody who is gone.
+    /// Called when the run ends, because all work is done or because it was stopped. What the engine wants to send in
+    /// reaction is still sent, so peers need not wait for a time-out.
     fn handle_end(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let _ = (endpoint, now);
     }
 
-    /// Whether it has done all it has to, and the run may end. Asked after every other call.
+    /// Returns whether it has done all its work and the run may end. Asked after every other call.
     fn is_finished(&self) -> bool {
         false
     }
 
-    /// What it did so far, as far as anybody wants to know.
+    /// Returns its results so far.
     fn report(&self) -> Report {
         Report::default()
     }
 }
 
-/// What an application did, summed over its connections.
+/// The results of an application, summed over its connections.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Its connections, in order.
     pub connections: Vec<ConnectionId>,
-    /// Octets that the endpoint took.
+    /// Octets that the endpoint accepted.
     pub sent_bytes: u64,
     /// Octets received, all as expected unless there are faults.
     pub received_bytes: u64,
-    /// Connections that did all they had to.
+    /// Number of connections that have done all their work.
     pub completed: usize,
-    /// When the latest of them did.
+    /// When the latest of them finished.
     pub completed_at: Option<Instant>,
     /// When the first octet arrived.
     pub first_byte_at: Option<Instant>,
     /// Why connections ended, in order of their end.
     pub closed: Vec<CloseReason>,
-    /// When and why the first connection ended that ended otherwise than in good order, if it is an application that sends.
+    /// When and why the first connection failed, if the application sends.
     pub failed: Option<(Instant, CloseReason)>,
-    /// How long each answer took, if it asks questions.
+    /// Duration of each answer, if the application asks questions.
     pub latencies: Vec<Duration>,
-    /// SHA-256 of what was received, if it was asked for.
+    /// SHA-256 of the received octets, if requested.
     pub sha256: Option<[u8; 32]>,
-    /// What was wrong: octets that differ, refused commands.
+    /// Errors: octets that differ, refused commands.
     pub faults: Vec<String>,
 }
 
 impl Report {
-    /// What this one and another one did together. There is no digest of several streams.
+    /// Combines two reports. There is no digest of several streams.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.connections.extend(other.connections);
         self.sent_bytes += other.sent_bytes;

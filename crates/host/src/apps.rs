@@ -6,20 +6,20 @@ use units::Instant;
 
 use crate::{App, Report};
 
-/// Any number of applications, each of any kind, which are called as one.
+/// Any number of applications of any kind, called as one.
 ///
-/// Each is asked when it wants to be called only after it was called: most calls of a host concern few of them.
+/// Each is asked for its deadline only after a call: most calls of a host concern few of them.
 pub struct Apps {
     apps: Vec<Box<dyn App>>,
-    /// When each wants to be called, as it said after its latest call.
+    /// Each application's deadline after its latest call.
     deadlines: Vec<Instant>,
-    /// The earliest of them.
+    /// The earliest deadline.
     next_deadline: Instant,
-    /// Those that send datagrams, in their order.
+    /// Applications that send datagrams, in order.
     senders: Vec<usize>,
-    /// All of them from here on were called and may have datagrams now.
+    /// All senders from this position on were called and may have datagrams.
     next_sender: usize,
-    /// Others that were called and may have datagrams; the last one's go first.
+    /// Other applications that were called and may have datagrams; the last one goes first.
     talkers: Vec<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Apps {
         self.deadlines.push(Instant::FAR_FUTURE);
     }
 
-    /// What each did, in the order in which they were added.
+    /// Returns the applications' reports, in the order in which they were added.
     pub fn reports(&self) -> Vec<Report> {
         self.apps.iter().map(|app| app.report()).collect()
     }
@@ -62,13 +62,13 @@ impl Apps {
         self.next_sender = 0;
     }
 
-    /// Who may have a datagram, if anybody.
+    /// Returns an application that may have a datagram, if there is one.
     #[inline]
     fn talker(&self) -> Option<usize> {
         self.senders.get(self.next_sender).or(self.talkers.last()).copied()
     }
 
-    /// The one of [`Self::talker`] has none.
+    /// Notes that the application of [`Self::talker`] has no datagram.
     fn pass_talker(&mut self) {
         if self.next_sender < self.senders.len() {
             self.next_sender += 1;
@@ -81,7 +81,7 @@ impl Apps {
         while let Some(talker) = self.talker() {
             let app = &mut self.apps[talker];
             if let Some(datagram) = app.poll_datagram(now) {
-                // What it has sent moves its next one on.
+                // Sending has changed its deadline.
                 self.deadlines[talker] = app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
                 self.find_next_deadline();
                 return Some(datagram);
@@ -151,7 +151,7 @@ impl App for Apps {
         self.apps.iter_mut().for_each(|app| app.handle_end(endpoint, now));
     }
 
-    /// A host without applications is there for others, and never finished.
+    /// A host without applications serves others, and never finishes.
     fn is_finished(&self) -> bool {
         !self.apps.is_empty() && self.apps.iter().all(|app| app.is_finished())
     }

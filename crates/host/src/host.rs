@@ -10,74 +10,75 @@ use wire::Segment;
 
 /// A host: segments in, segments out, and a time at which it wants to be called.
 pub trait Host {
-    /// The run begins.
+    /// Called when the run begins.
     fn start(&mut self, now: Instant) {
         let _ = now;
     }
 
-    /// Takes a segment from the network. What it keeps of it, it takes out of its place: segments are large.
+    /// Handles a segment from the network. Takes what it keeps out of its place, because segments are large.
     fn handle_segment(&mut self, segment: &mut Segment, now: Instant);
 
-    /// Whether it is worth telling of segments to come ([`Self::expect`]).
+    /// Returns whether it helps to announce segments in advance ([`Self::expect`]).
     #[inline]
     fn is_crowded(&self) -> bool {
         false
     }
 
-    /// A segment will arrive after a few others: what it will need may be fetched into the cache meanwhile. Nothing else follows from it,
-    /// nor must it arrive.
+    /// Announces a segment that will arrive after a few others, so that its state can be fetched into the cache.
+    /// Nothing else may depend on it, and the segment need not arrive.
     fn expect(&mut self, segment: &Segment) {
         let _ = segment;
     }
 
-    /// Takes a UDP datagram from the network.
+    /// Handles a UDP datagram from the network.
     fn handle_datagram(&mut self, datagram: Datagram, now: Instant) {
         let _ = (datagram, now);
     }
 
-    /// Takes an IP packet from the network that the driver knows as neither, such as an ICMP error.
+    /// Handles an IP packet from the network that the driver recognises as neither, such as an ICMP error.
     fn handle_octets(&mut self, octets: Bytes, now: Instant) {
         let _ = (octets, now);
     }
 
-    /// Takes note of the time; called at [`Self::poll_timeout`], or a little later.
+    /// Handles the passage of time. Called at [`Self::poll_timeout`] or a little later.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Makes `segment`, whatever it holds, the next one to send; false if there is none, and then what it holds means nothing.
+    /// Overwrites `segment` with the next one to send. Returns false if there is none; the content is undefined then.
     /// Called after every other call until there is none.
     fn poll_transmit(&mut self, segment: &mut Segment, now: Instant) -> bool;
 
-    /// The next datagram to send; called as [`Self::poll_transmit`] is.
+    /// Returns the next datagram to send. Called like [`Self::poll_transmit`].
     fn poll_datagram(&mut self, now: Instant) -> Option<Datagram> {
         let _ = now;
         None
     }
 
-    /// The next packet that is neither; called as [`Self::poll_transmit`] is.
+    /// Returns the next packet that is neither. Called like [`Self::poll_transmit`].
     fn poll_octets(&mut self) -> Option<Bytes> {
         None
     }
 
-    /// When [`Self::handle_timeout`] must be called next; after that call it must lie ahead, or do so soon: a time that has
-    /// passed gives others their turn first.
+    /// Returns when [`Self::handle_timeout`] must be called next. After that call the time must lie in the future, or
+    /// soon do so: a time in the past gives others their turn first.
     fn poll_timeout(&mut self) -> Option<Instant>;
 
-    /// Something outside of the host has changed that it may wait for; never in virtual time.
+    /// Called after a change outside the host for which it may wait; never in virtual time.
     fn handle_wake(&mut self, now: Instant) {
         let _ = now;
     }
 
-    /// The run ends. What the host wants to send then is still sent, so that others need not wait for somebody who is gone.
+    /// Called when the run ends. What the host wants to send in reaction is still sent, so peers need not wait for a
+    /// time-out.
     fn handle_end(&mut self, now: Instant) {
         let _ = now;
     }
 
-    /// Whether all is done and the run may end. Asked after every other call.
+    /// Returns whether all work is done and the run may end. Asked after every other call.
     fn is_finished(&self) -> bool {
         false
     }
 
-    /// Octets of payload in the largest packet of the segment that it gave last, if it knows: where a driver may leave it to
+    /// Returns the payload octets of the largest packet of the last segment to send, if known. A driver may leave it to
     /// others to cut the segment.
     #[inline]
     fn packet_payload(&self, segment: &Segment) -> Option<u32> {
@@ -85,20 +86,20 @@ pub trait Host {
         None
     }
 
-    /// Whether a segment only passes through the host, and neither begins nor ends here.
+    /// Returns whether a segment only passes through the host, and neither begins nor ends here.
     #[inline]
     fn is_in_transit(&self, segment: &Segment) -> bool {
         let _ = segment;
         false
     }
 
-    /// A look at the subflow from `local` to `remote`, for checkers; nothing if the host is not the engine.
+    /// Returns a view of the subflow from `local` to `remote`, for checkers; `None` if the host is not the engine.
     fn inspect(&self, local: &SocketAddr, remote: &SocketAddr) -> Option<Sight<'_>> {
         let _ = (local, remote);
         None
     }
 
-    /// What the host found wrong, in words; nothing in a good run.
+    /// Returns descriptions of the errors that the host found; empty in a good run.
     fn faults(&self) -> Vec<String> {
         Vec::new()
     }

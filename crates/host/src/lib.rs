@@ -1,22 +1,22 @@
-//! A host: what a driver drives, in virtual time or on the real clock.
+//! A host, which a driver drives in virtual time or on the real clock.
 //!
 //! ```text
 //!              driver: segments, datagrams, the time
 //!                 │
 //!  host        ┌──┴─────────────────────────────┐
-//!              │ agent   before the engine: what it takes the engine never sees
+//!              │ agent   before the engine, which never sees what the agent takes
 //!              │ engine  transport::Endpoint
-//!              │ apps    above the engine: they hear its events and command it
+//!              │ apps    above the engine: they receive its events and command it
 //!              └────────────────────────────────┘
 //! ```
 //!
 //! ```text
 //! host      the contract between a host and its driver
 //! stack     a host made of the engine, an agent and applications
-//! agent     the contract of what sees segments before the engine and events before the applications
+//! agent     the contract of agents: segments before the engine, events before the applications
 //! app       the contract of applications
 //! apps      several applications as one
-//! uplinks   what applications that use several of them know in common
+//! uplinks   what applications with several uplinks share: judging subflows and uplinks
 //! ```
 
 mod agent;

@@ -11,7 +11,7 @@ use wire::{Segment, TooBig};
 
 use crate::{Agent, Alone, App, Apps, Host, Report};
 
-/// The engine with an agent, and with the applications that use it: any number of them, or one whose type is known.
+/// The engine with an agent and the applications that use it: any number of them, or one of a known type.
 pub struct EndpointHost<A = Alone, P = Apps> {
     /// The engine.
     pub endpoint: Endpoint,
@@ -20,79 +20,79 @@ pub struct EndpointHost<A = Alone, P = Apps> {
     /// Switched off: nothing arrives and nothing is sent.
     is_off: bool,
     running: bool,
-    /// The applications have started, as they do once the agent is ready. Until then they are not called.
+    /// Whether the applications have started, which they do once the agent is ready. They are not called before.
     started: bool,
-    /// When agent or applications want to be called, as they said after their latest call.
+    /// Deadline of agent and applications after their latest call.
     next_deadline: Instant,
 }
 
 impl EndpointHost {
-    /// A host without applications that works with nobody.
+    /// Creates a host without applications that cooperates with no other.
     pub fn new(endpoint: Endpoint) -> Self {
         Self::with_agent(endpoint, Alone)
     }
 }
 
 impl<A: Agent> EndpointHost<A> {
-    /// A host without applications.
+    /// Creates a host without applications.
     pub fn with_agent(endpoint: Endpoint, agent: A) -> Self {
         Self::with_app(endpoint, agent, Apps::default())
     }
 
-    /// Adds an application; it starts with the run.
+    /// Adds an application, which starts with the run.
     pub fn app(mut self, app: impl App + 'static) -> Self {
         self.apps.push(app);
         self
     }
 
-    /// What the applications did, in the order in which they were added.
+    /// Returns the applications' reports, in the order in which they were added.
     pub fn reports(&self) -> Vec<Report> {
         self.apps.reports()
     }
 }
 
 impl<A: Agent, P: App> EndpointHost<A, P> {
-    /// A host that `app` has for itself; it starts with the run.
+    /// Creates a host with `app` as its only application, which starts with the run.
     pub const fn with_app(endpoint: Endpoint, agent: A, app: P) -> Self {
         let next_deadline = Instant::FAR_FUTURE;
         Self { endpoint, agent, apps: app, is_off: false, running: false, started: false, next_deadline }
     }
 
-    /// The agent, for observers.
+    /// Returns the agent, for observers.
     pub const fn agent(&self) -> &A {
         &self.agent
     }
 
-    /// What was given to [`Self::with_app`], for observers.
+    /// Returns the application of [`Self::with_app`], for observers.
     pub const fn app_ref(&self) -> &P {
         &self.apps
     }
 
-    /// Does something with the agent; what follows from it is done as after any other call.
+    /// Acts on the agent; the consequences are handled as after any other call.
     pub fn with_agent_mut<T>(&mut self, act: impl FnOnce(&mut A, &mut Endpoint) -> T) -> T {
         let result = act(&mut self.agent, &mut self.endpoint);
         self.find_next_deadline();
         result
     }
 
-    /// Does something with what was given to [`Self::with_app`]; what follows from it is done as after any other call.
+    /// Acts on the application of [`Self::with_app`]; the consequences are handled as after any other call.
     pub fn with_app_mut<T>(&mut self, act: impl FnOnce(&mut P, &mut Endpoint) -> T) -> T {
         let result = act(&mut self.apps, &mut self.endpoint);
         self.find_next_deadline();
         result
     }
 
-    /// The engine, the agent and what was given to [`Self::with_app`], to see what came of them.
+    /// Returns the engine, the agent and the application of [`Self::with_app`], for inspection.
     pub fn into_parts(self) -> (Endpoint, A, P) {
         (self.endpoint, self.agent, self.apps)
     }
 
-    /// Switches the host off, without a word to anybody.
+    /// Switches the host off without notice to its peers.
     pub fn switch_off(&mut self) {
         self.is_off = true;
     }
 
-    /// Starts the applications once they may.
+    /// Starts the applications when they may start.
     #[inline]
     fn start_apps(&mut self, now: Instant) {
         if !self.started && self.running && self.agent.is_ready() {
@@ -106,7 +106,7 @@ impl<A: Agent, P: App> EndpointHost<A, P> {
         self.find_next_deadline();
     }
 
-    /// Tells agent and applications what happened; false if nothing did.
+    /// Passes events to agent and applications. Returns false if nothing happened.
     #[inline]
     fn dispatch_events(&mut self, now: Instant) -> bool {
         let any = self.endpoint.has_events();
@@ -133,7 +133,7 @@ impl<A: Agent, P: App> EndpointHost<A, P> {
         self.next_deadline = self.agent.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(apps);
     }
 
-    /// Calls those whose time has come.
+    /// Calls agent and applications whose deadline has come.
     fn call_due(&mut self, now: Instant) {
         let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if is_due(self.agent.poll_timeout()) {
@@ -234,7 +234,7 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
         if self.is_off {
             return None;
         }
-        // An agent that took a segment may want to be called at another time than before.
+        // An agent's deadline may have changed when it took a segment.
         let agent = self.agent.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
         self.next_deadline = self.next_deadline.min(agent);
         let earliest = self.endpoint.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(self.next_deadline);

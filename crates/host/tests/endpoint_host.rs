@@ -1,4 +1,4 @@
-//! What a host made of the engine, an agent and applications does with them.
+//! How a host made of the engine, an agent and applications calls them.
 
 use core::net::SocketAddr;
 use std::cell::RefCell;
@@ -11,10 +11,10 @@ use transport::{ConnectionConfig, Endpoint, EndpointConfig, Event};
 use units::Instant;
 use wire::{Flags, Segment};
 
-/// What was called, in order: the number of who was, and the call.
+/// The calls in order: the number of the callee, and the call.
 type Calls = Rc<RefCell<Vec<(u8, &'static str)>>>;
 
-/// Notes how it is called, and sends a datagram from the port of its number after every call.
+/// Records its calls, and sends a datagram from the port with its number after every call.
 struct Noted {
     number: u8,
     calls: Calls,
@@ -78,7 +78,7 @@ impl App for Noted {
     }
 }
 
-/// Is ready at a time, takes segments to its port and all octets, and answers each of them with itself.
+/// Becomes ready at a given time. Takes segments to its port and all octets, and sends them itself.
 struct Gate {
     ready_at: Instant,
     ready: bool,
@@ -144,7 +144,7 @@ fn datagram(port: u16) -> Datagram {
     Datagram { src: here(port), dst: ([10, 0, 0, 2], 9).into(), payload_len: 1, number: 0 }
 }
 
-/// An engine that listens at ports 7 and 8.
+/// An engine that listens on ports 7 and 8.
 fn endpoint() -> Endpoint {
     let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
     for port in [7, 8] {
@@ -159,7 +159,7 @@ fn syn(port: u16) -> Segment {
     syn
 }
 
-/// All segments and datagrams that a host has to send: of segments the port at the other end, of datagrams that at this one.
+/// Returns everything that a host sends: segments, and the local port of each datagram.
 fn sent<H: Host>(host: &mut H, now: Instant) -> (Vec<Segment>, Vec<u16>) {
     let segments = core::iter::from_fn(|| {
         let mut segment = Segment::default();
@@ -180,7 +180,7 @@ fn an_agent_that_is_not_ready_holds_the_applications_back() {
     host.handle_timeout(at(1));
     host.handle_datagram(datagram(9), at(1));
     host.handle_wake(at(1));
-    // The engine makes no difference between ports of agents and of applications.
+    // The engine treats ports of agents and of applications alike.
     host.handle_segment(&mut syn(7), at(1));
     assert_eq!(sent(&mut host, at(1)).0.len(), 1);
     assert!(calls.borrow().is_empty() && !host.is_finished(), "{calls:?}");
@@ -200,7 +200,7 @@ fn what_an_agent_takes_the_engine_never_sees() {
     }
     let (segments, _) = sent(&mut host, at(0));
     let ways: Vec<_> = segments.iter().map(|segment| (segment.src.port(), segment.dst.port())).collect();
-    // The agent sends what it took, and before the engine sends its SYN/ACK.
+    // The agent's segments come before the engine's SYN/ACK.
     assert_eq!(ways, [(5000, 7), (8, 5000)]);
     assert!(segments[1].flags.contains(Flags::SYN | Flags::ACK));
     assert_eq!(host.endpoint.poll_timeout().is_some(), host.poll_timeout().is_some());
@@ -217,7 +217,7 @@ fn a_host_that_is_switched_off_is_silent() {
     host.handle_timeout(at(0));
     assert_eq!(sent(&mut host, at(0)), (vec![], vec![1]));
     calls.take();
-    // There is something to send of every kind.
+    // There is something of every kind to send.
     [8, 7].into_iter().for_each(|port| host.handle_segment(&mut syn(port), at(1)));
     host.handle_octets(Bytes::from_static(b"ping"), at(1));
     host.handle_datagram(datagram(9), at(1));

@@ -6,30 +6,30 @@ use cooperation::adaptive_congestion::{ActsOn, Mode, Settings};
 
 use crate::{Error, Result};
 
-/// A period that is shorter measures no mean.
+/// A shorter period has no meaningful mean.
 const PERIOD_MIN: Duration = Duration::from_millis(10);
 
 /// Adaptive congestion control over all connections of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adapting {
-    /// The module's own; the kernel has it by its meaning, and cuts windows.
+    /// The module's settings; the kernel implements `Mode::Build`, and cuts windows.
     pub acc: Settings,
-    /// How often (F).
+    /// Period of the control (F).
     pub period: Duration,
 }
 
 impl Default for Adapting {
-    /// As in the thesis.
+    /// The values of the thesis.
     fn default() -> Self {
         Self { acc: Settings::default(), period: Duration::from_secs(2) }
     }
 }
 
 impl Adapting {
-    /// Whether the kernel can be set like that.
+    /// Checks that the kernel can apply these settings.
     ///
     /// # Errors
-    /// If it cannot be meant, or the kernel does not have it.
+    /// If they are invalid, or the kernel does not implement them.
     pub fn check(&self) -> Result<()> {
         let absurd = |what, value, range| Err(Error::Absurd { what, value, range });
         self.acc.check()?;

@@ -1,4 +1,4 @@
-//! Which controllers there are.
+//! The list of controllers.
 
 use std::path::PathBuf;
 
@@ -10,17 +10,17 @@ use crate::{Error, Result};
 pub struct Controller {
     /// The engine's name.
     pub name: &'static str,
-    /// What the kernel calls it: at most 15 characters, none of them a hyphen, and none of the kernel's own.
+    /// The kernel's name: at most 15 characters, no hyphen, and not a name of the kernel's own controllers.
     pub kernel_name: &'static str,
     /// Its file, without `.bpf.c`.
     pub(crate) file: &'static str,
-    /// How that calls it.
+    /// Name of its map in the file.
     pub(crate) map: &'static str,
-    /// What it is.
+    /// Description in a few words.
     pub summary: &'static str,
 }
 
-/// Every one: the engine's, in the order of `enum cc_kind`, and those with a file of their own in `bpf/`.
+/// All controllers: the engine's, in the order of `enum cc_kind`, and those with a file of their own in `bpf/`.
 pub const CONTROLLERS: &[Controller] = &[
     controller("lia", "lia", "lia", "linked increases (RFC 6356)"),
     controller("olia", "olia", "olia", "opportunistic linked increases"),
@@ -35,7 +35,7 @@ pub const CONTROLLERS: &[Controller] = &[
     own("template", "to be copied for a controller of your own (docs/linux-cc.md)"),
 ];
 
-/// One with a file of its own, which has its name everywhere.
+/// Creates the entry of a controller with a file of its own, whose name is the same everywhere.
 const fn own(name: &'static str, summary: &'static str) -> Controller {
     Controller { name, kernel_name: name, file: name, map: name, summary }
 }
@@ -50,7 +50,7 @@ const fn controller(
 }
 
 impl Controller {
-    /// The controller of that name, the engine's or the kernel's.
+    /// Returns the controller of that name, the engine's or the kernel's.
     ///
     /// # Errors
     /// If there is none.
@@ -59,12 +59,13 @@ impl Controller {
         found.copied().ok_or_else(|| Error::Unknown { name: name.into() })
     }
 
-    /// Where it is pinned while it is loaded: its `link`, and its maps `connections`, `counters` and those of layers.
+    /// Returns where it is pinned while it is loaded: its `link`, and its maps `connections`, `counters` and those of
+    /// layers.
     pub fn folder(&self) -> PathBuf {
         file_system().join("anabranch-cc").join(self.kernel_name)
     }
 
-    /// Whether it yields to the flows of relays, as [`crate::tell`] tells of them.
+    /// Returns whether it yields to the flows of relays, as reported by [`crate::tell`].
     pub fn shares(&self) -> bool {
         ["mcc-coop", "gmcc-coop"].contains(&self.name)
     }

@@ -1,26 +1,26 @@
-//! What is refused, and why.
+//! Errors, with their causes and remedies.
 
 use std::io;
 
 use crate::CONTROLLERS;
 
-/// Why a controller could not be loaded, unloaded, used or looked at, with the remedy.
+/// Why a controller could not be loaded, unloaded, used or inspected, with the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no such controller.
     #[error("no controller `{name}` for the kernel; there are {}", CONTROLLERS.iter().map(|known| known.name).collect::<Vec<_>>().join(", "))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// This program was built without what it takes.
+    /// This program was built without clang or libelf, which the kernel's programs require.
     #[error(
         "this build has no programs for the kernel: it was built without clang or libelf (apt-get install clang-14 \
          libelf-dev zlib1g-dev, then make build)"
     )]
     NotBuilt,
-    /// The process is not root's.
+    /// The process does not run as root.
     #[error(
         "controllers of the kernel need root (try sudo), and in a container CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON"
     )]
@@ -28,117 +28,117 @@ pub enum Error {
     /// The kernel does not describe its types.
     #[error("the kernel has no /sys/kernel/btf/vmlinux: it needs CONFIG_DEBUG_INFO_BTF")]
     Btf,
-    /// The file system that keeps what is loaded is not there.
+    /// The file system for pinned objects is missing.
     #[error("/sys/fs/bpf cannot be used: {0} (try mount -t bpf bpf /sys/fs/bpf)")]
     FileSystem(io::Error),
-    /// Another process does not come to an end with what it loads or unloads.
+    /// Another process does not finish loading or unloading.
     #[error("another process has been loading or unloading a controller for half a minute: end it, then try again")]
     Busy,
-    /// The controller is loaded already.
+    /// The controller is already loaded.
     #[error("`{name}` is loaded already; `anabranch cc unload {name}` first")]
     Loaded {
-        /// Which.
+        /// Name of the controller.
         name: &'static str,
     },
-    /// Somebody else's controller has the name.
+    /// A controller of another program has the name.
     #[error("the kernel has another controller called `{name}` already: unload that one")]
     Taken {
-        /// Which.
+        /// Name of the controller.
         name: &'static str,
     },
     /// The controller is not loaded.
     #[error("`{name}` is not loaded; `anabranch cc load {name}` first")]
     NotLoaded {
-        /// Which.
+        /// Name of the controller.
         name: &'static str,
     },
     /// A process has loaded it for itself.
     #[error("a run that is under way has loaded `{name}`, and takes it back at its end: wait for it, or end it")]
     Held {
-        /// Which.
+        /// Name of the controller.
         name: &'static str,
     },
-    /// New connections would go on using it.
+    /// New connections would continue to use it.
     #[error("`{name}` is the default of this network namespace; `anabranch cc set reno`, or another, first")]
     IsDefault {
-        /// Which.
+        /// Name of the controller.
         name: &'static str,
     },
-    /// New connections of other network namespaces would go on using it, and `cc status` would not know of them.
+    /// New connections of other network namespaces would continue to use it, and `cc status` would not know of them.
     #[error(
         "`{name}` is the default of other network namespaces ({}): give each another one first, as by nsenter --net={} \
          sysctl net.ipv4.tcp_congestion_control=reno",
         some(namespaces), namespaces.first().map_or("", String::as_str)
     )]
     IsDefaultElsewhere {
-        /// Which.
+        /// Name of the controller.
         name: &'static str,
-        /// The files that stand for them.
+        /// The files that represent these namespaces.
         namespaces: Vec<String>,
     },
-    /// The kernel took something else than a controller of this version for one.
+    /// What is loaded is not a controller of this version.
     #[error("what is pinned for `{name}` is of another version: unload it with that one, or remove {folder}")]
     Version {
-        /// Which.
+        /// Name of the controller.
         name: &'static str,
-        /// Where.
+        /// Folder in which it is pinned.
         folder: String,
     },
     /// The kernel refused it.
     #[error("the kernel refuses `{name}`: {why}")]
     Refused {
-        /// Which.
+        /// Name of the controller.
         name: &'static str,
-        /// The first thing that was said about it.
+        /// The first message about it.
         why: String,
     },
-    /// The controller has no use for what is told.
+    /// The controller has no use for the reported information.
     #[error("`{name}` yields to nobody: mcc-coop and gmcc-coop do")]
     Deaf {
-        /// Which.
+        /// Name of the controller.
         name: &'static str,
     },
     /// The controller has no such connection.
     #[error("`{name}` has no connection {token:08x}; `anabranch cc status` shows those there are")]
     NoConnection {
-        /// Which.
+        /// Name of the controller.
         name: &'static str,
-        /// Of the connection.
+        /// Token of the connection.
         token: u32,
     },
-    /// A number that cannot be meant.
+    /// A number that makes no sense.
     #[error("{what} = {value}: it must be {range}")]
     Absurd {
-        /// Of what.
+        /// Name of the quantity.
         what: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What can be meant.
+        /// Range of sensible values.
         range: &'static str,
     },
-    /// Adaptive congestion control cannot be meant like that.
+    /// The settings of adaptive congestion control make no sense.
     #[error(transparent)]
     Adapting(#[from] cooperation::adaptive_congestion::SettingsError),
-    /// This network namespace may not use it.
+    /// This network namespace may not use the controller.
     #[error(
         "this network namespace may not use `{name}`: outside of it add that to net.ipv4.tcp_allowed_congestion_control, or take \
          one that is there (reno is always)"
     )]
     NotAllowed {
-        /// Which.
+        /// Name of the controller.
         name: String,
     },
     /// A setting cannot be read or written.
     #[error("{path}: {error}")]
     Setting {
-        /// Its file.
+        /// Path of its file.
         path: String,
-        /// Why.
+        /// Why it failed.
         error: io::Error,
     },
 }
 
-/// The first few, and how many others: on a machine with containers they may be hundreds.
+/// Names the first few, and the number of the others: on a machine with containers there may be hundreds.
 fn some(namespaces: &[String]) -> String {
     const SHOWN: usize = 3;
     let shown = namespaces.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");

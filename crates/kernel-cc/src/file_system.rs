@@ -1,15 +1,16 @@
-//! Where what is loaded is pinned.
+//! Location of pinned objects.
 
 use std::fs;
 use std::iter;
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "sys/fs/bpf";
-/// BPF_FS_MAGIC.
+/// `BPF_FS_MAGIC` of the kernel.
 const MAGIC: i64 = 0xcafe_4a11;
 
-/// The machine's BPF file system. `ip netns exec` gives a program a /sys of its own, which goes with it: what was pinned there would be
-/// nowhere, and what others have pinned is not there. So where there is none, an ancestor's is looked for.
+/// Returns the machine's BPF file system. `ip netns exec` gives a program a /sys of its own, which vanishes with it:
+/// objects pinned there would be lost, and those of other processes are not there. If the process has no BPF file
+/// system, that of an ancestor is used.
 pub(crate) fn file_system() -> PathBuf {
     let own = Path::new("/").join(FOLDER);
     if is_mounted(&own) {
@@ -20,7 +21,7 @@ pub(crate) fn file_system() -> PathBuf {
     theirs.find(|folder| is_mounted(folder)).unwrap_or(own)
 }
 
-/// Whether a BPF file system is there.
+/// Returns whether a BPF file system is mounted there.
 pub(crate) fn is_mounted(folder: &Path) -> bool {
     #[expect(clippy::useless_conversion, reason = "its type differs between platforms")]
     rustix::fs::statfs(folder).is_ok_and(|found| i64::from(found.f_type) == MAGIC)

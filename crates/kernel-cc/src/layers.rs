@@ -1,4 +1,4 @@
-//! What goes to the kernel while connections last.
+//! Reports and settings for the kernel during connections.
 
 use std::time::Duration;
 
@@ -10,10 +10,12 @@ use crate::told::check_time;
 use crate::words::nanos;
 use crate::{Adapting, Controller, Error, PathId, Result, Told};
 
-/// Tells what there is to know of a path, in place of what was told before, for so long; what is nothing takes it back.
+/// Reports what is known of a path, valid for the time `holds`. This replaces the earlier report; an empty one removes
+/// it.
 ///
 /// # Errors
-/// If the controller is not loaded or has no such connection, is told of competition but yields to nobody, or the numbers cannot be meant.
+/// If the controller is not loaded or has no such connection, if competition is reported to a controller that does not
+/// yield, or if the numbers make no sense.
 pub fn tell(controller: &Controller, path: PathId, what: Told, holds: Duration) -> Result<()> {
     if what.competition.is_some() && !controller.shares() {
         return Err(Error::Deaf { name: controller.name });
@@ -34,7 +36,7 @@ pub fn tell(controller: &Controller, path: PathId, what: Told, holds: Duration) 
     }
     let value = what.octets(now().as_nanos().saturating_add(nanos(holds)));
     if let Err(error) = told.update(&path.key(), &value, MapFlags::ANY) {
-        // Full of what was told of connections that have ended, perhaps.
+        // The map may be full of reports on connections that have ended.
         sweep(&told, &connections);
         told.update(&path.key(), &value, MapFlags::ANY).map_err(|_| refused(error))?;
     }
@@ -45,7 +47,8 @@ fn has_connection(connections: &MapHandle, token: u32) -> bool {
     connections.lookup(&u64::from(token).to_ne_bytes(), MapFlags::ANY).is_ok_and(|found| found.is_some())
 }
 
-/// Removes what was told of connections that are no more. The kernel leaves it there: it cannot tell which of them are still wanted.
+/// Removes reports on connections that no longer exist. The kernel cannot do so: it does not know which are still
+/// wanted.
 fn sweep(told: &MapHandle, connections: &MapHandle) {
     for key in told.keys().collect::<Vec<_>>() {
         if !has_connection(connections, PathId::token_of(&key)) {
@@ -54,16 +57,16 @@ fn sweep(told: &MapHandle, connections: &MapHandle) {
     }
 }
 
-/// What still holds of a path.
+/// Returns what is still valid of a path's report.
 pub(crate) fn told_of(told: &MapHandle, path: PathId) -> Told {
     let value = told.lookup(&path.key(), MapFlags::ANY).ok().flatten();
     value.map(|value| Told::parse(&value, now().as_nanos())).unwrap_or_default()
 }
 
-/// Sets adaptive congestion control for all connections of a controller, or ends it; what it has cut grows again.
+/// Sets adaptive congestion control for all connections of a controller, or ends it; windows that were cut grow again.
 ///
 /// # Errors
-/// If the controller is not loaded, or the kernel has nothing like it.
+/// If the controller is not loaded, or the kernel does not implement the settings.
 pub fn adapt(controller: &Controller, adapting: Option<&Adapting>) -> Result<()> {
     adapting.map_or(Ok(()), Adapting::check)?;
     let value = adapting.map_or(Adapting::OFF.to_vec(), Adapting::octets);
@@ -71,7 +74,7 @@ pub fn adapt(controller: &Controller, adapting: Option<&Adapting>) -> Result<()>
     pinned(controller, "adapting")?.update(&[0; 4], &value, MapFlags::ANY).map_err(refused)
 }
 
-/// The adaptive congestion control of a controller, where it is on.
+/// Returns the adaptive congestion control of a controller, if it is on.
 ///
 /// # Errors
 /// If the controller is not loaded.

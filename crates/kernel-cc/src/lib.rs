@@ -1,11 +1,12 @@
-//! The engine's congestion controllers in the running kernel, by eBPF.
+//! The engine's congestion controllers in the running kernel, with eBPF.
 //!
-//! [`load`] gives the kernel a controller from `bpf/`, which from then on stands in `net.ipv4.tcp_available_congestion_control` of every
-//! network namespace, until [`unload`]. What holds it is a pin in the BPF file system, so no process has to stay; with [`hold`] it is there
-//! for as long as the process. [`connections`] tells what its connections do, [`tell`] tells it what relays tell
-//! of their paths, as an [`Agent`] hears it from destinations, and [`adapt`] lays adaptive congestion control over it.
+//! [`load`] gives the kernel a controller from `bpf/`, which is then listed in
+//! `net.ipv4.tcp_available_congestion_control` of every network namespace, until [`unload`]. A pin in the BPF file
+//! system keeps it, so no process has to stay; with [`hold`] it exists only while the process does. [`connections`]
+//! returns the state of its connections; [`tell`] passes it the relays' reports on their paths, as an [`Agent`]
+//! receives them from destinations; [`adapt`] sets adaptive congestion control on top of it.
 //!
-//! Built without the feature `load`, or without a clang that compiles for BPF, it says so and does nothing.
+//! If built without the feature `load`, or without a clang that compiles for BPF, all functions only return an error.
 
 mod adapting;
 mod agent;
@@ -46,5 +47,5 @@ pub use transport::congestion::Competition;
 #[cfg(not(bpf_programs))]
 pub use without::{COMPILER, Hold, adapt, adapting, check, connections, counters, hold, is_loaded, load, tell, unload};
 
-/// The result of what may be refused.
+/// Result of the functions here.
 pub type Result<T> = std::result::Result<T, Error>;

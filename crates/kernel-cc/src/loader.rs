@@ -1,8 +1,8 @@
-//! Loading, by libbpf.
+//! Loads controllers, with libbpf.
 //!
-//! What keeps a controller is its link: pinned by [`load`], or open in the process that has called [`hold`], so that it goes with that
-//! process however it ends. The maps in which it remembers its connections are pinned in any case. A socket that uses a controller keeps its
-//! programs and maps, pinned or not, until it closes.
+//! A controller's link keeps it loaded: either pinned by [`load`], or open in the process that has called [`hold`], so
+//! that it vanishes with that process in any case. The maps that hold its connections are always pinned. A socket that
+//! uses a controller keeps the programs and maps, pinned or not, until it closes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,20 +20,21 @@ use rustix::mount::{MountFlags, mount};
 use crate::file_system::{file_system, is_mounted};
 use crate::{Connection, Controller, Counters, Error, PathId, Result, layers, layout, namespaces, sysctl};
 
-// `OBJECTS`: what `build.rs` has compiled, by the names of the files.
+// `OBJECTS`: the objects compiled by `build.rs`, by the names of their files.
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
 /// The clang that has compiled the programs, for tests that compile one of their own.
 pub const COMPILER: &str = env!("BPF_COMPILER");
 
-/// What libbpf says while it loads; its functions give a number only.
+/// Messages of libbpf while it loads; its functions return only a number.
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Looks at whether it is one's turn: half a minute of them, while a load takes a second or two.
+/// Attempts to take the turn: half a minute of them, while a load takes a second or two.
 const LOOKS_MAX: u32 = 3000;
 
-/// Holds others off, threads of this process too: who finds a controller half loaded, or a name taken, would remove what the other has
-/// pinned, and all share what is said. It ends with the value, and with the process.
+/// Excludes other processes, and other threads of this one: a process that finds a controller half loaded, or a name
+/// taken, would remove what another has pinned, and all threads share the messages. The turn ends with the value, and
+/// with the process.
 fn turn() -> Result<OwnedFd> {
     let failed = |error: Errno| Error::FileSystem(error.into());
     let folder = open(file_system(), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
@@ -52,10 +53,10 @@ fn link(controller: &Controller) -> PathBuf {
     controller.folder().join("link")
 }
 
-/// Whether this build and this machine could load a controller.
+/// Checks whether this build and this machine can load a controller.
 ///
 /// # Errors
-/// They cannot: what is lacking.
+/// If not: what is lacking.
 pub fn check() -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Err(Error::Root);
@@ -66,7 +67,7 @@ pub fn check() -> Result<()> {
     mount_file_system().map_err(Error::FileSystem)
 }
 
-/// As bpftool does: systems with systemd have it mounted, containers often not.
+/// Mounts the file system, as bpftool does: systems with systemd have it mounted, containers often not.
 fn mount_file_system() -> io::Result<()> {
     let folder = file_system();
     if is_mounted(&folder) {
@@ -75,32 +76,32 @@ fn mount_file_system() -> io::Result<()> {
     Ok(mount("bpf", &folder, "bpf", MountFlags::empty(), None)?)
 }
 
-/// Whether it is loaded, to stay or for a process.
+/// Returns whether a controller is loaded, permanently or for a process.
 pub fn is_loaded(controller: &Controller) -> bool {
     stays(controller) || (controller.folder().exists() && is_registered(controller))
 }
 
-/// Whether it is loaded until somebody unloads it.
+/// Returns whether it stays loaded until it is unloaded.
 fn stays(controller: &Controller) -> bool {
     link(controller).exists()
 }
 
-/// Whether the kernel has one of that name.
+/// Returns whether the kernel has a controller of that name.
 fn is_registered(controller: &Controller) -> bool {
     sysctl::available().is_ok_and(|names| names.iter().any(|name| name == controller.kernel_name))
 }
 
-/// Gives the kernel a controller, with room for so many connections, plain ones included.
+/// Loads a controller into the kernel, with room for `connections_max` connections, including plain ones.
 ///
 /// # Errors
-/// If it is there already, or the kernel or this machine lacks something, which the error names.
+/// If it is already loaded, or the kernel or this machine lacks something, which the error names.
 pub fn load(controller: &Controller, connections_max: u32) -> Result<()> {
     check()?;
     let _turn = turn()?;
     register(controller, connections_max, |mut registered| registered.pin(link(controller)))
 }
 
-/// As [`load`], until the value ends, or the process, however that ends.
+/// Like [`load`], until the returned value is dropped, or the process ends in any way.
 ///
 /// # Errors
 /// As [`load`].
@@ -111,7 +112,7 @@ pub fn hold(controller: &Controller, connections_max: u32) -> Result<Hold> {
     Ok(Hold { controller: *controller, link: Some(link) })
 }
 
-/// A controller that the kernel has for as long as this lives.
+/// A controller that the kernel keeps while this value exists.
 #[derive(Debug)]
 pub struct Hold {
     controller: Controller,
@@ -120,10 +121,11 @@ pub struct Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // Without a turn within half a minute it is taken back all the same.
+        // If the turn does not come within half a minute, the controller is unloaded without it.
         let _turn = turn();
         let Some(mut held) = self.link.take() else { return };
-        // Connections to come would go on using it, and nobody would know of them: as `unload` would refuse, it stays.
+        // If new connections would continue to use it, and nobody would know of them, it stays: `unload` would refuse
+        // as well.
         let is_in_use = check_defaults(&self.controller).is_err();
         if is_in_use && held.pin(link(&self.controller)).is_ok() {
             return;
@@ -134,7 +136,7 @@ impl Drop for Hold {
     }
 }
 
-/// Gives it to the kernel, and its link to `keep`.
+/// Registers a controller with the kernel, and passes its link to `keep`.
 fn register<T>(
     controller: &Controller,
     connections_max: u32,
@@ -149,7 +151,7 @@ fn register<T>(
     listen();
     let kept = attach(controller, connections_max).and_then(keep);
     if kept.is_err() {
-        // What is pinned of it is of no use.
+        // Its pinned maps are useless now.
         let _ = fs::remove_dir_all(controller.folder());
     }
     kept.map_err(|error| Error::Refused { name: controller.name, why: explain(&error) })
@@ -158,7 +160,8 @@ fn register<T>(
 fn attach(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<Link> {
     let mut object = opened(controller, connections_max)?.load()?;
     let folder = controller.folder();
-    // Left by a process that held it and was killed, or by a version that pinned something else: it would be loaded otherwise.
+    // Left by a process that held it and was killed, or by a version that pinned other maps: otherwise it would be
+    // loaded.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(libbpf_rs::Error::from)?;
     for name in ["connections", "counters", "told", "adapting", "adapted"] {
@@ -172,7 +175,7 @@ fn map<'a>(object: &'a mut Object, name: &str) -> libbpf_rs::Result<libbpf_rs::M
     found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no map {name}")).into())
 }
 
-/// The object with one of its controllers: the others' programs are neither loaded nor checked.
+/// Opens the object with only one of its controllers: the programs of the others are neither loaded nor verified.
 fn opened(controller: &Controller, connections_max: u32) -> libbpf_rs::Result<OpenObject> {
     let object = OBJECTS.iter().find(|(file, _)| *file == controller.file);
     let (_, object) = object.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, controller.file))?;
@@ -197,7 +200,7 @@ fn said() -> std::sync::MutexGuard<'static, Vec<String>> {
     SAID.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The first complaint names what is lacking; those that follow only pass it on.
+/// The first message names what is lacking; those that follow only pass it on.
 fn explain(error: &libbpf_rs::Error) -> String {
     let first = said().first().and_then(|text| text.lines().next()).map(|line| line.replace("libbpf: ", ""));
     match first {
@@ -206,11 +209,11 @@ fn explain(error: &libbpf_rs::Error) -> String {
     }
 }
 
-/// Takes a controller back. Connections that use it go on with it until they end.
+/// Unloads a controller. Connections that use it continue to do so until they end.
 ///
 /// # Errors
-/// If it is not loaded, if a process holds it, or if new connections of this network namespace, or of another one that can be found, would
-/// use it by default.
+/// If it is not loaded, if a process holds it, or if new connections of this network namespace, or of another one that
+/// can be found, would use it by default.
 pub fn unload(controller: &Controller) -> Result<()> {
     check()?;
     let _turn = turn()?;
@@ -240,7 +243,7 @@ fn check_defaults(controller: &Controller) -> Result<()> {
     Ok(())
 }
 
-/// The kernel takes it back a moment after it is asked to, on a busy machine seconds.
+/// The kernel unloads it a moment after the request, on a busy machine after seconds.
 fn wait_until_gone(controller: &Controller) {
     for _ in 0..LOOKS_MAX {
         if !is_registered(controller) {
@@ -265,10 +268,10 @@ pub(crate) fn pinned(controller: &Controller, map: &str) -> Result<MapHandle> {
     MapHandle::from_pinned_path(path).map_err(|_| version())
 }
 
-/// What its connections do.
+/// Returns its connections.
 ///
 /// # Errors
-/// If it is not loaded, or by another version.
+/// If it is not loaded, or was loaded by another version.
 pub fn connections(controller: &Controller) -> Result<Vec<Connection>> {
     let map = pinned(controller, "connections")?;
     if map.value_size() as usize != layout::CONNECTION_OCTETS {
@@ -290,7 +293,7 @@ pub fn connections(controller: &Controller) -> Result<Vec<Connection>> {
     Ok(values.collect())
 }
 
-/// What became of subflows so far.
+/// Returns the counts of subflows so far.
 ///
 /// # Errors
 /// If it is not loaded.

@@ -10,11 +10,12 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::sysctl;
 
-/// Where iproute2 keeps those that have names.
+/// Where iproute2 keeps named namespaces.
 const NAMED: &str = "/run/netns";
 
-/// The network namespaces besides the caller's whose new connections use the controller that the kernel knows by `name`: the files that
-/// stand for them. Those that have neither a name nor a process cannot be found, nor those that the caller may not enter.
+/// Returns the files that represent other network namespaces than the caller's, if their new connections use the
+/// controller that the kernel knows by `name`. Namespaces with neither a name nor a process, or that the caller may not
+/// enter, cannot be found.
 pub fn that_use(name: &str) -> Vec<String> {
     let mut seen: BTreeSet<(u64, u64)> = identity(Path::new("/proc/thread-self/ns/net")).into_iter().collect();
     let mut found = Vec::new();
@@ -40,15 +41,15 @@ fn entries(folder: &str) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
 }
 
-/// Files that stand for the same namespace have the same.
+/// Returns the identity of a namespace: all files that represent it have the same.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// What new connections use there.
+/// Returns what new connections use there.
 fn default_in(path: &Path) -> Option<String> {
     let namespace = File::open(path).ok()?;
-    // A thread of its own, since it does not come back.
+    // In a thread of its own, because the thread stays in the other namespace.
     let ask = move || {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
         sysctl::default().ok()

@@ -1,4 +1,4 @@
-//! Reading what the kernel's programs remember of a connection.
+//! Reads the state of a connection as stored by the kernel's programs.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::layout::{self, half, port, word};
 use crate::{Connection, Controller, Subflow, Told};
 
 impl Connection {
-    /// From what stands in the maps `connections` and, if it does, `adapted`.
+    /// Parses the values of the maps `connections` and, if there is one, `adapted`.
     pub(crate) fn parse(controller: &Controller, key: u64, value: &[u8], adapted: &[u8]) -> Self {
         let used = word(value, 0);
         let places = (0..layout::PLACES).filter(|place| used >> place & 1 == 1);
@@ -42,18 +42,18 @@ impl Subflow {
     }
 }
 
-/// IPv4 stands there as IPv6 maps it (RFC 4291 section 2.5.5.2).
+/// Reads an address; an IPv4 address is stored as an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2).
 fn address(octets: &[u8], at: usize) -> IpAddr {
     let octets: Option<[u8; 16]> = octets.get(at..at + 16).and_then(|octets| octets.try_into().ok());
     octets.map_or(Ipv6Addr::UNSPECIFIED, Ipv6Addr::from).to_canonical()
 }
 
-/// All bits set: not known.
+/// Reads a time; all bits set means unknown.
 fn known(nanos: u64) -> Option<Duration> {
     (nanos != u64::MAX).then(|| Duration::from_nanos(nanos))
 }
 
-/// Equation (4) of mVeno for its last round.
+/// Equation (4) of mVeno, for its last round.
 fn congestion(path: &[u8]) -> Option<f64> {
     let [samples, mean_rtt, base_rtt, cwnd_max, mss] = [96, 104, 112, 128, 136].map(|at| word(path, at));
     let queued = mean_rtt.saturating_sub(base_rtt) as f64 * cwnd_max as f64;

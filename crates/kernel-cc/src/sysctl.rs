@@ -1,4 +1,4 @@
-//! Which controllers this network namespace has, and which it uses.
+//! The controllers that this network namespace has, and the one that it uses.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn read(variable: &str) -> Result<String> {
     fs::read_to_string(&path).map_err(|error| Error::Setting { path, error })
 }
 
-/// What the kernel has by name, its own among them.
+/// Returns the names of the kernel's controllers, including its own.
 ///
 /// # Errors
 /// If the setting cannot be read.
@@ -25,7 +25,7 @@ pub fn available() -> Result<Vec<String>> {
     Ok(read("tcp_available_congestion_control")?.split_whitespace().map(str::to_owned).collect())
 }
 
-/// What new connections of this network namespace use.
+/// Returns the controller of new connections in this network namespace.
 ///
 /// # Errors
 /// If the setting cannot be read.
@@ -40,7 +40,7 @@ pub fn default() -> Result<String> {
 pub fn set_default(name: &str) -> Result<()> {
     let path = path("tcp_congestion_control");
     fs::write(&path, name).map_err(|error| match Errno::from_io_error(&error) {
-        // As root: a namespace may have what the machine allows all of them.
+        // Even root may use only the controllers that the machine allows for all namespaces.
         Some(Errno::PERM) => Error::NotAllowed { name: name.into() },
         _ => Error::Setting { path: format!("{path} = {name}"), error },
     })

@@ -1,4 +1,4 @@
-//! What is told of a path.
+//! Reports on a path.
 
 use std::time::Duration;
 
@@ -6,31 +6,32 @@ use transport::congestion::Competition;
 
 use crate::{Error, Result};
 
-/// What is told holds a day at most: who tells of what changes tells again.
+/// Maximum time for which a report is valid, a day: changing values are reported again.
 const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A path of a connection, as agents know it: by the connection's token and the identifier of the other end's address
-/// (RFC 8684 section 3.2), which several subflows may share.
+/// A path of a connection, as agents know it: the connection's token and the identifier of the remote address (RFC 8684
+/// section 3.2), which several subflows may share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PathId {
-    /// Of the connection, at this end.
+    /// Token of the connection, at this end.
     pub token: u32,
-    /// Of the other end's address.
+    /// Identifier of the remote address.
     pub address_id: u8,
 }
 
-/// What the relay of a path tells.
+/// Report from the relay of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Told {
-    /// Of the flows that end there, for controllers that yield to them. The rules take numbers out of the range that they believe for the nearest
-    /// inside it, as the engine does.
+    /// Competition by the flows that end at the relay, for controllers that yield to them. The rules replace numbers
+    /// outside the range that they trust by the nearest ones inside it, as the engine does.
     pub competition: Option<Competition>,
-    /// How long data take from it to the destination: a part of the path's delay that no round trip shows, for adaptive congestion control.
+    /// Delay from the relay to the destination, for adaptive congestion control: this part of the path's delay does not
+    /// appear in any round-trip time.
     pub way: Option<Duration>,
 }
 
 impl Told {
-    /// Refuses what no relay could mean.
+    /// Refuses values that no relay could mean.
     pub(crate) fn check(&self) -> Result<()> {
         let told = self.competition.unwrap_or(Competition::NONE);
         for (what, value) in [("rho", told.ratio), ("alpha'", told.increase), ("beta'", told.decrease)] {
@@ -42,7 +43,7 @@ impl Told {
     }
 }
 
-/// Refuses a time that cannot be meant.
+/// Refuses a time that makes no sense.
 pub(crate) fn check_time(what: &'static str, time: Duration) -> Result<()> {
     if time.is_zero() || time > TIME_MAX {
         let value = format!("{} s", time.as_secs_f64());

@@ -1,4 +1,4 @@
-//! A build that has nothing for the kernel.
+//! Stands in for the loader in a build without the kernel's programs.
 
 use std::time::Duration;
 
@@ -8,67 +8,67 @@ use crate::{Adapting, Connection, Controller, Counters, Error, PathId, Result, T
 /// The clang that has compiled the programs: none.
 pub const COMPILER: &str = "";
 
-/// Whether this build and this machine could load a controller.
+/// Checks whether this build and this machine can load a controller.
 ///
 /// # Errors
-/// They cannot.
+/// Always.
 pub fn check() -> Result<()> {
     Err(Error::NotBuilt)
 }
 
-/// Whether it is loaded.
+/// Returns whether a controller is loaded.
 pub fn is_loaded(_controller: &Controller) -> bool {
     false
 }
 
-/// Gives the kernel a controller.
+/// Loads a controller into the kernel.
 ///
 /// # Errors
-/// It cannot.
+/// Always.
 pub fn load(_controller: &Controller, _connections_max: u32) -> Result<()> {
     Err(Error::NotBuilt)
 }
 
-/// Gives the kernel a controller for a while.
+/// Loads a controller for a limited time.
 ///
 /// # Errors
-/// It cannot.
+/// Always.
 pub fn hold(_controller: &Controller, _connections_max: u32) -> Result<Hold> {
     Err(Error::NotBuilt)
 }
 
-/// A controller for a while, which nobody can have.
+/// A controller loaded for a limited time, which does not exist in this build.
 #[derive(Debug)]
 pub enum Hold {}
 
-/// Takes it back.
+/// Unloads a controller.
 ///
 /// # Errors
-/// It cannot.
+/// Always.
 pub fn unload(_controller: &Controller) -> Result<()> {
     Err(Error::NotBuilt)
 }
 
-/// What its connections do.
+/// Returns the connections of a controller.
 ///
 /// # Errors
-/// It has none.
+/// Always.
 pub fn connections(_controller: &Controller) -> Result<Vec<Connection>> {
     Err(Error::NotBuilt)
 }
 
-/// What became of subflows so far.
+/// Returns the counts of subflows so far.
 ///
 /// # Errors
-/// It has none.
+/// Always.
 pub fn counters(_controller: &Controller) -> Result<Counters> {
     Err(Error::NotBuilt)
 }
 
-/// Tells what there is to know of a path.
+/// Reports what is known of a path.
 ///
 /// # Errors
-/// There is none.
+/// Always.
 pub fn tell(_controller: &Controller, _path: PathId, what: Told, holds: Duration) -> Result<()> {
     what.check().and_then(|()| check_time("how long it holds", holds))?;
     Err(Error::NotBuilt)
@@ -77,16 +77,16 @@ pub fn tell(_controller: &Controller, _path: PathId, what: Told, holds: Duration
 /// Sets adaptive congestion control for all connections of a controller.
 ///
 /// # Errors
-/// There are none.
+/// Always.
 pub fn adapt(_controller: &Controller, adapting: Option<&Adapting>) -> Result<()> {
     adapting.map_or(Ok(()), Adapting::check)?;
     Err(Error::NotBuilt)
 }
 
-/// The adaptive congestion control of a controller.
+/// Returns the adaptive congestion control of a controller.
 ///
 /// # Errors
-/// It has none.
+/// Always.
 pub fn adapting(_controller: &Controller) -> Result<Option<Adapting>> {
     Err(Error::NotBuilt)
 }

@@ -1,4 +1,5 @@
-//! What is told as the kernel's programs read it: words of `struct told` in `bpf/layers.h` and `struct cc_acc_settings` in `bpf/rules/acc.h`.
+//! Reports and settings as words for the kernel's programs: `struct told` in `bpf/layers.h` and `struct
+//! cc_acc_settings` in `bpf/rules/acc.h`.
 
 use std::time::Duration;
 
@@ -8,36 +9,36 @@ use transport::congestion::Competition;
 use crate::layout::word;
 use crate::{Adapting, PathId, Told};
 
-/// One, in the unit of the kernel's rules.
+/// The number one, in the unit of the kernel's rules.
 const ONE_Q16: f64 = 65_536.0;
 
 impl PathId {
-    /// The key of the map.
+    /// Returns the key in the map.
     pub(crate) fn key(self) -> [u8; 8] {
         (u64::from(self.token) | u64::from(self.address_id) << 32).to_ne_bytes()
     }
 
-    /// The token in a key of the map.
+    /// Returns the token in a key of the map.
     pub(crate) fn token_of(key: &[u8]) -> u32 {
         u32::try_from(word(key, 0) & u64::from(u32::MAX)).unwrap_or(0)
     }
 }
 
 impl Told {
-    /// Whether it is nothing.
+    /// Returns whether the report is empty.
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What the map has of it, until `until_ns`.
+    /// Returns the value in the map, valid until `until_ns`.
     pub(crate) fn octets(&self, until_ns: u64) -> Vec<u8> {
-        // A ratio of zero is none.
+        // A ratio of zero means that there is no competition.
         let competition = self.competition.map(|told| [q16(told.ratio).max(1), q16(told.increase), q16(told.decrease)]);
         let way = self.way.map_or(0, nanos);
         octets(competition.unwrap_or_default().into_iter().chain([way, until_ns]))
     }
 
-    /// What still holds of what the map has.
+    /// Parses a value of the map, as far as it is still valid.
     pub(crate) fn parse(octets: &[u8], now_ns: u64) -> Self {
         if word(octets, 32) <= now_ns {
             return Self::default();
@@ -49,18 +50,18 @@ impl Told {
 }
 
 impl Adapting {
-    /// What the map has where it is off.
+    /// Value in the map when it is off.
     #[cfg(bpf_programs)]
     pub(crate) const OFF: [u8; 48] = [0; 48];
 
-    /// What the map has of it.
+    /// Returns the value in the map.
     pub(crate) fn octets(&self) -> Vec<u8> {
         let Settings { eta_min, eta_max, beyond, cuts_max, age_rtts, .. } = self.acc;
         let period = nanos(self.period);
         octets([period, q16(eta_min), q16(eta_max), beyond_word(beyond), cuts_max.into(), age_rtts])
     }
 
-    /// From what the map has; nothing where it is off.
+    /// Parses a value of the map; `None` when it is off.
     pub(crate) fn parse(octets: &[u8]) -> Option<Self> {
         let period = Some(word(octets, 0)).filter(|period| *period > 0).map(Duration::from_nanos)?;
         let beyond = [Beyond::Ignore, Beyond::Cap, Beyond::Spread];
@@ -76,7 +77,7 @@ impl Adapting {
     }
 }
 
-/// `enum cc_beyond`
+/// Returns the number in `enum cc_beyond`.
 fn beyond_word(beyond: Beyond) -> u64 {
     match beyond {
         Beyond::Ignore => 0,
@@ -89,7 +90,7 @@ fn octets(words: impl IntoIterator<Item = u64>) -> Vec<u8> {
     words.into_iter().flat_map(u64::to_ne_bytes).collect()
 }
 
-/// In units of 2^-16; what is beyond all that is believed is as good as the largest.
+/// Converts to units of 2^-16; a number beyond the largest becomes the largest, which is outside any trusted range.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -127,7 +128,7 @@ mod tests {
         }
     }
 
-    /// Not even the smallest ratio is none, and the largest is one.
+    /// Even the smallest ratio does not become zero, and too large ones become the largest word.
     #[test]
     fn every_number_has_its_word() {
         let word_of = |ratio| {

@@ -1,4 +1,5 @@
-//! Adaptive congestion control of the engine and in C: the same round-trip times, windows and periods, and the same cuts.
+//! Adaptive congestion control in the engine and in C: the same round-trip times, windows and periods lead to the same
+//! cuts.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -12,16 +13,17 @@ use crate::program::ask;
 
 const PLACES: u16 = 12;
 
-/// One thing that happens, with two numbers to make of what it needs.
+/// An event: its kind, and two random numbers for its parameters.
 type Event = (u8, u64, u64);
 
-/// How large numbers may be: usual ones, or so few different ones that paths are often equal.
+/// Ranges of random numbers: usual ones, or so few different ones that paths are often equal.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     rtt_max_ns: u64,
     rtt_step_ns: u64,
     cwnd_max: u64,
-    /// What each path has more than the one before: where it is much, the same path is slowest for long.
+    /// Added to each path's round-trip time over that of the one before: if it is large, the same path is slowest for
+    /// long.
     rtt_apart_ns: u64,
 }
 
@@ -63,7 +65,7 @@ impl Sequence {
             meter: DelayMeter::default(),
             subflows: Vec::new(),
             ways: Vec::new(),
-            // What is zero in C is nobody's.
+            // In C, zero means that there is none.
             now: Instant::from_secs(1),
             questions: "new 0\n".into(),
             expected: Vec::new(),
@@ -106,7 +108,7 @@ impl Sequence {
         }
     }
 
-    /// Its windows are others now.
+    /// Changes the path's windows.
     fn see(&mut self, at: usize, one: u64, two: u64) {
         let subflow = &mut self.subflows[at];
         subflow.cwnd_bytes = 1 + (one >> 8) % self.extent.cwnd_max;
@@ -135,7 +137,7 @@ impl Sequence {
     }
 
     fn end_period(&mut self, after_ns: u64) {
-        // Where times have steps, ages are often what they must exceed.
+        // With stepped times, ages are often exactly at the limit.
         let step = self.extent.rtt_step_ns;
         self.now += Duration::from_nanos(after_ns / step * step);
         for subflow in &self.subflows {
@@ -163,7 +165,7 @@ impl Sequence {
         }
     }
 
-    /// How many windows were cut.
+    /// Compares the answers; returns the number of cut windows.
     fn check(self) -> usize {
         let mut found = ask(&self.questions);
         for answer in &mut found {
@@ -181,7 +183,7 @@ impl Sequence {
     }
 }
 
-/// As the thesis has them, and others. All are numbers that 2^-16 holds.
+/// The settings of the thesis, and others. Units of 2^-16 represent all of them exactly.
 fn all_settings() -> Vec<Settings> {
     let default = Settings::default();
     vec![

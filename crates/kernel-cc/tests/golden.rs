@@ -1,6 +1,7 @@
-//! Golden sequences: connections whose subflows come, acknowledge, lose, time out and go. The engine's controller answers each
-//! event, and what it answers is what windows become; the rules in C see the same windows and must answer the same number. What relays
-//! tell is drawn in the unit of C, 2^-16, which the engine's decimal numbers hold exactly.
+//! Golden sequences: the subflows of connections begin, acknowledge, lose, time out and end. The engine's controller
+//! answers each event, and its answers determine the windows; the rules in C see the same windows and must give the
+//! same answers. The relays' reports are drawn in the unit of C, 2^-16, which the engine's floating-point numbers
+//! represent exactly.
 
 use std::fmt::Write as _;
 
@@ -18,10 +19,10 @@ use crate::program::ask;
 const KINDS: [&str; 10] =
     ["lia", "olia", "balia", "wvegas", "veno", "mveno", "mveno-own-rtt", "mpveno", "mcc-coop", "gmcc-coop"];
 
-/// Places of a connection in C; none is used twice, so that both know subflows in the order of their creation.
+/// Places of a connection in C. None is reused, so both sides list subflows in the order of their creation.
 const PLACES: u16 = 12;
 
-/// How large numbers may be.
+/// Ranges of random numbers.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     cwnd_max: u64,
@@ -33,7 +34,7 @@ struct Extent {
 
 const USUAL: Extent =
     Extent { cwnd_max: 1 << 22, acked_max: 1 << 16, rtt_max_ns: 1_000_000_000, rtt_step_ns: 1, told_max_q16: 1 << 21 };
-/// Far beyond what TCP can have: what is bounded must be bounded alike.
+/// Far beyond what TCP allows: both sides must apply the same bounds.
 const ABSURD: Extent =
     Extent { cwnd_max: 1 << 44, acked_max: 1 << 44, rtt_max_ns: 1 << 54, rtt_step_ns: 1, told_max_q16: 1 << 50 };
 /// So few different numbers that subflows are often equal.
@@ -45,10 +46,10 @@ const TIED: Extent = Extent {
     told_max_q16: 1 << 18,
 };
 
-/// One thing that happens, with two numbers to make of what it needs.
+/// An event: its kind, and two random numbers for its parameters.
 type Event = (u8, u64, u64);
 
-/// A number up to `max`, small ones as often as large ones.
+/// Returns a number up to `max`; small ones are as frequent as large ones.
 fn scaled(random: u64, max: u64) -> u64 {
     (random >> (random & 63)) % max.max(1)
 }
@@ -83,7 +84,7 @@ impl Sequence {
         self.questions.push('\n');
     }
 
-    /// Tells of all windows, asks, and keeps what the engine answers.
+    /// Writes a question, and keeps the engine's answer to it.
     fn ask(&mut self, question: &str, answer: impl ToString) {
         self.tell(question);
         self.expected.push(answer.to_string());
@@ -150,7 +151,7 @@ impl Sequence {
     fn acknowledge(&mut self, at: usize, random: u64, other: u64, cwnd_limited: bool) {
         let id = self.paths[at].id;
         let acked_bytes = 1 + scaled(random, self.extent.acked_max);
-        // Every fourth measures nothing.
+        // Every fourth acknowledgement has no sample.
         let step = self.extent.rtt_step_ns;
         let queued = |random| scaled(random, self.extent.rtt_max_ns) / step * step;
         let sample =
@@ -174,7 +175,7 @@ impl Sequence {
         path.cwnd = path.cwnd.saturating_add_signed(step >> 16).clamp(path.mss.into(), self.extent.cwnd_max);
     }
 
-    /// The relay of a path tells of its flows, or what it told holds no longer. Others than those that share have no ear for it.
+    /// Reports the flows of a path's relay, or that the report has expired. Only controllers that share take reports.
     fn hear(&mut self, at: usize, one: u64, two: u64) {
         if !self.controller.name().ends_with("-coop") {
             return;
@@ -192,7 +193,7 @@ impl Sequence {
         self.tell(&format!("tell {} {ratio} {increase} {decrease}", id.0));
     }
 
-    /// The smoothed round-trip time follows a sample as RFC 6298 has it.
+    /// Updates the smoothed round-trip time with a sample (RFC 6298).
     fn measure(&mut self, at: usize, sample: Option<u64>) {
         let Some(sample) = sample else { return };
         let path = &mut self.paths[at];
@@ -218,7 +219,7 @@ impl Sequence {
         (path.ssthresh, path.in_recovery) = (ssthresh, true);
     }
 
-    /// As the kernel asks: first as after a loss, then as after a time-out.
+    /// Times out as in the kernel: the threshold is first requested as after a loss, then as after a time-out.
     fn time_out(&mut self, at: usize) {
         self.show();
         let (id, least) = (self.paths[at].id, self.least(at));
@@ -270,7 +271,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    // A sequence has as many cases as events, and is too long to be kept: the seed that failed is shown.
+    // A sequence has as many cases as events, and is too long to be kept: the failing seed is shown instead.
     #![proptest_config(ProptestConfig { cases: 16, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -295,8 +296,8 @@ proptest! {
     }
 }
 
-/// The kernel asks for a threshold as after a loss before it tells that a timer expired: the second question must not find another state
-/// than the engine, which is asked only once.
+/// The kernel requests a threshold as after a loss before it reports an expired timer. The second question must find
+/// the same state as in the engine, which is asked only once.
 #[test]
 fn a_loss_before_a_timeout_changes_no_answer() {
     for (kind, name) in KINDS.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The rules in C against the engine's controllers: the same questions, the same answers.
+//! Compares the rules in C with the engine's controllers: the same questions, the same answers.
 
 mod acc;
 mod golden;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-/// The answers to `questions`, a line each, in the words of `bpf/golden.c`.
+/// Returns the answers to `questions`, one per line, in the format of `bpf/golden.c`.
 pub fn ask(questions: &str) -> Vec<String> {
     let mut child = Command::new(program())
         .stdin(Stdio::piped())
@@ -16,7 +16,7 @@ pub fn ask(questions: &str) -> Vec<String> {
         .expect("what was just built can be started");
     let mut stdin = child.stdin.take().expect("it is piped");
     let questions = questions.to_owned();
-    // Beside the reading: a pipe holds less than the answers.
+    // Written in parallel with reading, since a pipe holds less than the answers.
     let writing = std::thread::spawn(move || stdin.write_all(questions.as_bytes()));
     let output = child.wait_with_output().expect("it ends");
     writing.join().expect("writing does not panic").expect("it reads all");
@@ -24,7 +24,7 @@ pub fn ask(questions: &str) -> Vec<String> {
     String::from_utf8(output.stdout).expect("numbers are ASCII").lines().map(str::to_owned).collect()
 }
 
-/// With the checks of undefined behaviour: what C leaves open, a BPF compiler may take otherwise.
+/// Built with checks for undefined behaviour: a BPF compiler may treat what C leaves undefined differently.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = PROGRAM.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Numbers of 128 bits made of two words, against those that Rust has.
+//! Compares numbers of 128 bits made of two words with those of Rust.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::program::ask;
 
-/// Words of every length: half of them would otherwise have their highest bit set.
+/// Words of every length: otherwise half of them would have their highest bit set.
 fn word() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0..=64_u32).prop_map(|(word, shift)| word.checked_shr(shift).unwrap_or(0))
 }
@@ -44,7 +44,7 @@ proptest! {
     }
 }
 
-/// Where an estimated digit is off by two, and by one beyond the word (Hacker's Delight, section 9-2).
+/// Cases in which an estimated digit is off by two, and by one beyond the word (Hacker's Delight, section 9-2).
 #[test]
 fn digits_that_are_corrected() {
     let half = u64::from(u32::MAX);

@@ -1,8 +1,8 @@
-//! What this process may do on this machine: found out by trying it, in a namespace that nobody else sees.
+//! Finds out what this process may do on this machine by trying it in a namespace that nobody else sees.
 //!
 //! Being root says little. In a container root has few capabilities, in a chroot there may be no `/proc`, and a kernel
-//! may have no TUN. Whoever has a choice (a demo, a test) calls [`rehearse`] first and leaves out what cannot be;
-//! whoever has none fails with [`Error::Lacking`], in the same words.
+//! may have no TUN. A caller with a choice (a demo, a test) calls [`rehearse`] first and leaves out what is impossible;
+//! a caller without one fails with [`Error::Lacking`], in the same words.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,37 +18,38 @@ use crate::netns::{HOST_SETTINGS, Keeper, SYSCTL_ROOT};
 use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
 
-/// What somebody is going to use, besides network namespaces and TUN devices in them.
+/// What a caller is going to use, besides network namespaces and TUN devices in them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Needs {
-    /// The kernel's MPTCP.
+    /// The kernel's MPTCP is needed.
     pub kernel_mptcp: bool,
-    /// Programs besides `ip`, each with Debian's name of its package.
+    /// Programs besides `ip`, each with the name of its Debian package.
     pub programs: &'static [(&'static str, &'static str)],
 }
 
-/// Tries everything that an emulated network and `needs` take. Nothing of it is left, and nothing of it is seen by
-/// others but, for a moment, a namespace's name.
+/// Tries everything that an emulated network and `needs` require. Leaves nothing behind; others see nothing of it
+/// except, for a moment, the name of a namespace.
 ///
 /// # Errors
-/// [`Error::Lacking`]: everything that is not there.
+/// [`Error::Lacking`] with everything that is missing.
 pub fn rehearse(needs: Needs) -> Result<()> {
     let mut lacks = Lacks::default();
     let programs = [("ip", "iproute2")].into_iter().chain(needs.programs.iter().copied());
     lacks.extend(
         programs.filter(|(program, _)| !has(program)).map(|(program, package)| Lack::Program { program, package }),
     );
-    // The thread's namespace goes with it.
+    // The namespace vanishes with the thread.
     let inside = thread::spawn(move || in_a_namespace(needs)).join();
     lacks.extend(inside.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-    // Without the rest it would only fail in a less telling way.
+    // If anything is missing already, this would only fail with a vaguer message.
     if lacks.is_empty() {
         lacks.extend(name_a_namespace());
     }
     Ok(lacks.into_result()?)
 }
 
-/// Whether `program` is on the path, or where [`program`](crate::program::program) looks as well.
+/// Returns whether `program` is on the path or in the folders that [`program`](crate::program::program) searches as
+/// well.
 pub fn has(program: &str) -> bool {
     let path = crate::program::with_folders(env::var_os("PATH").unwrap_or_default());
     env::split_paths(&path).any(|folder| {
@@ -57,12 +58,12 @@ pub fn has(program: &str) -> bool {
     })
 }
 
-/// Moves the calling thread, for good, into a new network namespace and tries there what can be tried.
+/// Moves the calling thread permanently into a new network namespace and tries there everything that can be tried.
 fn in_a_namespace(needs: Needs) -> Lacks {
     let mut lacks = Lacks::default();
-    // SAFETY: the file descriptors of the threads remain shared; the network namespace is the only thing that changes.
+    // SAFETY: the file descriptors of the threads remain shared; only the network namespace changes.
     if let Err(errno) = unsafe { unshare_unsafe(UnshareFlags::NEWNET) } {
-        // What cannot be tried without a namespace is looked at instead.
+        // Without a namespace nothing can be tried; it can only be looked up.
         lacks.extend([Right::Namespaces.denied(errno.into())]);
         lacks.extend((!Right::TunDevices.is_held()).then(|| Right::TunDevices.lack()));
         lacks.extend(tun::node().err().into_iter().flatten());
@@ -80,7 +81,7 @@ fn in_a_namespace(needs: Needs) -> Lacks {
     lacks
 }
 
-/// What hosts of an emulated network are set to.
+/// Applies the settings of the hosts of an emulated network.
 fn settings() -> Option<Lack> {
     if !proc_is_mounted() {
         return Some(Lack::Proc);
@@ -96,7 +97,7 @@ fn proc_is_mounted() -> bool {
     Path::new("/proc/self").exists()
 }
 
-/// What it means that a socket of MPTCP could not be opened.
+/// Explains why an MPTCP socket could not be opened.
 fn mptcp(failed: Option<Errno>) -> Option<Lack> {
     match failed? {
         Errno::NOPROTOOPT => Some(Lack::MptcpOff),
@@ -104,7 +105,7 @@ fn mptcp(failed: Option<Errno>) -> Option<Lack> {
     }
 }
 
-/// A name is a mount, which may be refused where namespaces are not.
+/// Tries to name a namespace: a name is a mount, which may be refused even where namespaces are allowed.
 fn name_a_namespace() -> Lacks {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let name = format!("anabranch-try-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -115,7 +116,7 @@ fn name_a_namespace() -> Lacks {
     }
 }
 
-/// An error as what is lacking.
+/// Converts an error to what is lacking.
 fn lacks_of(error: Error) -> Lacks {
     match error {
         Error::Lacking(lacks) => lacks,

@@ -1,17 +1,17 @@
 //! Attaches an engine to this host: a TUN device with the engine's addresses behind it.
 //!
-//! The engine is a host of its own, next to the kernel's stack, with addresses of its own. The kernel is its router, and
-//! forwards what comes from the device, so that two engines on one host reach each other. Without addresses given, it
-//! gets 10.99.N.2 and fd99:N::2 of a private network on the device `anabranchN`, which is reachable from this host only;
-//! to go further the kernel must forward for other devices too (and usually translate):
+//! The engine is a host of its own, next to the kernel's stack, with addresses of its own. The kernel is its router and
+//! forwards the device's packets, so two engines on one host reach each other. Without given addresses, the engine gets
+//! 10.99.N.2 and fd99:N::2 of a private network on the device `anabranchN`, which only this host can reach. To reach
+//! further, the kernel must forward for other devices too (and usually translate):
 //!
 //! ```text
 //! sysctl -w net.ipv4.ip_forward=1
 //! iptables -t nat -A POSTROUTING -s 10.99.0.0/16 -j MASQUERADE
 //! ```
 //!
-//! Addresses given (`--via`) are routed to the device as they are. In namespaces of `anabranch emulate` every free
-//! address of the host's half of a link does: packets from it take that link.
+//! Given addresses (`--via`) are routed to the device unchanged. In namespaces of `anabranch emulate` any free address
+//! of the host's half of a link can be given: packets from it take that link.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::{fs, io};
@@ -25,9 +25,9 @@ use crate::ip_command::{self, Family};
 use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
 
-/// Largest packet on the engine's device, octets: what every path of the Internet is expected to carry.
+/// Largest packet on the engine's device, octets: a size that every path of the Internet is expected to carry.
 pub const MTU: u16 = 1500;
-/// Engines with private networks on one host; the number after the last is that of the device of `anabranch relay`.
+/// Maximum number of engines with private networks on one host; the device of `anabranch relay` has the next number.
 pub(crate) const DEVICES_MAX: u8 = 98;
 
 /// An engine attached to this host.
@@ -41,8 +41,8 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Creates the device in the calling thread's network namespace and an engine behind it with the addresses `via`,
-    /// or private ones if there are none.
+    /// Creates the device in the calling thread's network namespace, and behind it an engine with the addresses `via`,
+    /// or with private ones if `via` is empty.
     ///
     /// # Errors
     /// If the process may not make a TUN device, or if an address cannot be used or is in use on this host.
@@ -56,8 +56,8 @@ impl Attachment {
         Self::new(tun, addresses)
     }
 
-    /// As [`Self::open`] without addresses, but the engine has those of its private network that `addresses` gives for
-    /// the device's number. Where devices have no IPv6, it has none of that.
+    /// Like [`Self::open`] without addresses, but the engine has the addresses of its private network that `addresses`
+    /// returns for the device's number. Where devices have no IPv6, IPv6 addresses are left out.
     ///
     /// # Errors
     /// If the process may not make a TUN device.
@@ -75,7 +75,7 @@ impl Attachment {
     }
 }
 
-/// Whether the kernel forwards packets between devices, which peers on other hosts need.
+/// Returns whether the kernel forwards packets between devices, which peers on other hosts need.
 pub fn forwards(family_of: IpAddr) -> bool {
     let variable = match family_of {
         IpAddr::V4(_) => "/proc/sys/net/ipv4/ip_forward",
@@ -84,7 +84,7 @@ pub fn forwards(family_of: IpAddr) -> bool {
     fs::read_to_string(variable).is_ok_and(|value| value.trim() == "1")
 }
 
-/// The number of the next device.
+/// Returns the number of the next device.
 ///
 /// # Errors
 /// If all are taken.
@@ -100,7 +100,8 @@ fn no_number() -> Error {
     Error::Usage(format!("all of anabranch0 to anabranch{} exist already: end some of their programs", DEVICES_MAX - 1))
 }
 
-/// A device of a number that is free, in a private network if it is to be, and what addresses the engine has with that number.
+/// Creates a device with a free number, in a private network if `is_private`. Returns it with the engine's addresses
+/// for that number.
 fn create(is_private: bool, engines: &dyn Fn(u8) -> Vec<IpAddr>) -> Result<(Tun, Vec<IpAddr>)> {
     for number in free_numbers() {
         let addresses = if is_private { private_network(number) } else { Vec::new() };
@@ -113,12 +114,12 @@ fn create(is_private: bool, engines: &dyn Fn(u8) -> Vec<IpAddr>) -> Result<(Tun,
     Err(no_number())
 }
 
-/// Whether a device could not be made because its name belongs to another one.
+/// Returns whether a device could not be made because its name belongs to another one.
 fn is_taken(error: &io::Error) -> bool {
     error.raw_os_error().map(Errno::from_raw_os_error) == Some(Errno::BUSY)
 }
 
-/// Refuses addresses that no route to a device helps.
+/// Refuses addresses for which a route to a device does not help.
 fn check(via: &[IpAddr]) -> Result<()> {
     for (position, address) in via.iter().enumerate() {
         let why = match address {
@@ -140,21 +141,21 @@ fn check(via: &[IpAddr]) -> Result<()> {
     Ok(())
 }
 
-/// Whether the kernel has the address: only then can a socket be bound to it.
+/// Returns whether the kernel has the address: only then can a socket be bound to it.
 pub(crate) fn is_own(address: IpAddr) -> bool {
     let family = if address.is_ipv4() { "ipv4" } else { "ipv6" };
     let binds_any = fs::read_to_string(format!("/proc/sys/net/{family}/ip_nonlocal_bind"));
     UdpSocket::bind((address, 0)).is_ok() && !binds_any.is_ok_and(|value| value.trim() == "1")
 }
 
-/// Lets the kernel forward what comes from `device`, to other engines on this host for example. Where it does not (no write
+/// Lets the kernel forward packets from `device`, for example to other engines on this host. Where this fails (no write
 /// access to /proc/sys in a container; IPv6 before Linux 6.17), everything else works.
 pub(crate) fn forward_from(device: &str) {
     let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{device}/forwarding"), "1");
     let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{device}/force_forwarding"), "1");
 }
 
-/// Whether devices made from now on may have IPv6 addresses.
+/// Returns whether devices made from now on may have IPv6 addresses.
 pub(crate) fn has_ipv6() -> bool {
     fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6").is_ok_and(|value| value.trim() == "0")
 }
@@ -163,26 +164,26 @@ fn device_name(number: u8) -> String {
     format!("anabranch{number}")
 }
 
-/// The kernel's addresses in the private network of a device, with their lengths.
+/// Returns the kernel's addresses in the private network of a device, with their prefix lengths.
 pub(crate) fn private_network(number: u8) -> Vec<(IpAddr, u8)> {
     let mut network = vec![(private_v4(number, 1), 24), (private_v6(number, 1), 64)];
     network.truncate(if has_ipv6() { 2 } else { 1 });
     network
 }
 
-/// The engine's addresses there.
+/// Returns the engine's addresses in the private network of a device.
 fn private_addresses(number: u8) -> Vec<IpAddr> {
     let mut addresses = vec![private_v4(number, 2), private_v6(number, 2)];
     addresses.truncate(if has_ipv6() { 2 } else { 1 });
     addresses
 }
 
-/// An address of the private network of a device; host 1 is the kernel.
+/// Returns an address of the private network of a device; host 1 is the kernel.
 pub(crate) fn private_v4(number: u8, host: u8) -> IpAddr {
     Ipv4Addr::new(10, 99, number, host).into()
 }
 
-/// As [`private_v4`].
+/// Like [`private_v4`].
 pub(crate) fn private_v6(number: u8, host: u8) -> IpAddr {
     Ipv6Addr::new(0xfd99, number.into(), 0, 0, 0, 0, 0, host.into()).into()
 }
@@ -210,7 +211,7 @@ mod tests {
             let refusal = refusal(&via).unwrap();
             assert!(refusal.contains(&format!("--via {}", via[1])) && refusal.contains(why), "{refusal}");
         }
-        // Addresses of documentation (RFC 5737): nobody's.
+        // Addresses reserved for documentation (RFC 5737): no host has them.
         assert_eq!(refusal(&["203.0.113.3", "203.0.113.4"]), None);
         assert!(is_own("127.0.0.1".parse().unwrap()) && !is_own("203.0.113.3".parse().unwrap()));
     }

@@ -1,20 +1,20 @@
-//! Two engines with nothing between them, in virtual time, so that hours of patience take no time.
+//! Two engines with nothing between them, in virtual time: hours of waiting take no time.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use transport::{Endpoint, EndpointConfig};
 use units::Instant;
 
-/// Where the server is.
+/// Address of the server.
 pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
-/// Where the client is.
+/// Address of the client.
 pub const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
 pub struct Pair {
     pub server: Endpoint,
     pub client: Endpoint,
     pub now: Instant,
-    /// Nothing reaches the other end any more.
+    /// Segments no longer reach the other end.
     pub cut: bool,
 }
 
@@ -25,14 +25,15 @@ impl Pair {
         Self { server, client, now: Instant::ZERO, cut: false }
     }
 
-    /// Moves all segments that there are; false if there was none.
+    /// Moves all segments that are ready; false if there was none.
     pub fn exchange(&mut self) -> bool {
         let Self { server, client, now, cut } = self;
         let moved = pass(client, server, *now, *cut);
         pass(server, client, *now, *cut) || moved
     }
 
-    /// Goes on to the next time when either end or its owner wants something, but not beyond `end`; false if that is none.
+    /// Advances to the next time at which an end or its owner wants something, but not beyond `end`; false if there is
+    /// none.
     pub fn go_on(&mut self, owner: Option<Instant>, end: Instant) -> bool {
         let due = [self.server.poll_timeout(), self.client.poll_timeout(), owner].into_iter().flatten().min();
         let Some(at) = due.filter(|at| *at <= end) else {

@@ -1,4 +1,4 @@
-//! What waits in the kernel to be sent.
+//! Data that wait in the kernel to be sent.
 
 use std::os::fd::AsFd;
 
@@ -9,12 +9,12 @@ use crate::{Error, Result};
 /// `SIOCOUTQNSD`: octets that no segment has carried yet.
 const NOT_SENT: Opcode = 0x894b;
 
-/// Octets written to a TCP or Multipath TCP socket that have not been sent on any subflow.
+/// Returns the octets written to a TCP or MPTCP socket that have not been sent on any subflow.
 ///
 /// # Errors
-/// If it is no such socket, or not connected.
+/// If the socket is of another kind, or not connected.
 pub fn unsent_bytes(socket: impl AsFd) -> Result<u64> {
-    // SAFETY: the kernel writes one `int` for this request, whatever the socket is.
+    // SAFETY: the kernel writes one `int` for this request, for any kind of socket.
     let unsent = unsafe { ioctl(socket.as_fd(), Getter::<NOT_SENT, i32>::new()) };
     let unsent = unsent.map_err(Error::system("ask for the unsent octets of a socket"))?;
     Ok(u64::try_from(unsent).unwrap_or(0))

@@ -1,40 +1,40 @@
-//! The monotonic clock, as the sans-IO crates count time.
+//! The monotonic clock, in the time units of the sans-IO crates.
 
 use rustix::time::{ClockId, clock_gettime};
 use units::{Duration, Instant};
 
-/// The machine's monotonic clock. All threads of a process share its zero, so their times compare.
+/// The machine's monotonic clock. All threads of a process share its zero, so their times can be compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     zero: std::time::Instant,
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Creates a clock that starts now.
     #[expect(clippy::disallowed_methods, reason = "the one place where real time enters")]
     pub fn start() -> Self {
         Self { zero: std::time::Instant::now() }
     }
 
-    /// Time since the start.
+    /// Returns the time since the start.
     pub fn now(&self) -> Instant {
         Instant::ZERO + self.zero.elapsed().into()
     }
 }
 
-/// A clock that goes on while the machine is asleep (`CLOCK_BOOTTIME`); the monotonic one stands still then.
+/// A clock that continues while the machine is asleep (`CLOCK_BOOTTIME`), when the monotonic one stands still.
 #[derive(Clone, Copy, Debug)]
 pub struct SleepClock {
     zero: Duration,
 }
 
 impl SleepClock {
-    /// A clock that starts now.
+    /// Creates a clock that starts now.
     pub fn start() -> Self {
         Self { zero: read(ClockId::Boottime) }
     }
 
-    /// Time since the start.
+    /// Returns the time since the start.
     pub fn now(&self) -> Instant {
         Instant::ZERO + read(ClockId::Boottime).saturating_sub(self.zero)
     }
@@ -43,56 +43,57 @@ impl SleepClock {
 /// What this machine's clocks show at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// Time awake since it was started (`CLOCK_MONOTONIC`).
+    /// Time since the machine started, without sleep (`CLOCK_MONOTONIC`).
     pub awake: Duration,
-    /// Time since it was started (`CLOCK_BOOTTIME`).
+    /// Time since the machine started (`CLOCK_BOOTTIME`).
     pub up: Duration,
-    /// Since 1970, as far as it knows (`CLOCK_REALTIME`).
+    /// Time since 1970, as far as the machine knows it (`CLOCK_REALTIME`).
     pub wall: Duration,
 }
 
 impl Times {
-    /// Those of now.
+    /// Reads the clocks.
     pub fn now() -> Self {
         Self { awake: read(ClockId::Monotonic), up: read(ClockId::Boottime), wall: read(ClockId::Realtime) }
     }
 }
 
-/// What has become of time.
+/// An irregularity of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
-    /// The machine was asleep for so long.
+    /// The machine was asleep for this long.
     Slept(Duration),
-    /// Its wall clock was set forward by so much.
+    /// The wall clock was set forward by this much.
     SetForward(Duration),
-    /// Its wall clock was set back by so much.
+    /// The wall clock was set back by this much.
     SetBack(Duration),
 }
 
-/// Notices that time has not passed as it does, between two looks.
+/// Notices between two looks that time has passed irregularly.
 #[derive(Clone, Copy, Debug)]
 pub struct Jumps {
     last: Times,
 }
 
 impl Jumps {
-    /// A clock is read after the other: what differs by less is no jump.
+    /// The clocks are read one after the other: a smaller difference is no sleep.
     const SLEEP_MIN: Duration = Duration::from_millis(500);
-    /// A wall clock that is corrected little by little is none either.
+    /// A wall clock that is corrected gradually has not been set.
     const SET_MIN: Duration = Duration::from_secs(5);
 
-    /// From `now` on.
+    /// Compares with `now` first.
     pub const fn since(now: Times) -> Self {
         Self { last: now }
     }
 
-    /// What has happened since the last look; a sleep before a clock that was set meanwhile, which the next look tells.
+    /// Returns what has happened since the last look. If the clock was also set during a sleep, this look returns the
+    /// sleep and the next one the setting.
     pub fn look(&mut self, now: Times) -> Option<Jump> {
         let last = self.last;
         let (awake, up) = (now.awake.saturating_sub(last.awake), now.up.saturating_sub(last.up));
         let slept = up.saturating_sub(awake);
         if slept >= Self::SLEEP_MIN {
-            // The wall clock goes on with the sleep.
+            // The wall clock advances during the sleep.
             self.last = Times { awake: now.awake, up: now.up, wall: last.wall + up };
             return Some(Jump::Slept(slept));
         }
@@ -107,7 +108,7 @@ impl Jumps {
     }
 }
 
-/// What a clock shows; before its zero, that.
+/// Returns the time that a clock shows, or zero if it is before the clock's zero.
 fn read(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
@@ -133,7 +134,7 @@ mod tests {
             ([105, 3705, 4605], Some(Jump::SetBack(Duration::from_secs(86_400)))),
             // Slewed, and read a little later.
             ([106, 3706, 4608], None),
-            // Both: one after the other.
+            // Both: first the sleep, then the setting.
             ([107, 3807, 9999], Some(Jump::Slept(Duration::from_secs(100)))),
             ([108, 3808, 10_000], Some(Jump::SetForward(Duration::from_secs(5290)))),
             ([109, 3809, 10_001], None),

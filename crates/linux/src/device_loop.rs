@@ -1,4 +1,4 @@
-//! The loop around devices: it moves packets between them and whatever is inside, and tells it the time.
+//! The loop around devices: it moves packets between them and an inside, and tells the inside the time.
 
 use std::io::IoSlice;
 use std::os::fd::AsFd as _;
@@ -13,61 +13,62 @@ use crate::tun::Tun;
 use crate::wait::{Watch, be_punctual};
 use crate::{Error, Result};
 
-/// Packets read from one device before what is due leaves, and the others get their turn: few, because each of them costs
-/// microseconds, by which all the others are late.
+/// Maximum of packets read from one device before due packets leave and the other devices get their turn. It is small
+/// because each packet costs microseconds, which make all others late.
 const BATCH: usize = 8;
 
-/// What is between devices: packets enter it and leave it. Devices have the numbers that [`DeviceLoop::add`] gave.
+/// The network between the devices: packets enter it and leave it. Devices have the numbers that [`DeviceLoop::add`]
+/// returned.
 pub trait Inside {
-    /// When something happens next, if no packet enters.
+    /// Returns when something happens next, if no packet enters.
     fn next_event(&self) -> Option<Instant>;
 
-    /// Does what is due by `now`, each thing at its own time; false if the loop is to end.
+    /// Does all that is due by `now`, each thing at its own time; false ends the loop.
     fn advance(&mut self, now: Instant) -> bool;
 
     /// Takes a packet from a device.
     ///
     /// # Errors
-    /// If that ends the loop.
+    /// If the error ends the loop.
     fn enter(&mut self, device: usize, octets: Bytes, now: Instant) -> Result<()>;
 
-    /// The next packet for a device, appended to `octets`; says for which.
+    /// Appends the next packet for a device to `octets` and returns the device's number.
     ///
     /// # Errors
-    /// If that ends the loop.
+    /// If the error ends the loop.
     fn leave(&mut self, octets: &mut Vec<u8>, now: Instant) -> Result<Option<usize>>;
 }
 
 /// Why a loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was asked to.
+    /// It was told to stop.
     Stopped,
-    /// What is inside wants no more.
+    /// The inside is finished.
     Inside,
-    /// The time has come.
+    /// The end time has come.
     Time,
 }
 
-/// What is due is late after this long.
+/// Delay beyond which something due counts as late.
 const LATE: Duration = Duration::from_millis(1);
 
 /// How far a loop was behind the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Behind {
-    /// Time in which something was due that was more than a millisecond late, all together.
+    /// Total time in which something due was more than a millisecond late.
     pub total: Duration,
-    /// The latest that anything was.
+    /// Greatest delay so far.
     pub max: Duration,
     counted_until: Instant,
 }
 
 impl Behind {
-    /// Something that was due is done now.
+    /// Notes that the thing due at `due` is done now.
     fn note(&mut self, due: Option<Instant>, now: Instant) {
         let Some(due) = due.filter(|due| now.saturating_since(*due) > LATE) else { return };
         self.max = self.max.max(now.saturating_since(due));
-        // What is made up for in several turns was late in the same time.
+        // Delay made up over several turns counts only once.
         self.total += now.saturating_since(due.max(self.counted_until));
         self.counted_until = now;
     }
@@ -85,19 +86,19 @@ pub struct DeviceLoop {
 }
 
 impl DeviceLoop {
-    /// Adds a device; gives its number.
+    /// Adds a device and returns its number.
     pub fn add(&mut self, device: Tun) -> usize {
         self.devices.push(device);
         self.devices.len() - 1
     }
 
-    /// How far it was behind the clock so far.
+    /// Returns how far the loop has been behind the clock so far.
     pub fn behind(&self) -> Behind {
         self.behind
     }
 
-    /// Moves packets until `until`, until `inside` ends it, or until `stop` is triggered. Time begins with the first call, and goes
-    /// on between calls.
+    /// Moves packets until `until`, until `inside` ends the loop, or until `stop` is triggered. Time begins with the
+    /// first call and continues between calls.
     ///
     /// # Errors
     /// If a device fails, or `inside` does.
@@ -112,7 +113,7 @@ impl DeviceLoop {
             self.behind.note(inside.next_event(), real);
             let mut goes_on = inside.advance(now);
             self.write(inside, now)?;
-            // Where time is made up for, packets wait: none enters before it was sent.
+            // While the loop is behind, packets wait in the kernel: none enters before the time at which it was sent.
             if goes_on && real <= until {
                 goes_on = self.read(inside, &clock, until)?;
             }
@@ -128,7 +129,7 @@ impl DeviceLoop {
         }
     }
 
-    /// Takes packets from the devices that have some, each at its own time; false if `inside` wants no more.
+    /// Takes packets from the devices that are ready, each at its own time; false if `inside` is finished.
     fn read(&mut self, inside: &mut impl Inside, clock: &Clock, until: Instant) -> Result<bool> {
         for at in 0..self.ready.len() {
             let index = self.ready[at];
@@ -154,7 +155,7 @@ impl DeviceLoop {
         Ok(true)
     }
 
-    /// Gives the devices what is for them.
+    /// Writes outgoing packets to their devices.
     fn write(&mut self, inside: &mut impl Inside, now: Instant) -> Result<()> {
         loop {
             self.scratch.clear();
@@ -168,8 +169,8 @@ impl DeviceLoop {
     }
 }
 
-/// Whether a packet is lost that a device did not take, and nothing is wrong: the kernel refuses packets that the network damaged, as a
-/// network card would, and all packets while somebody has taken the device down.
+/// Returns whether a device refused a packet for a harmless reason, so that the packet is simply lost. The kernel
+/// refuses packets that the network damaged, as a network card would, and all packets while the device is down.
 fn is_lost(error: &std::io::Error) -> bool {
     [Errno::INVAL, Errno::IO].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
@@ -186,7 +187,7 @@ mod tests {
         behind.note(Some(at(4)), at(5));
         assert_eq!((behind.total, behind.max), (Duration::ZERO, Duration::ZERO), "a millisecond is not late");
         behind.note(Some(at(10)), at(13));
-        // The process stood still for 5 s, of which 100 ms are made up for at a time.
+        // The process stood still for 5 s, of which it makes up 100 ms at a time.
         for window in 0..50 {
             behind.note(Some(at(100 + 100 * window)), at(5100 + window));
         }

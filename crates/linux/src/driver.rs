@@ -1,6 +1,7 @@
-//! Drives a [`Host`] over a TUN device: the loop that gives it packets, the time and its turn.
+//! Drives a [`Host`] over a TUN device: the loop that passes it packets and the time, and lets it send.
 //!
-//! One thread, one loop, no locks around the host. Other threads reach it through a [`Remote`], or wake it with a [`Waker`].
+//! One thread, one loop, no locks around the host. Other threads reach it through a [`Remote`], or wake it with a
+//! [`Waker`].
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -25,20 +26,20 @@ use crate::tun::Tun;
 use crate::wait::{be_punctual, wait};
 use crate::{Error, Result};
 
-/// Packets read before the engine may send: acknowledgements of a batch are one. Those of a peer that gives no super-segments
-/// are five of them.
+/// Packets read before the engine may send: one acknowledgement covers a batch. From a peer that sends no
+/// super-segments, they make five super-segments.
 const BATCH: usize = 220;
-/// Octets read before the application may take them: then their memory, still in the cache, is used again.
+/// Octets read before the application may take them: their memory is then reused while it is still in the cache.
 const BATCH_BYTES: usize = 512 << 10;
-/// Largest payload of a segment over a device with offload: with its headers it is still an IP packet.
+/// Largest payload of a segment over a device with offload: with its headers it is still a valid IP packet.
 pub const OFFLOAD_PAYLOAD_MAX: u32 = 65535 - 40 - 60;
 
-/// What fails where a tap does.
+/// What fails when a tap fails.
 const TAPPING: &str = "write a packet to the capture";
 
 type Job<H> = Box<dyn FnOnce(&mut H, Instant) + Send>;
 
-/// Counts what passed the device.
+/// Counters of packets that passed the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverStats {
     /// Segments given to the host.
@@ -80,10 +81,10 @@ impl<H> Clone for Remote<H> {
     }
 }
 
-/// A seed from the operating system.
+/// Returns a seed from the operating system.
 ///
 /// # Errors
-/// If it has no randomness.
+/// If the operating system has no randomness.
 pub fn random_seed() -> Result<[u8; 32]> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| Error::system("get random numbers")(io::Error::other(error)))?;
@@ -91,7 +92,7 @@ pub fn random_seed() -> Result<[u8; 32]> {
 }
 
 impl<H: Host> Driver<H> {
-    /// A driver for `tun`, whose largest packet is `mtu`. Its time begins now.
+    /// Creates a driver for `tun`, whose largest packet is `mtu`. The driver's time begins now.
     ///
     /// # Errors
     /// If the operating system has no file descriptors.
@@ -114,22 +115,22 @@ impl<H: Host> Driver<H> {
         })
     }
 
-    /// Has `tap` see every packet.
+    /// Sets the tap that sees every packet.
     pub fn set_tap(&mut self, tap: Option<Tap>) {
         self.tap = tap;
     }
 
-    /// The time.
+    /// Returns the time.
     pub fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    /// Counters of the device.
+    /// Returns the counters of the device.
     pub fn stats(&self) -> DriverStats {
         self.stats
     }
 
-    /// What makes it call its host.
+    /// Returns a handle that makes the driver call its host.
     ///
     /// # Errors
     /// If the process has no file descriptors left.
@@ -138,7 +139,7 @@ impl<H: Host> Driver<H> {
         Ok(Waker(wake.into()))
     }
 
-    /// A handle for other threads.
+    /// Returns a handle for other threads.
     ///
     /// # Errors
     /// If the process has no file descriptors left.
@@ -154,8 +155,9 @@ impl<H: Host> Driver<H> {
         self.run_with(host, stop, None)
     }
 
-    /// As [`Self::run`], and calls [`Host::handle_wake`] whenever `source` can be read: an epoll descriptor, say, by which the
-    /// host waits for descriptors of its own. A source that stays readable is not slept beside, but the device has its turn.
+    /// Like [`Self::run`], but also calls [`Host::handle_wake`] whenever `source` is readable: for example an epoll
+    /// descriptor with which the host waits for descriptors of its own. The driver does not sleep while the source
+    /// stays readable, but the device still gets its turn.
     ///
     /// # Errors
     /// If the device fails.
@@ -236,7 +238,7 @@ impl<H: Host> Driver<H> {
         Ok(())
     }
 
-    /// Sends all that the host has to send.
+    /// Sends everything that the host has to send.
     fn transmit(&mut self, host: &mut H) -> Result<()> {
         let mut segment = Segment::default();
         while host.poll_transmit(&mut segment, self.clock.now()) {
@@ -263,7 +265,7 @@ impl<H: Host> Driver<H> {
         Ok(())
     }
 
-    /// Shows the tap what is sent.
+    /// Shows the tap a packet that is sent.
     fn show(&self, packet: &[u8]) -> Result<()> {
         let Some(tap) = &self.tap else { return Ok(()) };
         tap.see(self.clock.now(), Way::Out, packet).map_err(Error::system(TAPPING))
@@ -272,7 +274,7 @@ impl<H: Host> Driver<H> {
     fn note_written(&mut self, written: io::Result<()>) -> Result<()> {
         match written.map_err(|error| (error.raw_os_error().map(Errno::from_raw_os_error), error)) {
             Ok(()) => self.stats.sent_packets += 1,
-            // Like a full queue of a network card: the packet is lost and will be sent again if it matters.
+            // Like a full queue of a network card: the packet is lost, and its sender retransmits it if it matters.
             Err((Some(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::INVAL), _)) => {
                 self.stats.refused_packets += 1;
             }
@@ -281,15 +283,15 @@ impl<H: Host> Driver<H> {
         Ok(())
     }
 
-    /// Gives the kernel a packet that leaves nothing to it.
+    /// Writes a complete packet, in which the kernel has nothing left to do.
     fn write_whole(&self, packet: &[u8]) -> io::Result<()> {
         let nothing_left = [0; Offload::LEN];
         let header = if self.tun.offload() { &nothing_left[..] } else { &[] };
         self.tun.write(&[IoSlice::new(header), IoSlice::new(packet)])
     }
 
-    /// Gives the kernel the headers, and the payload from where it lies. Only patterns are copied, and what the kernel
-    /// wants with a whole checksum.
+    /// Writes the headers, and the payload without copying it. Only patterns are copied, and packets that the kernel
+    /// wants with a complete checksum.
     fn write(&mut self, segment: &Segment, host: &H) -> io::Result<()> {
         self.scratch.clear();
         if !self.tun.offload() {
@@ -308,7 +310,7 @@ impl<H: Host> Driver<H> {
         self.tun.write(&[IoSlice::new(&offload), IoSlice::new(&self.scratch), IoSlice::new(payload)])
     }
 
-    /// Octets of payload in one packet: what the device, the path and the peer take.
+    /// Returns the octets of payload in one packet: what the device, the path and the peer take.
     fn piece_max(&self, segment: &Segment, header_len: u16, host: &H) -> u16 {
         let by_device = self.mtu.saturating_sub(header_len);
         if segment.payload.is_empty() {
@@ -318,7 +320,7 @@ impl<H: Host> Driver<H> {
         u16::try_from(by_path).map_or(by_device, |by_path| by_path.min(by_device))
     }
 
-    /// Does what other threads asked for, and lets the host look at what they did.
+    /// Runs the commands of other threads, then wakes the host so that it sees their effects.
     fn work(&mut self, host: &mut H) -> Result<()> {
         let mut octets = [0; 64];
         match rustix::io::read(&self.wake.0, &mut octets) {
@@ -336,7 +338,7 @@ impl<H: Host> Driver<H> {
 impl Waker {
     /// Makes the driver call [`Host::handle_wake`].
     pub fn wake(&self) {
-        // A full socket already wakes it, and one that has ended needs no waking.
+        // A full socket already wakes the driver, and a driver that has ended needs no waking.
         let _ = (&*self.0).write(&[0]);
     }
 }

@@ -1,4 +1,4 @@
-//! How the engine is to work behind a device, whatever uses it.
+//! How the engine works behind a device, for all its users.
 
 use transport::congestion::{self, ControllerSpec};
 use transport::{ConnectionConfig, path_manager, scheduler};
@@ -6,7 +6,7 @@ use transport::{ConnectionConfig, path_manager, scheduler};
 use crate::tap::Tap;
 use crate::{Error, Result};
 
-/// Policies by name, where the engine's own choice does not suit, and who looks at packets.
+/// Policies by name that replace the engine's defaults, and a tap.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
     /// Congestion control.
@@ -15,17 +15,17 @@ pub struct EngineOptions {
     pub scheduler: Option<String>,
     /// Which subflows are opened.
     pub path_manager: Option<String>,
-    /// Largest packet that is sent and asked for, octets; the device's if none is named.
+    /// Largest packet, octets, that the engine sends and asks for; the device's if none is set.
     pub mtu: Option<u16>,
     /// Sees every packet.
     pub tap: Option<Tap>,
 }
 
 impl EngineOptions {
-    /// Sets the policies that are named.
+    /// Sets the named policies.
     ///
     /// # Errors
-    /// If there is no policy of a name: those there are.
+    /// If there is no policy of a name; the error lists the existing ones.
     pub fn apply(&self, config: &mut ConnectionConfig) -> Result<()> {
         let unknown = |error: &dyn std::fmt::Display| Error::Usage(error.to_string());
         if let Some(congestion) = &self.congestion {

@@ -1,4 +1,4 @@
-//! What can go wrong with the machine, and what to do about it.
+//! Errors of the machine, with their remedies.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::lack::{Lack, Lacks};
 
-/// An error of the machine around the engine. Each says what was attempted and, where there is one, the remedy.
+/// An error of the machine around the engine. Each says what was attempted and, if there is one, the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,10 +16,10 @@ pub enum Error {
     System {
         /// What was attempted, after "cannot".
         what: String,
-        /// Why not.
+        /// Why it failed.
         source: io::Error,
     },
-    /// The machine does not have, or does not let this process do, what is needed.
+    /// The machine lacks something needed, or does not let this process use it.
     #[error("{0}")]
     Lacking(Lacks),
     /// A program that was run failed.
@@ -27,45 +27,45 @@ pub enum Error {
     Command {
         /// The command line.
         command: String,
-        /// What it said.
+        /// The program's message.
         message: String,
     },
     /// A file cannot be used.
     #[error("{}: {message}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong, with the line if there is one.
+        /// What is wrong, with the line number if there is one.
         message: String,
     },
     /// An argument or a setting cannot be used.
     #[error("{0}")]
     Usage(String),
-    /// Nothing is wrong with what was asked for, but this device is not ready for it now.
+    /// The request is valid, but this device is not ready for it now.
     #[error("{0}")]
     Unready(String),
-    /// The peer, or the way to it, failed.
+    /// The peer, or the path to it, failed.
     #[error("{0}")]
     Peer(String),
     /// Ctrl-C or SIGTERM.
     #[error("interrupted")]
     Interrupted,
-    /// Something failed, and what was done until then stays all the same.
+    /// Something failed, but what was done until then is kept.
     #[error("{cause}; {kept}")]
     Kept {
         /// What failed.
         cause: Box<Error>,
-        /// What stays, and what can be done with it.
+        /// What is kept, and how to use it.
         kept: String,
     },
-    /// Whoever was to read what is written has closed the pipe.
+    /// The reader of the output has closed the pipe.
     #[error("whoever reads {place} has gone away after {written_bytes} {}bytes", of(*.whole_bytes))]
     NobodyReads {
-        /// Which pipe, for people.
+        /// Which pipe, in words for the user.
         place: String,
         /// Octets that the pipe took.
         written_bytes: u64,
-        /// Octets of the whole, if it is known.
+        /// Octets of the complete output, if known.
         whole_bytes: Option<u64>,
     },
 }
@@ -93,14 +93,14 @@ impl From<Lack> for Error {
 }
 
 impl Error {
-    /// For `map_err`: a system call that was to do `what`.
+    /// For `map_err`: a system call failed to do `what`.
     pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         move |source| Self::System { what: what.into(), source: source.into() }
     }
 
-    /// The engine's TUN device can no longer be used as `what` says.
+    /// The engine's TUN device can no longer be used for `what`.
     pub(crate) fn device(what: &str, source: io::Error) -> Self {
-        // EIO: it is down. EBADFD: it is gone.
+        // EIO: it is down. EBADFD: it has been removed.
         let remedy = match source.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::IO | Errno::BADFD) => ", which another program has set down or removed: start again",
             _ => "",

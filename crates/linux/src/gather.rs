@@ -1,13 +1,14 @@
-//! Makes super-segments of packets that follow each other, where the kernel has not.
+//! Merges consecutive packets into super-segments where the kernel has not done so.
 //!
-//! A peer on another host gives packets of its own size if no network card on the way has merged them. Each costs a system
-//! call whatever we do, but not its own way through the engine, nor an acknowledgement: what was read in one go and is one
-//! run of a flow reaches the engine as one segment. The rules are those of the kernel's generic receive offload: only data
-//! with the same acknowledgement, window, congestion marking and options join, so nothing that a peer said is lost, and
-//! every checksum has been verified before.
+//! A peer on another host sends packets of its own size unless a network card on the way has merged them. Each costs a
+//! system call in any case, but need not cost a pass through the engine or an acknowledgement of its own: packets that
+//! are read together and form one run of a flow reach the engine as one segment. The rules are those of the kernel's
+//! generic receive offload: only data with the same acknowledgement, window, congestion marking and options are merged,
+//! so no information from the peer is lost, and every checksum has been verified before.
 //!
-//! Each flow gathers in memory of its own, so that flows that take turns do not end each other's runs. While only one sends, the kernel
-//! writes its packets to where the run ends ([`Tun::read_behind`]); those of several are copied there.
+//! Each flow gathers in memory of its own, so flows that alternate do not end each other's runs. While only one flow
+//! sends, the kernel writes its packets directly to the end of the run ([`Tun::read_behind`]); packets of several flows
+//! are copied there.
 
 use std::io;
 use std::ops::Range;
@@ -23,13 +24,13 @@ use crate::template::Template;
 use crate::tun::{HEADERS_MAX, Incoming, PACKET_MAX, Placed, Tun};
 use crate::{Error, Result};
 
-/// Flows that gather at once.
+/// Maximum number of flows that gather at once.
 const RUNS_MAX: usize = 8;
-/// Octets of payload in a super-segment at most, so that it would still be an IP packet.
+/// Maximum payload of a super-segment, octets: with its headers it is still a valid IP packet.
 const RUN_BYTES_MAX: usize = 65535 - 40 - 60;
-/// Room behind a run for whatever packet comes next.
+/// Room behind a run for any next packet.
 const ROOM_BYTES: usize = PACKET_MAX + Offload::LEN;
-/// Packets of a run without another between them, after which the next one is expected to be of it too.
+/// After this many consecutive packets of one run, the next packet is expected to belong to it too.
 const STREAK: usize = 2;
 
 /// Runs of packets that may still grow.
@@ -37,35 +38,35 @@ const STREAK: usize = 2;
 pub struct Gather {
     runs: SmallVec<[Run; RUNS_MAX]>,
     memory: Memory,
-    /// The run that grew last, and how many packets it got one after the other.
+    /// Index of the run that grew last, and how many consecutive packets it got.
     latest: (usize, usize),
 }
 
 pub struct Run {
-    /// Its headers; the payload is in `octets`.
+    /// Headers of the run; its payload is in `octets`.
     segment: Segment,
     octets: BytesMut,
-    /// Octets of headers of its last packet, and of the payload.
+    /// Octets of headers and octets of payload of the last packet.
     last: (usize, usize),
     template: Template,
 }
 
-/// What became of a packet.
+/// What happened to a packet.
 pub enum Next<'a> {
-    /// It is part of a run now; octets of the packet.
+    /// It has become part of a run; the packet's octets.
     Gathered(usize),
-    /// As [`Tun::read`] gives it.
+    /// A packet as [`Tun::read`] returns it.
     Other(Incoming<'a>),
-    /// None waits.
+    /// No packet waits.
     Nothing,
 }
 
 impl Gather {
-    /// Reads the next packet: to where it belongs, if it continues the run that the packets before it did, so that it need not be
-    /// moved. `see` sees it then.
+    /// Reads the next packet. If it continues the run of the packets before it, the kernel writes it directly behind
+    /// them and it need not be moved; `see` sees it in this case.
     ///
     /// # Errors
-    /// If the device is gone; those of `see`.
+    /// If the device is gone; errors of `see`.
     pub fn read<'a>(&mut self, tun: &'a mut Tun, see: impl FnOnce(&[u8]) -> Result<()>) -> Result<Next<'a>> {
         let (at, in_turn) = self.latest;
         let run = self.runs.get_mut(at).filter(|run| in_turn >= STREAK && run.has_room_for_another());
@@ -103,8 +104,8 @@ impl Gather {
         })
     }
 
-    /// Takes a segment whose payload is a part of `packet`, which is lent, and hands on whatever is complete: segments of one flow in the
-    /// order in which they came, runs as one.
+    /// Takes a segment whose payload is a part of `packet`, which is borrowed. Hands on whatever is complete: segments
+    /// of one flow in the order of their arrival, a run as one segment.
     pub fn push(
         &mut self,
         mut segment: Segment,
@@ -139,7 +140,7 @@ impl Gather {
         self.latest = (self.runs.len() - 1, 1);
     }
 
-    /// Hands on a segment that is complete as it is, behind what came before it.
+    /// Hands on a segment that is already complete, after earlier data of its flow.
     pub fn pass(&mut self, segment: Segment, mut hand_on: impl FnMut(Segment)) {
         if let Some(at) = self.runs.iter().position(|run| run.is_of_the_flow_of(&segment)) {
             self.end(at, &mut hand_on);
@@ -147,7 +148,7 @@ impl Gather {
         hand_on(segment);
     }
 
-    /// Hands on all runs: nobody waits for packets that may never come.
+    /// Hands on all runs without waiting for packets that may never come.
     pub fn finish(&mut self, mut hand_on: impl FnMut(Segment)) {
         while !self.runs.is_empty() {
             self.end(0, &mut hand_on);
@@ -160,7 +161,7 @@ impl Gather {
         segment.payload = if octets.len() >= SHARING_MIN {
             octets.split().freeze().into()
         } else {
-            // As in `retention`: what is short must not keep the memory of what is long.
+            // As in `retention`: a short payload must not keep a large piece of memory.
             Bytes::copy_from_slice(&octets).into()
         };
         self.memory.put(octets);
@@ -173,7 +174,7 @@ impl Run {
         self.segment.src == segment.src && self.segment.dst == segment.dst
     }
 
-    /// Whether a packet like the last one can be read to behind it.
+    /// Returns whether a packet like the last one can be read directly behind it.
     fn has_room_for_another(&self) -> bool {
         let (headers, payload) = self.last;
         headers <= HEADERS_MAX
@@ -187,7 +188,8 @@ fn failed() -> impl FnOnce(io::Error) -> Error {
     |error| Error::device("read from", error)
 }
 
-/// Whether a segment with so many octets of payload is the next one of a run with the headers `own` and `gathered` octets.
+/// Returns whether a segment with `payload_len` octets of payload is the next one of a run that has the headers `own`
+/// and `gathered` octets.
 fn continues(own: &Segment, gathered: usize, segment: &Segment, payload_len: usize) -> bool {
     may_grow(segment, payload_len)
         && (own.src, own.dst) == (segment.src, segment.dst)
@@ -197,7 +199,7 @@ fn continues(own: &Segment, gathered: usize, segment: &Segment, payload_len: usi
         && segment.options == own.options
 }
 
-/// Whether it is nothing but data, and an acknowledgement as data always carry.
+/// Returns whether a segment is only data, with the acknowledgement that data always carry.
 fn may_grow(segment: &Segment, payload_len: usize) -> bool {
     payload_len > 0 && segment.flags.without(Flags::PSH) == Flags::ACK
 }
@@ -348,7 +350,7 @@ mod tests {
         assert!(rig.out[1].payload.len() >= SHARING_MIN);
     }
 
-    /// The device vouches for its checksum if it has offload, as the kernel does for what comes from this machine.
+    /// With offload the device vouches for the checksum, as the kernel does for packets from this machine.
     fn packet(segment: &Segment, offload: bool) -> Vec<u8> {
         let mut packet = vec![0; if offload { Offload::LEN } else { 0 }];
         if offload {
@@ -359,7 +361,8 @@ mod tests {
         packet
     }
 
-    /// All that comes of a device that gives `packets`, with [`Gather::read`] or without; and how many were gathered without being moved.
+    /// Returns everything that comes from a device that gives `packets`, with [`Gather::read`] or without, and the
+    /// number of packets gathered without being moved.
     fn read_all(offload: bool, packets: &[Vec<u8>], in_place: bool) -> (Vec<Segment>, usize) {
         let (device, kernel) = UnixDatagram::pair().unwrap();
         let mut tun = Tun::over(device.into(), "pair".into(), offload);
@@ -405,26 +408,26 @@ mod tests {
             let (out, gathered) = read_all(offload, &packets, true);
             let lens: Vec<usize> = out.iter().map(|segment| segment.payload.len()).collect();
             assert_eq!(lens, [45 * LEN, 15 * LEN]);
-            // The first two of each run are moved.
+            // The first two packets of each run are moved.
             assert_eq!(gathered, 56);
         }
     }
 
-    /// What a peer may send next.
+    /// A packet that a peer may send next.
     #[derive(Clone, Debug)]
     struct Sent {
         flow: u16,
         len: usize,
-        /// Octets that are left out before it.
+        /// Octets skipped before this packet.
         skipped: u32,
         flags: Flags,
         ecn: Ecn,
         mss_told: bool,
-        /// Its checksum is wrong, which matters to nobody if the device vouches for it.
+        /// The checksum is wrong, which has no effect if the device vouches for it.
         damaged: bool,
-        /// The device does not.
+        /// The device does not vouch for the checksum.
         unvouched: bool,
-        /// Octets that the link adds.
+        /// Octets that the link adds as padding.
         padding: usize,
     }
 
@@ -450,7 +453,7 @@ mod tests {
     }
 
     proptest! {
-        /// Where packets are read to changes nothing.
+        /// Where packets are read to makes no difference.
         #[test]
         fn read_in_place_or_moved_is_the_same(sent in proptest::collection::vec(sent(), 1..80), offload: bool) {
             let mut next = [0_u32; 4];

@@ -1,4 +1,4 @@
-//! `anabranch get`: a file over HTTP over the engine, whole or not at all.
+//! `anabranch get`: downloads a file with HTTP over the engine, completely or not at all.
 
 mod attempts;
 mod download;
@@ -32,50 +32,50 @@ use sink::Sink;
 pub use download::Progress;
 pub use sink::Output;
 
-/// Octets kept for a file that arrives faster than the disk takes it.
+/// Octets buffered while a file arrives faster than the disk takes it.
 const RECEIVE_BUFFER_BYTES: u64 = 16 << 20;
-/// A download only listens: of a NAT that has lost its state it hears when it asks, and has to while the server still waits
-/// for it to join again (20 s, decision 0017).
+/// A download only receives, so it notices that a NAT has lost its state only when it sends. It must notice while the
+/// server still waits for it to join again (20 s, decision 0017).
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// What to get, and where to put it.
+/// What to download, and where to put it.
 #[derive(Clone, Debug)]
 pub struct GetOptions {
-    /// The file's place.
+    /// URL of the file.
     pub url: Url,
-    /// Where it goes; another file there is replaced once the download is complete.
+    /// Destination of the file; an existing file there is replaced once the download is complete.
     pub output: Output,
-    /// Addresses of the engine, one for each path to use; private ones if there are none.
+    /// Addresses of the engine, one for each path; private ones if empty.
     pub via: Vec<IpAddr>,
-    /// Interfaces of this host to use as uplinks, in place of `via`.
+    /// Interfaces of this host to use as uplinks, instead of `via`.
     pub interfaces: Vec<String>,
-    /// Go on with what an earlier download has left, and leave what has arrived if this one fails.
+    /// Continue an earlier download, and keep what has arrived if this one fails.
     pub resume: bool,
-    /// How the engine is to work.
+    /// Settings of the engine.
     pub engine: EngineOptions,
 }
 
-/// A download that succeeded.
+/// A successful download.
 #[derive(Clone, Debug, Serialize)]
 pub struct GetReport {
-    /// Octets that were received.
+    /// Octets received.
     pub bytes: u64,
-    /// Octets of the file that were there before.
+    /// Octets of the file that an earlier download had left.
     pub resumed_bytes: u64,
     /// From opening the connection to the last octet.
     pub duration: Duration,
-    /// The connection's statistics.
+    /// Statistics of the connection.
     pub connection: ConnectionStats,
 }
 
 /// Downloads a file, and tells `observe` now and then how far it is.
 ///
 /// # Errors
-/// In one line: if the process may not make a TUN device; if the server cannot be reached or does not have the file; if
-/// the connection breaks, or the file is not as long as promised; if it cannot be written. Nothing is left behind then,
-/// unless it is to be resumed.
+/// Explained in one line: if the process may not make a TUN device; if the server cannot be reached or does not have
+/// the file; if the connection breaks, or the file is shorter or longer than promised; if it cannot be written. Nothing
+/// is left behind then, unless `resume` is set.
 pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress)) -> Result<GetReport> {
-    // Without uplinks the kernel is the engine's router, and answers for its own addresses.
+    // Without uplinks the kernel is the engine's router and answers for its own addresses.
     let leads_back = |ip| !options.interfaces.is_empty() && is_own(ip);
     let remotes = resolve(&options.url, &leads_back)?;
     let mut config = ConnectionConfig {
@@ -126,7 +126,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     Ok(GetReport { bytes, resumed_bytes, duration, connection })
 }
 
-/// The engine and, if it is to use uplinks, what connects it with them.
+/// Creates the engine and, if the options name interfaces, the plumbing to these uplinks.
 fn attach(options: &GetOptions, stop: &Stop) -> Result<(Attachment, Option<Uplinks>)> {
     if options.interfaces.is_empty() {
         return Ok((Attachment::open(&options.via)?, None));
@@ -135,7 +135,7 @@ fn attach(options: &GetOptions, stop: &Stop) -> Result<(Attachment, Option<Uplin
     Ok((attachment, Some(uplinks)))
 }
 
-/// The URL's address is the engine's.
+/// The error for a URL whose address is the engine's own.
 fn engines_own(remote: IpAddr, is_via: bool) -> Error {
     Error::Usage(if is_via {
         format!("{remote} is an address of our own: name another one with --via")
@@ -144,7 +144,7 @@ fn engines_own(remote: IpAddr, is_via: bool) -> Error {
     })
 }
 
-/// The engine has no address of the family of `remote`.
+/// The error for a `remote` of an address family that the engine does not have.
 fn no_way(remote: IpAddr, over_uplinks: bool) -> Error {
     let family = if remote.is_ipv4() { "IPv4" } else { "IPv6" };
     Error::Usage(if over_uplinks {
@@ -154,13 +154,14 @@ fn no_way(remote: IpAddr, over_uplinks: bool) -> Error {
     })
 }
 
-/// The addresses of a URL's host, by the resolver of this host. Those that `leads_back` is true of are this host's, where no uplink leads.
+/// Resolves a URL's host with the resolver of this host. Addresses for which `leads_back` is true belong to this host,
+/// and no uplink leads there.
 fn resolve(url: &Url, leads_back: &dyn Fn(IpAddr) -> bool) -> Result<Vec<SocketAddr>> {
     let host = url.host();
     let found = (host.as_str(), url.port()).to_socket_addrs().map_err(|error| {
         Error::Peer(format!("cannot find the address of {host} ({error}): check the name, or write an IP address"))
     })?;
-    // An IPv4 address that is written as one of IPv6 (::ffff:10.1.0.1) is one of IPv4 on the network.
+    // An IPv4 address in IPv6 notation (::ffff:10.1.0.1) is an IPv4 address on the network.
     let remotes: Vec<SocketAddr> = found.map(|remote| (remote.ip().to_canonical(), remote.port()).into()).collect();
     let why_not = |remote: &SocketAddr| match why_not(remote.ip()) {
         None if leads_back(remote.ip()) => {
@@ -176,7 +177,7 @@ fn resolve(url: &Url, leads_back: &dyn Fn(IpAddr) -> bool) -> Result<Vec<SocketA
     }
 }
 
-/// Why no host can reach another one by the address.
+/// Returns why no host can reach another one by this address.
 fn why_not(address: IpAddr) -> Option<&'static str> {
     match address {
         ip if ip.is_loopback() => Some(
@@ -190,14 +191,14 @@ fn why_not(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// Adds the likely reason to a failure to reach anyone, without uplinks.
+/// Adds the likely reason to a failure to reach any server without uplinks.
 fn explain(error: Error, remotes: &[SocketAddr], via: &[IpAddr]) -> Error {
     let why = match error {
         Error::Peer(ref message) if !message.contains("did not answer") => return error,
         Error::Peer(_) if !forwards(remotes[0].ip()) => {
             "the kernel does not forward, so answers of other hosts do not reach us: sysctl -w net.ipv4.ip_forward=1"
         }
-        // What others route here, their owner has named.
+        // With `--via` the user chose addresses that other hosts route here.
         Error::Peer(_) if via.is_empty() => {
             "without --interface the download leaves from a private address of its own, to which only this host knows the way: name an uplink, \
              as --interface usb0"
@@ -231,7 +232,8 @@ mod tests {
 
     #[test]
     fn who_gets_no_answer_at_a_private_address_hears_of_uplinks() {
-        // The kernel of a test may forward or not: either has its remedy, unless others were told of the address.
+        // The kernel of a test may forward or not. Either case has its remedy, unless other hosts have a route to the
+        // address.
         let why = |message: &str, via: &[IpAddr]| {
             let remotes = ["192.0.2.1:80".parse().unwrap()];
             explain(Error::Peer(message.into()), &remotes, via).to_string()

@@ -9,10 +9,10 @@ use crate::{Error, Result};
 
 pub(crate) const MISSING_IP: Lack = Lack::Program { program: "ip", package: "iproute2" };
 
-/// The address family of commands.
+/// Address family of a batch of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// That of the address each of them names.
+    /// That of the address in each command.
     Named,
     /// IPv4.
     V4,
@@ -21,10 +21,10 @@ pub enum Family {
 }
 
 /// Runs `commands` (each the arguments of one `ip` call) in the calling thread's network namespace, stopping at the
-/// first that fails. `namespace` is that namespace's name, for people.
+/// first that fails. `namespace` is that namespace's name, for error messages.
 ///
 /// # Errors
-/// What `ip` said, in words that help, with the command it said it of.
+/// The failed command and the message of `ip`, in clearer words.
 pub(crate) fn batch(namespace: Option<&str>, family: Family, commands: &[String]) -> Result<()> {
     let mut ip = program("ip");
     match family {
@@ -34,8 +34,8 @@ pub(crate) fn batch(namespace: Option<&str>, family: Family, commands: &[String]
     }
     ip.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = ip.spawn().map_err(spawn_error)?;
-    // `ip` reads all of its input before it writes more than a line, so this cannot dead-lock; that it may end early,
-    // after an error, shows in its status.
+    // `ip` reads all of its input before it writes more than a line, so this cannot deadlock. If it ends early, after
+    // an error, its status shows that.
     let input = commands.join("\n") + "\n";
     let _ = child.stdin.take().expect("stdin is piped").write_all(input.as_bytes());
     let output = child.wait_with_output().map_err(Error::system("wait for ip"))?;
@@ -46,7 +46,7 @@ pub(crate) fn batch(namespace: Option<&str>, family: Family, commands: &[String]
     Err(Error::Command { command: failed_command(commands, &message, namespace), message: explain(&message) })
 }
 
-/// What `ip` and the kernel mean, and the remedy.
+/// Explains a message of `ip` and the kernel, with the remedy.
 pub(crate) fn explain(message: &str) -> String {
     let said = message.split("; Command failed").next().unwrap_or_default();
     let said =

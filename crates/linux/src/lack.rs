@@ -1,5 +1,5 @@
-//! What a machine may lack, or may not let a process do, with the remedy: the same words for whoever leaves something
-//! out and for whoever fails.
+//! What a machine may lack, or may not let a process do, with the remedy. Callers that leave something out and callers
+//! that fail use the same words.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, ErrorKind};
@@ -7,20 +7,20 @@ use std::io::{self, ErrorKind};
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// Something that is needed and not there, with the remedy.
+/// Something needed that is missing, with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lack {
-    /// The process is not root's.
+    /// The process does not run as root.
     #[error("network namespaces and TUN devices need root (try sudo)")]
     Root,
-    /// The process is root's, and not as mighty as root can be.
+    /// The process runs as root, but lacks this capability.
     #[error(
         "{} need CAP_{}, which root lacks here (in a container: --cap-add {})",
         .0.subject(), .0.capability(), .0.capability()
     )]
     Capability(Right),
-    /// It was refused although the process has the capability for it.
+    /// The kernel refused something although the process has the capability for it.
     #[error(
         "{} are refused: {why} (a limit, a seccomp filter or a security module; in a container: --privileged)",
         right.subject()
@@ -28,7 +28,7 @@ pub enum Lack {
     Refused {
         /// What was refused.
         right: Right,
-        /// What the kernel said.
+        /// The kernel's message.
         why: String,
     },
     /// A program is not on the path.
@@ -36,13 +36,13 @@ pub enum Lack {
     Program {
         /// Its name.
         program: &'static str,
-        /// Debian's name of the package.
+        /// Name of its Debian package.
         package: &'static str,
     },
     /// There is no device node for TUN.
     #[error("there is no /dev/net/tun (try modprobe tun; in a container: --device /dev/net/tun)")]
     TunNode,
-    /// The device node for TUN is there and cannot be opened.
+    /// The device node for TUN exists but cannot be opened.
     #[error("/dev/net/tun cannot be opened: {0} (try modprobe tun; in a container: --device /dev/net/tun)")]
     TunClosed(String),
     /// `/proc` is not mounted, as in a bare chroot.
@@ -51,18 +51,18 @@ pub enum Lack {
     /// A setting of a new network namespace cannot be changed.
     #[error("{variable} cannot be set: {why} (try mount -o remount,rw /proc/sys; in a container: --privileged)")]
     Setting {
-        /// Its path.
+        /// Path of the setting.
         variable: String,
-        /// What the kernel said.
+        /// The kernel's message.
         why: String,
     },
-    /// Network namespaces can be made, but none with a name.
+    /// Network namespaces can be made, but not named.
     #[error("network namespaces cannot be named: {0} (a mount below /run/netns must be possible)")]
     Names(String),
-    /// The kernel speaks no MPTCP.
+    /// The kernel does not speak MPTCP.
     #[error("the kernel has no MPTCP: {0} (it needs CONFIG_MPTCP)")]
     Mptcp(String),
-    /// The kernel can speak MPTCP and does not in new network namespaces.
+    /// The kernel can speak MPTCP but does not in new network namespaces.
     #[error("the kernel's MPTCP is off in new network namespaces")]
     MptcpOff,
     /// Anything else.
@@ -70,21 +70,21 @@ pub enum Lack {
     Other(String),
 }
 
-/// What the kernel grants to those with a capability.
+/// Something that the kernel grants to processes with a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
-    /// To make and enter network namespaces.
+    /// Making and entering network namespaces.
     Namespaces,
-    /// To make and configure TUN devices.
+    /// Making and configuring TUN devices.
     TunDevices,
 }
 
-/// All that is lacking.
+/// Everything that is lacking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lacks(Vec<Lack>);
 
 impl Right {
-    /// Why the kernel refused something that needs this.
+    /// Returns why the kernel refused something that needs this right.
     pub(crate) fn denied(self, error: io::Error) -> Lack {
         match error.kind() {
             ErrorKind::PermissionDenied if !self.is_held() => self.lack(),
@@ -92,7 +92,7 @@ impl Right {
         }
     }
 
-    /// What it is for.
+    /// What the right is for, as the subject of a sentence.
     fn subject(self) -> &'static str {
         match self {
             Self::Namespaces => "network namespaces",
@@ -100,7 +100,7 @@ impl Right {
         }
     }
 
-    /// Its name without `CAP_`, as container engines want it.
+    /// Name of the capability without `CAP_`, as container engines want it.
     fn capability(self) -> &'static str {
         match self {
             Self::Namespaces => "SYS_ADMIN",
@@ -108,7 +108,7 @@ impl Right {
         }
     }
 
-    /// Whether the process has the capability.
+    /// Returns whether the process has the capability.
     pub(crate) fn is_held(self) -> bool {
         let capability = match self {
             Self::Namespaces => CapabilitySet::SYS_ADMIN,
@@ -117,14 +117,14 @@ impl Right {
         capabilities(None).is_ok_and(|held| held.effective.contains(capability))
     }
 
-    /// What is lacking if it has not.
+    /// Returns what a process without the capability lacks.
     pub(crate) fn lack(self) -> Lack {
         if geteuid().is_root() { Lack::Capability(self) } else { Lack::Root }
     }
 }
 
 impl Lacks {
-    /// Each once: the same thing is often found in several ways.
+    /// Adds each lack once: often several attempts find the same one.
     pub(crate) fn extend(&mut self, lacks: impl IntoIterator<Item = Lack>) {
         for lack in lacks {
             if !self.0.contains(&lack) {
@@ -137,13 +137,13 @@ impl Lacks {
         self.0.is_empty()
     }
 
-    /// Nothing is lacking, or all that is.
+    /// Returns `Ok` if nothing is lacking, otherwise everything that is.
     pub(crate) fn into_result(self) -> Result<(), Self> {
         if self.0.is_empty() { Ok(()) } else { Err(self) }
     }
 }
 
-/// All in one line.
+/// Everything in one line.
 impl Display for Lacks {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (index, lack) in self.0.iter().enumerate() {

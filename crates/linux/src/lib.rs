@@ -2,21 +2,21 @@
 //!
 //! ```text
 //! ability     what this process may do on this machine, found out by trying
-//! lack        what it may not or cannot, with the remedy
+//! lack        what it may not or cannot do, with the remedy
 //! tun         packets between the kernel and this process, whole super-segments at a time
-//! memory      what is read into, used again
+//! memory      memory for packets that are read, reused
 //! gather      makes super-segments of packets where the kernel has not
-//! backlog     what waits in the kernel to be sent
-//! program     `ip`, `nft` and the shell, wherever they are
+//! backlog     data that wait in the kernel to be sent
+//! program     finds `ip`, `nft` and the shell
 //! netns       network namespaces that vanish with the process, even when it is killed
-//! mptcp       the kernel's own Multipath TCP, from outside
-//! descriptors how many the process may have
+//! mptcp       the kernel's own MPTCP, from outside
+//! descriptors limit of the process's file descriptors
 //! driver      drives a host over a TUN device
 //! tap         sees every packet of a driver
-//! device_loop moves packets between devices and whatever is inside
+//! device_loop moves packets between devices and the network inside
 //! uplink      interfaces that reach the Internet by themselves, and the plumbing between them and an engine
 //! engine_options
-//!             policies by name, and who sees packets, for what is below
+//!             policies by name, and the tap, for the modules below
 //! serve, get  HTTP over the engine: `anabranch serve` and `anabranch get`
 //! ```
 
@@ -53,5 +53,5 @@ pub mod wait;
 pub use engine_options::EngineOptions;
 pub use error::Error;
 
-/// What most functions here return.
+/// Result of most functions here.
 pub type Result<T, E = Error> = core::result::Result<T, E>;

@@ -1,24 +1,24 @@
-//! Memory for what is read, in pieces of [`POOL_BYTES`] that payloads share.
+//! Memory for packets that are read, in pieces of [`POOL_BYTES`] that payloads share.
 //!
-//! A piece is used again from its start once nobody holds a part of it: then it is still in the cache, and the kernel need not
-//! find, clear and map new pages for every million octets.
+//! A piece is reused from its start once no payload holds a part of it: it is then still in the cache, and the kernel
+//! need not find, clear and map new pages for every million octets.
 
 use bytes::BytesMut;
 
 use crate::tun::POOL_BYTES;
 
-/// Pieces that are kept for their turn: one for each run that may grow at once.
+/// Maximum number of pieces kept for reuse: one for each run that may grow at once.
 const PIECES_MAX: usize = 8;
 
-/// Pieces that nobody is reading into.
+/// Pieces that are not being read into.
 #[derive(Default)]
 pub(crate) struct Memory {
     pieces: Vec<BytesMut>,
 }
 
 impl Memory {
-    /// An empty piece with room for `bytes`, which are at most [`POOL_BYTES`]: the latest that is not in use any more, else one that has
-    /// so much left, else a new one.
+    /// Returns an empty piece with room for `bytes`, which are at most [`POOL_BYTES`]: preferably the latest one that
+    /// is no longer in use, otherwise the rest of one with enough room, otherwise a new one.
     pub(crate) fn take(&mut self, bytes: usize) -> BytesMut {
         let free = self.pieces.iter_mut().rposition(|piece| piece.try_reclaim(POOL_BYTES));
         let with_rest = || self.pieces.iter().rposition(|piece| piece.capacity() >= bytes);
@@ -28,7 +28,7 @@ impl Memory {
         }
     }
 
-    /// Takes back a piece that is read into no more.
+    /// Takes back a piece that is no longer read into.
     pub(crate) fn put(&mut self, mut piece: BytesMut) {
         piece.clear();
         if self.pieces.len() == PIECES_MAX {
@@ -44,7 +44,7 @@ mod tests {
 
     const LEN: usize = 400_000;
 
-    /// Fills `LEN` octets of a piece and gives it back; where they are, and the octets.
+    /// Fills `LEN` octets of a piece and gives it back. Returns the address of the octets, and the octets.
     fn fill(memory: &mut Memory) -> (*const u8, BytesMut) {
         let mut piece = memory.take(LEN);
         piece.resize(LEN, 7);

@@ -1,9 +1,9 @@
 //! Network namespaces that vanish with the process, even when it is killed.
 //!
-//! A namespace with a name is a mount under `/run/netns`, which outlives every process. So a *keeper* creates and
-//! removes them: a small shell in a session of its own, at the other end of a pipe. When this process ends, in
-//! whatever way, the kernel closes the pipe and the keeper removes what it made. There is only this one way of
-//! cleaning up, so it is exercised in every run.
+//! A namespace with a name is a mount under `/run/netns`, which outlives every process. Therefore a *keeper* creates
+//! and removes them: a small shell in a session of its own, at the other end of a pipe. When this process ends in any
+//! way, the kernel closes the pipe and the keeper removes what it made. There is no other way of cleaning up, so every
+//! run exercises it.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -21,11 +21,11 @@ use crate::lack::{Lack, Right};
 use crate::program::program;
 use crate::{Error, Result, ip_command};
 
-/// Where the kernel's variables of the calling thread's network namespace are.
+/// Where the kernel keeps the variables of the calling thread's network namespace.
 pub(crate) const SYSCTL_ROOT: &str = "/proc/sys/net";
 
-/// Reads names, creates each namespace and answers with a line: `ok` or what went wrong. At the end of its input it
-/// removes what it created. Signals to the terminal's group must not end it before that.
+/// Reads names, creates each namespace and answers with a line: `ok` or an error. At the end of its input it removes
+/// what it created. Signals to the terminal's process group must not end it before that.
 const KEEPER: &str = r#"
 trap '' HUP INT TERM PIPE QUIT
 names=
@@ -37,8 +37,8 @@ done 2>/dev/null
 for name in $names; do ip netns delete "$name"; done 2>/dev/null
 "#;
 
-/// Settings that every host needs: it forwards, answers for all its addresses on every device, and lets TCP measure
-/// afresh on every connection instead of remembering the last one.
+/// Settings that every host needs: it forwards, answers for all its addresses on every device, and TCP does not reuse
+/// measurements of earlier connections.
 pub const HOST_SETTINGS: [(&str, &str); 7] = [
     ("ipv4/ip_forward", "1"),
     ("ipv6/conf/all/forwarding", "1"),
@@ -49,7 +49,7 @@ pub const HOST_SETTINGS: [(&str, &str); 7] = [
     ("ipv4/tcp_no_metrics_save", "1"),
 ];
 
-/// Creates network namespaces and removes them when it is dropped or the process ends.
+/// Creates network namespaces, and removes them when it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Keeper {
     child: Child,
@@ -90,7 +90,7 @@ impl Keeper {
     /// Creates a namespace with loopback up and nothing else in it.
     ///
     /// # Errors
-    /// If the name is taken or unfit, or the process may not.
+    /// If the name is taken or invalid, or the process may not.
     pub fn create(&mut self, name: &str) -> Result<Namespace> {
         check_name(name)?;
         let keeper_gone = || Error::system(format!("create the network namespace {name}"));
@@ -113,13 +113,13 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         drop(self.requests.take());
-        // The namespaces are gone when the caller goes on; without a keeper there is nothing left to wait for.
+        // The caller continues once the namespaces are gone; without a keeper there is nothing left to wait for.
         let _ = self.child.wait();
     }
 }
 
 impl Namespace {
-    /// An existing namespace that someone else looks after.
+    /// Opens an existing namespace that another owner cleans up.
     ///
     /// # Errors
     /// If there is none of this name.
@@ -130,12 +130,12 @@ impl Namespace {
         Ok(Self { name: name.into(), handle })
     }
 
-    /// Its name.
+    /// Returns the namespace's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Runs `work` inside, on a thread of its own: sockets and devices it opens stay in this namespace.
+    /// Runs `work` inside, on a thread of its own: the sockets and devices it opens stay in this namespace.
     ///
     /// # Errors
     /// If the namespace cannot be entered.
@@ -149,7 +149,7 @@ impl Namespace {
         })
     }
 
-    /// Moves the calling thread, for good, into this namespace.
+    /// Moves the calling thread permanently into this namespace.
     ///
     /// # Errors
     /// If the process may not.
@@ -163,12 +163,12 @@ impl Namespace {
     /// Changes addresses, links, routes or rules: each command holds the arguments of one `ip` call.
     ///
     /// # Errors
-    /// The first command that failed, and what `ip` said.
+    /// The first command that failed, and the message of `ip`.
     pub fn ip(&self, commands: impl AsRef<[String]>) -> Result<()> {
         self.ip_family(Family::Named, commands.as_ref())
     }
 
-    /// Like [`Self::ip`], for commands that name no address from which `ip` could see the family they are for.
+    /// Like [`Self::ip`], for commands without an address that would tell `ip` the address family.
     ///
     /// # Errors
     /// As [`Self::ip`].
@@ -190,7 +190,7 @@ impl Namespace {
         )))
     }
 
-    /// A program to be run inside, like `ip netns exec` but with the mounts of this process.
+    /// Returns a command that runs a program inside, like `ip netns exec` but with the mounts of this process.
     ///
     /// # Errors
     /// If the process has no file descriptors left.
@@ -203,7 +203,7 @@ impl Namespace {
         Ok(command)
     }
 
-    /// What a person types before a command that is to run inside.
+    /// Returns what a user types before a command to run it inside.
     pub fn prefix(&self) -> String {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         if has_mounted_root(&mounts) {
@@ -213,7 +213,7 @@ impl Namespace {
         }
     }
 
-    /// Connects two namespaces by a veth pair; each end is named and up.
+    /// Connects two namespaces by a veth pair; each end gets its name and is set up.
     ///
     /// # Errors
     /// If a name is taken.
@@ -226,18 +226,19 @@ impl Namespace {
     }
 }
 
-/// Whether `/` is a mount point, by `/proc/self/mountinfo`. In a chroot it is none, and `ip netns exec` refuses to work.
+/// Returns whether `/` is a mount point, according to `/proc/self/mountinfo`. In a chroot it is not, and `ip netns
+/// exec` refuses to work.
 fn has_mounted_root(mounts: &str) -> bool {
-    // proc_pid_mountinfo(5): the fifth field is the mount point as seen from the root of the process.
+    // proc_pid_mountinfo(5): the fifth field is the mount point, relative to the root of the process.
     mounts.lines().any(|line| line.split(' ').nth(4) == Some("/"))
 }
 
-/// Where iproute2 keeps the namespace of that name.
+/// Returns where iproute2 keeps the namespace of that name.
 fn namespace_path(name: &str) -> PathBuf {
     Path::new("/run/netns").join(name)
 }
 
-/// Names become file names, shell words and parts of command lines.
+/// Checks a name: it becomes a file name, a shell word and part of command lines.
 fn check_name(name: &str) -> Result<()> {
     let fit = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if (1..=64).contains(&name.len()) && name.chars().all(fit) && !name.starts_with(['-', '.']) {
@@ -246,7 +247,7 @@ fn check_name(name: &str) -> Result<()> {
     Err(Error::Usage(format!("{name:?} is not a name for a host: use 1 to 64 letters, digits, '-', '_' and '.'")))
 }
 
-/// Why `ip netns add` failed, with the remedy.
+/// Explains why `ip netns add` failed, with the remedy.
 fn refused(name: &str, message: &str) -> Error {
     if message.contains("ermission") || message.contains("not permitted") {
         if let lack @ (Lack::Root | Lack::Capability(_)) = Right::Namespaces.denied(Errno::PERM.into()) {

@@ -1,13 +1,13 @@
-//! The header in front of packets on a TUN device with offload: `struct virtio_net_hdr` (virtio 1.2 section 5.1.6).
+//! The header before each packet on a TUN device with offload: `struct virtio_net_hdr` (virtio 1.2 section 5.1.6).
 
 use wire::{ChecksumOffload, Flags, Segment, TcpChecksum};
 
-/// What the kernel leaves undone in a packet, or we do.
+/// What the kernel, or this process, has left undone in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Offload {
     /// The TCP checksum holds only the pseudo-header's sum (`VIRTIO_NET_HDR_F_NEEDS_CSUM`): it starts at this octet.
     pub checksum_start: Option<u16>,
-    /// The packet is a super-segment, to be cut into TCP segments of this many octets of data.
+    /// The packet is a super-segment, to be cut into TCP segments with this many octets of data.
     pub segment_bytes: Option<u16>,
     /// The receiver need not check the checksum again (`VIRTIO_NET_HDR_F_DATA_VALID`).
     pub checksum_valid: bool,
@@ -22,7 +22,7 @@ const GSO_TCPV6: u8 = 4;
 const GSO_ECN: u8 = 0x80;
 
 impl Offload {
-    /// Octets of the header.
+    /// Octets of this header.
     pub const LEN: usize = 10;
 
     /// Reads the header.
@@ -36,13 +36,13 @@ impl Offload {
         }
     }
 
-    /// What is left to do about its TCP checksum.
+    /// Returns what is left to do about the packet's TCP checksum.
     pub fn tcp_checksum(self) -> TcpChecksum {
         if self.checksum_valid { TcpChecksum::Trusted } else { TcpChecksum::Verify }
     }
 
-    /// The header in front of `segment`, whose checksum the kernel completes, and which it cuts into pieces of `mss`
-    /// octets of data if it has more.
+    /// Encodes the header for `segment`. The kernel completes the segment's checksum and, if it carries more data than
+    /// `mss` octets, cuts it into pieces of `mss`.
     pub fn encode(segment: &Segment, headers: ChecksumOffload, mss: u16) -> [u8; Self::LEN] {
         let mut octets = [0; Self::LEN];
         octets[0] = NEEDS_CSUM;

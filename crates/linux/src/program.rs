@@ -1,23 +1,24 @@
-//! Programs of the machine that do what we ask the kernel for: `ip`, `nft`, the shell.
+//! The programs that ask the kernel on our behalf: `ip`, `nft`, the shell.
 
 use std::env;
 use std::ffi::OsString;
 use std::process::Command;
 
-/// Where programs for administrators are. Debian's plain `su` leaves a path without them.
+/// Folders of programs for administrators. Debian's plain `su` leaves a path without them.
 const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// Where those are that a script of ours runs besides, whatever path the user has.
+/// Folders of the other programs that our scripts run, whatever the user's path is.
 const FOLDERS_OF_SCRIPTS: [&str; 2] = ["/usr/bin", "/bin"];
 
-/// A program of this name, which is also looked for where those for administrators are, as are those that it starts.
+/// Returns a command for the program of this name. It, and the programs it starts, are also looked for in the folders
+/// for administrators.
 pub fn program(name: &str) -> Command {
     let mut command = Command::new(name);
     command.env("PATH", with_folders(env::var_os("PATH").unwrap_or_default()));
     command
 }
 
-/// A shell for a script of ours.
+/// Returns a shell for one of our scripts.
 pub fn shell() -> Command {
     let path = with_folders(env::var_os("PATH").unwrap_or_default());
     let mut command = Command::new("/bin/sh");
@@ -25,7 +26,7 @@ pub fn shell() -> Command {
     command
 }
 
-/// The path, with those of [`FOLDERS`] that it lacks behind it.
+/// Returns the path, extended by those of [`FOLDERS`] that it lacks.
 pub(crate) fn with_folders(path: OsString) -> OsString {
     extended(path, &FOLDERS)
 }
@@ -37,7 +38,7 @@ fn extended(path: OsString, more: &[&str]) -> OsString {
             folders.push(folder.into());
         }
     }
-    // What came out of a path goes into one.
+    // Joining cannot fail: the folders come from a path.
     env::join_paths(folders).unwrap_or(path)
 }
 

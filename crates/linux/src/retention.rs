@@ -1,10 +1,11 @@
-//! What a payload that waits for the application holds on to.
+//! Limits the memory that a payload keeps while it waits for the application.
 //!
-//! Packets are read into pieces of memory that they share ([`crate::tun`]), and a payload is a part of its packet. So one
-//! payload that an application leaves unread would keep all the memory that was read with it: against a peer with many
-//! connections, of which one is not read, a thousand times its own size. Payloads of super-segments stay where they are,
-//! for the sake of speed, be they the kernel's or made here (`gather.rs`); what is shorter moves to memory of its own. So a full receive buffer costs at most
-//! [`RETENTION_MAX`] times its size, and on paths without super-segments no more than its size.
+//! Packets are read into pieces of memory that they share ([`crate::tun`]), and a payload is a part of its packet. One
+//! payload that an application leaves unread would therefore keep all the memory that was read with it: against a peer
+//! with many connections, one of them unread, a thousand times its own size. Payloads of super-segments, from the
+//! kernel or made here (`gather.rs`), stay in place for speed; shorter ones move to memory of their own. A full receive
+//! buffer therefore costs at most [`RETENTION_MAX`] times its size, and on paths without super-segments no more than
+//! its size.
 
 use bytes::Bytes;
 use wire::Payload;
@@ -14,10 +15,10 @@ use crate::tun::POOL_BYTES;
 /// Payloads shorter than this are copied: about half of a super-segment.
 pub(crate) const SHARING_MIN: usize = 32 << 10;
 
-/// How many times its own size a payload may keep at most.
+/// Maximum memory that a payload keeps, as a multiple of its own size.
 pub const RETENTION_MAX: usize = POOL_BYTES.div_ceil(SHARING_MIN);
 
-/// The same payload, in memory of its own unless it is large.
+/// Returns the same payload, in memory of its own unless it is large.
 pub fn release_packet(payload: Payload) -> Payload {
     match payload {
         Payload::Bytes(octets) if octets.len() < SHARING_MIN => Bytes::copy_from_slice(&octets).into(),

@@ -1,4 +1,4 @@
-//! `anabranch serve`: a folder over HTTP over the engine.
+//! `anabranch serve`: serves a folder with HTTP over the engine.
 
 mod answer;
 #[cfg(test)]
@@ -32,38 +32,38 @@ use crate::{Error, Result};
 use files::Folder;
 use session::{Progress, Session};
 
-/// How often idle connections are looked for, at most.
+/// Maximum interval between searches for idle connections.
 const SWEEP_INTERVAL_MAX: Duration = Duration::from_secs(5);
-/// Looks at a connection before it is idle for too long.
+/// How often a connection is checked within the permitted idle time.
 const SWEEPS_PER_IDLE: u64 = 4;
 
-/// How long a line about an answer may come after the peer has got all of it.
+/// Maximum delay of the line about an answer after the peer has got all of it.
 const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Descriptors, since every download keeps a file open; as many as there may be clients of a proxy.
+/// Maximum of file descriptors, since every download keeps a file open; as many as a proxy may have clients.
 const DESCRIPTORS: u64 = 20_000;
 
-/// Hears of a connection that has ended.
+/// Called for each connection that has ended.
 pub type Ended = Arc<dyn Fn(&ConnectionStats) + Send + Sync>;
 
 /// What to serve, and where.
 #[derive(Clone)]
 pub struct ServeOptions {
-    /// The folder; nothing outside of it is reachable.
+    /// The folder; nothing outside it can be reached.
     pub folder: PathBuf,
-    /// Port to listen on, at all addresses of the engine.
+    /// Port, at all addresses of the engine.
     pub port: u16,
-    /// Addresses of the engine; private ones if there are none.
+    /// Addresses of the engine; private ones if empty.
     pub via: Vec<IpAddr>,
-    /// A connection on which nothing moves for so long is ended: the peer neither acknowledges nor asks for anything.
+    /// A connection is ended if nothing moves on it for this long: the peer neither acknowledges nor asks for anything.
     pub idle_max: Duration,
-    /// How the engine is to work.
+    /// Settings of the engine.
     pub engine: EngineOptions,
-    /// Hears of every connection that has ended.
+    /// Called for each connection that has ended.
     pub ended: Option<Ended>,
 }
 
-/// Serves until `stop` is triggered. Lines for people, like where to look and what became of requests, go to `say`.
+/// Serves until `stop` is triggered. Lines for the user, such as the address and the outcome of requests, go to `say`.
 ///
 /// # Errors
 /// If the process may not make a TUN device, if the folder cannot be read, or if an address is in use.
@@ -100,9 +100,9 @@ struct Server<'a> {
     folder: Folder,
     listeners: Vec<ListenerId>,
     sessions: BTreeMap<ConnectionId, Session>,
-    /// Sessions that go on in the next turn of the loop.
+    /// Sessions that continue in the next turn of the loop.
     again: BTreeSet<ConnectionId>,
-    /// Sessions whose peers have not acknowledged all that was handed over.
+    /// Sessions whose peers have not yet acknowledged all data that were handed over.
     unsettled: BTreeSet<ConnectionId>,
     settle_at: Instant,
     idle_max: Duration,
@@ -189,7 +189,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Tells of answers that have arrived since.
+    /// Reports answers that have arrived since the last call.
     fn settle(&mut self, endpoint: &Endpoint, now: Instant) {
         self.settle_at = now + SETTLE_INTERVAL;
         self.unsettled.retain(|id| {
@@ -213,7 +213,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// An error of the endpoint means that the connection is over already; its end is reported as an event.
+/// An error of the endpoint means that the connection is already over; an event reports its end.
 fn carry_out(
     progress: Progress,
     id: ConnectionId,

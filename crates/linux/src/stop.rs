@@ -1,4 +1,4 @@
-//! How a running loop is asked to end: by Ctrl-C, by SIGTERM, by a closed terminal, or by another thread.
+//! Asks a running loop to end: by Ctrl-C, by SIGTERM, by a closed terminal, or from another thread.
 
 use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,7 +17,7 @@ use crate::{Error, Result};
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Becomes readable when it is time to end, so that loops can wait for it beside their devices.
+/// Becomes readable when the loop should end, so a loop can wait for it beside its devices.
 #[derive(Debug)]
 pub struct Stop {
     read: UnixStream,
@@ -25,26 +25,26 @@ pub struct Stop {
     listening: Option<Listening>,
 }
 
-/// Signals are taken note of; what belongs to that goes with this.
+/// Handles signals while it exists; holds the registered actions.
 #[derive(Debug, Default)]
 struct Listening {
     actions: Vec<SigId>,
 }
 
-/// How many listen. Where none does any more, signals kill the process as if none ever had.
+/// Number of [`Listening`] values. When it falls to 0, signals kill the process again, as by default.
 static LISTENERS: Mutex<usize> = Mutex::new(0);
 
 /// Ends the loop that waits on the other end.
 #[derive(Debug)]
 pub struct StopHandle(UnixStream);
 
-/// Ends the loop that waits on the other end when it is dropped, also by a panic: a scope waits for all its threads, and one that
-/// nobody ends would keep the process from ending.
+/// Ends the loop that waits on the other end when dropped, also by a panic: a scope waits for all its threads, and a
+/// loop that never ends would keep the process alive.
 #[derive(Debug)]
 pub struct StopOnDrop(StopHandle);
 
 impl Stop {
-    /// A stop that only its handles trigger.
+    /// Creates a stop that only its handles trigger.
     ///
     /// # Errors
     /// If the process has no file descriptors left.
@@ -53,7 +53,8 @@ impl Stop {
         Ok(Self { read, write, listening: None })
     }
 
-    /// A stop that Ctrl-C, SIGTERM and a closed terminal trigger as well; while there is one they do not kill the process.
+    /// Creates a stop that Ctrl-C, SIGTERM and a closed terminal trigger as well. While one exists, these do not kill
+    /// the process.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -63,7 +64,7 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Whether it has been triggered.
+    /// Returns whether it has been triggered.
     pub fn is_triggered(&self) -> bool {
         let mut fds = [PollFd::from_borrowed_fd(self.read.as_fd(), PollFlags::IN)];
         poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
@@ -75,7 +76,7 @@ impl Stop {
         while recv(&self.read, &mut octet, RecvFlags::PEEK).is_err_and(|errno| errno == Errno::INTR) {}
     }
 
-    /// A handle for another thread.
+    /// Returns a handle for another thread.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -113,7 +114,8 @@ impl Drop for Listening {
     }
 }
 
-/// Says whether signals are to kill: once taken note of, they would be swallowed else when nobody listens any more.
+/// Returns the flag that says whether signals kill the process. Without it, signals would be swallowed after the last
+/// listener has gone.
 fn kill_when_alone() -> Result<Arc<AtomicBool>> {
     static IS_ALONE: OnceLock<std::result::Result<Arc<AtomicBool>, i32>> = OnceLock::new();
     let register = || {
@@ -137,11 +139,11 @@ impl AsFd for Stop {
 impl StopHandle {
     /// Asks the loop to end.
     pub fn stop(&self) {
-        // It can only fail when the loop has ended already.
+        // This can only fail when the loop has already ended.
         let _ = (&self.0).write_all(&[0]);
     }
 
-    /// Asks it when this is dropped.
+    /// Returns a guard that asks the loop to end when it is dropped.
     pub const fn on_drop(self) -> StopOnDrop {
         StopOnDrop(self)
     }
@@ -171,11 +173,11 @@ mod tests {
         drop(Stop::on_signals().unwrap());
         let before = descriptors();
         (0..50).for_each(|_| drop(Stop::on_signals().unwrap()));
-        // Other tests of this process may open some meanwhile.
+        // Other tests of this process may open some at the same time.
         assert!(descriptors() < before + 50, "{before} {}", descriptors());
     }
 
-    /// This test once more in a process of its own, which a signal is to kill.
+    /// Runs this test again in a process of its own, which a signal is expected to kill.
     #[test]
     fn where_nobody_listens_any_more_signals_kill() {
         const CHILD: &str = "ANABRANCH_TEST_STOP_CHILD";

@@ -1,4 +1,4 @@
-//! Somebody who sees every packet of a device, such as a capture.
+//! An observer of every packet of a device, such as a capture.
 
 use std::fmt::{self, Debug, Formatter};
 use std::io;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use units::Instant;
 
-/// Which way a packet goes, as seen by the engine.
+/// Direction of a packet, as the engine sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To the engine.
@@ -17,20 +17,20 @@ pub enum Way {
 
 type See = dyn FnMut(Instant, Way, &[u8]) -> io::Result<()> + Send;
 
-/// Sees every packet with its time: whole IP packets, as large as the kernel gives and takes them.
+/// Sees every packet with its time: whole IP packets, as large as the kernel passes and takes them.
 #[derive(Clone)]
 pub struct Tap(Arc<Mutex<See>>);
 
 impl Tap {
-    /// A tap that is told by calling `see`; an error of it ends the driver.
+    /// Creates a tap that calls `see` for each packet; an error of `see` ends the driver.
     pub fn new(see: impl FnMut(Instant, Way, &[u8]) -> io::Result<()> + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(see)))
     }
 
-    /// Tells of a packet.
+    /// Shows the tap a packet.
     ///
     /// # Errors
-    /// Those of who is told.
+    /// Those of the function given to [`Self::new`].
     pub fn see(&self, at: Instant, way: Way, packet: &[u8]) -> io::Result<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)(at, way, packet)
     }

@@ -1,28 +1,28 @@
-//! The headers of a run's last packet, with which the next one is compared octet by octet instead of being read.
+//! The headers of a run's last packet, with which the next one is compared octet by octet instead of being parsed.
 //!
-//! Of a run, all headers are alike but for the sequence number, the push flag, the checksums, and the identification of IPv4. What differs
-//! in anything else, or is not sure to be right, is for whoever reads headers in full.
+//! In a run, all headers are the same except for the sequence number, the push flag, the checksums, and the
+//! identification of IPv4. A packet that differs elsewhere, or is not certain to be valid, is left to the full parser.
 
 use std::ops::Range;
 
 use wire::{Flags, TcpChecksum};
 
-/// Octets of an IPv4 header without options; others have no template.
+/// Octets of an IPv4 header without options; packets with options have no template.
 const IP_BYTES: usize = 20;
-/// Octets of IPv4 and TCP headers at most.
+/// Maximum octets of IPv4 and TCP headers.
 const BYTES_MAX: usize = IP_BYTES + 60;
 
-/// Headers of a packet of IPv4 and TCP.
+/// Headers of an IPv4 packet with TCP.
 #[derive(Clone, Copy)]
 pub(crate) struct Template {
     octets: [u8; BYTES_MAX],
-    /// Of the headers, and of the packet; no headers match no packet.
+    /// Octets of the headers, and of the packet; empty headers match no packet.
     len: usize,
     packet_len: usize,
 }
 
 impl Template {
-    /// Of `packet`, which has valid headers of IP and TCP in front of its payload.
+    /// Creates the template of `packet`, which has valid headers of IP and TCP before its payload.
     pub(crate) fn of(packet: &[u8], payload: &Range<usize>) -> Self {
         let mut octets = [0; BYTES_MAX];
         let is_plain = packet.first() == Some(&0x45) && payload.start <= BYTES_MAX && payload.end == packet.len();
@@ -31,8 +31,9 @@ impl Template {
         Self { octets, len, packet_len: packet.len() }
     }
 
-    /// The flags of `packet` if it has the same headers but for those fields that differ between packets of a run, is as long, and has
-    /// sequence number `seq`. Nothing is said of one whose TCP checksum must be verified.
+    /// Returns the flags of `packet` if it is as long as the template's packet, has sequence number `seq`, and differs
+    /// in no other field except those that vary within a run. Returns `None` for a packet whose TCP checksum must be
+    /// verified.
     #[inline]
     pub(crate) fn repeats(&self, packet: &[u8], checksum: TcpChecksum, seq: u32) -> Option<Flags> {
         if self.len == 0 || packet.len() != self.packet_len || checksum == TcpChecksum::Verify {
@@ -54,8 +55,8 @@ impl Template {
     }
 }
 
-/// What identification and header checksum add to the header's sum (RFC 1624): if it is the same, and so are all other fields, the one
-/// checksum is right if the other is.
+/// Returns the sum of identification and header checksum, their contribution to the header's sum (RFC 1624). If it and
+/// all other fields are the same in two headers, the checksums are either both right or both wrong.
 fn identified(header: &[u8]) -> u16 {
     let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let (sum, carry) = word(4).overflowing_add(word(10));
@@ -85,7 +86,7 @@ mod tests {
         Template::of(&self::packet(1), &(LEN..LEN + 100)).repeats(packet, TcpChecksum::Trusted, 101)
     }
 
-    /// Makes the IPv4 header's checksum right.
+    /// Corrects the checksum of the IPv4 header.
     fn identify(packet: &mut [u8], identification: u16) {
         packet[4..6].copy_from_slice(&identification.to_be_bytes());
         packet[10..12].fill(0);
@@ -108,7 +109,7 @@ mod tests {
         }
     }
 
-    /// Any bit of the headers that is not one of those that may differ.
+    /// Flips each bit of the headers outside the fields that may differ.
     #[test]
     fn any_other_difference_is_seen() {
         let free = [36, 37];

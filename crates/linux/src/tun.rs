@@ -1,8 +1,8 @@
 //! TUN devices: packets between the kernel and this process.
 //!
 //! With offload a packet in either direction may be a *super-segment*: up to 64 KiB of one TCP flow that the kernel
-//! neither cuts nor checksums. A `virtio_net_hdr` in front of it says how it would be cut. The engine takes and gives
-//! super-segments as they are, which is where the speed of TUN comes from.
+//! neither cuts nor checksums. A `virtio_net_hdr` before it says how it would be cut. The engine takes and gives
+//! super-segments as they are; the speed of TUN comes from that.
 
 use std::ffi::c_int;
 use std::io::{self, IoSlice};
@@ -23,31 +23,32 @@ use crate::memory::Memory;
 use crate::offload::Offload;
 use crate::{Error, Result, ip_command};
 
-/// Where devices come from.
+/// Device node of TUN.
 const NODE: &str = "/dev/net/tun";
-/// Octets of the largest packet, super-segment or not.
+/// Octets of the largest packet, whether a super-segment or not.
 pub const PACKET_MAX: usize = 65535;
-/// Memory is taken from the allocator in pieces of this size, which the packets read into it share.
+/// Size of the pieces in which memory is allocated; the packets read into a piece share it.
 pub const POOL_BYTES: usize = 16 * PACKET_MAX;
 
-/// Packets that may wait in the kernel for this process; more are lost. The kernel's 500 are gone within a millisecond of
-/// a fast sender; these last for a receive buffer of 16 MB, and hold no memory while none waits.
+/// Packets that may wait in the kernel for this process; further ones are lost. A fast sender fills the kernel's
+/// default of 500 within a millisecond; this number is enough for a receive buffer of 16 MB, and costs no memory while
+/// none waits.
 const QUEUE_PACKETS: u32 = 10_000;
 
-/// How a device is made.
+/// Settings of a new device.
 #[derive(Clone, Debug)]
 pub struct TunConfig {
-    /// Its name, at most 15 octets.
+    /// Name of the device, at most 15 octets.
     pub name: String,
     /// Largest packet that is not a super-segment, octets.
     pub mtu: u16,
     /// Exchange super-segments with the kernel.
     pub offload: bool,
-    /// Addresses of the kernel's side with their prefix lengths.
+    /// Addresses of the kernel's side, with their prefix lengths.
     pub addresses: Vec<(IpAddr, u8)>,
 }
 
-/// A TUN device of this process. It vanishes when dropped, and with the process.
+/// A TUN device of this process. It vanishes when dropped, and when the process ends.
 pub struct Tun {
     device: OwnedFd,
     name: String,
@@ -56,12 +57,13 @@ pub struct Tun {
     pool: BytesMut,
 }
 
-/// Octets of headers that [`Tun::read_behind`] takes: the longest of IPv4 and TCP, and more than IPv6 has without extensions.
+/// Maximum octets of headers in [`Tun::read_behind`]: the longest of IPv4 and TCP, and more than IPv6 has without
+/// extensions.
 pub(crate) const HEADERS_MAX: usize = 120;
 
 impl Tun {
-    /// Creates a device in the calling thread's network namespace, with its addresses, and sets it up. Reads and
-    /// writes do not block.
+    /// Creates a device in the calling thread's network namespace, with its addresses, and sets it up. Reads and writes
+    /// do not block.
     ///
     /// # Errors
     /// If the process may not or the machine cannot; if the name is taken; if `ip` refuses an address.
@@ -71,20 +73,20 @@ impl Tun {
         Ok(tun)
     }
 
-    /// Creates a device as [`Self::open`] does, or takes one that was made for this user and is held by nobody, which needs no right. It is
-    /// not set up yet.
+    /// Creates a device as [`Self::open`] does, or takes a free one that was made for this user, which needs no
+    /// privilege. The device is not yet set up.
     ///
     /// # Errors
     /// If the process may not or the machine cannot; if the name is taken.
     pub(crate) fn take(config: &TunConfig) -> Result<Self> {
         let what = || Error::system(format!("create the TUN device {}", config.name));
-        // The builder would make a missing device node, which is not ours to leave on a machine.
+        // Otherwise the builder would make a missing device node, which we must not leave on a machine.
         node()?;
         let mut builder = DeviceBuilder::new().name(&config.name).layer(Layer::L3);
         if config.offload {
             builder = builder.offload(true);
         }
-        // A new device is down; to say so again would need a right.
+        // A new device is already down; setting it down again would need a privilege.
         let device = builder.inherit_enable_state().build_sync().map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => Right::TunDevices.denied(error).into(),
             _ => what()(error),
@@ -94,22 +96,22 @@ impl Tun {
         Ok(Self::over(device, config.name.clone(), config.offload))
     }
 
-    /// A device that is open already; whatever gives and takes packets will do.
+    /// Wraps a device that is already open; any descriptor that gives and takes packets will do.
     pub(crate) fn over(device: OwnedFd, name: String, offload: bool) -> Self {
         Self { device, name, offload, memory: Memory::default(), pool: BytesMut::new() }
     }
 
-    /// Its name.
+    /// Returns the device's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether super-segments may be written.
+    /// Returns whether super-segments may be written.
     pub fn offload(&self) -> bool {
         self.offload
     }
 
-    /// The next packet. `None`: nothing waits.
+    /// Returns the next packet, or `None` if none waits.
     ///
     /// # Errors
     /// If the device is gone.
@@ -125,7 +127,8 @@ impl Tun {
         Ok(Some(Incoming { offload, header_bytes, pool: &mut self.pool }))
     }
 
-    /// Reads on from the start of the memory if nobody holds a packet of it any more: it is still in the cache then.
+    /// Continues to read at the start of the memory if nothing holds a packet of it any more: it is then still in the
+    /// cache.
     pub(crate) fn rewind(&mut self) {
         if !self.pool.try_reclaim(POOL_BYTES) {
             self.renew_pool();
@@ -137,11 +140,12 @@ impl Tun {
         self.pool = self.memory.take(PACKET_MAX + self.header_bytes());
     }
 
-    /// Reads the next packet to where what comes after its `headers` octets of headers continues `memory`, which has at least so many
-    /// octets, and room for a packet. There it stays if it `joins`, which is asked with what the kernel left undone in it;
-    /// otherwise it is moved away, and `memory` is as before.
+    /// Reads the next packet to a place where its payload continues `memory`, if the packet has `headers` octets of
+    /// headers. `memory` must have at least that many octets, and room for a packet. The packet stays there if `joins`
+    /// returns true, which sees it with the work that the kernel left undone in it; otherwise it is moved away, and
+    /// `memory` is as before.
     ///
-    /// The headers lie where the octets before them do, which are put back afterwards.
+    /// The headers overwrite the last octets of `memory`, which are restored afterwards.
     ///
     /// # Errors
     /// If the device is gone.
@@ -178,12 +182,12 @@ impl Tun {
         Ok(Some(Placed::Apart(Incoming { offload, header_bytes, pool: &mut self.pool })))
     }
 
-    /// Octets in front of each packet.
+    /// Returns the octets of the header before each packet.
     fn header_bytes(&self) -> usize {
         if self.offload { Offload::LEN } else { 0 }
     }
 
-    /// Appends a packet to `memory`, or to the pool, with what is in front of it; false if none waits.
+    /// Appends a packet, with the header before it, to `memory` or to the pool; false if none waits.
     fn read_to(&mut self, memory: Option<&mut BytesMut>) -> io::Result<bool> {
         let memory = memory.unwrap_or(&mut self.pool);
         let len = match rustix::io::read(self.device.as_fd(), memory.spare_capacity_mut()) {
@@ -196,7 +200,7 @@ impl Tun {
         Ok(true)
     }
 
-    /// What the kernel says in front of a packet.
+    /// Decodes the kernel's header before a packet.
     fn offload_of(&self, read: &[u8]) -> io::Result<Offload> {
         if !self.offload {
             return Ok(Offload::default());
@@ -205,7 +209,7 @@ impl Tun {
         Ok(Offload::decode(header))
     }
 
-    /// Tells the kernel whether the device leads anywhere, as a plug that is pulled does. It needs no right.
+    /// Tells the kernel whether the device has a carrier, like a plugged cable. It needs no privilege.
     ///
     /// # Errors
     /// Before Linux 5.0.
@@ -216,7 +220,7 @@ impl Tun {
         Ok(())
     }
 
-    /// From now on the device vanishes with this process, if it was made to stay. It needs no right.
+    /// Makes a persistent device vanish with this process from now on. It needs no privilege.
     ///
     /// # Errors
     /// If the device is gone.
@@ -226,40 +230,40 @@ impl Tun {
         Ok(())
     }
 
-    /// Hands the kernel a packet whose octets stand in `parts`, one after the other. With offload the first part is
-    /// an encoded [`Offload`].
+    /// Writes a packet whose octets are in `parts`, one after the other. With offload the first part is an encoded
+    /// [`Offload`].
     ///
     /// # Errors
-    /// If the kernel does not take it: a malformed packet, or the device is down. The packet is lost.
+    /// If the kernel refuses it: the packet is malformed, or the device is down. The packet is lost.
     pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         rustix::io::writev(self.device.as_fd(), parts)?;
         Ok(())
     }
 }
 
-/// Where a packet is after [`Tun::read_behind`].
+/// The place of a packet after [`Tun::read_behind`].
 pub(crate) enum Placed<'a> {
-    /// Behind what was there before.
+    /// Behind the earlier octets.
     Behind,
-    /// As [`Tun::read`] would have given it.
+    /// As [`Tun::read`] would have returned it.
     Apart(Incoming<'a>),
 }
 
-/// A packet that was read. Unless it is taken, the next one is read into its place.
+/// A packet that was read. Unless it is taken, the next one overwrites it.
 pub struct Incoming<'a> {
-    /// What the kernel left undone in it.
+    /// What the kernel left undone in the packet.
     pub offload: Offload,
     header_bytes: usize,
     pool: &'a mut BytesMut,
 }
 
 impl Incoming<'_> {
-    /// Its octets, an IP header first.
+    /// Returns the packet's octets, which begin with an IP header.
     pub fn octets(&self) -> &[u8] {
         &self.pool[self.header_bytes..]
     }
 
-    /// Takes it, together with a share in the memory that it lies in.
+    /// Takes the packet, together with a share of the memory that holds it.
     pub fn take(self) -> Bytes {
         self.pool.split().freeze().slice(self.header_bytes..)
     }
@@ -267,7 +271,7 @@ impl Incoming<'_> {
 
 impl Drop for Incoming<'_> {
     fn drop(&mut self) {
-        // What has been taken is not there any more.
+        // A taken packet is no longer there.
         self.pool.clear();
     }
 }
@@ -278,7 +282,7 @@ impl AsFd for Tun {
     }
 }
 
-/// Whether `/dev/net/tun` can be opened; if not, also whether that would be enough.
+/// Checks that `/dev/net/tun` can be opened; if not, also whether that alone would be enough.
 pub(crate) fn node() -> Result<(), Lacks> {
     let Err(errno) = rustix::fs::open(NODE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else { return Ok(()) };
     let node = match errno {
@@ -290,23 +294,23 @@ pub(crate) fn node() -> Result<(), Lacks> {
     Err(right.into_iter().chain([node]).collect())
 }
 
-/// Whether the calling thread's network namespace has a device of that name. `/sys` may show another namespace's, or be
-/// missing.
+/// Returns whether the calling thread's network namespace has a device of that name. `/sys` may show another
+/// namespace's devices, or be missing.
 pub(crate) fn exists(name: &str) -> bool {
     index(name).is_some()
 }
 
-/// The number of the calling thread's network namespace's device of that name.
+/// Returns the index of the device of that name in the calling thread's network namespace.
 pub(crate) fn index(name: &str) -> Option<u32> {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).ok()?;
     name_to_index(socket, name).ok()
 }
 
-/// The `ip` commands that bring a new device up.
+/// Returns the `ip` commands that bring a new device up.
 pub(crate) fn configuration(config: &TunConfig) -> Vec<String> {
     let name = &config.name;
-    // Without link-local addresses the kernel sends nothing of its own into the device. A device that is too narrow for IPv6
-    // knows nothing of them any more.
+    // Without link-local addresses the kernel sends nothing of its own into the device. A device that is too narrow for
+    // IPv6 no longer has this setting, so it comes before the MTU.
     let mut commands = vec![
         format!("link set {name} txqueuelen {QUEUE_PACKETS} addrgenmode none"),
         format!("link set {name} mtu {}", config.mtu),

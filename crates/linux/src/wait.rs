@@ -1,4 +1,4 @@
-//! Waiting for devices and for the time, to the microsecond.
+//! Waits for devices and for a time, to the microsecond.
 
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
@@ -10,15 +10,16 @@ use units::{Duration, Instant};
 use crate::clock::Clock;
 use crate::{Error, Result};
 
-/// Before its time a watchful loop no longer sleeps: the kernel may take this long to wake it.
+/// A watchful loop stops sleeping this long before its time, because the kernel may take this long to wake it.
 const WATCH: Duration = Duration::from_micros(100);
-/// A look that took longer than this while there was nothing to do: another thread wanted the core.
+/// If a look without anything to do takes longer than this, another thread wanted the core.
 const LOOK_MAX: Duration = Duration::from_micros(100);
-/// For how long a loop then only sleeps: who needs little of a core gets it sooner than who takes all of it.
+/// How long the loop then only sleeps: a thread that needs little of a core gets it sooner than one that takes all of
+/// it.
 const REST: Duration = Duration::from_millis(20);
 
-/// Waits until one of `devices` can be read, `until` has come or `stop` was triggered. Tells which devices can be
-/// read in `ready`; false means stop.
+/// Waits until one of `devices` is readable, `until` has come or `stop` is triggered. Puts the readable devices into
+/// `ready`; false means stop.
 ///
 /// # Errors
 /// If a device is gone.
@@ -33,7 +34,7 @@ pub fn wait<'a>(
     look(&mut fds, until.map(|until| until.saturating_since(clock.now())), ready)
 }
 
-/// Waits for a time without being woken too late for it, while a core is free: for the last [`WATCH`] it does not sleep.
+/// Waits for a time without waking too late, while a core is free: it does not sleep for the last [`WATCH`].
 #[derive(Debug)]
 pub(crate) struct Watch {
     resting_until: Instant,
@@ -46,7 +47,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// As [`wait`].
+    /// Like [`wait`].
     ///
     /// # Errors
     /// As [`wait`].
@@ -93,9 +94,9 @@ fn look(fds: &mut PollFds<'_>, patience: Option<Duration>, ready: &mut Vec<usize
     Ok(fds[0].revents().is_empty())
 }
 
-/// Wakes the calling thread as soon as its time has come. By default the kernel may be 50 us late, to save energy.
+/// Makes the kernel wake the calling thread exactly at its time. By default it may be 50 us late, to save energy.
 pub(crate) fn be_punctual() {
-    // Where the kernel refuses, times are less exact and all else works.
+    // If the kernel refuses, times are less exact but everything else works.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 

@@ -1,27 +1,27 @@
-//! Policies by name: what a registry holds, and how a policy is found in it.
+//! Policies by name: the contents of a registry, and the search for a policy in it.
 //!
-//! A registry is a constant list of [`Registration`]s. Each kind of policy has its own, beside its trait, and says itself what
-//! making one takes: `Build` is a function, or whatever else its `build` needs to know.
+//! A registry is a constant list of [`Registration`]s. Each kind of policy has its own registry, beside its trait.
+//! `Build` is whatever is needed to make a policy of this kind, usually a function.
 
 mod unknown_name;
 
 pub use unknown_name::UnknownName;
 
-/// A policy that can be asked for by name.
+/// A policy that can be selected by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Registration<Build> {
     /// The name.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// What the policy does, in one line.
     pub summary: &'static str,
-    /// Makes one.
+    /// Makes an instance, or holds what is needed to make one.
     pub build: Build,
 }
 
-/// The policy called `name` in `registry`, where all are of one `kind`: "scheduler".
+/// Returns the policy called `name` in `registry`. `kind` is what the registry contains, such as "scheduler".
 ///
 /// # Errors
-/// If there is none, with the names that there are.
+/// If there is no such policy; the error lists the available names.
 pub fn find<Build>(
     kind: &'static str,
     registry: &'static [Registration<Build>],

@@ -2,24 +2,25 @@
 
 use core::fmt;
 
-/// Names further apart than this are no slip of the keyboard.
+/// Minimum similarity of two names for one to be a typing error of the other.
 const SIMILARITY_MIN: f64 = 0.6;
-/// A name that is part of another one is that in short, unless it has fewer characters than this.
+/// Minimum length in characters of a part of a name that counts as an abbreviation.
 const SHORT_MIN: usize = 3;
 
 /// A name that no policy has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnknownName {
-    /// What was looked for: "scheduler".
+    /// The kind of policy that was looked for, such as "scheduler".
     pub kind: &'static str,
     /// The name that was not found.
     pub name: String,
-    /// All names there are.
+    /// All available names.
     pub known: Vec<&'static str>,
 }
 
 impl UnknownName {
-    /// The known name that was probably meant: the only one that the name is part of, else one that is written much like it.
+    /// Returns the known name that was probably meant: the only one that contains the name, otherwise one with a
+    /// similar spelling.
     pub fn nearest(&self) -> Option<&'static str> {
         let name = self.name.to_lowercase();
         let known = || self.known.iter().copied();
@@ -69,7 +70,7 @@ mod tests {
             [Some("newreno"), Some("newreno"), Some("veno")]
         );
         assert_eq!(unknown("n").nearest(), None);
-        // It may be either.
+        // Both names contain it.
         let unknown =
             UnknownName { kind: "selector", name: "greedy".into(), known: vec!["greedy-thesis", "greedy-paper"] };
         assert_eq!(unknown.nearest(), None);

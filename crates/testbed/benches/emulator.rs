@@ -1,8 +1,8 @@
-//! How late an emulated link is: what packets took on the real clock, beside what its model says.
+//! Measures how late an emulated link is: the delay of packets on the real clock, compared with the model.
 //!
-//! `cargo bench -p testbed --bench emulator [-- --seconds S --rounds N --rate PACKETS_PER_SECOND]`, as root. A link of 1 Gbit/s and
-//! 1 ms, on which packets of 1000 octets are sent at even intervals. Two threads do not wait for others: the emulator, and one
-//! that sends and receives. So the figures are those of a machine that has two cores to spare.
+//! `cargo bench -p testbed --bench emulator [-- --seconds S --rounds N --rate PACKETS_PER_SECOND]`, as root. Packets of
+//! 1000 octets are sent at even intervals over a link of 1 Gbit/s and 1 ms. Two threads never sleep for others: the
+//! emulator, and one that sends and receives. The figures are therefore those of a machine with two idle cores.
 
 use core::net::{Ipv4Addr, SocketAddr};
 use std::net::UdpSocket;
@@ -30,7 +30,7 @@ delay = '1 ms'
 queue = '1000 packets'
 ";
 const DELAY: Duration = Duration::from_millis(1);
-/// Octets of an IP packet, and what a link of 1 Gbit/s takes for it.
+/// Octets of an IP packet, and its serialisation time on a link of 1 Gbit/s.
 const PACKET_BYTES: usize = 1000;
 const SERIALISATION: Duration = Duration::from_micros(8);
 const HEADERS_BYTES: usize = 28;
@@ -67,7 +67,7 @@ fn main() {
     }
 }
 
-/// Runs the emulation and the load on it, and prints a line of the table.
+/// Runs the emulation under load, and prints a line of the table.
 fn round(seconds: f64, rate: f64) -> Result<()> {
     let topology = Topology::parse(TOPOLOGY).expect("a good topology");
     let mut emulation = Emulation::start(&topology, &format!("bench-{}-", std::process::id()))?;
@@ -93,10 +93,10 @@ fn round(seconds: f64, rate: f64) -> Result<()> {
     Ok(())
 }
 
-/// When each packet was sent, and when it came if it did.
+/// When each packet was sent, and when it arrived, if it did.
 type Times = Vec<(Instant, Option<Instant>)>;
 
-/// One thread for both ends, so that neither waits for the other.
+/// Uses one thread for both ends, so neither waits for the other.
 fn load(sender: &UdpSocket, receiver: &UdpSocket, clock: &Clock, packets: usize, rate: f64) -> Result<Times> {
     let mut times: Times = Vec::with_capacity(packets);
     let mut octets = [0; PACKET_BYTES - HEADERS_BYTES];
@@ -107,7 +107,7 @@ fn load(sender: &UdpSocket, receiver: &UdpSocket, clock: &Clock, packets: usize,
         if times.len() < packets && now >= begin + Duration::from_nanos((times.len() as f64 * 1e9 / rate) as u64) {
             octets[..8].copy_from_slice(&(times.len() as u64).to_be_bytes());
             times.push((now, None));
-            // What the kernel refuses is lost.
+            // A packet that the kernel refuses is lost.
             let _ = sender.send(&octets);
             if times.len() == packets {
                 end = clock.now() + Duration::from_millis(50);
@@ -126,7 +126,8 @@ fn load(sender: &UdpSocket, receiver: &UdpSocket, clock: &Clock, packets: usize,
     Ok(times)
 }
 
-/// The differences from what the model says: a packet waits for those before it, takes its time on the link, and then the delay.
+/// Prints the differences from the model: a packet waits for those before it, then takes its serialisation time and the
+/// delay.
 fn report(times: &Times) {
     let mut free_at = Instant::ZERO;
     let mut errors_us = Vec::new();
@@ -154,9 +155,9 @@ fn report(times: &Times) {
     );
 }
 
-/// Lets the calling thread run before the threads of other programs.
+/// Gives the calling thread priority over the threads of other programs.
 fn go_first() {
     const NICE: i32 = -20;
-    // Where the machine refuses, times are less exact and all else works.
+    // If the machine refuses, times are less exact but everything else works.
     let _ = rustix::process::setpriority_process(None, NICE);
 }

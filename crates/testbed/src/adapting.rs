@@ -1,5 +1,5 @@
-//! Adaptive congestion control over the kernel's controllers. It is set for all connections of a controller, so that runs that want it
-//! otherwise wait for each other.
+//! Adaptive congestion control over the kernel's controllers. It is set for all connections of a controller, so runs
+//! with different settings wait for each other.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex};
@@ -12,12 +12,12 @@ use lab::run::{RunError, Unsupported};
 use crate::broken_controller;
 use crate::kernel_view::lock;
 
-/// The field of a scenario that asks for it.
+/// Scenario field that asks for it.
 pub const FIELD: &str = "cooperation.adaptive_congestion";
 
-/// What runs of this process have set, by the kernel's name of the controller.
+/// Settings by runs of this process, by the kernel's name of the controller.
 static SET: Mutex<BTreeMap<&'static str, Set>> = Mutex::new(BTreeMap::new());
-/// Somebody has ended.
+/// Notified when a run has ended.
 static ENDED: Condvar = Condvar::new();
 
 struct Set {
@@ -25,21 +25,23 @@ struct Set {
     runs: usize,
 }
 
-/// What the kernel is to be set to for a source that is told `settings`.
+/// Returns the kernel's settings for a source with `settings`.
 pub fn of(settings: Option<&SourceSettings>) -> Option<Adapting> {
     let AdaptingSettings { acc, period } = settings?.adapting?;
     Some(Adapting { acc, period: Duration::from_nanos(period.as_nanos()) })
 }
 
-/// A controller is set as a run wants it, until this is dropped.
+/// Keeps a controller set for a run until this is dropped.
 #[derive(Debug)]
 pub struct Adapted(Controller);
 
 impl Adapted {
-    /// Sets `controller` to `wanted`, once no other run of this process wants something else. `is_ours` tells whether this process has loaded it.
+    /// Sets `controller` to `wanted`, once no other run of this process needs other settings. `is_ours` says whether
+    /// this process has loaded it.
     ///
     /// # Errors
-    /// If the controller serves others too and would be set for them, or they have set it; if the kernel refuses.
+    /// If the controller also serves other processes and would be set for them, or they have set it; if the kernel
+    /// refuses.
     pub fn to(controller: Controller, wanted: Option<Adapting>, is_ours: bool) -> Result<Self, RunError> {
         if !is_ours {
             Self::leave_alone(&controller, wanted)?;
@@ -58,7 +60,7 @@ impl Adapted {
         }
     }
 
-    /// A controller that somebody else has loaded is used as it is, and not changed.
+    /// Uses a controller that another process has loaded as it is, and refuses if it would have to be changed.
     fn leave_alone(controller: &Controller, wanted: Option<Adapting>) -> Result<(), RunError> {
         let is_set = kernel_cc::adapting(controller).map_err(broken_controller)?.is_some();
         let name = controller.name;
@@ -79,7 +81,7 @@ impl Drop for Adapted {
             before.runs -= 1;
             if before.runs == 0 {
                 if before.to.is_some() {
-                    // It may be gone with whoever has unloaded it.
+                    // Another process may have unloaded it.
                     let _ = kernel_cc::adapt(&self.0, None);
                 }
                 set.remove(self.0.kernel_name);

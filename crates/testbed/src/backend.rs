@@ -1,4 +1,4 @@
-//! Lets the time of a run pass as the clock does, and moves packets between devices and portals.
+//! Advances the time of a run with the real clock, and moves packets between devices and portals.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +27,7 @@ use crate::neighbours::Neighbours;
 use crate::source::{KernelSender, SourcePlan};
 use crate::{Ends, Stack, broken};
 
-/// Worlds of this process so far: each has namespaces of its own.
+/// Number of worlds in this process so far: each has namespaces of its own.
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
 /// The hosts of a run in namespaces, and the clock.
@@ -46,18 +46,18 @@ pub struct RealTime {
     devices: DeviceLoop,
     /// The portal behind each device.
     portals: Vec<HostId>,
-    /// What time it is in the run.
+    /// Time of the run so far.
     passed_until: Instant,
     stop: Stop,
-    /// Last, so that the namespaces go after the devices in them.
+    /// Last, so the namespaces are removed after the devices in them.
     keeper: Keeper,
 }
 
 impl RealTime {
-    /// A world for one run of `scenario`.
+    /// Creates a world for one run of `scenario`.
     ///
     /// # Errors
-    /// If the process may not, or a file that the scenario names cannot be read.
+    /// If the process may not, or a file named in the scenario cannot be read.
     pub fn new(scenario: &Scenario, ends: Ends) -> Result<Self, RunError> {
         Ok(Self {
             ends,
@@ -94,7 +94,7 @@ impl RealTime {
         let standing = (!is_kernel).then_some(place.standing);
         let route = if is_kernel { self.sending.route() } else { String::new() };
         let name = format!("anabranch-{}-{}-{}", std::process::id(), self.number, name(place.party));
-        // Only the kernel as a host goes by the MTU of its device. Between others a middlebox may have merged what passes.
+        // The MTU of the device matters only if the kernel is the host. Otherwise a middlebox may have merged packets.
         let mtu = if is_kernel { self.mtu } else { u16::MAX };
         let plan = HostPlan { name, addresses: place.addresses, mtu, standing, route };
         let host = RealHost::new(&mut self.keeper, &plan)?;
@@ -123,7 +123,7 @@ impl RealTime {
     }
 }
 
-/// A simulation between devices: packets enter and leave it by the portals behind them.
+/// A simulation between devices: packets enter and leave it through the portals behind them.
 struct Between<'a> {
     simulation: &'a mut Simulation<LabHost>,
     portals: &'a [HostId],
@@ -201,7 +201,7 @@ impl Backend for RealTime {
         until: Instant,
         goes_on: &GoesOn<'_>,
     ) -> Result<Passed, RunError> {
-        // Not before somebody carries their packets.
+        // Not before their packets are carried.
         if !std::mem::replace(&mut self.has_begun, true) {
             self.neighbours.begin().map_err(broken)?;
             self.receiver.iter().for_each(|receiver| receiver.begin());

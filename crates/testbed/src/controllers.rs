@@ -1,4 +1,4 @@
-//! Congestion controllers of the kernel: its own, and the engine's where they can be loaded.
+//! Congestion controllers of the kernel: its own, and the engine's if they can be loaded.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,13 +8,13 @@ use lab::scenario::Scenario;
 
 use crate::kernel_view::lock;
 
-/// Connections for which a controller that is loaded for runs has room.
+/// Room for connections in a controller that is loaded for runs.
 const CONNECTIONS_MAX: u32 = 16_384;
 
-/// What runs of this process have loaded, by the kernel's name, and how many of them need it.
+/// Controllers that runs of this process have loaded, by the kernel's name, and the number of runs that need each.
 static HELD: Mutex<BTreeMap<&'static str, (Hold, usize)>> = Mutex::new(BTreeMap::new());
 
-/// The kernel's name of a congestion controller of the engine.
+/// Returns the kernel's name of one of the engine's congestion controllers.
 pub fn kernel_name(name: &str) -> Option<&'static str> {
     match name {
         "cubic" => Some("cubic"),
@@ -23,29 +23,29 @@ pub fn kernel_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Why the kernel cannot have a controller that it has a name for; `None` if it can.
+/// Returns why the kernel cannot have a controller for which it has a name; `None` if it can.
 pub fn lack(name: &str) -> Option<Error> {
     let controller = ours(name)?;
     if kernel_cc::is_loaded(&controller) { None } else { kernel_cc::check().err() }
 }
 
-/// The controller of that name, if it is one that has to be loaded.
+/// Returns the controller of that name, if it has to be loaded.
 fn ours(name: &str) -> Option<Controller> {
     kernel_name(name).and_then(|kernel_name| Controller::named(kernel_name).ok())
 }
 
-/// The controller that `scenario` asks for, if it is one that has to be loaded.
+/// Returns the controller that `scenario` asks for, if it has to be loaded.
 pub fn of(scenario: &Scenario) -> Option<Controller> {
     ours(&scenario.connection.congestion.0.to_string())
 }
 
-/// Holds a controller in the kernel. What was loaded for it is taken back with the last one that holds it; what somebody else had loaded
-/// stays.
+/// Holds a controller in the kernel. A controller loaded for runs is unloaded with its last holder; one that another
+/// process had loaded stays.
 #[derive(Debug)]
 pub struct Held(Option<Controller>);
 
 impl Held {
-    /// The one that `scenario` asks for; nothing is to be done for the kernel's own.
+    /// Holds the controller that `scenario` asks for; does nothing for the kernel's own.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -57,14 +57,14 @@ impl Held {
             return Ok(Self(Some(controller)));
         }
         match kernel_cc::hold(&controller, CONNECTIONS_MAX) {
-            // Somebody else did, to stay, or another process was faster, and takes it back.
+            // Another process has loaded it permanently, or was faster, and will unload it.
             Err(Error::Loaded { .. }) => return Ok(Self(None)),
             hold => held.insert(controller.kernel_name, (hold?, 1)),
         };
         Ok(Self(Some(controller)))
     }
 
-    /// Whether this process has loaded it.
+    /// Returns whether this process has loaded it.
     pub(crate) const fn is_ours(&self) -> bool {
         self.0.is_some()
     }
@@ -77,7 +77,7 @@ impl Drop for Held {
         let Some((_, runs)) = held.get_mut(controller.kernel_name) else { return };
         *runs -= 1;
         if *runs == 0 {
-            // It stays if somebody made it the default meanwhile; `anabranch cc` shows and removes it.
+            // It stays if it has been made the default meanwhile; `anabranch cc` shows and removes it.
             held.remove(controller.kernel_name);
         }
     }

@@ -1,4 +1,4 @@
-//! The kernel as the destination: Multipath TCP sockets that read the workload.
+//! The kernel as the destination: MPTCP sockets that read the workload.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, Shutdown, SocketAddr};
@@ -17,20 +17,20 @@ use crate::kernel_view::lock;
 use crate::refusal::KERNEL_SUBFLOWS_MAX;
 use crate::source::run_ip;
 
-/// Octets taken from the kernel at once.
+/// Maximum octets read from the kernel at once.
 const PIECE_BYTES: usize = 1 << 16;
-/// The least size of the kernel's receive buffers.
+/// Minimum size of the kernel's receive buffers.
 const RECEIVE_BUFFER_BYTES_MIN: u64 = 4096;
 
-/// What the kernel is to receive, and how.
+/// What the kernel receives, and how.
 pub struct DestinationPlan {
     connection: Connection,
     data: Source,
     connections: u32,
-    /// Its address on each path that it is to use, the one over which connections begin first.
+    /// Its addresses, one on each path; connections begin over the first.
     paths: Vec<IpAddr>,
     source: SocketAddr,
-    /// How long it waits for data: as long as the run may take.
+    /// Maximum wait for data: the maximum duration of the run.
     patience: Duration,
 }
 
@@ -42,10 +42,10 @@ pub struct KernelReceiver {
 }
 
 impl DestinationPlan {
-    /// What `scenario` asks.
+    /// Creates the plan for `scenario`.
     ///
     /// # Errors
-    /// If a file that it names cannot be read.
+    /// If a file named in it cannot be read.
     pub fn new(scenario: &Scenario) -> Result<Self, RunError> {
         let addresses = scenario.addresses();
         let mut paths: Vec<IpAddr> = scenario.active_relays().iter().map(|relay| addresses.paths[*relay]).collect();
@@ -81,7 +81,7 @@ impl DestinationPlan {
         Ok(KernelReceiver { reading, connections: self.connections, namespace: Arc::clone(namespace) })
     }
 
-    /// Sets what a host that receives is set to.
+    /// Applies the settings of a receiving host.
     ///
     /// # Errors
     /// If the kernel refuses a setting.
@@ -92,7 +92,8 @@ impl DestinationPlan {
     fn settings(&self) -> Vec<(&'static str, String)> {
         let connection = &self.connection;
         let flag = |on: bool| u8::from(on).to_string();
-        // Of its buffers Linux offers half as the window (tcp_adv_win_scale); what it grows to it has from the beginning.
+        // Linux offers half of its buffer as the window (tcp_adv_win_scale). The buffer has its final size from the
+        // beginning.
         let size = connection.receive_buffer.0.saturating_mul(2).clamp(RECEIVE_BUFFER_BYTES_MIN, i32::MAX as u64);
         vec![
             ("ipv4/tcp_sack", flag(connection.sack)),
@@ -122,7 +123,7 @@ impl KernelReceiver {
 
 impl Drop for KernelReceiver {
     fn drop(&mut self) {
-        // Whoever waits for them wakes up; those that have ended are as they are.
+        // Threads that wait for the sockets wake up; sockets that have ended are unaffected.
         for socket in lock(&self.reading.sockets).drain(..) {
             let _ = socket.set_linger(Some(Duration::ZERO));
             let _ = socket.shutdown(Shutdown::Both);
@@ -136,7 +137,7 @@ impl KernelDestination for KernelReceiver {
     }
 }
 
-/// What all readers share.
+/// State shared by all readers.
 #[derive(Clone)]
 struct Reading {
     protocol: Protocol,
@@ -153,7 +154,7 @@ impl Reading {
         lock(&self.arrivals).push(arrival);
     }
 
-    /// Opens the connection of `stream` and reads until the source has ended it, then ends it too.
+    /// Opens the connection of `stream`, reads until the source ends its direction, then ends the other.
     fn read(&self, stream: usize) -> io::Result<()> {
         let socket = Socket::new(Domain::for_address(self.source), Type::STREAM, Some(self.protocol))?;
         socket.bind(&self.first.into())?;
@@ -176,7 +177,7 @@ impl Reading {
     }
 }
 
-/// The octets as the source gives them, if they are those, so that nobody has to keep or compare them again.
+/// Returns the octets in the source's own form if they are equal to it: they need not be stored or compared again.
 fn as_sent(data: &Source, offset: u64, octets: &[u8]) -> Payload {
     let expected = data.slice(offset, octets.len() as u32);
     if *expected.to_bytes() == *octets { expected } else { Payload::from(octets.to_vec()) }

@@ -1,6 +1,6 @@
-//! Who sends and who receives.
+//! The stacks that send and receive.
 
-/// Whose Multipath TCP a host has.
+/// Whose MPTCP a host uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stack {
     /// The kernel's.
@@ -12,9 +12,9 @@ pub enum Stack {
 /// The two ends of a scenario's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// Who sends.
+    /// The sender's stack.
     pub source: Stack,
-    /// Who receives.
+    /// The receiver's stack.
     pub destination: Stack,
 }
 
@@ -26,7 +26,7 @@ impl Ends {
     /// The kernel at both ends.
     pub const KERNELS: Self = Self { source: Stack::Kernel, destination: Stack::Kernel };
 
-    /// Whether the kernel is one of them.
+    /// Returns whether the kernel is one of them.
     pub(crate) fn has_kernel(self) -> bool {
         self != Self::ENGINES
     }

@@ -12,29 +12,29 @@ use linux::tun::{Tun, TunConfig};
 pub const NET: &str = "net";
 /// The device towards the engine.
 const ENGINE: &str = "engine";
-/// The least MTU of IPv6, octets.
+/// The minimum MTU of IPv6, octets.
 const IPV6_MTU_MIN: u16 = 1280;
-/// The routing table of packets that come from the network, where the engine takes them all.
+/// Routing table for packets from the network, if the engine takes them all.
 const TABLE: u32 = 100;
 
 /// A host that has been set up.
 pub struct RealHost {
     pub namespace: Arc<Namespace>,
     pub net: Tun,
-    /// Where there is an engine behind the kernel.
+    /// The engine's device, if there is an engine behind the kernel.
     pub engine: Option<Tun>,
 }
 
-/// How a host is set up.
+/// Setup of a host.
 pub struct HostPlan<'a> {
     /// Name of the namespace.
     pub name: String,
     pub addresses: &'a [IpAddr],
     /// Largest packet, octets.
     pub mtu: u16,
-    /// How the engine stands to packets; `None` if the kernel itself has the addresses.
+    /// The engine's relation to packets; `None` if the kernel itself has the addresses.
     pub standing: Option<Standing>,
-    /// Attributes of the default route, in the words of `ip route`.
+    /// Attributes of the default route, in the syntax of `ip route`.
     pub route: String,
 }
 
@@ -57,7 +57,7 @@ impl RealHost {
         let net = open(NET, own)?;
         let has_engine = matches!(plan.standing, Some(Standing::Beside | Standing::OnTheWay));
         let engine = has_engine.then(|| open(ENGINE, Vec::new())).transpose()?;
-        // IPv6 needs packets of 1280 octets (RFC 8200 section 5); without, the kernel has it not on the device.
+        // IPv6 needs packets of 1280 octets (RFC 8200 section 5); on a device with less, the kernel has no IPv6.
         let families = [(Family::V4, true), (Family::V6, plan.mtu >= IPV6_MTU_MIN)];
         for (family, _) in families.into_iter().filter(|(_, is_there)| *is_there) {
             namespace.ip_family(family, &routes(plan, family))?;
@@ -66,7 +66,7 @@ impl RealHost {
     }
 }
 
-/// The `ip` commands for the routes of one family.
+/// Returns the `ip` commands for the routes of one family.
 fn routes(plan: &HostPlan<'_>, family: Family) -> Vec<String> {
     let mut commands = vec![format!("route add default dev {NET} {}", plan.route)];
     match plan.standing {

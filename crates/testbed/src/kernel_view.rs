@@ -1,4 +1,4 @@
-//! What the kernel knows of its subflows: `ss`, asked again and again.
+//! The kernel's state of its subflows, from repeated calls of `ss`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,40 +12,40 @@ use linux::netns::Namespace;
 use linux::{Error, Result};
 use transport::SubflowStats;
 
-/// The least time between questions, each of which starts a program.
+/// Minimum interval between calls, each of which starts a program.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
-/// The latest about every subflow.
+/// The latest state of every subflow.
 #[derive(Clone, Debug)]
 pub struct KernelView {
     /// By the destination's address and port.
     subflows: BTreeMap<SocketAddr, Sender>,
-    /// What is to control them, as the kernel calls it.
+    /// The controller that they should have, by the kernel's name.
     controller: &'static str,
-    /// The first subflow that something else controlled, in words.
+    /// The first subflow under another controller, in words.
     stranger: Option<String>,
 }
 
 impl KernelView {
-    /// A view of subflows that `controller` is to control.
+    /// Creates a view of subflows that should be under `controller`.
     fn new(controller: &'static str) -> Self {
         Self { subflows: BTreeMap::new(), controller, stranger: None }
     }
 
-    /// The kernel's view of one of the destination's subflows.
+    /// Returns the kernel's view of one of the destination's subflows.
     pub fn of(&self, subflow: &SubflowStats) -> Option<Sender> {
         self.subflows.get(&subflow.local).copied()
     }
 
-    /// The first subflow that was seen under another controller, in words.
+    /// Returns the first subflow that was seen under another controller, in words.
     pub fn stranger(&self) -> Option<&str> {
         self.stranger.as_deref()
     }
 
-    /// Takes what `ss -HtinO` printed.
+    /// Updates the view with the output of `ss -HtinO`.
     fn update(&mut self, text: &str) {
         for (destination, mut sender) in text.lines().filter_map(subflow) {
-            // The kernel's minimum is that of five minutes.
+            // The kernel's minimum covers only five minutes.
             let before = self.subflows.get(&destination).and_then(|known| known.min_rtt);
             sender.min_rtt = sender.min_rtt.into_iter().chain(before).min();
             self.subflows.insert(destination, sender);
@@ -57,7 +57,7 @@ impl KernelView {
     }
 }
 
-/// Asks in a thread of its own.
+/// Calls `ss` in a thread of its own.
 pub struct Observer {
     view: Arc<Mutex<KernelView>>,
     end: Channel<()>,
@@ -65,7 +65,8 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Watches the connections of `port` in `namespace`, which `controller` is to control, for somebody who looks every `window`.
+    /// Watches the connections of `port` in `namespace`, which should be under `controller`, for a caller that looks
+    /// every `window`.
     pub fn start(namespace: Arc<Namespace>, port: u16, controller: &'static str, window: Duration) -> Result<Self> {
         let interval = (window / 2).max(INTERVAL_MIN);
         let view = Arc::new(Mutex::new(KernelView::new(controller)));
@@ -75,7 +76,7 @@ impl Observer {
             let filter = format!("sport = :{port}");
             while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let ask = namespace.command("ss").map(|mut ss| ss.args(["-HtinO", &filter]).output());
-                // A question that fails leaves the view as it was.
+                // A failed call leaves the view unchanged.
                 if let Ok(Ok(answer)) = ask {
                     lock(&shared).update(&String::from_utf8_lossy(&answer.stdout));
                 }
@@ -85,7 +86,7 @@ impl Observer {
         Ok(Self { view, end, asking: Some(asking) })
     }
 
-    /// The view, which goes on changing.
+    /// Returns the view, which continues to change.
     pub fn view(&self) -> Arc<Mutex<KernelView>> {
         Arc::clone(&self.view)
     }
@@ -100,23 +101,23 @@ impl Drop for Observer {
     }
 }
 
-/// What is shared with a thread, whatever happened to that thread.
+/// Locks a value shared with a thread, even if that thread has panicked.
 pub fn lock<T>(view: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     view.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a line of `ss` is about something that `controller` controls, as far as it says.
+/// Returns whether a line of `ss` is about a socket under `controller`, as far as the line says.
 fn is_controlled_by(line: &str, controller: &str) -> bool {
-    // A connection that begins or has ended has no window.
+    // A connection that is beginning or has ended has no window.
     let says = line.starts_with("ESTAB") && line.contains(" cwnd:");
     !says || line.split_whitespace().any(|word| word == controller)
 }
 
-/// One line: `ESTAB 0 0 10.1.0.1:40000 10.5.1.2:49152 cubic rtt:50.1/2 cwnd:10 ... retrans:0/3`.
+/// Parses one line: `ESTAB 0 0 10.1.0.1:40000 10.5.1.2:49152 cubic rtt:50.1/2 cwnd:10 ... retrans:0/3`.
 fn subflow(line: &str) -> Option<(SocketAddr, Sender)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let destination = words.get(4)?.parse().ok()?;
-    // One that is at its end is listed without its numbers: those that were told last count.
+    // A socket that is ending is listed without its numbers: the latest ones remain.
     if !line.contains(" cwnd:") {
         return None;
     }
@@ -139,8 +140,8 @@ fn subflow(line: &str) -> Option<(SocketAddr, Sender)> {
     Some((destination, sender))
 }
 
-/// Octets of the largest IP packet that it sends. Where a silent black hole was found `pmtu` stays what routers have said, and `mss`, which is
-/// without timestamps, is what gets through.
+/// Returns the octets of the largest IP packet that the socket sends. After the discovery of a silent black hole,
+/// `pmtu` is still what routers have reported, while `mss`, which excludes timestamps, is what gets through.
 fn packet_max(words: &[&str], destination: SocketAddr) -> u16 {
     const TCP_BYTES: u16 = 20;
     const TIMESTAMPS_BYTES: u16 = 12;

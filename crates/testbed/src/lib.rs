@@ -1,7 +1,7 @@
-//! Networks in real time, between network namespaces: those of scenarios, with their hosts, and those that `anabranch emulate`
-//! is asked for.
+//! Networks in real time, between network namespaces: those of scenarios, with their hosts, and those of `anabranch
+//! emulate`.
 //!
-//! The hosts of a scenario stand around the simulator's own network, on the real clock:
+//! The hosts of a scenario surround the simulator's own network, on the real clock:
 //!
 //! ```text
 //! namespace source        kernel MPTCP ── net ┐
@@ -10,23 +10,23 @@
 //! namespace destination  engine ── kernel ── net ┘
 //! ```
 //!
-//! Every host has a namespace and in it the TUN device `net`, whose other side this process holds: a portal at the host's
-//! place in the network. An engine, with its agent and applications, is behind a second device, `engine`, and the kernel
-//! forwards between the two. What a relay routes never leaves its kernel.
+//! Every host has a namespace with the TUN device `net`, whose other side this process holds: a portal at the host's
+//! place in the network. An engine, with its agent and applications, is behind a second device, `engine`, and the
+//! kernel forwards between the two. Packets that a relay routes never leave its kernel.
 //!
 //! ```text
 //! ends         who sends and who receives: the kernel or the engine
-//! backend      lets a run's time pass as the clock does, and moves packets between devices and portals
+//! backend      advances a run's time with the real clock, and moves packets between devices and portals
 //! host         a namespace with its devices and routes
 //! source       the kernel as the source: sockets that send the workload
 //! destination  the kernel as the destination: sockets that read it
 //! neighbours   plain TCP between kernels, beside the scenario's connections
-//! controllers  what controls the kernel's congestion: its own, and ours by eBPF
+//! controllers  the kernel's congestion controllers: its own, and ours with eBPF
 //! adapting     adaptive congestion control over those
 //! stream       a stream that is made while it is sent
-//! kernel_view  what the kernel knows of its subflows
-//! refusal      what a scenario asks that Linux cannot do
-//! emulator     links between namespaces, for whatever programs run in them: `anabranch emulate`
+//! kernel_view  the kernel's state of its subflows
+//! refusal      what a scenario requires that Linux cannot do
+//! emulator     links between namespaces, for any programs that run in them: `anabranch emulate`
 //! ```
 
 mod adapting;
@@ -54,7 +54,7 @@ use backend::RealTime;
 pub use controllers::Held;
 pub use ends::{Ends, Stack};
 
-/// Whether this machine can do it, found out by trying.
+/// Checks that this machine can run this, by trying.
 ///
 /// # Errors
 /// What is lacking, in one line.
@@ -65,19 +65,19 @@ pub fn rehearse(ends: Ends) -> linux::Result<()> {
     }
 }
 
-/// What `scenario` asks that cannot be run between these ends on this machine.
+/// Checks that `scenario` can be run between these ends on this machine.
 ///
 /// # Errors
-/// All of it, by the names of the fields.
+/// Everything that cannot be done, by the names of the fields.
 pub fn check(scenario: &Scenario, ends: Ends) -> Result<(), RunError> {
     refusal::check(scenario, ends)
 }
 
-/// Runs `scenario` in real time; `progress` is called once a window. Nothing of it stays behind.
+/// Runs `scenario` in real time; `progress` is called once per window. Nothing is left behind.
 ///
 /// # Errors
-/// If Linux cannot do what the scenario asks; if the machine lacks something. A run that does not deliver everything is no
-/// error, and one that is interrupted (Ctrl-C, SIGTERM) has the results of its time.
+/// If Linux cannot do what the scenario requires; if the machine lacks something. A run that does not deliver
+/// everything is no error, and an interrupted one (Ctrl-C, SIGTERM) has the results up to then.
 pub fn run(
     scenario: &Scenario,
     ends: Ends,
@@ -99,16 +99,16 @@ fn control(scenario: &Scenario) -> Result<(Option<Adapted>, Held), RunError> {
     let held = Held::of(scenario).map_err(broken_controller)?;
     let wanted = adapting::of(source_settings(scenario)?.as_ref());
     let adapted = controllers::of(scenario).map(|controller| Adapted::to(controller, wanted, held.is_ours()));
-    // The layer goes before the controller does.
+    // The layer is dropped before the controller.
     Ok((adapted.transpose()?, held))
 }
 
-/// An error of the kernel's controllers, as a run tells it.
+/// Converts an error of the kernel's controllers to one of a run.
 fn broken_controller(error: kernel_cc::Error) -> RunError {
     RunError::Backend(Box::new(error))
 }
 
-/// An error of the machine, as a run tells it.
+/// Converts an error of the machine to one of a run.
 fn broken(error: linux::Error) -> RunError {
     RunError::Backend(Box::new(error))
 }

@@ -1,4 +1,4 @@
-//! Plain TCP between kernels, beside the scenario's connections: what owners of relays send and receive.
+//! Plain TCP between kernels, beside the scenario's connections: the traffic of relays' owners.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -15,13 +15,13 @@ use crate::Ends;
 use crate::controllers::kernel_name;
 use crate::kernel_view::lock;
 
-/// Octets handed to the kernel, or taken from it, at once.
+/// Maximum octets written to or read from the kernel at once.
 const PIECE_BYTES: usize = 1 << 16;
 
 /// The owners' traffic of a run, as far as kernels carry it, until it is dropped.
 #[derive(Default)]
 pub struct Neighbours {
-    /// Of each relay, whether kernels carry what is its owner's.
+    /// For each relay, whether kernels carry its owner's traffic.
     are_kernels: Vec<bool>,
     owners: Vec<Owner>,
     sockets: Arc<Mutex<Vec<Socket>>>,
@@ -36,8 +36,9 @@ struct Owner {
 }
 
 impl Neighbours {
-    /// Those of `scenario`: where the kernel is at both ends of its connections, relays are links of the destination, and each flow beside them is a TCP connection
-    /// under a controller of the kernel's own that takes all it can get, kernels carry that too.
+    /// Creates the owners' traffic of `scenario`. Kernels carry a relay's part of it if the kernel is at both ends of
+    /// the scenario's connections, relays are links of the destination, and each flow beside them is a greedy TCP
+    /// connection under a controller of the kernel's own.
     pub fn new(scenario: &Scenario, ends: Ends) -> Self {
         let both = ends == Ends::KERNELS && scenario.cooperation.relays == RelayMode::MultiHomed;
         let fits = |name: &String| ["newreno", "cubic"].contains(&name.as_str());
@@ -47,22 +48,22 @@ impl Neighbours {
         Self { are_kernels, owners, sockets: Arc::default() }
     }
 
-    /// Whether kernels carry what is the owner's of `relay`.
+    /// Returns whether kernels carry the traffic of the owner of `relay`.
     pub fn is_kernel(&self, relay: usize) -> bool {
         self.are_kernels[relay]
     }
 
-    /// Where the owner of `relay` is.
+    /// Sets where the owner of `relay` receives.
     pub fn receive_in(&mut self, relay: usize, namespace: &Arc<Namespace>) {
         self.owners[relay].receives = Some(Arc::clone(namespace));
     }
 
-    /// Where what the owner of `relay` receives comes from.
+    /// Sets from where the owner of `relay` receives.
     pub fn send_from(&mut self, relay: usize, namespace: &Arc<Namespace>) {
         self.owners[relay].sends = Some(Arc::clone(namespace));
     }
 
-    /// What the owner of `relay` receives.
+    /// Sets the flows that the owner of `relay` receives.
     pub fn carry(&mut self, relay: usize, flows: Vec<KernelFlow>) {
         self.owners[relay].flows = flows;
     }
@@ -79,7 +80,7 @@ impl Neighbours {
                 let listener = listener.map_err(Error::system(format!("listen at {}", flow.to)))?;
                 let (namespace, sockets) = (Arc::clone(sends), Arc::clone(&self.sockets));
                 let (received, received_by) = (flow.received.clone(), Arc::clone(&self.sockets));
-                // What ends a flow is the end of the run.
+                // A flow ends only with the run.
                 std::thread::spawn(move || drop(receive(&listener, &received_by, |len| received.add(len))));
                 std::thread::spawn(move || namespace.enter().is_ok().then(|| drop(send(&flow, &sockets))));
             }

@@ -1,4 +1,4 @@
-//! What a scenario asks that Linux cannot do.
+//! Refuses what a scenario requires but Linux cannot do.
 
 use lab::run::{RunError, Unsupported, source_settings};
 use lab::scenario::{Binding, Era, RelayMode, RepairTimer, Scenario, WorkloadKind};
@@ -6,17 +6,17 @@ use lab::scenario::{Binding, Era, RelayMode, RepairTimer, Scenario, WorkloadKind
 use crate::controllers::{kernel_name, lack};
 use crate::{Ends, Stack, adapting, controllers};
 
-/// Subflows that the kernel's path manager allows besides the first.
+/// Maximum number of subflows, besides the first, in the kernel's path manager.
 pub const KERNEL_SUBFLOWS_MAX: usize = 8;
-/// What helps against most that a kernel cannot do as the source.
+/// Remedy for most things that a kernel cannot do as the source.
 const OUR_SOURCE: &str = "our engine can: --source engine";
-/// What helps against all that a kernel cannot do as the destination.
+/// Remedy for everything that a kernel cannot do as the destination.
 const OUR_DESTINATION: &str = "our engine can: --destination engine";
 
 /// Checks what the kernel would have to do.
 ///
 /// # Errors
-/// All that it cannot do, by the names of the fields.
+/// Everything that it cannot do, by the names of the fields.
 pub fn check(scenario: &Scenario, ends: Ends) -> Result<(), RunError> {
     let mut refused = Vec::new();
     if ends.source == Stack::Kernel {
@@ -28,7 +28,8 @@ pub fn check(scenario: &Scenario, ends: Ends) -> Result<(), RunError> {
     if refused.is_empty() { Ok(()) } else { Err(RunError::Unsupported(refused)) }
 }
 
-/// What the kernel as the destination knows nothing of: all that the destination's agent does, and who uses the data.
+/// Returns what the kernel cannot do as the destination: everything that the destination's agent does, and the use of
+/// the data.
 fn beyond_the_destination(scenario: &Scenario) -> Vec<Unsupported> {
     let (connection, cooperation) = (&scenario.connection, &scenario.cooperation);
     let is_used = matches!(scenario.workload.kind, WorkloadKind::Video | WorkloadKind::Requests);
@@ -77,8 +78,8 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
     refused
 }
 
-/// Whether an era is today's, be its binding, its timers, its repairs and how long ACKs wait what scenarios have by default or what the
-/// kernel does.
+/// Returns whether an era is today's. Its binding, timers, repairs and ACK delay may be the scenario's defaults or the
+/// kernel's.
 fn is_kernels(era: &Era) -> bool {
     let today = Era::default();
     let Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, recovery_end, ack_delay, .. } = today;
@@ -86,7 +87,7 @@ fn is_kernels(era: &Era) -> bool {
     era.binding != Binding::Early && era.repair_timer != RepairTimer::OnAck && rest == today
 }
 
-/// What the kernel lacks of the congestion control that is asked for.
+/// Returns what the kernel lacks for the requested congestion control.
 fn controller(scenario: &Scenario) -> Option<Unsupported> {
     let congestion = scenario.connection.congestion.0.to_string();
     let refuse = |problem| Unsupported {
@@ -108,11 +109,11 @@ fn controller(scenario: &Scenario) -> Option<Unsupported> {
     })
 }
 
-/// What the kernel lacks of adaptive congestion control, if that is asked for.
+/// Returns what the kernel lacks for adaptive congestion control, if requested.
 fn layer(scenario: &Scenario) -> Option<Unsupported> {
-    // Settings that nobody can have are refused where they are read.
+    // Invalid settings are refused when they are read.
     let wanted = adapting::of(source_settings(scenario).ok()?.as_ref())?;
-    // One that it does not know is refused by itself.
+    // An unknown controller is refused elsewhere.
     let name = kernel_name(&scenario.connection.congestion.0.to_string())?;
     let problem = match (controllers::of(scenario), wanted.check()) {
         (Some(_), Ok(())) => return None,

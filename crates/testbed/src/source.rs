@@ -1,4 +1,4 @@
-//! The kernel as the source: Multipath TCP sockets that send the workload.
+//! The kernel as the source: MPTCP sockets that send the workload.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener};
@@ -24,33 +24,33 @@ use crate::kernel_view::{Observer, lock};
 use crate::refusal::KERNEL_SUBFLOWS_MAX;
 use crate::stream::follow;
 
-/// Longest time the source waits for the destination to connect, and to close once it has everything.
+/// Maximum time for which the source waits for the destination to connect, and to close once it has everything.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Octets handed to the kernel at once.
+/// Maximum octets written to the kernel at once.
 const PIECE_BYTES: u32 = 1 << 16;
-/// The least room for subflows that nobody has accepted yet.
+/// Minimum room for subflows that have not yet been accepted.
 const WAITING_MIN: u32 = 128;
-/// The least and the usual size of the kernel's send buffers.
+/// Minimum and default size of the kernel's send buffers.
 const SEND_BUFFER_BYTES: [u64; 2] = [4096, 16_384];
 
-/// What the kernel is to send, and how.
+/// What the kernel sends, and how.
 pub struct SourcePlan {
     connection: Connection,
     data: Source,
-    /// What the streams are made of while they are sent, if they are.
+    /// Script of the streams, if they are made while they are sent.
     script: Option<Script>,
     connections: u32,
-    /// Whether a run ends before the data do.
+    /// Whether the run ends before the data do.
     lasts: bool,
-    /// How long a run may take.
+    /// Maximum duration of the run.
     duration: Duration,
-    /// How often somebody looks at what it knows.
+    /// Interval at which the kernel's state is looked at.
     window: Duration,
-    /// What its agent is told, if there is one.
+    /// Settings of its agent, if there is one.
     agent: Option<SourceSettings>,
-    /// The one of ours that controls it, if it is one.
+    /// Its controller, if it is one of ours.
     ours: Option<Controller>,
-    /// A link drops what is too large for it and says nothing.
+    /// Whether a link silently drops packets that are too large for it.
     has_silent_link: bool,
 }
 
@@ -58,21 +58,21 @@ pub struct SourcePlan {
 pub struct KernelSender {
     observer: Observer,
     agent: Option<Agent>,
-    /// Under which of ours, and how often somebody had found no room there before.
+    /// The controller of ours, and how often a subflow had found no room there before.
     crowd: Option<(Controller, u64)>,
     written_bytes: Arc<AtomicU64>,
     fault: Arc<Mutex<Option<String>>>,
-    /// Further subflows are for who still listens.
+    /// Additional subflows are accepted only while it is open.
     listener: Arc<Socket>,
-    /// Those of the connections.
+    /// Sockets of the connections.
     sockets: Arc<Mutex<Vec<Socket>>>,
 }
 
 impl SourcePlan {
-    /// What `scenario` asks.
+    /// Creates the plan for `scenario`.
     ///
     /// # Errors
-    /// If a file that it names cannot be read.
+    /// If a file named in it cannot be read.
     pub fn new(scenario: &Scenario) -> Result<Self, RunError> {
         let links = scenario.relays.iter().flat_map(|relay| [&relay.cellular, &relay.wifi]).flatten();
         let has_silent_link = links.filter_map(Link::narrow_down).any(|narrow| narrow.silent);
@@ -90,13 +90,13 @@ impl SourcePlan {
         })
     }
 
-    /// Attributes of its route.
+    /// Returns the attributes of its route.
     pub fn route(&self) -> String {
         let rto_min_ms = self.connection.rto_min.as_nanos().div_ceil(1_000_000);
         format!("initcwnd {} rto_min {rto_min_ms}ms", self.connection.initial_window_segments)
     }
 
-    /// Sets the kernel up in `namespace`, and has it send to who connects to `address`.
+    /// Sets the kernel up in `namespace`, and sends to destinations that connect to `address`.
     ///
     /// # Errors
     /// If the kernel refuses a setting.
@@ -127,7 +127,7 @@ impl SourcePlan {
         Ok(KernelSender { observer, agent, crowd, written_bytes, fault, listener, sockets })
     }
 
-    /// Has the source's agent wait for destinations, where there is one and a controller that it can tell something.
+    /// Starts the source's agent, if there is one, and a controller that it can report to.
     fn start_agent(&mut self, namespace: &Namespace) -> Result<Option<Agent>> {
         let Some((settings, controller)) = self.agent.take().zip(self.ours) else { return Ok(None) };
         let at = settings.control.address;
@@ -135,7 +135,7 @@ impl SourcePlan {
         Agent::start(listener, controller, settings).map(Some).map_err(Error::system("start the source's agent"))
     }
 
-    /// Sets what a host that sends is set to.
+    /// Applies the settings of a sending host.
     ///
     /// # Errors
     /// If the kernel refuses a setting.
@@ -156,7 +156,7 @@ impl SourcePlan {
             ("mptcp/checksum_enabled", flag(connection.checksum)),
         ];
         if self.has_silent_link {
-            // Without it the kernel never finds out (RFC 4821): it is off by default.
+            // Without this setting, which is off by default, the kernel never finds out (RFC 4821).
             settings.push(("ipv4/tcp_mtu_probing", flag(true)));
         }
         settings
@@ -165,7 +165,7 @@ impl SourcePlan {
 
 impl Drop for KernelSender {
     fn drop(&mut self) {
-        // Whoever waits for them wakes up; those that have ended are as they are.
+        // Threads that wait for the sockets wake up; sockets that have ended are unaffected.
         let _ = self.listener.shutdown(Shutdown::Both);
         for socket in lock(&self.sockets).drain(..) {
             let _ = socket.set_linger(Some(Duration::ZERO));
@@ -206,7 +206,7 @@ struct Serving {
     script: Option<Script>,
     sockets: Arc<Mutex<Vec<Socket>>>,
     lasts: bool,
-    /// How long what waits in the kernel may take.
+    /// Maximum time for data that wait in the kernel.
     patience: Duration,
     written_bytes: Arc<AtomicU64>,
     fault: Arc<Mutex<Option<String>>>,
@@ -237,7 +237,7 @@ impl Serving {
     }
 
     fn send(&self, socket: &Socket) -> io::Result<()> {
-        // Those of namespaces can only be set to what every process of the machine may use.
+        // A namespace's default could only be a controller that every process of the machine may use.
         control(socket, self.controller)?;
         lock(&self.sockets).push(socket.try_clone()?);
         if let Some(script) = &self.script {
@@ -255,7 +255,7 @@ impl Serving {
         }
         socket.shutdown(Shutdown::Write)?;
         socket.set_read_timeout(Some(self.patience))?;
-        // The destination sends nothing but its end.
+        // The destination sends nothing but the end of its stream.
         stream.read(&mut [0]).map(|_| ())
     }
 }
@@ -264,19 +264,19 @@ fn listen(protocol: Protocol, at: SocketAddr, connections: u32, controller: &str
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(protocol))?;
     socket.bind(&at.into())?;
     control(&socket, controller)?;
-    // Joins wait in the same queue; where it is full, the kernel answers with SYN cookies.
+    // Joins wait in the same queue; when it is full, the kernel answers with SYN cookies.
     let waiting = connections.saturating_mul(1 + KERNEL_SUBFLOWS_MAX as u32).max(WAITING_MIN);
     socket.listen(waiting.try_into().unwrap_or(i32::MAX))?;
-    // Also the limit of `accept`.
+    // This also limits `accept`.
     socket.set_read_timeout(Some(PATIENCE))?;
     Ok(socket)
 }
 
-/// Puts a socket under a controller that was there when the run began. It has to be bound: before, a socket of Multipath TCP takes every
-/// name, and is silent when there turns out to be none of it.
+/// Puts a socket under a controller that existed when the run began. The socket must be bound: before that, an MPTCP
+/// socket accepts any name, and does not report a missing controller later.
 fn control(socket: &Socket, controller: &str) -> io::Result<()> {
     let Err(error) = socket.set_tcp_congestion(controller.as_bytes()) else { return Ok(()) };
-    // Who listened under it hands it on to those that are accepted, even after it was unloaded.
+    // An accepted socket inherits the listener's controller, even after that was unloaded.
     let has_it = |name: Vec<u8>| name.split(|octet| *octet == 0).next() == Some(controller.as_bytes());
     match error.kind() {
         _ if socket.tcp_congestion().is_ok_and(has_it) => Ok(()),
@@ -289,7 +289,7 @@ fn control(socket: &Socket, controller: &str) -> io::Result<()> {
     }
 }
 
-/// How often a subflow had no room under a controller, and went on as a single path.
+/// Returns how often a subflow had no room under a controller, and continued as a single path.
 fn without_room(controller: &Controller) -> u64 {
     kernel_cc::counters(controller).map_or(0, |counters| counters.without_place)
 }
@@ -301,13 +301,13 @@ fn too_little(controller: &Controller) -> String {
     )
 }
 
-/// The kernel accepts two subflows by default.
+/// Raises the limit of accepted subflows, which is two by default.
 fn allow_subflows(source: &Namespace) -> Result<()> {
     let most = KERNEL_SUBFLOWS_MAX;
     run_ip(source, &format!("mptcp limits set subflows {most} add_addr_accepted {most}"))
 }
 
-/// Runs `ip` in a namespace. Its batches know nothing of Multipath TCP.
+/// Runs `ip` in a namespace. The batches of `ip` do not support MPTCP.
 pub fn run_ip(namespace: &Namespace, command: &str) -> Result<()> {
     let said = namespace.command("ip")?.args(command.split(' ')).output().map_err(Error::system("run ip"))?;
     if said.status.success() {

@@ -1,4 +1,4 @@
-//! A stream that is made while it is sent, written to a socket of the kernel.
+//! Writes a stream that is made while it is sent to a socket of the kernel.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd as _;
@@ -13,10 +13,10 @@ use simulator::traffic::{LiveStream, Script};
 use socket2::Socket;
 use units::Instant;
 
-/// Octets handed to the kernel, or taken from it, at once.
+/// Maximum octets written to or read from the kernel at once.
 const PIECE_BYTES: u64 = 1 << 16;
 
-/// Writes what `script` says, as octets of `data`, until the peer ends its stream. `written_bytes` counts.
+/// Writes the stream of `script`, as octets of `data`, until the peer ends its stream. Counts in `written_bytes`.
 ///
 /// # Errors
 /// If the connection fails.
@@ -40,7 +40,7 @@ struct Following<'a> {
 }
 
 impl Following<'_> {
-    /// Counts what has arrived; false after the last of it.
+    /// Counts received octets; false after the last.
     fn receive(&mut self) -> io::Result<bool> {
         let (mut socket, mut octets) = (self.socket, [0; PIECE_BYTES as usize]);
         loop {
@@ -56,7 +56,7 @@ impl Following<'_> {
 
     fn make(&mut self, now: Instant) -> u64 {
         let waiting = self.stream.due_bytes() - self.written;
-        // A socket that does not tell has failed, and says so when it is written to.
+        // If the socket does not answer, it has failed, and the next write reports that.
         self.stream.make(self.received, || waiting + unsent_bytes(self.socket).unwrap_or(0), now)
     }
 
@@ -77,7 +77,7 @@ impl Following<'_> {
         Ok(())
     }
 
-    /// Waits until there is something to read, to make, or, where something waits, to write.
+    /// Waits until there is something to read or to make, or, if data wait, until the socket is writable.
     fn wait(&self, due: u64, clock: &Clock) -> io::Result<()> {
         let events = if self.written < due { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let timeout = self.stream.next_at().map(|at| {

@@ -1,33 +1,34 @@
-//! When sources want to be called: at most one deadline per source, earliest first, equal ones in the order in which they were set.
+//! The times at which sources want to be called: at most one deadline per source, earliest first, equal ones in the
+//! order in which they were set.
 //!
-//! A deadline moves with nearly every packet. A heap that keeps superseded entries until they come due would grow with the
-//! traffic, by hours' worth for keep-alives; here each source has one place, however often it moves.
+//! A deadline moves with nearly every packet. A heap that keeps superseded entries until they are due would grow with
+//! the traffic, for keep-alives by hours' worth. Here each source has one place, however often its deadline moves.
 
 use crate::Instant;
 
-/// Of a key, those that say whose it is.
+/// Low bits of a key, which hold the source.
 const SOURCE_BITS: u32 = 24;
 const SOURCES_MAX: usize = 1 << SOURCE_BITS;
 
-/// A tournament in which every source (a small integer) has at most one deadline, which can move: the earlier one of two goes on. A
-/// change plays again what it can change.
+/// A tournament tree in which every source (a small integer) has at most one deadline, which can move. The earlier one
+/// of two wins a match. A change replays only the matches that it can affect.
 #[derive(Debug, Default)]
 pub struct Deadlines {
-    /// Who goes on from match `n`: the earlier one of places `2 n` and `2 n + 1`, which lie beside each other. Place 1 is the winner
-    /// of all, and the second half are the sources, up to a power of two.
+    /// Winner of match `n`: the earlier one of places `2 n` and `2 n + 1`, which lie side by side. Place 1 is the
+    /// overall winner. The second half are the sources, up to a power of two.
     places: Vec<Key>,
     next_order: u64,
 }
 
-/// When, by how many others it was set before, and whose it is: as one number, which compares without a branch.
+/// Deadline, order of setting and source as one number, which compares without a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 
 impl Key {
-    /// Of a source without a deadline.
+    /// Key of a source without a deadline.
     const NEVER: Self = Self(u128::MAX);
 
-    /// The order starts anew after 2^40: then two that are equal may change places.
+    /// The order wraps after 2^40; then two equal deadlines may change places.
     #[inline]
     fn new(at: Instant, order: u64, source: usize) -> Self {
         let low = order << SOURCE_BITS | source as u64;
@@ -46,26 +47,27 @@ impl Key {
 }
 
 impl Deadlines {
-    /// None yet.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The earliest deadline and its source.
+    /// Returns the earliest deadline and its source.
     #[inline]
     pub fn first(&self) -> Option<(Instant, usize)> {
         let key = *self.places.get(1)?;
         (key.at() < Instant::FAR_FUTURE).then(|| (key.at(), key.source()))
     }
 
-    /// The deadline of `source`.
+    /// Returns the deadline of `source`.
     #[inline]
     pub fn get(&self, source: usize) -> Option<Instant> {
         let at = self.places.get(self.places.len() / 2 + source)?.at();
         (at < Instant::FAR_FUTURE).then_some(at)
     }
 
-    /// Sets, moves or removes the deadline of `source`; never is none. One that stays at its time keeps its turn among equals.
+    /// Sets, moves or removes (`None` or never) the deadline of `source`. A deadline that is set to its current time
+    /// keeps its turn among equals.
     ///
     /// # Panics
     /// If `source` is 2^24 or more.
@@ -83,7 +85,7 @@ impl Deadlines {
         self.play(source, Key::new(at, self.next_order, source));
     }
 
-    /// Gives `source` another key, and plays the matches that this can change.
+    /// Gives `source` another key, and replays the matches that this can affect.
     #[inline]
     fn play(&mut self, source: usize, key: Key) {
         let places = &mut self.places[..];
@@ -92,14 +94,14 @@ impl Deadlines {
         while place > 1 {
             winner = winner.min(places[place ^ 1]);
             place /= 2;
-            // Where the same one wins as before, all goes on as before.
+            // If the winner is the same as before, nothing changes above.
             if core::mem::replace(&mut places[place], winner) == winner {
                 return;
             }
         }
     }
 
-    /// Makes room for so many sources.
+    /// Makes room for `sources` sources.
     #[cold]
     fn grow(&mut self, sources: usize) {
         assert!(sources <= SOURCES_MAX, "{sources} sources of deadlines, of at most {SOURCES_MAX}");

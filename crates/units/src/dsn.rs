@@ -17,7 +17,7 @@ impl Dsn {
 
     /// `self <= other` in data sequence space.
     pub const fn before_or_at(self, other: Self) -> bool {
-        // Equal, or before: in one comparison.
+        // One comparison covers both cases, equal and before.
         other.0.wrapping_sub(self.0) <= 1 << 63
     }
 

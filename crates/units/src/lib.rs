@@ -1,8 +1,8 @@
 //! Units in types: time, rates, sequence numbers and seeded randomness.
 //!
-//! A bare integer never says what it counts; these newtypes do, and they refuse the arithmetic that makes no sense
-//! (adding two instants, comparing sequence numbers without wrap-around). Beside them are [`Deadlines`], for the many that wait for
-//! an instant, and [`prefetch()`], for the many that a cache does not hold.
+//! A bare integer does not say what it counts. These newtypes do, and they do not offer arithmetic that makes no sense
+//! (adding two instants, comparing sequence numbers without wrap-around). Beside them are [`Deadlines`], for many
+//! sources that each wait for an instant, and [`prefetch()`], for values that the cache does not hold.
 
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 

@@ -1,31 +1,31 @@
-//! Numbers in fewer bits, each way with its name: a bare cast does not say whether it may lose anything.
+//! Conversions to fewer bits, one function per behaviour: a bare cast does not say whether it may lose anything.
 
-/// The low 32 bits: what a field or a counter of four octets shows of a larger number.
+/// Returns the low 32 bits: what a field or counter of four octets shows of a larger number.
 pub const fn low_u32(number: u64) -> u32 {
     (number & 0xffff_ffff) as u32
 }
 
-/// `number`, or the largest that there is.
+/// Returns `number`, at most `u16::MAX`.
 pub fn u16_from(number: u64) -> u16 {
     u16::try_from(number).unwrap_or(u16::MAX)
 }
 
-/// `number`, or the largest that there is.
+/// Returns `number`, at most `u32::MAX`.
 pub fn u32_from(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// `number`, or the largest that there is.
+/// Returns `number`, at most `u64::MAX`.
 pub fn u64_from(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-/// `number`, or the largest that there is; nothing in memory is larger.
+/// Returns `number`, at most `usize::MAX`; nothing in memory is larger.
 pub fn usize_from(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Whether `one` comes before `other` on a counter that wraps (RFC 7323 section 5.2).
+/// Returns whether `one` comes before `other` on a counter that wraps (RFC 7323 section 5.2).
 pub const fn precedes(one: u32, other: u32) -> bool {
     one.wrapping_sub(other) >= 1 << 31
 }

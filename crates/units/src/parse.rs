@@ -1,7 +1,7 @@
 //! Quantities as people write them: `"10 Mbit/s"`, `"20 ms"`, `"1400 B"`, `"1 %"`.
 //!
-//! Parsing is exact in integers (no detour through floating point), and [`Display`](fmt::Display) writes the largest
-//! unit that gives a number of at least one, so that what is written parses to the same value.
+//! Parsing is exact in integers, without floating point. [`Display`](fmt::Display) writes the largest unit that gives a
+//! number of at least one, so the written text parses to the same value.
 
 use core::fmt;
 use core::str::FromStr;
@@ -45,15 +45,15 @@ const BYTE_UNITS: Units = &[
     ("B", 1),
 ];
 
-/// A text that is not the quantity it should be.
+/// A text that is not a valid quantity of the wanted kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// Not a number followed by a unit.
     #[error("{text:?} is not {kind}: write a number and a unit, like {example:?} (units: {units})")]
     Form {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What was wanted.
+        /// The wanted kind of quantity.
         kind: &'static str,
         /// A text that would be accepted.
         example: &'static str,
@@ -63,15 +63,15 @@ pub enum QuantityError {
     /// The value does not fit.
     #[error("{text:?} is too large for {kind}")]
     TooLarge {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What was wanted.
+        /// The wanted kind of quantity.
         kind: &'static str,
     },
     /// Not a probability.
     #[error("{text:?} is not a share from 0 to 100 %: write \"1 %\", or in quotes a number from 0 to 1, like \"0.01\"")]
     Probability {
-        /// What was given.
+        /// The given text.
         text: String,
     },
 }
@@ -141,7 +141,7 @@ impl fmt::Display for Probability {
     }
 }
 
-/// Parses a number and one of `units`; the value counts the smallest unit and is rounded to the nearest.
+/// Parses a number and one of `units`. The value counts the smallest unit and is rounded to the nearest.
 fn parse(text: &str, kind: &'static str, example: &'static str, units: Units) -> Result<u64, QuantityError> {
     let form = || QuantityError::Form {
         text: text.into(),
@@ -160,14 +160,14 @@ fn parse(text: &str, kind: &'static str, example: &'static str, units: Units) ->
     }
 }
 
-/// `number * size`, rounded. `None`: not a decimal number; `Some(None)`: it does not fit.
+/// Returns `number * size`, rounded. `None`: not a decimal number; `Some(None)`: the result does not fit.
 fn scale(number: &str, size: u64) -> Option<Option<u64>> {
     let number = number.replace('_', "");
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
     if whole.is_empty() || fraction.contains('.') {
         return None;
     }
-    // Eighteen decimals of the largest unit are far below the smallest one; the rest cannot matter.
+    // Eighteen decimals of the largest unit are far below the smallest one; further decimals have no effect.
     let fraction = &fraction[..fraction.len().min(18)];
     let denominator = fraction.bytes().fold(1_u128, |power, _| power * 10);
     let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };

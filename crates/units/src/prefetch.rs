@@ -1,9 +1,9 @@
-//! Memory asked for ahead of its use.
+//! Prefetching of memory into the cache.
 
-/// Octets that a cache fetches at once.
+/// Octets of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// Asks for the memory of `value`, so that it is in the cache when it is needed a little later; nothing else happens.
+/// Asks the CPU to load `value` into the cache, for use a little later. Has no other effect.
 #[inline]
 pub fn prefetch<T: ?Sized>(value: &T) {
     let start = core::ptr::from_ref(value).cast::<i8>();
@@ -17,7 +17,7 @@ fn prefetch_line(address: *const i8) {
     unsafe { core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address) };
 }
 
-/// Elsewhere stable Rust has no such instruction.
+/// On other architectures stable Rust has no such instruction.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn prefetch_line(_address: *const i8) {}

@@ -3,21 +3,22 @@
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A seeded pseudo-random generator. Usable wherever `rand_core::RngCore` is asked for.
+/// A seeded pseudo-random generator. Usable wherever `rand_core::RngCore` is expected.
 ///
-/// It is not cryptographic. On a real network the keys and initial sequence numbers it makes are as unpredictable as
+/// It is not cryptographic. On a real network the keys and initial sequence numbers it generates are as unpredictable
+/// as
 /// its seed, so drivers there seed it from the operating system.
 #[derive(Clone, Debug)]
 pub struct Prng(Xoshiro256PlusPlus);
 
 impl Prng {
-    /// The generator of `seed`.
+    /// Creates the generator of `seed`.
     pub fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// An independent generator for the part of a run named `label`: adding a part leaves the draws of others as
-    /// they were.
+    /// Creates an independent generator for the part of a run named `label`. Adding a part does not change the draws of
+    /// other parts.
     pub fn fork(seed: u64, label: &str) -> Self {
         // FNV-1a: the standard library's hasher is randomly keyed.
         let hash = label
@@ -26,17 +27,17 @@ impl Prng {
         Self::new(seed ^ hash)
     }
 
-    /// A uniform integer below `bound`; zero if `bound` is zero.
+    /// Draws a uniform integer below `bound`; zero if `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A uniform number in `[0, 1)`.
+    /// Draws a uniform number in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// True with the given probability.
+    /// Returns true with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         probability > 0.0 && self.unit() < probability
     }

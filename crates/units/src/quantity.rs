@@ -22,22 +22,22 @@ pub struct ByteCount(pub u64);
 pub struct Probability(f64);
 
 impl Probability {
-    /// Never.
+    /// Probability zero.
     pub const ZERO: Self = Self(0.0);
 
-    /// `value`, if it lies in `[0, 1]`.
+    /// Returns the probability `value`, if it lies in `[0, 1]`.
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn value(self) -> f64 {
         self.0
     }
 }
 
 impl Rate {
-    /// Nothing moves.
+    /// Rate zero.
     pub const ZERO: Self = Self(0);
 
     /// `bps` bit/s.
@@ -50,7 +50,7 @@ impl Rate {
         Self(mbps * 1_000_000)
     }
 
-    /// The rate that moves `bytes` octets in `span`; zero for an empty span.
+    /// Returns the rate that moves `bytes` octets in `span`; zero for an empty span.
     pub fn from_bytes_per(bytes: u64, span: Duration) -> Self {
         if span.is_zero() {
             return Self::ZERO;
@@ -59,12 +59,12 @@ impl Rate {
         Self(u64::try_from(bps).unwrap_or(u64::MAX))
     }
 
-    /// bit/s.
+    /// Returns the rate in bit/s.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// Time to serialise `bytes` octets, rounded up to a nanosecond; [`Duration::MAX`] at rate zero.
+    /// Returns the time to serialise `bytes` octets, rounded up to a nanosecond; [`Duration::MAX`] at rate zero.
     pub fn time_to_send(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -77,7 +77,7 @@ impl Rate {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Octets that fit into `span`, rounded down.
+    /// Returns the number of octets that fit into `span`, rounded down.
     pub fn bytes_in(self, span: Duration) -> u64 {
         let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / (BITS_PER_BYTE * NANOS_PER_SEC);
         u64::try_from(bytes).unwrap_or(u64::MAX)

@@ -5,7 +5,7 @@ use core::ops::{Add, AddAssign, Sub};
 
 use crate::narrow::precedes;
 
-/// A TCP sequence number. Comparisons hold for numbers less than 2^31 apart, so there is deliberately no `Ord`.
+/// A TCP sequence number. Comparisons hold for numbers less than 2^31 apart; the type therefore has no `Ord`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SeqNr(pub u32);
 
@@ -17,7 +17,7 @@ impl SeqNr {
 
     /// `self <= other` in sequence space.
     pub const fn before_or_at(self, other: Self) -> bool {
-        // Equal, or before: in one comparison.
+        // One comparison covers both cases, equal and before.
         other.0.wrapping_sub(self.0) <= 1 << 31
     }
 

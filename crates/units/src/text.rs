@@ -18,7 +18,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The methods of a visitor that wants a text: a number is refused with what to write instead.
+/// The methods of a visitor that expects a text: they refuse a number and say what to write instead.
 macro_rules! refuse_numbers {
     ($type:ident) => {
         refuse_numbers!($type: visit_i64(i64), visit_u64(u64), visit_f64(f64));
@@ -62,7 +62,7 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
     }
 }
 
-/// A number without quotes has no unit: what is wrong with it as a text says what to write.
+/// Refuses a number without quotes, which has no unit. The error of parsing it as a text says what to write.
 fn unquoted<T: FromStr<Err: Display>, E: de::Error>(number: &impl Display) -> E {
     match number.to_string().parse::<T>() {
         Ok(_) => E::custom(format!("{number} is to be written in quotes: \"{number}\"")),
@@ -70,9 +70,9 @@ fn unquoted<T: FromStr<Err: Display>, E: de::Error>(number: &impl Display) -> E 
     }
 }
 
-/// A text in the plain case and a table in the elaborate one: `rate = "3 Mbit/s"` or `rate = { trace = "walk.up" }`.
+/// A text in the simple case and a table in the elaborate one: `rate = "3 Mbit/s"` or `rate = { trace = "walk.up" }`.
 ///
-/// Unlike an untagged enum it keeps the reason and the place of a mistake within the table.
+/// Unlike an untagged enum it reports the reason and the position of a mistake within the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TextOr<T, U> {
     /// A text.
@@ -126,7 +126,7 @@ macro_rules! text_module {
             /// Writes the text.
             ///
             /// # Errors
-            /// Those of the serializer.
+            /// The errors of the serializer.
             pub fn serialize<S: Serializer>(value: &$type, serializer: S) -> Result<S::Ok, S::Error> {
                 Text(*value).serialize(serializer)
             }

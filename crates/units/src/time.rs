@@ -1,4 +1,4 @@
-//! Time as integer nanoseconds, always passed in: the sans-IO crates own no clock.
+//! Time as integer nanoseconds. The caller always passes it in: the sans-IO crates own no clock.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -15,8 +15,8 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Instant(u64);
 
-/// A span of time in nanoseconds. Never negative: a subtraction that would go below zero is a bug, which debug builds show and
-/// release builds take for zero. Where it may happen, [`Duration::saturating_sub`] says so.
+/// A span of time in nanoseconds. Never negative: a subtraction that would go below zero is a bug. Debug builds panic;
+/// release builds return zero. Use [`Duration::saturating_sub`] where this may happen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Duration(u64);
 
@@ -78,9 +78,9 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
-    /// The longest span.
+    /// The longest possible span.
     pub const MAX: Self = Self(u64::MAX);
 
     /// A span of `nanos` nanoseconds.
@@ -178,7 +178,7 @@ impl AddAssign<Duration> for Instant {
 impl Sub<Duration> for Instant {
     type Output = Instant;
     /// # Panics
-    /// In debug builds, if that was before the start.
+    /// In debug builds, if the result would lie before the start.
     fn sub(self, span: Duration) -> Instant {
         debug_assert!(self.0 >= span.0, "before the start: {self:?} - {span:?}");
         self.saturating_sub(span)

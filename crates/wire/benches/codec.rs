@@ -1,4 +1,4 @@
-//! How fast packets are read and written, and checksums summed.
+//! Speed of reading and writing packets, and of summing checksums.
 //!
 //! `cargo bench -p wire`
 
@@ -16,7 +16,7 @@ fn main() {
 /// Payload octets of an empty ACK, a packet of MTU 1500, and a super-segment.
 const PAYLOADS: [usize; 3] = [0, 1400, 64_000];
 
-/// What a bulk transfer sends: timestamps and a DSS with DATA_ACK and mapping.
+/// A segment of a bulk transfer: timestamps and a DSS with DATA_ACK and mapping.
 fn data_segment(payload: Payload) -> Segment {
     let mut segment = Segment::new("10.0.0.1:40000".parse().unwrap(), "10.0.0.2:80".parse().unwrap());
     segment.flags = Flags::ACK;

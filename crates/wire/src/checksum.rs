@@ -1,8 +1,8 @@
 //! The Internet checksum (RFC 1071), for IP and TCP headers and for MPTCP data (RFC 8684 section 3.3.1).
 //!
-//! The sum of 16-bit words in ones' complement does not depend on the order of its parts, nor on the byte order of the
-//! machine as long as the result is swapped back (RFC 1071 section 2). So [`Sum`] adds native words, in 64-bit lanes,
-//! and pieces of data can be added wherever they lie.
+//! The ones' complement sum of 16-bit words does not depend on the order of its parts. It does not depend on the byte
+//! order of the machine either, if the result is swapped back (RFC 1071 section 2). So [`Sum`] adds native words, in
+//! 64-bit lanes, and accepts pieces of data wherever they lie.
 
 use units::Dsn;
 use units::narrow::u16_from;
@@ -19,12 +19,12 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// The sum of nothing.
+    /// Creates the empty sum.
     pub const fn new() -> Self {
         Self { words: 0, odd: false }
     }
 
-    /// The sum over `octets`.
+    /// Returns the sum over `octets`.
     pub fn of(octets: &[u8]) -> Self {
         Self { words: sum_words(octets), odd: octets.len() % 2 == 1 }
     }
@@ -39,31 +39,31 @@ impl Sum {
         payload.for_each_piece(|octets| self.add(octets));
     }
 
-    /// Adds the sum over the octets that follow, which may have been made elsewhere or earlier.
+    /// Adds the sum over the octets that follow. That sum may have been computed elsewhere or earlier.
     pub fn append(&mut self, next: Self) {
-        // After an odd number of octets, high and low halves of the words that follow change places.
+        // After an odd number of octets, the high and low halves of the following words are swapped.
         let next_words = if self.odd { u64::from(fold(next.words).swap_bytes()) } else { next.words };
         self.words = carry(self.words + next_words);
         self.odd ^= next.odd;
     }
 
-    /// The sum itself in 16 bits: what the TCP checksum field holds where a device completes it.
+    /// Returns the sum itself in 16 bits, as the TCP checksum field holds it when a device completes the checksum.
     pub fn folded(self) -> u16 {
         u16::from_be(fold(self.words))
     }
 
-    /// The checksum: the complement of the sum.
+    /// Returns the checksum: the complement of the sum.
     pub fn checksum(self) -> u16 {
         !self.folded()
     }
 
-    /// Whether octets that include their own checksum are intact.
+    /// Returns whether octets that include their own checksum are intact.
     pub fn is_valid(self) -> bool {
         self.folded() == 0xffff
     }
 }
 
-/// The sum of native 16-bit words, the last one padded with a zero octet; below 2^33.
+/// Sums native 16-bit words, the last one padded with a zero octet; the result is below 2^33.
 fn sum_words(octets: &[u8]) -> u64 {
     let mut lanes = [0_u64; 8];
     let blocks = octets.chunks_exact(32);
@@ -92,20 +92,21 @@ const fn carry(sum: u64) -> u64 {
 fn fold(sum: u64) -> u16 {
     let sum = carry(carry(sum));
     let sum = (sum & 0xffff) + (sum >> 16);
-    // Twice, because the first carry may make another; what is above 16 bits is carried by then.
+    // Twice, because the first carry may cause another. All that is above 16 bits has been carried by then.
     u16_from((sum & 0xffff) + (sum >> 16))
 }
 
-/// The checksum of a data sequence mapping: over its pseudo-header (RFC 8684 section 3.3.1, figure 10) and the data.
+/// Computes the checksum of a data sequence mapping: over its pseudo-header (RFC 8684 section 3.3.1, figure 10) and the
+/// data.
 ///
-/// `dsn` is the whole 64-bit number also where the option carries the low 32 bits. `len` is the Data-Level Length as
-/// sent, a DATA_FIN included, which itself has no octet in `data`. `data` are the mapped octets in order, in pieces of
-/// any length.
+/// `dsn` is the whole 64-bit number, even if the option carries only the low 32 bits. `len` is the Data-Level Length as
+/// sent; it includes a DATA_FIN, which has no octet in `data`. `data` are the mapped octets in order, in pieces of any
+/// length.
 pub fn dss_checksum<'a>(dsn: Dsn, ssn: u32, len: u16, data: impl IntoIterator<Item = &'a Payload>) -> u16 {
     dss_sum(dsn, ssn, len, data).checksum()
 }
 
-/// Whether `received`, the checksum of a mapping, is right; the other arguments are those of [`dss_checksum`].
+/// Returns whether `received`, the checksum of a mapping, is right. The other arguments are those of [`dss_checksum`].
 /// (Comparing checksums is not enough: ones' complement has two zeros.)
 pub fn dss_checksum_is_valid<'a>(
     received: u16,
@@ -117,8 +118,8 @@ pub fn dss_checksum_is_valid<'a>(
     dss_checksum_error(received, dsn, ssn, len, data) == 0
 }
 
-/// What must be added, in ones' complement, to the sum that `received` was made of for it to be right: 0 if it is. The other
-/// arguments are those of [`dss_checksum`].
+/// Returns the ones' complement difference between `received` and the right checksum: 0 if `received` is right. It is
+/// what the sum behind `received` lacks. The other arguments are those of [`dss_checksum`].
 pub fn dss_checksum_error<'a>(
     received: u16,
     dsn: Dsn,

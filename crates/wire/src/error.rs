@@ -1,4 +1,4 @@
-//! Why octets are not a segment.
+//! The reasons why octets are not a segment.
 
 /// A packet that cannot be read as a TCP segment. Offsets and lengths count octets from the start of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -7,11 +7,11 @@ pub enum ParseError {
     /// The packet ends inside `field`.
     #[error("packet of {have} octets ends inside the {field}, which needs {need}: was it captured or read whole?")]
     Truncated {
-        /// The header that is cut off, or whose length field promises more.
+        /// The header that is cut off, or whose length field promises more octets than there are.
         field: &'static str,
-        /// Octets it needs.
+        /// Octets that it needs.
         need: usize,
-        /// Octets there are.
+        /// Octets that are there.
         have: usize,
     },
     /// Neither IPv4 nor IPv6.
@@ -27,19 +27,19 @@ pub enum ParseError {
         field: &'static str,
         /// Its value, in octets.
         value: usize,
-        /// What it must at least be.
+        /// Its smallest valid value.
         min: usize,
     },
     /// A fragment. TCP avoids them (path MTU discovery), and reassembly is the work of the IP layer.
     #[error("a fragment of an IP packet: reassemble it first, or lower the MTU of the sender")]
     Fragment,
-    /// Another protocol than TCP: not an error of the packet, but nothing for this stack.
+    /// A protocol other than TCP: the packet is valid, but not for this stack.
     #[error("IP protocol {protocol} is not TCP (6): pass the packet to its own handler")]
     NotTcp {
         /// Protocol number (IPv4) or the next header at which reading stopped (IPv6).
         protocol: u8,
     },
-    /// An ICMP message other than the one that was looked for.
+    /// An ICMP message of another kind than expected.
     #[error("ICMP type {icmp_type}, code {code} does not say that a packet was too big: ignore it")]
     NotTooBig {
         /// Type of the message.
@@ -47,10 +47,10 @@ pub enum ParseError {
         /// Its code.
         code: u8,
     },
-    /// An ICMP error about a packet that its receiver has not sent.
+    /// An ICMP error about a packet that its receiver did not send.
     #[error("the ICMP error quotes a packet that this host did not send: ignore it")]
     NotOurs,
-    /// An IPv6 source route that has not come to its end (RFC 8200 section 4.4).
+    /// An IPv6 source route that has not reached its end (RFC 8200 section 4.4).
     #[error("IPv6 routing header with {segments_left} segments left: this host forwards nothing, drop the packet")]
     SourceRoute {
         /// Hops that remain.
@@ -59,7 +59,7 @@ pub enum ParseError {
     /// A checksum is wrong.
     #[error("wrong {field} checksum: damaged on the way, or left to the device (then parse with TcpChecksum::Trusted)")]
     BadChecksum {
-        /// Whose checksum: `IPv4 header`, `TCP`, `ICMP` or `quoted IPv4 header`.
+        /// The checksum in question: `IPv4 header`, `TCP`, `ICMP` or `quoted IPv4 header`.
         field: &'static str,
     },
 }

@@ -16,11 +16,11 @@ use crate::ip::{self, ICMP, ICMP_V6, IpHeader, TCP, V4_HEADER_BYTES, V6_HEADER_B
 pub(crate) const ICMP_HEADER_BYTES: usize = 8;
 /// Octets of TCP that every error quotes: ports and sequence number (RFC 792).
 const QUOTED_TCP_BYTES: usize = 8;
-/// Where the checksums are: in an IPv4 header, an ICMP header and a TCP header.
+/// Offsets of the checksums in an IPv4 header, an ICMP header and a TCP header.
 const V4_CHECKSUM_AT: usize = 10;
 const ICMP_CHECKSUM_AT: usize = 2;
 const TCP_CHECKSUM_AT: usize = 16;
-/// Where source and destination are in an IP header, by family.
+/// Offsets of source and destination in an IP header, by family.
 const V4_ADDRESSES_AT: [usize; 2] = [12, 16];
 const V6_ADDRESSES_AT: [usize; 2] = [8, 24];
 
@@ -28,15 +28,15 @@ const V6_ADDRESSES_AT: [usize; 2] = [8, 24];
 pub(crate) struct Message<'a> {
     pub ip: IpHeader,
     pub header: [u8; ICMP_HEADER_BYTES],
-    /// What follows the header: of errors, the packet that they are about.
+    /// Octets after the header; in errors, the packet that they are about.
     pub quote: &'a [u8],
 }
 
-/// What an error quotes of a packet: its addresses, octets, and what follows its IP header.
+/// What an error quotes of a packet: its addresses, and octets from the TCP header on.
 pub(crate) struct Quoted<'a> {
     pub addresses: [IpAddr; 2],
     pub packet_bytes: u32,
-    /// Eight octets at least.
+    /// At least eight octets.
     pub tcp: &'a [u8],
 }
 
@@ -54,10 +54,10 @@ impl<'a> Message<'a> {
         Ok(Self { ip, header, quote: &message[ICMP_HEADER_BYTES..] })
     }
 
-    /// Whether it is an error about a packet, not a question or an answer.
+    /// Returns whether the message is an error about a packet, not a question or an answer.
     fn is_error(&self) -> bool {
         match self.ip.src {
-            // Unreachable, source quench, time exceeded, parameter problem; a redirect is for the next router only.
+            // Unreachable, source quench, time exceeded, parameter problem. A redirect concerns only the next router.
             IpAddr::V4(_) => matches!(self.header[0], 3 | 4 | 11 | 12),
             // RFC 4443 section 2.1.
             IpAddr::V6(_) => self.header[0] < 128,
@@ -65,7 +65,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What the checksum of a message covers besides the message: nothing in ICMP, the pseudo-header in ICMPv6.
+/// Returns the sum over what the checksum covers besides the message: nothing in ICMP, the pseudo-header in ICMPv6.
 pub(crate) fn sum_before(src: IpAddr, dst: IpAddr, message_len: usize) -> Sum {
     match src {
         IpAddr::V4(_) => Sum::new(),
@@ -73,7 +73,8 @@ pub(crate) fn sum_before(src: IpAddr, dst: IpAddr, message_len: usize) -> Sum {
     }
 }
 
-/// Reads the quoted packet. Routers may have changed what is not needed here, so its checksum is not looked at.
+/// Reads the quoted packet. Its checksum is not verified, because routers may have changed fields that are not needed
+/// here.
 pub(crate) fn quoted(packet: &[u8]) -> Result<Quoted<'_>, ParseError> {
     let quoted = match packet.first().map(|first| first >> 4) {
         Some(4) => quoted_v4(packet),
@@ -98,7 +99,7 @@ fn quoted_v4(packet: &[u8]) -> Result<Quoted<'_>, ParseError> {
     })
 }
 
-/// What [`crate::Segment::emit`] sends has no extension headers, so neither has what is quoted of it.
+/// Packets of [`crate::Segment::emit`] have no extension headers, so their quotes have none either.
 fn quoted_v6(packet: &[u8]) -> Result<Quoted<'_>, ParseError> {
     let header: &[u8; V6_HEADER_BYTES] = first_chunk(packet, "quoted IPv6 header")?;
     if header[6] != TCP {
@@ -118,23 +119,25 @@ pub(crate) fn first_chunk<'a, const N: usize>(
     octets.first_chunk().ok_or(ParseError::Truncated { field, need: N, have: octets.len() })
 }
 
-/// Source and destination port of the first octets of TCP.
+/// Returns source and destination port from the first octets of TCP.
 pub(crate) fn ports(tcp: &[u8]) -> [u16; 2] {
     [0, 2].map(|at| u16::from_be_bytes([tcp[at], tcp[at + 1]]))
 }
 
-/// An ICMP error about a TCP packet, as a NAT sees it: whose packet it quotes, and how it reads on the other side.
+/// An ICMP error about a TCP packet, as a NAT sees it: it yields the addresses of the quoted packet and the translated
+/// error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IcmpError<'a> {
     packet: &'a [u8],
     ip: IpHeader,
-    /// Where the quoted TCP header begins in the packet.
+    /// Offset of the quoted TCP header in the packet.
     tcp_at: usize,
     ends: [SocketAddr; 2],
 }
 
 impl<'a> IcmpError<'a> {
-    /// Reads an IP packet, with the checksums that RFC 5508 asks for (REQ-3): ICMP's and that of a quoted IPv4 header.
+    /// Reads an IP packet, and verifies the checksums that RFC 5508 names (REQ-3): ICMP's and that of a quoted IPv4
+    /// header.
     ///
     /// # Errors
     /// [`ParseError`]: the packet is damaged or is something else.
@@ -154,36 +157,38 @@ impl<'a> IcmpError<'a> {
         Ok(Self { packet, ip: message.ip, tcp_at, ends })
     }
 
-    /// Whom it tells.
+    /// Returns the host that the error is sent to.
     pub fn destination(&self) -> IpAddr {
         self.ip.dst
     }
 
-    /// Source and destination of the quoted packet.
+    /// Returns source and destination of the quoted packet.
     pub fn quoted(&self) -> [SocketAddr; 2] {
         self.ends
     }
 
-    /// The error as the sender of the quoted packet must read it, who knows that packet's source as `sender`: quoted so, and
-    /// sent there (RFC 5508 section 4.2, REQ-4). Nothing if `sender` is of another address family.
+    /// Returns the error as the sender of the quoted packet must read it, which knows that packet's source as `sender`:
+    /// the quote names `sender`, and the error is sent there (RFC 5508 section 4.2, REQ-4). `None` if `sender` is of
+    /// another address family.
     pub fn told_to(&self, sender: SocketAddr) -> Option<Vec<u8>> {
         self.rewritten(0, sender, [self.ip.src, sender.ip()])
     }
 
-    /// The error as the sender must read it who knows the destination of the quoted packet as `receiver`: quoted so, and
-    /// sent in its name (RFC 5508 section 4.2, REQ-5). Nothing if `receiver` is of another address family.
+    /// Returns the error as a sender must read it that knows the destination of the quoted packet as `receiver`: the
+    /// quote names `receiver`, and the error comes from its address (RFC 5508 section 4.2, REQ-5). `None` if `receiver`
+    /// is of another address family.
     pub fn told_of(&self, receiver: SocketAddr) -> Option<Vec<u8>> {
         self.rewritten(1, receiver, [receiver.ip(), self.ip.dst])
     }
 
-    /// With another end of the quoted packet, and other addresses outside.
+    /// Returns the error with one end of the quoted packet replaced, and with other addresses in the outer header.
     fn rewritten(&self, end: usize, to: SocketAddr, [src, dst]: [IpAddr; 2]) -> Option<Vec<u8>> {
         if to.is_ipv4() != self.ip.src.is_ipv4() {
             return None;
         }
         let is_v4 = to.is_ipv4();
         let at = if is_v4 { V4_ADDRESSES_AT } else { V6_ADDRESSES_AT };
-        // Without the padding of a link.
+        // Leaves out the padding of a link.
         let mut packet = self.packet[..self.ip.segment.end].to_vec();
         let message_at = self.ip.segment.start;
         let quote_at = message_at + ICMP_HEADER_BYTES;
@@ -195,7 +200,7 @@ impl<'a> IcmpError<'a> {
             debug_assert!(old_header_sum.is_valid(), "looked at when it was read");
             adjust(&mut packet[quote_at + V4_CHECKSUM_AT..], &old[..4], &new[..4]);
         }
-        // Many routers quote no more of TCP than its ports and sequence number.
+        // Many routers quote only TCP's ports and sequence number.
         if let Some(checksum) = packet.get_mut(self.tcp_at + TCP_CHECKSUM_AT..).filter(|rest| rest.len() >= 2) {
             adjust(checksum, &old, &new);
         }
@@ -230,7 +235,8 @@ fn put_address(at: &mut [u8], address: IpAddr) {
     }
 }
 
-/// Changes a checksum as a change from `old` to `new` of what it covers does: RFC 1624 equation 3, HC' = ~(~HC + ~m + m').
+/// Adjusts a checksum for a change from `old` to `new` in the octets it covers: RFC 1624 equation 3, HC' = ~(~HC + ~m +
+/// m').
 fn adjust(checksum: &mut [u8], old: &[u8], new: &[u8]) {
     let inverted = |octets: &[u8]| -> Vec<u8> { octets.iter().map(|octet| !octet).collect() };
     let mut sum = Sum::of(&inverted(&checksum[..2]));
@@ -267,7 +273,8 @@ mod tests {
         octets
     }
 
-    /// What a router outside says of a packet that left the NAT is, translated, what it would say of the one that entered.
+    /// A router outside reports a packet that left the NAT. The translated error equals the error about the packet that
+    /// entered.
     #[test]
     fn told_to_the_sender_inside() {
         for family in [0, 1] {
@@ -282,7 +289,8 @@ mod tests {
         }
     }
 
-    /// The same for a packet that came in, of which a router inside complains: in the name of the address outside.
+    /// The same for a packet that came in and about which a router inside complains: the error comes from the address
+    /// outside.
     #[test]
     fn told_of_the_receiver_outside() {
         for family in [0, 1] {
@@ -294,7 +302,7 @@ mod tests {
         }
     }
 
-    /// Eight octets of TCP are all that many routers quote: there is no checksum to mend then.
+    /// Many routers quote only eight octets of TCP; then there is no checksum to adjust.
     #[test]
     fn a_short_quote_is_enough() {
         let quote = packet(OUTSIDE[0], SERVER[0], 100)[..28].to_vec();
@@ -334,7 +342,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever comes, and wherever it is cut or damaged, is translated or refused.
+        /// Any octets, cut or damaged anywhere, are translated or refused.
         #[test]
         fn hostile_octets_are_survived(cut in 0..600_usize, at in 0..600_usize, with in 0..=255_u8) {
             for family in [0, 1] {

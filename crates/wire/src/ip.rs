@@ -1,8 +1,9 @@
-//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers, as far as TCP and the errors about its packets need them.
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers, as far as TCP and errors about its packets need them.
 //!
-//! Parsing gives the range of the payload, which is a TCP segment or an ICMP message, within the packet, without options, extension headers and the padding
-//! that links add. Emission makes plain headers: IPv4 with DF set and identification 0 (an atomic datagram, RFC 6864
-//! section 4.1), IPv6 without extension headers; hop limit 64, DSCP and flow label 0.
+//! Parsing returns the range of the payload within the packet. The payload is a TCP segment or an ICMP message;
+//! options, extension headers and the padding that links add lie outside. Emission writes plain headers: IPv4 with DF
+//! set and identification 0 (an atomic datagram, RFC 6864 section 4.1), IPv6 without extension headers; hop limit 64,
+//! DSCP and flow label 0.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
@@ -14,9 +15,9 @@ use crate::checksum::Sum;
 
 /// TCP's protocol number.
 pub(crate) const TCP: u8 = 6;
-/// ICMP's, over IPv4.
+/// ICMP's protocol number, over IPv4.
 pub(crate) const ICMP: u8 = 1;
-/// ICMPv6's.
+/// ICMPv6's protocol number.
 pub(crate) const ICMP_V6: u8 = 58;
 /// Octets of an IPv4 header without options.
 pub(crate) const V4_HEADER_BYTES: usize = 20;
@@ -43,7 +44,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The codepoint in the low two bits of `traffic_class`.
+    /// Returns the codepoint in the low two bits of `traffic_class`.
     pub const fn from_bits(traffic_class: u8) -> Self {
         match traffic_class & 0b11 {
             0b00 => Self::NotCapable,
@@ -54,12 +55,12 @@ impl Ecn {
     }
 }
 
-/// Where an IP packet goes; `None` for octets that are none.
+/// Returns the destination of an IP packet; `None` if the octets are not one.
 pub fn destination(packet: &[u8]) -> Option<IpAddr> {
     address(packet, 16, 24)
 }
 
-/// Where an IP packet comes from; `None` for octets that are none.
+/// Returns the source of an IP packet; `None` if the octets are not one.
 pub fn source(packet: &[u8]) -> Option<IpAddr> {
     address(packet, 12, 8)
 }
@@ -72,13 +73,13 @@ fn address(packet: &[u8], v4_at: usize, v6_at: usize) -> Option<IpAddr> {
     }
 }
 
-/// What an IP header says.
+/// The fields of an IP header that are needed here.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct IpHeader {
     pub src: IpAddr,
     pub dst: IpAddr,
     pub ecn: Ecn,
-    /// Where the payload lies in the packet.
+    /// Range of the payload in the packet.
     pub segment: Range<usize>,
 }
 
@@ -148,7 +149,7 @@ pub(crate) fn addresses_v6(header: &[u8; V6_HEADER_BYTES]) -> [IpAddr; 2] {
     [8, 24].map(|at| Ipv6Addr::from(core::array::from_fn::<u8, 16, _>(|octet| header[at + octet])).into())
 }
 
-/// Where `protocol` starts behind the extension headers of `datagram` (RFC 8200 section 4).
+/// Returns where `protocol` starts after the extension headers of `datagram` (RFC 8200 section 4).
 fn skip_extension_headers(datagram: &[u8], first: u8, protocol: u8) -> Result<usize, ParseError> {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
@@ -179,7 +180,7 @@ fn skip_extension_headers(datagram: &[u8], first: u8, protocol: u8) -> Result<us
     Ok(at)
 }
 
-/// The first `len` octets of `packet`, which `field` needs.
+/// Returns the first `len` octets of `packet`, which `field` needs.
 fn first_slice<'a>(packet: &'a [u8], len: usize, field: &'static str) -> Result<&'a [u8], ParseError> {
     packet.get(..len).ok_or(ParseError::Truncated { field, need: len, have: packet.len() })
 }
@@ -188,7 +189,7 @@ fn first_chunk<'a, const N: usize>(packet: &'a [u8], field: &'static str) -> Res
     packet.first_chunk().ok_or(ParseError::Truncated { field, need: N, have: packet.len() })
 }
 
-/// Octets of the header that [`emit`] writes for `address`'s family.
+/// Octets of the header that [`emit`] writes for the family of `address`.
 pub(crate) const fn header_len(address: &IpAddr) -> usize {
     match address {
         IpAddr::V4(_) => V4_HEADER_BYTES,
@@ -251,12 +252,12 @@ fn length_field(len: usize) -> u16 {
     u16::try_from(len).unwrap_or_else(|_| panic!("an IP packet holds at most 65535 octets, not {len}"))
 }
 
-/// The sum over the pseudo-header of a TCP segment (RFC 9293 section 3.1, RFC 8200 section 8.1).
+/// Returns the sum over the pseudo-header of a TCP segment (RFC 9293 section 3.1, RFC 8200 section 8.1).
 pub(crate) fn pseudo_header_sum(src: IpAddr, dst: IpAddr, segment_len: usize) -> Sum {
     pseudo_header_sum_of(TCP, src, dst, segment_len)
 }
 
-/// The same for any protocol: ICMPv6 has one too (RFC 4443 section 2.3).
+/// Returns the same for any protocol: ICMPv6 has one too (RFC 4443 section 2.3).
 pub(crate) fn pseudo_header_sum_of(protocol: u8, src: IpAddr, dst: IpAddr, segment_len: usize) -> Sum {
     let mut sum = Sum::new();
     for address in [src, dst] {
@@ -280,7 +281,7 @@ mod tests {
         0x00, 0xc7,
     ];
 
-    /// `UDP_V4` changed by `edit`, with its checksum made right and padded to its total length.
+    /// `UDP_V4` changed by `edit`, with its checksum corrected and padded to its total length.
     fn edited_v4(edit: impl FnOnce(&mut [u8])) -> Vec<u8> {
         let mut packet = UDP_V4.to_vec();
         packet.resize(0x73, 0);

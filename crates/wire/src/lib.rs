@@ -1,7 +1,7 @@
 //! Bytes <-> segments: IPv4, IPv6, TCP and every option of RFC 8684.
 //!
-//! The engine speaks in [`Segment`]s; only TUN devices, ns-3 and capture files need bytes. [`Segment::parse`] makes the
-//! one from the other and [`Segment::emit`] goes back:
+//! The engine works on [`Segment`]s; only TUN devices, ns-3 and capture files need bytes. [`Segment::parse`] converts
+//! bytes to a segment and [`Segment::emit`] converts it back:
 //!
 //! ```
 //! use bytes::Bytes;
@@ -23,12 +23,12 @@
 //! | `tcp.rs` | the fixed TCP header |
 //! | `option.rs` | TCP options; what happens to unknown and malformed ones |
 //! | `fit.rs` | which options give way when 40 octets are too few |
-//! | `mptcp/` | MPTCP options, one file each |
+//! | `fit.rs` | which options give way if 40 octets are too few |
 //! | `checksum.rs` | RFC 1071 sums; the DSS checksum |
 //! | `payload.rs` | data: real octets or a computable pattern |
 //! | `segment.rs` | all of them together |
-//! | `icmp.rs` | ICMP errors: what they quote, and how a NAT translates them |
-//! | `too_big.rs` | ICMP's word that a packet does not fit its path |
+//! | `icmp.rs` | ICMP errors: the packets they quote, and how a NAT translates them |
+//! | `too_big.rs` | ICMP errors that a packet does not fit its path |
 
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 

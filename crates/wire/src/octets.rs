@@ -1,6 +1,6 @@
-//! Reading integers in network byte order off a slice, without a way to panic.
+//! Reads integers in network byte order from a slice, without panics.
 
-/// A cursor over octets. Every read gives `None` at the end instead of a panic.
+/// A cursor over octets. At the end every read returns `None`.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 
@@ -9,7 +9,7 @@ impl<'a> Reader<'a> {
         Self(octets)
     }
 
-    /// Octets not read yet.
+    /// Returns the number of octets not read yet.
     pub(crate) const fn remaining(&self) -> usize {
         self.0.len()
     }
@@ -36,12 +36,12 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// Everything that is left.
+    /// Returns all remaining octets.
     pub(crate) fn rest(self) -> &'a [u8] {
         self.0
     }
 
-    /// `value`, if nothing is left: an option must be exactly as long as its fields.
+    /// Returns `value` if no octets remain: an option must be exactly as long as its fields.
     pub(crate) fn finish<T>(self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }

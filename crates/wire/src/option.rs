@@ -1,20 +1,21 @@
-//! TCP options (RFC 9293 section 3.1): reading and writing up to 40 octets of them.
+//! TCP options (RFC 9293 section 3.1): reading and writing of up to 40 octets.
 //!
 //! **Reading** never fails, because a bad option is no reason to lose the segment:
 //!
 //! - Options of unknown kind, and MPTCP options of unknown subtype, are skipped by their length (RFC 9293 MUST-6).
+//! - Options of unknown kind, and MPTCP options of unknown subtype, are skipped by their length (RFC 9293 MUST-6).
 //! - A known option with an impossible length is left out, as if it were absent, and counted.
-//! - A length below two or past the end of the header leaves no way to tell where the next option starts: the rest of
-//!   the header is left out, and counted once. RFC 9293 (MUST-7) asks for readiness and only suggests a reset, which
-//!   would hand every middlebox and off-path guesser a way to kill connections; Linux stops reading likewise.
-//! - Of several options of one kind the last counts. MPTCP options are all kept, in their order.
+//! - If a length is below two or reaches past the end of the header, the start of the next option is unknown. The rest
+//!   of the header is left out, and counted once. RFC 9293 (MUST-7) asks for readiness and only suggests a reset. A
+//!   reset would give every middlebox and off-path guesser a way to kill connections; Linux stops reading too.
+//! - Of several options of one kind the last one counts. All MPTCP options are kept, in order.
 //!
-//! RFC 8684 does not speak of malformed options. Leaving them out makes them the same as options that a middlebox
-//! removed, for which it says at every place what to do (section 3.7: fall back, or reset the subflow).
+//! RFC 8684 does not mention malformed options. Leaving them out makes them equal to options that a middlebox removed,
+//! for which RFC 8684 specifies the reaction everywhere (section 3.7: fall back, or reset the subflow).
 //!
-//! **Writing** follows Linux's order and alignment: MSS, SACK-permitted and timestamps, window scale, SACK, MPTCP; each
-//! padded with NOPs to a multiple of four octets, so that the peer's fast paths find timestamps where they expect them.
-//! What gives way when 40 octets are too few is the matter of [`Options::fit`].
+//! **Writing** follows Linux's order and alignment: MSS, SACK-permitted and timestamps, window scale, SACK, MPTCP. Each
+//! is padded with NOPs to a multiple of four octets, so that the peer's fast paths find timestamps where they expect
+//! them. [`Options::fit`] describes what gives way if 40 octets are too few.
 
 use arrayvec::ArrayVec;
 use smallvec::SmallVec;
@@ -39,12 +40,12 @@ pub struct Options {
     pub sack: SackBlocks,
     /// MPTCP options (RFC 8684 section 3); nearly always none or one.
     pub mptcp: SmallVec<[MptcpOption; 1]>,
-    /// MPTCP-rec's round, an experimental MPTCP option. Apart from the others because every data segment of such a
-    /// connection has one beside its DSS.
+    /// MPTCP-rec's round, an experimental MPTCP option. It has its own field because every data segment of such a
+    /// connection carries one beside its DSS.
     pub round: Option<Round>,
-    /// MPTCP options that were left out on reading because they are malformed. Not sent.
+    /// Number of malformed MPTCP options left out on reading. Not sent.
     pub malformed_mptcp: u8,
-    /// Other options that were left out on reading because they are malformed. Not sent.
+    /// Number of other malformed options left out on reading. Not sent.
     pub malformed_tcp: u8,
 }
 
@@ -89,7 +90,7 @@ impl Options {
     /// Octets of option space in a TCP header.
     pub const MAX_BYTES: usize = 40;
 
-    /// Leaves none.
+    /// Removes all options.
     #[inline]
     pub fn clear(&mut self) {
         let Self { mss, window_scale, sack_permitted, timestamps, sack, mptcp, round, malformed_mptcp, malformed_tcp } =
@@ -100,8 +101,8 @@ impl Options {
         *mptcp = SmallVec::new();
     }
 
-    /// Octets of these options on the wire, padding included: a multiple of four. More than [`Self::MAX_BYTES`] if
-    /// [`Self::fit`] has work to do.
+    /// Returns the octets of these options on the wire, padding included: a multiple of four. The result exceeds
+    /// [`Self::MAX_BYTES`] if [`Self::fit`] has to pack them.
     #[inline]
     pub fn encoded_len(&self) -> usize {
         self.encoded_len_without_sack() + Self::sack_len(self.sack.len())
@@ -110,14 +111,14 @@ impl Options {
     #[inline]
     pub(crate) fn encoded_len_without_sack(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
-        // SACK-permitted takes the place of the two NOPs before timestamps.
+        // SACK-permitted replaces the two NOPs before timestamps.
         let timestamps = match (self.timestamps, self.sack_permitted) {
             (Some(_), _) => 12,
             (None, true) => 4,
             (None, false) => 0,
         };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
-        // Nearly all have one, and that is a DSS.
+        // Nearly all segments have exactly one, a DSS.
         let mptcp = match self.mptcp.as_slice() {
             [] => 0,
             [MptcpOption::Dss(dss)] => dss.len().next_multiple_of(4),
@@ -131,12 +132,12 @@ impl Options {
         if blocks == 0 { 0 } else { 4 + blocks * SACK_BLOCK_BYTES }
     }
 
-    /// How many SACK blocks fit into `room` octets.
+    /// Returns how many SACK blocks fit into `room` octets.
     pub(crate) const fn sack_blocks_in(room: usize) -> usize {
         room.saturating_sub(4) / SACK_BLOCK_BYTES
     }
 
-    /// Reads the options of a TCP header: what follows its first 20 octets.
+    /// Reads the options of a TCP header: the octets after its first 20.
     pub fn parse(octets: &[u8]) -> Self {
         let mut options = Self::default();
         let mut rest = octets;
@@ -158,7 +159,7 @@ impl Options {
         options
     }
 
-    /// Takes in one option, given what follows its length.
+    /// Reads one option from the octets after its length.
     fn parse_option(&mut self, kind: u8, body: &[u8]) {
         let understood = match kind {
             kind::MSS => take(&mut self.mss, parse_u16(body)),
@@ -196,7 +197,7 @@ impl Options {
         }
     }
 
-    /// Appends the options, padded: [`Self::encoded_len`] octets, which only [`Self::fit`] keeps to 40.
+    /// Appends the options with padding: [`Self::encoded_len`] octets, at most 40 only after [`Self::fit`].
     pub fn emit(&self, out: &mut Vec<u8>) {
         if let Some(mss) = self.mss {
             let [high, low] = mss.to_be_bytes();
@@ -233,7 +234,7 @@ impl Options {
     }
 }
 
-/// Puts `read` in its place; tells whether there was anything.
+/// Stores `read` in `place`, and returns whether there was a value.
 fn take<T>(place: &mut Option<T>, read: Option<T>) -> bool {
     let understood = read.is_some();
     if understood {

@@ -1,4 +1,4 @@
-//! The data of a segment: real octets, or a pattern whose octets can be computed.
+//! The data of a segment: real octets, or a pattern whose octets are computed.
 
 use core::ops::Range;
 
@@ -17,13 +17,14 @@ pub enum Payload {
     Bytes(Bytes),
 }
 
-/// Positions in words of eight octets.
+/// Mask for positions in words of eight octets.
 const INDEX_MASK: u64 = u64::MAX / 8;
 
-/// `len` octets of the endless stream `stream`, from position `offset` on. Behind its last position, 2^64 - 1, it begins anew.
+/// `len` octets of the endless stream `stream`, from position `offset` on. After its last position, 2^64 - 1, the
+/// stream restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Which stream; different streams have different octets.
+    /// Number of the stream; different streams have different octets.
     pub stream: u32,
     /// Number of octets.
     pub len: u32,
@@ -32,7 +33,7 @@ pub struct Pattern {
 }
 
 impl Payload {
-    /// Number of octets.
+    /// Returns the number of octets.
     #[inline]
     pub fn len(&self) -> usize {
         match self {
@@ -42,7 +43,8 @@ impl Payload {
         }
     }
 
-    /// Number of octets as sequence numbers count them. No segment has 4 GiB: a payload that has counts as the most there is.
+    /// Returns the number of octets as sequence numbers count them. No segment has 4 GiB; a larger payload counts as
+    /// `u32::MAX`.
     #[inline]
     pub fn sequence_len(&self) -> u32 {
         match self {
@@ -52,15 +54,15 @@ impl Payload {
         }
     }
 
-    /// Whether there are no octets.
+    /// Returns whether there are no octets.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The octets in `range`, without copying.
+    /// Returns the octets in `range`, without copying.
     ///
     /// # Panics
-    /// If `range` reaches past the end: a bug of the caller.
+    /// If `range` reaches past the end, which is a bug of the caller.
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len(), "slice {range:?} of {} octets", self.len());
@@ -76,7 +78,7 @@ impl Payload {
         }
     }
 
-    /// The `len` octets from `start` on, without copying; nothing if there are none, or fewer.
+    /// Returns the `len` octets from `start` on, without copying; `None` if there are fewer.
     #[inline]
     pub fn get(&self, start: usize, len: usize) -> Option<Self> {
         match self {
@@ -86,7 +88,7 @@ impl Payload {
         }
     }
 
-    /// Forgets the first `count` octets.
+    /// Removes the first `count` octets.
     ///
     /// # Panics
     /// If there are fewer than `count` octets.
@@ -101,7 +103,7 @@ impl Payload {
         }
     }
 
-    /// Takes the first `at` octets off the front.
+    /// Splits off the first `at` octets and returns them.
     ///
     /// # Panics
     /// If there are fewer than `at` octets.
@@ -118,7 +120,7 @@ impl Payload {
         front
     }
 
-    /// Joins `next` to the end without copying, or gives it back: only adjacent pieces of one pattern join.
+    /// Appends `next` without copying, or returns it. Only adjacent pieces of one pattern join.
     pub fn try_append(&mut self, next: Self) -> Result<(), Self> {
         match (&mut *self, next) {
             (Self::Empty, next) => *self = next,
@@ -154,7 +156,7 @@ impl Payload {
         }
     }
 
-    /// Shows the octets to `visit`, in order, in one or several pieces and without allocating.
+    /// Calls `visit` with the octets, in order, in one or several pieces and without allocating.
     pub(crate) fn for_each_piece(&self, mut visit: impl FnMut(&[u8])) {
         match self {
             Self::Empty => {}
@@ -175,7 +177,7 @@ impl Payload {
         }
     }
 
-    /// The octets themselves; copies only a pattern.
+    /// Returns the octets themselves; copies only a pattern.
     pub fn to_bytes(&self) -> Bytes {
         match self {
             Self::Empty => Bytes::new(),
@@ -217,14 +219,14 @@ impl Pattern {
         self.offset = self.offset.wrapping_add(count as u64);
     }
 
-    /// Whether `next` continues this piece of the same stream.
+    /// Returns whether `next` continues this piece of the same stream.
     fn joins(&self, next: &Self) -> bool {
         self.stream == next.stream
             && self.offset.wrapping_add(self.len.into()) == next.offset
             && self.len.checked_add(next.len).is_some()
     }
 
-    /// Computes the octets: eight at a time from a mixed word of stream and position.
+    /// Computes the octets, eight at a time, from a mixed word of stream and position.
     fn fill(&self, out: &mut [u8]) {
         let mut index = self.offset / 8;
         let skip = (self.offset % 8) as usize;
@@ -244,7 +246,7 @@ impl Pattern {
 
     /// SplitMix64's finaliser: every octet depends on stream and position.
     fn word(&self, index: u64) -> u64 {
-        // Words behind the last position are those of the beginning.
+        // The words after the last position are those of the beginning.
         let mut z = (index & INDEX_MASK).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(self.stream) << 32 | 0x5eed);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -11,7 +11,7 @@ use crate::ip::{self, IpHeader};
 use crate::tcp::{CHECKSUM_OFFSET, HEADER_BYTES, TcpHeader};
 use crate::{Ecn, Flags, Options, ParseError, Payload};
 
-/// A TCP segment (RFC 9293 section 3.1) and the parts of its IP header that TCP sees.
+/// A TCP segment (RFC 9293 section 3.1) and the fields of its IP header that TCP uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
     /// Sender.
@@ -28,7 +28,7 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Window as on the wire, before scaling.
     pub window: u16,
-    /// Urgent pointer; carried, never acted upon (RFC 6093 section 6).
+    /// Urgent pointer; carried, never evaluated (RFC 6093 section 6).
     pub urgent: u16,
     /// TCP options.
     pub options: Options,
@@ -36,7 +36,7 @@ pub struct Segment {
     pub payload: Payload,
 }
 
-// Every simulated packet writes and reads one: what makes it larger makes all runs slower.
+// Every simulated packet writes and reads one: a larger segment slows down all runs.
 const _: () = assert!(size_of::<Segment>() <= 248 && size_of::<Options>() <= 128 && size_of::<Payload>() <= 40);
 
 /// Whether [`Segment::parse_with`] checks the TCP checksum.
@@ -45,15 +45,15 @@ pub enum TcpChecksum {
     /// Check it.
     #[default]
     Verify,
-    /// Do not look at it: the device vouches for the data (virtio-net's `VIRTIO_NET_HDR_F_DATA_VALID` and
+    /// Do not verify it: the device vouches for the data (virtio-net's `VIRTIO_NET_HDR_F_DATA_VALID` and
     /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`, where the field holds no checksum at all).
     Trusted,
 }
 
-/// What a device has to know to finish a packet of [`Segment::emit_for_offload`], in the terms of virtio-net's header.
+/// What a device needs to know to finish a packet of [`Segment::emit_for_offload`], in terms of virtio-net's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChecksumOffload {
-    /// `csum_start`: octets before the TCP header, where summing starts.
+    /// `csum_start`: octets before the TCP header, where the sum starts.
     pub start: u16,
     /// `csum_offset`: where the checksum belongs, in octets from `start`.
     pub offset: u16,
@@ -61,7 +61,7 @@ pub struct ChecksumOffload {
     pub header_len: u16,
 }
 
-/// An empty one between unspecified addresses: a place to make one in.
+/// An empty segment between unspecified addresses, as a place to build one in.
 impl Default for Segment {
     fn default() -> Self {
         let nowhere = SocketAddr::from(([0; 4], 0));
@@ -73,7 +73,7 @@ impl Segment {
     /// Largest IP packet in octets, headers included, that [`Self::emit`] can make.
     pub const PACKET_BYTES_MAX: usize = 65535;
 
-    /// A segment without flags, options or data.
+    /// Creates a segment without flags, options or data.
     pub fn new(src: SocketAddr, dst: SocketAddr) -> Self {
         Self {
             src,
@@ -89,7 +89,8 @@ impl Segment {
         }
     }
 
-    /// Makes this what [`Self::new`] gives, in its place: segments are large, and most are made where another was.
+    /// Resets this segment to the result of [`Self::new`] in place: segments are large, and most replace an earlier
+    /// one.
     #[inline]
     pub fn start_anew(&mut self, src: SocketAddr, dst: SocketAddr) {
         (self.src, self.dst) = (src, dst);
@@ -101,19 +102,19 @@ impl Segment {
         self.payload = Payload::Empty;
     }
 
-    /// Octets of sequence space: the payload, plus one each for SYN and FIN (RFC 9293 section 3.4).
+    /// Returns the octets of sequence space: the payload, plus one each for SYN and FIN (RFC 9293 section 3.4).
     pub fn sequence_len(&self) -> u32 {
         let controls = self.flags.contains(Flags::SYN) as u32 + self.flags.contains(Flags::FIN) as u32;
         self.payload.sequence_len().saturating_add(controls)
     }
 
-    /// The sequence number after the last octet.
+    /// Returns the sequence number after the last octet.
     pub fn end(&self) -> SeqNr {
         self.seq + self.sequence_len()
     }
 
-    /// The RST that answers a segment of no connection (RFC 9293 section 3.10.7.1). A RST itself is answered by nothing, and
-    /// the caller sees to that.
+    /// Returns the RST that answers a segment without a connection (RFC 9293 section 3.10.7.1). The caller must not
+    /// answer a RST.
     pub fn reset_in_answer(&self) -> Self {
         let mut reset = Self::new(self.dst, self.src);
         if self.flags.contains(Flags::ACK) {
@@ -127,34 +128,35 @@ impl Segment {
     }
 }
 
-/// From and to octets.
+/// Conversion from and to octets.
 impl Segment {
-    /// Reads an IP packet, checksums verified. The payload shares the memory of `packet`.
+    /// Reads an IP packet and verifies its checksums. The payload shares the memory of `packet`.
     ///
-    /// IPv4 options and IPv6 extension headers are skipped, octets after the length that the IP header states are
-    /// ignored, malformed TCP options are left out and counted ([`Options::parse`]). The addresses of an IPv6 segment
+    /// IPv4 options and IPv6 extension headers are skipped. Octets after the length that the IP header states are
+    /// ignored. Malformed TCP options are left out and counted ([`Options::parse`]). The addresses of an IPv6 segment
     /// have flow information and scope zero.
     ///
     /// # Errors
-    /// [`ParseError`]: the packet is damaged, a fragment, or not TCP. A receiver drops it and goes on.
+    /// [`ParseError`]: the packet is damaged, a fragment, or not TCP. A receiver drops it and continues.
     pub fn parse(packet: &Bytes) -> Result<Self, ParseError> {
         Self::parse_with(packet, TcpChecksum::Verify)
     }
 
-    /// Like [`Self::parse`], with a choice about the TCP checksum.
+    /// Does the same as [`Self::parse`], with a choice about the TCP checksum.
     ///
     /// # Errors
-    /// As [`Self::parse`].
+    /// Those of [`Self::parse`].
     pub fn parse_with(packet: &Bytes, checksum: TcpChecksum) -> Result<Self, ParseError> {
         let (mut segment, payload) = Self::parse_headers(packet, checksum)?;
         segment.payload = packet.slice(payload).into();
         Ok(segment)
     }
 
-    /// Like [`Self::parse_with`], from octets that are only lent: the payload is left out, and told is where it lies in `packet`.
+    /// Does the same as [`Self::parse_with`] on borrowed octets: leaves the payload out and returns its range in
+    /// `packet`.
     ///
     /// # Errors
-    /// As [`Self::parse`].
+    /// Those of [`Self::parse`].
     pub fn parse_headers(packet: &[u8], checksum: TcpChecksum) -> Result<(Self, Range<usize>), ParseError> {
         let ip = ip::parse(packet)?;
         let octets = &packet[ip.segment.clone()];
@@ -181,7 +183,7 @@ impl Segment {
         Ok((segment, ip.segment.start + header.len..ip.segment.end))
     }
 
-    /// Octets of the IP packet that [`Self::emit`] makes: IP header, TCP header with options, payload.
+    /// Returns the octets of the IP packet that [`Self::emit`] writes: IP header, TCP header with options, payload.
     #[inline]
     pub fn emitted_len(&self) -> usize {
         let options = match self.options.encoded_len() {
@@ -191,9 +193,9 @@ impl Segment {
         ip::header_len(&self.src.ip()) + HEADER_BYTES + options + self.payload.len()
     }
 
-    /// Appends the IP packet to `out`, checksums included: [`Self::emitted_len`] octets, which may be a super-segment
-    /// for segmentation offload. Options that do not fit are packed by the policy of [`Options::fit`]; call that
-    /// before in order to learn what has to be sent later.
+    /// Appends the IP packet to `out`, checksums included: [`Self::emitted_len`] octets. This may be a super-segment
+    /// for segmentation offload. Options that do not fit are packed by the policy of [`Options::fit`]; call it first to
+    /// learn which options must be sent later.
     ///
     /// # Panics
     /// If `src` and `dst` are of different families or the packet would exceed [`Self::PACKET_BYTES_MAX`].
@@ -206,11 +208,11 @@ impl Segment {
         put_checksum(&mut out[start..], sum.checksum());
     }
 
-    /// Like [`Self::emit`], but leaves the TCP checksum to the device: its field holds the sum over the pseudo-header,
-    /// as `VIRTIO_NET_HDR_F_NEEDS_CSUM` and segmentation offload (`gso_size` set) expect.
+    /// Does the same as [`Self::emit`], but leaves the TCP checksum to the device: its field holds the sum over the
+    /// pseudo-header, as `VIRTIO_NET_HDR_F_NEEDS_CSUM` and segmentation offload (`gso_size` set) expect.
     ///
     /// # Panics
-    /// As [`Self::emit`].
+    /// Those of [`Self::emit`].
     pub fn emit_for_offload(&self, out: &mut Vec<u8>) -> ChecksumOffload {
         out.reserve(self.emitted_len());
         let offload = self.emit_headers_for_offload(out);
@@ -218,10 +220,11 @@ impl Segment {
         offload
     }
 
-    /// Like [`Self::emit_for_offload`] without the payload, which follows from memory of its own.
+    /// Does the same as [`Self::emit_for_offload`], but without the payload, which the caller passes from its own
+    /// memory.
     ///
     /// # Panics
-    /// As [`Self::emit`].
+    /// Those of [`Self::emit`].
     pub fn emit_headers_for_offload(&self, out: &mut Vec<u8>) -> ChecksumOffload {
         let packet_start = out.len();
         let start = self.emit_headers(out);
@@ -235,7 +238,7 @@ impl Segment {
         }
     }
 
-    /// Appends the headers with the TCP checksum zero; gives where the TCP header starts in `out`.
+    /// Appends the headers with TCP checksum zero, and returns the offset of the TCP header in `out`.
     fn emit_headers(&self, out: &mut Vec<u8>) -> usize {
         let options = self.options.fitted();
         let header = TcpHeader {
@@ -257,7 +260,7 @@ impl Segment {
     }
 }
 
-/// The TCP header of `octets`, which lie in their packet where `ip` says.
+/// Reads the TCP header of `octets`, the part of the packet that `ip` points to.
 fn tcp_header(octets: &[u8], ip: &IpHeader) -> Result<TcpHeader, ParseError> {
     let truncated = |field, need| ParseError::Truncated { field, need: ip.segment.start + need, have: ip.segment.end };
     let fixed = octets.first_chunk().ok_or(truncated("TCP header", HEADER_BYTES))?;

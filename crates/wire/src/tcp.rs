@@ -29,17 +29,17 @@ impl Flags {
     /// Congestion window reduced (RFC 3168 section 6.1).
     pub const CWR: Self = Self(0x80);
 
-    /// Whether every bit of `other` is set.
+    /// Returns whether every bit of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether any bit of `other` is set.
+    /// Returns whether any bit of `other` is set.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// These bits without those of `other`.
+    /// Returns these bits without those of `other`.
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -69,7 +69,7 @@ impl fmt::Debug for Flags {
 
 /// Octets of a TCP header without options.
 pub(crate) const HEADER_BYTES: usize = 20;
-/// Where the checksum stands in the TCP header.
+/// Offset of the checksum in the TCP header.
 pub(crate) const CHECKSUM_OFFSET: usize = 16;
 
 /// The fixed part of a TCP header. Reserved bits are ignored and sent as zero.
@@ -102,7 +102,7 @@ impl TcpHeader {
         }
     }
 
-    /// Appends the header, its checksum zero.
+    /// Appends the header with checksum zero.
     pub(crate) fn emit(&self, out: &mut Vec<u8>) {
         let mut header = [0; HEADER_BYTES];
         header[0..2].copy_from_slice(&self.src_port.to_be_bytes());

@@ -1,4 +1,5 @@
-//! ICMP errors that say a packet was too big for its path: type 3 code 4 of ICMP (RFC 792, RFC 1191 section 4), type 2 of
+//! ICMP errors about packets that are too big for their path: type 3 code 4 of ICMP (RFC 792, RFC 1191 section 4), type
+//! 2 of
 //! ICMPv6 (RFC 4443 section 3.2).
 //!
 //! ```text
@@ -13,12 +14,12 @@ use crate::ParseError;
 use crate::icmp::{self, ICMP_HEADER_BYTES, Message, ports, quoted};
 use crate::ip;
 
-/// Octets of an ICMP packet at most: RFC 1812 section 4.3.2.3, RFC 4443 section 2.4 (c).
+/// Maximum size of an ICMP packet in octets: RFC 1812 section 4.3.2.3, RFC 4443 section 2.4 (c).
 const PACKET_BYTES_MAX: [usize; 2] = [576, 1280];
 
 /// A router could not forward a TCP segment, because its packet was too big for the next hop.
 ///
-/// Whoever knows the four-tuple and a sequence number in flight can make one: nothing more vouches for it.
+/// Anyone who knows the four-tuple and a sequence number in flight can forge one; nothing else authenticates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBig {
     /// Sender of the segment.
@@ -27,17 +28,17 @@ pub struct TooBig {
     pub dst: SocketAddr,
     /// The segment's sequence number.
     pub seq: SeqNr,
-    /// Octets of the packet, its IP header included; of a super-segment that a host was yet to cut, of all of it.
+    /// Octets of the packet, including its IP header; for a super-segment that a host has not cut yet, of the whole.
     pub packet_bytes: u32,
-    /// Octets of the largest packet that fits; zero from routers that are older than RFC 1191.
+    /// Octets of the largest packet that fits; zero from routers older than RFC 1191.
     pub next_hop_mtu: u32,
 }
 
 impl TooBig {
-    /// Reads an IP packet, checksums verified.
+    /// Reads an IP packet and verifies its checksums.
     ///
     /// # Errors
-    /// [`ParseError`]: the packet is damaged, is something else, or quotes no TCP segment of the host it went to.
+    /// [`ParseError`]: the packet is damaged, is something else, or quotes no TCP segment of the host that received it.
     pub fn parse(packet: &[u8]) -> Result<Self, ParseError> {
         let Message { ip, header, quote } = Message::parse(packet)?;
         let (kind, mtu) = match ip.src {
@@ -61,8 +62,8 @@ impl TooBig {
         })
     }
 
-    /// Appends the error with which `router` answers `packet`, a whole IP packet of the router's own address family,
-    /// that is larger than `mtu`. False, with nothing appended, if `packet` is no IP packet of that family.
+    /// Appends the error with which `router` answers `packet`, a whole IP packet of the router's address family that is
+    /// larger than `mtu`. Returns false and appends nothing if `packet` is no IP packet of that family.
     pub fn emit(router: IpAddr, packet: &[u8], mtu: u16, out: &mut Vec<u8>) -> bool {
         let header_bytes = ip::header_len(&router);
         let sender = match (router, packet.first().map(|first| first >> 4)) {
@@ -109,8 +110,8 @@ mod tests {
         answer
     }
 
-    /// Written out by hand from RFC 792, with the next-hop MTU of RFC 1191: 10.0.0.9 tells 10.0.0.1 that its packet of
-    /// 1500 octets does not fit 1400.
+    /// An error written by hand from RFC 792, with the next-hop MTU of RFC 1191: 10.0.0.9 tells 10.0.0.1 that its
+    /// packet of 1500 octets does not fit 1400.
     #[test]
     fn a_router_of_ipv4_by_hand() {
         let mut octets = vec![0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 9, 10, 0, 0, 1];
@@ -171,7 +172,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever comes, and wherever it is cut or damaged, is read or refused.
+        /// Any octets, cut or damaged anywhere, are read or refused.
         #[test]
         fn hostile_octets_are_survived(cut in 0..600_usize, at in 0..600_usize, with in 0..=255_u8) {
             for router in ["10.0.0.9", "fd00::9"] {

@@ -12,37 +12,38 @@ use cooperation::adaptive_congestion::Beyond;
     sudo anabranch cc tell 1f2e3d4c 1 --rho 5  # what the subflows of a path compete with, for mcc-coop\n  \
     sudo anabranch cc adapt lia         # adaptive congestion control over it, as in the thesis")]
 pub struct Cc {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub order: CcOrder,
 }
 
-/// What becomes of a controller of the kernel.
+/// Actions on the kernel's controllers.
 #[derive(Debug, Subcommand)]
 pub enum CcOrder {
-    /// List controllers, what the kernel calls them, and which are loaded
+    /// List controllers, their names in the kernel, and which are loaded
     List,
-    /// Give the kernel controllers
+    /// Load controllers into the kernel
     Load(CcLoad),
-    /// Take controllers back; connections that use them go on with them
+    /// Unload controllers; connections that use them continue to do so
     Unload(CcUnload),
-    /// Show what every subflow of their connections does
+    /// Show the state of every subflow of their connections
     Status(CcStatus),
-    /// Tell what the relay of a path tells: how much its own flows compete, and how far it is to the destination
+    /// Pass on a relay's report about a path: how strongly its own flows compete, and the delay to the destination
     Tell(CcTell),
-    /// Cut the windows of the slowest paths: adaptive congestion control over a controller. What is not said is as in the thesis, whatever was set before
+    /// Cut the windows of the slowest paths: adaptive congestion control over a controller. Options that are not given
+    /// have the thesis's values, whatever was set before
     Adapt(CcAdapt),
-    /// Choose what new connections of this network namespace use; of the kernel's own too
+    /// Choose the controller of new connections in this network namespace; the kernel's own are available too
     Set(CcSet),
 }
 
 /// Arguments of `anabranch cc load`.
 #[derive(Args, Debug)]
 pub struct CcLoad {
-    /// Which controllers
+    /// The controllers
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
-    /// For how many connections, plain ones included, there is room: 2.4 KiB for each while it is there
+    /// Maximum number of connections, including plain TCP; each takes 2.4 KiB while it exists
     #[arg(long, value_name = "N", default_value_t = 16384, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub connections_max: u32,
 }
@@ -50,7 +51,7 @@ pub struct CcLoad {
 /// Arguments of `anabranch cc unload`.
 #[derive(Args, Debug)]
 pub struct CcUnload {
-    /// Which controllers
+    /// The controllers
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
 }
@@ -58,13 +59,13 @@ pub struct CcUnload {
 /// Arguments of `anabranch cc status`.
 #[derive(Args, Debug)]
 pub struct CcStatus {
-    /// Which controller; without it, all that are loaded
+    /// The controller; by default all that are loaded
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     /// Print a JSON array
     #[arg(long)]
     pub json: bool,
-    /// Show it again every second, until Ctrl-C
+    /// Update every second, until Ctrl-C
     #[arg(long, conflicts_with = "json")]
     pub watch: bool,
 }
@@ -82,13 +83,14 @@ fn whole_millis(text: &str) -> Result<u64, String> {
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("told").args(["rho", "way_ms"]).multiple(true))]
 pub struct CcTell {
-    /// Token of the connection, as `cc status` shows it
+    /// Token of the connection, as in `cc status`
     #[arg(value_parser = token)]
     pub token: u32,
-    /// Identifier of the other end's address, as `cc status` shows it; 0 is that of the connection itself
+    /// Identifier of the other end's address, as in `cc status`; 0 is the address of the connection itself
     #[arg(value_name = "ADDRESS-ID")]
     pub address_id: u8,
-    /// Competition with flows of the relay, for mcc-coop and gmcc-coop: above 1 there is some. With neither this nor `--way` what was told is taken back
+    /// Competition with flows of the relay, for mcc-coop and gmcc-coop: there is some if above 1. Without this and
+    /// `--way` the last report is withdrawn
     #[arg(long, value_name = "RATIO", allow_negative_numbers = true)]
     pub rho: Option<f64>,
     /// Segments that such a flow gains per round trip (alpha'), for gmcc-coop
@@ -97,24 +99,24 @@ pub struct CcTell {
     /// What a loss leaves of the window of such a flow (beta'), for gmcc-coop
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, requires = "rho", allow_negative_numbers = true)]
     pub beta: f64,
-    /// How long data take from the relay to the destination, milliseconds, for adaptive congestion control
+    /// Delay from the relay to the destination in milliseconds, for adaptive congestion control
     #[arg(long = "way", value_name = "MS", value_parser = whole_millis, allow_negative_numbers = true)]
     pub way_ms: Option<u64>,
-    /// How long that holds, seconds, if nothing is told again
+    /// Lifetime of the report in seconds, if no other follows
     #[arg(long = "for", value_name = "SECONDS", default_value_t = 6, requires = "told")]
     pub holds_s: u64,
 }
 
-/// Arguments of `anabranch cc adapt`: what is not said is as in the thesis, whatever was set before.
+/// Arguments of `anabranch cc adapt`. Options that are not given have the thesis's values, whatever was set before.
 #[derive(Args, Debug)]
 pub struct CcAdapt {
-    /// Over which controller: all its connections
+    /// The controller; applies to all its connections
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// End it; windows grow again
+    /// Switch it off; windows grow again
     #[arg(long, conflicts_with_all = ["period_s", "eta_min", "eta_max", "beyond", "cuts_max", "age_rtts"])]
     pub off: bool,
-    /// How often, seconds (F)
+    /// Period in seconds (F)
     #[arg(long = "period", value_name = "SECONDS", default_value_t = 2.0)]
     pub period_s: f64,
     /// Ratio of the largest to the smallest delay above which windows are cut
@@ -126,10 +128,10 @@ pub struct CcAdapt {
     /// Beyond that: `ignore`, as in the thesis, `cap`, or `spread` with a limit for each path
     #[arg(long, value_name = "WHAT", default_value = "ignore")]
     pub beyond: Beyond,
-    /// Cuts in a row of the same path, before one period without (m)
+    /// Maximum number of consecutive cuts of the same path, before one period without (m)
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub cuts_max: u32,
-    /// Round-trip times that a subflow has lived before it is cut (Gamma)
+    /// Age in round-trip times before a subflow can be cut (Gamma)
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub age_rtts: u64,
 }
@@ -137,7 +139,7 @@ pub struct CcAdapt {
 /// Arguments of `anabranch cc set`.
 #[derive(Args, Debug)]
 pub struct CcSet {
-    /// Which controller
+    /// The controller
     #[arg(value_name = "NAME")]
     pub name: String,
 }

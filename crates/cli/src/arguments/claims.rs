@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::{Backend, jobs};
 
-/// Where finished runs are kept if nothing is said of it.
+/// Default folder for finished runs.
 const OUT: &str = "out/claims";
 
 /// Arguments of `anabranch claims`.
@@ -16,45 +16,45 @@ const OUT: &str = "out/claims";
     anabranch claims --json > claims.json\n  \
     anabranch claims --backend linux --ids C50,C51 --seeds 2   # as root, in real time: a day for all")]
 pub struct Claims {
-    /// Only these, by number; with --map also "users", what people notice of modules
+    /// Only these claims, by number; with --map also "users", the effect of modules that people notice
     #[arg(long, value_name = "ID,ID...", value_delimiter = ',')]
     pub ids: Vec<String>,
-    /// Seeds of every comparison; by default 20, and 3 on Linux
+    /// Number of seeds for every comparison; by default 20, on Linux 3
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000), allow_hyphen_values = true)]
     pub seeds: Option<u64>,
-    /// Where the runs are; on Linux the kernel is at both ends, in real time
+    /// Where to run; on Linux the kernel is at both ends, in real time
     #[arg(long, value_enum, default_value_t, conflicts_with = "map")]
     pub backend: Backend,
     /// Algorithms as corrected, or as printed in the papers
     #[arg(long, value_enum, default_value_t = ClaimMode::Build)]
     pub mode: ClaimMode,
-    /// Claims by conditions: where each holds. A page and JSON go beside the runs
+    /// Show under which conditions each claim holds; a page and JSON are written beside the runs
     #[arg(long)]
     pub map: bool,
-    /// With --map, only these conditions beside the scenarios as they ship
+    /// With --map, only these conditions, besides the scenarios as they ship
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', requires = "map")]
     pub conditions: Vec<String>,
-    /// With --map, further seeds on which what was found is confirmed; 0 for none
+    /// With --map, number of further seeds to confirm the results; 0 for none
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=10_000), requires = "map", allow_hyphen_values = true)]
     pub confirm: u64,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
-    /// Where finished runs are kept, so that nothing runs twice
+    /// Folder for finished runs, which are not repeated
     #[arg(long, value_name = "DIR", default_value = OUT)]
     pub out: PathBuf,
-    /// Runs at a time; by default as many as there are cores, and one on Linux
+    /// Number of runs at the same time; by default one per core, on Linux one
     #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
     pub jobs: Option<usize>,
 }
 
 impl Claims {
-    /// Where finished runs are kept, if that is not the usual place.
+    /// Returns the folder for finished runs, if it is not the default.
     pub fn chosen_out(&self) -> Option<&Path> {
         (self.out != Path::new(OUT)).then_some(&self.out)
     }
 
-    /// Seeds of every comparison.
+    /// Returns the number of seeds for every comparison.
     pub fn seeds(&self) -> u64 {
         let usual = match self.backend {
             Backend::Simulator => 20,
@@ -64,7 +64,7 @@ impl Claims {
     }
 }
 
-/// How algorithms are run.
+/// How literally to follow the papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ClaimMode {
     /// As corrected

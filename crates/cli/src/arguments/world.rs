@@ -1,17 +1,17 @@
-//! Where scenarios run, and who is at their ends.
+//! Where scenarios run, and which stacks are at their ends.
 
 use clap::{Args, ValueEnum};
 
-/// Where a scenario runs, and who sends and receives there.
+/// Where a scenario runs, and which stacks send and receive there.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct World {
-    /// Where it runs
+    /// Where to run
     #[arg(long, value_enum, default_value_t)]
     pub backend: Backend,
-    /// With --backend linux: who sends; by default the kernel
+    /// With --backend linux: the stack that sends; by default the kernel
     #[arg(long, value_enum)]
     pub source: Option<StackKind>,
-    /// With --backend linux: who receives; by default the engine
+    /// With --backend linux: the stack that receives; by default the engine
     #[arg(long, value_enum)]
     pub destination: Option<StackKind>,
 }
@@ -19,27 +19,27 @@ pub struct World {
 /// Where a scenario runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
-    /// In the simulator, as fast as it goes
+    /// In the simulator, as fast as possible
     #[default]
     Simulator,
     /// On real Linux, in real time: hosts in network namespaces, links and radio as in the simulator (needs root)
     Linux,
 }
 
-/// Whose Multipath TCP a host has on real Linux.
+/// The Multipath TCP stack of a host on real Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StackKind {
     /// The kernel's
     Kernel,
-    /// The engine's, with all that the scenario asks of the host
+    /// The engine's, with all that the scenario specifies for the host
     Engine,
 }
 
 impl World {
-    /// Who sends and who receives can be chosen on Linux only.
+    /// Checks the choice of stacks, which exists only on Linux.
     ///
     /// # Errors
-    /// If it is chosen in the simulator.
+    /// If a stack is chosen in the simulator.
     pub fn check(&self) -> Result<(), String> {
         let chosen = [("--source", self.source, "sends"), ("--destination", self.destination, "receives")];
         let in_simulator = self.backend == Backend::Simulator;
@@ -49,7 +49,7 @@ impl World {
         })
     }
 
-    /// Who sends and who receives on Linux.
+    /// Returns the sending and the receiving stack on Linux.
     pub fn ends(&self) -> testbed::Ends {
         let stack = |kind| match kind {
             StackKind::Kernel => testbed::Stack::Kernel,
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// What the command line says of it, with a space before every word.
+    /// Returns the options as on the command line, with a space before each word.
     pub fn words(&self) -> String {
         let mut words = String::new();
         if self.backend == Backend::Linux {

@@ -1,4 +1,4 @@
-//! What is said where finished runs are another build's.
+//! The warning about runs of another build.
 
 use std::io;
 
@@ -6,7 +6,8 @@ use lab::run::sweep::Journal;
 
 use crate::console;
 
-/// Says that another build of this program has made some of the runs, and what to do if they differ; nothing if it has not. Gives whether it did.
+/// Warns if another build of this program made some of the runs, and says what to do if they differ. Returns whether
+/// there are such runs.
 pub fn complain_of_others(journal: &Journal, remedy: &str) -> io::Result<bool> {
     let (others, all) = (journal.of_other_builds(), journal.records().len());
     if others > 0 {

@@ -12,7 +12,7 @@ use crate::arguments::{self, CcOrder};
 use crate::console;
 use crate::failure::Failure;
 
-/// Does what was ordered; without an order, lists.
+/// Carries out the order.
 pub fn cc(arguments: &arguments::Cc) -> Result<(), Failure> {
     match &arguments.order {
         CcOrder::List => list(),
@@ -36,7 +36,7 @@ impl From<kernel_cc::Error> for Failure {
     }
 }
 
-/// All names are looked up before anything is done.
+/// Looks up all names before it acts on the first one.
 fn each(names: &[String], act: impl Fn(&Controller) -> Result<(), Failure>) -> Result<(), Failure> {
     let controllers: Vec<_> = names.iter().map(|name| Controller::named(name)).collect::<Result<_, _>>()?;
     for (position, controller) in controllers.iter().enumerate() {
@@ -79,7 +79,7 @@ fn unload(controller: &Controller) -> Result<(), Failure> {
     Ok(console::print(&format!("{} is unloaded; connections that use it go on with it\n", controller.kernel_name))?)
 }
 
-/// Ours by either of its names, the kernel's by its own.
+/// Selects one of our controllers by either of its names, or one of the kernel's by its own.
 fn set(name: &str) -> Result<(), Failure> {
     let name = Controller::named(name).map_or(name, |controller| controller.kernel_name);
     let available = kernel_cc::available()?;
@@ -93,7 +93,7 @@ fn set(name: &str) -> Result<(), Failure> {
     Ok(console::print(&format!("new connections of this network namespace use {name}\n"))?)
 }
 
-/// To the controller that has the connection: tokens are unique on a machine.
+/// Passes the report to the controller of the connection; tokens are unique on a machine.
 fn tell(order: &arguments::CcTell) -> Result<(), Failure> {
     let arguments::CcTell { token, address_id, rho, alpha, beta, way_ms, holds_s } = *order;
     let competition = rho.map(|ratio| Competition { ratio, increase: alpha, decrease: beta });
@@ -130,7 +130,7 @@ fn no_subflow(connection: &Connection, token: u32, address_id: u8) -> Failure {
     ))
 }
 
-/// Where numbers are out of the range that controllers believe.
+/// Reports values outside the range that controllers accept.
 fn counts_as(competition: Competition) -> String {
     let believed = competition.believed();
     if believed == competition {
@@ -148,14 +148,14 @@ fn adapt(order: &arguments::CcAdapt) -> Result<(), Failure> {
     }
     let arguments::CcAdapt { period_s, eta_min, eta_max, beyond, cuts_max, age_rtts, .. } = *order;
     let acc = Settings { eta_min, eta_max, beyond, cuts_max, age_rtts, ..Settings::default() };
-    // What is no time is refused as one that is too short.
+    // An invalid time is refused like one that is too short.
     let period = Duration::try_from_secs_f64(period_s).unwrap_or_default();
     kernel_cc::adapt(&controller, Some(&Adapting { acc, period }))?;
     let name = controller.name;
     Ok(console::print(&format!("{name} cuts windows of the slowest paths, every {period_s} s at most\n"))?)
 }
 
-/// What `--json` prints of a controller.
+/// Output of `--json` for a controller.
 #[derive(Serialize)]
 struct Status {
     controller: &'static str,
@@ -178,7 +178,7 @@ struct AdaptingStatus {
 
 #[derive(Serialize)]
 struct ConnectionStatus {
-    /// As `cc tell` takes it.
+    /// In the form that `cc tell` takes.
     token: Option<String>,
     subflows: Vec<SubflowStatus>,
 }
@@ -218,7 +218,7 @@ fn status(order: &arguments::CcStatus) -> Result<(), Failure> {
         if !order.watch {
             return Ok(console::print(&text)?);
         }
-        // The upper left corner, and nothing below what follows.
+        // Moves the cursor to the upper left corner, and clears the screen.
         console::print(&format!("\u{1b}[H\u{1b}[J{text}"))?;
         pause();
     }

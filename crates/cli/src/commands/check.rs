@@ -1,4 +1,4 @@
-//! `anabranch check`: whether scenario files say what they should.
+//! `anabranch check`: checks scenario files.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
 
-/// Checks every file, with its variants, its grid and the files it names.
+/// Checks every file, including its variants, its grid and the files it names.
 pub fn check(arguments: &arguments::Check) -> Result<(), Failure> {
     let mut mistakes = Vec::new();
     for path in &arguments.scenarios {
@@ -29,7 +29,7 @@ pub fn check(arguments: &arguments::Check) -> Result<(), Failure> {
     if mistakes.is_empty() { Ok(()) } else { Err(Failure::Input(mistakes.join("\nerror: "))) }
 }
 
-/// All mistakes that can be found in one file, each once.
+/// Returns all mistakes in one file, each once.
 fn check_one(path: &Path) -> Result<Plan, Vec<String>> {
     let found = shipped::find(path).map_err(|error| vec![error.to_string()])?;
     let plan = Plan::new(|overrides| found.load(overrides), &[], None).map_err(|error| vec![error.to_string()])?;

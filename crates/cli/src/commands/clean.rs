@@ -1,4 +1,4 @@
-//! `anabranch clean`: what killed programs have left on this host.
+//! `anabranch clean`: undoes the changes that killed programs left on this host.
 
 use daemon::control;
 use linux::uplink;
@@ -6,7 +6,7 @@ use linux::uplink;
 use crate::console;
 use crate::failure::Failure;
 
-/// Takes back what processes have left that were killed together with what was to take it back.
+/// Undoes the changes of processes that were killed together with their janitors.
 pub fn clean() -> Result<(), Failure> {
     let devices = uplink::clean()?;
     let forgotten = uplink::forget()?;

@@ -1,4 +1,4 @@
-//! `anabranch demo`: the main job on real input.
+//! `anabranch demo`: the main use on real input.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use crate::arguments;
 use crate::console::{self, Bar};
 use crate::failure::Failure;
 
-/// The scenario that ships; within the command, so that it runs from anywhere.
+/// The scenario, embedded in the command so that it runs from anywhere.
 const SCENARIO: &str = include_str!("../../../../scenarios/demo.toml");
 const CELL: &str = include_str!("../../../../scenarios/cell.toml");
 
-/// Sends the file in the simulator, then, where the machine allows it, for real.
+/// Sends the file in the simulator, and then on real Linux if the machine allows it.
 pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
     let scenario = scenario(arguments)?;
     let subject = match &arguments.file {
@@ -66,11 +66,11 @@ fn show(run: &Run, out: &Path) -> Result<(), Failure> {
     judge(run)
 }
 
-/// The shipped scenario, with the user's file and seed in their places.
+/// Returns the embedded scenario with the user's file and seed.
 fn scenario(arguments: &arguments::Demo) -> Result<Scenario, Failure> {
     let mut scenario = scenario::load("scenarios/demo.toml", SCENARIO, &[])?;
     if let Some(path) = &arguments.file {
-        // Checked here, where the option can be blamed rather than a field of a scenario that nobody wrote.
+        // Check here, so that the error names the option instead of a field of a scenario that the user did not write.
         let refuse = |problem: &str| Failure::Input(format!("--file {}: {problem}", path.display()));
         let metadata = std::fs::metadata(path).map_err(|error| refuse(&error.to_string()))?;
         if !metadata.is_file() {

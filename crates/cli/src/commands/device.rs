@@ -1,10 +1,10 @@
-//! What this host says of itself.
+//! Name and groups of this host.
 
 use cooperation::link::Name;
 
 use crate::failure::Failure;
 
-/// What others are to call this device: what it was told, or its host name as far as that is fit.
+/// Returns the name that others see: the given one, or the valid part of the host name.
 pub fn name(told: Option<&Name>) -> Result<Name, Failure> {
     if let Some(name) = told {
         return Ok(name.clone());
@@ -18,7 +18,7 @@ pub fn name(told: Option<&Name>) -> Result<Name, Failure> {
     })
 }
 
-/// The number of a group of this host.
+/// Returns the number of a group of this host.
 pub fn group(name: &str) -> Result<u32, Failure> {
     let groups = std::fs::read_to_string("/etc/group")
         .map_err(|error| Failure::Failed(format!("cannot read /etc/group: {error}")))?;

@@ -1,4 +1,4 @@
-//! `anabranch doctor`: what keeps uplinks from being used as one.
+//! `anabranch doctor`: finds what prevents uplinks from being used as one.
 
 use daemon::doctor::{DoctorOptions, examine};
 use linux::stop::Stop;
@@ -7,7 +7,7 @@ use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
 
-/// Finds it out and says what to change.
+/// Examines this host and its uplinks, and says what to change.
 pub fn doctor(arguments: &arguments::Doctor) -> Result<(), Failure> {
     let measure = arguments.measure.as_deref().map(str::parse).transpose();
     let options = DoctorOptions {
@@ -16,7 +16,7 @@ pub fn doctor(arguments: &arguments::Doctor) -> Result<(), Failure> {
         measure: measure.map_err(Failure::Input)?,
     };
     let stop = Stop::on_signals()?;
-    // What goes on is for people; whoever does not read it still gets the report.
+    // Progress is for people; the report appears even if nobody reads the progress.
     let report = examine(&options, &stop, &|line| drop(console::complain(&format!("{line} ...\n"))))?;
     if arguments.json {
         let json = serde_json::to_value(&report).map_err(|error| Failure::Failed(format!("no report: {error}")))?;

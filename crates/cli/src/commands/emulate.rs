@@ -10,10 +10,10 @@ use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
 
-/// Emulates until Ctrl-C; the namespaces go with the process, however it ends.
+/// Emulates until Ctrl-C. The namespaces end with the process, however it ends.
 pub fn emulate(arguments: &arguments::Emulate) -> Result<(), Failure> {
     let topology = Topology::load(&arguments.topology)?;
-    // All that is lacking at once, before anything is made.
+    // Reports everything that is missing at once, before anything is created.
     rehearse(Needs::default())?;
     let stop = Stop::on_signals()?;
     let mut emulation = Emulation::start(&topology, "")?;

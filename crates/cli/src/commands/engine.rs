@@ -1,4 +1,4 @@
-//! How the engine works behind a device, by the options that `get`, `serve` and `join` share.
+//! Settings of the engine behind a device, from the options that `get`, `serve` and `join` share.
 
 use lab::run::pcapng::Direction;
 use linux::EngineOptions;
@@ -8,7 +8,7 @@ use super::tape::Tape;
 use crate::arguments;
 use crate::failure::Failure;
 
-/// The policies that are named; no capture.
+/// Returns the named policies, without a capture.
 pub fn policies(arguments: &arguments::Engine) -> EngineOptions {
     EngineOptions {
         congestion: arguments.congestion.clone(),
@@ -18,7 +18,7 @@ pub fn policies(arguments: &arguments::Engine) -> EngineOptions {
     }
 }
 
-/// What the options say, and the capture, which is to be finished at the end.
+/// Returns the settings and the capture; the caller must finish the capture at the end.
 pub fn options(arguments: &arguments::Engine) -> Result<(EngineOptions, Tape), Failure> {
     let tape = arguments.pcap.as_deref().map(|path| Tape::start(path, &["engine"])).transpose()?;
     let tap = tape.clone().map(tap);

@@ -11,12 +11,12 @@ use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
 
-/// Speeds at which a channel fades, km/h.
+/// Permitted speeds, km/h.
 const SPEEDS_KMH: core::ops::RangeInclusive<f64> = 0.3..=500.0;
 /// Carriers of LTE, Hz.
 const CARRIERS_HZ: core::ops::RangeInclusive<f64> = 1e8..=1e11;
 
-/// The slowest fading of which ten seconds show a whole cycle, Hz, and the fastest of which samples of 1 ms do.
+/// Slowest fading of which ten seconds show a whole cycle, Hz, and fastest fading of which samples of 1 ms do.
 const DOPPLER_MIN_HZ: f64 = 0.1;
 const DOPPLER_MAX_HZ: f64 = 500.0;
 
@@ -57,7 +57,7 @@ pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
     Ok(console::print(&format!("{}: {done}", out.display()))?)
 }
 
-/// Whole or not at all, unless it is a device or a pipe that is written to.
+/// Writes the file completely or not at all, unless it is a device or a pipe.
 fn write(out: &Path, trace: &[u8]) -> io::Result<()> {
     if atomic_file::is_special(out) {
         return fs::write(out, trace);
@@ -67,7 +67,7 @@ fn write(out: &Path, trace: &[u8]) -> io::Result<()> {
     file.commit().map_err(|error| error.source)
 }
 
-/// A number with one of the units, as a multiple of the first one's base.
+/// Parses a number with one of the units, as a multiple of the first unit's base.
 fn quantity(option: &str, text: &str, units: &[(&str, f64)]) -> Result<f64, Failure> {
     let parsed = units.iter().find_map(|(unit, factor)| {
         let number: f64 = text.trim().strip_suffix(unit)?.trim_end().parse().ok()?;

@@ -15,7 +15,7 @@ use crate::console::{self, DownloadBar};
 use crate::failure::Failure;
 use crate::real_path::real_path;
 
-/// Downloads a file, whole or not at all.
+/// Downloads a file, completely or not at all.
 pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
     let url: Url = arguments.url.parse().map_err(Failure::Input)?;
     if arguments.dry_run {
@@ -54,7 +54,7 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
     tell(&describe(&report, &place), &output)
 }
 
-/// The capture is not to take the place of what is downloaded.
+/// Checks that the capture does not replace the download.
 fn check_capture(capture: Option<&Path>, output: &Output) -> Result<(), Failure> {
     let Output::File(path) = output else { return Ok(()) };
     match capture.filter(|capture| real_path(capture) == real_path(path)) {
@@ -66,7 +66,7 @@ fn check_capture(capture: Option<&Path>, output: &Output) -> Result<(), Failure>
     }
 }
 
-/// Whoever reads JSON hears of a failure in it. Where that is on standard error, other text beside it would make it none.
+/// Reports a failure as JSON. If JSON goes to standard error, no other text may follow there.
 fn fail_json(failure: Failure, output: &Output) -> Failure {
     let (code, why) = failure.parts();
     match tell_json(&serde_json::json!({ "error": why }), output) {
@@ -85,12 +85,12 @@ fn tell(text: &str, output: &Output) -> Result<(), Failure> {
     Ok(told?)
 }
 
-/// Whether standard output cannot hold the file, as it does at /dev/stdout.
+/// Returns whether the output is certainly not standard output, which it is at /dev/stdout.
 fn leaves_stdout(output: &Output) -> bool {
     matches!(output, Output::File(path) if path.is_file() || !path.exists())
 }
 
-/// The last part of the URL's path.
+/// Returns the last part of the URL's path.
 fn name_of(url: &Url) -> Result<PathBuf, Failure> {
     url.file_name().map(PathBuf::from).ok_or_else(|| {
         Failure::Input(format!(

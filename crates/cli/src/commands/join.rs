@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::outlet::Outlet;
 use crate::{log, service};
 
-/// Joins uplinks until Ctrl-C, or tells a running daemon something.
+/// Joins uplinks until Ctrl-C, or passes an order to a running daemon.
 pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     if let Some(JoinOrder::Set(set)) = &arguments.order {
         return tell(set);
@@ -56,7 +56,7 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
     captured
 }
 
-/// As [`join`], for the kernel's own Multipath TCP.
+/// Does the same as [`join`], for the kernel's own Multipath TCP.
 fn join_kernel(arguments: &arguments::Join) -> Result<(), Failure> {
     let control_group = arguments.control_group.as_deref().map(device::group).transpose()?;
     let options = KernelOptions { uplinks: wanted(arguments), control_group };
@@ -67,7 +67,7 @@ fn join_kernel(arguments: &arguments::Join) -> Result<(), Failure> {
     Ok(kernel_mode::join(options, &stop, ready(arguments))?)
 }
 
-/// Tells people and programs what there is. That nobody reads it any more must not end the service.
+/// Announces the uplinks to people and programs. A closed output must not end the service.
 fn ready(arguments: &arguments::Join) -> impl FnOnce(&JoinStatus) {
     let json = arguments.json;
     move |status| {
@@ -77,7 +77,7 @@ fn ready(arguments: &arguments::Join) -> impl FnOnce(&JoinStatus) {
     }
 }
 
-/// Writes a line for each connection that has ended, without waiting for whoever reads it.
+/// Writes a line for each finished connection, without waiting for the reader.
 fn tell_ended(outlet: Outlet) -> Ended {
     Arc::new(move |connection| drop(outlet.clone().write_all(json_line(connection).as_bytes())))
 }
@@ -103,13 +103,13 @@ fn wanted(arguments: &arguments::Join) -> Wanted {
     }
 }
 
-/// Gets to know a relay.
+/// Pairs with a relay.
 fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), Failure> {
     let name = device::name(arguments.name.as_ref())?;
-    // Before anybody is looked for.
+    // Check the code before searching.
     let told = (!arguments.code.is_empty()).then(|| code(&arguments.code.concat())).transpose()?;
     let store = Store::at(&arguments.state);
-    // Who may not write down what comes of it hears so before a code is asked for, and used up.
+    // Check that the keys can be written before asking for a code, which can be used only once.
     store.identity()?;
     let invitation = match target {
         Some(PairTarget::Invited(_)) if told.is_some() => {
@@ -146,7 +146,7 @@ fn code(text: &str) -> Result<Code, Failure> {
 
 fn find_pairing() -> Result<ScopedAddress, Failure> {
     console::complain("looking for a relay that shows a code ...\n")?;
-    // Until there is something to take back, Ctrl-C may end this at once.
+    // Until there is something to undo, Ctrl-C may end this at once.
     let (name, address) = pairing::find(&Stop::new()?)?;
     console::complain(&format!("found {name} at {address}\n"))?;
     Ok(address)
@@ -161,7 +161,7 @@ fn ask_for_code() -> Result<Code, Failure> {
     code(&line)
 }
 
-/// What is there now, and how to use it.
+/// Describes the current uplinks and their use.
 fn describe(status: &JoinStatus) -> String {
     let uplink = |uplink: &UplinkStatus| {
         let way = uplink.link.as_ref().map_or_else(|| uplink.ways.join(", "), through);
@@ -184,7 +184,7 @@ fn describe(status: &JoinStatus) -> String {
     )
 }
 
-/// Through which relay, and how far that is.
+/// Names the relay and the round-trip time to it.
 fn through(link: &LinkStatus) -> String {
     let far = link.round_trip.map_or(String::new(), |span| format!(", {:.1} ms away", span.as_secs_f64() * 1e3));
     format!("the relay {} at {}{far}", link.relay, link.place)
@@ -212,7 +212,7 @@ fn uses(proxy: SocketAddr) -> String {
     )
 }
 
-/// All changes, or none of them.
+/// Makes all changes, or none of them.
 fn tell(set: &arguments::Set) -> Result<(), Failure> {
     let device = chosen(set.device.as_deref())?;
     let (changes, done): (Vec<Request>, Vec<String>) = set.changes.iter().map(request).unzip();
@@ -220,7 +220,7 @@ fn tell(set: &arguments::Set) -> Result<(), Failure> {
     Ok(console::print(&done.concat())?)
 }
 
-/// What is asked for a change, and what is said once it is done.
+/// Returns the request for a change, and the text to print when it is done.
 fn request(change: &Change) -> (Request, String) {
     match change {
         Change::Tier(uplink, tier) => {

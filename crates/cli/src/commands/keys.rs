@@ -1,4 +1,4 @@
-//! Where the daemons that run here keep their keys: one that is paired elsewhere is unknown to them.
+//! Where the running daemons keep their keys: a device that is paired in another folder is unknown to them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,33 +8,33 @@ use serde_json::Value;
 
 use crate::real_path::real_path;
 
-/// A daemon that runs here, as far as it may be asked.
+/// A running daemon that answers requests.
 pub struct Running {
     device: String,
     status: Value,
 }
 
 impl Running {
-    /// All of them. One that does not answer is left out: what is said of them is a help, and nothing more.
+    /// Returns all of them. Daemons that do not answer are left out: the result only serves for hints.
     pub fn all() -> Vec<Self> {
         let devices = control::running().unwrap_or_default();
         let ask = |device: String| Some(Self { status: control::ask(&device, &Request::Status).ok()?, device });
         devices.into_iter().filter_map(ask).collect()
     }
 
-    /// Whether it uses relays; otherwise it is one.
+    /// Returns whether it is a `join`, not a relay.
     pub fn joins(&self) -> bool {
         self.device != LENDER
     }
 
-    /// Where it keeps its keys, if that is not `state`.
+    /// Returns the folder of its keys if that differs from `state`.
     pub fn other_state(&self, state: &Path) -> Option<PathBuf> {
         let own = ["/state", "/relay/state"].iter().find_map(|place| self.status.pointer(place)?.as_str());
         let own = PathBuf::from(own?);
         (real_path(&own) != real_path(state)).then_some(own)
     }
 
-    /// Whether it uses the relay with that key, for which this device is the destination of that number.
+    /// Returns whether it uses the relay with this key, at which this device has the slot `slot`.
     pub fn uses(&self, key: &str, slot: u8) -> bool {
         let is_it = |link: &Value| {
             link.get("key").and_then(Value::as_str) == Some(key)
@@ -44,7 +44,7 @@ impl Running {
         uplinks.into_iter().flatten().filter_map(|uplink| uplink.get("link")).any(is_it)
     }
 
-    /// That its keys are elsewhere, if they are, and what to do about it.
+    /// Returns a hint if its keys are in another folder, with what to do about it.
     pub fn hint(&self, state: &Path) -> Option<String> {
         let other = self.other_state(state)?;
         let what = if self.joins() { "`anabranch join`" } else { "`anabranch relay`" };
@@ -74,7 +74,7 @@ mod tests {
         assert!(join_uses("07", 1) && !join_uses("08", 1) && !join_uses("07", 2));
         let relay = Running { device: LENDER.into(), status: json!({ "relay": { "state": "/tmp/anna" } }) };
         assert!(relay.hint(Path::new("/tmp/laptop")).unwrap().ends_with("--state /tmp/anna"));
-        // One of an earlier release does not say.
+        // The status of earlier releases has no such field.
         assert_eq!(Running { device: "anabranch0".into(), status: json!({}) }.hint(Path::new("/tmp")), None);
     }
 }

@@ -1,4 +1,4 @@
-//! `anabranch manual` and `anabranch completions`: what a system wants to have of a command, made from its arguments.
+//! `anabranch manual` and `anabranch completions`: files for the system, generated from the command's arguments.
 
 use clap::CommandFactory as _;
 use clap_mangen::Man;
@@ -7,7 +7,7 @@ use crate::arguments::{self, Arguments};
 use crate::console;
 use crate::failure::Failure;
 
-/// Writes pages for all commands into a folder, or the first one to standard output.
+/// Writes pages for all commands into a folder, or the main page to standard output.
 pub fn manual(arguments: &arguments::Manual) -> Result<(), Failure> {
     let Some(folder) = &arguments.folder else {
         let mut page = Vec::new();
@@ -18,7 +18,7 @@ pub fn manual(arguments: &arguments::Manual) -> Result<(), Failure> {
     written.map_err(|error| Failure::Failed(format!("cannot write the manual to {}: {error}", folder.display())))
 }
 
-/// Writes what a shell needs to complete arguments.
+/// Writes the shell's completion script.
 pub fn completions(arguments: &arguments::Completions) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "anabranch", &mut script);

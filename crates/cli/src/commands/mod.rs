@@ -1,4 +1,4 @@
-//! One file a subcommand, and the scenarios that ship.
+//! One file per subcommand, and the scenarios that ship.
 
 mod builds;
 pub mod cc;

@@ -1,11 +1,12 @@
-//! What comes to nothing in a scenario that is right.
+//! Notes on settings without effect in a valid scenario.
 
 use lab::scenario::Scenario;
 
-/// Notes that are shown: a scenario has as many relays as it likes.
+/// Maximum number of notes shown; a scenario may have any number of relays.
 const SHOWN_MAX: usize = 8;
 
-/// What comes to nothing in every one of these, a line each; nothing if all of it counts somewhere. `place` says where it stands.
+/// Returns the settings that have no effect in any of these scenarios, one line each; empty if there are none. `place`
+/// names the place in the file.
 pub(super) fn notes_on<'a>(place: &str, scenarios: impl IntoIterator<Item = &'a Scenario>) -> String {
     let mut scenarios = scenarios.into_iter();
     let mut notes = scenarios.next().map_or(Vec::new(), Scenario::notes);

@@ -1,4 +1,4 @@
-//! `anabranch peers`: the devices that this one is paired with.
+//! `anabranch peers`: the devices paired with this one.
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
@@ -9,10 +9,10 @@ use crate::commands::keys::Running;
 use crate::console;
 use crate::failure::Failure;
 
-/// Lists them, or removes one.
+/// Lists the devices, or removes one.
 pub fn peers(arguments: &arguments::Peers) -> Result<(), Failure> {
     let done = list_or_remove(arguments);
-    // Also where a name is not found: it may be known there.
+    // Also if a name is not found: a daemon with other keys may know it.
     for hint in Running::all().iter().filter_map(|running| running.hint(&arguments.state)) {
         console::complain(&format!("{hint}\n"))?;
     }
@@ -25,7 +25,7 @@ fn list_or_remove(arguments: &arguments::Peers) -> Result<(), Failure> {
         if arguments.json {
             return Err(Failure::Input("--json is for the list of devices: leave it out beside `remove`".into()));
         }
-        // Where there is no folder yet, none is made for this.
+        // This does not create the folder if it is absent.
         store.peers()?.remove(&remove.name)?;
         store.change_peers(|peers| peers.remove(&remove.name))?;
         return Ok(console::print(&format!("{} is forgotten\n", remove.name))?);
@@ -42,7 +42,7 @@ fn describe(peers: &Peers) -> String {
     }
     let mut table = Table::new();
     table.load_preset(NOTHING).set_header(["device", "role", "address", "key"]);
-    // Enough of the key to compare it by eye; the whole is in --json.
+    // Enough of the key to compare it by eye; --json prints all of it.
     let short = |key: String| key.chars().take(16).collect::<String>();
     for relay in &peers.relays {
         table.add_row([

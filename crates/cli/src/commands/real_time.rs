@@ -1,4 +1,4 @@
-//! Many runs on real Linux, in turns.
+//! Many runs on real Linux, one batch after the other.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,10 +10,11 @@ use testbed::{Ends, Held, Stack};
 use crate::console::RunsBar;
 use crate::failure::Failure;
 
-/// Runs what is missing in `journal`, `jobs` at a time. Controllers stay in the kernel from the first run to the last.
+/// Runs what is missing in `journal`, `jobs` runs at a time. Controllers stay in the kernel from the first run to the
+/// last.
 ///
 /// # Errors
-/// If the machine lacks something, or somebody interrupts it: what is finished is in the journal.
+/// If the machine lacks something, or on an interruption; finished runs are in the journal.
 pub fn complete(plan: &Plan, journal: &mut Journal, ends: Ends, jobs: usize, what: &str) -> Result<(), Failure> {
     testbed::rehearse(ends)?;
     for case in &plan.cases {

@@ -18,11 +18,11 @@ use crate::console;
 use crate::failure::Failure;
 use crate::{log, qr, service};
 
-/// What is lent where nobody says.
+/// The rate that is lent by default.
 const RATE_DEFAULT: Rate = Rate::from_mbps(10);
 const BATTERY_DEFAULT: u8 = 20;
 
-/// Lends an interface until Ctrl-C, or pairs one more device with the relay that runs here.
+/// Lends an interface until Ctrl-C, or pairs one more device with the running relay.
 pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
     let _log = log::begin(&arguments.log);
     let Some(share) = &arguments.share else {
@@ -53,7 +53,7 @@ pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
     Ok(lend(options, &stop, ready, move |invitation| show(invitation, qr))?)
 }
 
-/// What is lent is settled when a relay begins.
+/// Refuses limits, which are fixed when a relay starts.
 fn refuse_limits(arguments: &arguments::Relay) -> Result<(), Failure> {
     let given = [
         ("--mode", arguments.mode.is_some()),
@@ -63,7 +63,7 @@ fn refuse_limits(arguments: &arguments::Relay) -> Result<(), Failure> {
         ("--control-group", arguments.control_group.is_some()),
     ];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
-    // Where that cannot be seen, none runs.
+    // An error means that no relay runs.
     let runs = control::running().is_ok_and(|devices| devices.iter().any(|device| device == LENDER));
     Err(Failure::Input(if runs {
         format!("{option} cannot be changed while a relay runs: end it, and start it anew with --share and {option}")
@@ -74,7 +74,7 @@ fn refuse_limits(arguments: &arguments::Relay) -> Result<(), Failure> {
     }))
 }
 
-/// What to name, of what there is.
+/// The error for a missing interface, with the available ones.
 fn unnamed() -> Failure {
     match uplink::discover_all() {
         Ok((uplinks, _)) => {
@@ -89,7 +89,7 @@ fn unnamed() -> Failure {
     }
 }
 
-/// Shows a code, for people and for cameras. It is no part of what is told on standard error, which may be kept.
+/// Shows a code, for people and for cameras. Not on standard error, which may be kept as a log.
 fn show(invitation: &Invitation, qr: bool) {
     let wants_squares = qr || std::io::stdout().is_terminal();
     let squares = if wants_squares { qr::draw(&invitation.to_string()) } else { String::new() };
@@ -98,7 +98,7 @@ fn show(invitation: &Invitation, qr: bool) {
          address on the network of both)\n",
         invitation.code
     );
-    // That nobody reads it any more must not end the service.
+    // A closed output must not end the service.
     let _ = console::print(&text);
 }
 
@@ -119,7 +119,7 @@ fn volume(arguments: &arguments::Relay) -> Result<Option<Limit>, Failure> {
     }
 }
 
-/// Shows a code for the relay that runs here already.
+/// Shows a code for the relay that is already running.
 fn pair(arguments: &arguments::Relay) -> Result<(), Failure> {
     if !control::running()?.iter().any(|device| device == LENDER) {
         return Err(Failure::Input(
@@ -131,7 +131,7 @@ fn pair(arguments: &arguments::Relay) -> Result<(), Failure> {
     let name = status.pointer("/relay/name").and_then(serde_json::Value::as_str).unwrap_or_default();
     let name = name.parse().map_err(|_| Failure::Failed("the relay that runs here is of another release".into()))?;
     let share = status.pointer("/relay/interface").and_then(serde_json::Value::as_str).unwrap_or_default();
-    // Where the relay that runs here keeps its keys, wherever that is.
+    // The folder in which the running relay keeps its keys.
     let state =
         status.pointer("/relay/state").and_then(serde_json::Value::as_str).map_or(arguments.state.clone(), Into::into);
     let show = |invitation: &Invitation| show(invitation, arguments.qr);
@@ -142,7 +142,7 @@ fn pair(arguments: &arguments::Relay) -> Result<(), Failure> {
     }
 }
 
-/// Says which options do nothing, because they are those of the relay that runs here already.
+/// Names options without effect, because the running relay has its own.
 fn note_ignored(arguments: &arguments::Relay, status: &serde_json::Value) -> Result<(), Failure> {
     let of_relay = |field: &str| status.pointer(&format!("/relay/{field}")).and_then(serde_json::Value::as_str);
     let (name, state) = (of_relay("name").unwrap_or_default(), of_relay("state").unwrap_or_default());
@@ -158,7 +158,7 @@ fn note_ignored(arguments: &arguments::Relay, status: &serde_json::Value) -> Res
     Ok(())
 }
 
-/// What is lent, and how others use it.
+/// Describes what is lent, and how others use it.
 fn describe(status: &RelayStatus, pairs: bool) -> String {
     let relay = &status.relay;
     let rate = relay.rate_bps.map_or("all that there is".into(), |bps| {

@@ -18,12 +18,12 @@ use crate::console::{self, Bar, LiveView};
 use crate::failure::Failure;
 use crate::interruptible::Interruptible;
 
-/// Share of a run in real time in which the machine may be late without a word.
+/// Fraction of a run in real time during which the machine may be late without a warning.
 const BEHIND_RATIO_MAX: f64 = 0.02;
-/// Variants that are named before a run.
+/// Maximum number of variants named before a run.
 const NAMED_MAX: usize = 8;
 
-/// Runs the scenario, prints and writes what was asked for.
+/// Runs the scenario, prints the results and writes the requested files.
 pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     let begun = wall_clock();
     arguments.world.check().map_err(Failure::Input)?;
@@ -46,10 +46,10 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     let mut written = run.captures.clone();
     match arguments.out.as_deref().map_or(Ok(Vec::new()), |out| write_files(&run.results, out)) {
         Ok(files) => written.extend(files),
-        // What was waited for is shown all the same.
+        // The results that exist are shown despite the failure.
         Err(failure) => run.faults.extend(failure.parts().1.map(str::to_owned)),
     }
-    // What somebody waited for, rather than the simulation alone.
+    // The time that the user waited, not that of the simulation alone.
     run.results.totals.wall_s = run.results.totals.wall_s.map(|_| begun.elapsed().as_secs_f64());
     if arguments.json {
         console::print(&run.results.to_json())?;
@@ -65,7 +65,7 @@ fn wall_clock() -> std::time::Instant {
     std::time::Instant::now()
 }
 
-/// The scenario with the variant that was asked for, and what the command line says of both.
+/// Loads the scenario with the chosen variant and the changes of the command line.
 fn load(arguments: &arguments::Run) -> Result<Scenario, Failure> {
     if arguments.seed.is_some() && arguments.overrides.iter().any(|change| change.is_of("seed")) {
         return Err(Failure::Input("--seed and --set seed both say the seed\n  help: leave one of them out".into()));
@@ -75,7 +75,7 @@ fn load(arguments: &arguments::Run) -> Result<Scenario, Failure> {
     choose(load, arguments.variant.as_deref(), &arguments.overrides).map_err(|error| Failure::Input(error.to_string()))
 }
 
-/// That the scenario is more than this run; nothing if it is not.
+/// Names the scenario's other variants; empty if there are none.
 fn what_else(scenario: &Scenario) -> String {
     let names: Vec<String> = scenario.variants.iter().map(|variant| format!("\"{}\"", variant.name)).collect();
     if names.is_empty() || scenario.variant.is_some() {
@@ -86,7 +86,7 @@ fn what_else(scenario: &Scenario) -> String {
     format!("this is the scenario as written; --variant NAME runs one of its variants: {named}{more}\n")
 }
 
-/// That the machine could not keep up with a run in real time; nothing if it could.
+/// Warns if the machine could not keep up with a run in real time; empty if it could.
 fn how_late(results: &Results) -> String {
     match results.totals.lateness {
         Some(late) if late.behind_ratio > BEHIND_RATIO_MAX => format!(
@@ -99,7 +99,7 @@ fn how_late(results: &Results) -> String {
     }
 }
 
-/// That subflows carried nothing because the kernel would not have them; nothing if it had all.
+/// Warns about subflows that the kernel reset before any data; empty if there are none.
 fn what_was_reset(results: &Results) -> String {
     match results.totals.subflows_reset {
         Some(reset @ 1..) => format!(
@@ -112,7 +112,7 @@ fn what_was_reset(results: &Results) -> String {
     }
 }
 
-/// Runs `scenario` where it was asked to run, and shows how far it is.
+/// Runs `scenario` on the chosen backend, and shows the progress.
 fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure> {
     let pcap = arguments.pcap.as_deref();
     let go = |progress: &mut dyn FnMut(Progress<'_>)| match arguments.world.backend {
@@ -143,7 +143,7 @@ pub fn simulate(scenario: &Scenario, pcap: Option<&Path>) -> Result<Run, Failure
     Ok(run)
 }
 
-/// Writes results and report to `directory`; gives their paths.
+/// Writes results and report to `directory`, and returns their paths.
 pub fn write_files(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let files = [("results.json", results.reproducible().to_json()), ("report.html", report::render(results))];
     let mut written = Vec::new();
@@ -155,7 +155,7 @@ pub fn write_files(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, 
     Ok(written)
 }
 
-/// The names of files that were written, one a line.
+/// Lists the names of written files, one per line.
 pub fn list(written: &[PathBuf]) -> String {
     let width = written.iter().map(|path| path.display().to_string().len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -176,7 +176,7 @@ fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf])
         let _ = write!(text, "written:\n{}\n", list(written));
     }
     let file = arguments.scenario.display().to_string();
-    // A seed that the command line set is said by --seed again.
+    // `--seed` already states a seed that the command line set.
     let seedless: Vec<String> =
         arguments.overrides.iter().filter(|change| !change.is_of("seed")).map(text_of).collect();
     let all: Vec<String> = arguments.overrides.iter().map(text_of).collect();
@@ -188,7 +188,7 @@ fn what_next(arguments: &arguments::Run, results: &Results, written: &[PathBuf])
         let _ = writeln!(text, "  anabranch run {}{seed} --out out    # a report with plots", words(&all));
     }
     let _ = writeln!(text, "  anabranch run {} --seed {}", words(&seedless), results.manifest.seed.wrapping_add(1));
-    // The kernel as the source has one scheduler.
+    // The kernel as the source has only one scheduler.
     if arguments.world.backend == Backend::Simulator
         && !all.iter().any(|change| change.starts_with("connection.scheduler="))
     {
@@ -201,7 +201,7 @@ fn text_of(change: &Override) -> String {
     change.text.clone()
 }
 
-/// A run that broke a rule or did not deliver fails the command.
+/// Fails the command if the run broke a rule or did not deliver.
 pub fn judge(run: &Run) -> Result<(), Failure> {
     if run.faults.is_empty() { Ok(()) } else { Err(Failure::Failed(run.faults.join("\nerror: "))) }
 }

@@ -1,4 +1,4 @@
-//! `anabranch scenarios`: what ships.
+//! `anabranch scenarios`: the scenarios that ship.
 
 use super::shipped;
 use crate::arguments;

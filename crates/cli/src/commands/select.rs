@@ -1,4 +1,4 @@
-//! `anabranch select`: which relays to use.
+//! `anabranch select`: chooses relays.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 const COLUMNS: [&str; 6] = ["set", "relays", "sum", "off the target", "changes", "in range"];
 
-/// Chooses, and prints a table or JSON.
+/// Chooses relays, and prints a table or JSON.
 pub fn select(arguments: &Select) -> Result<(), Failure> {
     let question = Question::parse(arguments)?;
     let mut selector =
@@ -44,7 +44,7 @@ pub fn select(arguments: &Select) -> Result<(), Failure> {
 fn settings(arguments: &Select) -> Result<SelectorSettings, Failure> {
     let mode = arguments.mode.parse().map_err(|error| Failure::Input(format!("--mode: {error}")))?;
     let text = arguments.epsilon.trim();
-    // A part of the target, like --theta; the selector says itself what is out of its range.
+    // A fraction of the target, like --theta; the selector itself refuses values out of range.
     let epsilon = match text.strip_suffix('%') {
         Some(percent) => percent.trim_end().parse().map(|percent: f64| percent / 100.0),
         None => text.parse(),
@@ -58,7 +58,7 @@ fn input(error: impl ToString) -> Failure {
     Failure::Input(error.to_string())
 }
 
-/// What was asked.
+/// The input of a choice.
 struct Question {
     offers: Vec<Offer>,
     goal: Goal,
@@ -99,7 +99,7 @@ impl Question {
         Ok(Self { offers, goal, in_use })
     }
 
-    /// The set in use as the offers stand, if there is one.
+    /// Returns the set in use with the current offers, if there is one.
     fn used(&self) -> Option<RelaySet> {
         let used = self.offers.iter().filter(|offer| self.in_use.contains(&offer.relay));
         let sum_bps = used.clone().fold(0_u64, |sum, offer| sum.saturating_add(offer.available.as_bps()));
@@ -160,7 +160,7 @@ impl Question {
         format!("target {}, accepted {}; {offered}", self.goal.target, self.accepted())
     }
 
-    /// One set; changes are paths to add or delete, coming from `from`.
+    /// Formats one set; changes are paths to add or delete, starting from `from`.
     fn row(&self, name: &str, set: &RelaySet, from: &RelaySet) -> [String; COLUMNS.len()] {
         let range = self.goal.range();
         let sign = if set.sum_bps < range.target_bps { "-" } else { "" };
@@ -177,7 +177,7 @@ impl Question {
     }
 }
 
-/// Why these sets, as the selector says; more than a line is indented.
+/// Returns the selector's reasons for these sets; several lines are indented.
 fn reason(choice: &Choice, reasons: Reasons) -> String {
     let active = reasons.active.replace('\n', "\n        ");
     let backup = choice.backup.as_ref().map_or("there is no other set to change to", |_| reasons.backup);
@@ -188,7 +188,7 @@ fn rate(option: &str, text: &str) -> Result<Rate, Failure> {
     crate::rate::rate(text).map_err(|why| Failure::Input(format!("{option}: {why}")))
 }
 
-/// `relays`, if none is there twice: then another was meant.
+/// Returns `relays` if none is repeated: a repetition is a mistake.
 fn each_once(relays: Vec<RelayId>) -> Result<Vec<RelayId>, Failure> {
     let twice = relays.iter().enumerate().find(|(index, relay)| relays[..*index].contains(relay));
     match twice {
@@ -199,7 +199,7 @@ fn each_once(relays: Vec<RelayId>) -> Result<Vec<RelayId>, Failure> {
     }
 }
 
-/// One of `count` relays.
+/// Parses the number of one of `count` relays.
 fn relay(text: &str, count: usize) -> Result<RelayId, Failure> {
     let number: Option<u16> = text.trim().parse().ok();
     let known = number.filter(|number| usize::from(*number) < count);

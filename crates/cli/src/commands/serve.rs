@@ -11,10 +11,10 @@ use crate::commands::engine;
 use crate::failure::Failure;
 use crate::outlet::Outlet;
 
-/// Serves until Ctrl-C; the device goes with the process, however it ends.
+/// Serves until Ctrl-C. The device ends with the process, however it ends.
 pub fn serve(arguments: &arguments::Serve) -> Result<(), Failure> {
     let (engine, tape) = engine::options(&arguments.engine)?;
-    // Whoever reads what is said may pause or go away: neither must stop the service.
+    // A reader of the log that pauses or disappears must not stop the service.
     let mut log = Outlet::to(io::stderr());
     let _log = log.drained();
     let results = arguments.json.then(|| Outlet::to(io::stdout()));
@@ -36,7 +36,7 @@ pub fn serve(arguments: &arguments::Serve) -> Result<(), Failure> {
     captured
 }
 
-/// One line for a connection that has ended.
+/// Writes one line for each finished connection.
 fn tell_json(results: Outlet) -> Ended {
     Arc::new(move |connection| {
         let line = serde_json::to_string(connection).unwrap_or_default() + "\n";

@@ -1,4 +1,4 @@
-//! The scenarios that ship within the command, so that they run from anywhere.
+//! The scenarios that ship, embedded in the command so that they run from anywhere.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use lab::scenario::{self, Layer, LoadError, Override, Scenario, ScenarioFile};
 
 static SCENARIOS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../scenarios");
 
-/// Names and contents of all that can be run by name, sorted.
+/// Returns names and contents of all scenarios that can be run by name, sorted.
 pub fn all() -> Vec<(&'static str, &'static str)> {
     let files = SCENARIOS.files().filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
     let mut found: Vec<_> =
@@ -16,16 +16,16 @@ pub fn all() -> Vec<(&'static str, &'static str)> {
     found
 }
 
-/// A scenario that was found, and may be loaded several times.
+/// A scenario that was found and can be loaded repeatedly.
 pub enum Found {
-    /// In a file.
+    /// A scenario in a file.
     File(ScenarioFile),
-    /// Within the command: its name and its text.
+    /// An embedded scenario: its name and its text.
     Shipped(&'static str, &'static str),
 }
 
 impl Found {
-    /// The scenario, changed by `overrides`.
+    /// Loads the scenario, changed by `overrides`.
     pub fn load(&self, overrides: &[Override]) -> Result<Scenario, LoadError> {
         match self {
             Self::File(file) => file.load(overrides),
@@ -34,13 +34,13 @@ impl Found {
     }
 }
 
-/// Loads what [`find`] finds.
+/// Loads the scenario that [`find`] returns.
 pub fn load(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
     find(path)?.load(overrides)
 }
 
-/// The file at `path`, or the shipped scenario of that name if there is no such file; a folder, such as results were
-/// written to, hides none.
+/// Finds the file at `path`, or the shipped scenario of that name if there is no such file. A folder of that name, such
+/// as one with results, does not hide the scenario.
 pub fn find(path: &Path) -> Result<Found, LoadError> {
     if path.exists() && !path.is_dir() {
         return ScenarioFile::read(path).map(Found::File);
@@ -53,7 +53,7 @@ pub fn find(path: &Path) -> Result<Found, LoadError> {
     }
 }
 
-/// Whether a file was meant, and not a name.
+/// Returns whether `path` is meant as a file, not as a name.
 fn is_file_name(path: &Path) -> bool {
     path.components().count() > 1 || path.extension().is_some_and(|extension| extension == "toml")
 }

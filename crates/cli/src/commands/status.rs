@@ -1,4 +1,4 @@
-//! `anabranch status`: what a running `anabranch join` does.
+//! `anabranch status`: the state of running daemons.
 
 mod screen;
 mod table;
@@ -14,10 +14,10 @@ use crate::console;
 use crate::failure::Failure;
 use table::Sample;
 
-/// Between the two looks from which rates are known.
+/// Time between the two samples from which rates are computed.
 const SPAN: Duration = Duration::from_secs(1);
 
-/// Shows it once, as JSON, or again and again.
+/// Shows the status once, as JSON, or repeatedly.
 pub fn status(arguments: &arguments::Status) -> Result<(), Failure> {
     let devices = match &arguments.device {
         Some(device) => vec![device.clone()],
@@ -47,7 +47,7 @@ pub fn status(arguments: &arguments::Status) -> Result<(), Failure> {
     failed.or(failed_later).map_or(Ok(()), Err)
 }
 
-/// What there is of all of them, although some do not answer, and what the first of those says.
+/// Returns the results of all devices that answer, and the error of the first one that does not.
 fn each<D, T>(devices: &[D], look: impl Fn(&D) -> Result<T, Failure>) -> (Vec<T>, Option<Failure>) {
     let (mut found, mut failed) = (Vec::new(), None);
     for device in devices {
@@ -59,16 +59,16 @@ fn each<D, T>(devices: &[D], look: impl Fn(&D) -> Result<T, Failure>) -> (Vec<T>
     (found, failed)
 }
 
-/// The daemon that is meant: the only one, unless one is named.
+/// Returns the chosen daemon: the only one, unless `device` names one.
 pub fn chosen(device: Option<&str>) -> Result<String, Failure> {
     if let Some(device) = device {
         return Ok(device.to_owned());
     }
     let mut devices = control::running()?;
-    // Who may not ask cannot tell which of them live.
+    // A user who may not ask a daemon cannot tell whether it is alive.
     match devices.iter().any(|device| control::may_ask(device)) {
         true => devices.retain(|device| control::may_ask(device)),
-        // Asking says who may.
+        // The request to the first one will say who may ask.
         false => devices.truncate(1),
     }
     match devices.len() {
@@ -88,6 +88,6 @@ fn samples(devices: &[String]) -> Result<Vec<Sample>, Failure> {
 
 fn pause(span: Duration) {
     let span = rustix::event::Timespec { tv_sec: span.as_secs() as i64, tv_nsec: span.subsec_nanos().into() };
-    // Interrupted is as good as over: rates are by the daemon's clock.
+    // An interrupted pause does no harm: rates use the daemon's clock.
     let _ = rustix::event::poll(&mut [], Some(&span));
 }

@@ -15,7 +15,7 @@ use crate::commands::{builds, real_time, shipped};
 use crate::console::{self, RunsBar};
 use crate::failure::Failure;
 
-/// Runs what is missing, then writes and prints what all runs come to.
+/// Runs what is missing, then writes and prints the summary of all runs.
 pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     arguments.world.check().map_err(Failure::Input)?;
     if arguments.seeds.is_some()
@@ -53,14 +53,14 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     judge(&plan, &summary)
 }
 
-/// Runs of different worlds are kept apart.
+/// Returns the folder: runs of different worlds are kept apart.
 fn folder(plan: &Plan) -> String {
     let world =
         plan.world.split_whitespace().map(|word| word.trim_start_matches('-')).filter(|word| *word != "backend");
     iter::once(plan.scenario.name.as_str()).chain(world).collect::<Vec<_>>().join("-")
 }
 
-/// Runs what is not in the journal, where it was asked to run.
+/// Runs what is not in the journal, on the chosen backend.
 fn run_missing(plan: &Plan, journal: &mut Journal, arguments: &arguments::Sweep) -> Result<(), Failure> {
     if arguments.world.backend == Backend::Linux {
         let (ends, jobs) = (arguments.world.ends(), arguments.jobs.unwrap_or(1));
@@ -91,7 +91,7 @@ fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path, summary: &Su
     let again = shell::scenario(&plan.scenario.file, None, &overrides) + &arguments.world.words();
     let first = plan.command(&plan.cases[0], plan.seeds[0]);
     text += "\nnext:\n";
-    // More seeds of what is not random are more of the same.
+    // More seeds add nothing to a case without randomness.
     if !summary.cases.iter().all(|case| case.identical) {
         let _ = writeln!(
             text,
@@ -102,7 +102,7 @@ fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path, summary: &Su
     text
 }
 
-/// Faults fail the command, which says how to see the first one again.
+/// Fails the command if there were faults, and says how to repeat the first one.
 fn judge(plan: &Plan, summary: &Summary) -> Result<(), Failure> {
     let Some(first) = summary.faulty.first() else { return Ok(()) };
     let mut text = format!("{} runs had faults; the first: {}", summary.faulty.len(), first.fault);

@@ -1,4 +1,4 @@
-//! A capture that a running program writes.
+//! A capture written by a running program.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -13,22 +13,24 @@ use crate::console;
 use crate::failure::Failure;
 use crate::real_path::real_path;
 
-/// What was captured is in the file after so long at most, if packets go on: a capture is read while it grows, and is there after a crash.
+/// Maximum time until captured packets are in the file while packets arrive: a capture can be read while it grows, and
+/// survives a crash.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
-/// A capture that grows while the program runs. A disk that is full ends the capture, and nothing else. By default nothing is captured.
+/// A capture that grows while the program runs. A full disk ends only the capture. By default nothing is captured.
 #[derive(Clone, Default)]
 pub struct Tape(Arc<Mutex<Option<Recorder>>>);
 
 struct Recorder {
     file: File,
     path: PathBuf,
-    /// It was not there before.
+    /// The file did not exist before.
     is_new: bool,
     devices: Vec<String>,
-    /// Begins with the first packet: until then what stood there stands there still, as if somebody lacks the rights for what is to run.
+    /// Starts with the first packet. Until then an existing file remains, for example if the user lacks rights for the
+    /// actual work.
     capture: Option<Capture<BufWriter<File>>>,
-    /// From the program's time to that of other captures, of this host and of others.
+    /// Offset from the program's time to the time of captures, which all hosts share.
     epoch: Duration,
     flushed_at: Instant,
 }
@@ -66,33 +68,33 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         if self.is_new && self.capture.is_none() {
-            // Nothing was captured, and nothing is to be left.
+            // Nothing was captured, so leave no file behind.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
 impl Tape {
-    /// Records what passes `devices`, in this order.
+    /// Records the packets of `devices`, numbered in this order.
     pub fn start<D: AsRef<str>>(path: &Path, devices: &[D]) -> Result<Self, Failure> {
         let devices = devices.iter().map(|device| device.as_ref().to_owned()).collect();
         let recorder = Recorder::open(real_path(path), devices)?;
         Ok(Self(Arc::new(Mutex::new(Some(recorder)))))
     }
 
-    /// Notes a packet of the device with this number.
+    /// Records a packet of the device with this number.
     pub fn record(&self, device: usize, at: Instant, direction: Direction, packet: &[u8]) {
         let mut tape = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(recorder) = tape.as_mut() else { return };
         if let Err(error) = recorder.record(device, at, direction, packet) {
             let why = recorder.cannot(&error);
             *tape = None;
-            // Nobody may be there to hear it.
+            // Standard error may be closed.
             let _ = console::complain(&format!("the capture ends here, all else goes on: {why}\n"));
         }
     }
 
-    /// Writes what is left; what comes later is not recorded.
+    /// Writes the rest; later packets are not recorded.
     pub fn finish(self) -> Result<(), Failure> {
         let recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut recorder) = recorder else { return Ok(()) };
@@ -101,7 +103,7 @@ impl Tape {
     }
 }
 
-/// Time of day, as captures have it.
+/// Returns the time of day, as captures contain it.
 #[expect(
     clippy::disallowed_methods,
     reason = "packets passed in real time, and are held beside those of other captures"

@@ -1,4 +1,4 @@
-//! Folders in which the command runs with less than root's rights.
+//! Folders in which the command runs with fewer rights than root.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,29 +8,29 @@ use std::process::{Command, Output};
 use linux::ability::{Needs, has, rehearse};
 use tempfile::TempDir;
 
-/// What is taken from the command.
+/// What the command has to do without.
 #[derive(Debug)]
 pub enum Confinement {
     /// Root's capabilities for namespaces and network devices, as in a container.
     WithoutCapabilities,
     /// The device node of TUN.
     WithoutTun,
-    /// Root.
+    /// The rights of root.
     NotRoot,
-    /// Every other program.
+    /// All other programs.
     WithoutPrograms,
-    /// The mount point at `/`, and everything else that is not in the jail.
+    /// The mount point at `/`, and everything else outside the jail.
     BareChroot,
-    /// The mount point at `/` alone: `/proc` and TUN are there.
+    /// Only the mount point at `/`: `/proc` and TUN are there.
     Chroot,
-    /// Writing in the current folder.
+    /// Write access to the current folder.
     ReadOnly,
-    /// Room in the folder `full`, of which is said at the end what is in it.
+    /// Room in the folder `full`, whose contents are printed at the end.
     FullDisk,
 }
 
 impl Confinement {
-    /// What runs the command that comes after it.
+    /// Returns the command that runs the following command.
     fn wrapper(&self) -> Command {
         match self {
             Self::WithoutCapabilities => {
@@ -38,7 +38,7 @@ impl Confinement {
             }
             Self::NotRoot => wrapper("setpriv", &["--reuid=65534", "--regid=65534", "--clear-groups"]),
             Self::WithoutTun => mounting("mount -t tmpfs none /dev/net; exec \"$0\" \"$@\""),
-            // Those of administrators are found without a path.
+            // Programs for administrators are found without a path.
             Self::WithoutPrograms => mounting(
                 "for folder in /usr/local/sbin /usr/sbin /sbin; do mount -t tmpfs none $folder; done; export PATH=/nowhere; exec \"$0\" \"$@\"",
             ),
@@ -55,7 +55,7 @@ impl Confinement {
         }
     }
 
-    /// Succeeds where this machine allows it.
+    /// Returns a command that succeeds if this machine allows the confinement.
     fn trial(&self) -> Command {
         let mut command = match self {
             Self::WithoutCapabilities | Self::NotRoot => self.wrapper(),
@@ -72,20 +72,20 @@ fn wrapper(program: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs `script`, whose `$0` is the command, with mounts of its own.
+/// Returns a command that runs `script`, whose `$0` is the command, with mounts of its own.
 fn mounting(script: &str) -> Command {
     wrapper("unshare", &["--mount", "--propagation", "private", "sh", "-ec", script])
 }
 
-/// A folder with the command in it; removed when dropped.
+/// A folder with the command in it; removed on drop.
 pub struct Jail(TempDir);
 
 impl Jail {
-    /// One with nothing else in it. `None` where `confinement` cannot be had or one of `programs` is missing, which is
-    /// said.
+    /// Creates an otherwise empty jail. `None`, with a message, if the machine does not allow `confinement` or one of
+    /// `programs` is missing.
     ///
     /// # Panics
-    /// If it cannot be had and `CI` is `true`.
+    /// If that is so and `CI` is `true`.
     pub fn new(confinement: &Confinement, programs: &[&str]) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             return leave_out("that takes root");
@@ -102,18 +102,18 @@ impl Jail {
             return leave_out(&format!("{confinement:?} cannot be had here"));
         }
         let jail = Self(tempfile::tempdir().unwrap());
-        // Everybody may look and write: what is taken away is something else.
+        // Everybody may read and write: the confinement is something else.
         fs::set_permissions(jail.path(""), fs::Permissions::from_mode(0o777)).unwrap();
         fs::copy(assert_cmd::cargo::cargo_bin!("anabranch"), jail.path("anabranch")).unwrap();
         Some(jail)
     }
 
-    /// A place in it.
+    /// Returns a path in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Makes it fit for a chroot: the command and `programs` with their libraries, and folders to mount on.
+    /// Prepares it for a chroot: the command and `programs` with their libraries, and folders to mount on.
     pub fn furnish(&self, programs: &[&str]) {
         for folder in ["proc", "dev/net", "tmp", "run", "var", "bin"] {
             fs::create_dir_all(self.path(folder)).unwrap();
@@ -130,7 +130,7 @@ impl Jail {
         }
     }
 
-    /// What `ldd` lists, each to its own place.
+    /// Copies what `ldd` lists, each file to its own place.
     fn copy_libraries(&self, program: &Path) {
         let output = Command::new("ldd").arg(program).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -141,20 +141,20 @@ impl Jail {
         }
     }
 
-    /// The command under `confinement`, in this folder. It becomes the process that is started.
+    /// Returns the command under `confinement`, in this folder. It replaces the started process.
     pub fn command(&self, confinement: &Confinement, arguments: &[&str]) -> Command {
         let mut command = confinement.wrapper();
         command.arg(self.path("anabranch")).args(arguments).current_dir(self.path(""));
         command
     }
 
-    /// Runs the command until its end.
+    /// Runs the command to its end.
     pub fn run(&self, confinement: &Confinement, arguments: &[&str]) -> Output {
         self.command(confinement, arguments).output().unwrap()
     }
 }
 
-/// A person is told in one line what is left out; whoever relies on the tests must not miss it.
+/// Prints one line about a test that is left out; panics where `CI` relies on all tests.
 fn leave_out<T>(why: &str) -> Option<T> {
     let what = format!("left out: the command with fewer rights: {why}");
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{what} (CI leaves nothing out)");

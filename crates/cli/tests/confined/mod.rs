@@ -1,5 +1,5 @@
-//! The command where not everything is allowed: root with the capabilities of a container, a chroot, a machine without
-//! TUN, a user who is not root. What needs nobody's leave works; the rest says in one line what is lacking.
+//! The command with restricted rights: root with the capabilities of a container, a chroot, a machine without TUN, a
+//! user who is not root. Whatever needs no privilege works; everything else says in one line what is missing.
 
 mod jail;
 
@@ -13,12 +13,12 @@ use rustix::process::{Pid, Signal, kill_process};
 const TOPOLOGY: &str = "[[host]]\nname = 'confined-a'\n[[host]]\nname = 'confined-b'\n\
     [[link]]\nbetween = ['confined-a', 'confined-b']\n";
 
-/// Lines of what was printed.
+/// Returns the lines of an output.
 fn lines(text: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(text).lines().map(String::from).collect()
 }
 
-/// The demo succeeds with one line about what it leaves out, which has all of `words`.
+/// Asserts that the demo succeeds with one line about what it leaves out, which contains all of `words`.
 fn assert_demo_leaves_out(jail: &Jail, confinement: &Confinement, words: &[&str]) {
     let output = jail.run(confinement, &["demo", "--out", "out"]);
     assert!(output.status.success(), "{confinement:?}: {output:?}");
@@ -29,7 +29,7 @@ fn assert_demo_leaves_out(jail: &Jail, confinement: &Confinement, words: &[&str]
     assert!(!lines(&output.stderr).iter().any(|line| line.contains("error")), "{output:?}");
 }
 
-/// A program fails with one line, which has all of `words`.
+/// Asserts that a program fails with one line that contains all of `words`.
 fn assert_fails_in_one_line(output: &Output, words: &[&str]) {
     let printed = lines(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -37,7 +37,8 @@ fn assert_fails_in_one_line(output: &Output, words: &[&str]) {
     assert!(output.stdout.is_empty(), "{output:?}");
 }
 
-/// Everything that needs the machine fails in one line, with `words` for devices and `more` words for namespaces.
+/// Asserts that everything that needs the machine fails in one line, with `words` for devices and `more` words for
+/// namespaces.
 fn assert_all_refuse(jail: &Jail, confinement: &Confinement, words: &[&str], more: &[&str]) {
     std::fs::write(jail.path("topology.toml"), TOPOLOGY).unwrap();
     for arguments in [&["serve", "."][..], &["get", "http://10.99.0.9/file", "-o", "file"]] {
@@ -87,7 +88,7 @@ fn a_bare_chroot() {
     assert_all_refuse(&jail, &Confinement::BareChroot, &words[2..], &words[..2]);
 }
 
-/// In a chroot `/` is no mount point, which `ip -netns` and `ip netns exec` cannot bear.
+/// In a chroot `/` is not a mount point, and `ip -netns` and `ip netns exec` require one.
 #[test]
 fn an_emulation_runs_in_a_chroot() {
     let Some(jail) = Jail::new(&Confinement::Chroot, &["chroot", "ldd"]) else { return };
@@ -100,7 +101,7 @@ fn an_emulation_runs_in_a_chroot() {
         .spawn()
         .unwrap();
     let mut printed = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    // What it tells to try works here, too: `ip netns exec` does not.
+    // The suggested command works here, too; `ip netns exec` does not.
     let hint = printed.any(|line| line == "try: nsenter --net=/run/netns/confined-a ping 10.1.1.1");
     let runs = printed.any(|line| line.contains("Ctrl-C ends it"));
     if runs {
@@ -122,7 +123,7 @@ fn a_folder_that_cannot_be_written() {
     assert!(error.contains("out/demo: Read-only file system") && help.contains("that you may write to"), "{printed:?}");
 }
 
-/// Without a caller's environment: neither `HOME` nor anything else.
+/// The environment is empty: no `HOME`, nothing else.
 #[test]
 fn a_run_needs_no_environment() {
     let directory = tempfile::tempdir().unwrap();
@@ -132,7 +133,7 @@ fn a_run_needs_no_environment() {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// What was waited for is shown, and nothing is left that looks whole.
+/// Finished results are shown, and no file is left that looks complete.
 #[test]
 fn a_full_disk() {
     let disk = Confinement::FullDisk;

@@ -1,4 +1,4 @@
-//! Asking a running daemon.
+//! Sends requests to a running daemon.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::Place;
 use super::message::{Answer, Request};
 
-/// How long an answer may take.
+/// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The devices of the daemons that run here. What those have left that were killed is not counted.
+/// Returns the devices of the daemons that run here. Sockets left behind by killed daemons do not count.
 ///
 /// # Errors
 /// If there is no `/proc`.
@@ -23,35 +23,35 @@ pub fn running() -> Result<Vec<String>> {
     let place = Place::here()?;
     let lives = |path: &Path| match UnixStream::connect(path) {
         Ok(_) => true,
-        // It lives, but will not talk to us: asking says so.
+        // The daemon runs but refuses this process; `ask` reports that.
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
     };
     Ok(place.sockets().into_iter().filter(|(_, path)| lives(path)).map(|(device, _)| device).collect())
 }
 
-/// Whether the daemon whose engine is behind `device` listens to this process.
+/// Returns whether the daemon whose engine is behind `device` accepts requests from this process.
 pub fn may_ask(device: &str) -> bool {
     Place::here().is_ok_and(|place| UnixStream::connect(place.socket(device)).is_ok())
 }
 
-/// Removes the sockets that killed daemons have left, whatever their network namespace was.
+/// Removes the sockets of killed daemons, in all network namespaces.
 ///
 /// # Errors
 /// If there is no `/proc`.
 pub fn clean() -> Result<()> {
     for path in Place::here()?.all_sockets() {
         if UnixStream::connect(&path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-            // Somebody else may have been faster.
+            // Another process may have removed it first.
             let _ = fs::remove_file(&path);
         }
     }
     Ok(())
 }
 
-/// Asks the daemon whose engine is behind `device`.
+/// Sends a request to the daemon whose engine is behind `device`.
 ///
 /// # Errors
-/// In one line: if it is not there, may not be asked, or refuses.
+/// In one line: if the daemon does not run, does not accept requests from this process, or refuses this one.
 pub fn ask(device: &str, request: &Request) -> Result<Value> {
     let path = Place::here()?.socket(device);
     let answer = exchange(&path, request).map_err(|error| match error.kind() {

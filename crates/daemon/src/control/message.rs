@@ -1,49 +1,49 @@
-//! What can be asked of a running daemon, and what it answers.
+//! Requests to a running daemon, and its answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::proxy::choice::Tier;
 
-/// What can be asked.
+/// A request.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// What it does.
+    /// Reports the daemon's status.
     Status,
-    /// Use an uplink in another way from now on.
+    /// Changes the tier of an uplink.
     SetTier {
         /// Its interface.
         uplink: String,
-        /// When it is used.
+        /// The new tier.
         tier: Tier,
     },
-    /// An octet over an uplink costs so much from now on.
+    /// Changes the price of an octet over an uplink.
     SetPrice {
         /// Its interface.
         uplink: String,
         /// In any unit.
         price: u32,
     },
-    /// As few uplinks as deliver this carry data from now on; without it all do.
+    /// Sets a target: the daemon uses only as many uplinks as reach it. Without a target it uses all.
     SetTarget {
         /// Bit/s.
         bps: Option<u64>,
     },
-    /// All of these, or none if one of them cannot be done.
+    /// Makes all of these changes, or none if one of them is impossible.
     SetAll {
-        /// What is set, in this order.
+        /// The changes, in order.
         changes: Vec<Self>,
     },
 }
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// It is done, and this is what was asked for.
+    /// The request succeeded, with this result.
     Done(Value),
-    /// It is not done: why, in one line.
+    /// The request failed, for this reason (one line).
     Refused(String),
 }
 

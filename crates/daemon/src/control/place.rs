@@ -1,4 +1,4 @@
-//! Where the socket of a daemon is.
+//! Path of a daemon's control socket.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use linux::{Error, Result};
 
-/// On a file system in memory: sockets are gone after a power failure, as their daemons are.
+/// In memory: after a power failure the sockets are gone, like their daemons.
 const FOLDER: &str = "/run/anabranch";
 
-/// A folder with a socket for every daemon. Network namespaces are hosts of their own: each sees only its own daemons.
+/// A folder with one socket per daemon. A network namespace counts as a host of its own: it sees only its own daemons.
 #[derive(Clone, Debug)]
 pub struct Place {
     folder: PathBuf,
@@ -17,7 +17,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// That of the calling thread's network namespace.
+    /// Returns the place for the calling thread's network namespace.
     ///
     /// # Errors
     /// If there is no `/proc`.
@@ -37,14 +37,15 @@ impl Place {
         self.folder.join(format!("{}-{device}.sock", self.namespace))
     }
 
-    /// The sockets there are, of all network namespaces.
+    /// Returns the existing sockets of all network namespaces.
     pub fn all_sockets(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten();
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         paths.filter(|path| path.extension().is_some_and(|extension| extension == "sock")).collect()
     }
 
-    /// The sockets there are, with the devices of their daemons; also those of daemons that were killed.
+    /// Returns the existing sockets of this network namespace, with their daemons' devices, sorted by device. Sockets
+    /// of killed daemons are included.
     pub fn sockets(&self) -> Vec<(String, PathBuf)> {
         let prefix = format!("{}-", self.namespace);
         let found = fs::read_dir(&self.folder).into_iter().flatten().filter_map(|entry| {

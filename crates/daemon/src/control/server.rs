@@ -1,4 +1,4 @@
-//! The daemon's end: whoever may open the socket may ask.
+//! The daemon's end: every process that may open the socket may send requests.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write};
@@ -17,14 +17,15 @@ use units::{Duration, Instant};
 use super::Place;
 use super::message::{Answer, Request};
 
-/// How long somebody who has connected may take for a line, and for reading the answer: others wait meanwhile.
+/// Time limit for a client to send its line, and again to read the answer. Other clients wait meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long nobody is accepted once that has failed. Descriptors may have run out, and the one who waits would be told of again at once.
+/// Pause after a failed `accept`. If the process is out of descriptors, `poll` would report the same waiting client
+/// again at once.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// Longest request, octets.
+/// Maximum length of a request, octets.
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
-/// A socket that is removed when it is dropped.
+/// A socket, removed on drop.
 #[derive(Debug)]
 pub struct Server {
     listener: UnixListener,
@@ -32,17 +33,18 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens for the daemon whose engine is behind `device`; its owner may ask, and `group` if there is one.
+    /// Listens for the daemon whose engine is behind `device`. Its owner may connect, and the members of `group` if
+    /// there is one.
     ///
     /// # Errors
-    /// If the socket cannot be made, or given to the group.
+    /// If the socket cannot be created or given to the group.
     pub fn open(place: &Place, device: &str, group: Option<u32>) -> Result<Self> {
         let path = place.socket(device);
         let cannot = |what: &str| format!("{what} {}, where this program is asked for its status", path.display());
         fs::create_dir_all(place.folder()).map_err(Error::system(cannot("create")))?;
-        // What killed daemons have left is in nobody's way, but nobody's use either.
+        // Sockets of killed daemons do no harm, but are of no use either.
         let _ = super::clean();
-        // Who had the device's name is dead: the name is ours now.
+        // The device's name is ours now, so any previous daemon of this name is dead.
         let _ = fs::remove_file(&path);
         let listener = UnixListener::bind(&path).map_err(Error::system(cannot("listen on")))?;
         let server = Self { listener, path };
@@ -56,7 +58,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Answers until `stop`, one at a time.
+    /// Answers requests one at a time, until `stop`.
     pub fn serve(&self, stop: &Stop, mut answer: impl FnMut(Request) -> Answer) {
         loop {
             let mut fds = [stop.as_fd(), self.listener.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
@@ -68,7 +70,7 @@ impl Server {
                 return;
             }
             match self.listener.accept() {
-                // Who asked is gone, or says nothing: that is their affair.
+                // If the client is gone or sends nothing, only the client suffers.
                 Ok((stream, _)) => drop(talk(&stream, &mut answer)),
                 Err(_) => {
                     let _ = poll(&mut fds[..1], Some(&PAUSE));
@@ -97,8 +99,8 @@ fn talk(stream: &UnixStream, answer: &mut impl FnMut(Request) -> Answer) -> io::
     Hurried::new(stream).write_all(&line)
 }
 
-/// A stream on which all together may take [`PATIENCE`]. A limit on each octet alone would let somebody who sends them one by one keep
-/// everybody else waiting for hours.
+/// A stream with a time limit of [`PATIENCE`] for everything together. With a limit per octet, a client that sends
+/// octets one by one could block all others for hours.
 struct Hurried<'a> {
     stream: &'a UnixStream,
     clock: Clock,
@@ -112,7 +114,7 @@ impl<'a> Hurried<'a> {
     fn left(&self) -> io::Result<std::time::Duration> {
         match (Instant::ZERO + PATIENCE).saturating_since(self.clock.now()) {
             Duration::ZERO => Err(ErrorKind::TimedOut.into()),
-            // The kernel counts in microseconds, and takes none for no limit.
+            // The kernel counts in microseconds and takes zero for "no limit".
             left => Ok(std::time::Duration::from(left).max(std::time::Duration::from_millis(1))),
         }
     }

@@ -1,4 +1,4 @@
-//! Asks the machine: thin, and what is read of other programs' words is in functions of text.
+//! Reads the machine's configuration. IO is kept thin: functions on text and JSON parse the output of other programs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,26 +19,26 @@ use crate::store::{self, Store};
 
 use super::facts::{Chain, GatewayState, Ipv6Forwarding, KernelMptcp, Machine, Manager, UplinkFacts, Vpn, WayFacts};
 
-/// Programs that a join runs, with Debian's names of their packages.
+/// Programs that a join runs, with the names of their Debian packages.
 const PROGRAMS: [(&str, &str); 2] = [("ip", "iproute2"), ("nft", "nftables")];
-/// Kinds of interfaces that tunnels have.
+/// Interface kinds of tunnels.
 const TUNNELS: [&str; 7] = ["wireguard", "tun", "ppp", "xfrm", "vti", "ipip", "gre"];
-/// Where programs that set up interfaces say so.
+/// Folder in which programs that configure interfaces leave their state.
 const RUN: &str = "/run";
 
-/// Relays that this device is paired with, where their keys are kept by default.
+/// Returns the relays that this device is paired with, from the default folder.
 ///
 /// # Errors
-/// If it may not look there, or the file is broken.
+/// If the folder may not be read, or the file is broken.
 pub fn relays() -> linux::Result<Vec<String>> {
     let peers = Store::at(Path::new(store::FOLDER)).peers()?;
     Ok(peers.relays.iter().map(|relay| relay.name.to_string()).collect())
 }
 
-/// The machine, without what only a trial tells.
+/// Describes the machine, except for what only a trial shows.
 pub fn machine() -> Machine {
     let missing = PROGRAMS.into_iter().filter(|(program, _)| !has(program));
-    // Without what is in its sets.
+    // Terse: without the contents of sets.
     let ruleset = json(program("nft").args(["-j", "-t", "list", "ruleset"]));
     let ruleset = ruleset.or_else(|| json(program("nft").args(["-j", "list", "chains"])));
     Machine {
@@ -58,11 +58,12 @@ pub fn machine() -> Machine {
     }
 }
 
-/// The uplinks of these names, or all there are and, for the other interfaces, why they are none.
+/// Describes the uplinks of these names. Without names, describes all uplinks, and for each other interface says why it
+/// is none.
 pub fn uplinks(names: &[String]) -> (Vec<Uplink>, Vec<UplinkFacts>, Vec<(String, String)>) {
     let (mut usable, mut facts, mut others) = (Vec::new(), Vec::new(), Vec::new());
     let mut candidates = if names.is_empty() { interfaces() } else { names.to_vec() };
-    // Whoever names one twice means it once.
+    // A name given twice counts once.
     let mut seen = BTreeSet::new();
     candidates.retain(|name| seen.insert(name.clone()));
     for name in candidates {
@@ -106,7 +107,7 @@ fn facts_of(uplink: &Uplink) -> UplinkFacts {
     }
 }
 
-/// Sends each gateway a datagram that dies there, so that the kernel looks for it.
+/// Sends each gateway a datagram that goes no further, so that the kernel resolves the gateway's address.
 pub fn ask_gateways(uplinks: &[Uplink]) {
     const DISCARD: u16 = 9;
     for uplink in uplinks {
@@ -121,7 +122,7 @@ pub fn ask_gateways(uplinks: &[Uplink]) {
                 socket.bind(&SocketAddr::new(any(gateway), 0).into())?;
                 socket.send_to(&[0], &to.into())
             });
-            // Who cannot ask finds out nothing about the gateway.
+            // On failure the gateway's state stays unknown.
             let _ = sent;
         }
     }
@@ -131,7 +132,7 @@ fn any(family_of: IpAddr) -> IpAddr {
     if family_of.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
-/// What the kernel knows of the gateways by now.
+/// Notes what the kernel knows about the gateways by now.
 pub fn note_gateways(uplinks: &mut [UplinkFacts]) {
     for uplink in uplinks.iter_mut().filter(|uplink| uplink.wrong.is_none()) {
         let Some(neighbours) = json(program("ip").args(["-j", "neigh", "show", "dev", &uplink.interface])) else {
@@ -156,12 +157,12 @@ fn gateway_state(neighbours: &Value, gateway: IpAddr) -> GatewayState {
     }
 }
 
-/// Interfaces that could be uplinks.
+/// Returns the interfaces that could be uplinks.
 fn interfaces() -> Vec<String> {
     could_be_uplinks(&json(program("ip").args(["-j", "-d", "link", "show"])).unwrap_or_default())
 }
 
-/// Not the loopback, no ports of bridges, none of ours, nor links to relays.
+/// Excludes the loopback, bridge ports, our own devices and links to relays.
 fn could_be_uplinks(links: &Value) -> Vec<String> {
     let is_own = |name: &str| name == uplink::LENDER || uplink::plan::device_number(name).is_ok();
     let fit = |link: &&Value| {
@@ -211,12 +212,13 @@ fn dropping_chains(answer: &Value) -> Vec<Chain> {
     answer.get("nftables").map(|objects| list(objects).filter_map(chain).collect()).unwrap_or_default()
 }
 
-/// Chains, but for our own, with a rule that drops or rejects what is forwarded or sent, in them or in a chain that they jump to.
+/// Returns the chains of others that drop or reject forwarded or sent packets, by a rule of their own or of a chain
+/// that they jump to.
 fn dropping_rules(answer: &Value) -> Vec<Chain> {
     let objects = || answer.get("nftables").into_iter().flat_map(list);
     let place =
         |of: &Value, name: &str| Some(format!("{} {} {}", text(of, "family")?, text(of, "table")?, text(of, name)?));
-    // From a chain to those that it jumps to, and those that drop.
+    // Pairs of a chain and its jump target; and the chains that drop.
     let (mut jumps, mut dropping) = (Vec::new(), BTreeSet::new());
     for rule in objects().filter_map(|object| object.get("rule")) {
         let Some(chain) = place(rule, "chain") else { continue };
@@ -253,7 +255,7 @@ fn dropping_rules(answer: &Value) -> Vec<Chain> {
     objects().filter_map(chain).collect()
 }
 
-/// Rules of a family that come before the engine's, but for the kernel's own first one.
+/// Returns the rules of a family that come before the engine's, except the kernel's own first rule.
 fn rules_before(family: &str) -> Vec<String> {
     let output = program("ip").args([family, "rule", "show"]).stdin(Stdio::null()).process_group(0).output();
     let shown = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
@@ -269,7 +271,7 @@ fn foreign_rules(shown: &str) -> Vec<String> {
     shown.lines().filter(is_before).map(plain).collect()
 }
 
-/// The interface by which packets leave that come in by `device`; `None`: they do not.
+/// Returns the interface by which a packet that enters at `device` leaves, or `None` if it does not.
 pub fn way_out(device: &str, from: IpAddr, to: IpAddr) -> Option<String> {
     let (from, to) = (from.to_string(), to.to_string());
     let routes = json(program("ip").args(["-j", "route", "get", &to, "from", &from, "iif", device]))?;
@@ -277,13 +279,13 @@ pub fn way_out(device: &str, from: IpAddr, to: IpAddr) -> Option<String> {
     Some(way)
 }
 
-/// The tunnel that takes this host's default route now, if one does.
+/// Returns the tunnel that takes this host's default route now, if there is one.
 pub fn vpn_now() -> Option<Vpn> {
     let routes = json(program("ip").args(["-j", "route", "show", "table", "main"]))?;
     vpn(&routes, &json(program("ip").args(["-j", "-d", "link", "show"]))?)
 }
 
-/// The tunnel of the best default route, or of the two halves that VPNs use instead of one.
+/// Returns the tunnel of the best default route, or of the two half routes that VPNs use instead.
 fn vpn(routes: &Value, links: &Value) -> Option<Vpn> {
     let metric = |route: &Value| route.get("metric").and_then(Value::as_u64).unwrap_or(0);
     let to = |wanted: &'static str| list(routes).filter(move |route| text(route, "dst") == Some(wanted));
@@ -292,12 +294,12 @@ fn vpn(routes: &Value, links: &Value) -> Option<Vpn> {
     let interface = text(route, "dev")?;
     let link = list(links).find(|link| text(link, "ifname") == Some(interface))?;
     let kind = text(link.get("linkinfo")?, "info_kind")?;
-    // A link to a relay is an uplink like others, and the default route of a host that has no other.
+    // A link to a relay is an uplink like others, and may hold the default route of a host that has no other.
     let is_vpn = TUNNELS.contains(&kind) && !lent::is_device(link);
     is_vpn.then(|| Vpn { interface: interface.into(), kind: kind.into() })
 }
 
-/// Who sets up an interface, by what it leaves in the folder of running programs.
+/// Returns the program that manages an interface, according to the files in the folder of running programs.
 fn manager(run: &str, interface: &str, index: u32) -> Option<Manager> {
     let says = |file: String, word: &str| fs::read_to_string(file).is_ok_and(|text| text.contains(word));
     let exists = |file: String| fs::metadata(file).is_ok();
@@ -313,19 +315,21 @@ fn manager(run: &str, interface: &str, index: u32) -> Option<Manager> {
     exists(format!("{run}/connman")).then_some(Manager::ConnMan)
 }
 
-/// Whether what programs leave in `/run` is about the interfaces of this namespace. Who may not know takes it that it is.
+/// Returns whether the files in `/run` describe the interfaces of this namespace. If that cannot be read, assumes that
+/// they do.
 fn is_first_namespace() -> bool {
     let first = fs::read_link("/proc/1/ns/net");
     let own = fs::read_link("/proc/thread-self/ns/net");
     first.is_err() || first.ok() == own.ok()
 }
 
-/// A variable below `/proc/sys/net`.
+/// Reads a variable below `/proc/sys/net`.
 fn sysctl(path: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/net/{path}")).ok().map(|value| value.trim().to_owned())
 }
 
-/// What a program says in JSON. It does not hear Ctrl-C, which ends this process in good order.
+/// Runs a program and parses its JSON output. The program gets no Ctrl-C: this process handles it and ends in good
+/// order.
 fn json(command: &mut Command) -> Option<Value> {
     let output = command.stdin(Stdio::null()).process_group(0).output().ok()?;
     if !output.status.success() {

@@ -1,4 +1,4 @@
-//! Asks servers with sockets of the kernel, where no engine can be connected: what anybody may.
+//! Asks servers with kernel sockets, without privileges, where no engine can be attached.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -11,9 +11,9 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::facts::{Inquiry, PathMtu, Reached, ServerFacts, Spoken};
 
-/// How long a connection may take: as long as two SYNs are waited for.
+/// Time limit for a connection: two SYNs can be answered.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// What took longer was not answered the first time, and says nothing of the round-trip time.
+/// A longer time includes a retransmitted SYN, and says nothing about the round-trip time.
 const RTT_MAX: units::Duration = units::Duration::from_millis(950);
 
 /// Connects to each server over each uplink, all at once.
@@ -38,7 +38,7 @@ pub fn ask(uplinks: &[Uplink], servers: &[ServerFacts]) -> Vec<Inquiry> {
     })
 }
 
-/// `None` if it cannot be asked over that uplink.
+/// Returns `None` if the server cannot be asked over that uplink.
 fn inquiry(uplink: String, server: String, remote: SocketAddr) -> Option<Inquiry> {
     let socket = Socket::new(Domain::for_address(remote), Type::STREAM, Some(Protocol::TCP)).ok()?;
     socket.bind_device(Some(uplink.as_bytes())).ok()?;

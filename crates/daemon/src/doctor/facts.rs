@@ -1,4 +1,4 @@
-//! What was found out about a machine, its uplinks and servers: data, without a judgement.
+//! What the doctor learns about a machine, its uplinks and servers: data, without judgement.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,122 +7,125 @@ use units::Duration;
 
 use crate::proxy::resolver::is_silence;
 
-/// Everything.
+/// All facts.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Facts {
     /// The machine.
     pub machine: Machine,
-    /// The uplinks that were named, or all there are.
+    /// The uplinks that the user named, or all.
     pub uplinks: Vec<UplinkFacts>,
-    /// Whether they were named.
+    /// Whether the user named them.
     pub uplinks_named: bool,
-    /// Interfaces that are no uplinks at the moment, with the reason, to follow the name in a sentence; only if none was named.
+    /// Interfaces that are currently no uplinks, each with the reason as the continuation of a sentence. Empty if the
+    /// user named uplinks.
     pub others: Vec<(String, String)>,
-    /// The relays that this device is paired with, which are not looked at.
+    /// The relays that this device is paired with. The doctor does not examine them.
     pub relays: Vec<String>,
-    /// The servers that were named.
+    /// The servers that the user named.
     pub servers: Vec<ServerFacts>,
-    /// What came of asking each server over each uplink.
+    /// The result of asking each server over each uplink.
     pub inquiries: Vec<Inquiry>,
-    /// What came of adding subflows.
+    /// The results of adding subflows.
     pub joins: Vec<Join>,
-    /// What came of asking with sockets of the kernel, over uplinks where the engine heard nothing.
+    /// The results of asking with kernel sockets, over uplinks on which the engine heard nothing.
     pub direct: Vec<Inquiry>,
-    /// What was not answered and does not leave by its uplink, or whose answers do not find back, by rules of others that come before the engine's.
+    /// Unanswered traffic that foreign rules ahead of the engine's lead astray: it does not leave by its uplink, or its
+    /// answers do not return.
     pub detours: Vec<Detour>,
-    /// Short transfers, if they were asked for.
+    /// Short transfers, if the user asked for them.
     pub rates: Vec<Rate>,
-    /// What was left out, with the reason.
+    /// Checks that were left out, with the reason.
     pub left_out: Vec<String>,
 }
 
-/// The machine as far as it matters.
+/// Facts about the machine.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Machine {
     /// Whether the process has CAP_NET_ADMIN.
     pub may_administer: bool,
-    /// Programs that are not there, each with Debian's name of its package.
+    /// Missing programs, each with the name of its Debian package.
     pub missing_programs: Vec<(String, String)>,
-    /// Why there can be no TUN device, if it was tried.
+    /// Why no TUN device can be created, if the doctor tried.
     pub tun_refused: Option<String>,
-    /// Why the engine could not be connected with the uplinks, if it was tried.
+    /// Why the engine could not be attached to the uplinks, if the doctor tried.
     pub plumbing_refused: Option<String>,
-    /// Whether it was connected.
+    /// Whether the engine was attached.
     pub is_plumbed: bool,
     /// The kernel's MPTCP.
     pub kernel_mptcp: KernelMptcp,
-    /// Congestion controls of the kernel's TCP.
+    /// Congestion controls available to the kernel's TCP.
     pub congestion_controls: Vec<String>,
-    /// Which interfaces IPv6 can be forwarded for.
+    /// Interfaces for which the kernel can forward IPv6.
     pub forwards_ipv6: Ipv6Forwarding,
     /// Seconds since 1970, by this machine's clock.
     pub clock_unix_s: u64,
-    /// Chains that drop by policy; `None` if they could not be read.
+    /// Chains whose policy is to drop; `None` if they could not be read.
     pub dropping_chains: Option<Vec<Chain>>,
-    /// Chains of others, whatever their policy, with rules that drop or reject; `None` if they could not be read.
+    /// Foreign chains of any policy with rules that drop or reject; `None` if they could not be read.
     pub dropping_rules: Option<Vec<Chain>>,
-    /// Rules of others about routing that come before the engine's, as `ip rule` shows them.
+    /// Foreign routing rules that come before the engine's, as `ip rule` shows them.
     pub rules_before: Vec<String>,
     /// A tunnel that takes this host's default route.
     pub vpn: Option<Vpn>,
-    /// The name servers that programs of this machine ask.
+    /// The name servers that this machine's programs ask.
     pub name_servers: Vec<NameServer>,
 }
 
 /// A name server that `/etc/resolv.conf` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct NameServer {
-    /// Where it is.
+    /// Its address.
     pub ip: IpAddr,
-    /// Whether it can be asked: it answers, and not that it could not find out what everybody knows.
+    /// Whether it works: it answers, and does not fail to find what every name server knows.
     pub answers: bool,
-    /// It answers that it could not find it out (SERVFAIL).
+    /// Whether it answers with SERVFAIL: it could not find the answer.
     pub fails: bool,
 }
 
-/// What the kernel says of its MPTCP.
+/// The state of the kernel's MPTCP.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct KernelMptcp {
-    /// `net.mptcp.enabled`, if the kernel has it.
+    /// Value of `net.mptcp.enabled`, if the kernel has this variable.
     pub enabled: Option<bool>,
     /// Whether `ip mptcp` works.
     pub has_command: bool,
-    /// Addresses of the endpoints that there are, with their interfaces.
+    /// Addresses of the existing endpoints, with their interfaces.
     pub endpoints: Vec<String>,
 }
 
-/// How far IPv6 can be forwarded.
+/// Scope of IPv6 forwarding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ipv6Forwarding {
-    /// For each interface by itself (Linux 6.17).
+    /// It can be switched on for each interface separately (Linux 6.17).
     #[default]
     EachInterface,
-    /// For all, and it is on.
+    /// It is on, for all interfaces.
     All,
-    /// For all or none, and it is off.
+    /// It is off, and can only be switched on for all interfaces.
     Off,
 }
 
-/// A chain of a firewall that drops what no rule of it accepts.
+/// A firewall chain that drops packets: by policy or by a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Chain {
-    /// As nftables names it: family, table, chain.
+    /// Its name in nftables: family, table, chain.
     pub name: String,
-    /// Where it stands: `forward`, `output`, ...
+    /// Its hook: `forward`, `output`, ...
     pub hook: String,
 }
 
-/// Packets of the engine that leave by another way than their uplink, or answers that leave by another than the engine's device.
+/// Engine packets that leave by another way than their uplink, or answers that leave by another device than the
+/// engine's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Detour {
     /// The uplink.
     pub uplink: String,
-    /// For whom they are, or from whom.
+    /// The peer: destination of the packets, or source of the answers.
     pub remote: IpAddr,
-    /// Whether it is answers that do not find back to the engine.
+    /// Whether it is the answers that go astray.
     pub is_back: bool,
-    /// The interface by which they leave; `None`: they do not.
+    /// The interface by which they leave; `None` if they do not leave.
     pub leaves_by: Option<String>,
 }
 
@@ -131,7 +134,7 @@ pub struct Detour {
 pub struct Vpn {
     /// Its interface.
     pub interface: String,
-    /// What the kernel calls it: `wireguard`, `tun`, ...
+    /// The kernel's name for its kind: `wireguard`, `tun`, ...
     pub kind: String,
 }
 
@@ -140,47 +143,48 @@ pub struct Vpn {
 pub struct UplinkFacts {
     /// Its interface.
     pub interface: String,
-    /// What is wrong with it, to follow the name in a sentence, the remedy behind a colon.
+    /// What is wrong with it, as the continuation of a sentence after its name; the remedy follows a colon.
     pub wrong: Option<String>,
     /// Largest packet, octets.
     pub mtu: u32,
     /// Its addresses with their gateways.
     pub ways: Vec<WayFacts>,
-    /// Who sets it up.
+    /// Whether a name server asked over it knows the root servers, as every one with access to the Internet does;
+    /// `None` if none was asked.
     pub manager: Option<Manager>,
-    /// Whether a name server that is asked over it knows who serves the root, as all do that reach the Internet; `None`: nobody was asked.
+    /// The program that manages it.
     pub finds_names: Option<bool>,
-    /// Whether a strict reverse-path filter stands at it.
+    /// Whether a strict reverse-path filter applies to it.
     pub has_strict_filter: bool,
 }
 
-/// The way out in one family.
+/// The route to the Internet in one family.
 #[derive(Clone, Debug, Serialize)]
 pub struct WayFacts {
     /// The interface's address.
     pub address: IpAddr,
-    /// How many bits of it name the network.
+    /// Length of the network prefix, bits.
     pub prefix_len: u8,
     /// The next hop, if the link needs one.
     pub gateway: Option<IpAddr>,
-    /// Whether the next hop was heard of.
+    /// The state of the next hop.
     pub gateway_state: GatewayState,
 }
 
-/// What the kernel knows of a neighbour.
+/// The kernel's knowledge of a neighbour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GatewayState {
-    /// It answered a moment ago.
+    /// It answered recently.
     Answers,
     /// It was asked and did not answer.
     Silent,
-    /// Nobody asked it lately.
+    /// The kernel has not asked it recently.
     #[default]
     Unknown,
 }
 
-/// Programs that set up interfaces.
+/// Programs that manage interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Manager {
     /// NetworkManager.
@@ -198,26 +202,27 @@ pub enum Manager {
 /// One server.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ServerFacts {
-    /// As it was named, with its port.
+    /// As the user named it, with its port.
     pub name: String,
     /// Its port.
     pub port: u16,
     /// Its addresses, the preferred one first.
     pub addresses: Vec<IpAddr>,
-    /// Why there are none.
+    /// Why it has no address.
     pub lookup_failed: Option<String>,
-    /// This machine's name servers did not find them, and name servers were asked over each uplink, as a join does.
+    /// Whether the doctor also asked name servers over each uplink, as a join does, because this machine's own found no
+    /// address.
     pub over_uplinks: bool,
 }
 
 impl ServerFacts {
-    /// Whether its address is not known because no name server answers.
+    /// Returns whether its address is unknown because no name server answers.
     pub fn names_are_silent(&self) -> bool {
         self.lookup_failed.as_deref().is_some_and(is_silence)
     }
 }
 
-/// A server asked over an uplink.
+/// The result of asking a server over an uplink.
 #[derive(Clone, Debug, Serialize)]
 pub struct Inquiry {
     /// The uplink's interface.
@@ -226,40 +231,40 @@ pub struct Inquiry {
     pub server: String,
     /// Its address.
     pub remote: SocketAddr,
-    /// What came of a connection without MPTCP.
+    /// The result of a connection without MPTCP.
     pub plain: Reached,
-    /// What came of one with MPTCP.
+    /// The result of a connection with MPTCP.
     pub mptcp: Spoken,
-    /// Round-trip times of packets without data, in order.
+    /// Round-trip times of packets without new data, in order.
     pub rtts: Vec<Duration>,
-    /// How many of these packets were not answered.
+    /// Number of these packets without an answer.
     pub unanswered: u32,
-    /// What is known of the largest packet.
+    /// What is known about the largest packet.
     pub mtu: PathMtu,
 }
 
-/// Whether a connection came about.
+/// Whether a connection was established.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reached {
-    /// It did.
+    /// It was established.
     Yes,
-    /// It was refused, so the way there is open.
+    /// It was refused, so the path is open.
     Refused,
     /// Nothing answered.
     #[default]
     Silent,
 }
 
-/// What became of MPTCP.
+/// The result of offering MPTCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spoken {
-    /// The SYN/ACK has MP_CAPABLE, and data with MPTCP's options were acknowledged likewise.
+    /// The SYN/ACK has MP_CAPABLE, and data with MPTCP options were acknowledged with MPTCP options.
     Confirmed,
-    /// The SYN/ACK has MP_CAPABLE; more was not found out in time.
+    /// The SYN/ACK has MP_CAPABLE; nothing more was found out in time.
     Offered,
-    /// The SYN/ACK has MP_CAPABLE, and no later segment has an option of MPTCP.
+    /// The SYN/ACK has MP_CAPABLE, but no later segment has an MPTCP option.
     FellBack,
     /// The SYN/ACK has no MP_CAPABLE.
     Plain,
@@ -273,25 +278,25 @@ pub enum Spoken {
 }
 
 impl Spoken {
-    /// Whether MPTCP gets through.
+    /// Returns whether MPTCP gets through.
     pub fn is_good(self) -> bool {
         matches!(self, Self::Confirmed | Self::Offered)
     }
 }
 
-/// What is known of a path's largest packet, octets; zero: nothing.
+/// The largest packet of a path, octets; zero where unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PathMtu {
-    /// The largest that was answered.
+    /// The largest size that was answered.
     pub carries: u16,
-    /// The smallest that vanished without a word.
+    /// The smallest size that vanished without an ICMP message.
     pub vanishes: u16,
-    /// What a router said.
+    /// The size that a router announced.
     pub told: u16,
 }
 
-/// A subflow added to a connection over another uplink. Those of one connection are in the order in which they were tried, one after
-/// the other.
+/// The result of adding a subflow to a connection over another uplink. The joins of one connection are listed in the
+/// order in which they were tried, one after the other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Join {
     /// The server.
@@ -302,13 +307,13 @@ pub struct Join {
     pub base: String,
     /// The uplink of the subflow.
     pub uplink: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: JoinOutcome,
-    /// How often it was tried: once more where nothing answered.
+    /// Number of tries: two if the first was not answered.
     pub tries: u32,
 }
 
-/// What came of a join.
+/// The outcome of a join.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JoinOutcome {
@@ -316,14 +321,14 @@ pub enum JoinOutcome {
     Established,
     /// The SYN/ACK has no MP_JOIN.
     Stripped,
-    /// It was reset.
+    /// The subflow was reset.
     Refused,
     /// Nothing answered.
     #[default]
     Silent,
 }
 
-/// Packets that get through nearly everywhere: what every link of IPv6 carries (RFC 8200 section 5).
+/// A packet size that passes nearly everywhere: the minimum MTU of IPv6 links (RFC 8200 section 5).
 pub const SMALL_MTU: u16 = 1280;
 
 /// A short transfer.
@@ -333,16 +338,17 @@ pub struct Rate {
     pub uplink: String,
     /// Octets that arrived.
     pub bytes: u64,
-    /// In which time.
+    /// Time in which they arrived.
     pub duration: Duration,
-    /// Why it ended before its time.
+    /// Why the transfer failed.
     pub failed: Option<String>,
-    /// Where nothing arrived in time: octets that arrived in a second one, with packets of [`SMALL_MTU`] octets at most.
+    /// If nothing arrived in time: octets that arrived in a second transfer, with packets of at most [`SMALL_MTU`]
+    /// octets.
     pub bytes_small: u64,
 }
 
-/// Whether an address is one that others cannot reach it by: private (RFC 1918), shared (RFC 6598), unique local (RFC 4193) or of
-/// the link.
+/// Returns whether an address is unreachable from outside its network: private (RFC 1918), shared (RFC 6598), unique
+/// local (RFC 4193) or link-local.
 pub fn is_private(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {

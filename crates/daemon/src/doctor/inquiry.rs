@@ -1,13 +1,14 @@
-//! Asks servers over uplinks, by connections of the engine: whether they answer, whether MPTCP gets through, how large packets
-//! may be. Sans-IO: an agent of the engine's host.
+//! Asks servers over uplinks, with connections of the engine: do they answer, does MPTCP get through, how large may
+//! packets be? Sans-IO: an agent of the engine's host.
 //!
 //! ```text
 //! echo    small and large packets on a connection without MPTCP, which the server acknowledges and drops
-//! sizing  looks for the largest packet that arrives
+//! sizing  searches for the largest packet that arrives
 //! ```
 //!
-//! Over each uplink two connections are opened to each server, with MPTCP and without. What tells whether more than the handshake
-//! of MPTCP passes is the beginning of a request that never ends; servers close such connections by themselves.
+//! The inquirer opens two connections to each server over each uplink, one with MPTCP and one without. On the first it
+//! sends the beginning of a request that never ends, to see whether more of MPTCP than the handshake passes. Servers
+//! close such connections themselves.
 
 mod echo;
 mod sizing;
@@ -25,30 +26,30 @@ use wire::{Flags, Payload, Segment, TooBig};
 use super::facts::{Inquiry, Join, JoinOutcome, Reached, Spoken};
 use echo::{Echo, Standing};
 
-/// How long a connection may take: as long as three SYNs are waited for.
+/// Time limit for a connection: three SYNs can be answered.
 const CONNECT_MAX: Duration = Duration::from_millis(4_500);
-/// How long the server may take to acknowledge data with MPTCP.
+/// Time limit for the server to acknowledge data with MPTCP.
 const CONFIRM_MAX: Duration = Duration::from_secs(3);
-/// How long a join may take: as long as two SYNs are waited for, and as three the second time.
+/// Time limits for a join: two SYNs can be answered at the first try, three at the second.
 const JOIN_MAX: Duration = Duration::from_millis(2_800);
 const JOIN_AGAIN_MAX: Duration = Duration::from_millis(4_500);
-/// Tries of a join that is not answered: one alone may have been lost.
+/// Tries of a join that gets no answer: a single one may have been lost.
 const JOIN_TRIES: u32 = 2;
-/// How long all of it may take.
+/// Time limit for the whole inquiry.
 pub const INQUIRY_MAX: Duration = Duration::from_secs(13);
-/// Joins to one connection: no more than a server takes by default.
+/// Joins per connection: no more than a server accepts by default.
 const JOINS_MAX: usize = 2;
-/// What the peer is taken to take if it does not say so (RFC 9293 section 3.7.1).
+/// Assumed if the peer sends no MSS option (RFC 9293 section 3.7.1).
 const MSS_DEFAULT: u16 = 536;
 
-/// Whom to ask, and from where.
+/// One question: over which uplink to ask which server.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// The uplink's interface.
     pub uplink: String,
     /// The engine's address there.
     pub local: IpAddr,
-    /// The server, for people.
+    /// The server's name, for people.
     pub server: String,
     /// Its address.
     pub remote: SocketAddr,
@@ -56,7 +57,7 @@ pub struct Order {
     pub mtu: u16,
 }
 
-/// What becomes of one order.
+/// The state of one order.
 struct Test {
     order: Order,
     capable: Option<ConnectionId>,
@@ -66,16 +67,16 @@ struct Test {
     echo: Option<Echo>,
     reached: Reached,
     spoken: Spoken,
-    /// The server has ended the connection with MPTCP: that it takes no further subflow says nothing.
+    /// The server has ended the connection with MPTCP; if it accepts no further subflow, that says nothing.
     has_ended: bool,
-    /// Orders over whose uplinks subflows are still to be added to it, the next one last.
+    /// Orders over whose uplinks subflows are still to be added to the connection with MPTCP, next one last.
     joins_due: Vec<usize>,
-    /// Until when the connections are waited for; zero: no longer.
+    /// Deadlines of the two connections; zero: the wait is over.
     plain_until: Instant,
     mptcp_until: Instant,
 }
 
-/// A subflow that was begun.
+/// A subflow that was begun as a join.
 struct Attempt {
     base: usize,
     over: usize,
@@ -86,12 +87,12 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// Whether it is waited for.
+    /// Returns whether the outcome is still open.
     fn is_open(&self) -> bool {
         self.outcome.is_none() && self.until > Instant::ZERO
     }
 
-    /// What came of it, and in how many tries. That there was no time for another one does not undo the first.
+    /// Returns the outcome and the number of tries. If time ran out during the second try, the first still counts.
     fn found(&self) -> Option<(JoinOutcome, u32)> {
         match self.outcome {
             Some(outcome) => Some((outcome, self.tries)),
@@ -100,18 +101,18 @@ impl Attempt {
     }
 }
 
-/// Carries out orders.
+/// Agent that carries out orders.
 pub struct Inquirer {
     tests: Vec<Test>,
     attempts: Vec<Attempt>,
     outgoing: VecDeque<Segment>,
     ends_at: Instant,
-    /// Called once all is known.
+    /// Called when all results are known.
     done: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Inquirer {
-    /// One that begins with the run and calls `done` when it knows all.
+    /// Creates an inquirer that begins with the run and calls `done` when all results are known.
     pub fn new(orders: Vec<Order>, done: impl FnOnce() + Send + 'static) -> Self {
         let test = |order| Test {
             order,
@@ -136,7 +137,7 @@ impl Inquirer {
         }
     }
 
-    /// What was found out.
+    /// Returns the results.
     pub fn results(&self) -> (Vec<Inquiry>, Vec<Join>) {
         let inquiry = |test: &Test| Inquiry {
             uplink: test.order.uplink.clone(),
@@ -169,7 +170,7 @@ impl Inquirer {
         self.tests.iter().position(|test| test.capable == Some(connection))
     }
 
-    /// Subflows are to be added to a connection over the uplinks that come next.
+    /// Plans joins to a connection, over the uplinks that follow its own.
     fn plan_joins(&mut self, base: usize) {
         let order = &self.tests[base].order;
         let others = (1..self.tests.len()).map(|step| (base + step) % self.tests.len());
@@ -182,8 +183,8 @@ impl Inquirer {
         self.tests[base].joins_due = due;
     }
 
-    /// Adds the next subflow to each connection where the one before is not waited for any more: which of them a server refuses tells
-    /// something only if it has heard of them in a known order.
+    /// Adds the next subflow to each connection whose previous join is over. Which joins a server refuses is only
+    /// informative if they reach it in a known order.
     fn begin_joins(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for base in 0..self.tests.len() {
             while !self.attempts.iter().any(|attempt| attempt.base == base && attempt.is_open()) {
@@ -201,16 +202,16 @@ impl Inquirer {
         }
     }
 
-    /// Tries again what nobody has answered in time, or takes it for silent.
+    /// Repeats joins that were not answered in time, or counts them as silent.
     fn repeat_joins(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for attempt in self.attempts.iter_mut().filter(|attempt| attempt.is_open() && attempt.until <= now) {
             let (base, over) = (&self.tests[attempt.base], &self.tests[attempt.over]);
-            // Where nothing else is answered either, it says nothing.
+            // If nothing else is answered over this uplink either, a second try says nothing.
             let connection = base.capable.filter(|_| attempt.tries < JOIN_TRIES && over.is_heard());
             let again = connection.and_then(|connection| {
                 let local = SocketAddr::new(over.order.local, 0);
                 let subflow = endpoint.add_subflow(connection, local, base.order.remote, false, now).ok()?;
-                // The server may count the first one, if it has heard of it.
+                // The server may count the first subflow if that SYN reached it.
                 let _ = endpoint.remove_subflow(connection, attempt.subflow, now);
                 Some(subflow)
             });
@@ -228,7 +229,7 @@ impl Inquirer {
         let mut open = self.attempts.iter_mut().filter(|attempt| attempt.outcome.is_none());
         if let Some(attempt) = open.find(|attempt| attempt.base == base && attempt.subflow == subflow) {
             attempt.outcome = outcome;
-            // An attempt that says nothing is no longer waited for.
+            // An attempt without a meaningful outcome is no longer awaited either.
             attempt.until = Instant::ZERO;
         }
     }
@@ -260,19 +261,19 @@ impl Inquirer {
                 test.reached = Reached::Yes;
                 test.echo = test.standing.map(|standing| Echo::new(standing, test.order.mtu, now));
             }
-            // Where nothing answers MPTCP the engine goes on without it, at last.
+            // If MPTCP gets no answer, the engine finally continues without it.
             if test.capable == Some(connection) && (mptcp || test.mptcp_until > Instant::ZERO) {
                 test.spoken = if mptcp { Spoken::Offered } else { Spoken::Plain };
                 test.mptcp_until = if mptcp { now + CONFIRM_MAX } else { Instant::ZERO };
                 if mptcp {
-                    // Whoever does not take it closes the connection, which is an answer too.
+                    // A server that rejects these octets closes the connection, which is an answer too.
                     let _ = endpoint.send(connection, Payload::Bytes(hello(&test.order)), now);
                 }
             }
         }
     }
 
-    /// Sends what is due; ends when there is nothing to wait for.
+    /// Sends what is due, and ends the inquiry when nothing is left to wait for.
     fn go_on(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for echo in self.tests.iter_mut().filter_map(|test| test.echo.as_mut()) {
             self.outgoing.extend(echo.handle_timeout(now));
@@ -288,12 +289,12 @@ impl Inquirer {
 }
 
 impl Test {
-    /// Whether the server was heard over the uplink.
+    /// Returns whether the server answered over the uplink.
     fn is_heard(&self) -> bool {
         self.reached != Reached::Silent || self.spoken != Spoken::Silent
     }
 
-    /// When something about it is to be done, or is no longer waited for.
+    /// Returns the time of the next action or deadline.
     fn next_at(&self) -> Option<Instant> {
         let waits = |is_open: bool, until: Instant| (is_open && until > Instant::ZERO).then_some(until);
         let mptcp = waits(matches!(self.spoken, Spoken::Silent | Spoken::Offered), self.mptcp_until);
@@ -394,7 +395,7 @@ impl Agent for Inquirer {
 
     fn retire(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for connection in self.tests.iter().flat_map(|test| [test.capable, test.plain]).flatten() {
-            // One that is over needs no end.
+            // Fails if the connection is over already.
             let _ = endpoint.abort(connection, now);
         }
     }
@@ -403,7 +404,7 @@ impl Agent for Inquirer {
         let tests = self.tests.iter().filter_map(Test::next_at).min();
         let open = self.attempts.iter().filter(|attempt| attempt.is_open());
         let earliest = [tests, open.map(|attempt| attempt.until).min()].into_iter().flatten().min()?;
-        // Once it is done nothing is waited for.
+        // After the end there are no deadlines.
         self.done.is_some().then_some(earliest.min(self.ends_at))
     }
 
@@ -417,7 +418,7 @@ impl Agent for Inquirer {
     }
 }
 
-/// What the end of a join that was not established says; `None`: nothing about the path.
+/// Returns what the end of an unestablished join means, or `None` if it says nothing about the path.
 fn outcome_of(reason: CloseReason) -> Option<JoinOutcome> {
     match reason {
         CloseReason::Violation(Violation::JoinOption) => Some(JoinOutcome::Stripped),
@@ -427,11 +428,11 @@ fn outcome_of(reason: CloseReason) -> Option<JoinOutcome> {
     }
 }
 
-/// The beginning of a request, such as a server waits for: of TLS or SSH where that is usual, of HTTP elsewhere.
+/// Returns the beginning of a request that the server waits for: TLS or SSH on their usual ports, HTTP elsewhere.
 fn hello(order: &Order) -> Bytes {
     const TLS_PORTS: [u16; 7] = [443, 465, 563, 636, 853, 993, 8443];
     if TLS_PORTS.contains(&order.remote.port()) {
-        // A record of 512 octets with a ClientHello (RFC 8446 section 5.1), of which no more follows.
+        // A 512-octet record with a ClientHello (RFC 8446 section 5.1), of which nothing more follows.
         return Bytes::from_static(&[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]);
     }
     if order.remote.port() == 22 {

@@ -1,13 +1,13 @@
 //! From facts to findings: pure functions.
 //!
 //! ```text
-//! machine       rights, programs, firewalls, tunnels, the clock
+//! machine       privileges, programs, firewalls, tunnels, the clock
 //! interference  rules of this device that keep the engine's packets from uplinks
-//! near          names that lead into an uplink's own network
-//! uplinks       what is wrong with each, and how they get along
-//! paths         servers over uplinks: reached or not, path MTU
+//! near          names that resolve into an uplink's own network
+//! uplinks       what is wrong with each uplink, and conflicts between uplinks
+//! paths         servers over uplinks: reachability, path MTU
 //! mptcp         whether MPTCP gets through, and who removes it
-//! joins         whether further subflows can be added, and who prevents it
+//! joins         whether subflows can be added, and who prevents it
 //! ```
 
 mod interference;
@@ -26,25 +26,25 @@ use serde::Serialize;
 
 use super::facts::{Facts, Inquiry, Reached, Spoken};
 
-/// Something that a person should know.
+/// A conclusion for the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// How much it matters.
     pub level: Level,
-    /// What it is, for programs.
+    /// Identifies the finding for programs.
     pub code: &'static str,
-    /// What it is about: an interface, a server, or `machine`.
+    /// The subject: an interface, a server, or `machine`.
     pub place: String,
-    /// What is the matter, to follow the place and a colon.
+    /// The description, which follows the place and a colon.
     pub text: String,
-    /// What to do about it.
+    /// What the user can do about it.
     pub remedy: Option<String>,
-    /// Others may follow from it: of its level it comes first.
+    /// Whether other findings may follow from this one. It then comes first within its level.
     #[serde(skip)]
     pub is_likely_cause: bool,
 }
 
-/// How much a finding matters, what matters most first.
+/// How much a finding matters, most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
@@ -52,11 +52,11 @@ pub enum Level {
     Problem,
     /// Something works worse than it could.
     Warning,
-    /// Good to know; nothing is to be changed.
+    /// Worth knowing; no change is needed.
     Note,
 }
 
-/// The place of what concerns all.
+/// The place of findings that concern the whole machine.
 pub const MACHINE: &str = "machine";
 
 impl Finding {
@@ -86,13 +86,13 @@ impl Finding {
         self
     }
 
-    /// Whether something is to be changed.
+    /// Returns whether the user should change something.
     pub fn asks_for_change(&self) -> bool {
         self.level < Level::Note
     }
 }
 
-/// All findings, what matters most first, and of that what others may follow from.
+/// Returns all findings, most important first; within a level, likely causes of others come first.
 pub fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = machine::judge(facts);
     findings.extend(interference::judge(facts));
@@ -107,7 +107,7 @@ pub fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Whether `anabranch join` would work with one uplink at least.
+/// Returns whether `anabranch join` would work with at least one uplink.
 pub fn join_works(facts: &Facts) -> bool {
     let machine = &facts.machine;
     let is_able = machine.may_administer
@@ -117,7 +117,7 @@ pub fn join_works(facts: &Facts) -> bool {
     let has_uplink = facts.uplinks.iter().any(|uplink| uplink.wrong.is_none())
         || (facts.uplinks.is_empty() && !facts.relays.is_empty());
     let reaches = facts.inquiries.is_empty() || facts.inquiries.iter().any(answered) || paths::is_open(facts);
-    // One name that is not found may be wrong itself.
+    // A single name that is not found may itself be wrong.
     let finds_names = match facts.servers.as_slice() {
         [only] => !only.names_are_silent(),
         servers => servers.is_empty() || servers.iter().any(|server| server.lookup_failed.is_none()),
@@ -125,17 +125,17 @@ pub fn join_works(facts: &Facts) -> bool {
     is_able && has_uplink && reaches && finds_names
 }
 
-/// Whether anything answered over an uplink.
+/// Returns whether anything answered over an uplink.
 fn has_reached(facts: &Facts, uplink: &str) -> bool {
     facts.inquiries.iter().any(|inquiry| inquiry.uplink == uplink && answered(inquiry))
 }
 
-/// Whether the server, or somebody in its place, was heard of.
+/// Returns whether the server, or something in its place, answered.
 pub(super) fn answered(inquiry: &Inquiry) -> bool {
     inquiry.plain != Reached::Silent || !matches!(inquiry.mptcp, Spoken::Silent | Spoken::Unknown)
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Formats a list as `a`, `a and b` or `a, b and c`.
 fn list<T: AsRef<str>>(items: &[T]) -> String {
     match items {
         [] => String::new(),
@@ -147,7 +147,7 @@ fn list<T: AsRef<str>>(items: &[T]) -> String {
     }
 }
 
-/// Octets, for people.
+/// Formats octets for people.
 pub(super) fn amount(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -156,7 +156,7 @@ pub(super) fn amount(bytes: u64) -> String {
     }
 }
 
-/// Each item once, in order.
+/// Returns each item once, in order.
 fn unique<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = Vec::new();
     for item in items {
@@ -167,12 +167,12 @@ fn unique<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     seen
 }
 
-/// Arguments that name these interfaces.
+/// Returns command-line arguments that name these interfaces.
 fn named<T: AsRef<str>>(interfaces: &[T]) -> String {
     interfaces.iter().map(|name| format!(" --interface {}", name.as_ref())).collect()
 }
 
-/// Connections that begin elsewhere use all uplinks that are left.
+/// Describes a join without this uplink: connections then use the remaining ones.
 fn without_uplink(facts: &Facts, uplink: &str) -> String {
     let names = facts.uplinks.iter().filter(|known| known.wrong.is_none()).map(|known| known.interface.as_str());
     let arguments: String =

@@ -15,14 +15,14 @@ use units::{Duration, Instant};
 
 use super::facts::{Facts, Rate, SMALL_MTU};
 
-/// When a transfer ends: it has shown what there is to see, or used enough of somebody's volume.
+/// Limits of a transfer: enough to see the rate, without using much of the data plan.
 const BYTES_MAX: u64 = 5_000_000;
 const SECONDS_MAX: i64 = 5;
 
-/// Fetches some of `url` over each uplink.
+/// Fetches part of `url` over each uplink.
 ///
 /// # Errors
-/// If it is interrupted.
+/// If the user interrupts it.
 pub fn measure(url: &Url, uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -> Result<()> {
     if !facts.machine.is_plumbed {
         facts.left_out.push("the transfer of --measure: the engine could not be connected".into());
@@ -40,7 +40,8 @@ pub fn measure(url: &Url, uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, sa
     Ok(())
 }
 
-/// What arrives, with packets of `mtu` octets at most, and whether the connection came about, perhaps, and nothing did in time.
+/// Runs one transfer with packets of at most `mtu` octets. Also returns whether it stalled: nothing arrived in time,
+/// although the connection may have been established.
 fn over(url: &Url, uplink: &str, mtu: Option<u16>, stop: &Stop) -> Result<(Rate, bool)> {
     let options = GetOptions {
         url: url.clone(),

@@ -1,5 +1,5 @@
-//! Looks names up beside everything else, as a join does: as the other programs of this device do and, where no name server answers them, over each
-//! uplink. Asks meanwhile whether this device's own name servers answer. Waits no longer than a while.
+//! Looks names up in the background, as a join does: with the system's resolver and, if no name server answers there,
+//! over each uplink. Also checks that this device's own name servers answer. The total wait is bounded.
 
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
@@ -20,30 +20,30 @@ use crate::names::over_uplinks;
 use crate::names::own::{self, Heard};
 use crate::proxy::resolver::{TOO_LATE, explain, system_lookup};
 
-/// How long the name servers may take, the system's and then those of the uplinks.
+/// Time limit for the name servers: the system's, then those of the uplinks.
 const PATIENCE: Duration = Duration::from_millis(4_800);
 
-/// How long the name servers of the uplinks may take, which are asked beside the servers.
+/// Time limit for the answers of the uplinks' name servers, which are asked while the doctor asks the servers.
 const OVER_PATIENCE: Duration = Duration::from_millis(2_000);
 
-/// Look-ups under way.
+/// Look-ups in progress.
 pub struct Lookup {
     answers: Receiver<(usize, Found)>,
     own: Receiver<Vec<(IpAddr, Heard)>>,
 }
 
-/// What came of one.
+/// The result of one look-up.
 struct Found {
     answer: Result<Vec<IpAddr>, String>,
     over_uplinks: bool,
 }
 
-/// Begins to look for the addresses of `places`, if need be over `interfaces`, or over all uplinks there are if none is named.
+/// Begins to look up `places`, if necessary over `interfaces`, or over all uplinks if none are named.
 pub fn begin(places: &[(String, u16)], interfaces: &[String]) -> Lookup {
     let (tell, answers) = channel();
     for (position, (name, _)) in places.iter().enumerate() {
         let (name, told, interfaces) = (name.clone(), tell.clone(), interfaces.to_vec());
-        // Nobody waits for one that is too late.
+        // Nobody receives a late answer.
         beside(move || drop(told.send((position, find(&name, interfaces)))));
     }
     let (tell, own) = channel();
@@ -51,7 +51,7 @@ pub fn begin(places: &[(String, u16)], interfaces: &[String]) -> Lookup {
     Lookup { answers, own }
 }
 
-/// Does something in a thread. What cannot begin never answers.
+/// Runs `work` in a thread. If the thread cannot start, its answer never comes.
 fn beside(work: impl FnOnce() + Send + 'static) {
     let _ = thread::Builder::new().name("resolver".into()).spawn(work);
 }
@@ -72,7 +72,7 @@ fn find(name: &str, interfaces: Vec<String>) -> Found {
 }
 
 impl Lookup {
-    /// Waits for the answers, for a while: the servers, and this device's name servers.
+    /// Waits for the answers, up to a limit. Returns the servers and this device's name servers.
     pub fn end(self, places: &[(String, u16)]) -> (Vec<ServerFacts>, Vec<NameServer>) {
         let server = |(name, port): &(String, u16)| {
             let shown = if name.contains(':') { format!("[{name}]") } else { name.clone() };
@@ -106,7 +106,7 @@ impl Lookup {
     }
 }
 
-/// Which uplinks lead to a name server that knows what all know, being asked.
+/// Pending checks of whether each uplink leads to a working name server.
 pub struct Over(Receiver<Vec<(String, Option<bool>)>>);
 
 /// Begins to ask the name servers over each uplink.
@@ -118,7 +118,7 @@ pub fn ask_over(uplinks: &[Uplink]) -> Over {
 }
 
 impl Over {
-    /// Notes what came of it.
+    /// Notes the results.
     pub fn note(self, uplinks: &mut [UplinkFacts]) {
         for (interface, finds) in self.0.recv_timeout(OVER_PATIENCE).unwrap_or_default() {
             let known = uplinks.iter_mut().find(|uplink| uplink.interface == interface);
@@ -127,7 +127,7 @@ impl Over {
     }
 }
 
-/// Waits a moment; false if it was interrupted.
+/// Waits for `span`; returns false if interrupted.
 pub fn pause(stop: &Stop, span: Duration) -> bool {
     let span = Timespec { tv_sec: span.as_secs() as i64, tv_nsec: span.subsec_nanos().into() };
     let _ = poll(&mut [PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)], Some(&span));

@@ -8,26 +8,26 @@ use units::Duration;
 use super::facts::{Facts, GatewayState, Inquiry, Join, JoinOutcome, Rate, Reached, Spoken, UplinkFacts};
 use super::judge::{Finding, Level, MACHINE, amount, join_works, judge};
 
-/// What there is to tell.
+/// The doctor's report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Of the program.
+    /// The program's version.
     pub version: &'static str,
-    /// Whether `anabranch join` would work with one uplink at least.
+    /// Whether `anabranch join` would work with at least one uplink.
     pub join_works: bool,
-    /// What matters most first.
+    /// Most important first.
     pub findings: Vec<Finding>,
-    /// What was found out.
+    /// The facts behind the findings.
     pub facts: Facts,
 }
 
 impl Report {
-    /// Judges the facts.
+    /// Judges the facts and makes a report of them.
     pub fn new(facts: Facts) -> Self {
         Self { version: env!("CARGO_PKG_VERSION"), join_works: join_works(&facts), findings: judge(&facts), facts }
     }
 
-    /// For people.
+    /// Returns the report as text for people.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.machine(&mut text);
@@ -125,7 +125,7 @@ fn describe_rate(rate: &Rate) -> String {
     format!("about {speed} ({} in {seconds:.1} s)", amount(rate.bytes))
 }
 
-/// One line.
+/// Returns one line about a server over an uplink.
 fn describe_inquiry(inquiry: &Inquiry, joins: &[&Join]) -> String {
     let family = if inquiry.remote.is_ipv4() { "IPv4" } else { "IPv6" };
     let mut parts = vec![describe_mptcp(inquiry).to_owned()];
@@ -165,7 +165,7 @@ fn describe_mptcp(inquiry: &Inquiry) -> &'static str {
     }
 }
 
-/// Of round-trip times, if there are any.
+/// Returns the least and the median round-trip time, if there are any.
 pub fn min_and_median(rtts: &[Duration]) -> Option<(Duration, Duration)> {
     let mut sorted = rtts.to_vec();
     sorted.sort();

@@ -1,9 +1,9 @@
-//! Which subflows the kernel's connections ought to have: events, uplinks and the time in, commands out.
+//! Decides which subflows the kernel's connections should have: events, uplinks and the time in, commands out.
 //!
-//! Every connection that begins here gets a subflow over each uplink whose tier is not never; of one that others have opened, the peer is
-//! told the uplinks' addresses, as far as it may reach them. A subflow that has died is made again, after a pause that doubles
-//! with each failure in a row. A subflow over an uplink that is lost, or is not to be used, is ended as soon as another carries the
-//! connection, never before.
+//! Every connection that begins here gets a subflow over each uplink whose tier is not never. On a connection that a
+//! peer has opened, the manager announces the uplinks' addresses to the peer, as far as it can reach them. The manager
+//! recreates a subflow that has died, after a pause that doubles with each consecutive failure. It ends a subflow over
+//! a lost or unwanted uplink as soon as another subflow carries the connection, never before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -15,44 +15,45 @@ use units::{Duration, Instant};
 
 use crate::proxy::choice::Tier;
 
-/// Pause after the first failure, and after many.
+/// Pause after a failure: initial and maximum.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// A subflow that did not live so long was none: a server that takes no more of them answers the handshake, and resets it then.
+/// A subflow with a shorter life does not count as established. A server at its limit of subflows answers the handshake
+/// and then resets.
 const BIRTH: Duration = Duration::from_millis(250);
-/// A subflow that lived so long was no failure when it ends.
+/// The end of a subflow that lived this long is no failure: the pause starts again from its initial value.
 const SUCCESS: Duration = Duration::from_secs(10);
-/// How long a handshake may take, before the attempt counts as failed: two repetitions of a SYN.
+/// Time limit for a handshake before the attempt counts as failed: two repetitions of a SYN.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Addresses of a peer that are kept for one connection.
+/// Maximum number of peer addresses per connection.
 const REMOTES_MAX: usize = 8;
-/// Connections that are managed; further ones keep the subflow that they began with.
+/// Maximum number of managed connections; further ones keep their first subflow.
 const CONNECTIONS_MAX: usize = 65_536;
-/// Subflows that are known of one connection.
+/// Maximum number of known subflows per connection.
 const SUBFLOWS_MAX: usize = 64;
 
-/// What is to be asked of the kernel.
+/// A command for the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// A subflow of the connection `token` over the uplink at the position `uplink`.
+    /// Creates a subflow of the connection `token` over the uplink at position `uplink`.
     Create {
         /// The connection.
         token: u32,
         /// The uplink's position.
         uplink: usize,
-        /// Where it starts.
+        /// The local end.
         from: Origin,
-        /// Where it ends.
+        /// The remote end.
         to: SocketAddr,
     },
-    /// The end of a subflow.
+    /// Ends a subflow.
     Destroy {
         /// The connection.
         token: u32,
         /// The subflow.
         ends: Ends,
     },
-    /// The peer hears of an address of ours.
+    /// Announces a local address to the peer.
     Announce {
         /// The connection.
         token: u32,
@@ -61,79 +62,79 @@ pub enum Command {
         /// Its identifier.
         id: u8,
     },
-    /// The peer hears that an address of ours is no more.
+    /// Withdraws a local address.
     Withdraw {
         /// The connection.
         token: u32,
         /// The address's identifier.
         id: u8,
     },
-    /// A subflow becomes a backup, or a regular one.
+    /// Makes a subflow a backup or regular.
     SetBackup {
         /// The connection.
         token: u32,
         /// The subflow.
         ends: Ends,
-        /// Which of the two.
+        /// True for backup.
         backup: bool,
     },
 }
 
-/// An uplink as it is now.
+/// The current state of an uplink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The number of its interface.
+    /// Its interface index.
     pub interface: u32,
-    /// Its addresses, one of a family at most.
+    /// Its addresses, at most one per family.
     pub addresses: Vec<IpAddr>,
-    /// When it is used.
+    /// Its tier.
     pub tier: Tier,
     /// Whether it can be used now.
     pub is_usable: bool,
-    /// Whether connections that are bound to no interface begin here.
+    /// Whether connections without a bound interface begin here.
     pub is_default: bool,
 }
 
-/// What has been done, since the start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Connections that were established.
     pub connections: u64,
-    /// Subflows that were asked for.
+    /// Subflows that the manager asked for.
     pub created: u64,
-    /// Of these, instead of one that had died.
+    /// Those of `created` that replaced a dead subflow.
     pub remade: u64,
-    /// Subflows that were asked for and did not come about.
+    /// Subflows that the manager asked for and that were not established.
     pub failed: u64,
 }
 
-/// All connections, and what they ought to have.
+/// All connections, with the subflows that they should have.
 #[derive(Debug, Default)]
 pub struct Manager {
     uplinks: Vec<View>,
     connections: BTreeMap<u32, Connection>,
     ids: Vec<IpAddr>,
     totals: Totals,
-    /// Connections to which something has happened since [`Self::commands`] was called.
+    /// Connections with events since the last call of [`Self::commands`].
     touched: BTreeSet<u32>,
-    /// When connections want to be looked at. Those of connections that are no more stay until their time.
+    /// Times at which connections are due. Entries of connections that have ended stay until their time.
     due: BTreeSet<(Instant, u32)>,
 }
 
 #[derive(Debug)]
 struct Connection {
-    /// Where further subflows may go, by the peer's identifiers.
+    /// Destinations of further subflows, with the peer's address identifiers.
     remotes: Vec<(u8, SocketAddr)>,
-    /// Of the first subflow.
+    /// Remote port of the first subflow.
     port: u16,
     is_server: bool,
-    /// It was found, and may be one that the kernel's own path manager has.
+    /// [`Manager::adopt`] found it; the kernel's own path manager may be in charge of it.
     is_found: bool,
     subflows: Vec<Subflow>,
     attempts: Vec<Attempt>,
-    /// Addresses of ours that the peer was told of.
+    /// Local addresses that the peer knows, with their identifiers.
     announced: Vec<(IpAddr, u8)>,
-    /// As in the manager's list.
+    /// Its time in [`Manager::due`].
     due: Option<Instant>,
 }
 
@@ -143,49 +144,49 @@ struct Subflow {
     interface: Option<u32>,
     backup: bool,
     since: Instant,
-    /// Its uplink was lost meanwhile: it may look alive for long.
+    /// Its uplink was lost, or it is being ended. It may still look alive for a long time.
     is_doomed: bool,
 }
 
-/// What was tried over one uplink.
+/// Attempts over one uplink.
 #[derive(Clone, Copy, Debug, Default)]
 struct Attempt {
     failures: u32,
     not_before: Instant,
     pending_until: Option<Instant>,
-    /// Whether there was a subflow before.
+    /// Whether there has been a subflow before.
     had_one: bool,
 }
 
 impl Manager {
-    /// What has been done.
+    /// Returns the counters.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Connections that there are.
+    /// Returns the number of connections.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
 
-    /// Whether it manages the connection with this name.
+    /// Returns whether it manages the connection with this token.
     pub fn manages(&self, token: u32) -> bool {
         self.connections.contains_key(&token)
     }
 
-    /// The uplink, by its position, of a subflow with this local address, bound to this interface if to any.
+    /// Returns the position of the uplink of a subflow with this local address, bound to this interface if any.
     pub fn uplink_of(&self, local: IpAddr, interface: Option<u32>) -> Option<usize> {
         uplink_of(&self.uplinks, local, interface)
     }
 
-    /// Uplinks are used like this from now on. What runs over those that are lost, or have another interface or address, is doomed.
+    /// Replaces the state of the uplinks. Dooms the subflows whose uplink is lost or has another interface or address.
     pub fn set_uplinks(&mut self, uplinks: Vec<View>) {
         let before = core::mem::replace(&mut self.uplinks, uplinks);
         for connection in self.connections.values_mut() {
             for subflow in &mut connection.subflows {
                 let (ip, interface) = (subflow.ends.local.ip(), subflow.interface);
                 let of = uplink_of(&before, ip, interface);
-                // What is bound to no interface may leave through another one from now on.
+                // A subflow that is bound to no interface may now leave by another one.
                 let stays = of.is_some_and(|index| {
                     let is_same = |now: &View| now.addresses.contains(&ip) && now.interface == before[index].interface;
                     let stays = self.uplinks.get(index).is_some_and(|now| now.is_usable && is_same(now));
@@ -193,7 +194,7 @@ impl Manager {
                 });
                 subflow.is_doomed |= of.is_some() && !stays;
             }
-            // What failed may succeed now.
+            // The uplink has changed, so a new attempt may succeed.
             for (index, attempt) in connection.attempts.iter_mut().enumerate() {
                 if before.get(index) != self.uplinks.get(index) {
                     *attempt = Attempt { had_one: attempt.had_one, ..Attempt::default() };
@@ -203,11 +204,11 @@ impl Manager {
         self.touched.extend(self.connections.keys());
     }
 
-    /// Something has happened.
+    /// Handles an event of the kernel.
     pub fn heed(&mut self, event: Event, now: Instant) {
         self.touched.extend(token_of(event));
         match event {
-            // Those that were found before they were told of are known better.
+            // `adopt` found this connection before its event arrived.
             Event::Established { token, .. } if self.connections.contains_key(&token) => {}
             Event::Established { token, ends, is_server, no_join } => {
                 self.totals.connections += 1;
@@ -243,7 +244,7 @@ impl Manager {
                 }
             }
             Event::SubflowClosed { token, ends } => self.closed(token, ends, now),
-            // The owner looks at everything anew: see `adopt`.
+            // The owner then calls `adopt`.
             Event::Lost => {}
         }
     }
@@ -275,7 +276,7 @@ impl Manager {
         let interface = subflow.and_then(|subflow| subflow.interface);
         let Some(index) = uplink_of(&self.uplinks, ends.local.ip(), interface) else { return };
         match subflow {
-            // Ended by us, or soon to be.
+            // The manager ends it or was about to.
             Some(subflow) if subflow.is_doomed => connection.attempt(index).had_one = true,
             Some(subflow) => {
                 let (attempt, lived) = (connection.attempt(index), now.saturating_since(subflow.since));
@@ -289,7 +290,7 @@ impl Manager {
                 }
                 attempt.fail(now);
             }
-            // A handshake that was refused, or got no answer.
+            // The handshake was refused or got no answer.
             None if connection.attempt(index).pending_until.is_some() => {
                 self.totals.failed += 1;
                 connection.attempt(index).fail(now);
@@ -298,12 +299,12 @@ impl Manager {
         }
     }
 
-    /// The kernel would not even try, and said why.
+    /// Handles the kernel's refusal to create a subflow.
     pub fn refused(&mut self, token: u32, uplink: usize, why: ErrorKind, now: Instant) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
-        // What is not yet fully established, or has no route for now, is refused otherwise, and may succeed later.
+        // Other errors (not yet fully established, no route now) are temporary: a later attempt may succeed.
         if connection.is_found && why == ErrorKind::InvalidInput {
-            // It began before us, and is not ours to manage: nothing was asked of it.
+            // It began before the daemon, under the kernel's own path manager: this attempt does not count.
             self.connections.remove(&token);
             self.totals.created = self.totals.created.saturating_sub(1);
             return;
@@ -313,7 +314,7 @@ impl Manager {
         self.touched.insert(token);
     }
 
-    /// Takes all that there is as it is, after events were lost or before there were any.
+    /// Takes over all existing connections as they are, at the start or after events were lost.
     pub fn adopt(&mut self, sockets: &[Socket], now: Instant) {
         let listens = |port: u16| {
             let mut listeners = sockets.iter().filter(|socket| socket.state == State::Listens);
@@ -344,7 +345,7 @@ impl Manager {
         self.touched.extend(self.connections.keys());
     }
 
-    /// What is to be asked of the kernel now.
+    /// Returns the commands for the kernel that are due now.
     pub fn commands(&mut self, now: Instant) -> Vec<Command> {
         while let Some((due, token)) = self.due.first().copied().filter(|(due, _)| *due <= now) {
             self.due.remove(&(due, token));
@@ -354,7 +355,7 @@ impl Manager {
         for token in core::mem::take(&mut self.touched) {
             let Some(connection) = self.connections.get_mut(&token) else { continue };
             connection.prune(token, &self.uplinks, &mut commands);
-            // A client listens to nobody: it opens subflows, the server does not.
+            // A server only announces addresses. A connection whose local port has no listener is a client's.
             if connection.is_server {
                 connection.announce(token, &self.uplinks, &mut self.ids, &mut commands);
             } else {
@@ -369,7 +370,7 @@ impl Manager {
         commands
     }
 
-    /// When [`Self::commands`] is to be asked again, if nothing happens before.
+    /// Returns the time of the next call of [`Self::commands`], if no event comes before.
     pub fn deadline(&self) -> Option<Instant> {
         if !self.touched.is_empty() {
             return Some(Instant::ZERO);
@@ -378,7 +379,7 @@ impl Manager {
     }
 }
 
-/// The connection that an event is about.
+/// Returns the connection that an event is about.
 fn token_of(event: Event) -> Option<u32> {
     match event {
         Event::Established { token, .. }
@@ -417,7 +418,7 @@ impl Connection {
         &mut self.attempts[uplink]
     }
 
-    /// Subflows that were asked for, of which nothing was heard yet.
+    /// Returns the number of subflows that the manager asked for and that have not been answered.
     fn pending(&self) -> u64 {
         self.attempts.iter().filter(|attempt| attempt.pending_until.is_some()).count() as u64
     }
@@ -426,7 +427,7 @@ impl Connection {
         self.subflows.iter().find(|subflow| subflow.ends == ends)
     }
 
-    /// When an attempt is to be made, or is over.
+    /// Returns when the next attempt is due or a pending one times out.
     fn deadline(&self, uplinks: &[View]) -> Option<Instant> {
         if self.is_server {
             return None;
@@ -445,7 +446,7 @@ impl Connection {
         self.subflows.iter().any(|subflow| !subflow.is_doomed && subflow.uplink(uplinks) == Some(uplink))
     }
 
-    /// Priorities as the tiers say; and what ought not to be there goes, as long as something stays.
+    /// Adjusts priorities to the tiers, and ends unwanted subflows if another subflow stays.
     fn prune(&mut self, token: u32, uplinks: &[View], commands: &mut Vec<Command>) {
         let is_unwanted = |subflow: &Subflow| {
             let uplink = subflow.uplink(uplinks).map(|index| &uplinks[index]);
@@ -456,7 +457,7 @@ impl Connection {
             let ends = subflow.ends;
             if is_unwanted(subflow) {
                 if something_stays {
-                    // Its end is told as an event, which then is no failure.
+                    // So the event of its end does not count as a failure.
                     subflow.is_doomed = true;
                     commands.push(Command::Destroy { token, ends });
                 }
@@ -471,7 +472,7 @@ impl Connection {
         }
     }
 
-    /// The peer knows the addresses that it may reach, and no other.
+    /// Announces the addresses that the peer can reach, and withdraws all others.
     fn announce(&mut self, token: u32, uplinks: &[View], ids: &mut Vec<IpAddr>, commands: &mut Vec<Command>) {
         let Some(peer) = self.subflows.first().map(|subflow| subflow.ends.remote.ip()) else { return };
         let usable = uplinks.iter().filter(|uplink| uplink.is_wanted()).flat_map(|uplink| &uplink.addresses);
@@ -493,7 +494,7 @@ impl Connection {
         }
     }
 
-    /// What ought to be there and is not.
+    /// Creates the subflows that are missing.
     fn extend(
         &mut self,
         token: u32,
@@ -525,7 +526,7 @@ impl Connection {
         }
     }
 
-    /// An address of the uplink and one of the peer that go together.
+    /// Returns an address of the uplink and one of the peer, of the same family.
     fn ends_over(&self, uplink: &View) -> Option<(IpAddr, SocketAddr)> {
         self.remotes.iter().find_map(|(_, remote)| {
             let own = uplink.addresses.iter().find(|ip| ip.is_ipv4() == remote.is_ipv4())?;
@@ -551,12 +552,12 @@ fn uplink_of(uplinks: &[View], local: IpAddr, interface: Option<u32>) -> Option<
     }
 }
 
-/// Whether a peer has a chance: private addresses are known in private networks only, and to everyone else a secret.
+/// Returns whether a peer can use an address: private addresses are only announced to peers in private networks.
 fn may_reach(peer: IpAddr, own: IpAddr) -> bool {
     let is_private = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => {
             let [first, second, ..] = ip.octets();
-            // 100.64.0.0/10 is between carriers and their customers (RFC 6598).
+            // 100.64.0.0/10 lies between carriers and their customers (RFC 6598).
             ip.is_private() || ip.is_link_local() || (first == 100 && second & 0xc0 == 64)
         }
         IpAddr::V6(ip) => ip.segments()[0] & 0xfe00 == 0xfc00,
@@ -564,16 +565,17 @@ fn may_reach(peer: IpAddr, own: IpAddr) -> bool {
     peer.is_ipv4() == own.is_ipv4() && (is_private(peer) || !is_private(own))
 }
 
-/// The kernel knows an address of ours by one identifier in all of a connection's life: so it has the same in all connections.
+/// Returns the identifier of a local address. The kernel knows an address by one identifier for a connection's whole
+/// life, so an address has the same identifier in all connections.
 fn id_of(ip: IpAddr, ids: &mut Vec<IpAddr>) -> u8 {
     let position = ids.iter().position(|known| *known == ip).unwrap_or_else(|| {
-        // Who has had so many addresses begins anew; connections that are older than all that get refusals.
+        // After 254 addresses numbering restarts; the kernel refuses commands for connections with the old numbers.
         if ids.len() >= 254 {
             ids.clear();
         }
         ids.push(ip);
         ids.len() - 1
     });
-    // 0 is the first subflow's.
+    // 0 belongs to the first subflow.
     u8::try_from(position + 1).unwrap_or(u8::MAX)
 }

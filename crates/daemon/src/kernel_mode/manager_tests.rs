@@ -28,7 +28,7 @@ fn at(seconds: u64) -> Instant {
     Instant::from_secs(seconds)
 }
 
-/// A connection that has begun over the first of two uplinks, and what it gets.
+/// Begins a connection over the first of two uplinks. Returns the resulting commands.
 fn begun(second: Tier) -> (Manager, Vec<Command>) {
     let mut manager = Manager::default();
     manager.set_uplinks(views(second));
@@ -76,7 +76,7 @@ fn what_dies_is_made_again_after_a_pause_that_doubles() {
         now += Duration::from_secs(pause);
         assert_eq!(creates(&manager.commands(now)), [1]);
     }
-    // One that lived on for long begins again with a short pause.
+    // A subflow with a long life starts again from a short pause.
     established(&mut manager, 2, 2000, false, now);
     now += Duration::from_secs(60);
     closed(&mut manager, 2, 2000, now);
@@ -85,7 +85,7 @@ fn what_dies_is_made_again_after_a_pause_that_doubles() {
     assert_eq!(manager.totals().remade, 7);
 }
 
-/// A server that takes no more subflows resets them once they are established.
+/// A server at its limit of subflows resets them after the handshake.
 #[test]
 fn what_ends_as_soon_as_it_is_there_did_not_come_about() {
     let (mut manager, _) = begun(Tier::Primary);
@@ -94,7 +94,7 @@ fn what_ends_as_soon_as_it_is_there_did_not_come_about() {
     assert_eq!(creates(&manager.commands(at(2))), [1]);
     let totals = manager.totals();
     assert_eq!((totals.created, totals.remade, totals.failed), (2, 0, 1));
-    // The connection ends before the next one is answered.
+    // The connection ends before the second attempt is answered.
     manager.heed(Event::Closed { token: TOKEN }, at(3));
     assert_eq!(manager.totals().failed, 2);
 }
@@ -128,7 +128,7 @@ fn a_lost_uplink_is_left_at_once_and_used_again_when_it_is_back() {
     assert_eq!(manager.commands(at(1)), [Command::Destroy { token: TOKEN, ends: ends(1, 1000) }]);
     closed(&mut manager, 1, 1000, at(1));
     assert_eq!(manager.commands(at(1)), []);
-    // Back, as another interface with another address.
+    // The uplink returns with another interface and address.
     uplinks[0] = View { interface: 9, ..view(3, Tier::Primary) };
     manager.set_uplinks(uplinks);
     let commands = manager.commands(at(2));
@@ -233,7 +233,7 @@ fn an_attempt_that_the_kernel_refuses_is_repeated_after_the_pause() {
     assert_eq!(creates(&manager.commands(at(1))), [1]);
 }
 
-/// One that was found when the daemon began: with the kernel's own path manager, or left by an earlier daemon.
+/// The daemon found it at its start: it belongs to the kernel's own path manager, or an earlier daemon left it.
 #[test]
 fn a_connection_that_was_found_is_left_alone_only_if_the_kernel_says_that_it_is_not_ours() {
     let state = State::Subflow { token: TOKEN, cookie: 1, traffic: Traffic::default() };

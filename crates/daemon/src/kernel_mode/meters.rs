@@ -1,7 +1,8 @@
-//! What passed over each uplink, of all subflows that ever were.
+//! The traffic of each uplink, over all past and present subflows.
 //!
-//! The kernel forgets a subflow when it ends, and tells then what passed over it in all; not of the first subflow of a connection that the
-//! peer was the first to end. Of such a one what was seen at the last look is counted. What passed before the daemon began is not.
+//! When a subflow ends, the kernel reports its totals and forgets it. There is no report for the first subflow of a
+//! connection that the peer ended first; for such a subflow the values of the last look count. Traffic from before the
+//! daemon began does not count.
 
 use std::collections::BTreeMap;
 
@@ -10,67 +11,67 @@ use units::Duration;
 
 use crate::proxy::status::UplinkMeter;
 
-/// Looks after which it is no longer believed that something comes.
+/// A report that has not come after this many looks is no longer expected.
 const LOOKS: u8 = 2;
 
 /// Meters of all uplinks, by position.
 #[derive(Debug, Default)]
 pub struct Meters {
-    /// Of subflows that are no more.
+    /// Traffic of subflows that have ended.
     past: BTreeMap<usize, UplinkMeter>,
-    /// Of those that were there at the last look, by their cookies.
+    /// Subflows at the last look, by cookie.
     living: BTreeMap<u64, (usize, Traffic)>,
-    /// Of those that were there at the look before: the kernel may still tell of their end.
+    /// Subflows of the look before that have disappeared since, by cookie. The kernel may still report their end.
     leaving: BTreeMap<u64, (usize, Traffic)>,
-    /// Subflows that were never looked at, and in how many looks they were missing: they may end before the next one.
+    /// Subflows that no look has seen, with the number of looks that missed them. They may end before the next one.
     expected: BTreeMap<Ends, u8>,
-    /// What had passed over subflows when the daemon began, by their cookies.
+    /// Traffic of subflows at the daemon's start, by cookie.
     before: BTreeMap<u64, Traffic>,
 }
 
-/// An uplink at the last look.
+/// The state of an uplink at the last look.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reading {
-    /// What passed.
+    /// Its traffic.
     pub meter: UplinkMeter,
-    /// Subflows.
+    /// Number of subflows.
     pub subflows: usize,
     /// Least round-trip time.
     pub base_rtt: Option<Duration>,
-    /// How much longer it is now, on the worst of the subflows.
+    /// Current excess over it, on the worst subflow.
     pub queue: Duration,
 }
 
-/// A subflow at a look.
+/// The state of a subflow at a look.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// Tells it from all others.
+    /// Unique identifier of the socket.
     pub cookie: u64,
     /// Its ends.
     pub ends: Ends,
     /// The position of its uplink.
     pub uplink: usize,
-    /// What passed so far.
+    /// Its traffic so far.
     pub traffic: Traffic,
 }
 
 impl Meters {
-    /// These subflows are there when the daemon begins.
+    /// Notes the subflows that exist when the daemon begins.
     pub fn begin(&mut self, subflows: impl IntoIterator<Item = Look>) {
         self.before.extend(subflows.into_iter().map(|look| (look.cookie, look.traffic)));
     }
 
-    /// There is a subflow with these ends.
+    /// Notes that a subflow with these ends exists.
     pub fn expect(&mut self, ends: Ends) {
         self.expected.insert(ends, 0);
     }
 
-    /// Whether another look may tell more, though there is no connection any more.
+    /// Returns whether another look may bring results even if there are no connections.
     pub fn expects(&self) -> bool {
         !self.expected.is_empty()
     }
 
-    /// Looks at all subflows.
+    /// Takes the state of all subflows.
     pub fn look(&mut self, subflows: impl IntoIterator<Item = Look>) {
         let mut now = BTreeMap::new();
         for look in subflows {
@@ -90,7 +91,7 @@ impl Meters {
         }
     }
 
-    /// A socket has ended, with its uplink if it had one: what passed over it in all, if it was a subflow.
+    /// Takes the totals of an ended socket, if it was a subflow, and the position of its uplink, if any.
     pub fn heed(&mut self, ended: &Ended, uplink: Option<usize>) {
         let seen = self.living.remove(&ended.cookie).or_else(|| self.leaving.remove(&ended.cookie));
         let was_expected = self.expected.remove(&ended.ends).is_some();
@@ -106,7 +107,7 @@ impl Meters {
         }
     }
 
-    /// Of what has passed over a subflow in all, what did since the daemon began.
+    /// Returns the part of a subflow's totals that belongs to the time since the daemon began.
     fn since_begin(&self, cookie: u64, all: Traffic) -> Traffic {
         let before = self.before.get(&cookie).copied().unwrap_or_default();
         Traffic {
@@ -123,7 +124,7 @@ impl Meters {
         *past = past.plus(meter(traffic));
     }
 
-    /// What is known of an uplink.
+    /// Returns the state of an uplink.
     pub fn read(&self, uplink: usize) -> Reading {
         let mut reading = Reading { meter: self.past.get(&uplink).copied().unwrap_or_default(), ..Reading::default() };
         for (_, traffic) in self.leaving.values().filter(|(of, _)| *of == uplink) {
@@ -190,15 +191,15 @@ mod tests {
     fn what_passed_after_the_last_look_counts_if_the_kernel_tells() {
         let mut meters = Meters::default();
         (1..=4).for_each(|port| meters.expect(ends(port)));
-        // The first one ends before any look, also if that comes between its end and the news.
+        // The first one ends before any look, even if a look comes between its end and the report.
         meters.look([look(2, 0, 10), look(3, 0, 10), look(4, 0, 10)]);
         meters.heed(&ended(1, 1), Some(0));
         meters.heed(&ended(2, 20), Some(0));
-        // The kernel does not know any more what passed.
+        // The kernel no longer knows the totals.
         meters.heed(&ended(3, 0), None);
         meters.look([]);
         meters.heed(&ended(4, 300), Some(0));
-        // It was told of already; and no subflow of ours.
+        // The first of these was reported already; the second is no subflow.
         meters.heed(&ended(4, 300), Some(0));
         meters.heed(&ended(5, 1000), Some(0));
         for _ in 0..3 {
@@ -214,7 +215,7 @@ mod tests {
         meters.look([look(1, 0, 1000), look(2, 0, 510), look(3, 0, 50)]);
         assert_eq!(meters.read(0).meter.down_bytes, 10);
         meters.heed(&ended(1, 1200), Some(0));
-        // The kernel does not know any more what passed.
+        // The kernel no longer knows the totals.
         meters.heed(&ended(3, 0), None);
         for _ in 0..4 {
             assert_eq!(meters.read(0).meter.down_bytes, 210);

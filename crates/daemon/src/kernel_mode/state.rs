@@ -1,4 +1,4 @@
-//! The manager with what it acts through, and what passed over each uplink.
+//! The manager with what it acts through, and the traffic of each uplink.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,20 +17,20 @@ use crate::join::status::{JoinStatus, UplinkStatus, describe};
 use crate::links::LinkStatus;
 use crate::proxy::choice::Tier;
 
-/// Everything that the daemon's threads share.
+/// State that the daemon's threads share.
 pub struct State {
     roster: Roster,
     manager: Manager,
     paths: PathManager,
     meters: Meters,
-    /// Connections that were there when the daemon began.
+    /// Connections that existed when the daemon began.
     earlier: BTreeSet<u32>,
-    /// Subflows at the last look, of those of them that are not managed.
+    /// Number of subflows, at the last look, of those connections that are not managed.
     unmanaged: usize,
 }
 
 impl State {
-    /// With the uplinks of `roster`, and no connection yet.
+    /// Creates a state with the uplinks of `roster` and no connections.
     pub fn new(roster: Roster, paths: PathManager) -> Self {
         let (manager, meters, earlier) = (Manager::default(), Meters::default(), BTreeSet::new());
         let mut state = Self { roster, manager, paths, meters, earlier, unmanaged: 0 };
@@ -38,7 +38,7 @@ impl State {
         state
     }
 
-    /// Takes what there is when the daemon begins, connections that an earlier run has left too: what passed before is not counted.
+    /// Takes over the existing connections, including those of an earlier run. Their traffic so far does not count.
     pub fn begin(&mut self, now: Instant) -> Result<()> {
         let there = self.looks()?;
         self.earlier = there.iter().map(|(token, _)| *token).collect();
@@ -46,14 +46,14 @@ impl State {
         self.adopt(now)
     }
 
-    /// Takes all connections as they are, whatever was heard of them.
+    /// Takes over all connections as they are, regardless of earlier events.
     pub fn adopt(&mut self, now: Instant) -> Result<()> {
         self.manager.adopt(&mptcp::sockets()?, now);
         self.act(now);
         Ok(())
     }
 
-    /// What the kernel told. Gives whether there are new subflows.
+    /// Handles the kernel's events. Returns whether there are new subflows.
     pub fn heed(&mut self, events: &[Event], now: Instant) -> Result<bool> {
         let mut has_new = false;
         for event in events {
@@ -69,14 +69,14 @@ impl State {
         Ok(has_new)
     }
 
-    /// Sockets have ended.
+    /// Counts the traffic of ended sockets.
     pub fn count(&mut self, ended: &[Ended]) {
         for ended in ended {
             self.meters.heed(ended, self.manager.uplink_of(ended.ends.local.ip(), ended.interface));
         }
     }
 
-    /// Asks the kernel for what there ought to be.
+    /// Sends the manager's commands to the kernel.
     pub fn act(&mut self, now: Instant) {
         for command in self.manager.commands(now) {
             match command {
@@ -85,7 +85,7 @@ impl State {
                         self.manager.refused(token, uplink, error.kind(), now);
                     }
                 }
-                // It may have ended meanwhile, which is told by an event.
+                // A failure means that the subflow has ended, which an event reports.
                 Command::Destroy { token, ends } => drop(self.paths.destroy(token, ends)),
                 Command::Announce { token, ip, id } => drop(self.paths.announce(token, ip, id)),
                 Command::Withdraw { token, id } => drop(self.paths.withdraw(token, id)),
@@ -94,17 +94,17 @@ impl State {
         }
     }
 
-    /// When [`Self::act`] is due.
+    /// Returns when [`Self::act`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.manager.deadline()
     }
 
-    /// Whether there is anything to look at.
+    /// Returns whether there is anything to measure.
     pub fn has_connections(&self) -> bool {
         self.manager.connections() > 0 || self.meters.expects()
     }
 
-    /// Looks at what passed.
+    /// Measures the traffic of all subflows.
     pub fn measure(&mut self) -> Result<()> {
         let there = self.looks()?;
         if !self.earlier.is_empty() {
@@ -117,7 +117,7 @@ impl State {
         Ok(())
     }
 
-    /// All subflows over uplinks that there are now, and of which connections.
+    /// Returns all subflows over present uplinks, with their connections' tokens.
     fn looks(&self) -> Result<Vec<(u32, Look)>> {
         let manager = &self.manager;
         let subflow = |socket: Socket| match socket.state {
@@ -130,7 +130,7 @@ impl State {
         Ok(mptcp::sockets()?.into_iter().filter_map(subflow).collect())
     }
 
-    /// An uplink is lost. Gives why, and whether that is news.
+    /// Handles the loss of an uplink. Returns the reason, and whether this is news.
     pub fn lost(&mut self, interface: &str, why: String, now: Instant) -> (String, bool) {
         let told = self.roster.lose(interface, why);
         self.tell_uplinks();
@@ -138,7 +138,7 @@ impl State {
         told
     }
 
-    /// An uplink is there, or is another than before. Gives whether it was lost.
+    /// Handles an uplink that is usable now or has changed. Returns whether it was lost.
     pub fn usable(&mut self, uplink: Uplink, now: Instant) -> bool {
         let was_lost = self.roster.entry(&uplink.interface.clone()).is_some_and(|entry| {
             entry.addresses = uplink.ways().map(|way| way.address).collect();
@@ -150,7 +150,7 @@ impl State {
         was_lost
     }
 
-    /// Uses an uplink in another way.
+    /// Changes the tier of an uplink.
     pub fn set_tier(&mut self, interface: &str, tier: Tier, now: Instant) -> Result<(), String> {
         self.roster.set_tier(interface, tier)?;
         self.tell_uplinks();
@@ -158,7 +158,7 @@ impl State {
         Ok(())
     }
 
-    /// Uses several in another way, or none of them.
+    /// Makes several changes, or none.
     pub fn set_all(&mut self, changes: &[Request], now: Instant) -> Result<(), String> {
         self.roster.set_all(changes)?;
         self.tell_uplinks();
@@ -166,7 +166,7 @@ impl State {
         Ok(())
     }
 
-    /// How a link to a relay is; a line for people, if they should know.
+    /// Handles the status of a link to a relay. Returns a line for the user if there is news.
     pub fn heed_link(&mut self, status: &LinkStatus, now: Instant) -> Option<String> {
         let line = self.roster.heed_link(status)?;
         self.tell_uplinks();
@@ -186,18 +186,18 @@ impl State {
         self.manager.set_uplinks(self.roster.entries.iter().enumerate().map(view).collect());
     }
 
-    /// Where connections begin that are bound to none; asked only if addresses do not tell the uplinks apart.
+    /// Returns the interface where connections without a bound interface begin, if uplinks share an address.
     fn default_interface(&self) -> Option<String> {
         let addresses = || self.roster.entries.iter().flat_map(|entry| &entry.addresses);
         let shared = addresses().find(|address| addresses().filter(|other| other == address).count() > 1)?;
-        // For documentation (RFC 5737, RFC 3849): they are routed as the Internet is.
+        // Documentation addresses (RFC 5737, RFC 3849): their route is that of the Internet.
         uplink::unbound_interface(match shared {
             IpAddr::V4(_) => Ipv4Addr::new(192, 0, 2, 1).into(),
             IpAddr::V6(_) => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
         })
     }
 
-    /// What is known now.
+    /// Returns the current status.
     pub fn status(&mut self, now: Instant) -> Result<JoinStatus> {
         self.measure()?;
         let uplink = |(index, entry): (usize, &Entry)| {
@@ -218,7 +218,7 @@ impl State {
                 queue: reading.queue,
                 meter: reading.meter,
                 link: entry.link.clone(),
-                // Those over one that is lost carry nothing, however long the kernel keeps them.
+                // Subflows over a lost uplink carry nothing, however long the kernel keeps them.
                 subflows: Some(if entry.lost.is_none() { reading.subflows } else { 0 }),
             }
         };

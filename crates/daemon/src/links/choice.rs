@@ -1,4 +1,4 @@
-//! Which relays are used, and when.
+//! Which relays are used, and in which tier.
 
 use std::path::Path;
 
@@ -9,33 +9,33 @@ use crate::proxy::choice::Tier;
 use crate::scoped::ScopedAddress;
 use crate::store::{Relay, Store};
 
-/// A relay that somebody has named.
+/// A relay that the user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelayChoice {
-    /// What it is called here.
+    /// Its local name.
     pub name: String,
-    /// Where it is, if not where it was.
+    /// Its address, if the user gave one; otherwise the stored address applies.
     pub address: Option<ScopedAddress>,
-    /// When it is used.
+    /// Its tier.
     pub tier: Tier,
 }
 
-/// A relay that is used.
+/// A relay to use.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    /// What is known of it.
+    /// The store's entry.
     pub relay: Relay,
-    /// The device that leads to it.
+    /// The name of its device.
     pub interface: String,
-    /// When it is used.
+    /// Its tier.
     pub tier: Tier,
 }
 
-/// The relays that are named, of those that the store in `folder` knows; all of them if none is named and `by_default` says so. Nothing is
-/// changed.
+/// Returns the named relays of the store in `folder`, or all of them if none is named and `by_default` is set. Changes
+/// nothing.
 ///
 /// # Errors
-/// If there is none of a name, or one is named twice; those of the store.
+/// If there is no relay of a name, or one is named twice; errors of the store.
 pub fn choose(folder: &Path, named: &[RelayChoice], by_default: bool) -> Result<Vec<Chosen>> {
     let known = Store::at(folder).peers()?.relays;
     let mut chosen: Vec<(Relay, Tier)> = Vec::new();

@@ -22,60 +22,60 @@ use crate::store::Relay;
 
 use super::Chosen;
 
-/// Places at which a relay is looked for at once.
+/// Maximum number of discovered addresses that are called at once.
 const CANDIDATES_MAX: usize = 4;
-/// For so long a link is down whose relay has started anew: those who watch devices look that often.
+/// A link stays down this long after its relay has restarted: long enough for watchers of the device to notice.
 const RESTART: Duration = Duration::from_millis(1500);
-/// A relay answers every second: one that has not for so long may be gone.
+/// A relay answers every second. After this much silence it may be gone.
 const QUIET: Duration = Duration::from_millis(1200);
-/// From the loss of a device, or an attempt to make it again, to the next attempt.
+/// Pause between the loss of the device, or a failed attempt to recreate it, and the next attempt.
 const REMAKE_PAUSE: Duration = Duration::from_secs(1);
-/// Datagrams or packets taken at a time before the others have their turn.
+/// Datagrams or packets per turn, so that the others get theirs.
 const BATCH: usize = 64;
 
-/// How a link is.
+/// Status of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkStatus {
     /// The device.
     pub interface: String,
-    /// What the relay is called here.
+    /// The relay's local name.
     pub relay: String,
     /// Its public key.
     pub key: String,
-    /// Which of its destinations this device is for this link.
+    /// This device's slot at the relay, as used by this link.
     pub slot: u8,
-    /// Where it is.
+    /// The relay's address.
     pub place: IpAddr,
-    /// Whether it is there.
+    /// Whether the relay is reachable.
     pub is_up: bool,
     /// Whether this device is still paired with it.
     pub is_paired: bool,
-    /// Whether this device was paired anew meanwhile, and is another of its destinations than for this link.
+    /// Whether this device has been paired again since, and has another slot now than this link uses.
     pub is_renumbered: bool,
     /// Why it has no device, if it has none.
     pub no_device: Option<String>,
-    /// For how long nothing was heard of it, if that is longer than its words are apart; `None` also: it was never heard.
+    /// Time since the relay was last heard, if longer than its messages are apart; also `None` if it was never heard.
     pub silent: Option<Duration>,
-    /// From a word to its answer, the last time.
+    /// Latest time from a message to its answer.
     pub round_trip: Option<Duration>,
-    /// Whether it lends: a word for programs, once it has said so.
+    /// Whether the relay lends, as a word for programs; `None` until it has said so.
     pub lends: Option<&'static str>,
-    /// The same, in words that follow its name.
+    /// The same in words that follow the relay's name.
     pub lends_in_words: Option<&'static str>,
-    /// Whether it carries only while nothing else does.
+    /// Whether the relay only lends as a backup.
     pub is_backup: bool,
-    /// What it allows, bit/s; `None`: it has not said, or has no limit.
+    /// The rate that the relay lends, bit/s; `None`: unknown or unlimited.
     pub spare_bps: Option<u64>,
-    /// What its owner's own traffic takes, bit/s.
+    /// The rate of the owner's own traffic, bit/s.
     pub owner_bps: Option<u64>,
-    /// Octets that are left of its volume; `None`: it has not said, or has no limit.
+    /// Remaining octets of the relay's volume; `None`: unknown or unlimited.
     pub left_bytes: Option<u64>,
-    /// The date on which its volume begins anew, as `2026-12-01`, if there is none left and it has said so.
+    /// Date on which the volume renews, such as `2026-12-01`, if the volume is spent and the relay has told the date.
     pub volume_renews: Option<String>,
 }
 
 impl LinkStatus {
-    /// Why nothing is carried over it, if that is known, to follow its name in a sentence.
+    /// Returns why the link carries nothing, if known, as the continuation of a sentence after its name.
     pub fn why_not(&self) -> Option<String> {
         if !self.is_paired {
             return Some(format!("leads nowhere: the relay {} was removed here (anabranch join --pair)", self.relay));
@@ -102,30 +102,31 @@ fn carries(lends: &str) -> bool {
 /// The device of a link.
 enum Device {
     There(Tun),
-    /// Somebody has deleted it: since when or the last attempt to make it again, and why there is none, to follow its name in a sentence.
+    /// Somebody deleted it: the time of the loss or of the last attempt to recreate it; and why there is none, as the
+    /// continuation of a sentence.
     Gone {
         since: Instant,
         why: String,
     },
 }
 
-/// One of them.
+/// A link to one relay.
 pub struct Link {
     relay: Relay,
     interface: String,
     place: SocketAddr,
-    /// Where it was when that was last written down by this process.
+    /// The address that this process last passed to the store.
     noted: Option<SocketAddr>,
-    /// Where it may be besides, as the network says.
+    /// Addresses at which discovery found the relay.
     candidates: Vec<SocketAddr>,
     mark: String,
     caller: Caller,
     own: [IpAddr; 2],
     now: Instant,
     has_carrier: bool,
-    /// Which of its destinations this device is now; none: it is no longer paired with it.
+    /// This device's current slot at the relay; `None`: no longer paired.
     slot_now: Option<u8>,
-    /// The relay's, as it was last heard; and until when the link is down, because it was another before.
+    /// The relay's instance as last heard; and how long the link stays down because the instance has changed.
     instance: Option<u32>,
     down_until: Instant,
     told: Option<Lends>,
@@ -136,14 +137,14 @@ pub struct Link {
 }
 
 impl Link {
-    /// Begins to call a relay.
+    /// Creates the device and begins to call the relay.
     pub fn open(chosen: &Chosen, identity: &Identity, now: Instant) -> Result<Self> {
         let Chosen { relay, interface, .. } = chosen;
         let tun = lent::open(interface, INNER_MTU)?;
         let ways = lent::Ways::new(interface, relay.slot)?;
-        // Behind an interface that is gone nobody is called, until it is back or the relay is found elsewhere.
+        // If the interface is gone, no call succeeds until it returns or the relay is found elsewhere.
         let place = relay.address.at(PORT).unwrap_or_else(|_| SocketAddr::new(relay.address.ip(), PORT));
-        // A relay that had an IPv4 address may come back without one.
+        // A relay that had an IPv4 address may return without one.
         let socket = Datagrams::open().map_err(Error::system("open a UDP socket"))?;
         let caller = Caller::new(identity.clone(), relay.key, random_seed()?, now);
         Ok(Self {
@@ -168,7 +169,7 @@ impl Link {
         })
     }
 
-    /// Somebody was found; whether it is this relay, it has to prove.
+    /// Notes the addresses of a found relay if its mark matches. The relay must still prove its identity.
     pub fn heed_found(&mut self, found: &Found) {
         if found.mark == self.mark {
             let places = found.addresses.iter().filter_map(|address| address.at(PORT).ok());
@@ -176,7 +177,7 @@ impl Link {
         }
     }
 
-    /// The relay's key, and where it is, if that is elsewhere than when this was asked before.
+    /// Returns the relay's key and address, if the address has changed since the last call.
     pub fn takes_move(&mut self) -> Option<(PublicKey, ScopedAddress)> {
         let has_moved = self.caller.is_up(self.now) && self.noted != Some(self.place);
         has_moved.then(|| {
@@ -186,7 +187,7 @@ impl Link {
         })
     }
 
-    /// When [`Self::advance`] is due, if nothing arrives.
+    /// Returns when [`Self::advance`] is due if nothing arrives.
     pub fn deadline(&self) -> Instant {
         let down_at = self.caller.up_until().filter(|_| self.has_carrier);
         let up_at = (self.down_until > self.now).then_some(self.down_until);
@@ -197,27 +198,27 @@ impl Link {
         down_at.into_iter().chain(up_at).chain(remake_at).fold(self.caller.poll_timeout(), Instant::min)
     }
 
-    /// The device.
+    /// Returns the name of the device.
     pub fn interface(&self) -> &str {
         &self.interface
     }
 
-    /// What is to be read, when [`Self::advance`] is due.
+    /// Returns the descriptors whose input makes [`Self::advance`] due.
     pub fn sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let device = match &self.device {
             Device::There(tun) => Some(tun.as_fd()),
-            // Nothing comes from it, and whoever waits for that is woken without end.
+            // It delivers nothing, and `poll` would return at once, for ever.
             Device::Gone { .. } => None,
         };
         core::iter::once(self.socket.as_fd()).chain(device)
     }
 
-    /// Whether packets are carried.
+    /// Returns whether the device has a carrier.
     pub const fn has_carrier(&self) -> bool {
         self.has_carrier
     }
 
-    /// Does what there is to do. A device that is gone is this link's affair alone.
+    /// Does all work that is due. The loss of a device concerns only its own link.
     pub fn advance(&mut self, now: Instant) {
         self.now = now;
         self.take_datagrams();
@@ -225,16 +226,16 @@ impl Link {
         self.caller.handle_timeout(now);
         let is_up = self.caller.is_up(now);
         while let Some(datagram) = self.caller.poll_transmit() {
-            // While it is not there, it is called wherever it may be; where it answers from is where it is.
+            // While the relay is silent, every address is called. The address of its answer becomes its place.
             let mut places = vec![self.place];
             if !is_up {
-                // An interface that was plugged in again has another number.
+                // An interface that was unplugged and plugged in again has another index.
                 let known = self.relay.address.at(PORT).ok();
                 places.extend(known.into_iter().chain(self.candidates.iter().copied()));
                 places.sort();
                 places.dedup();
             }
-            // Without a way to the relay nothing can be sent: it is called again.
+            // If there is no route to the relay, the next call comes later.
             places.into_iter().for_each(|place| drop(self.socket.send_to(&datagram, place)));
         }
         if let Err(error) = done.and_then(|()| self.heed_terms()) {
@@ -243,10 +244,10 @@ impl Link {
         self.remake();
     }
 
-    /// The device is gone: it is to be made again.
+    /// Handles the loss of the device.
     fn lose(&mut self, error: &Error) {
         let (interface, relay) = (&self.interface, self.relay.name.to_string());
-        // Dropping it deletes what may be left of it.
+        // Dropping the device deletes what may be left of it.
         self.device = Device::Gone { since: self.now, why: "was deleted by somebody, and is made again soon".into() };
         (self.has_carrier, self.changed) = (false, true);
         warn!(
@@ -256,7 +257,7 @@ impl Link {
         );
     }
 
-    /// Makes the device again, if it is gone and has been for a moment.
+    /// Recreates the device if it has been gone for [`REMAKE_PAUSE`].
     fn remake(&mut self) {
         let Device::Gone { since, why } = &mut self.device else { return };
         if self.now < *since + REMAKE_PAUSE {
@@ -288,7 +289,7 @@ impl Link {
         for _ in 0..BATCH {
             let (len, place) = match self.socket.recv_from(&mut octets) {
                 Ok(received) => received,
-                // An earlier datagram met nobody.
+                // The error of an earlier datagram.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 Err(_) => return,
             };
@@ -299,7 +300,7 @@ impl Link {
                     self.place = place;
                     let is_ours = wire::destination(packet).is_some_and(|address| self.own.contains(&address));
                     if is_ours {
-                        // The kernel drops what is no packet.
+                        // The kernel drops malformed packets.
                         if let Device::There(tun) = &self.device {
                             let _ = tun.write(&[IoSlice::new(packet)]);
                         }
@@ -316,27 +317,28 @@ impl Link {
             let gone = || Error::system(format!("read from {}", self.interface));
             let Some(packet) = tun.read().map_err(gone())? else { break };
             let packet = packet.octets();
-            // Packets to the relay itself are our own datagrams, if there is no other way to it any more; others it would refuse.
+            // A packet to the relay itself is our own datagram, left without another route; the relay refuses others.
             let is_circular = wire::destination(packet).is_none_or(|address| address == self.place.ip());
             let sealed = if is_circular { None } else { self.caller.seal(packet, &mut room) };
             if let Some(len) = sealed {
-                // What the network does not take is lost, as everywhere.
+                // If the network does not take it, the packet is lost, as in any network.
                 let _ = self.socket.send_to(&room[..len], self.place);
             }
         }
         Ok(())
     }
 
-    /// The device has a carrier while the relay is there and lends, and addresses for what the relay's own link carries.
+    /// Gives the device a carrier while the relay is reachable and lends, and the addresses of the families that the
+    /// relay's own link carries.
     fn heed_terms(&mut self) -> Result<()> {
         let Device::There(tun) = &self.device else { return Ok(()) };
         let terms = self.caller.terms().filter(|_| self.is_up());
         if let Some(terms) = terms {
             if self.instance.replace(terms.instance).is_some_and(|before| before != terms.instance) {
-                // It has started anew, and connections over it are dead, whether they know it or not.
+                // The relay has restarted: connections over it are dead, even if they do not know it yet.
                 self.down_until = self.now + RESTART;
             }
-            // Before there is a carrier: whoever looks then sees what there is.
+            // Before the carrier: watchers then find the addresses in place.
             self.ways.set(terms.families.v4, terms.families.v6, self.now)?;
         }
         let lends = terms.map(|terms| terms.lends);
@@ -351,14 +353,14 @@ impl Link {
         Ok(())
     }
 
-    /// A device that somebody has set down and up again has lost its address and route.
+    /// Restores address and route of a device that somebody has set down and up again.
     pub fn heed_lost_ways(&mut self) {
         if self.has_carrier {
             self.ways.heed_loss(self.now);
         }
     }
 
-    /// Whether it is otherwise than when this was asked before.
+    /// Returns whether the status has changed since the last call.
     pub const fn takes_change(&mut self) -> bool {
         core::mem::replace(&mut self.changed, false)
     }
@@ -367,18 +369,18 @@ impl Link {
         self.slot_now == Some(self.relay.slot) && self.caller.is_up(self.now)
     }
 
-    /// The relay's key.
+    /// Returns the relay's key.
     pub const fn key(&self) -> PublicKey {
         self.relay.key
     }
 
-    /// Which of its destinations this device is now; none: it is no longer paired with it. The addresses of this link stay those of the
-    /// number that it had, and the relay passes no others on.
+    /// Sets this device's current slot at the relay; `None`: no longer paired. The link keeps the addresses of its
+    /// original slot, and the relay forwards no others.
     pub const fn set_slot(&mut self, slot: Option<u8>) {
         self.slot_now = slot;
     }
 
-    /// How it is.
+    /// Returns the link's status.
     pub fn status(&self) -> LinkStatus {
         let is_up = self.is_up();
         let terms = self.caller.terms().filter(|_| is_up);

@@ -1,4 +1,4 @@
-//! Asks all name servers at once, each over its uplink, and takes what comes first.
+//! Asks all name servers at once, each over its uplink, and takes the first answers.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -12,16 +12,16 @@ use units::Duration;
 use super::message::{ANSWER_BYTES_MAX, Family, Said, answer, question};
 use super::servers::Server;
 
-/// When what was not answered is asked again, and when nobody waits any longer.
+/// When unanswered questions are repeated, and when waiting ends.
 const AGAIN: Duration = Duration::from_millis(800);
 const PATIENCE: Duration = Duration::from_secs(3);
-/// From the addresses of one family to the end of the wait for those of the other: both are asked for at the same time.
+/// Time from the addresses of one family to the end of the wait for the other: both are asked for at the same time.
 const OTHER_FAMILY: Duration = Duration::from_millis(100);
-/// Questions under way at most.
+/// Maximum number of concurrent questions.
 const QUESTIONS_MAX: usize = 64;
 const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
-/// A question to a server, on a socket of its own that hears of that server alone.
+/// A question to a server, on a connected socket that receives only from that server.
 struct Question {
     socket: UdpSocket,
     octets: Vec<u8>,
@@ -30,36 +30,36 @@ struct Question {
     is_answered: bool,
 }
 
-/// Why there is no address.
+/// Why there is no address. Variants later in this order say more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum NoAddress {
-    /// Nobody answered in time.
+    /// No server answered in time.
     #[error("no name server answered")]
     Silence,
-    /// Whoever answered could not find it out.
+    /// The servers that answered could not find it.
     #[error("name servers answered, and could not find it out")]
     Untold,
-    /// It does not exist.
+    /// The name does not exist.
     #[error("it does not exist, say the name servers of the uplinks")]
     NoSuchName,
-    /// It exists.
+    /// The name exists, but has no address.
     #[error("it has none, say the name servers of the uplinks")]
     None,
 }
 
-/// What the servers have said so far.
+/// The servers' answers so far.
 #[derive(Debug)]
 struct Heard {
-    /// Of each family, from the first server that gave any.
+    /// The addresses of each family, from the first server that gave any.
     addresses: [Vec<IpAddr>; 2],
-    /// The most that is known, should there be no address.
+    /// The most informative answer without an address.
     otherwise: NoAddress,
 }
 
-/// The addresses of a name.
+/// Looks up the addresses of a name.
 ///
 /// # Errors
-/// If nobody gave any in time.
+/// If no server gives an address in time.
 pub fn ask(name: &str, servers: &[Server]) -> Result<Vec<IpAddr>, NoAddress> {
     let begin = |server| FAMILIES.into_iter().filter_map(move |family| Question::new(name, server, family).ok());
     let mut questions: Vec<Question> = servers.iter().flat_map(begin).take(QUESTIONS_MAX).collect();
@@ -70,13 +70,13 @@ pub fn ask(name: &str, servers: &[Server]) -> Result<Vec<IpAddr>, NoAddress> {
     while questions.iter().any(|question| !question.is_answered) && clock.now() < until {
         if again_at.is_some_and(|at| at <= clock.now()) {
             again_at = None;
-            // What cannot be sent is not answered.
+            // A failure has the same effect as no answer.
             questions.iter().filter(|question| !question.is_answered).for_each(|question| drop(question.send()));
         }
         wait(&questions, again_at.map_or(until, |at| at.min(until)).saturating_since(clock.now()));
         for question in questions.iter_mut().filter(|question| !question.is_answered) {
             let Some(said) = question.take(name) else { continue };
-            // Who could not find it out may the second time.
+            // A server that could not find the name gets a second try.
             question.is_answered = said != Said::CannotTell || again_at.is_none();
             if heard.note(said, question.family) {
                 until = until.min(clock.now() + OTHER_FAMILY);
@@ -90,7 +90,7 @@ pub fn ask(name: &str, servers: &[Server]) -> Result<Vec<IpAddr>, NoAddress> {
 }
 
 impl Heard {
-    /// True if these are the first addresses of a family.
+    /// Notes an answer. Returns whether it has the first addresses of a family.
     fn note(&mut self, said: Said, family: Family) -> bool {
         let otherwise = match said {
             Said::Addresses(addresses) if !addresses.is_empty() => {
@@ -115,7 +115,7 @@ impl Heard {
     }
 }
 
-/// Until something can be read, and no longer than `left`.
+/// Waits until a socket is readable, for at most `left`.
 fn wait(questions: &[Question], left: Duration) {
     let open = questions.iter().filter(|question| !question.is_answered);
     let mut fds: Vec<PollFd<'_>> =
@@ -124,12 +124,12 @@ fn wait(questions: &[Question], left: Duration) {
         tv_sec: (left.as_nanos() / 1_000_000_000) as i64,
         tv_nsec: (left.as_nanos() % 1_000_000_000) as i64,
     };
-    // Interrupted is as good as over: it is looked again.
+    // On an interruption the caller looks at the sockets again.
     let _ = poll(&mut fds, Some(&left));
 }
 
 impl Question {
-    /// Asks, over the server's uplink whatever the routes say. Binding to an interface needs no right from Linux 5.7 on.
+    /// Asks over the server's uplink, regardless of routes. Binding to an interface needs no privilege since Linux 5.7.
     fn new(name: &str, server: &Server, family: Family) -> io::Result<Self> {
         let mut number = [0; 2];
         getrandom::fill(&mut number).map_err(io::Error::other)?;
@@ -153,13 +153,13 @@ impl Question {
         self.socket.send(&self.octets).map(|_| ())
     }
 
-    /// What the server says, if it has answered.
+    /// Returns the server's answer, if it has arrived.
     fn take(&mut self, name: &str) -> Option<Said> {
         let mut room = [0; ANSWER_BYTES_MAX];
         match self.socket.recv(&mut room) {
             Ok(len) => answer(&room[..len], self.id, name, self.family),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
-            // Nobody is there (ICMP).
+            // An ICMP error: no server there.
             Err(_) => {
                 self.is_answered = true;
                 None

@@ -1,14 +1,14 @@
-//! A question and what answers it (RFC 1035 section 4): octets from a network, which may be anything.
+//! A DNS query and its answer (RFC 1035 section 4). The octets come from a network and may be anything.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
 
-/// Octets of an answer at most, without EDNS (RFC 1035 section 4.2.1).
+/// Maximum length of an answer without EDNS (RFC 1035 section 4.2.1), octets.
 pub const ANSWER_BYTES_MAX: usize = 512;
 
-/// Addresses of which family are asked for.
+/// The address family that a query asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     V4,
@@ -24,18 +24,18 @@ impl Family {
     }
 }
 
-/// What a name server says of a name.
+/// A name server's answer about a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// Its addresses of one family; none: it exists, and has none.
+    /// Its addresses of one family; if empty, the name exists without any.
     Addresses(Vec<IpAddr>),
-    /// It does not exist.
+    /// The name does not exist.
     NoSuchName,
-    /// The server could not find it out, or does not want to.
+    /// The server could not find it, or refuses to answer.
     CannotTell,
 }
 
-/// A question for the addresses of a name; `None` if it cannot be one (RFC 1035 section 2.3.4).
+/// Returns a query for the addresses of a name, or `None` if it is no valid name (RFC 1035 section 2.3.4).
 pub fn question(id: u16, name: &str, family: Family) -> Option<Vec<u8>> {
     let mut packet = Packet::new_query(id);
     packet.set_flags(PacketFlag::RECURSION_DESIRED);
@@ -44,7 +44,7 @@ pub fn question(id: u16, name: &str, family: Family) -> Option<Vec<u8>> {
     packet.build_bytes_vec().ok()
 }
 
-/// What `octets` say, if they answer that question.
+/// Returns the content of `octets`, if they answer that query.
 pub fn answer(octets: &[u8], id: u16, name: &str, family: Family) -> Option<Said> {
     let packet = Packet::parse(octets).ok()?;
     let asked = packet.questions.first()?;
@@ -60,7 +60,7 @@ pub fn answer(octets: &[u8], id: u16, name: &str, family: Family) -> Option<Said
         RCODE::NameError => return Some(Said::NoSuchName),
         _ => return Some(Said::CannotTell),
     }
-    // Names behind aliases (CNAME) have other owners: a server that recurs gives what belongs to the question.
+    // Addresses behind aliases (CNAME) have other owners; a recursive server only returns those that belong here.
     let address = |data: &RData<'_>| match data {
         RData::A(record) => Some(IpAddr::V4(Ipv4Addr::from(record.address))),
         RData::AAAA(record) => Some(IpAddr::V6(Ipv6Addr::from(record.address))),
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// What a server answers to `question`.
+    /// Returns a server's answer to `question`.
     fn answered(question: &[u8], change: impl FnOnce(&mut Packet<'_>)) -> Vec<u8> {
         let mut packet = Packet::parse(question).unwrap().into_reply();
         let name = packet.questions[0].qname.clone();

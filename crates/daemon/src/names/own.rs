@@ -1,4 +1,4 @@
-//! Whether name servers can be asked, whatever they say: this device's own ones, and those of each uplink.
+//! Checks whether name servers can be asked, whatever they answer: this device's own, and those of each uplink.
 
 use std::fs;
 use std::io;
@@ -15,29 +15,30 @@ use linux::uplink::Uplink;
 
 use super::servers::{PORT, RESOLV_CONF, SYSTEM_MAX, Server, list, named};
 
-/// How long they may take: as long as the system's resolver may before uplinks are asked.
+/// Time limit: as long as the system's resolver gets before the uplinks are asked.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// Who serves the root (NS), without its number: no name is told to anybody, and every name server knows that one, or refuses to tell.
+/// A query for the servers of the root (NS), without its two octets of identifier. It reveals no name, and every name
+/// server knows the answer or refuses it.
 const QUESTION: [u8; 15] = [1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1];
-/// Codes of answers (RFC 1035 section 4.1.1): it is so, it could not be found out, no such name.
+/// Response codes (RFC 1035 section 4.1.1): no error, server failure, no such name.
 const NO_ERROR: u8 = 0;
 const SERVER_FAILURE: u8 = 2;
 const NO_SUCH_NAME: u8 = 3;
 
-/// What came of asking a server who serves the root.
+/// A server's reaction to the query about the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It knows.
+    /// It knows the answer.
     Knows,
-    /// It answers, and refuses to say.
+    /// It answers and refuses.
     Refuses,
-    /// It could not find it out: a stub before servers that are silent says so.
+    /// It could not find the answer, as a stub reports if the servers behind it are silent.
     Fails,
-    /// Nothing.
+    /// No reaction.
     Nothing,
 }
 
-/// The servers that programs of this device ask for names, and what each says now.
+/// Asks the name servers of this device's programs now. Returns each server's reaction.
 pub fn look() -> Vec<(IpAddr, Heard)> {
     let mut servers = named(&fs::read_to_string(RESOLV_CONF).unwrap_or_default());
     servers.truncate(SYSTEM_MAX);
@@ -46,8 +47,8 @@ pub fn look() -> Vec<(IpAddr, Heard)> {
     servers.into_iter().zip(heard.into_iter().map(|heard| heard.unwrap_or(Heard::Nothing))).collect()
 }
 
-/// For each of these uplinks, whether a name server that is asked over it knows who serves the root, as one does that reaches the Internet;
-/// `None` where there is none to ask.
+/// Returns for each uplink whether a name server asked over it knows the root servers, as every one with access to the
+/// Internet does; `None` if there is no server to ask.
 pub fn over(uplinks: &[Uplink]) -> Vec<(String, Option<bool>)> {
     let servers = list(uplinks);
     let sockets = servers.iter().map(|server| question(server.place, Some(&server.interface)).ok()).collect();
@@ -56,7 +57,7 @@ pub fn over(uplinks: &[Uplink]) -> Vec<(String, Option<bool>)> {
         servers.iter().zip(heard).filter(own).map(|(_, heard)| *heard).collect()
     };
     let knows = |heard: &[Option<Heard>]| heard.contains(&Some(Heard::Knows));
-    // One that knows is enough for an uplink.
+    // One server that knows is enough for an uplink.
     let is_enough = |heard: &[Option<Heard>]| {
         uplinks.iter().map(|uplink| of(&uplink.interface, heard)).all(|own| knows(&own) || !own.contains(&None))
     };
@@ -68,7 +69,7 @@ pub fn over(uplinks: &[Uplink]) -> Vec<(String, Option<bool>)> {
     uplinks.iter().map(finds).collect()
 }
 
-/// What is heard on each socket, until that is enough or it takes too long.
+/// Collects the reaction on each socket, until `is_enough` or the time limit.
 fn ask(mut sockets: Vec<Option<UdpSocket>>, is_enough: impl Fn(&[Option<Heard>]) -> bool) -> Vec<Option<Heard>> {
     let mut answers: Vec<Option<Heard>> =
         sockets.iter().map(|socket| socket.is_none().then_some(Heard::Nothing)).collect();
@@ -78,7 +79,7 @@ fn ask(mut sockets: Vec<Option<UdpSocket>>, is_enough: impl Fn(&[Option<Heard>])
         let mut fds: Vec<PollFd<'_>> =
             open.map(|socket| PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)).collect();
         let left = PATIENCE.as_nanos() - clock.now().as_nanos().min(PATIENCE.as_nanos());
-        // Interrupted is as good as over: it is looked again.
+        // On an interruption the loop looks again.
         let _ = poll(
             &mut fds,
             Some(&Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }),
@@ -92,7 +93,7 @@ fn ask(mut sockets: Vec<Option<UdpSocket>>, is_enough: impl Fn(&[Option<Heard>])
     answers
 }
 
-/// Asks, over an interface whatever the routes say if one is named.
+/// Sends the query; if an interface is given, over that interface, regardless of routes.
 fn question(place: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
     let any: IpAddr = if place.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = Socket::new(Domain::for_address(place), Type::DGRAM, Some(Protocol::UDP))?;
@@ -101,12 +102,12 @@ fn question(place: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket>
     socket.set_nonblocking(true)?;
     socket.connect(&place.into())?;
     let socket: UdpSocket = socket.into();
-    // The socket hears of that server alone, and nothing depends on what it says: the number need not be a secret.
+    // The socket only receives from that server, and nothing depends on its answer: the identifier need not be secret.
     socket.send(&[&[0xab, 0xcd], &QUESTION[..]].concat())?;
     Ok(socket)
 }
 
-/// What the server says, once that is known.
+/// Returns the server's reaction, once it is known.
 fn heard(socket: &UdpSocket) -> Option<Heard> {
     let mut room = [0; ANSWER_BYTES_MAX];
     match socket.recv(&mut room) {
@@ -117,7 +118,7 @@ fn heard(socket: &UdpSocket) -> Option<Heard> {
         }),
         Ok(_) => Some(Heard::Nothing),
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
-        // Nobody is there (ICMP).
+        // An ICMP error: no server there.
         Err(_) => Some(Heard::Nothing),
     }
 }
@@ -153,7 +154,7 @@ mod tests {
         let heard = ask(asked, |heard| !heard.contains(&None));
         let nothing = Some(Heard::Nothing);
         assert_eq!(heard, [Some(Heard::Knows), Some(Heard::Refuses), Some(Heard::Fails), None, nothing]);
-        // One that knows may be enough.
+        // One server that knows can be enough.
         let asked = places.iter().map(|place| question(*place, None).ok()).collect();
         let heard = ask(asked, |heard| heard.contains(&Some(Heard::Knows)));
         assert_eq!(heard[0], Some(Heard::Knows));

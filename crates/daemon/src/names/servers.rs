@@ -1,4 +1,4 @@
-//! Whom to ask, over which uplink.
+//! Selects the name servers to ask over each uplink.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
@@ -7,36 +7,38 @@ use linux::uplink::Uplink;
 
 /// The port of name servers.
 pub const PORT: u16 = 53;
-/// Where the name servers of this device's programs are named.
+/// File that names the name servers of this device's programs.
 pub const RESOLV_CONF: &str = "/etc/resolv.conf";
-/// Where the system's name servers are named: the second has those behind the stub that systemd-resolved puts into the first.
+/// Files that name the system's name servers. The second has those behind the stub that systemd-resolved puts in the
+/// first.
 const FILES: [&str; 2] = [RESOLV_CONF, "/run/systemd/resolve/resolv.conf"];
-/// Name servers of the system that are asked, at most: three is what resolvers read.
+/// Maximum number of the system's name servers: resolvers read three.
 pub const SYSTEM_MAX: usize = 3;
 
-/// A name server, to be asked over one uplink.
+/// A name server to be asked over one uplink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// The uplink's interface.
     pub interface: String,
-    /// Where the server is.
+    /// The server's address.
     pub place: SocketAddr,
 }
 
-/// Whether the name is one of the Internet's: others are no affair of an uplink's name server (RFC 6762 section 3).
+/// Returns whether a name is a public one. An uplink's name server is not asked about others (RFC 6762 section 3).
 pub fn may_be_asked(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     name.contains('.') && !name.to_ascii_lowercase().ends_with(".local")
 }
 
-/// All name servers for each of these uplinks: the system's, and its gateways.
+/// Returns the name servers for each of these uplinks: its gateways and the system's servers.
 pub fn list(uplinks: &[Uplink]) -> Vec<Server> {
     let files: String = FILES.iter().filter_map(|file| fs::read_to_string(file).ok()).collect::<Vec<_>>().join("\n");
     let system = parse(&files);
     uplinks.iter().flat_map(|uplink| of(uplink, &system)).collect()
 }
 
-/// The name servers that files like `resolv.conf` name. What is on this device itself is the stub that was asked before.
+/// Returns the name servers in a text like `resolv.conf`, except those on this device: that is the stub, which was
+/// asked before.
 fn parse(text: &str) -> Vec<IpAddr> {
     let mut servers = named(text);
     servers.retain(|ip| !ip.is_loopback());
@@ -44,7 +46,7 @@ fn parse(text: &str) -> Vec<IpAddr> {
     servers
 }
 
-/// All name servers that such files name, each once.
+/// Returns all name servers in such a text, each once.
 pub fn named(text: &str) -> Vec<IpAddr> {
     let mut servers: Vec<IpAddr> = Vec::new();
     for line in text.lines() {
@@ -68,7 +70,7 @@ fn of(uplink: &Uplink, system: &[IpAddr]) -> Vec<Server> {
     servers
 }
 
-/// A link-local address means something beside its interface alone.
+/// Adds the interface to a link-local address, which has no meaning without it.
 fn place(ip: IpAddr, index: u32) -> SocketAddr {
     match ip {
         IpAddr::V6(ip) if ip.is_unicast_link_local() => SocketAddrV6::new(ip, PORT, 0, index).into(),

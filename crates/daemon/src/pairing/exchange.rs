@@ -1,4 +1,4 @@
-//! Octets between a stream and one end of a pairing.
+//! Moves octets between a stream and one end of a pairing.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,16 +12,16 @@ use linux::stop::Stop;
 use linux::wait::wait;
 use units::{Duration, Instant};
 
-/// Why devices are not paired.
+/// Why a pairing failed.
 #[derive(Debug)]
 pub enum Broken {
-    /// Somebody wants it to end.
+    /// The user stopped it.
     Stopped,
-    /// This device cannot.
+    /// An error of this device.
     Own(Error),
-    /// The other one does not do its part.
+    /// The other device did not follow the protocol or does not know the code.
     Pairing(PairingError),
-    /// The connection failed, or took too long.
+    /// The connection failed or timed out.
     Stream(io::Error),
 }
 
@@ -31,7 +31,7 @@ impl From<Error> for Broken {
     }
 }
 
-/// A connection with a time by which it must be over.
+/// A connection with a deadline.
 pub struct Exchange<'a> {
     stream: &'a TcpStream,
     stop: &'a Stop,
@@ -40,7 +40,7 @@ pub struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// Over `stream`, which may take `patience`.
+    /// Wraps `stream`, with a time limit of `patience` for the whole exchange.
     pub fn new(stream: &'a TcpStream, stop: &'a Stop, patience: Duration) -> Result<Self, Broken> {
         stream.set_nonblocking(true).map_err(Broken::Stream)?;
         let _ = stream.set_nodelay(true);
@@ -48,7 +48,7 @@ impl<'a> Exchange<'a> {
         Ok(Self { stream, stop, clock, until: clock.now() + patience })
     }
 
-    /// Moves octets until one end has what it wants.
+    /// Moves octets until the pairing is complete.
     pub fn run<P, T>(
         &self,
         pairing: &mut P,
@@ -71,7 +71,7 @@ impl<'a> Exchange<'a> {
                 Ok(Some(done)) => return Ok(done),
                 Ok(None) => {}
                 Err(error) => {
-                    // The other end is told why, if there is a way to.
+                    // Tell the other end why, if possible.
                     let _ = self.send(&take(pairing));
                     return Err(Broken::Pairing(error));
                 }
@@ -79,7 +79,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Sends octets: few enough for the kernel to take them at once.
+    /// Sends octets. They are few enough for the kernel to take them at once.
     pub fn send(&self, octets: &[u8]) -> io::Result<()> {
         (&mut &*self.stream).write_all(octets)
     }

@@ -8,27 +8,27 @@ use cooperation::link::pairing::{Code, NoCode};
 
 use crate::scoped::ScopedAddress;
 
-/// What the URI begins with.
+/// Scheme of the URI.
 pub const SCHEME: &str = "anabranch:";
-/// What it is about.
+/// Kind of the URI.
 const KIND: &str = "pair";
-/// Addresses at most: a code of squares has to be read by a camera.
+/// Maximum number of addresses: a camera must be able to read the QR code.
 const ADDRESSES_MAX: usize = 4;
 
-/// Where a relay pairs, and the code that it shows. As a text it is a URI:
-/// `anabranch:pair?address=192.168.43.1&port=8684&code=042117`, with an `address` for each of the relay's addresses.
+/// The addresses at which a relay pairs, and the code that it shows. Its text is a URI:
+/// `anabranch:pair?address=192.168.43.1&port=8684&code=042117`, with one `address` for each of the relay's addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invitation {
-    /// Its addresses, the likeliest first.
+    /// Its addresses, likeliest first.
     pub addresses: Vec<ScopedAddress>,
     /// The TCP port.
     pub port: u16,
-    /// Good for one try.
+    /// The code, good for one try.
     pub code: Code,
 }
 
 impl Invitation {
-    /// To this device, with `code`.
+    /// Creates an invitation to this device with `code`.
     pub fn new(mut addresses: Vec<ScopedAddress>, code: Code) -> Self {
         addresses.truncate(ADDRESSES_MAX);
         Self { addresses, port: PORT, code }
@@ -39,7 +39,7 @@ impl fmt::Display for Invitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}{KIND}?")?;
         for address in &self.addresses {
-            // A `%` begins an octet in hexadecimal digits (RFC 3986 section 2.1).
+            // A `%` starts a percent-encoded octet (RFC 3986 section 2.1).
             write!(f, "address={}&", address.to_string().replace('%', "%25"))?;
         }
         write!(f, "port={}&code={}", self.port, self.code.to_string().replace(' ', ""))
@@ -62,11 +62,11 @@ impl FromStr for Invitation {
                         value.parse().ok().filter(|port| *port > 0).ok_or_else(|| format!("{value:?} is no port"))?;
                 }
                 ("code", value) => code = Some(value.parse().map_err(|error: NoCode| error.to_string())?),
-                // What a later release adds.
+                // Probably an addition of a later release.
                 (name, _) => unknown.push(name),
             }
         }
-        // One that is missing may have been misspelt.
+        // A missing field may be misspelt.
         let lacks = |name: &str| match &unknown[..] {
             [] => wrong(),
             unknown => format!("has no {name}; what is {} in it?", unknown.join(" and ")),

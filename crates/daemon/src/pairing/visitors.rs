@@ -1,7 +1,7 @@
-//! Devices that connect while a code is shown: strangers among them must not keep out the one that has it.
+//! Devices that connect while a code is shown. Strangers must not keep out the device that has the code.
 //!
-//! All are served at once, so that who says nothing keeps nobody waiting. An address that guesses, or connects again and again, is not
-//! heard any more; and there is a limit for all of them together.
+//! All visitors are served at once, so a silent one blocks nobody. An address that guesses codes, or connects again and
+//! again, is no longer served. A further limit applies to all addresses together.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,26 +11,26 @@ use std::net::{IpAddr, TcpStream};
 use cooperation::link::pairing::{Destination, Lender, Pairing, PairingError};
 use units::{Duration, Instant};
 
-/// Connections at a time.
+/// Maximum number of concurrent connections.
 const VISITORS_MAX: usize = 8;
-/// Of them from one address.
+/// Maximum number of concurrent connections from one address.
 const VISITORS_MAX_EACH: usize = 2;
-/// A device says hello at once.
+/// Time limit for the first message: a device sends it at once.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// How long it may take for its part.
+/// Time limit for the whole pairing.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// While there is no room, who has been here for less than this stays.
+/// When there is no room, a visitor is safe for this long after its arrival.
 const STAY_MIN: Duration = Duration::from_secs(1);
-/// Wrong codes from one address.
+/// Maximum number of wrong codes from one address.
 const WRONG_MAX_EACH: u32 = 3;
-/// Wrong codes of all addresses together.
+/// Maximum number of wrong codes from all addresses together.
 const WRONG_MAX: u32 = 10;
-/// Connections from one address of which nothing came.
+/// Maximum number of failed connections from one address.
 const BROKEN_MAX_EACH: u32 = 10;
-/// Addresses that are remembered.
+/// Maximum number of remembered addresses.
 const SOURCES_MAX: usize = 256;
 
-/// What is known of an address.
+/// The history of an address.
 #[derive(Clone, Copy, Debug, Default)]
 struct Source {
     wrong: u32,
@@ -43,25 +43,25 @@ impl Source {
     }
 }
 
-/// What came of a visit.
+/// The result of serving a visitor.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It knows the code: it is to be written down, and told so by [`Visitor::confirm`].
+    /// The device knows the code. The caller stores it and then calls [`Visitor::confirm`].
     Proven(Box<Visitor>, Destination),
-    /// It has tried another code, and this one is used up.
+    /// The device tried a wrong code; the present code is used up.
     WrongCode(IpAddr),
-    /// It is no device of ours, or breaks off.
+    /// The device does not speak the protocol, or broke off.
     Broken(IpAddr, PairingError),
-    /// Nothing to speak of.
+    /// No result yet.
     Nothing,
 }
 
-/// Why an address is not heard any more.
+/// Why an address is no longer served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Banned {
-    /// It has typed wrong codes.
+    /// It tried too many wrong codes.
     Guesses,
-    /// It connects, and nothing comes of it.
+    /// It connected too often without pairing.
     Pesters,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Banned {
     }
 }
 
-/// One connection.
+/// A connection from a device.
 pub struct Visitor {
     stream: TcpStream,
     from: IpAddr,
@@ -95,7 +95,7 @@ impl Visitor {
         &self.stream
     }
 
-    /// Tells the device that it is paired, whether it hears so or not; if not, it can be paired again.
+    /// Tells the device that it is paired. If the message is lost, the device can pair again.
     pub fn confirm(&mut self, slot: u8) {
         self.pairing.confirm(slot);
         let _ = self.send();
@@ -110,7 +110,7 @@ impl Visitor {
         self.since + if self.has_spoken { PATIENCE } else { SILENCE_MAX }
     }
 
-    /// Reads what has come: `Err` is how it ended.
+    /// Reads what has arrived. `Err` is the end: its error, or `None` if the connection ended.
     fn advance(&mut self) -> Result<Option<Destination>, Option<PairingError>> {
         let mut room = [0; 512];
         loop {
@@ -123,7 +123,7 @@ impl Visitor {
             };
             self.has_spoken = true;
             let done = self.pairing.handle_octets(&room[..len]);
-            // The other end is told why it ends, if there is a way to.
+            // Tell the other end why the pairing ends, if possible.
             let sent = self.send();
             if let Some(destination) = done.map_err(Some)? {
                 return Ok(Some(destination));
@@ -133,7 +133,7 @@ impl Visitor {
     }
 }
 
-/// All of them.
+/// All visitors.
 #[derive(Debug, Default)]
 pub struct Visitors {
     there: Vec<Visitor>,
@@ -142,17 +142,17 @@ pub struct Visitors {
 }
 
 impl Visitors {
-    /// Who is there.
+    /// Returns the present visitors.
     pub fn there(&self) -> &[Visitor] {
         &self.there
     }
 
-    /// Whether so many codes were tried that somebody must be guessing.
+    /// Returns whether the number of wrong codes shows that somebody is guessing.
     pub const fn is_besieged(&self) -> bool {
         self.wrong >= WRONG_MAX
     }
 
-    /// Takes a connection from `from`, for which `pairing` makes the relay's end; `false`: it is not heard.
+    /// Admits a connection from `from`; `pairing` creates the relay's end. Returns false if it is not served.
     pub fn admit(
         &mut self,
         stream: TcpStream,
@@ -174,7 +174,7 @@ impl Visitors {
         true
     }
 
-    /// Who has said nothing for longest makes room, or else who is here for longest.
+    /// Makes room, if necessary: removes the oldest visitor that has sent nothing, otherwise the oldest of all.
     fn make_room(&mut self, now: Instant) -> bool {
         if self.there.len() < VISITORS_MAX {
             return true;
@@ -186,7 +186,7 @@ impl Visitors {
         leaver.map(|index| self.there.remove(index)).is_some()
     }
 
-    /// Reads what the visitor at `index` has to say; unless it goes on, it is gone then, and all behind it have moved up.
+    /// Serves the visitor at `index`. If it has finished, it is removed and all behind it move up.
     pub fn advance(&mut self, index: usize) -> Outcome {
         match self.there[index].advance() {
             Ok(None) => Outcome::Nothing,
@@ -202,19 +202,19 @@ impl Visitors {
         }
     }
 
-    /// Sends away who takes too long; where they came from.
+    /// Removes visitors that exceed a time limit. Returns their addresses.
     pub fn expire(&mut self, now: Instant) -> Vec<IpAddr> {
         let late = self.there.iter().filter(|visitor| visitor.until() <= now).map(|visitor| visitor.from).collect();
         self.there.retain(|visitor| visitor.until() > now);
         late
     }
 
-    /// When somebody takes too long.
+    /// Returns when the next visitor exceeds a time limit.
     pub fn next_at(&self) -> Option<Instant> {
         self.there.iter().map(Visitor::until).min()
     }
 
-    /// A wrong code was tried from there. If it is not heard any more because of that, why.
+    /// Counts a wrong code from this address. Returns the reason if the address is banned now.
     pub fn note_wrong(&mut self, from: IpAddr) -> Option<Banned> {
         self.wrong += 1;
         let source = self.source(from);
@@ -222,7 +222,7 @@ impl Visitors {
         (source.wrong == WRONG_MAX_EACH).then_some(Banned::Guesses)
     }
 
-    /// A connection from there came to nothing. If it is not heard any more because of that, why.
+    /// Counts a failed connection from this address. Returns the reason if the address is banned now.
     pub fn note_broken(&mut self, from: IpAddr) -> Option<Banned> {
         let source = self.source(from);
         source.broken += 1;
@@ -231,7 +231,7 @@ impl Visitors {
 
     fn source(&mut self, from: IpAddr) -> &mut Source {
         if self.sources.len() >= SOURCES_MAX && !self.sources.contains_key(&from) {
-            // Wrong codes are few, and are all remembered.
+            // Only failures are forgotten. Wrong codes are few, and all are remembered.
             self.sources.retain(|_, source| source.wrong > 0);
         }
         self.sources.entry(from).or_default()
@@ -271,7 +271,7 @@ mod tests {
             Self { listener: TcpListener::bind("127.0.0.1:0").unwrap(), visitors: Visitors::default() }
         }
 
-        /// Somebody connects from there; gives their end, and whether they are heard.
+        /// Connects as the device with this number. Returns its end, and whether the relay serves it.
         fn visit(&mut self, number: u8, now: Instant) -> (TcpStream, bool) {
             let theirs = TcpStream::connect(self.listener.local_addr().unwrap()).unwrap();
             let (ours, _) = self.listener.accept().unwrap();
@@ -279,7 +279,7 @@ mod tests {
             (theirs, is_heard)
         }
 
-        /// A device that types `code`, until the relay knows what comes of it.
+        /// Pairs a device that types `code`. Returns the relay's result.
         fn pair(&mut self, number: u8, code: Code, now: Instant) -> Outcome {
             let (mut theirs, is_heard) = self.visit(number, now);
             assert!(is_heard);

@@ -1,33 +1,33 @@
-//! Who may use this relay: as the store says, now.
+//! The devices that may use this relay, according to the store.
 
 use cooperation::channel::PublicKey;
 use tracing::{error, info};
 
 use crate::store::{Changes, Destination, Store};
 
-/// The destinations of a store, read again when it has changed.
+/// The destinations of a store, reread when the store changes.
 pub struct AllowList {
     changes: Changes,
-    /// `None`: it was not read yet.
+    /// `None` until the first read.
     destinations: Option<Vec<Destination>>,
 }
 
 impl AllowList {
-    /// Nobody, until it is refreshed.
+    /// Creates a list that is empty until the first refresh.
     pub const fn new(store: Store) -> Self {
         Self { changes: Changes::of(store), destinations: None }
     }
 
-    /// Who may use it, as it was when it was last refreshed.
+    /// Returns the destinations as of the last refresh.
     pub fn destinations(&self) -> &[Destination] {
         self.destinations.as_deref().unwrap_or_default()
     }
 
-    /// The numbers and keys of all, if they may be others than before.
+    /// Rereads the store if it may have changed. Returns the slots and keys of all destinations then.
     pub fn refresh(&mut self) -> Option<Vec<(u8, PublicKey)>> {
         match self.changes.poll()? {
             Ok(peers) => self.replace(peers.destinations),
-            // Those that are known stay: a broken file is no reason to end what works.
+            // Known destinations stay: a broken file must not end what works.
             Err(error) => {
                 error!("going on with the devices paired before: {error}");
                 return None;

@@ -1,34 +1,34 @@
-//! How much charge this device has left.
+//! This device's remaining charge.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the kernel tells of batteries and chargers.
+/// Folder in which the kernel describes batteries and chargers.
 pub const FOLDER: &str = "/sys/class/power_supply";
 
-/// What a look has shown.
+/// The result of a look at the batteries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Charge {
-    /// A battery is being emptied, and has so much left, in percent.
+    /// A battery is discharging, with this charge in percent.
     Emptying(u8),
-    /// Nobody says, as many drivers for a moment after a charger came or went.
+    /// Unknown: many drivers report nothing for a moment after a charger was plugged in or out.
     Unknown,
-    /// No battery is being emptied, or there is none.
+    /// No battery is discharging, or there is none.
     Kept,
 }
 
-/// The charge of the emptiest battery that supplies this device. Those of mice and headsets do not count.
+/// Returns the charge of the emptiest battery that powers this device. Batteries of mice and headsets do not count.
 pub fn charge(folder: &Path) -> Charge {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let supplies: Vec<PathBuf> = entries.collect();
     match supplies.iter().filter_map(|supply| of(supply)).min() {
-        // Some drivers have no word for a full one on a charger.
+        // Some drivers have no status for a full battery on a charger.
         Some(Charge::Unknown) if supplies.iter().any(|supply| is_charger(supply)) => Charge::Kept,
         found => found.unwrap_or(Charge::Kept),
     }
 }
 
-/// None: it is no battery of this device.
+/// Returns `None` if this is no battery of this device.
 fn of(supply: &Path) -> Option<Charge> {
     let supplies_this = read(supply, "scope").is_none_or(|scope| scope != "Device");
     if !supplies_this || read(supply, "type")? != "Battery" {
@@ -44,7 +44,7 @@ fn of(supply: &Path) -> Option<Charge> {
     })
 }
 
-/// One that is plugged in.
+/// Returns whether this is a charger that is plugged in.
 fn is_charger(supply: &Path) -> bool {
     read(supply, "type").is_some_and(|kind| kind != "Battery") && read(supply, "online").is_some_and(|text| text == "1")
 }

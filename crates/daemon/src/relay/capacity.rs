@@ -1,33 +1,35 @@
-//! What the shared link carries, as far as it was seen full. Sans-IO.
+//! Estimate of the shared link's capacity, from ticks in which the link was full. Sans-IO.
 //!
-//! A tick in which the link was not full shows what somebody wanted, and not what it carries: such a sample is limited by the application, as
-//! BBR calls it (draft-ietf-ccwg-bbr-02, section 2.5), and makes the estimate no smaller. If more passes than was believed possible, the link carries that too.
+//! A tick in which the link was not full shows only the demand. Such a sample is application-limited, in the terms of
+//! BBR (draft-ietf-ccwg-bbr-02, section 2.5), and never lowers the estimate. If more passes than the estimate, it
+//! raises the estimate.
 
 use units::{Duration, Instant};
 
-/// For so long it counts what the link was seen to carry.
+/// Lifetime of an estimate.
 const LIFE: Duration = Duration::from_secs(60);
-/// Weight of the newest sample of a full link: the radio's fades last for less than a second, and their mean is what the link carries.
+/// Weight of the newest sample of a full link. Fades of the radio last less than a second; the capacity is the mean
+/// over them.
 const NEWEST: f64 = 0.2;
-/// Weight of the newest of all samples, in the mean that may show more.
+/// Weight of the newest sample in the mean of all samples, which may raise the estimate.
 const NEWEST_OF_ALL: f64 = 0.05;
 
-/// What is known of it.
+/// The estimate and its inputs.
 #[derive(Debug)]
 pub struct Capacity {
-    /// And when it was seen.
+    /// Estimate in bit/s, and the time of its last sample.
     full: Option<(f64, Instant)>,
-    /// The mean of what passes, whether the link is full or not.
+    /// Mean of all samples, whether the link was full or not.
     passed_bps: f64,
 }
 
 impl Capacity {
-    /// Nothing.
+    /// Creates an empty estimate.
     pub const fn new() -> Self {
         Self { full: None, passed_bps: 0.0 }
     }
 
-    /// In a tick `bps` came, and the link was full or not.
+    /// Adds a tick's sample: `bps` arrived, and the link was full or not.
     pub fn heed(&mut self, bps: f64, is_full: bool, now: Instant) {
         self.passed_bps += NEWEST_OF_ALL * (bps - self.passed_bps);
         let known = self.bps(now);
@@ -39,12 +41,12 @@ impl Capacity {
         }
     }
 
-    /// Bit/s, if it was seen not long ago.
+    /// Returns the estimate in bit/s, if it is recent.
     pub fn bps(&self, now: Instant) -> Option<f64> {
         self.full.filter(|(_, at)| now.saturating_since(*at) <= LIFE).map(|(bps, _)| bps)
     }
 
-    /// Whether it was ever seen.
+    /// Returns whether there has ever been an estimate.
     pub const fn was_known(&self) -> bool {
         self.full.is_some()
     }

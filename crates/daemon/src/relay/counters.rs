@@ -1,11 +1,11 @@
-//! What passes over an interface, whoever sends it.
+//! Counters of all traffic on an interface.
 
 use std::fs;
 
-/// Counted by the kernel, for the calling thread's network namespace. `/sys` may show another one's.
+/// The kernel's counters for the calling thread's network namespace; `/sys` may show those of another.
 const FILE: &str = "/proc/thread-self/net/dev";
 
-/// Octets since the interface came.
+/// Octets since the interface was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Received.
@@ -15,12 +15,13 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Those of `interface` now, if it is there.
+    /// Reads the counters of `interface`, if it exists.
     pub fn read(interface: &str) -> Option<Self> {
         Self::parse(&fs::read_to_string(FILE).ok()?, interface)
     }
 
-    /// What has passed since they were as `earlier`. An interface that has come anew counts anew.
+    /// Returns the difference to `earlier`. If the interface was recreated since, its counters started again from zero,
+    /// and the difference is zero until they pass the old values.
     pub const fn since(self, earlier: Self) -> Self {
         Self {
             down_bytes: self.down_bytes.saturating_sub(earlier.down_bytes),
@@ -28,12 +29,13 @@ impl Counters {
         }
     }
 
-    /// As whoever looks from the other end of the link has it.
+    /// Returns the counters as seen from the other end of the link.
     pub const fn turned(self) -> Self {
         Self { down_bytes: self.up_bytes, up_bytes: self.down_bytes }
     }
 
-    /// `proc_net_dev(5)`: for each interface its name, eight numbers for what it received, and eight for what it sent.
+    /// Parses `proc_net_dev(5)`: for each interface its name, eight numbers about reception, and eight about
+    /// transmission.
     fn parse(text: &str, interface: &str) -> Option<Self> {
         let (_, numbers) =
             text.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == interface)?;

@@ -1,4 +1,4 @@
-//! The limits on what is lent, both ways, and what is seen of the shared link through them. Sans-IO.
+//! The limits on lent traffic in both directions, and what they learn about the shared link from it. Sans-IO.
 //!
 //! ```text
 //!  the shared link ──▶ down ──▶ destinations       scavenger: how much may pass
@@ -12,7 +12,7 @@ use super::passive_rtt::{PassiveRtt, Wait};
 use super::scavenger::{Passed, Scavenger};
 use super::shaper::Shaper;
 
-/// Both limits; `D` and `U` are packets for destinations, and from them.
+/// Both limits; `D` and `U` are packets towards destinations and from them.
 #[derive(Debug)]
 pub struct Courtesy<D, U> {
     down: Shaper<D>,
@@ -20,14 +20,15 @@ pub struct Courtesy<D, U> {
     scavenger: Scavenger,
     of_uploads: Scavenger,
     passive_rtt: PassiveRtt,
-    /// Of the shared interface, at the last tick, if it was there.
+    /// The shared interface's counters at the last tick, if it existed.
     counters: Option<Counters>,
     /// Octets on the wire that were lent since then.
     lent: Counters,
 }
 
 impl<D, U> Courtesy<D, U> {
-    /// With the highest rate of each direction, and what the link can be expected to carry, if anybody knows. What the shared interface has counted so far is nobody's.
+    /// Creates limits with the maximum rate of each direction and the link's expected rate, if known. The interface's
+    /// counters so far are the baseline.
     pub fn new(rate: Option<Rate>, expected: Option<Rate>, counters: Option<Counters>) -> Self {
         Self {
             down: Shaper::new(rate),
@@ -40,17 +41,18 @@ impl<D, U> Courtesy<D, U> {
         }
     }
 
-    /// What is lent, and what was found, of the direction towards destinations.
+    /// Returns the state of the direction towards destinations.
     pub const fn scavenger(&self) -> &Scavenger {
         &self.scavenger
     }
 
-    /// The same of the other direction.
+    /// Returns the state of the direction from destinations.
     pub const fn of_uploads(&self) -> &Scavenger {
         &self.of_uploads
     }
 
-    /// A packet for a destination has come through the shared link, which counts `header_bytes` in front of its `octets`.
+    /// Takes a packet for a destination that has arrived over the shared link, which counts `header_bytes` in front of
+    /// its `octets`.
     pub fn enter_down(&mut self, packet: D, octets: &[u8], header_bytes: u64, now: Instant) {
         match self.passive_rtt.heed_down(octets, now) {
             Some(Wait::Somewhere(wait)) => {
@@ -63,56 +65,57 @@ impl<D, U> Courtesy<D, U> {
             }
             None => {}
         }
-        // It has come through the owner's link, whatever becomes of it.
+        // It has used the owner's link, even if it is lost here.
         self.lent.down_bytes += octets.len() as u64 + header_bytes;
         self.down.enter(packet, octets.len());
     }
 
-    /// A destination's packet wants to the shared link.
+    /// Takes a destination's packet for the shared link.
     pub fn enter_up(&mut self, packet: U, bytes: usize) {
         self.up.enter(packet, bytes);
     }
 
-    /// The next packet for a destination that is lost because too much waits.
+    /// Returns the next packet for a destination that is lost because the queue is full.
     pub fn lost_down(&mut self) -> Option<D> {
         self.down.lost()
     }
 
-    /// The next of a destination's packets that is lost because too much waits.
+    /// Returns the next packet of a destination that is lost because the queue is full.
     pub fn lost_up(&mut self) -> Option<U> {
         self.up.lost()
     }
 
-    /// The next packet that may go to its destination by now.
+    /// Returns the next packet that may go to its destination by now.
     pub fn leave_down(&mut self, now: Instant) -> Option<D> {
         self.down.leave(now)
     }
 
-    /// The next packet that may go to the shared link by now; if it does, that is to be told by [`Self::sent_up`].
+    /// Returns the next packet that may go to the shared link by now. If it is sent, the caller reports that with
+    /// [`Self::sent_up`].
     pub fn leave_up(&mut self, now: Instant) -> Option<U> {
         self.up.leave(now)
     }
 
-    /// A destination's packet has gone.
+    /// Notes that a destination's packet was sent.
     pub fn sent_up(&mut self, octets: &[u8], header_bytes: u64, now: Instant) {
         self.passive_rtt.heed_up(octets, now);
         self.lent.up_bytes += octets.len() as u64 + header_bytes;
     }
 
-    /// When something is to be done next: packets may go, or a tick is due.
+    /// Returns when a packet may go or a tick is due.
     pub fn next_at(&self) -> Option<Instant> {
         let tick = (self.lent != Counters::default()).then(|| self.scavenger.next_at());
         [self.down.next_at(), self.up.next_at(), tick].into_iter().flatten().min()
     }
 
-    /// When the next tick is due, if anybody uses the link.
+    /// Returns when the next tick is due if the link is in use.
     pub fn tick_at(&self) -> Instant {
         self.scavenger.next_at()
     }
 
-    /// A tick has passed; what the shared interface has counted until now, if it is there.
+    /// Handles a tick, with the shared interface's present counters, if it exists.
     pub fn tick(&mut self, counters: Option<Counters>, now: Instant) {
-        // What one that was away has counted meanwhile, perhaps under another name, did not pass in this tick.
+        // If the interface was away, its counts meanwhile (perhaps under another name) do not belong to this tick.
         let counted = counters.zip(self.counters).map(|(counters, before)| counters.since(before));
         self.counters = counters;
         let (all, lent) = (counted.unwrap_or_default(), core::mem::take(&mut self.lent));

@@ -1,4 +1,4 @@
-//! Carries packets between the links of destinations and the device behind which the kernel takes them for hosts.
+//! Forwards packets between the destinations' links and the device behind which the kernel sees destinations as hosts.
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, UdpSocket};
@@ -30,29 +30,31 @@ use super::unheard::{self, Unheard};
 use super::{battery, today};
 use crate::{calendar, lock, sockets};
 
-/// Datagrams or packets taken at a time before the others have their turn.
+/// Datagrams or packets per turn, so that the others get theirs.
 const BATCH: usize = 64;
-/// More than a tenth of a second of 500 Mbit/s need not be caught up with.
+/// Limit on catching up: a tenth of a second at 500 Mbit/s.
 const CATCH_UP_BATCHES: usize = 64;
-/// Between two looks at limits and the allow list.
+/// Interval of checks of the limits and the allow list.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often, and how far apart, destinations hear that it ends: nobody is there any more to be asked again, and who has missed it waits for 3.5 s.
+/// Number of farewells, and the pause between them. Nobody answers afterwards, and a destination that has missed all of
+/// them waits for 3.5 s.
 const FAREWELLS: u8 = 3;
 const FAREWELL_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// A stranger who knows this relay must not have it read its file all the time.
+/// Minimum interval between reloads of the allow list: a stranger who knows this relay must not make it read the file
+/// constantly.
 const REFRESH_PAUSE: Duration = Duration::from_millis(200);
 
-/// What several threads know of it.
+/// State that several threads share.
 pub struct Shared {
-    /// Limits, and what was found.
+    /// The limits and measurements.
     pub lending: Lending,
-    /// As it was at the last look.
+    /// The status at the last look.
     pub status: RelayStatus,
     /// Octets that the shared interface counts in front of each packet.
     pub header_bytes: u64,
 }
 
-/// Octets and packets of one destination.
+/// Traffic of one destination.
 #[derive(Clone, Copy, Debug, Default)]
 struct Meter {
     down_bytes: u64,
@@ -60,7 +62,7 @@ struct Meter {
     lost_packets: u64,
 }
 
-/// What destinations hear of at once when it changes.
+/// The part of the terms whose changes are announced at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Told {
     lends: Lends,
@@ -74,7 +76,7 @@ impl Told {
     }
 }
 
-/// The loop with all that it owns.
+/// The forwarding loop and everything it owns.
 pub struct Forwarder {
     socket: UdpSocket,
     tun: Tun,
@@ -86,7 +88,7 @@ pub struct Forwarder {
     splices: Splices,
     meters: [Meter; SLOTS_MAX as usize + 1],
     unheard: Unheard,
-    /// Octets that went to the shared link and want an answer, of all destinations and of those that have gone too.
+    /// Octets sent to the shared link that want an answer, of all present and past destinations.
     asking_bytes: u64,
     refused_datagrams: u64,
     looked_at: Instant,
@@ -95,7 +97,7 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// With nothing carried yet.
+    /// Creates a forwarder that has carried nothing yet.
     pub fn new(
         socket: UdpSocket,
         tun: Tun,
@@ -128,17 +130,17 @@ impl Forwarder {
         }
     }
 
-    /// Finds out what there is, before anybody is served.
+    /// Takes a first look before any destination is served.
     pub fn look_first(&mut self) {
         let now = self.clock.now();
         self.give_way(now);
         self.look(now);
     }
 
-    /// Until `stop`.
+    /// Forwards until `stop`.
     ///
     /// # Errors
-    /// If the device is gone, or what was lent cannot be written down in the end.
+    /// If the device is gone, or the used volume cannot be stored at the end.
     pub fn run(&mut self, stop: &Stop) -> Result<()> {
         let mut ready = Vec::new();
         loop {
@@ -166,7 +168,7 @@ impl Forwarder {
         }
     }
 
-    /// Destinations hear that nothing is lent any more; what was is written down as it is.
+    /// Tells destinations that lending has ended, and stores the exact used volume.
     fn end(&mut self) -> Result<()> {
         let mut shared = lock(&self.shared);
         shared.lending.ended = true;
@@ -189,12 +191,12 @@ impl Forwarder {
         for _ in 0..BATCH {
             let (len, place) = match self.socket.recv_from(&mut octets) {
                 Ok(received) => received,
-                // What an earlier datagram met is told here: the destination is gone, which its silence tells as well.
+                // The error of an earlier datagram: its destination is gone, which its silence shows as well.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 Err(_) => return,
             };
             match self.answerer.handle_datagram(place, &octets[..len], &mut room, now) {
-                // Whoever sends for others sends nothing.
+                // A destination may only send from its own addresses.
                 Caught::Packet(slot, packet) if !is_from(packet, slot) => self.note_lost(slot),
                 Caught::Packet(slot, packet) => {
                     if !self.splices.take(slot, Side::Destination, packet, now) {
@@ -211,7 +213,8 @@ impl Forwarder {
         }
     }
 
-    /// What the shared interface has counted and is still to be read from the device would look like the owner's own traffic.
+    /// Reads the packets that the interface has counted but the device still holds: they would look like the owner's
+    /// own traffic.
     fn catch_up(&mut self) -> Result<()> {
         for _ in 0..CATCH_UP_BATCHES {
             if self.take_packets()? < BATCH {
@@ -221,7 +224,7 @@ impl Forwarder {
         Ok(())
     }
 
-    /// How many there were, if not all of a batch.
+    /// Returns the number of packets, up to [`BATCH`].
     fn take_packets(&mut self) -> Result<usize> {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
@@ -231,8 +234,8 @@ impl Forwarder {
             let Some(slot) = wire::destination(packet.octets()).and_then(slot_of) else { continue };
             let packet = packet.take();
             shared.lending.count(packet.len());
-            // Not before it was read: where the processor was elsewhere since this turn began, packets came meanwhile, and one that seems to
-            // have come sooner makes the shortest way look shorter than it is for minutes, and the link full all the time.
+            // The time after the read: since the turn's start the thread may have lost the processor. A packet dated
+            // too early would make the shortest round trip look too short for minutes, and the link always full.
             let now = self.clock.now();
             self.courtesy.enter_down((slot, packet.clone()), &packet, shared.header_bytes, now);
             note_what_is_lost(&mut self.courtesy, &mut self.meters);
@@ -240,7 +243,7 @@ impl Forwarder {
         Ok(BATCH)
     }
 
-    /// What the limits let go by now, towards destinations.
+    /// Releases packets towards destinations, as far as the limits allow.
     fn release_down(&mut self, now: Instant) {
         while let Some((slot, packet)) = self.courtesy.leave_down(now) {
             if !self.splices.take(slot, Side::Source, &packet, now) {
@@ -249,7 +252,7 @@ impl Forwarder {
         }
     }
 
-    /// What this relay's own TCPs have to say.
+    /// Sends the segments of this relay's own TCPs.
     fn release_made(&mut self, now: Instant) {
         while let Some(Made { slot, to, octets }) = self.splices.poll_transmit(now) {
             match to {
@@ -259,7 +262,7 @@ impl Forwarder {
         }
     }
 
-    /// What the limits let go by now, towards the shared link.
+    /// Releases packets towards the shared link, as far as the limits allow.
     fn release_up(&mut self, now: Instant) {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
@@ -298,7 +301,7 @@ impl Forwarder {
         self.meters[usize::from(slot)].lost_packets += 1;
     }
 
-    /// The owner's traffic first.
+    /// Adjusts the limits so that the owner's traffic comes first.
     fn give_way(&mut self, now: Instant) {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
@@ -318,18 +321,18 @@ impl Forwarder {
 
     fn answer(&mut self) {
         while let Some((place, datagram)) = self.answerer.poll_transmit() {
-            // What is lost is asked for again.
+            // The peer repeats its request if the answer is lost.
             let _ = self.socket.send_to(&datagram, place);
         }
     }
 
-    /// Who may use it: perhaps somebody was paired or removed.
+    /// Reloads the allow list, in case a device was paired or removed.
     fn refresh_allowed(&mut self) {
         let before: Vec<(u8, PublicKey)> =
             self.allowed.destinations().iter().map(|destination| (destination.slot, destination.key)).collect();
         if let Some(peers) = self.allowed.refresh() {
             self.answerer.set_peers(&peers);
-            // What was one device's is not that of the next in its slot.
+            // The next device in a slot inherits nothing.
             let stays = |slot: u8| stays(slot, &before, &peers);
             self.splices.keep(stays);
             let left = (0_u8..).zip(&mut self.meters).filter(|(slot, _)| !stays(*slot));
@@ -339,7 +342,7 @@ impl Forwarder {
         }
     }
 
-    /// A second has passed.
+    /// Does the work of every second.
     fn look(&mut self, now: Instant) {
         self.refresh_allowed();
         let shared = Arc::clone(&self.shared);
@@ -356,7 +359,8 @@ impl Forwarder {
         self.answer();
     }
 
-    /// Destinations hear of new terms with the next word, and at once if it is otherwise lent than before, or something else.
+    /// Sets the terms for the next message to each destination, and sends them at once if the part in [`Told`] has
+    /// changed.
     fn tell_terms(&mut self, lending: &Lending) {
         let (terms, renewal) = (lending.terms(), lending.renewal());
         let before = core::mem::replace(&mut self.told, Told::of(&terms));
@@ -410,7 +414,7 @@ impl Forwarder {
     }
 }
 
-/// Counts what the limits have no room for.
+/// Counts the packets for which the limits have no room.
 fn note_what_is_lost(courtesy: &mut Courtesy<(u8, Bytes), (u8, Vec<u8>)>, meters: &mut [Meter]) {
     let mut note = |slot: u8| meters[usize::from(slot)].lost_packets += 1;
     while let Some((slot, _)) = courtesy.lost_down() {
@@ -429,29 +433,29 @@ fn say_farewell(answerer: &mut Answerer, slots: &[u8], terms: Terms) {
 }
 
 fn pause() {
-    // Interrupted is as good as over.
+    // An interruption may end the pause early.
     let _ = poll(&mut [], Some(&FAREWELL_PAUSE));
 }
 
-/// Whether the device in a slot is the one that was there.
+/// Returns whether the same device as before is in a slot.
 fn stays(slot: u8, before: &[(u8, PublicKey)], now: &[(u8, PublicKey)]) -> bool {
     before.iter().any(|known| known.0 == slot && now.contains(known))
 }
 
-/// Which destination has the address.
+/// Returns the slot of the destination with this address.
 fn slot_of(address: IpAddr) -> Option<u8> {
     (1..=SLOTS_MAX).find(|slot| slot_addresses(*slot).contains(&address))
 }
 
-/// Whether a packet comes from the destination's own address.
+/// Returns whether a packet comes from the destination's own address.
 fn is_from(packet: &[u8], slot: u8) -> bool {
     wire::source(packet).is_some_and(|address| slot_addresses(slot).contains(&address))
 }
 
-/// A socket on which destinations are heard.
+/// Opens the socket on which destinations are heard.
 ///
 /// # Errors
-/// If somebody else has the port.
+/// If another program has the port.
 pub fn listen(port: u16) -> Result<UdpSocket> {
     let socket = sockets::bind_all(socket2::Type::DGRAM, port, |socket| {
         sockets::widen(socket);

@@ -1,6 +1,7 @@
-//! What a modem says of its link before anything was sent over it: a first guess, where ModemManager runs.
+//! A modem's report about its link before any traffic: a first guess, if ModemManager runs.
 //!
-//! `mmcli`, which comes with it, is asked once, in JSON. Without it, or without a modem behind the interface, nothing is known.
+//! The relay asks ModemManager's `mmcli` once, in JSON. Without it, or without a modem behind the interface, there is
+//! no guess.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -10,10 +11,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use units::Rate;
 
-/// It answers at once or not at all: a bus without the service may wait for it.
+/// Time limit: `mmcli` answers at once or not at all; on a bus without the service it may wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(10);
-/// What people get of an access technology at full signal, Mbit/s: typical, not what it could do. The names are ModemManager's.
+/// Typical rate of an access technology at full signal, Mbit/s; not its maximum. The names are ModemManager's.
 const TYPICAL_MBPS: [(&str, f64); 8] = [
     ("5gnr", 100.0),
     ("lte", 20.0),
@@ -25,7 +26,7 @@ const TYPICAL_MBPS: [(&str, f64); 8] = [
     ("gprs", 0.04),
 ];
 
-/// What the modem behind `interface` can be expected to carry, if there is one and it tells.
+/// Returns the expected rate of the modem behind `interface`, if there is one and it reports its signal.
 pub fn expected(interface: &str) -> Option<Rate> {
     expected_by("mmcli", interface)
 }
@@ -36,7 +37,7 @@ fn expected_by(mmcli: &str, interface: &str) -> Option<Rate> {
     modems.filter_map(|modem| ask(mmcli, &["-m", modem, "-J"])).find_map(|modem| rate(&modem, interface))
 }
 
-/// Of `mmcli -m N -J`.
+/// Parses the output of `mmcli -m N -J`.
 fn rate(modem: &Value, interface: &str) -> Option<Rate> {
     let generic = modem.get("modem")?.get("generic")?;
     let is_own = |port: &Value| port.as_str().is_some_and(|port| port.split(' ').eq([interface, "(net)"]));
@@ -53,7 +54,7 @@ fn ask(mmcli: &str, arguments: &[&str]) -> Option<Value> {
     let mut command = Command::new(mmcli);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
-    // Less than a pipe holds, so it need not be read meanwhile.
+    // The output fits in a pipe, so the child never blocks on it.
     let since = Instant::now();
     let status = loop {
         match child.try_wait().ok()? {
@@ -78,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// As ModemManager 1.20 prints it, shortened.
+    /// Output of ModemManager 1.20, shortened.
     fn answer(technologies: &str, quality: &str) -> String {
         format!(
             r#"{{"modem":{{"3gpp":{{"operator-name":"x"}},"generic":{{"access-technologies":[{technologies}],"model":"EM7455",

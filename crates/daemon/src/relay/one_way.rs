@@ -1,28 +1,30 @@
-//! How long packets of one server wait on their way here, by its own timestamps (RFC 7323). Sans-IO.
+//! How long packets of one server wait on their way here, according to the server's own timestamps (RFC 7323). Sans-IO.
 //!
 //! ```text
-//! offset   when a packet came, less what the server's clock showed when it was sent
+//! offset   time of a packet's arrival, less the server's clock at its departure
 //! base     the offset without a queue:   offset - round trip's wait  <=  base  <=  offset
 //! wait     offset - base
 //! ```
 //!
-//! Where a server's clock stands nobody knows, but how fast it goes can be seen. A packet waits no longer than the round trip that it ends
-//! did, which bounds the base from below; with each packet both bounds come closer, and once they are near each other the wait is known. The
-//! idea is LEDBAT's (RFC 6817 section 2), which has both clocks' timestamps as well.
+//! The zero of a server's clock is unknown, but its rate can be measured. A packet waits no longer than the whole round
+//! trip that it ends, which bounds the base from below. Each packet tightens the two bounds, and once they are close,
+//! the wait is known. The idea is LEDBAT's (RFC 6817 section 2), which has the timestamps of both clocks.
 
 use units::{Duration, Instant};
 
-/// Ticks of clocks that are in use, nanoseconds: of Linux and most others, of older kernels, and of Linux where a route asks for it.
+/// Clock ticks in use, nanoseconds: Linux and most others, older kernels (two), and Linux if a route asks for it.
 const TICKS: [i64; 4] = [1_000_000, 4_000_000, 10_000_000, 1_000];
-/// For so long a clock is watched until its tick is known, and by how much it may seem wrong then: queues come and go meanwhile.
+/// Time over which a clock is watched to find its tick, and the relative error allowed then, because queues vary
+/// meanwhile.
 const WATCHED: Duration = Duration::from_secs(2);
 const TOLERANCE: f64 = 0.3;
-/// Bounds of the base that are so near each other, besides a tick, say where it is. If they contradict each other by more, the way is another one by now.
+/// Distance below which the bounds determine the base, besides a tick. If they contradict each other by more, the path
+/// has changed.
 const NEAR_NANOS: i64 = 5_000_000;
-/// For so long bounds are remembered, and those of the time before: clocks drift by 0.1 ms in a second at most.
+/// Lifetime of bounds; those of the previous period count too. Clocks drift by at most 0.1 ms per second.
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// Where the base is, nanoseconds.
+/// Bounds of the base, nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     least: i64,
@@ -41,22 +43,23 @@ impl Bounds {
     }
 }
 
-/// What is known of a server's clock from one flow.
+/// Knowledge about a server's clock, from one flow.
 #[derive(Debug, Default)]
 pub struct OneWay {
     since: Option<Instant>,
-    /// What it showed last, and ticks since then.
+    /// Last timestamp, and ticks since the first.
     last: u32,
     passed: i64,
-    /// Of which tick it is.
+    /// Index of its tick in [`TICKS`], once known.
     tick: Option<usize>,
-    /// By tick, since the one in use is not known from the beginning; of this period, and of the one before.
+    /// Bounds for each tick, as the actual one is not known at first: of this period and of the one before.
     bounds: Option<[[Bounds; TICKS.len()]; 2]>,
     period_ends: Instant,
 }
 
 impl OneWay {
-    /// A packet came that the server had sent at `value`, and its round trip was in queues for `both`: how long it was itself, if that is known.
+    /// Handles a packet that the server sent at `value` and whose round trip waited for `both` in total. Returns the
+    /// wait of this packet, if known.
     pub fn heed(&mut self, value: u32, both: Duration, now: Instant) -> Option<Duration> {
         let last = if self.since.is_some() { self.last } else { value };
         let span = now.saturating_since(*self.since.get_or_insert(now));
@@ -66,7 +69,7 @@ impl OneWay {
         if self.tick.is_none() && span >= WATCHED {
             self.tick = tick(passed, span);
         }
-        // It may have shown it for a tick.
+        // The clock may have shown this value for up to a tick.
         let offset = |tick: i64| nanos(span).saturating_sub(passed.saturating_mul(tick));
         let found = TICKS.map(|tick| Bounds { least: offset(tick) - tick - nanos(both), most: offset(tick) });
         let [recent, before] = self.current(now);
@@ -90,7 +93,7 @@ impl OneWay {
     }
 }
 
-/// The tick of a clock that went on by `passed` of them in `span`, if it is one that is known.
+/// Returns the index of the tick of a clock that advanced by `passed` ticks in `span`, if it is a known one.
 fn tick(passed: i64, span: Duration) -> Option<usize> {
     let ratio = |tick: &i64| passed as f64 * *tick as f64 / nanos(span) as f64;
     TICKS.iter().position(|tick| (ratio(tick) - 1.0).abs() < TOLERANCE)
@@ -104,7 +107,8 @@ fn nanos(span: Duration) -> i64 {
 mod tests {
     use super::*;
 
-    /// Packets every 20 ms of a clock with a tick; the waits are those of each second, down and both ways, in ms. What is known at the end of each.
+    /// Simulates packets every 20 ms with a clock of this tick. `waits` has each second's waits, down and both ways, in
+    /// ms. Returns the shortest wait found in each second.
     fn run(tick_ms: f64, waits: &[(u64, u64)]) -> Vec<Option<u64>> {
         let mut one_way = OneWay::default();
         let mut known = Vec::new();

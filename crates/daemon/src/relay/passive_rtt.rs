@@ -1,8 +1,9 @@
-//! How long packets wait on the shared link, each way, seen from what is lent: no probes are sent. Sans-IO.
+//! How long packets wait on the shared link in each direction, measured on lent traffic without probes. Sans-IO.
 //!
-//! A destination's segment carries a timestamp (RFC 7323), which the server's next one passive. The time in between is a round trip over the
-//! shared link; what it is longer than the shortest one to that server is time in queues. They are the link's, by far: the rest of the way is
-//! wider. Which way they are, the server's own timestamps tell ([`OneWay`]).
+//! A destination's segment carries a timestamp (RFC 7323), which the server's next segment echoes. The time in between
+//! is a round trip over the shared link. Its excess over the shortest round trip to that server is time in queues,
+//! mostly the link's: the rest of the path is wider. The server's own timestamps tell in which direction the packets
+//! waited ([`OneWay`]).
 
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -13,50 +14,52 @@ use wire::{Segment, TcpChecksum, Timestamps};
 
 use super::one_way::OneWay;
 
-/// Flows that are watched; what others say is left out.
+/// Maximum number of watched flows; others are ignored.
 const FLOWS_MAX: usize = 64;
-/// Timestamps of one that may be under way, and the least time between two of them: enough for the longest echo.
+/// Maximum number of timestamps in flight per flow, and the minimum time between two of them: enough for the longest
+/// echo.
 const STAMPS_MAX: usize = 256;
 const STEP: Duration = Duration::from_millis(12);
-/// An echo that took longer is none: the server had nothing to say.
+/// An echo that took longer does not count: the server had nothing to send.
 const ECHO_MAX: Duration = Duration::from_secs(3);
-/// Servers whose shortest round trip is remembered; with more of them a period ends early.
+/// Maximum number of servers whose shortest round trip is kept; more end a period early.
 const SERVERS_MAX: usize = 256;
-/// For how long it is: routes change. The one of the period before counts as well.
+/// Lifetime of the shortest round trip, because routes change. The previous period counts too.
 const PERIOD: Duration = Duration::from_secs(300);
 
-/// A flow of a destination: its end, and the server's.
+/// A destination's flow: its address and the server's.
 type Ends = (SocketAddr, SocketAddr);
 
-/// How long a packet, or what it answers, waited in queues.
+/// Time that a packet or its predecessor in the other direction waited in queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Either way, or both.
+    /// In one direction or in both.
     Somewhere(Duration),
-    /// Each way.
+    /// In each direction.
     Split {
         /// Towards this device.
         down: Duration,
-        /// From it.
+        /// From this device.
         up: Duration,
     },
 }
 
-/// What was seen of a flow.
+/// State of a flow.
 #[derive(Debug, Default)]
 struct Flow {
     stamps: VecDeque<(u32, Instant)>,
-    /// The newest that left, noted or not.
+    /// The newest timestamp that left, noted or not.
     newest: u32,
     one_way: OneWay,
 }
 
 impl Flow {
-    /// A packet with this stamp leaves. Of several with one stamp the server echoes the first that it has (RFC 7323 section 4.3), so the first
-    /// one counts or none: a later one, which may have waited here for its turn, would make the way look shorter than it is for minutes.
+    /// Handles a departing packet with this timestamp. A server echoes the first segment that it receives of several
+    /// with one timestamp (RFC 7323 section 4.3), so only the first may count. A later one, which may have waited here,
+    /// would make the path look too short for minutes.
     fn heed_up(&mut self, stamp: u32, now: Instant) {
         let last = self.stamps.back().map(|(_, sent)| now.saturating_since(*sent));
-        // Ports that are used again have another clock.
+        // A reused port has another clock.
         let is_first = is_newer(stamp, self.newest) || last.is_none_or(|span| span >= ECHO_MAX);
         if !is_first {
             return;
@@ -71,12 +74,12 @@ impl Flow {
     }
 }
 
-/// In the arithmetic of timestamps, which begin anew (RFC 7323 section 4.3).
+/// Compares timestamps, which wrap around (RFC 7323 section 4.3).
 fn is_newer(stamp: u32, than: u32) -> bool {
     i32::from_ne_bytes(stamp.wrapping_sub(than).to_ne_bytes()) > 0
 }
 
-/// What was seen under way.
+/// State of all flows.
 #[derive(Debug, Default)]
 pub struct PassiveRtt {
     flows: BTreeMap<Ends, Flow>,
@@ -86,7 +89,7 @@ pub struct PassiveRtt {
 }
 
 impl PassiveRtt {
-    /// A destination's packet leaves through the shared link.
+    /// Handles a destination's packet that leaves over the shared link.
     pub fn heed_up(&mut self, packet: &[u8], now: Instant) {
         let Some((source, destination, Timestamps { value: stamp, .. })) = stamped(packet) else { return };
         let ends = (source, destination);
@@ -100,7 +103,8 @@ impl PassiveRtt {
         self.flows.entry(ends).or_default().heed_up(stamp, now);
     }
 
-    /// A packet for a destination has come through the shared link: how long it, or what it answers, waited in queues, if it tells.
+    /// Handles a packet for a destination that has come over the shared link. Returns how long it, or the packet it
+    /// answers, waited in queues, if it shows that.
     pub fn heed_down(&mut self, packet: &[u8], now: Instant) -> Option<Wait> {
         let (source, destination, Timestamps { value, echo }) = stamped(packet)?;
         let ends = (destination, source);
@@ -116,8 +120,8 @@ impl PassiveRtt {
         Some(down.map_or(Wait::Somewhere(both), |down| Wait::Split { down, up: both.saturating_sub(down) }))
     }
 
-    /// The shortest round trip to a server, now that there was one of `span`; none: it is the first, and shows nothing of queues. Where new servers are
-    /// called all the time, it would look as if there were none.
+    /// Returns the shortest round trip to a server, including the present one of `span`; `None` for the first one,
+    /// which shows nothing about queues. Otherwise frequent calls of new servers would hide every queue.
     fn base(&mut self, server: IpAddr, span: Duration, now: Instant) -> Option<Duration> {
         let ends = *self.period_ends.get_or_insert(now + PERIOD);
         if ends <= now || self.shortest.len() >= SERVERS_MAX {
@@ -139,7 +143,7 @@ impl PassiveRtt {
     }
 }
 
-/// Both ends of a segment and its timestamps, if it has them. Whether the rest is whole, the hosts find out.
+/// Returns the addresses and timestamps of a segment with timestamps. Whether the rest is valid is left to the hosts.
 fn stamped(packet: &[u8]) -> Option<(SocketAddr, SocketAddr, Timestamps)> {
     let (segment, _) = Segment::parse_headers(packet, TcpChecksum::Trusted).ok()?;
     Some((segment.src, segment.dst, segment.options.timestamps?))
@@ -155,7 +159,7 @@ mod tests {
 
     const SERVER: &str = "203.0.113.5:443";
 
-    /// A packet of the destination's `port`, or to it.
+    /// Builds a packet from the destination's `port`, or to it.
     fn packet_of(port: u16, is_up: bool, value: u32, echo: u32) -> Vec<u8> {
         packet_between(SocketAddr::from(([10, 99, 98, 8], port)), SERVER.parse().unwrap(), is_up, value, echo)
     }
@@ -178,7 +182,7 @@ mod tests {
         for (value, sent, heard, queue) in [(1, 0, 50, 0), (2, 60, 130, 20), (3, 140, 180, 0), (4, 190, 240, 10)] {
             passive.heed_up(&packet(true, value, 0), ms(sent));
             passive.heed_up(&packet(true, value, 0), ms(sent + 5));
-            // The first one shows how long the way is.
+            // The first round trip only shows the length of the path.
             let wait = (value > 1).then_some(Wait::Somewhere(Duration::from_millis(queue)));
             assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard)), wait);
             assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard + 1)), None, "told once");
@@ -188,21 +192,21 @@ mod tests {
         assert_eq!(passive.heed_down(&packet(false, 9, 5), ms(4000)), None, "the server had nothing to say");
     }
 
-    /// ACKs of one millisecond leave one by one where hardly anything is lent for a moment.
+    /// ACKs of the same millisecond leave one by one during a pause.
     #[test]
     fn a_stamp_that_leaves_again_later_makes_no_way_shorter() {
         let (mut passive, ms) = (PassiveRtt::default(), Instant::from_millis);
         for round in 0..20_u64 {
             let (at, value) = (round * 100, round as u32 * 100);
             passive.heed_up(&packet(true, value, 0), ms(at));
-            // In the shadow of the one before, and once more when that is over.
+            // Too soon after the one before, and again later.
             passive.heed_up(&packet(true, value + 5, 0), ms(at + 5));
             passive.heed_up(&packet(true, value + 5, 0), ms(at + 35));
             let first = passive.heed_down(&packet(false, 9, value), ms(at + 40));
             assert_eq!(first, (round > 0).then_some(Wait::Somewhere(Duration::ZERO)), "{round}");
             assert_eq!(passive.heed_down(&packet(false, 9, value + 5), ms(at + 45)), None, "{round}");
         }
-        // The same ports again, and another clock.
+        // Reuses the ports with another clock.
         passive.heed_up(&packet(true, 7, 0), ms(60_000));
         assert_eq!(passive.heed_down(&packet(false, 9, 7), ms(60_040)), Some(Wait::Somewhere(Duration::ZERO)));
     }
@@ -232,7 +236,7 @@ mod tests {
         assert_eq!(round_trip(&mut passive, Instant::from_secs(900), long), Some(Duration::ZERO));
     }
 
-    /// One download whose packets wait for 100 ms, and a call of another server at each look.
+    /// A download whose packets wait for 100 ms, and in each tick a call of a new server.
     #[test]
     fn calls_of_new_servers_hide_no_queue() {
         let own = SocketAddr::from(([10, 99, 98, 8], 40000));
@@ -252,7 +256,7 @@ mod tests {
                     scavenger.heed_wait(wait, false);
                 }
             }
-            // The owner comes after two seconds.
+            // The owner begins after two seconds.
             let lent = down(if tick <= 20 { 125_000 } else { 87_500 });
             let passed = Passed { all: down(125_000), lent, waits: true };
             last = scavenger.tick(passed, Instant::from_millis(tick * 100));

@@ -1,51 +1,53 @@
-//! Moments in which hardly anything is lent, so that the owner's traffic is seen alone: no probes are sent for that. Sans-IO.
+//! Pauses of lent traffic, in which only the owner's traffic is seen; no probes are sent. Sans-IO.
 //!
-//! A queue that is full looks the same whoever fills it. Once what was lent has drained, the next packets in it are the owner's: if they
-//! take all that the link carries, the owner wants more than there is; otherwise what they take is what the owner wants. It needs no
-//! knowledge of how long the way is without queues, which nobody has who came when they were full.
+//! A full queue looks the same whoever fills it. After lent traffic has drained, the next packets in the queue are the
+//! owner's. If they take the link's whole capacity, the owner wants more than there is; otherwise their rate is what
+//! the owner wants. This works without knowing the path's round-trip time without queues, which cannot be measured if
+//! the queues were full from the start.
 
 use units::{Duration, Instant};
 
-/// From one pause to the next.
+/// Time from one pause to the next.
 const EVERY: Duration = Duration::from_secs(10);
 /// The same, if there is something to find out.
 const GAP: Duration = Duration::from_millis(2500);
-/// What is lent has drained when it takes less than this part of what passes.
+/// Lent traffic has drained when it is below this part of all traffic,
 const DRAINED: f64 = 0.05;
-/// Or no more than this part of what is lent in any case.
+/// or below this multiple of the minimum that is always lent.
 const LITTLE: f64 = 1.25;
-/// Ticks for which the owner is looked at alone; the last ones count.
+/// Ticks for which only the owner is observed, and how many of them, the last ones, count.
 const LOOK_TICKS: u32 = 4;
 const COUNTED_TICKS: u32 = 2;
-/// Ticks that a pause may take, while the queue still drains or the owner's TCP still finds out how much room there is.
+/// Maximum length of a pause, ticks, while the queue still drains or the owner's TCP still probes for its rate.
 const TICKS_MAX: u32 = 24;
-/// By so much, as a part, the wait has fallen or the owner's rate has grown if that is so.
+/// Relative change from which the wait counts as falling, or the owner's rate as growing.
 const CHANGES: f64 = 0.1;
-/// A wait of so many ticks is no accident.
+/// Ticks of long waits in a row that are no accident.
 const LONG_WAIT_TICKS: u32 = 10;
-/// An owner who takes more or less than so much of what was seen last wants something else now.
+/// Relative difference to the last pause from which the owner's demand has changed.
 const DIFFERS: f64 = 0.3;
-/// So much of what the link carries is all of it: the rest are fades of the radio, and losses that TCP recovers from.
+/// Part of the capacity that counts as all of it. The rest is lost to fades of the radio and to TCP's loss recovery.
 const ALL: f64 = 0.93;
 
-/// What one tick has shown.
+/// Measurements of one tick.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// What the owner took towards this device, bit/s.
+    /// The owner's rate towards this device, bit/s.
     pub owner_bps: f64,
-    /// The same on average.
+    /// Its average.
     pub owner_mean_bps: f64,
-    /// What was lent.
+    /// The lent rate.
     pub lent_bps: f64,
-    /// What is lent in any case.
+    /// The rate that is always lent.
     pub floor_bps: f64,
-    /// What the link carries, if that is known.
+    /// The link's capacity, if known.
     pub capacity_bps: Option<f64>,
-    /// How long packets wait at least, if that was seen.
+    /// Shortest wait of a packet, if seen.
     pub wait: Option<Duration>,
-    /// Whether that is long.
+    /// Whether that wait is long.
     pub is_long: bool,
-    /// Below so much nothing is queued; none: the shortest way is not known, and waits may be longer than they look.
+    /// Wait below which the queue is empty; `None`: the shortest round trip is unknown, and waits may be longer than
+    /// they look.
     pub empty: Option<Duration>,
 }
 
@@ -53,7 +55,8 @@ pub struct Seen {
 enum Phase {
     Lending,
     Draining,
-    /// The owner is seen alone, for so many ticks; what they took in those that count, and in the last one.
+    /// Only the owner is observed: for this many ticks; the sum of its rates in the ticks that count, and its last
+    /// rate.
     Looking {
         ticks: u32,
         sum_bps: f64,
@@ -61,11 +64,11 @@ enum Phase {
     },
 }
 
-/// When there are pauses, and what the last one has shown.
+/// The schedule of pauses, and the result of the last one.
 #[derive(Debug)]
 pub struct Pauses {
     phase: Phase,
-    /// Of this pause.
+    /// Ticks since the last pause began.
     ticks: u32,
     last_wait: Option<Duration>,
     ended_at: Instant,
@@ -75,7 +78,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// None so far.
+    /// Creates a schedule without any pause yet.
     pub const fn new() -> Self {
         Self {
             phase: Phase::Lending,
@@ -88,22 +91,22 @@ impl Pauses {
         }
     }
 
-    /// Whether there is one now.
+    /// Returns whether there is a pause now.
     pub const fn is_pausing(&self) -> bool {
         !matches!(self.phase, Phase::Lending)
     }
 
-    /// Whether the owner wants more than the link carries, as far as the last one has shown.
+    /// Returns whether the owner wanted more than the capacity in the last pause.
     pub const fn is_backlogged(&self) -> bool {
         self.is_backlogged
     }
 
-    /// What the owner took alone in the last one, bit/s, if there was one.
+    /// Returns the owner's rate in the last pause, bit/s, if there was one.
     pub const fn alone_bps(&self) -> Option<f64> {
         self.alone_bps
     }
 
-    /// A tick has passed while the owner uses the link. True at the end of a pause.
+    /// Handles a tick in which the owner uses the link. Returns true at the end of a pause.
     pub fn tick(&mut self, seen: Seen, now: Instant) -> bool {
         self.waiting_ticks = if seen.is_long { self.waiting_ticks + 1 } else { 0 };
         self.ticks += 1;
@@ -157,7 +160,7 @@ impl Pauses {
         span >= EVERY || asks && span >= GAP
     }
 
-    /// The owner wants nothing any more.
+    /// Forgets the results, because the owner wants nothing any more.
     pub fn forget(&mut self) {
         (self.phase, self.last_wait, self.alone_bps, self.is_backlogged) = (Phase::Lending, None, None, false);
     }
@@ -184,7 +187,7 @@ mod tests {
         }
     }
 
-    /// Ticks until a pause ends, in which what is lent is gone after two.
+    /// Runs until a pause ends; `look` gives the measurements within it. Returns the number of ticks.
     fn pause(pauses: &mut Pauses, now: &mut Instant, mut look: impl FnMut(u32) -> Seen) -> u32 {
         let mut ticks = 0;
         loop {
@@ -218,7 +221,7 @@ mod tests {
     #[test]
     fn a_queue_that_drains_and_an_owner_who_takes_more_and_more_are_waited_for() {
         let (mut pauses, mut now) = (Pauses::new(), Instant::ZERO);
-        // The owner's own packets of before: 600 ms of them.
+        // The owner's own earlier packets: 600 ms of them.
         let drains = |tick: u32| match tick {
             0..6 => seen(9.9e6, 0.0, Some(600 - u64::from(tick) * 100)),
             _ => seen(3e6, 0.0, Some(0)),

@@ -1,15 +1,18 @@
-//! The owner's traffic first: how much may be lent while the owner uses the link too. Less than best effort, as RFC 6297 calls it. Sans-IO.
+//! The owner's traffic comes first: how much may be lent while the owner uses the link too. This is a
+//! less-than-best-effort service (RFC 6297). Sans-IO.
 //!
-//! It is about one direction, and speaks of the one towards this device: for the other one, all that passes is told [turned](Counters::turned).
+//! A scavenger serves one direction, described here as the one towards this device. For the other direction, all
+//! measurements are [turned](Counters::turned).
 //!
-//! What is lent fills what the owner leaves, and no queue: while packets wait longer than [`TARGET`], it gets less; while they do not, it
-//! gets more, as in LEDBAT (RFC 6817). An owner who wants all there is fills the queue, and gets it. While the owner wants nothing, only the
-//! cap counts.
+//! Lent traffic fills what the owner leaves, but no queue. While packets wait longer than [`TARGET`], it gets less;
+//! otherwise it gets more, as in LEDBAT (RFC 6817). An owner who wants the whole link fills the queue and gets the
+//! link. While the owner wants nothing, only the cap applies.
 //!
-//! While packets wait at all, the link is busy, and what passes is what it can carry. That less the most that the owner took in the last
-//! seconds is what can be lent: TCP takes less for a while after each loss, and wants all of it back. Whether the owner would take more if
-//! nothing were lent, short pauses show ([`Pauses`]). Where no packet tells how long it waits, as with servers without timestamps, they are all there
-//! is: an owner who takes as much while something is lent as alone is not in need of it.
+//! While packets wait at all, the link is busy, and its throughput is its capacity. The lendable rate is the capacity
+//! less the owner's maximum in the last seconds: after a loss TCP takes less for a while, and then wants its rate back.
+//! Short pauses ([`Pauses`]) show whether the owner would take more if nothing were lent. If no packet shows its wait,
+//! as with servers without timestamps, pauses are the only source: an owner who takes as much beside lent traffic as
+//! alone lacks nothing.
 
 use std::collections::VecDeque;
 
@@ -19,113 +22,116 @@ use super::capacity::Capacity;
 use super::counters::Counters;
 use super::pauses::{Pauses, Seen};
 
-/// Between two looks.
+/// Interval of measurements.
 pub const TICK: Duration = Duration::from_millis(100);
-/// How long packets may wait in queues because of what is lent.
+/// Maximum wait in queues that lent traffic may cause.
 const TARGET: Duration = Duration::from_millis(25);
-/// It never gets less: without any packet nothing is heard of queues.
+/// Minimum lent rate: without packets, nothing shows queues.
 const FLOOR_BPS: f64 = 48_000.0;
-/// Uploads get this part of what the link carries as well: ACKs of downloads are among them, which need not stop for an owner who uploads.
+/// Part of the capacity that uploads always get. ACKs of downloads are among them, and an owner who uploads need not
+/// stop those.
 const FLOOR_PART_OF_UPLOADS: f64 = 0.015;
-/// Less than this part of what is lent the other way is its ACKs: 52 to 100 octets for one or two segments of 1500 are 2 to 7 %.
+/// Below this part of the lent rate in the other direction, traffic is ACKs: 52 to 100 octets for one or two segments
+/// of 1500 are 2 to 7 %.
 const ACKS_PART: f64 = 0.1;
-/// A server may wait so long for a second segment before it acknowledges one (40 ms in Linux): that looks like a queue, and is none. At a higher rate the
-/// second one comes earlier; so long is one in bits.
+/// Time for which a server may delay an ACK while it waits for a second segment (40 ms in Linux). This looks like a
+/// queue and is none. At a higher rate the second segment comes earlier; the second constant is its length in bits.
 const DELAYED_ACK: Duration = Duration::from_millis(40);
 const SEGMENT_BITS: f64 = 12_000.0;
-/// An owner who takes less uses the link for its household only; so much, and part of what is lent.
+/// Below this rate, or this part of the lent rate, an owner counts as idle: only the device's background traffic.
 const IDLE_BPS: f64 = 100_000.0;
 const IDLE_PART: f64 = 0.03;
-/// An owner who pauses for so long is done.
+/// An owner who pauses for this long has finished.
 const PAUSE: Duration = Duration::from_secs(3);
-/// Ticks after which an owner's traffic is worth a pause.
+/// Ticks of owner's traffic that justify a pause.
 const BUSY_TICKS: u32 = 5;
-/// Packets that wait so long wait for others: the link is busy.
+/// Packets that wait this long wait for others: the link is busy.
 const BUSY: Duration = Duration::from_millis(5);
-/// A full link has so much waiting at least, four packets of 1500 octets: fewer are the way, which takes longer for a moment.
+/// Minimum backlog of a full link, four packets of 1500 octets. Less is a variation of the path's delay.
 const QUEUED_BITS: f64 = 48_000.0;
-/// How much it may get less at each tick, and how much more, as a part of all traffic.
+/// Maximum decrease per tick, as a part of the used rate; and maximum increase, as a part of all traffic.
 const LESS: f64 = 0.12;
 const MORE: f64 = 0.004;
-/// How many times as much it gets after a pause, if nothing tells of queues and the owner did not lack what was lent before: as much as this at least.
-/// How much if they did.
+/// After a pause, if nothing showed queues: growth factor if the owner lacked nothing, the minimum rate to which it
+/// applies, and the factor if the owner lacked something.
 const MORE_UNSEEN: f64 = 1.25;
 const LEAST_UNSEEN_BPS: f64 = 250_000.0;
 const LESS_UNSEEN: f64 = 0.7;
-/// An owner who gets less than this part of what they take alone lacks the rest.
+/// An owner who gets less than this part of their rate in a pause lacks the rest.
 const LACKS: f64 = 0.9;
-/// A queue drains well enough while it gets so much of what the owner leaves; up to the other part it gets more soon.
+/// Parts of the rate that the owner leaves. At the first, a queue drains fast enough, and lent traffic falls no
+/// further; up to the second, lent traffic grows faster. The third is the part of the gap that it closes per tick.
 const DRAINS: f64 = 0.85;
 const SAFE: f64 = 0.9;
 const SOON: f64 = 0.15;
-/// Ticks for which it is remembered what the owner took, if there was no pause since.
+/// Ticks for which the owner's rate is remembered if there is no pause.
 const MEMORY_TICKS: usize = 120;
-/// Weights of the newest figure in averages: of what is shown, and of what the owner takes and can be spared.
+/// Weight of the newest value in averages: of displayed rates, of the owner's rate, and of the spare rate.
 const NEWEST: f64 = 0.3;
 const NEWEST_OF_WANTED: f64 = 0.1;
 const NEWEST_OF_SPARE: f64 = 0.1;
 
-/// What there is to know about it.
+/// State of one direction.
 #[derive(Debug)]
 pub struct Scavenger {
     cap: Option<Rate>,
-    /// What is offered at most until there is a sample.
+    /// Maximum offer until there is a sample.
     expected: Option<Rate>,
-    /// The part of what the link carries that is always lent.
+    /// Part of the capacity that is always lent.
     floor_part: f64,
-    /// What the owner takes, both ways.
+    /// The owner's rate, both ways.
     owner_bps: f64,
-    /// What they took towards this device, on average, at the last ticks.
+    /// The owner's average rate towards this device in the last ticks.
     owner_down_bps: VecDeque<f64>,
     lent_bps: f64,
-    /// Where more is lent, in this direction or the other one.
+    /// The larger lent rate of the two directions.
     lent_most_bps: f64,
-    /// What was lent in the last tick.
+    /// The lent rate of the last tick.
     last_lent_bps: f64,
-    /// What the link can carry towards this device.
+    /// Estimate of the link's capacity towards this device.
     capacity: Capacity,
     allowed_bps: f64,
     spare_bps: f64,
-    /// Until when an owner who pauses may not be done, while the owner uses the link.
+    /// While the owner is active: until when a pause of the owner's traffic does not count as its end.
     active_until: Option<Instant>,
     /// Ticks for which the owner has used the link without a break.
     busy_ticks: u32,
     /// The shortest waits of this tick and of the one before.
     waits: [Option<Waited>; 2],
-    /// Whether any was seen since the last pause.
+    /// Whether any wait was seen since the last pause.
     sees_waits: bool,
-    /// Whether the shortest way was seen without the owner's queue in it.
+    /// Whether the shortest round trip was measured without the owner's queue.
     knows_base: bool,
     pauses: Pauses,
     ticked_at: Instant,
 }
 
-/// What passed over the shared interface since the last tick.
+/// Traffic of the shared interface since the last tick.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed {
-    /// Octets, whoever's.
+    /// All octets.
     pub all: Counters,
-    /// Octets of them that were lent.
+    /// Lent octets.
     pub lent: Counters,
-    /// Whether more waits to be lent.
+    /// Whether more packets wait to be lent.
     pub waits: bool,
 }
 
 impl Passed {
-    /// The same, for the other direction.
+    /// Returns the same for the other direction.
     pub const fn turned(self) -> Self {
         Self { all: self.all.turned(), lent: self.lent.turned(), waits: self.waits }
     }
 }
 
-/// How long a packet has waited, and whether in this direction.
+/// The wait of a packet, and whether it was in this direction for certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waited {
     span: Duration,
     is_here: bool,
 }
 
-/// The same in bit/s, towards this device unless said otherwise.
+/// The same in bit/s; without a suffix towards this device.
 #[derive(Clone, Copy)]
 struct Rates {
     all: f64,
@@ -140,7 +146,7 @@ impl Passed {
     fn rates(&self, span: Duration) -> Rates {
         let bps = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64();
         let Self { all, lent, .. } = self;
-        // What is lent is counted some time after the interface has, which makes for too much at one tick and too little at another.
+        // Lent traffic is counted a little later than by the interface: one tick shows too much, another too little.
         let owner = bps(all.down_bytes) - bps(lent.down_bytes);
         Rates {
             all: bps(all.down_bytes),
@@ -154,16 +160,17 @@ impl Passed {
 }
 
 impl Rates {
-    /// Whether the link was full when packets waited for `wait` at least: what passed is what it carries then, and not what it was asked for.
+    /// Returns whether the link was full, given the shortest wait. If so, its throughput is its capacity, not the
+    /// demand.
     fn is_full(&self, waited: Waited) -> bool {
         let Waited { span, is_here } = waited;
-        // By Little's law, what waits is what passes in the time that it waits. Where more goes the other way, packets wait for that.
+        // Little's law: backlog = throughput * wait. If more goes the other way, packets may wait there instead.
         span >= BUSY && self.all * span.as_secs_f64() >= QUEUED_BITS && (is_here || self.all >= self.all_up)
     }
 }
 
 impl Scavenger {
-    /// With the highest rate that is lent, and what can be expected of the link until it was seen full.
+    /// Creates a scavenger with a cap, and with an expected rate that applies until the link was seen full.
     pub const fn new(cap: Option<Rate>, expected: Option<Rate>) -> Self {
         Self {
             cap,
@@ -187,20 +194,21 @@ impl Scavenger {
         }
     }
 
-    /// The same for uploads.
+    /// Creates a scavenger for uploads.
     pub fn of_uploads(cap: Option<Rate>) -> Self {
         Self { floor_part: FLOOR_PART_OF_UPLOADS, ..Self::new(cap, None) }
     }
 
-    /// A packet has waited so long in queues; whether in this direction, or nobody knows in which.
+    /// Notes that a packet waited in queues for `span`. `is_here`: certainly in this direction.
     pub fn heed_wait(&mut self, span: Duration, is_here: bool) {
         let waited = Waited { span, is_here };
         self.sees_waits = true;
         self.waits[0] = Some(self.waits[0].map_or(waited, |shortest| shortest.min(waited)));
     }
 
-    /// How many times as long as `span` the link takes for what was counted in it. Uploads are counted when they come to the queue: where it has grown
-    /// by a tenth of a second since the last tick, the link needs so much longer for what came in this one. Downloads are counted behind it.
+    /// Returns by how much longer than `span` the link takes for the traffic counted in it, as a factor. Uploads are
+    /// counted when they enter the queue: if it has grown by a tenth of a second since the last tick, the link needs
+    /// that much longer. Downloads are counted behind the queue.
     fn queue_growth(&self, span: Duration) -> f64 {
         let [Some(now), Some(before)] = self.waits else { return 1.0 };
         if !self.is_of_uploads() {
@@ -226,18 +234,18 @@ impl Scavenger {
         self.cap.map_or(f64::MAX, |cap| cap.as_bps() as f64)
     }
 
-    /// What is lent always; a cap below it holds all the same.
+    /// Returns the rate that is always lent; a lower cap still applies.
     fn floor_bps(&self) -> f64 {
         let capacity = self.capacity.bps(self.ticked_at).unwrap_or(0.0);
         FLOOR_BPS.max(self.floor_part * capacity).min(self.cap_bps())
     }
 
-    /// When the next tick is due.
+    /// Returns when the next tick is due.
     pub fn next_at(&self) -> Instant {
         self.ticked_at + TICK
     }
 
-    /// A tick has passed: what may be lent from now on; none: all that there is.
+    /// Handles a tick. Returns the rate that may be lent from now on; `None`: unlimited.
     pub fn tick(&mut self, passed: Passed, now: Instant) -> Option<Rate> {
         let span = now.saturating_since(self.ticked_at).max(Duration::from_millis(1));
         self.ticked_at = now;
@@ -272,11 +280,11 @@ impl Scavenger {
     }
 
     fn heed_rates(&mut self, rates: Rates, carried_bps: f64, waited: Option<Waited>, span: Duration, now: Instant) {
-        // Ticks come late where hardly anything is lent, and stand for several then.
+        // While hardly anything is lent, ticks come late, and each stands for several.
         let ticks = ((span + TICK / 2).as_millis() / TICK.as_millis()).clamp(1, 20);
         let newest = 1.0 - (0..ticks).fold(1.0, |older, _| older * (1.0 - NEWEST));
         self.owner_bps += newest * (rates.owner_both_ways - self.owner_bps);
-        // What acknowledges a lent download is slowed with that one, and no second time here.
+        // The ACKs of a lent download slow down with the download; they must not be slowed again here.
         let is_acks = self.is_of_uploads() && self.lent_bps < ACKS_PART * self.lent_most_bps;
         let is_active = !is_acks && self.owner_bps > IDLE_BPS.max(IDLE_PART * self.lent_most_bps);
         let goes_on = self.active_until.filter(|until| now < *until);
@@ -296,7 +304,7 @@ impl Scavenger {
         self.capacity.heed(carried_bps, waited.is_some_and(|waited| rates.is_full(waited)), now);
     }
 
-    /// What the owner wants, as far as a pause shows it.
+    /// Measures what the owner wants, by pauses.
     fn look_at_owner(&mut self, rates: Rates, wait: Option<Duration>, more_waits: bool, now: Instant) {
         let seen = Seen {
             owner_bps: rates.owner.max(0.0),
@@ -314,14 +322,14 @@ impl Scavenger {
         if !core::mem::replace(&mut self.sees_waits, false) {
             self.adapt_unseen(seen.owner_mean_bps, more_waits);
         }
-        // What the owner took while the queue drained is not what they want.
+        // The owner's rate while the queue drained is not the demand.
         self.owner_down_bps.clear();
         self.owner_down_bps.extend(self.pauses.alone_bps());
         self.knows_base |= !self.pauses.is_backlogged() && wait.is_some();
         self.allowed_bps = self.allowed_bps.min(self.left_bps(now).unwrap_or(f64::MAX));
     }
 
-    /// What the owner leaves of the link, once it is known what that can carry.
+    /// Returns the rate that the owner leaves of the link, once the capacity is known.
     fn left_bps(&self, now: Instant) -> Option<f64> {
         if self.pauses.is_backlogged() {
             return Some(0.0);
@@ -330,15 +338,16 @@ impl Scavenger {
         self.capacity.bps(now).map(|capacity| (capacity - most).max(0.0))
     }
 
-    /// What is not used now need not be taken away first.
+    /// Returns the rate in use: an unused allowance need not be reduced first.
     fn used_bps(&self) -> f64 {
         self.allowed_bps.min(1.2 * self.lent_bps + FLOOR_BPS)
     }
 
-    /// A pause is over, and nothing has told of queues since the one before: the owner took `owner_bps` until then.
+    /// Adjusts the rate after a pause, if no wait was seen since the one before; `owner_bps` is the owner's rate until
+    /// the pause.
     fn adapt_unseen(&mut self, owner_bps: f64, more_waits: bool) {
         let lacks = owner_bps < LACKS * self.pauses.alone_bps().unwrap_or(0.0);
-        // Hardly anything takes hardly anything away, whatever the owner does.
+        // So little lent traffic takes hardly anything from the owner.
         if lacks && self.lent_bps > IDLE_BPS {
             self.allowed_bps = LESS_UNSEEN * self.used_bps();
         } else if !lacks && more_waits {
@@ -359,12 +368,13 @@ impl Scavenger {
         }
     }
 
-    /// How fast it may be while the owner's traffic is to be seen alone; none: there is no pause.
+    /// Returns the limit for lent traffic during a pause; `None`: there is no pause.
     pub fn pause_rate(&self) -> Option<Rate> {
         self.pauses.is_pausing().then(|| Rate::from_bps(self.floor_bps() as u64))
     }
 
-    /// What can be lent now; none: it is not known, since the owner wants nothing, there is no cap, and the link was not filled lately.
+    /// Returns the rate that can be lent now; `None`: unknown, because the owner wants nothing, there is no cap, and
+    /// the link was not full recently.
     pub fn spare(&self) -> Option<Rate> {
         if self.active_until.is_some() {
             return Some(Rate::from_bps(self.spare_bps as u64));
@@ -374,14 +384,14 @@ impl Scavenger {
         self.cap.into_iter().chain(capacity).chain(guess).min()
     }
 
-    /// What is lent, each way.
+    /// Returns the lent rate: the larger of the two directions.
     pub fn lent(&self) -> Rate {
         Rate::from_bps(self.lent_most_bps as u64)
     }
 
-    /// What the owner's own traffic takes.
+    /// Returns the rate of the owner's own traffic.
     pub fn owner(&self) -> Rate {
-        // It is less than nothing for a moment at times, which a cast makes zero.
+        // It is negative for a moment at times; the cast makes that zero.
         Rate::from_bps(self.owner_bps as u64)
     }
 }
@@ -392,13 +402,13 @@ mod tests {
 
     const CAPACITY_BPS: f64 = 10e6;
 
-    /// A link with a queue, an owner who wants `owner_bps`, and a destination who wants everything. What is lent in the last ten of thirty
-    /// seconds, on average, and the mean wait then.
+    /// Simulates a link with a queue, an owner who wants `owner_bps` and a destination who wants everything, for thirty
+    /// seconds. Returns the mean lent rate and the mean wait of the last ten.
     fn run(owner_bps: impl Fn(u64) -> f64) -> (f64, Duration) {
         run_with(300, |scavenger, wait| scavenger.heed_wait(wait, false), owner_bps)
     }
 
-    /// The same for so many ticks, a third of which count, where `tell` tells of waits or does not.
+    /// The same for `ticks` ticks, of which the last third counts. `tell` may report the waits.
     fn run_with(
         ticks: u64,
         tell: impl Fn(&mut Scavenger, Duration),
@@ -415,7 +425,7 @@ mod tests {
             let owner = owner_bps(tick).max(1.0);
             queued_bits += (wanted_bps + owner - CAPACITY_BPS) * step;
             queued_bits = queued_bits.clamp(0.0, 0.3 * CAPACITY_BPS);
-            // In a full link each gets its part of what arrives.
+            // On a full link everyone gets a share in proportion to their arrivals.
             let share = (CAPACITY_BPS / (wanted_bps + owner)).min(1.0);
             let (lent, own) = (wanted_bps * share * step, owner * share * step);
             let wait = Duration::from_secs_f64(queued_bits / CAPACITY_BPS);
@@ -455,10 +465,10 @@ mod tests {
         }
         let lent = unseen(1.5 * CAPACITY_BPS);
         assert!((0.2e6..2e6).contains(&lent), "an owner who wants everything gets nine tenths of it: {lent}");
-        // An owner who comes to a download that is there finds their place.
+        // An owner who arrives during a download gets room.
         let (lent, _) = run_with(1800, |_, _| (), |tick| if tick < 300 { 0.0 } else { 1.5 * CAPACITY_BPS });
         assert!(lent < 2e6, "{lent}");
-        // And a download that comes to an owner who is there: it was allowed nothing before.
+        // So does a download that arrives while the owner is active, although its allowance was zero before.
         let mut scavenger = Scavenger::new(None, None);
         let down = |bps: f64| Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
         let mut allowed_bps = 0.0;
@@ -477,7 +487,7 @@ mod tests {
     fn an_owner_who_wants_nothing_is_not_waited_for() {
         let (lent, _) = run(|_| 20e3);
         assert!(lent > 0.98 * CAPACITY_BPS, "{lent}");
-        // One who is done is not waited for any more.
+        // An owner who has finished is not waited for.
         let (lent, _) = run(|tick| if tick < 150 { 8e6 } else { 0.0 });
         assert!(lent > 0.98 * CAPACITY_BPS, "{lent}");
     }
@@ -495,7 +505,8 @@ mod tests {
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(8)));
     }
 
-    /// A link that was full, and then carries `little_bps` for a minute while packets take up to 30 ms longer than they did at their best.
+    /// Returns the spare rate after a link was full and then carried `little_bps` for a minute, with waits up to 30 ms
+    /// above the shortest.
     fn spare_after_a_quiet_minute(little_bps: f64, waits_ms: impl Fn(u64) -> u64) -> f64 {
         let mut scavenger = Scavenger::new(None, None);
         for tick in 1..=650_u64 {
@@ -553,7 +564,7 @@ mod tests {
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(1)));
     }
 
-    /// 9 Mbit/s are lent, from 2 s on beside 6 of the owner's; what goes up are the ACKs.
+    /// 9 Mbit/s are lent, from 2 s on beside 6 Mbit/s of the owner. The upward traffic is the ACKs.
     #[test]
     fn acks_of_a_download_are_not_slowed_a_second_time() {
         let cap = Some(Rate::from_mbps(10));

@@ -1,38 +1,39 @@
-//! A limit on the rate of one direction: what is too fast waits a moment, and what has to wait too long is lost, as in any queue of a
-//! network. Sans-IO.
+//! Limits the rate of one direction. Packets above the rate wait; if too many wait, packets are lost, as in any network
+//! queue. Sans-IO.
 
 use std::collections::VecDeque;
 
 use units::{Duration, Instant, Rate};
 
-/// Longest wait, by the limit's rate. A slow limit has room for a window of TCP, unless that takes too long, and for a few packets in any case.
+/// Maximum wait at the limit's rate. A slow limit has room for a TCP window, unless that takes too long, and for a few
+/// packets in any case.
 const WAIT_MAX: Duration = Duration::from_millis(60);
 const WINDOW_BYTES: u64 = 16 * 1500;
 const WINDOW_WAIT_MAX: Duration = Duration::from_secs(1);
 const PACKETS_MIN: usize = 4;
-/// The same while it is slower for a moment: what is under way then should not be lost.
+/// The same during a slow-down, whose packets should not be lost.
 const SLOWED_WAIT_MAX: Duration = Duration::from_secs(1);
-/// A shaper that nothing went through may be so far behind its rate: without it, every late wake-up would cost throughput.
+/// Maximum credit of an idle shaper. Without it, every late wake-up would cost throughput.
 const CREDIT_MAX: Duration = Duration::from_millis(4);
-/// The same while packets wait: being late is then the fault of whoever looks, and packets that should have gone go at once.
+/// The same while packets wait: then the caller is late, and overdue packets go at once.
 const LATE_MAX: Duration = Duration::from_millis(50);
 
-/// A limit with the packets that wait for it.
+/// A limit and the packets that wait for it.
 #[derive(Debug)]
 pub struct Shaper<T> {
     rate: Option<Rate>,
-    /// For a moment it is slower, and what comes meanwhile waits.
+    /// Lower rate for a moment; arrivals wait meanwhile.
     slowed: Option<Rate>,
     waiting: VecDeque<(T, usize)>,
     waiting_bytes: usize,
     /// When the next packet may go.
     free_at: Instant,
-    /// Whether it has had something to send ever since the last packet went.
+    /// Whether packets have waited ever since the last one went.
     is_backlogged: bool,
 }
 
 impl<T> Shaper<T> {
-    /// A shaper for `rate`, or one without a limit.
+    /// Creates a shaper for `rate`; without a rate it has no limit.
     pub const fn new(rate: Option<Rate>) -> Self {
         Self {
             rate,
@@ -44,12 +45,12 @@ impl<T> Shaper<T> {
         }
     }
 
-    /// Another limit from now on; what waits stays.
+    /// Changes the limit; waiting packets stay.
     pub const fn set_rate(&mut self, rate: Option<Rate>) {
         self.rate = rate;
     }
 
-    /// For a moment hardly anything is to pass: no faster than `rate`. None: it goes on as before.
+    /// Slows down to `rate` for a moment; `None` ends that.
     pub fn slow_down(&mut self, rate: Option<Rate>) {
         if rate.is_none() && self.slowed.is_some() {
             (self.free_at, self.is_backlogged) = (Instant::ZERO, false);
@@ -57,20 +58,21 @@ impl<T> Shaper<T> {
         self.slowed = rate;
     }
 
-    /// Whether something waits.
+    /// Returns whether packets wait.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Takes a packet of `bytes` octets. Whether too much waits then, [`Self::lost`] tells.
+    /// Takes a packet of `bytes` octets. Afterwards [`Self::lost`] returns the packets that exceed the room.
     pub fn enter(&mut self, packet: T, bytes: usize) {
         self.waiting_bytes += bytes;
         self.waiting.push_back((packet, bytes));
     }
 
-    /// The next packet that is lost, while more waits than there is room for: the last one before the latest. The latest is always there when
-    /// a limit ends, and what acknowledges it tells its sender of all that was lost, who would wait for a time-out else. What has waited
-    /// longest goes on: where it is lost, a sender of BBR that probes for the round-trip time stands still until its time-out.
+    /// Returns the next lost packet while more packets wait than there is room for: the last but one. The latest packet
+    /// stays, so it is there when a limit ends, and its acknowledgement tells the sender about all losses; otherwise
+    /// the sender would wait for a time-out. The oldest packets stay too: if they were lost, a BBR sender that probes
+    /// for the round-trip time would stall until its time-out.
     pub fn lost(&mut self) -> Option<T> {
         if self.waiting.len() <= PACKETS_MIN || self.waiting_bytes <= self.room_bytes() {
             return None;
@@ -89,7 +91,7 @@ impl<T> Shaper<T> {
         rate.bytes_in(WAIT_MAX).max(window) as usize
     }
 
-    /// The next packet that may go by now.
+    /// Returns the next packet that may go by now.
     pub fn leave(&mut self, now: Instant) -> Option<T> {
         let rate = self.slowed.or(self.rate);
         if rate.is_some() && now < self.free_at {
@@ -105,7 +107,7 @@ impl<T> Shaper<T> {
         Some(packet)
     }
 
-    /// When [`Self::leave`] gives the next packet.
+    /// Returns when [`Self::leave`] returns the next packet.
     pub fn next_at(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.free_at)
     }
@@ -117,7 +119,7 @@ mod tests {
 
     const BYTES: usize = 1250;
 
-    /// Lets packets go until `end`, looking every `step`; how many went, and how many were lost.
+    /// Runs until `end`, with `per_step` arrivals every `step`. Returns how many packets went and how many were lost.
     fn run(shaper: &mut Shaper<u32>, end: Instant, step: Duration, per_step: u32) -> (u64, u64) {
         let (mut now, mut gone, mut lost) = (Instant::ZERO, 0, 0);
         while now < end {
@@ -138,7 +140,7 @@ mod tests {
         for step in [1, 3, 10, 40] {
             let mut shaper = Shaper::new(Some(Rate::from_bps(10_000_000)));
             let (gone, lost) = run(&mut shaper, Instant::from_millis(10_000), Duration::from_millis(step), 200);
-            // 1000 packets of 10,000 bits a second.
+            // 1000 packets of 10,000 bits per second.
             assert!((9_900..=10_050).contains(&gone), "every {step} ms: {gone}");
             assert!(lost > 0);
         }
@@ -158,7 +160,7 @@ mod tests {
     fn what_comes_while_it_is_slower_waits_and_goes_afterwards() {
         let mut shaper = Shaper::new(Some(Rate::from_mbps(10)));
         shaper.slow_down(Some(Rate::from_bps(50_000)));
-        // Half a second of its rate.
+        // Half a second at the limit's rate.
         (0..500).for_each(|number| shaper.enter(number, BYTES));
         assert_eq!(shaper.lost(), None);
         let slow = (0..10).filter(|tenth| shaper.leave(Instant::from_millis(tenth * 100)).is_some()).count();
@@ -172,7 +174,7 @@ mod tests {
         assert!((1485..=1500).contains(&(now.as_nanos() / 1_000_000)), "at its rate again: {now:?}");
     }
 
-    /// How many of `count` packets that come at once have room.
+    /// Returns how many of `count` simultaneous packets have room.
     fn have_room(rate: Rate, count: u32) -> usize {
         let mut shaper = Shaper::new(Some(rate));
         (0..count).for_each(|number| shaper.enter(number, BYTES));

@@ -1,11 +1,13 @@
-//! Subflows that end at this relay and go on from here: it acknowledges at once what comes, and carries it on by a TCP of its own. Sans-IO.
+//! Subflows that end at this relay: it acknowledges arriving data at once, and carries them on by a TCP of its own.
+//! Sans-IO.
 //!
 //! ```text
 //!  destinations ◀── links ──▶ splices ◀── limits ──▶ TUN device ◀── the shared link ──▶ servers
 //! ```
 //!
-//! The limits stay where they are, in the loop between a server and whoever acknowledges to it: what waits for them is acknowledged later, and
-//! what they drop is lost. So the owner comes first as ever. What the network of the destinations loses is sent again from here.
+//! The limits stay in the loop between the server and the end that acknowledges to it: data that wait for a limit are
+//! acknowledged later, and data that a limit drops are lost. So the owner still comes first. Data lost in the
+//! destinations' network are sent again from here.
 
 use std::collections::BTreeMap;
 
@@ -16,48 +18,48 @@ use transport::relay::{AtOnce, FastAckRelay, ForwardingRelay, RelayConfig, Side}
 use units::Instant;
 use wire::{Payload, Segment, TcpChecksum, TooBig};
 
-/// Subflows of a destination that end here at most; further ones are routed.
+/// Maximum number of a destination's subflows that end here; further ones are routed.
 const SPLICES_MAX: usize = 64;
-/// Octets of one that may be here each way: enough for 40 Mbit/s over 100 ms.
+/// Maximum octets of a subflow stored here, each way: enough for 40 Mbit/s over 100 ms.
 const BUFFER_BYTES: u64 = 512 << 10;
 
-/// What becomes of the subflows that destinations open through this relay.
+/// Treatment of the subflows that destinations open through this relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// They pass as IP packets.
     #[default]
     Route,
-    /// Those that join a connection end here and go on from here.
+    /// Subflows that join a connection end here and continue from here.
     FastAck,
 }
 
-/// The relay's end of subflows, by destination.
+/// The relay's ends of subflows, by destination.
 pub struct Splices {
     mode: Mode,
     seed: [u8; 32],
     relays: BTreeMap<u8, ForwardingRelay<AtOnce>>,
 }
 
-/// A packet that a relay's TCP has made.
+/// A packet made by one of the relay's TCPs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Made {
-    /// Number of the destination whose subflow it is of.
+    /// Slot of the destination to which the subflow belongs.
     pub slot: u8,
-    /// Where it goes.
+    /// The direction in which it goes.
     pub to: Side,
     /// The packet.
     pub octets: Vec<u8>,
 }
 
 impl Splices {
-    /// With no subflow yet. Initial sequence numbers grow from `seed`.
+    /// Creates a relay without subflows. Initial sequence numbers derive from `seed`.
     pub const fn new(mode: Mode, seed: [u8; 32]) -> Self {
         Self { mode, seed, relays: BTreeMap::new() }
     }
 
-    /// Takes a packet of the destination `slot` that came from `from`, if it is one of a subflow that ends here or opens one. False: it goes on as it
-    /// is.
+    /// Takes a packet of the destination `slot` that came from `from`, if it belongs to a subflow that ends here or
+    /// opens one. Returns false if the packet is to be routed.
     pub fn take(&mut self, slot: u8, from: Side, packet: &[u8], now: Instant) -> bool {
         if self.mode == Mode::Route {
             return false;
@@ -86,7 +88,7 @@ impl Splices {
         })
     }
 
-    /// The next packet to send.
+    /// Returns the next packet to send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Made> {
         self.relays.iter_mut().find_map(|(slot, relay)| {
             let (to, segment) = relay.poll_transmit(now)?;
@@ -96,12 +98,12 @@ impl Splices {
         })
     }
 
-    /// When [`Self::handle_timeout`] is to be called.
+    /// Returns when [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.relays.values().filter_map(ForwardingRelay::poll_timeout).min()
     }
 
-    /// Takes note of the time.
+    /// Handles the timers that have expired.
     pub fn handle_timeout(&mut self, now: Instant) {
         for relay in self.relays.values_mut() {
             if relay.poll_timeout().is_some_and(|at| at <= now) {
@@ -110,12 +112,12 @@ impl Splices {
         }
     }
 
-    /// Only these destinations are served: what belongs to others is forgotten.
+    /// Keeps only the state of these destinations.
     pub fn keep(&mut self, is_served: impl Fn(u8) -> bool) {
         self.relays.retain(|slot, _| is_served(*slot));
     }
 
-    /// Subflows of a destination that end here.
+    /// Returns the number of a destination's subflows that end here.
     pub fn count(&self, slot: u8) -> usize {
         let joined =
             |relay: &ForwardingRelay<AtOnce>| relay.relay().splices().filter(|(_, stats)| stats.joined).count();

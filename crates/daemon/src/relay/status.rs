@@ -1,4 +1,4 @@
-//! What a relay does, for people and programs.
+//! A relay's status, for people and programs.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -8,84 +8,86 @@ use units::{Duration, Instant};
 
 use super::splices::Mode;
 
-/// Everything at one time.
+/// The status at one time.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RelayStatus {
-    /// Of the program.
+    /// The program's version.
     pub version: &'static str,
     /// The device behind which destinations are.
     pub device: String,
-    /// When this was so, nanoseconds since the start.
+    /// Time of the status, nanoseconds since the start.
     pub at: Instant,
-    /// What is lent, and to whom.
+    /// What is lent, and to which devices.
     pub relay: Lent,
 }
 
-/// What is lent, and to whom.
+/// What is lent, and to which devices.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Lent {
-    /// What the owner calls this device.
+    /// The owner's name for this device.
     pub name: String,
-    /// Where its keys are.
+    /// Folder of its keys.
     pub state: PathBuf,
     /// The shared interface.
     pub interface: String,
-    /// Why it cannot be used now, to follow its name in a sentence.
+    /// Why the interface cannot be used now, as the continuation of a sentence after its name.
     pub lost: Option<String>,
-    /// For how long nothing has come back over it, although destinations have sent something there, if that is longer than answers take.
+    /// Time since anything came back over it, if destinations have sent something meanwhile and answers should have
+    /// come.
     pub unheard: Option<Duration>,
-    /// Its addresses and gateways, as `10.64.3.2 via 10.64.3.1`.
+    /// Its addresses and gateways, such as `10.64.3.2 via 10.64.3.1`.
     pub ways: Vec<String>,
-    /// Whether destinations reach IPv6 through it.
+    /// Whether destinations can reach IPv6 through it.
     pub ipv6: bool,
-    /// The UDP port on which destinations are heard.
+    /// The UDP port for destinations.
     pub port: u16,
     /// Whether it lends: `fully`, `as-backup`, `no-volume`, `no-battery`, `no-uplink` or
     /// `ended`.
     pub lends: &'static str,
-    /// The same in words that follow its name.
+    /// The same in words that follow the relay's name.
     pub lends_in_words: &'static str,
-    /// What becomes of subflows on their way.
+    /// Treatment of subflows.
     pub mode: Mode,
-    /// The highest rate of each direction, bit/s; `None`: all that there is.
+    /// Maximum rate of each direction, bit/s; `None`: unlimited.
     pub rate_bps: Option<u64>,
-    /// What the owner's own traffic takes, both ways, bit/s.
+    /// Rate of the owner's own traffic, both ways, bit/s.
     pub owner_bps: u64,
-    /// What can be lent towards destinations now, bit/s, if it is known: less than `rate_bps` while the owner uses the link too.
+    /// Rate that can be lent towards destinations now, bit/s, if known. It is less than `rate_bps` while the owner uses
+    /// the link too.
     pub spare_bps: Option<u64>,
-    /// What can be lent from destinations now, likewise.
+    /// The same in the direction from destinations.
     pub spare_up_bps: Option<u64>,
-    /// The limit of what may be lent, octets.
+    /// Maximum volume, octets.
     pub volume_bytes: Option<u64>,
-    /// Octets of it that were used.
+    /// Used part of the volume, octets.
     pub volume_used_bytes: Option<u64>,
-    /// The date on which it begins anew, as `2026-06-01`.
+    /// Date on which the volume renews, such as `2026-06-01`.
     pub volume_renews: Option<String>,
-    /// Charge of the battery in percent, if it is being emptied.
+    /// Charge of the battery in percent, if it is discharging.
     pub battery_percent: Option<u8>,
-    /// Datagrams that were nobody's: strangers, or old keys.
+    /// Datagrams of strangers or with old keys.
     pub refused_datagrams: u64,
-    /// Who may use it.
+    /// The devices that may use the relay.
     pub destinations: Vec<LentTo>,
 }
 
 /// A destination.
 #[derive(Clone, Debug, Serialize)]
 pub struct LentTo {
-    /// What it is called here.
+    /// Its local name.
     pub name: String,
-    /// Its number.
+    /// Its slot.
     pub slot: u8,
-    /// Whether it is there.
+    /// Whether it is connected.
     pub is_up: bool,
-    /// Where it was heard last.
+    /// The address from which it was last heard.
     pub place: Option<IpAddr>,
-    /// Octets of packets that it got, and that it sent.
+    /// Octets of packets that it has received and sent.
     pub down_bytes: u64,
     /// See `down_bytes`.
     pub up_bytes: u64,
     /// Its packets that were lost at the limits, both ways.
     pub lost_packets: u64,
-    /// Its subflows that end at this relay and go on from here.
+    /// Its subflows that end at this relay.
     pub spliced_subflows: usize,
 }

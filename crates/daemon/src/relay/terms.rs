@@ -1,4 +1,4 @@
-//! Whether this relay lends now, and how much: from its limits and what it knows of itself.
+//! Decides whether this relay lends now, and how much, from its limits and measurements.
 
 use cooperation::link::{Families, Lends, Renewal, Terms};
 use jiff::civil::Date;
@@ -10,58 +10,59 @@ use super::battery::Charge;
 use super::volume::Volume;
 use crate::calendar;
 
-/// A battery that was too empty has to gain so much before the relay lends again, in percent.
+/// Charge that a battery must gain before the relay lends again, percent.
 const BATTERY_GAIN: u8 = 3;
-/// Or so many looks in a row, one a second, must have found it charged.
+/// Alternatively: number of consecutive looks, one per second, that must find it charging or full.
 const CHARGED_LOOKS: u8 = 5;
-/// So many looks after it was said that the battery is too empty, nothing is carried any more, whether destinations have heeded that or not.
+/// Looks after the announcement of an empty battery for which the relay still forwards; after that it stops, whatever
+/// destinations do.
 const GRACE_LOOKS: u8 = 10;
-/// So many looks after what was lent could not be written down, it is tried again.
+/// Looks between attempts to store the used volume after a failure.
 const RETRY_LOOKS: u8 = 3;
-/// Before the volume is spent the relay says so, so that connections can leave it in good order: so long before, at the rate of now, and with one
-/// part in so many of the volume left at most, which is what may stay unused.
+/// The relay announces the end of the volume in advance, so that connections can leave in good order: this long before,
+/// at the present rate, but with at most this part of the volume left, which may stay unused.
 const NOTICE: Duration = Duration::from_secs(2);
 const NOTICE_PARTS: u64 = 50;
 
-/// What the owner allows, and what was found.
+/// The owner's limits and the measurements.
 #[derive(Debug)]
 pub struct Lending {
-    /// What tells this run of the relay from the one before, and the time after its own address has changed from that before.
+    /// Differs between runs of the relay, and changes when the relay's own address does.
     pub instance: u32,
-    /// The highest rate of each direction.
+    /// Maximum rate of each direction.
     pub rate: Option<Rate>,
-    /// How much may be lent.
+    /// The volume that may be lent.
     pub volume: Option<Volume>,
-    /// Below so much charge it does not lend, in percent.
+    /// Charge below which the relay does not lend, percent.
     pub battery_min: Option<u8>,
-    /// What the shared interface carries.
+    /// Address families of the shared interface.
     pub families: Families,
-    /// Why the shared interface cannot be used now, to follow its name in a sentence.
+    /// Why the shared interface cannot be used now, as the continuation of a sentence after its name.
     pub lost: Option<String>,
-    /// Why what is lent cannot be written down now, if there is a volume. A power failure would make it forgotten, so nothing is lent.
+    /// Why the used volume cannot be stored now. A power failure would lose it, so nothing is lent.
     uncounted: Option<String>,
     uncounted_looks: u8,
-    /// Charge, if a battery is being emptied.
+    /// Charge, if a battery is discharging.
     pub battery_percent: Option<u8>,
-    /// What the owner's own traffic takes, both ways.
+    /// Rate of the owner's own traffic, both ways.
     pub owner: Rate,
-    /// What can be lent towards destinations now, as far as that is known.
+    /// Rate that can be lent towards destinations now, if known.
     pub spare: Option<Rate>,
-    /// What can be lent from destinations now, likewise.
+    /// The same in the direction from destinations.
     pub spare_up: Option<Rate>,
-    /// What the modem lets expect, until more is known.
+    /// Rate expected from the modem's report, until more is known.
     pub expected: Option<Rate>,
-    /// The owner has ended it.
+    /// Whether the owner has ended the relay.
     pub ended: bool,
     was_empty: bool,
-    /// Looks at the battery since it was too empty, and since it was not charged.
+    /// Consecutive looks at the battery that found it too empty, or charging or full.
     empty_looks: u8,
     charged_looks: u8,
     was_spent: bool,
 }
 
 impl Lending {
-    /// With these limits, and nothing found yet.
+    /// Creates a state with these limits and no measurements.
     pub const fn new(rate: Option<Rate>, volume: Option<Volume>, battery_min: Option<u8>) -> Self {
         Self {
             instance: 0,
@@ -85,12 +86,12 @@ impl Lending {
         }
     }
 
-    /// What was translated is forgotten, as after a restart: destinations take it for one, and make their connections anew.
+    /// Declares all connections dead, as after a restart: destinations react as to a restart, and open new ones.
     pub const fn forget_connections(&mut self) {
         self.instance = self.instance.wrapping_add(1);
     }
 
-    /// The battery was looked at, a second after the time before.
+    /// Handles a look at the battery, one second after the last.
     pub fn heed_battery(&mut self, charge: Charge) {
         self.battery_percent = match charge {
             Charge::Emptying(percent) => Some(percent),
@@ -107,7 +108,7 @@ impl Lending {
         self.empty_looks = if self.was_empty { self.empty_looks.saturating_add(1) } else { 0 };
     }
 
-    /// So much is lent now. Once the volume is as good as spent, it is, until the next one begins.
+    /// Handles the present lent rate. Once the volume is almost spent it counts as spent until it renews.
     pub fn heed_rate(&mut self, lent: Rate) {
         let Some(volume) = &self.volume else { return };
         let notice_bytes = lent.bytes_in(NOTICE).min(volume.limit().bytes / NOTICE_PARTS);
@@ -115,7 +116,7 @@ impl Lending {
         self.was_spent = volume.is_low() && (self.was_spent || is_ending);
     }
 
-    /// Whether it lends.
+    /// Returns whether and how the relay lends.
     pub fn lends(&self) -> Lends {
         match &self.volume {
             _ if self.ended => Lends::Ended,
@@ -127,14 +128,14 @@ impl Lending {
         }
     }
 
-    /// Whether packets may still go: also for a moment after it was said that none shall.
+    /// Returns whether packets may still pass, also for a moment after destinations were told to stop.
     pub fn admits(&self) -> bool {
         let has_charge = self.empty_looks <= GRACE_LOOKS;
         let has_volume = self.volume.as_ref().is_none_or(|volume| volume.left_bytes() > 0);
         self.lost.is_none() && self.uncounted.is_none() && !self.ended && has_charge && has_volume
     }
 
-    /// Octets have gone.
+    /// Counts forwarded octets.
     pub fn count(&mut self, bytes: usize) {
         let Some(volume) = &mut self.volume else { return };
         if self.uncounted.is_some() {
@@ -144,7 +145,7 @@ impl Lending {
         self.heed_counted(counted);
     }
 
-    /// A second has passed since the look before, and it is `today`: perhaps the volume begins anew, or can be written down again.
+    /// Handles a second's look on the day `today`: the volume may renew, or can be stored again.
     pub fn heed_date(&mut self, today: Date) {
         let Some(volume) = &mut self.volume else { return };
         volume.roll(today);
@@ -170,17 +171,18 @@ impl Lending {
         }
     }
 
-    /// Why the shared interface is not lent now, to follow its name in a sentence, if that is neither its volume nor its battery.
+    /// Returns why the shared interface is not lent now, as the continuation of a sentence, if the reason is neither
+    /// volume nor battery.
     pub fn why_not(&self) -> Option<&str> {
         self.lost.as_deref().or(self.uncounted.as_deref())
     }
 
-    /// When the volume begins anew, if there is one.
+    /// Returns when the volume renews, if there is one.
     pub fn renewal(&self) -> Option<Renewal> {
         self.volume.as_ref().and_then(Volume::renews).and_then(calendar::renewal)
     }
 
-    /// What destinations are told.
+    /// Returns the terms for destinations.
     pub fn terms(&self) -> Terms {
         let lends = self.lends();
         let spare = self.spare.or(self.rate).unwrap_or(Terms::UNLIMITED);
@@ -237,13 +239,13 @@ mod tests {
         let mut lending = Lending::new(None, Some(Volume::open(limit, path.clone(), today).unwrap()), None);
         let heard = Heard::default();
         let _listening = heard.listen();
-        // Nobody can write there, not even root.
+        // Nobody can write there now, not even root.
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         lending.count(1_000);
         assert_eq!((lending.lends(), lending.admits()), (Lends::NoUplink, false));
         assert!(lending.why_not().unwrap().contains("volume.json (a folder is in its place: move that away)"));
-        // What was under way is not forgotten, and it is said once.
+        // Packets in transit still count, and the warning comes once.
         lending.count(500);
         lending.heed_date(today);
         assert_eq!(lending.volume.as_ref().unwrap().used_bytes(), 1_500);
@@ -272,7 +274,7 @@ mod tests {
             lending.heed_battery(charge);
             assert_eq!(lending.lends(), lends, "{charge:?}");
         }
-        // A charger with a loose contact is none.
+        // A charger with a loose contact does not count.
         for charge in [Charge::Kept, Charge::Kept, Charge::Kept, Charge::Unknown] {
             lending.heed_battery(charge);
         }

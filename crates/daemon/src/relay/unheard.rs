@@ -1,4 +1,4 @@
-//! A shared link that is dead without a word: what destinations send leaves by it, and nothing comes back. Sans-IO.
+//! Detects a shared link that is silently dead: destinations' packets leave, and nothing comes back. Sans-IO.
 
 use tracing::{info, warn};
 use units::{Duration, Instant};
@@ -6,13 +6,13 @@ use wire::{Flags, Segment, TcpChecksum};
 
 use super::counters::Counters;
 
-/// After so long without an answer it is said.
+/// Silence after which the relay reports it.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What was sent last must be so much later than what was sent first: the last FIN of a connection may be answered by nobody.
+/// Minimum time between the first and the last unanswered packet: nobody may answer the last FIN of a connection.
 const INSISTENCE: Duration = Duration::from_secs(2);
 
-/// Whether whoever gets this packet sends something back. Nobody answers an ACK or a RST, and what a destination says with ACKs alone may be
-/// said for seconds: that a subflow is a backup now, or is over.
+/// Returns whether the receiver of this packet sends something back. Nobody answers an ACK or a RST, and a destination
+/// may send only ACKs for seconds: that a subflow is a backup now, or has ended.
 pub fn wants_answer(packet: &[u8]) -> bool {
     let Ok((segment, payload)) = Segment::parse_headers(packet, TcpChecksum::Trusted) else { return true };
     let begins_or_ends = segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::FIN);
@@ -22,23 +22,23 @@ pub fn wants_answer(packet: &[u8]) -> bool {
 /// What has come back since something was sent.
 #[derive(Debug, Default)]
 pub struct Unheard {
-    /// At the last look.
+    /// The counters at the last look.
     counters: Option<Counters>,
     asking_bytes: u64,
-    /// When destinations sent something first and last since anything came.
+    /// First and last time at which destinations sent something since anything arrived.
     asked: Option<(Instant, Instant)>,
-    /// It was told.
+    /// Whether the silence was reported.
     is_told: bool,
 }
 
 impl Unheard {
-    /// A second has passed. What `share` has counted until now, if it is there, and how many octets of destinations have left by it that
-    /// want an answer ([`wants_answer`]).
+    /// Handles a second's look: the present counters of `share`, if it exists, and the total octets that destinations
+    /// have sent over it and that want an answer ([`wants_answer`]).
     pub fn look(&mut self, share: &str, counters: Option<Counters>, asking_bytes: u64, now: Instant) {
         let (before, asking_before) = (self.counters, core::mem::replace(&mut self.asking_bytes, asking_bytes));
         self.counters = counters;
         let Some((counters, before)) = counters.zip(before) else {
-            // One that is gone is told of elsewhere.
+            // The loss of an interface is reported elsewhere.
             (self.asked, self.is_told) = (None, false);
             return;
         };
@@ -62,7 +62,7 @@ impl Unheard {
         }
     }
 
-    /// For how long nothing has come back, if that is longer than answers take.
+    /// Returns the length of the silence, if answers should have come meanwhile.
     pub fn span(&self, now: Instant) -> Option<Duration> {
         let (first, last) = self.asked?;
         let insists = last.saturating_since(first) >= INSISTENCE;
@@ -75,7 +75,8 @@ mod tests {
     use super::*;
     use crate::heard::Heard;
 
-    /// What it says at the looks, a second apart, of octets that came in, went out and were lent at each.
+    /// Runs looks a second apart, each with the octets received, sent, and sent by destinations. Returns the silence
+    /// after each.
     fn spans(looks: &[[u64; 3]]) -> Vec<Option<u64>> {
         let mut unheard = Unheard::default();
         let look = |(second, [down_bytes, up_bytes, lent_bytes]): (u64, &[u64; 3])| {
@@ -91,7 +92,7 @@ mod tests {
     fn a_link_from_which_nothing_comes_is_noticed_and_heard_again() {
         let heard = Heard::default();
         let _listening = heard.listen();
-        // Asked at 1, 2 and 4 s; something comes at 9 s.
+        // Sent at 1, 2 and 4 s; something arrives at 9 s.
         let looks = [
             [7, 0, 0],
             [7, 1, 1],

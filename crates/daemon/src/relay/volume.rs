@@ -1,4 +1,5 @@
-//! How much of a data plan may be lent, and how much was: it survives the end of the program and of the power.
+//! How much of a data plan may be lent, and how much was used. The record survives the end of the program and power
+//! failures.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,39 +10,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::{file, remedy};
 
-/// From so much of the volume on the relay is a backup, in percent.
+/// Used part of the volume from which the relay is a backup, percent.
 const BACKUP_PERCENT: u64 = 80;
-/// How much is taken down in advance, or 1 % of the volume if that is less: a program that is killed has then counted too much rather
+/// Advance that is stored as used, or 1 % of the volume if that is less: after a kill, the record shows too much rather
 /// than too little.
 const STEP_BYTES: u64 = 4_000_000;
-/// Days that are remembered, on which something was lent: more than the longest period has.
+/// Maximum number of remembered days: more than the longest period has.
 const DAYS_MAX: usize = 64;
-/// Of the file.
+/// Format version of the file.
 const VERSION: u32 = 1;
 
-/// How much, and for how long.
+/// A limit on lent traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Octets on the wire, both ways.
     pub bytes: u64,
-    /// After what time it begins anew.
+    /// When it renews.
     pub period: Period,
 }
 
-/// After what time a volume begins anew.
+/// When a volume renews.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
-    /// At midnight.
+    /// Daily, at midnight.
     Day,
-    /// Once a month.
+    /// Monthly.
     Month {
-        /// At the beginning of this day, from 1 to 31; in a month that has it not, at the beginning of its last one.
+        /// The day on which it renews, from 1 to 31; in a shorter month, the last day.
         reset_day: i8,
     },
 }
 
 impl Period {
-    /// The first day of the period that `today` is in.
+    /// Returns the first day of the period that contains `today`.
     fn start(self, today: Date) -> Date {
         let Self::Month { reset_day } = self else { return today };
         let in_month = |month: Date| {
@@ -52,57 +53,57 @@ impl Period {
         if this <= today { this } else { today.first_of_month().yesterday().map_or(this, in_month) }
     }
 
-    /// The first day of the period after the one that `today` is in; none at the end of time.
+    /// Returns the first day of the next period, or `None` at the end of the calendar.
     fn next_start(self, today: Date) -> Option<Date> {
         let since = self.start(today);
-        // The next period begins 31 days later at most, and no day before is in it.
+        // The next period begins at most 31 days later, and no earlier day belongs to it.
         let mut days = core::iter::successors(since.tomorrow().ok(), |day| day.tomorrow().ok());
         days.find(|day| self.start(*day) != since)
     }
 }
 
-/// What the file says.
+/// Content of the file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     version: u32,
-    /// The first day of the period.
+    /// First day of the period.
     since: Date,
-    /// Octets that have gone or may have gone since.
+    /// Octets used since then, including the advance.
     bytes: u64,
-    /// The same of all periods together, counted on whatever the date. A file from before this was told has none, nor have its periods.
+    /// The same over all periods, regardless of dates. Older files have neither this nor that of their periods.
     #[serde(default)]
     total: u64,
-    /// Days that this device has been in; a file from before they were told has none.
+    /// Days on which this device ran; older files have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     days: Vec<Day>,
-    /// What such a file has instead: other periods.
+    /// Other periods, which older files have instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     others: Vec<Other>,
 }
 
-/// A day, and what had gone before it.
+/// A day, and the total before it.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Day {
     date: Date,
-    /// Octets of all periods when it began: what lies above them has gone on this day or under a date that was set later.
+    /// Total of all periods when the day began. The rest was used on this day or under a date that was set later.
     before: u64,
 }
 
-/// What was used of another period's volume.
+/// Volume used in another period.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Other {
     since: Date,
     bytes: u64,
-    /// The sum of all periods when this one was left.
+    /// Total of all periods when this one was left.
     #[serde(default)]
     total: u64,
 }
 
 impl Entry {
-    /// Its days; those of a file that has none are the first ones of its periods.
+    /// Returns the days. For a file without days, these are the first days of its periods.
     fn days(&self) -> Vec<Day> {
         if !self.days.is_empty() {
             return self.days.clone();
@@ -113,7 +114,7 @@ impl Entry {
     }
 }
 
-/// What was used of a limit.
+/// The used part of a limit.
 #[derive(Debug)]
 pub struct Volume {
     limit: Limit,
@@ -122,14 +123,14 @@ pub struct Volume {
     bytes: u64,
     /// Octets of all periods.
     total: u64,
-    /// The one of now comes last.
+    /// Known days; the present one is last.
     days: Vec<Day>,
-    /// As the file says.
+    /// Content of the file.
     written: Entry,
 }
 
 impl Volume {
-    /// What the file at `path` says was used of `limit`; nothing, if there is none.
+    /// Opens the record of `limit` in the file at `path`. Without a file, nothing was used.
     ///
     /// # Errors
     /// If the file cannot be read or written, or is broken.
@@ -151,16 +152,16 @@ impl Volume {
         Ok(volume)
     }
 
-    /// Octets that have gone, and nothing is written down.
+    /// Counts octets without storing them.
     pub const fn add(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_add(bytes);
         self.total = self.total.saturating_add(bytes);
     }
 
-    /// Octets that have gone.
+    /// Counts octets, and stores the record if necessary.
     ///
     /// # Errors
-    /// If that cannot be written down. It is tried again with the next ones, also with none.
+    /// If the record cannot be stored. The next call tries again, also with zero octets.
     pub fn count(&mut self, bytes: u64) -> Result<()> {
         self.add(bytes);
         if self.total > self.written.total || self.written.days.last() != self.days.last() {
@@ -169,8 +170,8 @@ impl Volume {
         Ok(())
     }
 
-    /// It is `today`: perhaps the volume begins anew. What was used of it is what has gone since the first of its days that is known,
-    /// whatever limits there were meanwhile: one of a month goes on where it was after a while with one of a day.
+    /// Sets the date, which may begin a new period. The used volume is everything since the period's first known day,
+    /// under whatever limits: a monthly limit continues where it was after a while with a daily one.
     pub fn roll(&mut self, today: Date) {
         let before = self.before(today);
         self.days.retain(|day| day.date != today);
@@ -181,11 +182,11 @@ impl Volume {
         self.bytes = within.map(|day| self.total.saturating_sub(day.before)).max().unwrap_or(0);
     }
 
-    /// What had gone before `today`.
+    /// Returns the total before `today`.
     fn before(&self, today: Date) -> u64 {
-        // A clock that was wrong for a while, on a device without a battery for it or until the network has told the time, must not give
-        // the volume away twice, whichever way it was wrong: a day that it comes back to began when it did the first time, and has used
-        // also what has gone since then under other dates. An earlier one that is new has used what the one has that it comes from.
+        // The clock may be wrong for a while, without a clock battery or before the network sets it. In neither
+        // direction may that give the volume away twice. A known day began when it first did, and includes everything
+        // used since, under any date. A new day before the last one inherits the use of the present period.
         if let Some(known) = self.days.iter().find(|day| day.date == today) {
             return known.before;
         }
@@ -193,7 +194,7 @@ impl Volume {
         if is_back { self.total.saturating_sub(self.bytes) } else { self.total }
     }
 
-    /// Writes down what is true, without any advance.
+    /// Stores the exact use, without an advance.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -201,7 +202,7 @@ impl Volume {
         self.write(0)
     }
 
-    /// Writes down what is true, as if `ahead_bytes` more had gone.
+    /// Stores the use plus `ahead_bytes`.
     fn write(&mut self, ahead_bytes: u64) -> Result<()> {
         let (bytes, total) = (self.bytes.saturating_add(ahead_bytes), self.total.saturating_add(ahead_bytes));
         let (since, days) = (self.since, self.days.clone());
@@ -215,27 +216,27 @@ impl Volume {
         Ok(())
     }
 
-    /// How much, and for how long.
+    /// Returns the limit.
     pub const fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// When it begins anew.
+    /// Returns the date on which the volume renews.
     pub fn renews(&self) -> Option<Date> {
         self.limit.period.next_start(self.days.last().map_or(self.since, |day| day.date))
     }
 
-    /// Octets that were used.
+    /// Returns the used octets.
     pub const fn used_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Octets that are left.
+    /// Returns the remaining octets.
     pub const fn left_bytes(&self) -> u64 {
         self.limit.bytes.saturating_sub(self.bytes)
     }
 
-    /// Whether so much was used that others should carry if they can.
+    /// Returns whether so much was used that other uplinks should carry if they can.
     pub const fn is_low(&self) -> bool {
         self.bytes >= self.limit.bytes / 100 * BACKUP_PERCENT
     }
@@ -295,7 +296,7 @@ mod tests {
         assert!(!volume.is_low());
         volume.count(1).unwrap();
         assert!(volume.is_low());
-        // Killed: it has counted what it took down in advance.
+        // Killed: the stored advance counts as used.
         drop(volume);
         let mut volume = Volume::open(limit, path.clone(), today).unwrap();
         assert_eq!(volume.used_bytes(), 80_999_999);
@@ -320,7 +321,7 @@ mod tests {
     fn a_device_that_does_not_know_the_time_at_first_gives_nothing_away() {
         let folder = tempfile::tempdir().unwrap();
         volume(&folder, date(2026, 5, 20)).count(4_000).unwrap();
-        // It starts in 1970, or in the month before, and lends until it hears the time.
+        // The device starts in 1970 or in the previous month, and lends until it learns the time.
         for wrong in [date(1970, 1, 1), date(2026, 4, 30)] {
             let mut volume = volume(&folder, wrong);
             let used = volume.used_bytes();
@@ -348,7 +349,7 @@ mod tests {
             let used = volume.used_bytes();
             assert!((least..=least + 50).contains(&used), "{used} after {start}: 50 were taken down in advance once");
         }
-        // The first start of the next month.
+        // The first start in the next month.
         let mut volume = volume(&folder, date(1970, 1, 1));
         volume.count(100).unwrap();
         volume.roll(date(2026, 6, 1));
@@ -382,7 +383,7 @@ mod tests {
             volume.settle().unwrap();
         };
         lend(start(from(1), 3), 5_000);
-        // More days than anybody remembers by their periods alone.
+        // More days than the periods alone would keep.
         (17..=26).for_each(|day| lend(start(Period::Day, day), 100));
         let today = start(Period::Day, 27);
         assert_eq!(today.used_bytes(), 0);

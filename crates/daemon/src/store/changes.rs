@@ -1,4 +1,4 @@
-//! Notices that paired devices were changed by another program.
+//! Detects changes of the paired devices by other programs.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -7,20 +7,20 @@ use linux::Result;
 
 use super::{Peers, Store};
 
-/// The peers of a store, read when they may be others than before.
+/// The peers of a store, reread when the file may have changed.
 pub struct Changes {
     store: Store,
-    /// What tells one file from the next, which replaces it; `None` inside: there is no file.
+    /// Identifies the file read last, which is replaced on every change; inner `None`: there was no file.
     read: Option<Option<(u64, i64, i64)>>,
 }
 
 impl Changes {
-    /// Nothing was read yet.
+    /// Creates a watcher that has read nothing yet.
     pub const fn of(store: Store) -> Self {
         Self { store, read: None }
     }
 
-    /// The peers, the first time and whenever the file is another one; `None`: it is not.
+    /// Returns the peers at the first call and after every change of the file, otherwise `None`.
     pub fn poll(&mut self) -> Option<Result<Peers>> {
         let mark = |metadata: Metadata| (metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
         let now = fs::metadata(self.store.path("peers.json")).ok().map(mark);

@@ -1,4 +1,4 @@
-//! Opens files of the folder where keys are kept: regular ones only, since opening a FIFO, or reading it, may take for ever.
+//! Opens files in the folder of keys, but only regular ones: opening or reading a FIFO may block for ever.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
@@ -8,17 +8,17 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// Octets of a file at most: more than any that we write.
+/// Maximum length of a file, octets: more than this program ever writes.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The file at `path`, opened as `options` say, but without waiting.
+/// Opens the file at `path` with `options`, without blocking.
 ///
 /// # Errors
 /// If it cannot be opened, or is no regular file.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let irregular = || io::Error::new(ErrorKind::InvalidInput, "it is no regular file (a FIFO, perhaps): move it away");
     let opened = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
-    // A FIFO that nobody reads, and a socket.
+    // The error for a FIFO without a reader, and for a socket.
     let file =
         opened.map_err(|error| if Errno::from_io_error(&error) == Some(Errno::NXIO) { irregular() } else { error })?;
     let kind = file.metadata()?.file_type();
@@ -29,10 +29,10 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// The octets of the file at `path`, if there is one.
+/// Reads the file at `path`, if there is one.
 ///
 /// # Errors
-/// If it cannot be read, is no regular file, or is larger than any that we write.
+/// If it cannot be read, is no regular file, or is longer than [`BYTES_MAX`].
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut file = match open(path, OpenOptions::new().read(true)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::text;
 use crate::scoped::ScopedAddress;
 
-// What is agreed at pairing is what is plumbed.
+// The slots of pairing are the slots of the plumbing.
 const _: () = assert!(SLOTS_MAX == cooperation::link::pairing::SLOTS_MAX);
-/// Of the file.
+/// Format version of the file.
 const VERSION: u32 = 1;
 
-/// All of them. No two have the same name.
+/// All paired devices. No two have the same name.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peers {
@@ -31,20 +31,20 @@ pub struct Peers {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(from = "WrittenRelay")]
 pub struct Relay {
-    /// What it is called here.
+    /// Its local name.
     #[serde(with = "text")]
     pub name: Name,
-    /// By which it is known.
+    /// Its public key.
     #[serde(with = "text")]
     pub key: PublicKey,
-    /// Which of its destinations this device is: from 1 to [`SLOTS_MAX`].
+    /// This device's slot at the relay, from 1 to [`SLOTS_MAX`].
     pub slot: u8,
-    /// Where it was when it was last heard of.
+    /// Its last known address.
     #[serde(with = "text")]
     pub address: ScopedAddress,
 }
 
-/// As it is read: earlier releases wrote down whether it carried IPv6 when it was paired, which its terms tell.
+/// A relay as read from the file. Earlier releases also stored whether it carried IPv6 at pairing; now its terms tell.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenRelay {
@@ -69,13 +69,13 @@ impl From<WrittenRelay> for Relay {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Destination {
-    /// What it is called here.
+    /// Its local name.
     #[serde(with = "text")]
     pub name: Name,
-    /// By which it is known.
+    /// Its public key.
     #[serde(with = "text")]
     pub key: PublicKey,
-    /// Its number: from 1 to [`SLOTS_MAX`].
+    /// Its slot, from 1 to [`SLOTS_MAX`].
     pub slot: u8,
 }
 
@@ -86,10 +86,10 @@ impl Default for Peers {
 }
 
 impl Peers {
-    /// Reads the file.
+    /// Parses the file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the file is broken; says what is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
         let peers: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if peers.version != VERSION {
@@ -109,7 +109,7 @@ impl Peers {
         Ok(peers)
     }
 
-    /// As it is written.
+    /// Returns the text of the file.
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("it has no keys but names of fields") + "\n"
     }
@@ -119,8 +119,8 @@ impl Peers {
         relays.chain(self.destinations.iter().map(|destination| &destination.name)).collect()
     }
 
-    /// Adds a device that may use this one's link; gives what it is called here, and its slot. One that is known keeps its slot: it may be
-    /// using it now.
+    /// Adds a device that may use this one's link. Returns its local name and its slot. A known device keeps its slot,
+    /// which it may be using now.
     ///
     /// # Errors
     /// If there is no slot left.
@@ -136,7 +136,7 @@ impl Peers {
         Ok((name, slot))
     }
 
-    /// The slot that the next device gets.
+    /// Returns the slot for the next device.
     ///
     /// # Errors
     /// If there is none left.
@@ -150,7 +150,7 @@ impl Peers {
         })
     }
 
-    /// Adds a device whose link this one may use, or what is new of it. Gives what it is called here.
+    /// Adds or updates a device whose link this one may use. Returns its local name.
     pub fn add_relay(&mut self, relay: Relay) -> Name {
         self.relays.retain(|known| known.key != relay.key);
         let name = self.free_name(relay.name.clone());
@@ -158,12 +158,12 @@ impl Peers {
         name
     }
 
-    /// A relay is elsewhere now.
+    /// Changes the address of a relay.
     pub fn move_relay(&mut self, key: PublicKey, address: &ScopedAddress) {
         self.relays.iter_mut().filter(|relay| relay.key == key).for_each(|relay| relay.address = address.clone());
     }
 
-    /// The name, or one like it that nobody has.
+    /// Returns the name, or a similar one that is free.
     fn free_name(&self, name: Name) -> Name {
         let taken = self.names();
         let numbered = |number: u32| {
@@ -177,7 +177,7 @@ impl Peers {
         (2..).filter_map(numbered).find(|name| !taken.contains(&name)).unwrap_or(name)
     }
 
-    /// Forgets the device of that name, whatever it was.
+    /// Removes the device of that name, whether relay or destination.
     ///
     /// # Errors
     /// If there is none.

@@ -1,70 +1,72 @@
-//! Whether a connection's further subflows are to carry data yet. Pure.
+//! Decides whether a connection's additional subflows should carry data yet. Pure.
 //!
-//! What a peer sends on which subflow is its scheduler's decision, and the kernel's splits what is small as well: an answer of 8 kB
-//! then takes the round trip of the longest path. So further subflows join as backups, and are made regular once there is more to send
-//! than comes on the first one in the time that the other takes for its first octets.
+//! A peer's scheduler decides what the peer sends on which subflow, and the kernel's splits small answers too: an
+//! answer of 8 kB then takes the round trip of the longest path. So additional subflows join as backups. They are made
+//! regular once there is more to send than arrives on the first subflow in the time that the other needs for its first
+//! octets.
 //!
 //! ```text
-//! answer   octets from the server that no question interrupts: the client has sent nothing before which there was a pause
+//! answer   octets from the server until the next question: until the client sends and the server's octets then pause
 //! backlog  octets to the server that it has not acknowledged
 //! joins    answer >= 128 kB, for RTT or longer; or answer >= 32 kB, for 3 RTT; or backlog >= 128 kB, for RTT
 //! blocks   rate * base > 1.5 MB: then never
 //!
-//! RTT      least round-trip time of the subflow that is to join
-//! base     the same of its uplink, if that is less: a subflow that carries nothing has the one of its handshake only, which may have
-//!          met a queue, or a relay that gave way to its owner
-//! rate     octets in a second of the answer, or of what was acknowledged of the backlog: the most of any 200 ms, since slow start comes
-//!          first
+//! RTT      least round-trip time of the subflow that may join
+//! base     the same of its uplink, if that is less: a subflow that carries nothing only knows its handshake, which may
+//!          have met a queue, or a relay that gave way to its owner
+//! rate     octets per second of the answer, or of the acknowledged part of the backlog: the maximum over any 200 ms,
+//!          because slow start comes first
 //! ```
 //!
-//! Why some block: what comes meanwhile on the others waits for what was sent on the one with the long round trip, and the peer must keep
-//! it. Linux keeps 1.2 to 1.7 MB, unless it was told otherwise (tcp_wmem), and then sends nothing on any of them.
+//! Why some subflows block: what arrives on the others meanwhile waits for what was sent on the one with the long round
+//! trip, and the peer must keep it. Linux keeps 1.2 to 1.7 MB by default (tcp_wmem), and then sends nothing on any
+//! subflow.
 
 use transport::ConnectionStats;
 use units::{Duration, Instant};
 
-/// An answer, or a backlog, from which on a connection is heavy.
+/// Size of an answer or backlog from which a connection is heavy.
 pub const HEAVY_BYTES: u64 = 128 << 10;
-/// An answer that is worth a second path if it takes long.
+/// Size of an answer that is worth a second path if it takes long.
 const SLOW_BYTES: u64 = 32 << 10;
-/// Round trips that are long.
+/// Round trips that count as long.
 const SLOW_ROUNDS: u64 = 3;
-/// An answer from which on a server is one of downloads.
+/// Size of an answer from which a server counts as one of downloads.
 const DOWNLOAD_BYTES: u64 = 1 << 20;
 /// Octets that a peer keeps for a stream that waits.
 const KEPT_BYTES: u64 = 3 << 19;
-/// A question is one if nothing came for half a round trip, and for this long at least: whoever acknowledges a part of a download to its
-/// server's application (HTTP/2 does) asks for nothing new.
+/// Minimum pause before a question, which is half a round trip otherwise. A client that acknowledges part of a download
+/// to the server's application, as HTTP/2 does, asks for nothing new.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
-/// Over what time rates are taken.
+/// Span over which rates are measured.
 const RATE_SPAN: Duration = Duration::from_millis(200);
-/// After this it is another answer even if nobody has asked.
+/// Pause after which a new answer begins even without a question.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// What one connection has brought of late.
+/// Recent transfers of one connection.
 #[derive(Clone, Debug)]
 pub struct Bulk {
     pause: Duration,
     answer_bytes: u64,
     since: Instant,
     latest: Instant,
-    /// The client has sent something since.
+    /// Whether the client has sent something since the last octets of the answer.
     asked: bool,
     pace: Pace,
     backlog: Option<Backlog>,
-    /// What had arrived and what of it was in order at the last look.
+    /// State of the arrivals at the last look.
     arrived: Arrivals,
     held_up_at: Option<Instant>,
 }
 
-/// What a connection's subflows have brought.
+/// Arrivals on a connection's subflows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
-    /// Octets of all of them, what came twice included.
+    /// Octets on all subflows, including duplicates.
     bytes: u64,
     /// Octets of the stream up to its first hole.
     in_order_bytes: u64,
-    /// Octets that wait for a hole to fill.
+    /// Octets that wait for a hole to be filled.
     waiting_bytes: u64,
 }
 
@@ -78,7 +80,7 @@ impl Arrivals {
     }
 }
 
-/// Octets to the server that have been too many for some time.
+/// A backlog that has been large for some time.
 #[derive(Clone, Copy, Debug)]
 struct Backlog {
     since: Instant,
@@ -86,12 +88,12 @@ struct Backlog {
     pace: Pace,
 }
 
-/// How fast octets come.
+/// The rate of a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     since: Instant,
     since_bytes: u64,
-    /// Octets in a second, at most.
+    /// Maximum rate so far, octets per second.
     peak_rate: u64,
 }
 
@@ -100,7 +102,7 @@ impl Pace {
         Self { since: now, since_bytes: bytes, peak_rate: 0 }
     }
 
-    /// So many have come in all.
+    /// Notes the total number of octets.
     fn note(&mut self, bytes: u64, now: Instant) {
         let span = now.saturating_since(self.since);
         if span < RATE_SPAN {
@@ -111,14 +113,14 @@ impl Pace {
         *self = Self { since: now, since_bytes: bytes, peak_rate: self.peak_rate.max(rate) };
     }
 
-    /// Whether more would wait for a subflow with this round-trip time than a peer keeps.
+    /// Returns whether more octets than a peer keeps would wait for a subflow with this round-trip time.
     fn blocks(&self, rtt: Duration) -> bool {
         u128::from(self.peak_rate) * u128::from(rtt.as_nanos()) > u128::from(KEPT_BYTES) * 1_000_000_000
     }
 }
 
 impl Bulk {
-    /// Of a connection whose first subflow has this round-trip time.
+    /// Creates the state of a connection whose first subflow has this round-trip time.
     pub fn new(rtt: Duration, now: Instant) -> Self {
         let pause = (rtt / 2).clamp(PAUSE_MIN, PAUSE_MAX);
         Self {
@@ -134,7 +136,7 @@ impl Bulk {
         }
     }
 
-    /// Octets have moved between client and server.
+    /// Notes octets that moved between client and server.
     pub fn moved(&mut self, up_bytes: u64, down_bytes: u64, now: Instant) {
         self.asked |= up_bytes > 0;
         if down_bytes == 0 {
@@ -150,14 +152,14 @@ impl Bulk {
         self.pace.note(self.answer_bytes, now);
     }
 
-    /// Looks at what the connection's statistics say now; to be called often while octets move.
+    /// Takes the connection's present statistics. To be called often while octets move.
     pub fn look(&mut self, stats: &ConnectionStats, now: Instant) {
         self.note_backlog(stats.written_bytes.saturating_sub(stats.acked_bytes), stats.acked_bytes, now);
         self.note_arrivals(Arrivals::of(stats), now);
     }
 
-    /// What has arrived until now. While a hole keeps it from the client, or what comes is there already, nothing moves; the answer goes on all the
-    /// same.
+    /// Notes arrivals. If a hole holds them back from the client, or they are duplicates, nothing moves; the answer
+    /// continues nevertheless.
     fn note_arrivals(&mut self, arrivals: Arrivals, now: Instant) {
         let before = core::mem::replace(&mut self.arrived, arrivals);
         let comes = arrivals.waiting_bytes > 0 || arrivals.bytes != before.bytes;
@@ -167,12 +169,12 @@ impl Bulk {
         }
     }
 
-    /// When something was last seen to wait, or to come twice, while the stream stood still.
+    /// Returns when octets last waited or were duplicates while the stream stood still.
     pub fn held_up_at(&self) -> Option<Instant> {
         self.held_up_at
     }
 
-    /// What the server has not acknowledged, and what it has, of all that was sent.
+    /// Notes the unacknowledged octets and the total of acknowledged ones.
     fn note_backlog(&mut self, backlog_bytes: u64, acked_bytes: u64, now: Instant) {
         self.backlog = (backlog_bytes >= HEAVY_BYTES).then(|| {
             let pace = Pace::new(acked_bytes, now);
@@ -182,22 +184,23 @@ impl Bulk {
         });
     }
 
-    /// Whether it is a download or an upload now, rather than small answers.
+    /// Returns whether this is a download or an upload now, rather than small answers.
     pub fn is_heavy(&self) -> bool {
         self.answer_bytes >= HEAVY_BYTES || self.backlog.is_some()
     }
 
-    /// Whether there is an answer, or a backlog, that may be worth another path.
+    /// Returns whether there is an answer or a backlog that may be worth another path.
     pub fn may_grow(&self) -> bool {
         self.answer_bytes >= SLOW_BYTES || self.backlog.is_some()
     }
 
-    /// Whether it is as large as those for which people wait.
+    /// Returns whether the answer is so large that people wait for it.
     pub fn is_download(&self) -> bool {
         self.answer_bytes >= DOWNLOAD_BYTES
     }
 
-    /// Whether a subflow with this least round-trip time is to carry data, over an uplink with that one.
+    /// Returns whether a subflow with this least round-trip time should carry data, over an uplink with least
+    /// round-trip time `base`.
     pub fn is_worth(&self, rtt: Duration, base: Duration) -> bool {
         let span = self.latest.saturating_since(self.since);
         let is_slow = self.answer_bytes >= SLOW_BYTES && span >= rtt.saturating_mul(SLOW_ROUNDS);
@@ -250,7 +253,7 @@ mod tests {
         let arrivals = |bytes, in_order_bytes, waiting_bytes| Arrivals { bytes, in_order_bytes, waiting_bytes };
         bulk.note_arrivals(arrivals(132_500, 132_500, 0), at(0));
         assert_eq!(bulk.held_up_at(), None);
-        // What another subflow brings waits; then the hole is not filled, and nothing comes; then what is there already comes again.
+        // First the arrivals of another subflow wait; then the hole stays and nothing arrives; then duplicates arrive.
         bulk.note_arrivals(arrivals(500_000, 132_500, 367_500), at(1));
         bulk.note_arrivals(arrivals(500_000, 132_500, 367_500), at(2));
         bulk.note_arrivals(arrivals(600_000, 500_000, 0), at(3));
@@ -273,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_download_needs_it_after_a_round_trip_of_it() {
-        // 10 Mbit/s: 128 KiB come within 105 ms.
+        // 10 Mbit/s: 128 KiB arrive within 105 ms.
         assert!(!download(10, 103).is_worth(ms(80), ms(80)));
         assert!(download(10, 106).is_worth(ms(80), ms(80)));
         assert!(!download(10, 106).is_worth(ms(110), ms(110)));
@@ -284,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_slow_answer_needs_it_though_it_is_small() {
-        // 1 Mbit/s: 32 KiB come within 263 ms.
+        // 1 Mbit/s: 32 KiB arrive within 263 ms.
         assert!(!download(1, 261).is_worth(ms(40), ms(40)));
         assert!(download(1, 264).is_worth(ms(40), ms(40)));
         assert!(!download(1, 264).is_worth(ms(100), ms(100)));
@@ -309,11 +312,11 @@ mod tests {
 
     #[test]
     fn one_that_would_block_the_others_is_never_needed() {
-        // 30 Mbit/s for 600 ms are 2.25 MB, 20 Mbit/s are 1.5 MB: less than the 1.57 MB that are kept.
+        // 30 Mbit/s for 600 ms are 2.25 MB, 20 Mbit/s are 1.5 MB: less than the 1.57 MB that a peer keeps.
         assert!(!download(30, 5000).is_worth(ms(600), ms(600)));
         assert!(download(20, 5000).is_worth(ms(600), ms(600)));
         assert!(download(30, 5000).is_worth(ms(300), ms(300)));
-        // That it began slowly makes no difference.
+        // A slow start makes no difference.
         let mut bulk = download(1, 400);
         (0..400).for_each(|milli| bulk.moved(0, 30 * 125, Instant::from_millis(421 + milli)));
         assert!(!bulk.is_worth(ms(600), ms(600)));

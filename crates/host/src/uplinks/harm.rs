@@ -1,26 +1,30 @@
-//! Subflows of a download that cost more than they bring, and subflows that have died without a word. Pure: told what subflows have
-//! given, it says which one to do without.
+//! Finds subflows of a download that cost more than they bring, and subflows that have died silently. Pure: it takes
+//! what subflows have brought, and says which one to do without.
 //!
-//! What a peer sends on which subflow is its scheduler's decision, and the kernel's fills a slow one as well as a fast one. What came
-//! on the fast one then waits for what has not come on the slow one, until the peer may send no more on either. Who is to blame is
-//! known here only: that from which nothing waits.
+//! A peer's scheduler decides what the peer sends on which subflow, and the kernel's fills a slow one like a fast one.
+//! What arrives on the fast one then waits for what is missing from the slow one, until the peer may send no more on
+//! either. Only this side can tell which subflow is to blame: the one from which nothing waits.
 //!
 //! ```text
-//! lag      what waits / greatest rate of late: how far the stream is behind what has come
-//! rate     over 300 ms, since what was held up comes all at once
-//! late     lag > 100 ms, twice in a row, on account of a subflow that brings less than an eighth of late and usually,
-//!          or that brings less than half of what the others did not bring of late, though they could, if that is more in all, since the
-//!          stream waits for it, than what waits; of what was lost before a hole was filled, only the part of what waits still
-//! could    who has brought nothing since it was asked for a sign of life, and gave one, is idle: it could have brought what it usually does.
-//!          A radio that fades still brings something, and one that pauses gives no sign. While the stream is late, the others are asked
-//! fair     octets are counted from when a subflow was last new, or made regular. Nobody is late before that one has had 2 RTT + 100 ms,
-//!          and before what waited then has gone on, for a second at most: a withdrawn one leaves a hole that is not the next one's
-//! silent   nothing heard of a subflow that did bring something, for twice its longest pause of the last second or two, within [30, 60] ms;
-//!          no answer to a probe for 1.5 RTT + 10 ms, in which other connections do not hear its uplink either; and another one was heard
-//!          since, or could not have answered yet. Of an uplink that has paused, nothing for twice as long ([`Pauses`])
-//! RTT      with what the subflow's packets wait for in queues, as the peer's echoes of timestamps tell (`round_trips.rs`); 4 s at most for 1.5 RTT
-//! costly   a silent one of an uplink that is known to pause, and that brought less than what waits, which is what the peer sends again
-//!          when it is withdrawn: it counts as late
+//! lag      waiting octets / highest recent rate: how far the stream is behind the arrivals
+//! rate     over 300 ms, because octets that were held up arrive all at once
+//! late     lag > 100 ms at two looks in a row, because of a subflow that brings less than an eighth, recently and
+//!          usually; or less than half of what the others recently lost, if their loss since the stream began to wait
+//!          for it exceeds what waits. When a hole is filled, this loss falls in proportion to the waiting octets
+//! lost     what idle subflows usually bring. A subflow is idle if it answered a probe and brought nothing since. A
+//!          radio that fades still brings something, and one that pauses does not answer. While the stream is late, the
+//!          other subflows are probed
+//! fair     octets count from when a subflow was last new or made regular. No subflow is late until that one has had
+//!          2 RTT + 100 ms, and until what waited then has moved on, for a second at most: a withdrawn subflow leaves
+//!          a hole that is not the next one's fault
+//! silent   nothing heard on a subflow that did bring something, for twice its longest pause of the last second or two,
+//!          within [30, 60] ms; no answer to a probe for 1.5 RTT + 10 ms, during which other connections hear nothing
+//!          on its uplink either; and another subflow was heard since, or could not have answered yet. If the uplink
+//!          has paused before: nothing for twice as long as that ([`Pauses`])
+//! RTT      including the time that the subflow's packets wait in queues, according to the timestamps that the peer
+//!          echoes (`round_trips.rs`); 1.5 RTT counts as at most 4 s
+//! costly   a silent subflow of an uplink that is known to pause, if it has brought less than what waits, which the
+//!          peer sends again when the subflow is withdrawn: it counts as late
 //! ```
 
 use std::net::{IpAddr, SocketAddr};
@@ -35,77 +39,80 @@ use round_trips::RoundTrips;
 
 mod round_trips;
 
-/// A round-trip time that most paths do not exceed.
+/// Assumed round-trip time if none is known; most paths do not exceed it.
 pub const RTT_UNKNOWN: Duration = Duration::from_millis(200);
-/// How often subflows are looked at: no multiple of the pauses of a stream that has 50 or 60 pieces in a second, of which only the
-/// shortest part would be seen else.
+/// Interval of looks. It is no multiple of the pauses of a stream with 50 or 60 pieces per second: otherwise only the
+/// shortest part of each pause would be seen.
 pub const PERIOD: Duration = Duration::from_millis(19);
-/// The same while an answer is waited for.
+/// The same while an answer is awaited.
 const DOUBT_PERIOD: Duration = Duration::from_millis(5);
-/// A look that comes so much later than it was wanted judges nobody: what has come meanwhile may wait to be read.
+/// A look that is this late judges nobody: what has arrived meanwhile may still wait to be read.
 const UNPUNCTUAL: Duration = Duration::from_millis(10);
-/// Between two looks that are about lateness.
+/// Interval of looks for lateness.
 const LATE_PERIOD: Duration = Duration::from_millis(95);
-/// A stream that is so far behind is late.
+/// Lag from which a stream is late.
 pub const LAG_MIN: Duration = Duration::from_millis(100);
-/// Octets that wait at least: below, a rate says nothing.
+/// Minimum of waiting octets: below it, a rate says nothing.
 const HELD_MIN_BYTES: u64 = 32 << 10;
-/// What brings less than this part of all is not worth any waiting.
+/// A subflow that brings less than one of this many parts of all octets is not worth any waiting.
 pub(super) const WORTHLESS_PARTS: u64 = 8;
-/// Looks over which it is counted what a subflow usually brings: the rate of a radio link may be low for some seconds.
+/// Looks over which a subflow's usual rate is averaged: a radio link may be slow for some seconds.
 const USUAL_LOOKS: u64 = 40;
-/// Looks in a row at which a subflow was to blame.
+/// Consecutive looks at which a subflow must be to blame.
 const STRIKES: u32 = 2;
-/// Looks over which rates are taken.
+/// Looks over which rates are measured.
 const RATE_LOOKS: usize = 3;
-/// One of which nothing was heard for so long and two round trips is not late, but dead: who comes back need not be held back.
+/// A subflow that was silent for this long and two round trips is not late but dead; when it returns, its uplink need
+/// not be held back.
 const LATE_UNHEARD: Duration = Duration::from_millis(250);
-/// After a change of who carries, what waited before it is waited for so long at most until somebody may be blamed.
+/// Maximum time, after the set of carrying subflows has changed, in which no subflow is blamed because older octets
+/// still wait.
 const SETTLING_MAX: Duration = Duration::from_secs(1);
-/// A subflow of which nothing was heard for twice its usual pause, within this, is asked for a sign of life; twice as long after each
-/// false alarm.
+/// Limits of the silence after which a subflow is probed: twice its usual pause, within these. Each false alarm doubles
+/// this part of the patience before a dismissal, at most as often as the third constant says.
 const SILENCE_MIN: Duration = Duration::from_millis(30);
 const SILENCE_MAX: Duration = Duration::from_millis(60);
 const SILENCE_DOUBLINGS_MAX: u32 = 5;
-/// Its usual pause is the longest of this span and the one before.
+/// A subflow's usual pause is the longest of this span and the one before.
 const RHYTHM_SPAN: Duration = Duration::from_secs(1);
-/// Who is there again so soon after having been silent was not dead: the first attempt of a join was answered.
+/// A subflow that returns this soon after its dismissal was not dead: the first attempt of its join was answered.
 const FALSE_ALARM: Duration = Duration::from_secs(1);
-/// Between two questions, and if the first one was not answered.
+/// Minimum time between two probes, and between two probes if the first was not answered.
 const PROBES_APART: Duration = Duration::from_millis(100);
 const UNANSWERED_APART: Duration = Duration::from_millis(600);
-/// What a sign of life may be late beside 1.5 RTT, and what that is at most.
+/// Tolerance for an answer beyond 1.5 RTT, and the maximum of 1.5 RTT.
 const SLACK: Duration = Duration::from_millis(10);
 const ANSWER_MAX: Duration = Duration::from_secs(4);
-/// A subflow that brought so little of late is not missed.
+/// A subflow that recently brought less than this is not missed.
 const MISSED_MIN_BYTES: u64 = 16 << 10;
 
-/// A subflow, as seen now.
+/// The present state of a subflow.
 #[derive(Clone, Copy, Debug)]
 pub struct Carrier {
-    /// Which.
+    /// The subflow's identifier.
     pub id: SubflowId,
     /// Our address and port.
     pub local: SocketAddr,
-    /// Octets that it ever brought.
+    /// Octets that it has ever brought.
     pub received_bytes: u64,
-    /// Of these, octets that wait for others.
+    /// Those of them that wait for other subflows.
     pub held_bytes: u64,
     /// When the peer was last heard on it.
     pub heard_at: Instant,
-    /// When anybody was last heard on its uplink, by whatever connection, as far as that is known.
+    /// When anything was last heard on its uplink, by any connection, as far as known.
     pub uplink_heard_at: Instant,
-    /// Round-trip time, as what this side has sent measured it.
+    /// Round-trip time measured by this side's segments.
     pub rtt: Duration,
-    /// What the peer echoed last.
+    /// The peer's last echo.
     pub echo: Option<Echo>,
-    /// It carries data only if no other can.
+    /// Whether it carries data only if no other can.
     pub backup: bool,
 }
 
 impl Carrier {
-    /// Those of a connection, which has these statistics. One whose handshake took several attempts has no round-trip time: `rtt` is asked then.
-    /// `heard` tells when an uplink was last heard.
+    /// Returns the established subflows of a connection with these statistics. A subflow whose handshake took several
+    /// attempts has no round-trip time; then `rtt` gives that of the uplink. `heard` returns when an uplink was last
+    /// heard.
     pub fn all(
         connection: ConnectionId,
         stats: &ConnectionStats,
@@ -132,22 +139,23 @@ impl Carrier {
         carriers.collect()
     }
 
-    /// The address of its uplink.
+    /// Returns the address of its uplink.
     pub fn ip(&self) -> IpAddr {
         self.local.ip()
     }
 }
 
-/// Whether a connection has brought enough to be judged: octets that wait for others count, since they may wait for long.
+/// Returns whether a connection has brought enough to be judged. Octets that wait for others count, because they may
+/// wait for long.
 pub fn is_worth_a_look(stats: &ConnectionStats) -> bool {
     let arrived_bytes: u64 = stats.subflows.iter().map(|subflow| subflow.received_bytes).sum();
     arrived_bytes >= HEAVY_BYTES
 }
 
-/// What is to be done about a subflow.
+/// A conclusion about a subflow, for the caller to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// It is to be asked for a sign of life.
+    /// Probe it for a sign of life.
     Doubtful(SubflowId),
     /// It is dead, or as good as dead.
     Silent(SubflowId),
@@ -155,42 +163,42 @@ pub enum Finding {
     Late(SubflowId),
 }
 
-/// What is to be done.
+/// The conclusions of a look.
 pub type Findings = SmallVec<[Finding; 2]>;
 
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     id: SubflowId,
     received_bytes: u64,
-    /// Octets brought of late: what was brought counts half after a second or so.
+    /// Octets brought recently; they count half after about a second.
     recent_bytes: u64,
-    /// The same, since who carries has changed.
+    /// The same since the set of carrying subflows changed.
     fair_bytes: u64,
-    /// Octets that it brought in so many looks, at most [`USUAL_LOOKS`]; those at which it was idle do not count.
+    /// Octets brought in `usual_looks` looks, at most [`USUAL_LOOKS`]. Looks at which it was idle do not count.
     usual_bytes: u64,
     usual_looks: u64,
-    /// It may carry data.
+    /// Whether it may carry data.
     regular: bool,
-    /// When octets were last seen to have come, and how many there were then.
+    /// When octets were last seen to arrive, and their total then.
     brought_at: (Instant, u64),
-    /// Until when its idleness is counted.
+    /// Time up to which its idleness was counted.
     idle_until: Instant,
     probed_at: Option<Instant>,
-    /// It was asked, and is not heard again yet.
+    /// Present from a probe until the subflow is heard again.
     silence: Option<Silence>,
     round_trips: RoundTrips,
-    /// The longest pauses, of this span and of the one before.
+    /// The longest pauses of this span and of the one before.
     pauses: [Duration; 2],
     pauses_since: Instant,
     strikes: u32,
 }
 
-/// A subflow that was asked for a sign of life.
+/// A probe without a sign of life so far.
 #[derive(Clone, Copy, Debug)]
 struct Silence {
-    /// When it was last heard before.
+    /// When the subflow was last heard before.
     heard_at: Instant,
-    /// When it was asked, and when its uplink was last heard by anybody.
+    /// When it was probed, and when anything was last heard on its uplink.
     asked_at: Instant,
     uplink_heard_at: Instant,
 }
@@ -216,18 +224,18 @@ impl Seen {
         }
     }
 
-    /// How long it may be silent before it is asked.
+    /// Returns how long it may be silent before it is probed.
     fn patience(&self) -> Duration {
         self.pauses[0].max(self.pauses[1]).saturating_mul(2).clamp(SILENCE_MIN, SILENCE_MAX)
     }
 
-    /// How late its answer to a question may be: it waits behind what the subflow is sent.
+    /// Returns how long its answer to a probe may take: the answer waits behind the subflow's data.
     fn answer_in(&self, rtt: Duration) -> Duration {
         let round_trip = rtt.max(self.round_trips.longest());
         (round_trip + round_trip / 2).min(ANSWER_MAX) + SLACK
     }
 
-    /// Whether the last question is long enough ago. One that is not answered goes on being one.
+    /// Returns whether the last probe is long enough ago. An unanswered probe needs more time.
     fn may_be_asked(&self, heard_at: Instant, now: Instant) -> bool {
         self.probed_at.is_none_or(|at| {
             let apart = if heard_at > at { PROBES_APART } else { UNANSWERED_APART };
@@ -235,7 +243,7 @@ impl Seen {
         })
     }
 
-    /// Nothing has come since it was asked for a sign of life, and gave one.
+    /// Returns whether it has answered a probe and has brought nothing since the probe.
     fn is_idle(&self, heard_at: Instant) -> bool {
         self.probed_at.is_some_and(|at| heard_at > at && self.brought_at.0 <= at)
     }
@@ -249,12 +257,12 @@ impl Seen {
         self.usual_bytes += added_bytes;
     }
 
-    /// What it usually brings between two looks about lateness.
+    /// Returns what it usually brings between two looks for lateness.
     fn usual(&self) -> u64 {
         self.usual_bytes / self.usual_looks.max(1)
     }
 
-    /// Nothing was heard of it for so long now.
+    /// Notes that it has been silent for `pause`.
     fn note_pause(&mut self, pause: Duration, now: Instant) {
         if now.saturating_since(self.pauses_since) >= RHYTHM_SPAN {
             (self.pauses, self.pauses_since) = ([Duration::ZERO, self.pauses[0]], now);
@@ -263,18 +271,18 @@ impl Seen {
     }
 }
 
-/// A subflow that the stream waits for.
+/// The subflow for which the stream waits.
 #[derive(Clone, Copy, Debug)]
 struct WaitedFor {
     id: SubflowId,
-    /// Octets that others could have brought meanwhile, while what still waits did so.
+    /// Octets that others could have brought meanwhile, as far as the octets that waited then still wait.
     lost_bytes: u64,
-    /// Octets that waited at the last look.
+    /// Waiting octets at the last look.
     held_bytes: u64,
 }
 
 impl WaitedFor {
-    /// So many octets wait now: where these are fewer, a hole was filled, and what was lost for that is past.
+    /// Notes the waiting octets. If they are fewer than before, a hole was filled, and the loss falls in proportion.
     fn note(&mut self, held_bytes: u64, lost_now_bytes: u64) {
         if held_bytes < self.held_bytes {
             let left = u128::from(self.lost_bytes) * u128::from(held_bytes) / u128::from(self.held_bytes);
@@ -285,33 +293,33 @@ impl WaitedFor {
     }
 }
 
-/// One connection's subflows.
+/// The subflows of one connection.
 #[derive(Debug, Default)]
 pub struct Harm {
     seen: SmallVec<[Seen; 2]>,
-    /// When the next look is wanted.
+    /// When the next look is due.
     next_at: Option<Instant>,
-    /// The last look came late, and judged nobody.
+    /// Whether the last look was late and judged nobody.
     was_late: bool,
     looked_at: Option<Instant>,
-    /// What the latest looks found: octets, and within what time.
+    /// Octets of the latest looks, and the time of each.
     brought: [(u64, Duration); RATE_LOOKS],
-    /// Until when nobody is to blame, and at the latest, since who carries has changed.
+    /// After a change of the carrying subflows: earliest and latest end of the time without blame.
     unfair_until: Option<[Instant; 2]>,
-    /// Octets in a second that all brought at best; it falls slowly.
+    /// Highest rate of all subflows together, octets per second; it falls slowly.
     peak_rate_bytes: u64,
-    /// Octets that others could have brought while the stream was late; what was lost counts half after a second or so.
+    /// Octets that others could have brought while the stream was late; they count half after about a second.
     lost_bytes: u64,
-    /// For whom the stream has waited without a break.
+    /// The subflow for which the stream has waited without a break.
     waited_for: Option<WaitedFor>,
-    /// Addresses whose subflows were silent, and since when they are gone.
+    /// Addresses of subflows that were dismissed as silent, with the time of their dismissal.
     dismissed: SmallVec<[(IpAddr, Instant); 2]>,
-    /// Of these, those that were there again at once.
+    /// Number of dismissed subflows that returned at once.
     false_alarms: u32,
 }
 
 impl Harm {
-    /// Looks at all subflows that are established; to be called when [`Self::next_at`] says so, while octets move.
+    /// Looks at all established subflows. To be called when [`Self::next_at`] is due, while octets move.
     pub fn look(&mut self, carriers: &[Carrier], pauses: &mut Pauses, now: Instant) -> Findings {
         self.enter(carriers, now);
         let mut findings = Findings::new();
@@ -328,19 +336,19 @@ impl Harm {
         findings
     }
 
-    /// When it wants to look again, if it has looked.
+    /// Returns when the next look is due, if there was one.
     pub fn next_at(&self) -> Option<Instant> {
         self.next_at
     }
 
-    /// When a subflow on which the peer was last heard then was asked for a sign of life since, if it gave none. Once nobody looks any more
-    /// it stays so, and nobody asks again.
+    /// Returns when a subflow was probed that has given no sign of life since it was last heard at `heard_at`. When
+    /// looks end, the answer stays, and there are no further probes.
     pub fn unanswered_since(&self, id: SubflowId, heard_at: Instant) -> Option<Instant> {
         let silence = self.seen.iter().find(|seen| seen.id == id)?.silence?;
         (heard_at <= silence.heard_at).then_some(silence.asked_at)
     }
 
-    /// Notes who is there, and who carries.
+    /// Notes new subflows, and subflows that now carry data.
     fn enter(&mut self, carriers: &[Carrier], now: Instant) {
         self.seen.retain(|seen| carriers.iter().any(|carrier| carrier.id == seen.id));
         for carrier in carriers {
@@ -360,7 +368,8 @@ impl Harm {
         }
     }
 
-    /// Who is heard again, later than an answer takes, has paused. After a look that came late that cannot be told.
+    /// Ends the silence of subflows that were heard again. One that answers later than expected has paused; after a
+    /// late look that cannot be told.
     fn end_silences(&mut self, carriers: &[Carrier], is_late: bool, pauses: &mut Pauses, now: Instant) {
         for carrier in carriers {
             let seen = self.seen_mut(carrier.id);
@@ -381,14 +390,14 @@ impl Harm {
         }
     }
 
-    /// Somebody is there who may have been dismissed.
+    /// Counts a false alarm if the subflow at this address was dismissed a moment ago.
     fn welcome(&mut self, ip: IpAddr, now: Instant) {
         let Some(place) = self.dismissed.iter().position(|(known, _)| *known == ip) else { return };
         let (_, since) = self.dismissed.swap_remove(place);
         self.false_alarms += u32::from(now.saturating_since(since) < FALSE_ALARM);
     }
 
-    /// One more carries, whose round-trip time this is.
+    /// Resets the counts when another subflow carries data, with this round-trip time.
     fn begin_anew(&mut self, rtt: Duration, now: Instant) {
         let chance = now + rtt.saturating_mul(2) + LAG_MIN;
         self.unfair_until = Some([chance, chance + SETTLING_MAX]);
@@ -397,11 +406,11 @@ impl Harm {
         self.seen.iter_mut().for_each(|seen| (seen.fair_bytes, seen.strikes) = (0, 0));
     }
 
-    /// Whether who carries has changed too short a time ago.
+    /// Returns whether the carrying subflows have changed too recently for blame.
     fn is_unfair(&mut self, is_behind: bool, now: Instant) -> bool {
         let Some([chance, latest]) = &mut self.unfair_until else { return false };
         if !is_behind {
-            // What comes to wait from now on is of those that carry now.
+            // Octets that begin to wait from now on are the fault of the present subflows.
             *latest = *chance;
         }
         let is_unfair = now < *latest;
@@ -432,15 +441,15 @@ impl Harm {
         carriers.iter().for_each(|carrier| self.ask(carrier, findings, now));
         for lost in &missed {
             let seen = self.seen_of(lost.id);
-            // The first question counts: those that follow would put the answer off for ever where it takes longer than the next one.
+            // The first probe counts: later ones would postpone the deadline for ever if answers take longer.
             let Some(Silence { asked_at, .. }) = seen.silence else { continue };
             let answer_in = seen.answer_in(lost.rtt);
             let patience = seen.patience().saturating_mul(doublings) + answer_in;
-            // While others are heard on the uplink the answer may wait in its queue, which they fill.
+            // While others are heard on the uplink, the answer may be waiting in the queue that they fill.
             let answer_due = asked_at.max(lost.uplink_heard_at) + answer_in;
             let patience_ends = lost.heard_at + patience.max(pauses.patience(lost.ip(), now));
             self.want_look(now + DOUBT_PERIOD, now);
-            // Of one that brought something too, silence says that it is not the path.
+            // A missed subflow's own silence shows nothing about the path of this one.
             let is_missed = |other: &Carrier| missed.iter().any(|one| one.id == other.id);
             let could_not_answer = |other: &Carrier| now < asked_at + other.rtt && !is_missed(other);
             let mut others = carriers.iter().filter(|other| other.id != lost.id);
@@ -451,7 +460,7 @@ impl Harm {
         }
     }
 
-    /// Asks a subflow for a sign of life, if it is quiet and was not asked just now.
+    /// Probes a subflow if it is quiet and was not probed a moment ago.
     fn ask(&mut self, carrier: &Carrier, findings: &mut Findings, now: Instant) {
         let Carrier { heard_at, uplink_heard_at, .. } = *carrier;
         let seen = self.seen_mut(carrier.id);
@@ -462,7 +471,7 @@ impl Harm {
         }
     }
 
-    /// A subflow is dead. If its end is costly, its uplink is not tried again soon.
+    /// Gives up a dead subflow. If its end is costly, it counts as late, and its uplink is not tried again soon.
     fn dismiss(
         &mut self,
         lost: &Carrier,
@@ -479,7 +488,7 @@ impl Harm {
         findings.push(if is_costly { Finding::Late(lost.id) } else { Finding::Silent(lost.id) });
     }
 
-    /// Another look is wanted then, if that is to come and sooner than the next.
+    /// Makes the next look earlier, if `at` is in the future and sooner.
     fn want_look(&mut self, at: Instant, now: Instant) {
         self.next_at = self.next_at.map(|next| if at > now { next.min(at) } else { next });
     }
@@ -511,7 +520,7 @@ impl Harm {
             return;
         };
         let lost_now_bytes = self.lost_by_others(&blamed, carriers, now);
-        // Whether those that bring nothing could, is known once they have been asked.
+        // Only probes show whether subflows that bring nothing could bring something.
         let others = carriers.iter().filter(|other| other.id != blamed.id && !other.backup);
         for other in others.filter(|other| now.saturating_since(other.heard_at) >= SILENCE_MAX) {
             self.ask(other, findings, now);
@@ -529,7 +538,7 @@ impl Harm {
         let seen = self.seen_mut(blamed.id);
         let is_worthless =
             seen.fair_bytes < all_bytes / WORTHLESS_PARTS && seen.usual() < all_usual_bytes / WORTHLESS_PARTS;
-        // To do without it has its price as well: what waits is sent again.
+        // Doing without the subflow has a price too: the peer sends again what waits.
         let is_harmful = seen.fair_bytes < lost_bytes / 2 && held_bytes < lost_in_all_bytes;
         seen.strikes = if is_worthless || is_harmful { seen.strikes + 1 } else { 0 };
         if seen.strikes >= STRIKES {
@@ -540,7 +549,8 @@ impl Harm {
         }
     }
 
-    /// One of which nothing was heard for long is dead, not late. One that is known to pause is given its time, unless it brings too little for that.
+    /// Acts on a subflow that is to blame. One with a long silence is dead, not late. If its uplink is known to pause,
+    /// it gets its time, unless it brings too little for that.
     fn act_on_late(
         &mut self,
         blamed: &Carrier,
@@ -567,7 +577,8 @@ impl Harm {
         self.peak_rate_bytes = per_second(bytes, time).max(self.peak_rate_bytes - self.peak_rate_bytes / 64);
     }
 
-    /// Octets that others than the blamed one would have brought since the last look, had the peer been allowed to send.
+    /// Returns the octets that others than the blamed subflow could have brought since the last look, if the peer could
+    /// have sent.
     fn lost_by_others(&mut self, blamed: &Carrier, carriers: &[Carrier], now: Instant) -> u64 {
         let mut lost_bytes = 0;
         for other in carriers.iter().filter(|other| other.id != blamed.id && !other.backup) {
@@ -581,7 +592,7 @@ impl Harm {
         lost_bytes
     }
 
-    /// Whom the stream waits for, if it is late and that can be told.
+    /// Returns the subflow for which the stream waits, if the stream is late and the subflow can be told.
     fn blame(&self, carriers: &[Carrier]) -> Option<Carrier> {
         let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
         let lag_bytes = self.peak_rate_bytes / 1000 * LAG_MIN.as_millis();
@@ -589,7 +600,7 @@ impl Harm {
             return None;
         }
         let regular = || carriers.iter().filter(|carrier| !carrier.backup);
-        // A little may wait for another subflow that is late as well.
+        // A few octets may wait for another subflow that is late too.
         let waits = |carrier: &&Carrier| carrier.held_bytes > held_bytes / 8;
         if !regular().any(|carrier| waits(&carrier)) {
             return None;

@@ -1,21 +1,23 @@
-//! Uplinks that were late, by their addresses here. Pure.
+//! Uplinks that were late, by their local addresses. Pure.
 //!
-//! Late for one connection, late for all: such an uplink is a backup for 15 s, and if it is late again 30 s, ... 480 s. Once it has carried for four
-//! times as long without being late, one of these is forgiven: the rate of a radio link changes, and what is late now need not be bad.
+//! An uplink that is late for one connection counts as late for all. It is a backup for 15 s, and after further times
+//! for 30 s, ... 480 s. If it has then carried for four times as long without being late, one time is forgiven: the
+//! rate of a radio link changes, and an uplink that was late need not stay bad.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use units::{Duration, Instant};
 
-/// For how long an uplink that was late is a backup, at first and at most.
+/// Time for which a late uplink is a backup: initial, and number of doublings.
 const HELD_BACK_MIN: Duration = Duration::from_secs(15);
 const DOUBLINGS_MAX: u32 = 5;
-/// One that was let go before its time and is late again within so long: what is late may be from before, or it has not got all of its rate back yet. It
-/// is a backup for this long only, once. Both are chosen: a relay's estimate takes some seconds to follow its owner.
+/// An uplink that was released early and is late again within the first span may still show the old lateness, or may
+/// not have regained its whole rate. It is a backup for the second span only, once. Both are chosen: a relay's estimate
+/// takes some seconds to follow its owner.
 const AT_ONCE: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_secs(3);
-/// One time of being late is forgiven who carries for so many times as long as it was held back.
+/// An uplink that carries for this many times as long as it was held back is forgiven one time.
 const FORGIVEN_AFTER: u64 = 4;
 
 /// Uplinks that were late.
@@ -26,26 +28,26 @@ pub struct HeldBack(BTreeMap<IpAddr, Late>);
 struct Late {
     until: Instant,
     times: u32,
-    /// It is a backup now.
+    /// Whether it is a backup now.
     holds: bool,
-    /// How long it has carried since it was late, or since a time was forgiven.
+    /// How long it has carried since it was late or was forgiven a time.
     carried: Duration,
-    /// When it was let go before its time, if it was not late since.
+    /// When it was released early, if it was not late since.
     released_at: Option<Instant>,
 }
 
-/// For how long an uplink is held back that was late for the nth time, counted from 0.
+/// Returns how long an uplink is held back that was late for the nth time, counted from 0.
 fn term(times: u32) -> Duration {
     HELD_BACK_MIN.saturating_mul(1 << times.min(DOUBLINGS_MAX))
 }
 
 impl HeldBack {
-    /// Whether it is a backup now because it was late.
+    /// Returns whether it is a backup now because it was late.
     pub fn holds(&self, ip: IpAddr) -> bool {
         self.0.get(&ip).is_some_and(|late| late.holds)
     }
 
-    /// It was late. Of one that is held back already that is no news.
+    /// Notes that it was late. If it is held back already, nothing changes.
     pub fn note(&mut self, ip: IpAddr, now: Instant) {
         let new = Late { until: now, times: 0, holds: false, carried: Duration::ZERO, released_at: None };
         let late = self.0.entry(ip).or_insert(new);
@@ -61,7 +63,7 @@ impl HeldBack {
         late.times += 1;
     }
 
-    /// It has carried for so long, and was not late.
+    /// Notes that it has carried for `span` without being late.
     pub fn carried(&mut self, ip: IpAddr, span: Duration) {
         let Some(late) = self.0.get_mut(&ip).filter(|late| !late.holds && late.times > 0) else { return };
         late.carried += span;
@@ -71,7 +73,7 @@ impl HeldBack {
         }
     }
 
-    /// Those that get another chance.
+    /// Releases the uplinks whose time is over. Returns their addresses.
     pub fn due(&mut self, now: Instant) -> Vec<IpAddr> {
         let due = self.0.iter_mut().filter(|(_, late)| late.holds && late.until <= now);
         due.map(|(ip, late)| {
@@ -81,14 +83,14 @@ impl HeldBack {
         .collect()
     }
 
-    /// It gets another chance before its time; false: it has it already.
+    /// Releases an uplink early. Returns false if it is not held back.
     pub fn release(&mut self, ip: IpAddr, now: Instant) -> bool {
         let Some(late) = self.0.get_mut(&ip).filter(|late| late.holds) else { return false };
         (late.holds, late.released_at) = (false, Some(now));
         true
     }
 
-    /// It is a new one, or somebody has said how it is to be used.
+    /// Forgets an uplink: it is a new one, or the user has set its tier.
     pub fn forget(&mut self, ip: IpAddr) {
         self.0.remove(&ip);
     }
@@ -159,7 +161,7 @@ mod tests {
         held_back.note(ip, at(6));
         assert!(held_back.holds(ip) && held_back.due(at(8)).is_empty());
         assert_eq!(held_back.due(at(9)), [ip]);
-        // Once, and at once: what is late then is late by itself, for the second time.
+        // Once only: the next lateness is new, and counts as the second time.
         held_back.note(ip, at(10));
         assert!(held_back.due(at(39)).is_empty() && held_back.due(at(40)) == [ip]);
         held_back.note(ip, at(50));

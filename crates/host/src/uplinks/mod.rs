@@ -1,16 +1,18 @@
-//! What applications know in common that download over several uplinks: when a further one is worth it, and when one does harm.
+//! Judgements shared by applications that download over several uplinks: when another uplink helps, and when one does
+//! harm.
 //!
 //! ```text
 //! bulk          whether a connection brings enough for several paths
-//! told          what its peer was told of subflows that are backups, and when that is to be said again
+//! told          what the peer was told about backup subflows, and when to repeat it
 //! harm          which subflows cost more than they bring, or are dead
-//! pauses        how long uplinks are silent that are alive
+//! pauses        how long live uplinks are silent
 //! held_back     uplinks that were late, and until when they are backups
-//! other_family  which uplinks join by their server's other family
-//! shares        what uplinks bring of late, all connections together
+//! other_family  which uplinks join by the server's other family
+//! shares        what uplinks have brought recently, over all connections
 //! ```
 //!
-//! All of them only judge: those who ask carry it out, for one connection (`anabranch get`) or for all of a proxy (`anabranch join`).
+//! These modules only judge. Their callers act: `anabranch get` for one connection, `anabranch join` for all of a
+//! proxy.
 
 mod bulk;
 pub mod harm;
@@ -30,6 +32,6 @@ pub use told::Told;
 
 use units::Duration;
 
-/// How long an answer to an offer of MPTCP is waited for before a server is asked without one: until its first repetition, after a second
-/// (RFC 6298 section 2.1), has had another one (decision 0054).
+/// Wait for an answer to an offer of MPTCP before a server is asked without one: the offer's first repetition, after a
+/// second (RFC 6298 section 2.1), has then had another second (decision 0054).
 pub const WITHOUT_OFFER_AFTER: Duration = Duration::from_secs(2);

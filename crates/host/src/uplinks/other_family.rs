@@ -1,19 +1,22 @@
-//! Joins by the other family of a server that has addresses of both. Pure but for [`Step::carry_out`].
+//! Joins by the other family of a server with addresses of both. Pure except for [`Step::carry_out`].
 //!
-//! A path manager joins from the addresses of the family in which a connection began. An uplink that lacks this family, or over which it is
-//! broken, joins by the other one: the token of an MP_JOIN names the connection at whatever address its host has (RFC 8684 section 3.2).
+//! A path manager joins from addresses of the connection's first family. An uplink that lacks this family, or over
+//! which it is broken, joins by the other one: the token of an MP_JOIN names the connection, at whatever address of the
+//! host (RFC 8684 section 3.2).
 //!
 //! ```text
-//! joins    an uplink without an established subflow: at once if it has no address of the connection's family, else after 0.5 s; again
-//!          after 1, 2 ... 64 s, unless the attempt before still waits for its answer
-//! mute     a subflow counts no more that gave no sign of life for 1 s, or 3 RTT, after it was asked for one: whatever was heard on the others
-//! asks     all subflows, when nothing has been heard on any for 1 s and octets have moved since they were asked last. Where one is heard,
-//!          [`super::harm`] finds those that are dead
-//! leaves   the later subflow of an uplink that has one of each family: two would share what it brings; and an attempt that has no
-//!          answer, when the next one is due and the server has another address
+//! joins    an uplink without an established subflow: at once if it has no address of the connection's family, else
+//!          after 0.5 s; again after 1, 2 ... 64 s, unless the attempt before still waits for its answer
+//! mute     a subflow without a sign of life for 1 s, or 3 RTT, after a probe no longer counts, whatever was heard on
+//!          the others
+//! asks     probes all subflows when nothing was heard on any for 1 s and octets have moved since the last probes. If
+//!          one answers, [`super::harm`] finds the dead ones
+//! leaves   the later subflow of an uplink that has one of each family, because both would share its rate; and an
+//!          unanswered attempt, when the next one is due and the server has another address
 //! ```
 //!
-//! Whether both addresses are the same host's, nobody knows beforehand. One that knows no such token resets the attempt.
+//! Whether both addresses belong to the same host is not known in advance. A host that does not know the token resets
+//! the attempt.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,34 +24,37 @@ use smallvec::SmallVec;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowId, SubflowStats};
 use units::{Duration, Instant};
 
-/// An uplink that has the connection's family is given so long to join by it; and after an attempt by the other one twice that, doubling.
+/// Time for an uplink to join by the connection's own family. After an attempt by the other family the pause is twice
+/// this, doubling each time.
 const PATIENCE: Duration = Duration::from_millis(500);
 const DOUBLINGS_MAX: usize = 7;
-/// A connection on which nothing was heard for so long is asked for a sign of life, and given so long to answer, or three round trips.
+/// Silence after which a connection's subflows are probed, and the time for their answers: at least the second
+/// constant, or three round trips.
 const QUIET: Duration = Duration::from_secs(1);
 const ANSWER_MIN: Duration = Duration::from_secs(1);
 const ANSWER_ROUNDS: u64 = 3;
-/// For so long an answer is looked out for while nothing moves.
+/// Time for which an answer is looked for while nothing moves.
 const ASKING: Duration = Duration::from_secs(10);
-/// After so many attempts nobody need look again as long as nothing moves.
+/// After this many attempts there is no hurry to look again while nothing moves.
 const SOON_ATTEMPTS: usize = 3;
 
-/// What is known of a server's other family. The spans are chosen: that of a first attempt is twice the head start of RFC 8305 section 8.
+/// State of joins by a server's other family. The spans are chosen: that of a first attempt is twice the head start of
+/// RFC 8305 section 8.
 #[derive(Clone, Debug, Default)]
 pub struct OtherFamily {
-    /// The server's addresses of it, asked in turn.
+    /// The server's addresses of that family, tried in turn.
     remotes: SmallVec<[SocketAddr; 1]>,
     lacks: SmallVec<[Lack; 1]>,
     asked: Option<Asked>,
-    /// An answer is looked out for.
+    /// Whether an answer to a probe is awaited.
     is_asking: bool,
 }
 
-/// A question to all subflows.
+/// A probe of all subflows.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     at: Instant,
-    /// Octets of the stream that had come and gone by then.
+    /// Octets of the stream received and written by then.
     moved: (u64, u64),
 }
 
@@ -61,24 +67,24 @@ struct Lack {
     attempts: usize,
 }
 
-/// What is to be done.
+/// An action for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Open a subflow.
     Join {
-        /// From where.
+        /// The local address.
         local: IpAddr,
-        /// Where to.
+        /// The server's address.
         remote: SocketAddr,
     },
-    /// Close one.
+    /// Close a subflow.
     Leave(SubflowId),
-    /// Ask one for a sign of life.
+    /// Probe a subflow.
     Ask(SubflowId),
 }
 
 impl Step {
-    /// Does it. What the limit on subflows does not allow now is asked for again.
+    /// Carries out the action. If the limit on subflows forbids it now, a later look repeats it.
     pub fn carry_out(self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         let _ = match self {
             Self::Join { local, remote } => {
@@ -92,25 +98,25 @@ impl Step {
 }
 
 impl OtherFamily {
-    /// Of a connection to one of a server's `addresses`.
+    /// Creates the state of a connection to one of a server's `addresses`.
     pub fn new(connected_to: SocketAddr, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
         let is_other = |remote: &SocketAddr| remote.is_ipv4() != connected_to.is_ipv4();
         Self { remotes: addresses.into_iter().filter(is_other).collect(), ..Self::default() }
     }
 
-    /// Whether the server has addresses of another family.
+    /// Returns whether the server has addresses of the other family.
     pub fn is_known(&self) -> bool {
         !self.remotes.is_empty()
     }
 
-    /// Whether it is to be looked at soon though nothing moves: an uplink is about to join that has been waited for a few times at most, or an answer
-    /// may come.
+    /// Returns whether a look is due soon even if nothing moves: an uplink that has made few attempts may join, or an
+    /// answer may arrive.
     pub fn is_waiting(&self) -> bool {
         self.is_asking || self.lacks.iter().any(|lack| lack.attempts <= SOON_ATTEMPTS)
     }
 
-    /// What is to be done for a connection that speaks MPTCP; `uplinks` are lists of addresses of ours, and `heard` tells when the peer was last
-    /// heard on a subflow.
+    /// Returns the actions for a connection that speaks MPTCP. `uplinks` are lists of local addresses; `heard` returns
+    /// when the peer was last heard on a subflow.
     pub fn look<Ips: AsRef<[IpAddr]>>(
         &mut self,
         uplinks: impl IntoIterator<Item = Ips>,
@@ -120,7 +126,7 @@ impl OtherFamily {
     ) -> SmallVec<[Step; 1]> {
         let Some(first) = self.remotes.first() else { return SmallVec::new() };
         let is_ipv4 = first.is_ipv4();
-        // No further subflow before the peer has shown that it speaks MPTCP on the first (RFC 8684 section 3.1).
+        // No additional subflow until the peer has shown on the first that it speaks MPTCP (RFC 8684 section 3.1).
         if stats.acked_bytes == 0 && stats.received_bytes == 0 {
             return SmallVec::new();
         }
@@ -132,7 +138,7 @@ impl OtherFamily {
         steps
     }
 
-    /// Asks all subflows for a sign of life where nothing is heard, once for what has moved.
+    /// Probes all subflows when nothing is heard, once per change of the moved octets.
     fn ask(
         &mut self,
         stats: &ConnectionStats,
@@ -166,7 +172,7 @@ impl OtherFamily {
         let own = || open.iter().filter(|it| ips.contains(&it.local));
         let lives = |is_other: bool| own().find(|it| it.lives && (it.local == local) == is_other);
         if let (Some(first), Some(other)) = (lives(false), lives(true)) {
-            // Who came back is not trusted more than who has carried meanwhile.
+            // The one that has carried meanwhile is more trustworthy than the one that has returned.
             let later = if first.established_at > other.established_at { first } else { other };
             return Some(Step::Leave(later.id));
         }
@@ -178,13 +184,13 @@ impl OtherFamily {
             let is_due = self.lacks.iter().any(|lack| lack.local == local && lack.next_at <= now);
             return (is_due && self.remotes.len() > 1).then_some(Step::Leave(attempt.id));
         }
-        // What is mute has had its time.
+        // A mute subflow has had its time.
         let waits_for_first = ips.iter().any(|ip| ip.is_ipv4() != is_ipv4) && own().all(|it| !it.is_mute);
         let attempt = self.due_attempt(local, waits_for_first, now)?;
         Some(Step::Join { local, remote: self.remotes[attempt % self.remotes.len()] })
     }
 
-    /// If an uplink without a subflow is to join now, which is noted: how many attempts there were before.
+    /// If an uplink without a subflow is due to join, notes the attempt and returns the number of earlier ones.
     fn due_attempt(&mut self, local: IpAddr, waits_for_first: bool, now: Instant) -> Option<usize> {
         if self.lacks.iter().all(|lack| lack.local != local) {
             let next_at = if waits_for_first { now + PATIENCE } else { now };
@@ -198,13 +204,13 @@ impl OtherFamily {
     }
 }
 
-/// What is seen of a subflow that has not ended.
+/// State of a subflow that has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Sight {
     id: SubflowId,
     local: IpAddr,
     established_at: Option<Instant>,
-    /// It is established, and not mute.
+    /// Whether it is established and not mute.
     lives: bool,
     is_mute: bool,
 }
@@ -224,7 +230,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// A subflow that is established, or an attempt.
+    /// An established subflow, or an attempt.
     fn subflow(id: u16, local: &str, remote: &str, established: bool) -> SubflowStats {
         let local = SocketAddr::new(ip(local), 50_000);
         let begun = SubflowStats::unheard(SubflowId(id), local, remote.parse().unwrap(), at(0));
@@ -235,7 +241,7 @@ mod tests {
         ConnectionStats { mptcp: true, acked_bytes: 1, subflows: subflows.to_vec(), ..ConnectionStats::default() }
     }
 
-    /// When it joins from the second of two uplinks in the first 70 s, each attempt failing at once.
+    /// Returns the times at which the second of two uplinks joins in the first 70 s, if each attempt fails at once.
     fn joins_at(second: &[&str], remotes: &[&str]) -> Vec<u64> {
         let uplinks = [vec![ip("10.0.0.1"), ip("fd00::1")], second.iter().map(|text| ip(text)).collect()];
         let mut family =
@@ -274,7 +280,7 @@ mod tests {
         let asked = [0, 1000, 3000].map(|millis| family.look([[ip("fd00::2")]], &stats, |_| None, at(millis))[0]);
         let join = |place: usize| Step::Join { local: ip("fd00::2"), remote: remotes[place] };
         assert_eq!(asked, [join(1), join(2), join(1)]);
-        // One that does not answer gives way to the next.
+        // An attempt without an answer gives way to the next.
         let silent = stats.subflows.iter().cloned().chain([subflow(1, "fd00::2", V6, false)]).collect::<Vec<_>>();
         let silent = ConnectionStats { subflows: silent, ..stats };
         assert!(family.look([[ip("fd00::2")]], &silent, |_| None, at(6999)).is_empty());
@@ -303,20 +309,20 @@ mod tests {
         let slow = subflow(1, "10.0.0.2", V4, false);
         assert_eq!((look(&[&slow], 0), look(&[&slow], 499)), (None, None));
         assert!(matches!(look(&[&slow], 500), Some(Step::Join { .. })));
-        // While its answer is waited for, for how long ever, there is no second one.
+        // While its answer is awaited, however long, there is no second attempt.
         assert_eq!(look(&[&slow, &subflow(2, "fd00::2", V6, false)], 60_000), None);
         let other = subflow(2, "fd00::2", V6, true);
         assert_eq!(look(&[&slow, &other], 61_000), None);
         assert_eq!(look(&[&subflow(1, "10.0.0.2", V4, true), &other], 62_000), Some(Step::Leave(SubflowId(2))));
         let later = SubflowStats { established_at: Some(at(62_000)), ..subflow(3, "10.0.0.2", V4, true) };
         assert_eq!(look(&[&later, &other], 62_000), Some(Step::Leave(SubflowId(3))), "who came back goes");
-        // What has ended counts no more, and patience begins anew.
+        // An ended subflow no longer counts, and the wait starts again.
         let ended = SubflowStats { closed_at: Some(at(62_000)), ..other };
         assert_eq!((look(&[&ended], 63_000), look(&[&ended], 63_499)), (None, None));
         assert!(look(&[&ended], 63_500).is_some());
     }
 
-    /// Both families of the only uplink are there, and the first one dies.
+    /// The only uplink has both families, and the first one dies.
     #[test]
     fn a_subflow_that_gives_no_sign_of_life_counts_no_more() {
         let both = [ip("10.0.0.1"), ip("fd00::1")];
@@ -329,7 +335,7 @@ mod tests {
         let asks = vec![Step::Ask(SubflowId(0))];
         assert_eq!(look(9, 5000, 5999), (vec![], false));
         assert_eq!(look(9, 5000, 6000), (asks.clone(), true));
-        // It answers, and nothing moves: nobody asks again.
+        // It answers, and nothing moves: there is no further probe.
         assert_eq!((look(9, 6040, 7050), look(9, 6040, 60_000)), ((vec![], false), (vec![], false)));
         assert_eq!(look(10, 70_000, 71_000), (asks, true));
         assert_eq!(look(10, 70_000, 71_999), (vec![], true));

@@ -1,12 +1,13 @@
-//! Uplinks that pause, by their addresses here. Pure.
+//! Uplinks that pause, by their local addresses. Pure.
 //!
-//! A radio link stands still for a moment now and then, and what waits comes afterwards: at first that looks like a death. Who takes it for
-//! one has the peer send again all that nobody has acknowledged, what came on other paths included, since data-level acknowledgements
-//! name no gaps (RFC 8684 section 3.3.2). So an uplink that has paused is given twice as long the next time.
+//! A radio link stands still for a moment now and then, and what waited arrives afterwards. At first that looks like a
+//! death. If it is taken for one, the peer sends again everything that is unacknowledged, including what arrived on
+//! other paths, because data-level acknowledgements name no gaps (RFC 8684 section 3.3.2). So an uplink that has paused
+//! gets twice as long the next time.
 //!
-//! A pause shows when a subflow that gave no sign of life is heard again, or when data come for one that was given up: several segments in
-//! a row. Of a path that was dead for a while comes what the peer sends again, one segment at a time (RFC 6298 section 5), until it is told that the
-//! subflow is no more.
+//! A pause shows when a silent subflow is heard again, or when data arrive for one that was given up: several segments
+//! in a row. On a path that was really dead, the peer's retransmissions arrive one segment at a time (RFC 6298 section
+//! 5), until the peer learns that the subflow is gone.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,24 +15,24 @@ use std::net::{IpAddr, SocketAddr};
 use transport::Endpoint;
 use units::{Duration, Instant};
 
-/// Patience with an uplink is twice its longest pause of this span and the one before, and no longer than that.
+/// Patience with an uplink is twice its longest pause of this span and the one before, up to the maximum.
 const SPAN: Duration = Duration::from_secs(60);
 const PATIENCE_MAX: Duration = Duration::from_secs(4);
-/// What comes so much later for a subflow that was given up is no pause.
+/// Data that arrive for a given-up subflow later than this show no pause.
 const REMEMBERED_FOR: Duration = Duration::from_secs(30);
-/// So many octets, four segments, are more than what is sent again after a time-out (chosen, not fitted).
+/// More octets than a retransmission after a time-out has: four segments (chosen, not fitted).
 const WAITED_MIN_BYTES: u64 = 6000;
-/// Subflows that were given up, at most.
+/// Maximum number of remembered subflows that were given up.
 const GIVEN_UP_MAX: usize = 64;
 
-/// How long uplinks pause.
+/// The pauses of uplinks.
 #[derive(Debug, Default)]
 pub struct Pauses {
     longest: BTreeMap<IpAddr, Longest>,
     given_up: Vec<GivenUp>,
 }
 
-/// The longest pauses, of this span and of the one before.
+/// The longest pauses of this span and of the one before.
 #[derive(Clone, Copy, Debug)]
 struct Longest {
     pauses: [Duration; 2],
@@ -49,32 +50,32 @@ impl Longest {
     }
 }
 
-/// A subflow that was taken for dead.
+/// A subflow that was given up for dead.
 #[derive(Clone, Copy, Debug)]
 struct GivenUp {
     local: SocketAddr,
     heard_at: Instant,
     at: Instant,
-    /// When data came for it all the same, and how many octets by now.
+    /// When data first arrived for it nevertheless, and how many octets so far.
     arrived: Option<(Instant, u64)>,
 }
 
 impl Pauses {
-    /// How long an uplink may be silent: longer than that it never was of late, if it was alive.
+    /// Returns how long an uplink may be silent: while alive, it was not silent longer than that recently.
     pub fn patience(&mut self, ip: IpAddr, now: Instant) -> Duration {
         let Some(longest) = self.longest.get_mut(&ip) else { return Duration::ZERO };
         longest.turn(now);
         longest.pauses[0].max(longest.pauses[1]).saturating_mul(2).min(PATIENCE_MAX)
     }
 
-    /// An uplink was silent for so long, and went on.
+    /// Notes that an uplink was silent for `pause` and then continued.
     pub fn note(&mut self, ip: IpAddr, pause: Duration, now: Instant) {
         let longest = self.longest.entry(ip).or_insert(Longest { pauses: [Duration::ZERO; 2], since: now });
         longest.turn(now);
         longest.pauses[0] = longest.pauses[0].max(pause);
     }
 
-    /// A subflow that began at this address, whose uplink was last heard then, is given up.
+    /// Notes that a subflow from this local address was given up, whose uplink was last heard at `heard_at`.
     pub fn gave_up(&mut self, local: SocketAddr, heard_at: Instant, now: Instant) {
         self.given_up.retain(|one| now.saturating_since(one.at) < REMEMBERED_FOR);
         if self.given_up.len() < GIVEN_UP_MAX {
@@ -82,14 +83,14 @@ impl Pauses {
         }
     }
 
-    /// Takes note of what has come for subflows that are no more.
+    /// Takes the endpoint's record of data for subflows that are gone.
     pub fn note_strays(&mut self, endpoint: &mut Endpoint) {
         for stray in endpoint.take_strays() {
             self.arrived(stray.local, stray.at, stray.bytes);
         }
     }
 
-    /// So many octets have come to this address since then, for a subflow that is no more.
+    /// Notes octets that arrived at this address for a subflow that is gone.
     pub(super) fn arrived(&mut self, local: SocketAddr, at: Instant, bytes: u64) {
         let Some(place) = self.given_up.iter().position(|one| one.local == local) else { return };
         let one = &mut self.given_up[place];

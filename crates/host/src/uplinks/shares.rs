@@ -1,22 +1,22 @@
-//! What uplinks bring of late, all connections together. Pure.
+//! What uplinks have brought recently, over all connections. Pure.
 //!
-//! Connections that download at once compete for each uplink, and one that gets little of it is late there. That is no fault of the uplink as
-//! long as it brings its part of all.
+//! Connections that download at the same time compete for each uplink, and one that gets little of an uplink sees it as
+//! late. That is no fault of the uplink while it brings its share of all octets.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::harm::WORTHLESS_PARTS;
 
-/// What is counted falls by this part with each note.
+/// The counts fall by one of this many parts with each note.
 const FALL: u64 = 4;
 
-/// Octets of late by uplink.
+/// Recent octets by uplink.
 #[derive(Debug, Default)]
 pub struct Shares(BTreeMap<IpAddr, u64>);
 
 impl Shares {
-    /// What uplinks brought since the last note; to be called twice a second or so, while octets move.
+    /// Notes what uplinks brought since the last note. To be called about twice a second while octets move.
     pub fn note(&mut self, brought_bytes: &BTreeMap<IpAddr, u64>) {
         self.0.values_mut().for_each(|bytes| *bytes -= bytes.div_ceil(FALL));
         for (ip, bytes) in brought_bytes {
@@ -25,7 +25,7 @@ impl Shares {
         self.0.retain(|_, bytes| *bytes > 0);
     }
 
-    /// Whether an uplink brings an eighth of all or more.
+    /// Returns whether an uplink brings at least an eighth of all octets.
     pub fn is_worth(&self, ip: IpAddr) -> bool {
         let all_bytes: u64 = self.0.values().sum();
         let own_bytes = self.0.get(&ip).copied().unwrap_or(0);

@@ -1,34 +1,34 @@
-//! What a peer was told of a connection's subflows (MP_PRIO, RFC 8684 section 3.3.8). Pure.
+//! What a peer was told about the priority of a connection's subflows (MP_PRIO, RFC 8684 section 3.3.8). Pure.
 //!
-//! It is told by an option on an ACK, which may be lost, and nothing answers it. So it is told again while a subflow that is regular
-//! brings nothing of a download: after 1 s, 2 s, ... 64 s.
+//! The option travels on an ACK, which may be lost, and the peer does not answer it. So it is repeated while a regular
+//! subflow brings nothing of a download: after 1 s, 2 s, ... 64 s.
 
 use smallvec::SmallVec;
 use transport::{SubflowId, SubflowStats};
 use units::{Duration, Instant};
 
-/// A peer that sends nothing on a subflow that is regular is told again after so long, and then after twice that, so often.
+/// Time after which a peer that sends nothing on a regular subflow is told again, and how often that time doubles.
 const AGAIN: Duration = Duration::from_secs(1);
 const DOUBLINGS_MAX: u32 = 6;
 
-/// What a peer was told of subflows.
+/// What a peer was told about its subflows.
 #[derive(Clone, Debug, Default)]
 pub struct Told(SmallVec<[Word; 2]>);
 
-/// What it was told of one.
+/// What it was told about one.
 #[derive(Clone, Copy, Debug)]
 struct Word {
     subflow: SubflowId,
     backup: bool,
     at: Instant,
     times: u32,
-    /// Octets that it had brought by then.
+    /// Octets that the subflow had brought by then.
     received_bytes: u64,
 }
 
 impl Told {
-    /// Notes that the peer is told now whether a subflow is a backup; false if that is no news. Once is enough: if it is otherwise still, that is
-    /// the peer's wish.
+    /// Notes that the peer is told now whether a subflow is a backup. Returns false if the peer was told already.
+    /// Telling once is enough: if the peer acts otherwise, that is its choice.
     pub fn note(&mut self, subflow: &SubflowStats, backup: bool, now: Instant) -> bool {
         let word = Word { subflow: subflow.id, backup, at: now, times: 0, received_bytes: subflow.received_bytes };
         match self.0.iter_mut().find(|known| known.subflow == subflow.id) {
@@ -39,7 +39,8 @@ impl Told {
         true
     }
 
-    /// Whether the peer seems not to have heard that a subflow is regular, while there is something to carry: it is told again now.
+    /// Returns whether to tell the peer again that a subflow is regular, because it seems not to know while there is
+    /// something to carry.
     pub fn again(&mut self, subflow: &SubflowStats, now: Instant) -> bool {
         let word = self.0.iter_mut().find(|known| known.subflow == subflow.id && !subflow.backup);
         word.is_some_and(|word| word.again(subflow.received_bytes, now))
@@ -66,7 +67,7 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    /// When a peer is told again, of the first 20 s, if it sends so many octets after 5 s.
+    /// Returns the times in the first 20 s at which a peer is told again, if it sends this many octets after 5 s.
     fn told_again_at(backup: bool, received_bytes: u64) -> Vec<u64> {
         let place = "192.0.2.1:80".parse().unwrap();
         let mut subflow = SubflowStats { backup, ..SubflowStats::unheard(SubflowId(1), place, place, at(0)) };

@@ -1,4 +1,4 @@
-//! Who has called, and what comes from them.
+//! The callers, and the messages from them.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,12 +11,12 @@ use cooperation::channel::{PublicKey, SourceEnd};
 use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
 use units::Instant;
 
-/// Octets taken from a socket at once.
+/// Maximum octets read from a socket at once.
 const TAKE_BYTES: usize = 4096;
-/// Questions for a sign of life, a second apart, before a caller counts as gone.
+/// Keep-alive probes, a second apart, before a caller counts as gone.
 const QUESTIONS: u32 = 5;
 
-/// Those whose keys are known, and those who may still show theirs.
+/// Callers whose keys are known, and those that may still prove theirs.
 pub(super) struct Callers {
     settings: AnswererSettings,
     seeds: Seeds,
@@ -27,7 +27,7 @@ pub(super) struct Callers {
 struct Caller {
     stream: TcpStream,
     end: SourceEnd,
-    /// By when it must have proven who it is.
+    /// When its time to prove its identity ends.
     greets_by: Instant,
     stats: ControlStats,
 }
@@ -38,24 +38,24 @@ impl Callers {
         Self { settings, seeds, callers: Vec::new(), past: ControlStats::default() }
     }
 
-    /// Their sockets, in order.
+    /// Returns their sockets, in order.
     pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.callers.iter().map(|caller| caller.stream.as_fd())
     }
 
-    /// What all channels did.
+    /// Returns the statistics of all channels.
     pub fn stats(&self) -> ControlStats {
         let mut stats = self.past;
         self.callers.iter().for_each(|caller| stats += caller.stats);
         stats
     }
 
-    /// When [`Self::handle_timeout`] is due.
+    /// Returns when to call [`Self::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.callers.iter().filter(|caller| caller.end.peer().is_none()).map(|caller| caller.greets_by).min()
     }
 
-    /// Hangs up on callers that did not say who they are.
+    /// Hangs up on callers that have not identified themselves in time.
     pub fn handle_timeout(&mut self, now: Instant) {
         let late = |caller: &Caller| caller.end.peer().is_none() && caller.greets_by <= now;
         while let Some(index) = self.callers.iter().position(late) {
@@ -63,16 +63,17 @@ impl Callers {
         }
     }
 
-    /// Lets everybody in who waits. A stranger may take the place of one that has not said who it is either, never that of a known caller.
+    /// Accepts all waiting callers. At the limit, a new one replaces one that has not identified itself either, never a
+    /// known caller.
     ///
     /// # Errors
-    /// If the system has no descriptor for one more.
+    /// If the system has no descriptor left.
     pub fn admit(&mut self, listener: &TcpListener, now: Instant) -> io::Result<()> {
         loop {
             let stream = match listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // It has hung up already.
+                // The caller has already hung up.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) => return Err(error),
             };
@@ -91,7 +92,7 @@ impl Callers {
         }
     }
 
-    /// What those say who have something, as far as they are known.
+    /// Returns the messages of the callers that are ready, as far as their keys are known.
     pub fn hear(&mut self, ready: &[bool]) -> Vec<ToSource> {
         let mut words = Vec::new();
         let mut gone = Vec::new();
@@ -102,7 +103,7 @@ impl Callers {
             if !goes_on {
                 gone.push(index);
             } else if was_open.is_none() && peer.is_some() {
-                // Who calls again has lost the channel before, whatever our end of it believes.
+                // A peer that calls again has lost the earlier channel, even if our end seems intact.
                 let stale = |other: &usize| *other != index && self.callers[*other].end.peer() == peer;
                 gone.extend((0..self.callers.len()).filter(stale));
             }
@@ -129,17 +130,17 @@ impl Caller {
         Ok(())
     }
 
-    /// Sends what is to be sent: the answer to a greeting, which has room in any socket.
+    /// Sends pending octets: the answer to a greeting, which fits into any socket's buffer.
     fn say(&mut self) -> io::Result<()> {
         let octets = self.end.take_octets();
         self.stats.sent_bytes += octets.len() as u64;
         self.stream.write_all(&octets)
     }
 
-    /// Adds what it says to `words`: one piece, so that nobody who talks without end keeps others waiting.
+    /// Adds its messages to `words`, from one read, so a caller that sends without end does not delay others.
     ///
     /// # Errors
-    /// It has hung up, is none of `known`, or what came is not a caller's.
+    /// If it has hung up, is not one of `known`, or sends something invalid.
     fn hear(&mut self, known: &[PublicKey], words: &mut Vec<ToSource>) -> io::Result<()> {
         let mut room = [0; TAKE_BYTES];
         let taken = match self.stream.read(&mut room) {
@@ -151,7 +152,7 @@ impl Caller {
         self.stats.received_bytes += taken as u64;
         let mut octets = Bytes::copy_from_slice(&room[..taken]);
         let heard = self.understand(&mut octets, known, words);
-        // Also after a fault: the caller may learn our version from it.
+        // Also after a fault: the caller may learn our version from the answer.
         self.say()?;
         heard
     }

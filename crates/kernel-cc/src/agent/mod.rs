@@ -1,12 +1,14 @@
-//! The source's agent where the kernel sends: destinations call it over the kernel's own TCP, and what they say goes to a controller.
+//! The source's agent when the kernel sends: destinations call it over the kernel's own TCP, and it passes their
+//! reports to a controller.
 //!
 //! ```text
-//! callers   who has called, and what comes from them
-//! paths     what is known of paths, and what of it holds
+//! callers   the callers, and the messages from them
+//! paths     what is known of paths, and for how long it is valid
 //! ```
 //!
-//! It is the engine's source agent ([`cooperation::agent::source`]) with other hands: the same settings, the same words. What the engine's does at the end of
-//! a period the programs in the kernel do by themselves ([`crate::adapt`]), and what nobody renews expires there.
+//! It corresponds to the engine's source agent ([`cooperation::agent::source`]), with the same settings and the same
+//! messages. What that agent does at the end of a period, the programs in the kernel do by themselves
+//! ([`crate::adapt`]). Reports that are not renewed expire there.
 
 mod callers;
 mod paths;
@@ -28,19 +30,19 @@ use crate::{Controller, Error, PathId, Told, tell};
 use callers::Callers;
 use paths::Paths;
 
-/// How long nobody is let in after somebody could not be: this process has no descriptor left, say.
+/// Pause before accepting callers again after that has failed, for example for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// An agent at work in a thread of its own, until it is dropped.
 #[derive(Debug)]
 pub struct Agent {
     known: Arc<Mutex<Known>>,
-    /// Dropped, it wakes the thread for the last time.
+    /// Dropping it wakes the thread for the last time.
     stop: Option<UnixStream>,
     working: Option<JoinHandle<()>>,
 }
 
-/// What others may ask.
+/// State that other threads may read.
 #[derive(Debug, Default)]
 struct Known {
     control: ControlStats,
@@ -48,10 +50,11 @@ struct Known {
 }
 
 impl Agent {
-    /// Hears who calls at `listener`, and tells `controller`, as `settings` say; the address in them is the listener's business.
+    /// Accepts callers at `listener` and passes their reports to `controller`, according to `settings`. The address in
+    /// the settings is not used here: the listener is already bound.
     ///
     /// # Errors
-    /// If the system gives no socket or thread.
+    /// If the system provides no socket or thread.
     pub fn start(listener: TcpListener, controller: Controller, settings: SourceSettings) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let (stop, stopped) = UnixStream::pair()?;
@@ -64,12 +67,12 @@ impl Agent {
         Ok(Self { known, stop: Some(stop), working: Some(working) })
     }
 
-    /// What the control plane did.
+    /// Returns the statistics of the control plane.
     pub fn control_stats(&self) -> ControlStats {
         lock(&self.known).control
     }
 
-    /// The first thing that went wrong here, which is none of the callers' doing.
+    /// Returns the first fault of this agent that no caller has caused.
     pub fn fault(&self) -> Option<String> {
         lock(&self.known).fault.clone()
     }
@@ -84,7 +87,7 @@ impl Drop for Agent {
     }
 }
 
-/// What the thread has.
+/// State of the thread.
 struct Work {
     controller: Controller,
     callers: Callers,
@@ -128,7 +131,7 @@ impl Work {
     fn tell(&mut self, path: PathId, what: Told) {
         match tell(&self.controller, path, what, wall(self.paths.holds())) {
             Ok(()) => {}
-            // It has ended meanwhile, or something else controls it.
+            // The connection has ended meanwhile, or is under another controller.
             Err(Error::NoConnection { .. }) => self.paths.forget(path),
             Err(error) => self.note(error.to_string()),
         }
@@ -162,7 +165,7 @@ impl Work {
     }
 }
 
-/// Who has something.
+/// What is ready.
 struct Ready {
     ended: bool,
     is_called: bool,

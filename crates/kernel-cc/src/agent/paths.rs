@@ -1,4 +1,4 @@
-//! What is known of paths, and what of it holds.
+//! What is known of paths, and for how long it is valid.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use units::{Duration, Instant};
 use crate::clock::wall;
 use crate::{PathId, Told};
 
-/// The relay of a path: one, since a path is one.
+/// The relay of a path: each path has only one.
 const THE_RELAY: RelayId = RelayId(0);
-/// Paths that are known at most: callers may name connections that there never were.
+/// Maximum number of known paths: callers may name connections that never existed.
 const PATHS_MAX: usize = 4096;
 
-/// By path.
+/// Known paths.
 pub(super) struct Paths {
-    /// How often relays tell of their owners' flows, where somebody yields to those.
+    /// Interval of the relays' reports on their owners' flows, if the controller yields to those.
     sharing_period: Option<Duration>,
-    /// Whether somebody compares delays.
+    /// Whether adaptive congestion control compares delays.
     compares: bool,
     holds: Duration,
     paths: BTreeMap<PathId, Known>,
@@ -31,12 +31,12 @@ struct Known {
     sharing: Option<SharingState>,
     way: Option<Delay>,
     heard_at: Instant,
-    /// Until when the kernel believes rightly that somebody competes.
+    /// Until when the competition reported to the kernel is valid.
     competes_until: Option<Instant>,
 }
 
 impl Paths {
-    /// Of a source that does what `settings` say; `yields` tells whether its controller yields to others.
+    /// Creates the paths of a source with `settings`; `yields` says whether its controller yields to other flows.
     pub fn new(settings: &SourceSettings, yields: bool) -> Self {
         let sharing_period = settings.sharing_period.filter(|_| yields);
         let adapting_period = settings.adapting.map(|adapting| adapting.period);
@@ -45,12 +45,12 @@ impl Paths {
         Self { sharing_period, compares: adapting_period.is_some(), holds, paths: BTreeMap::new() }
     }
 
-    /// How long the kernel is to believe what it is told.
+    /// Returns how long reports to the kernel are valid.
     pub const fn holds(&self) -> Duration {
         self.holds
     }
 
-    /// What the kernel is to know of a path after `word`; nothing if that changes nothing.
+    /// Returns what the kernel must be told of a path after `word`, or `None` if nothing changes.
     pub fn hear(&mut self, word: &ToSource, now: Instant) -> Option<(PathId, Told)> {
         let (ToSource::Load { connection, address_id, .. } | ToSource::Delay { connection, address_id, .. }) = word;
         let path = PathId { token: connection.0, address_id: address_id.0 };
@@ -72,20 +72,20 @@ impl Paths {
         is_news.then(|| (path, self.told(path, now)))
     }
 
-    /// When [`Self::expire`] has something next.
+    /// Returns when [`Self::expire`] has something next.
     pub fn next_expiry(&self) -> Option<Instant> {
         self.paths.values().filter_map(|known| known.competes_until).min()
     }
 
-    /// A path whose flows nobody tells of any more, and what the kernel is to know of it now: what it was told together with the delay would hold
-    /// for as long as that.
+    /// Returns a path whose report on flows has expired, and what the kernel must be told of it now: otherwise that
+    /// report would be valid as long as the delay reported together with it.
     pub fn expire(&mut self, now: Instant) -> Option<(PathId, Told)> {
         let has_expired = |known: &Known| known.competes_until.is_some_and(|until| until <= now);
         let path = *self.paths.iter().find(|(_, known)| has_expired(known))?.0;
         Some((path, self.told(path, now)))
     }
 
-    /// Its connection is no more.
+    /// Forgets a path whose connection has ended.
     pub fn forget(&mut self, path: PathId) {
         self.paths.remove(&path);
     }

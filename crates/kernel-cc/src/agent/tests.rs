@@ -20,7 +20,7 @@ fn identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])
 }
 
-/// Of source 1, which serves destination 2.
+/// Settings of source 1, which serves destination 2.
 fn settings(greeting_max: Duration) -> SourceSettings {
     let connections = ControlSettings { greeting_max, channels_max: 3, ..ControlSettings::new(1500) };
     SourceSettings {
@@ -39,7 +39,7 @@ fn settings(greeting_max: Duration) -> SourceSettings {
 fn agent(greeting_max: Duration) -> (Agent, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
-    // One that nobody loads, so that what is told has nowhere to go.
+    // A controller that is never loaded, so reports have nowhere to go.
     let controller = Controller { kernel_name: "nobody_loads_it", ..Controller::named("gmcc-coop").unwrap() };
     (Agent::start(listener, controller, settings(greeting_max)).unwrap(), at)
 }
@@ -67,7 +67,7 @@ impl Calling {
         Self { stream, end: ToSourceEnd::initiator(&identity(number), identity(1).public(), [number; 32]) }
     }
 
-    /// Sends what is to be sent.
+    /// Sends pending octets.
     fn flush(&mut self) {
         let octets = self.end.take_octets();
         self.stream.write_all(&octets).unwrap();
@@ -90,7 +90,7 @@ impl Calling {
         self.flush();
     }
 
-    /// Whether the agent has hung up, or does within the time.
+    /// Returns whether the agent has hung up, or does so within the time.
     fn is_gone(&mut self) -> bool {
         let mut room = [0; 256];
         loop {
@@ -120,7 +120,7 @@ fn a_destination_is_heard() {
     let before = agent.control_stats().received_bytes;
     calling.say(&load(1, 5.0));
     wait_for(&agent, "the word is there", |stats| stats.received_bytes > before);
-    // Who calls again has lost the channel before.
+    // A caller that calls again has lost the earlier channel.
     let _again = Calling::new(2, at).open();
     wait_for(&agent, "the second channel is open", |stats| stats.opened == 2);
     assert!(calling.is_gone());
@@ -136,7 +136,7 @@ fn what_cannot_be_told_is_a_fault() {
         std::thread::yield_now();
     }
     let fault = agent.fault().unwrap();
-    // As this build, this process or this machine has it.
+    // Which fault it is depends on this build, process and machine.
     assert!(["not loaded", "need root", "no programs"].iter().any(|why| fault.contains(why)), "{fault}");
 }
 
@@ -148,7 +148,7 @@ fn strangers_and_nonsense_are_hung_up_on() {
     let mut nonsense = Calling::new(2, at);
     nonsense.stream.write_all(b"GET / HTTP/1.1\r\nHost: source\r\n\r\n").unwrap();
     assert!(nonsense.is_gone());
-    // It gets an answer, and proves to be nobody that the agent knows.
+    // The stranger gets an answer, then proves a key that the agent does not know.
     let mut room = [0; 256];
     let mut answer = Vec::new();
     while !stranger.end.is_open() {
@@ -168,7 +168,8 @@ fn who_does_not_say_who_it_is_goes() {
     assert!(Calling::new(2, at).is_gone());
 }
 
-/// There is room for three: the first stranger makes place for a destination, a destination for nobody.
+/// There is room for three: the first stranger makes way for a destination, but a destination makes way for no
+/// stranger.
 #[test]
 fn strangers_push_nobody_aside_but_each_other() {
     let (agent, at) = agent(Duration::from_secs(60));
@@ -204,7 +205,7 @@ fn loads_and_delays_of_a_path_are_told_together() {
     assert_eq!((told.competition.unwrap().ratio, told.way.is_some()), (4.0, true));
     assert_eq!(paths.hear(&load(3, 9.0), at(103)), None, "said before");
     assert_eq!(paths.hear(&delay(1, 99), at(103)), None, "said before");
-    // Three periods later nothing of the load holds.
+    // Three periods later the load is no longer valid.
     let told = paths.hear(&delay(9, 40), at(110)).unwrap().1;
     assert_eq!((told.competition, told.way), (None, Some(std::time::Duration::from_millis(40))));
     assert_eq!(paths.holds(), Duration::from_secs(6));
@@ -212,7 +213,7 @@ fn loads_and_delays_of_a_path_are_told_together() {
     assert_eq!(paths.hear(&delay(1, 50), at(111)).unwrap().1.competition, None, "all is new");
 }
 
-/// The delay holds for three of the longer period, what competes for three of its own.
+/// The delay is valid for three of the longer periods, the competition for three of its own.
 #[test]
 fn a_load_that_nobody_renews_is_taken_back() {
     let adapting = AdaptingSettings { acc: Settings::default(), period: Duration::from_secs(60) };
@@ -241,7 +242,7 @@ fn what_has_no_use_is_not_told() {
     assert_eq!(way_of_none, Told::default(), "it takes back what was told");
 }
 
-/// A caller may name connections that there are not.
+/// A caller may name connections that do not exist.
 #[test]
 fn paths_have_a_limit() {
     let mut paths = Paths::new(&settings(PERIOD), true);

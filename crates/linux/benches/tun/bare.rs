@@ -1,4 +1,4 @@
-//! What TUN itself can do, packet by packet: system calls, and nothing above them.
+//! Measures TUN itself, packet by packet: only system calls.
 
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use units::Duration;
 use crate::environment::Environment;
 use crate::measured::{CpuTime, Measured};
 
-/// Which system call.
+/// The measured system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     Read,
@@ -28,15 +28,15 @@ pub enum Call {
 const DEVICE: &str = "bare";
 /// IP and UDP.
 const HEADERS_BYTES: u16 = 28;
-/// Datagrams that the kernel makes of one call.
+/// Datagrams that the kernel makes from one call.
 const DATAGRAMS: usize = 40;
 /// Calls between two looks at the clock.
 const CALLS: usize = 64;
-/// Where packets come from, and where those to be written go: no further than a route.
+/// Source of packets, and target of written ones: they go no further than a route.
 const OWN: [u8; 4] = [10, 98, 3, 1];
 const NOWHERE: [u8; 4] = [10, 98, 4, 1];
 
-/// Packets of the largest size for `span` through one system call each, on `queues` threads with a queue each.
+/// Moves packets of the largest size for `span` through one system call each, on `queues` threads with a queue each.
 pub fn run(environment: &Environment, call: Call, queues: usize, span: Duration) -> Result<Measured> {
     let mtu = environment.mtu();
     let devices = open(environment, queues)?;
@@ -65,7 +65,7 @@ pub fn run(environment: &Environment, call: Call, queues: usize, span: Duration)
     Ok(Measured { bytes: packets * u64::from(mtu), packet_bytes: mtu, seconds: span.as_secs_f64(), cpu_s })
 }
 
-/// The queues of a device without offload, in the near namespace.
+/// Opens the queues of a device without offload, in the near namespace.
 fn open(environment: &Environment, queues: usize) -> Result<Vec<SyncDevice>> {
     let make = || {
         let first = DeviceBuilder::new().name(DEVICE).layer(Layer::L3).multi_queue(queues > 1).enable(false);
@@ -94,7 +94,7 @@ fn on_threads<T: Send>(devices: &[SyncDevice], work: impl Fn(&SyncDevice) -> T +
     })
 }
 
-/// Packets and processor time.
+/// Returns the number of packets and the processor time.
 fn read(device: &SyncDevice, span: Duration) -> io::Result<(u64, f64)> {
     let mut memory = vec![0; 1 << 20];
     let (clock, cpu, mut packets) = (Clock::start(), CpuTime::start(), 0);
@@ -127,7 +127,7 @@ fn write(device: &SyncDevice, octets: &[u8], span: Duration) -> io::Result<(u64,
     Ok((packets, cpu.seconds()))
 }
 
-/// Sockets whose datagrams go into the device: of several, so that every queue gets some.
+/// Opens several sockets whose datagrams go into the device, so that every queue gets some.
 fn flows(queues: usize, mtu: u16) -> Result<Vec<UdpSocket>> {
     let count = if queues > 1 { 8 * queues } else { 1 };
     let flow = |number: usize| {
@@ -139,19 +139,19 @@ fn flows(queues: usize, mtu: u16) -> Result<Vec<UdpSocket>> {
     (0..count).map(flow).collect::<io::Result<_>>().map_err(Error::system("open a UDP socket"))
 }
 
-/// Sends as fast as it goes. The device drops what nobody has read.
+/// Sends as fast as possible. The device drops packets that are not read in time.
 fn fill(flows: &[UdpSocket], mtu: u16, over: &AtomicBool) {
     let octets = vec![7; DATAGRAMS * usize::from(mtu - HEADERS_BYTES)];
     for flow in flows.iter().cycle() {
         if over.load(Ordering::Relaxed) {
             return;
         }
-        // A full queue refuses it, which is what it is for.
+        // A full queue refuses the datagram, as intended.
         let _ = flow.send(&octets);
     }
 }
 
-/// A UDP packet from behind the device.
+/// Returns a UDP packet from behind the device.
 fn datagram(mtu: u16) -> Vec<u8> {
     let [src, dst] = [[10, 98, 3, 2], NOWHERE].map(|ip| SocketAddr::from((ip, 1000)));
     let mut octets = Vec::new();

@@ -14,9 +14,9 @@ use units::{Duration, Instant};
 use crate::kernel::PACKET_BYTES;
 use crate::measured::{CpuTime, Measured};
 
-/// What an application holds in memory; a super-segment that crosses its end is the exception.
+/// Octets that an application holds in memory, except for the rest of a super-segment that crosses the limit.
 const BLOCK_BYTES: usize = 4 << 20;
-/// What one call takes from the engine at most.
+/// Maximum octets that one call takes from the engine.
 const CALL_BYTES: usize = 256 << 10;
 
 /// Opens a connection, sends for `span`, ends the stream and waits until the peer has all of it.
@@ -71,7 +71,7 @@ struct Sender {
 impl Sender {
     fn fill(&mut self, connection: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         if self.until.is_some_and(|until| now >= until) {
-            // It fails only when the stream has ended already.
+            // This fails only when the stream has already ended.
             let _ = endpoint.shutdown(connection, now);
             return;
         }

@@ -14,21 +14,21 @@ use transport::congestion::ControllerSpec;
 use crate::kernel::Protocol;
 
 const PORT: u16 = 5001;
-/// Holds what the kernel and a busy core leave unread for milliseconds at these rates.
+/// Enough for data that the kernel and a busy core leave unread for milliseconds at these rates.
 pub const BUFFER_BYTES: u64 = 8 << 20;
 
-/// What is between an engine and the kernel that it talks to.
+/// The path between an engine and the kernel at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The device alone, which takes and gives super-segments.
+    /// Only the device, which takes and gives super-segments.
     Whole,
-    /// A router and a line whose cards cut every super-segment and merge nothing.
+    /// A router and a line whose network cards cut every super-segment and merge nothing.
     Line,
     /// A device without offload.
     Plain,
 }
 
-/// Whether this machine can run it.
+/// Checks that this machine can run the benches.
 ///
 /// # Errors
 /// What is lacking.
@@ -38,7 +38,7 @@ pub fn rehearse() -> Result<()> {
 
 /// The network of all cases. It vanishes when dropped.
 pub struct Environment {
-    /// The kernel whose peer is the engine.
+    /// The kernel that an engine talks to directly.
     pub near: Namespace,
     /// The other kernel.
     pub far: Namespace,
@@ -64,7 +64,7 @@ impl Environment {
         self.mtu
     }
 
-    /// A fresh device for an engine. The kernel it talks to listens at [`Self::kernel`].
+    /// Creates a new device for an engine. The kernel it talks to listens at [`Self::kernel`].
     pub fn engine_device(&self, way: Way) -> Result<Tun> {
         let addresses = vec![(IpAddr::from([10, 98, 2, 1]), 24)];
         let config = TunConfig { name: "engine".into(), mtu: self.mtu, offload: way != Way::Plain, addresses };
@@ -77,7 +77,7 @@ impl Environment {
         Ok(tun)
     }
 
-    /// The kernel that an engine talks to, and where it listens.
+    /// Returns the kernel that an engine talks to, and where it listens.
     pub fn kernel(&self, way: Way) -> (&Namespace, SocketAddr) {
         match way {
             Way::Line => (&self.far, self.veth_address()),
@@ -85,8 +85,7 @@ impl Environment {
         }
     }
 
-    /// Where the next engine connects from: never twice, because the kernel may still remember a connection whose
-    /// engine is gone.
+    /// Returns the next engine's address, never one twice: the kernel may still have a connection whose engine is gone.
     pub fn engine_address(&self) -> SocketAddr {
         self.engines.set(self.engines.get() + 1);
         SocketAddr::from(([10, 98, 2, 2], PORT + self.engines.get()))
@@ -105,7 +104,7 @@ impl Environment {
         }
     }
 
-    /// Where the other kernel listens.
+    /// Returns where the other kernel listens.
     pub fn veth_address(&self) -> SocketAddr {
         SocketAddr::from(([10, 98, 1, 2], PORT))
     }

@@ -1,4 +1,4 @@
-//! The kernel's sockets, and the loops above them.
+//! The kernel's sockets, and the loops that use them.
 
 use core::net::SocketAddr;
 use std::io::{Read as _, Write as _};
@@ -12,21 +12,21 @@ use units::Duration;
 
 use crate::measured::{CpuTime, Measured};
 
-/// What one call reads or writes.
+/// Octets that one call reads or writes.
 const CALL_BYTES: usize = 256 << 10;
-/// Data in a packet of Ethernet: what rates of packets are counted in, whatever the options.
+/// Data in an Ethernet packet, the unit of packet rates, whatever the options.
 pub const PACKET_BYTES: u16 = 1448;
-/// Longest time without progress: a bench that hangs fails instead.
+/// Maximum time without progress, after which a bench that hangs fails.
 const PATIENCE: core::time::Duration = core::time::Duration::from_secs(20);
 
-/// What a socket speaks.
+/// Protocol of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     Tcp,
     Mptcp,
 }
 
-/// A listening socket inside `namespace`.
+/// Opens a listening socket inside `namespace`.
 pub fn listen(namespace: &Namespace, protocol: Protocol, address: SocketAddr) -> Result<Socket> {
     namespace.run(|| {
         let socket = open(protocol)?;
@@ -37,14 +37,14 @@ pub fn listen(namespace: &Namespace, protocol: Protocol, address: SocketAddr) ->
     })?
 }
 
-/// The next connection of a listening socket.
+/// Returns the next connection of a listening socket.
 pub fn accept(listener: &Socket) -> Result<TcpStream> {
     listener.set_read_timeout(Some(PATIENCE)).map_err(Error::system("set up a socket"))?;
     let (socket, _) = listener.accept().map_err(Error::system("accept a connection"))?;
     patient(socket)
 }
 
-/// A connection from inside `namespace`.
+/// Opens a connection from inside `namespace`.
 pub fn connect(namespace: &Namespace, protocol: Protocol, remote: SocketAddr) -> Result<TcpStream> {
     namespace.run(|| {
         let socket = open(protocol)?;
@@ -53,8 +53,8 @@ pub fn connect(namespace: &Namespace, protocol: Protocol, remote: SocketAddr) ->
     })?
 }
 
-/// A socket with Linux's default congestion controller. A host's own default may be one that paces, which would hold
-/// the kernel back and flatter the engine; and a socket that has once begun to pace never stops.
+/// Opens a socket with Linux's default congestion controller. A host's own default may be one that paces, which would
+/// slow down the kernel and flatter the engine; and a socket that has once begun to pace never stops.
 fn open(protocol: Protocol) -> Result<Socket> {
     let number = match protocol {
         Protocol::Tcp => socket2::Protocol::TCP,
@@ -72,7 +72,7 @@ fn patient(socket: Socket) -> Result<TcpStream> {
     Ok(socket.into())
 }
 
-/// One octet there and back, by which both know that Multipath TCP is spoken.
+/// Sends one octet there and back, after which both ends know that MPTCP is in use.
 pub fn exchange_octet(mut sender: &TcpStream, mut receiver: &TcpStream) -> Result<()> {
     let mut octet = [7];
     sender.write_all(&octet).map_err(Error::system("send"))?;

@@ -1,9 +1,10 @@
-//! Bulk transfer over TUN: the engine to and from the kernel's TCP and MPTCP, beside the kernel alone over veth; the same packet by
-//! packet, beside bare reads and writes; and a relay between two kernels, beside the kernel that forwards.
+//! Bulk transfer over TUN: the engine to and from the kernel's TCP and MPTCP, compared with the kernel alone over veth;
+//! the same packet by packet, compared with bare reads and writes; and a relay between two kernels, compared with a
+//! kernel that forwards.
 //!
 //! `cargo bench -p linux --bench tun [-- --seconds S --rounds N --mtu OCTETS --only TEXT]`, as root. All cases run in
-//! every round, so that whatever else the machine does hits all of them; the table shows medians over the rounds. `--only`
-//! takes the cases whose name contains a text, and what they are compared with.
+//! every round, so other load on the machine affects all of them; the table shows medians over the rounds. `--only`
+//! selects the cases whose name contains a text, and their references.
 
 mod bare;
 mod engine;
@@ -26,7 +27,7 @@ use measured::Measured;
 use relay::Middle;
 use report::{Case, Direction, Report};
 
-/// What the command line says.
+/// Options of the command line.
 struct Options {
     seconds: f64,
     rounds: usize,
@@ -50,7 +51,7 @@ fn main() {
     }
 }
 
-/// `cargo bench` says `--bench`. Without it the bench only has to show that it runs.
+/// `cargo bench` passes `--bench`. Without it the bench only has to show that it runs.
 fn options(arguments: &[String]) -> Options {
     let value = |name: &str| {
         let at = arguments.iter().position(|argument| argument == name)?;
@@ -83,7 +84,7 @@ fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Those whose name contains the text, each with what it is compared with.
+/// Returns the cases whose name contains the text, each with its reference.
 fn wanted(only: Option<&str>) -> Vec<Case> {
     let all = Case::all();
     let is_named = |case: &Case| only.is_none_or(|text| case.to_string().contains(text));

@@ -1,4 +1,4 @@
-//! What one transfer took.
+//! Measurement of one transfer.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -6,11 +6,11 @@ use rustix::time::{ClockId, clock_gettime};
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     pub bytes: u64,
-    /// Octets of those in a packet of the largest size.
+    /// Octets among these that fit into a packet of the largest size.
     pub packet_bytes: u16,
     /// At the receiver, from the first octet to the end of the stream.
     pub seconds: f64,
-    /// Processor time of the thread in question: the engine's, the sender's between kernels, or all that read or write.
+    /// Processor time of the measured thread: the engine's, the sender's between kernels, or all that read or write.
     pub cpu_s: f64,
 }
 
@@ -19,7 +19,7 @@ impl Measured {
         self.bytes as f64 * 8e-9 / self.seconds
     }
 
-    /// On a machine of one's own this is the rate at which the thread would be the bottleneck.
+    /// On an otherwise idle machine this is the rate at which the thread would be the bottleneck.
     pub fn gbit_per_cpu_s(&self) -> f64 {
         self.bytes as f64 * 8e-9 / self.cpu_s
     }

@@ -1,4 +1,4 @@
-//! A relay that splices, between two kernels, beside the kernel that only forwards.
+//! Measures a splicing relay between two kernels, compared with a kernel that only forwards.
 //!
 //! ```text
 //!  source ──── veth ──── middle ──── veth ──── destination
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The connection begins on the slow path, which becomes a backup as soon as a subflow through the middle carries the
-//! data: to the source itself where the kernel forwards, to the relay's address where that splices.
+//! data: to the source itself if the kernel forwards, to the relay's address if the relay splices.
 
 use core::net::{IpAddr, SocketAddr};
 use std::net::TcpStream;
@@ -33,13 +33,13 @@ use crate::measured::{CpuTime, Measured};
 const PORT: u16 = 5001;
 const SLOW: [u8; 4] = [10, 97, 9, 1];
 const SOURCE: [u8; 4] = [10, 97, 1, 1];
-/// The relay's address on the side of the source, and that on the side of the destination.
+/// The relay's addresses on the side of the source, and on the side of the destination.
 const TOWARDS_SOURCE: [u8; 4] = [10, 97, 3, 1];
 const TOWARDS_DESTINATION: [u8; 4] = [10, 97, 3, 2];
-/// Longest time until the second subflow stands.
+/// Maximum time until the second subflow is established.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What carries the data through the middle.
+/// Carrier of the data through the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Through {
     /// The kernel's forwarding.
@@ -93,7 +93,7 @@ impl Middle {
         Ok(made)
     }
 
-    /// Leaves next to nothing of the slow path.
+    /// Slows the slow path down to almost nothing.
     fn slow_down(&self) -> Result<()> {
         for end in [&self.source, &self.destination] {
             let arguments = "qdisc add dev slow root tbf rate 10mbit burst 10kb latency 20ms";
@@ -150,7 +150,7 @@ impl Middle {
         Ok(Measured { cpu_s: relay_s.unwrap_or(measured.cpu_s), ..measured })
     }
 
-    /// The device of the relay, and the relay.
+    /// Creates the device of the relay, and the relay.
     fn relay(&self, cut: &[String]) -> Result<(Driver<Splicing>, Splicing)> {
         let config = TunConfig { name: "relay".into(), mtu: self.mtu, offload: true, addresses: Vec::new() };
         let tun = self.middle.run(|| Tun::open(&config))??;
@@ -168,7 +168,7 @@ impl Middle {
         Ok((Driver::new(tun, self.mtu)?, Splicing(ForwardingRelay::new(relay, AtOnce))))
     }
 
-    /// The first octets go on the slow path until the other one stands; they do not count.
+    /// The first octets take the slow path until the other one is established; they do not count.
     fn transfer(&self, sender: TcpStream, receiver: TcpStream, span: Duration) -> Result<Measured> {
         kernel::exchange_octet(&sender, &receiver)?;
         self.wait_joined()?;
@@ -180,13 +180,13 @@ impl Middle {
         Ok(Measured { cpu_s: sent.cpu_s, ..received })
     }
 
-    /// What `ss` says of the connections at the source.
+    /// Returns what `ss` prints about the connections at the source.
     fn sockets(&self, option: &str) -> Result<String> {
         let output = self.source.command("ss")?.args(["-Hn", option]).output().map_err(Error::system("run ss"))?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// The token of the source's only connection.
+    /// Returns the token of the source's only connection.
     fn token(&self) -> Result<u32> {
         let text = self.sockets("-Mi")?;
         let token = text.split_whitespace().find_map(|word| u32::from_str_radix(word.strip_prefix("token:")?, 16).ok());

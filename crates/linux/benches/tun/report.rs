@@ -1,4 +1,4 @@
-//! All rounds of all cases, and the tables of them.
+//! All rounds of all cases, and their tables.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::kernel::Protocol;
 use crate::measured::Measured;
 use crate::relay::Through;
 
-/// Who sends to whom.
+/// Direction of the transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     EngineToKernel,
@@ -18,7 +18,7 @@ pub enum Direction {
 /// One row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// The kernel with itself, over veth.
+    /// Two kernels over veth.
     Kernels(Protocol),
     /// An engine and a kernel.
     Engine { direction: Direction, protocol: Protocol, way: Way },
@@ -69,7 +69,7 @@ impl Case {
         }
     }
 
-    /// What it is compared with.
+    /// Returns the case with which this one is compared.
     pub fn reference(self) -> Self {
         match self {
             Self::Kernels(protocol) | Self::Engine { protocol, way: Way::Whole, .. } => Self::Kernels(protocol),

@@ -1,14 +1,18 @@
-//! Connecting from several addresses to several others: who answers first is taken, or soon after (as in RFC 8305).
+//! Connects from several addresses to several others, and takes the first attempt in order that answers in time (as in
+//! RFC 8305).
 //!
 //! ```text
-//! rounds   first from all uplinks to one address of the server, by the family that more uplinks have; then by the other one, then to its
-//!          next addresses. A round begins 250 ms after the one before, or when an attempt has failed. Last come those of the first round without an
-//!          offer of MPTCP, which some networks swallow or refuse: after 2 s without any answer, or when nobody else is left
-//! choice   of those that have answered the first in this order, once none before it is waited for: half as long again as the first answer took, and 10 ms
+//! rounds   first from all uplinks to one address of the server, in the family with more local addresses; then in the
+//!          other family, then to the server's next addresses. A round begins 250 ms after the one before, or when an
+//!          attempt has failed. Last comes the first round again without an offer of MPTCP, because some networks
+//!          swallow or refuse the offer: after 2 s without any answer, or when no other attempt is left
+//! choice   the first in this order that has answered. Earlier ones are waited for: half as long again as the first
+//!          answer took, and 10 ms
 //! ```
 //!
-//! So a server is reached over the uplink that is named first, unless another one is much nearer: a connection stays slow for long that began
-//! over a slow way, since its handshake, its request and the first windows of the answer take that.
+//! The server is therefore reached over the uplink that is named first, unless another one is much nearer. This matters
+//! because a connection that begins on a slow path stays slow for long: its handshake, its request and the first
+//! windows of the answer take that path.
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, SocketAddr};
@@ -18,12 +22,12 @@ use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Endpoint};
 use units::{Duration, Instant};
 
-/// How long a round is waited for before the next one begins beside it (RFC 8305 section 8).
+/// Time after which the next round begins in parallel with the one before (RFC 8305 section 8).
 const HEAD_START: Duration = Duration::from_millis(250);
-/// How much longer than the first answer took those before it are waited for, beside half of what that was.
+/// Time to wait for earlier attempts after the first answer, in addition to half of the time that this answer took.
 const ANSWER_SLACK: Duration = Duration::from_millis(10);
 
-/// From where to whom.
+/// Local address and server address of an attempt.
 type Way = (IpAddr, SocketAddr);
 
 /// Attempts to connect.
@@ -31,17 +35,17 @@ pub struct Attempts {
     config: ConnectionConfig,
     uplinks: Vec<Vec<IpAddr>>,
     remotes: Vec<SocketAddr>,
-    /// Rounds that have not begun, the next one last.
+    /// Rounds that have not begun; the next one is last.
     waiting: Vec<Vec<Way>>,
-    /// Those without an offer of MPTCP, until they begin, and when that is, once the others have begun.
+    /// Attempts without an offer of MPTCP that have not begun; below, when they begin, once the others have begun.
     without_offer: Vec<Way>,
     without_offer_at: Option<Instant>,
-    /// Those that have not failed, in the order in which they are preferred.
+    /// Attempts that have not failed, in order of preference.
     open: Vec<Attempt>,
     failures: Vec<String>,
     /// When the next round begins.
     next_at: Instant,
-    /// Until when others than the one that has answered are waited for.
+    /// When the wait for attempts before the one that has answered ends.
     decide_at: Option<Instant>,
 }
 
@@ -53,7 +57,7 @@ struct Attempt {
 }
 
 impl Attempts {
-    /// From each of `uplinks`, which are lists of addresses, to each of `remotes`.
+    /// Creates attempts from each of `uplinks`, given as lists of addresses, to each of `remotes`.
     pub fn new(uplinks: &[Vec<IpAddr>], remotes: &[SocketAddr], config: ConnectionConfig) -> Self {
         let mut waiting = rounds(uplinks, remotes);
         let without_offer = waiting.first().filter(|_| config.mptcp).cloned().unwrap_or_default();
@@ -72,17 +76,17 @@ impl Attempts {
         }
     }
 
-    /// The lists of addresses of ours.
+    /// Returns the addresses of each uplink.
     pub fn uplinks(&self) -> &[Vec<IpAddr>] {
         &self.uplinks
     }
 
-    /// The server's addresses.
+    /// Returns the server's addresses.
     pub fn remotes(&self) -> &[SocketAddr] {
         &self.remotes
     }
 
-    /// Begins the next round that has anything to begin.
+    /// Begins the next round in which any attempt can begin.
     fn begin_round(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let mut has_begun = false;
         while !has_begun {
@@ -93,7 +97,7 @@ impl Attempts {
         }
     }
 
-    /// Begins attempts; whether there is any.
+    /// Begins attempts; false if none could begin.
     fn begin(&mut self, ways: Vec<Way>, config: &ConnectionConfig, endpoint: &mut Endpoint, now: Instant) -> bool {
         let mut has_begun = false;
         for way in ways {
@@ -108,7 +112,7 @@ impl Attempts {
         has_begun
     }
 
-    /// Begins those without an offer of MPTCP, if their time has come or nobody else is left.
+    /// Begins the attempts without an offer of MPTCP, if their time has come or no other attempt is left.
     fn do_without_offer(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let is_alone = self.waiting.is_empty() && self.open.is_empty();
         if is_alone || self.without_offer_at.is_some_and(|at| at <= now) {
@@ -127,19 +131,19 @@ impl Attempts {
         }
     }
 
-    /// When [`Self::go_on`] and [`Self::winner`] are to be asked next.
+    /// Returns when to call [`Self::go_on`] and [`Self::winner`] next.
     pub fn next_at(&self) -> Option<Instant> {
         let round = (!self.waiting.is_empty()).then_some(self.next_at);
         let without_offer = self.without_offer_at.filter(|_| !self.without_offer.is_empty());
         self.decide_at.or_else(|| [round, without_offer].into_iter().flatten().min())
     }
 
-    /// Whether there is any way to the server.
+    /// Returns whether any attempt is left, begun or not.
     pub fn has_ways(&self) -> bool {
         !(self.waiting.is_empty() && self.without_offer.is_empty() && self.open.is_empty())
     }
 
-    /// One of them has an answer.
+    /// Notes that an attempt has been answered.
     pub fn answered(&mut self, connection: ConnectionId, now: Instant) {
         let Some(attempt) = self.open.iter_mut().find(|attempt| attempt.connection == connection) else { return };
         attempt.answered = true;
@@ -147,14 +151,14 @@ impl Attempts {
         self.decide_at.get_or_insert(now + took / 2 + ANSWER_SLACK);
     }
 
-    /// The one to be taken, once that is decided.
+    /// Returns the attempt to be taken, once that is decided.
     pub fn winner(&self, now: Instant) -> Option<ConnectionId> {
         let is_time = self.decide_at.is_some_and(|at| at <= now);
         let mut candidates = self.open.iter().skip_while(|attempt| is_time && !attempt.answered);
         candidates.next().filter(|attempt| attempt.answered).map(|attempt| attempt.connection)
     }
 
-    /// One of them is refused, or was ended before it was taken.
+    /// Notes that an attempt was refused, or ended before it was taken.
     pub fn failed(&mut self, connection: ConnectionId, reason: CloseReason, endpoint: &mut Endpoint, now: Instant) {
         let Some(position) = self.open.iter().position(|attempt| attempt.connection == connection) else { return };
         let Attempt { way, .. } = self.open.remove(position);
@@ -166,13 +170,13 @@ impl Attempts {
         }
     }
 
-    /// One of them is taken; the others end.
+    /// Notes that one attempt is taken, and ends the others.
     pub fn succeeded(&mut self, winner: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         self.open.retain(|attempt| attempt.connection != winner);
         self.give_up(endpoint, now);
     }
 
-    /// Nobody waits for an answer any more.
+    /// Ends all attempts.
     pub fn give_up(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.waiting.clear();
         self.without_offer.clear();
@@ -182,19 +186,20 @@ impl Attempts {
         }
     }
 
-    /// Why nothing is left to be hoped for.
+    /// Returns why all attempts failed, or `None` if any is left.
     pub fn verdict(&self) -> Option<String> {
         (!self.has_ways()).then(|| told_once(self.failures.iter().cloned()))
     }
 
-    /// The ways that nobody has answered on yet.
+    /// Describes all attempts without an answer so far.
     pub fn unanswered(&self) -> String {
         let open = self.open.iter().map(|attempt| describe(attempt.way, "no answer"));
         told_once(self.failures.iter().cloned().chain(open))
     }
 }
 
-/// What became of attempts, each once: one with an offer and one without may have failed alike.
+/// Joins descriptions of attempts and leaves out duplicates: one with an offer and one without may fail for the same
+/// reason.
 fn told_once(all: impl Iterator<Item = String>) -> String {
     let mut told: Vec<String> = Vec::new();
     for one in all {
@@ -205,8 +210,8 @@ fn told_once(all: impl Iterator<Item = String>) -> String {
     told.join("; ")
 }
 
-/// What begins together, in the order in which it is preferred: of each uplink one way at a time. First comes the family of which there are more
-/// addresses, else that of the server's first address.
+/// Groups the attempts into rounds that begin together, each in order of preference, with one attempt per uplink. The
+/// family with more local addresses comes first; if there are equally many, that of the server's first address.
 fn rounds(uplinks: &[Vec<IpAddr>], remotes: &[SocketAddr]) -> Vec<Vec<Way>> {
     let ways = |remote: &SocketAddr| uplinks.iter().flatten().filter(|ip| ip.is_ipv4() == remote.is_ipv4()).count();
     let mut remotes = remotes.to_vec();
@@ -248,7 +253,7 @@ mod tests {
         remotes.iter().map(|remote| remote.parse().unwrap()).collect()
     }
 
-    /// From where to where, in rounds.
+    /// Returns the local and remote address of each attempt, in rounds.
     fn order(uplinks: &[&[&str]], remotes: &[&str]) -> Vec<Vec<String>> {
         let text = |(local, remote): Way| format!("{local} {}", remote.ip());
         let rounds = rounds(&ips(uplinks), &places(remotes));
@@ -264,7 +269,7 @@ mod tests {
         assert_eq!(first(&[&["10.0.0.2", "2001:db8::2"], &["10.0.0.3"]]), both);
         assert_eq!(first(&[&["10.0.0.2", "2001:db8::2"]]), ["2001:db8::2 2001:db8:1::a"], "as the resolver has it");
         assert_eq!(first(&[&["10.0.0.2"]]), ["10.0.0.2 192.0.2.1"]);
-        // One that lacks it does not wait.
+        // An uplink without the first family does not wait for the second round.
         let mixed = ["10.0.0.2 192.0.2.1", "2001:db8::3 2001:db8:1::a"];
         assert_eq!(order(&[&["10.0.0.2"], &["2001:db8::3"]], &BOTH), [mixed]);
     }
@@ -285,7 +290,7 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    /// Three uplinks that have begun to ask a server with two addresses, and their connections.
+    /// Returns attempts over three uplinks that have begun to ask a server with two addresses, and their connections.
     fn begun() -> (Attempts, Endpoint, Vec<ConnectionId>) {
         let uplinks = ips(&[&["10.0.0.2"], &["10.0.0.3"], &["10.0.0.4"]]);
         let remotes = places(&["192.0.2.1:80", "192.0.2.2:80"]);
@@ -326,7 +331,7 @@ mod tests {
         attempts.failed(connections[0], CloseReason::Refused, &mut endpoint, at(41));
         assert_eq!(attempts.winner(at(41)), Some(connections[1]));
         assert_eq!(attempts.open.len(), 2, "who has an answer asks nobody else");
-        // It is over before it is taken: the others are waited for again, and the next round begins.
+        // It ends before it is taken: the others are waited for again, and the next round begins.
         attempts.failed(connections[1], CloseReason::Reset, &mut endpoint, at(42));
         assert_eq!((attempts.winner(at(500)), attempts.open.len(), attempts.next_at()), (None, 4, Some(at(2_000))));
     }
@@ -338,7 +343,7 @@ mod tests {
         assert_eq!((attempts.open.len(), attempts.next_at()), (6, Some(at(2_000))));
         attempts.go_on(&mut endpoint, at(2_000));
         assert_eq!((attempts.open.len(), attempts.next_at()), (9, None), "over all uplinks, to the first address");
-        // All have refused what was offered: at once, and once.
+        // All servers have refused the offer: the attempts without it begin at once, and only once.
         let (mut attempts, mut endpoint, _) = begun();
         for refusals in 1..=6 {
             let first = attempts.open[0].connection;

@@ -1,4 +1,4 @@
-//! The client's side of one request.
+//! The client side of one request.
 
 use std::io;
 
@@ -14,21 +14,21 @@ use super::sink::Sink;
 use crate::http::{Body, Chunked, ContentRange, HEAD_BYTES_MAX, ResponseHead, Url, parse_response_head};
 use crate::{Error, Result};
 
-/// How long the server may take to accept the connection.
+/// Maximum time for the server to accept the connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the download may stand still.
+/// Maximum time without progress.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the connection may take to end once the file is complete.
+/// Maximum time for the connection to end once the file is complete.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Answers that only inform, before the one that counts.
+/// Maximum number of informational answers before the final one.
 const INFORMATIONAL_MAX: usize = 100;
 
-/// How far a download is.
+/// Progress of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Octets of the file that are there.
+    /// Octets of the file that have been stored.
     pub bytes: u64,
-    /// Octets of the whole, if the server has told.
+    /// Octets of the complete file, if the server has announced them.
     pub total_bytes: Option<u64>,
 }
 
@@ -41,20 +41,20 @@ pub struct Download<'a> {
     sink: Sink,
     observe: &'a mut dyn FnMut(Progress),
     phase: Phase,
-    /// Octets that have arrived.
+    /// Octets received.
     bytes: u64,
-    /// Octets of the file that were there before.
+    /// Octets of the file that an earlier download had left.
     resumed_bytes: u64,
-    /// Octets of the whole that a part was promised to complete.
+    /// Octets of the complete file, as announced with a part of it.
     promised_bytes: Option<u64>,
-    /// Octets of the whole, if the answer tells.
+    /// Octets of the complete file, if the answer announces them.
     whole_bytes: Option<u64>,
-    /// Answers that only informed.
+    /// Number of informational answers.
     informational: usize,
-    /// The sink takes nothing for now.
+    /// The sink has no room at the moment.
     paused: bool,
     started_at: Instant,
-    /// When patience ends.
+    /// When the current phase times out.
     deadline: Instant,
     /// When octets of the file last arrived.
     arrived_at: Instant,
@@ -63,10 +63,10 @@ pub struct Download<'a> {
 
 enum Phase {
     Connecting,
-    /// Octets of a head that is not whole.
+    /// Octets of an incomplete head.
     Head(Vec<u8>),
     Body(Remaining),
-    /// The file is complete, the connection not yet closed.
+    /// The file is complete, but the connection is not yet closed.
     Closing,
 }
 
@@ -99,17 +99,17 @@ impl<'a> Download<'a> {
         }
     }
 
-    /// The connection that was taken.
+    /// Returns the connection that was taken.
     pub fn connection(&self) -> Option<ConnectionId> {
         self.connection
     }
 
-    /// From its start until octets of the file last arrived: the connection may take longer to end.
+    /// Returns the time from the start until octets of the file last arrived; the connection may take longer to end.
     pub fn duration(&self) -> Duration {
         self.arrived_at.saturating_since(self.started_at)
     }
 
-    /// Octets that have arrived, and those that were there before.
+    /// Returns the octets received, and those that an earlier download had left.
     pub fn bytes(&self) -> (u64, u64) {
         (self.bytes, self.resumed_bytes)
     }
@@ -130,7 +130,7 @@ impl<'a> Download<'a> {
         self.end(Err(Error::Peer(format!("{}: {}", self.url, message.into()))));
     }
 
-    /// The first outcome counts.
+    /// Sets the outcome; later ones are ignored.
     fn end(&mut self, outcome: Result<()>) {
         self.outcome.get_or_insert(outcome);
     }
@@ -166,7 +166,7 @@ impl<'a> Download<'a> {
         while self.outcome.is_none() {
             self.paused = !self.sink.has_room();
             if self.paused {
-                // It is we who keep the server waiting.
+                // The server now waits for us.
                 self.deadline = Instant::FAR_FUTURE;
                 return;
             }
@@ -185,7 +185,7 @@ impl<'a> Download<'a> {
                     self.finished();
                     return self.close(id, endpoint, now);
                 }
-                // All has arrived: how the connection ends says nothing any more.
+                // All data have arrived: it no longer matters how the connection ends.
                 Err(_) if matches!(self.phase, Phase::Closing) => return,
                 Err(error) => return self.fail(self.broken_off(&error.to_string())),
             }
@@ -194,7 +194,7 @@ impl<'a> Download<'a> {
 
     fn close(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) {
         self.deadline = now + LINGER_TIMEOUT;
-        // An error means that it is closed already.
+        // An error means that it is already closed.
         let _ = endpoint.close(id, now);
     }
 
@@ -210,7 +210,7 @@ impl<'a> Download<'a> {
         }
     }
 
-    /// Takes heads until one counts (RFC 9110 section 15.2), and the body behind it.
+    /// Takes heads up to that of the final answer (RFC 9110 section 15.2), and the body after it.
     fn take_head(&mut self, mut octets: Vec<u8>) {
         while self.outcome.is_none() {
             match parse_response_head(&octets) {
@@ -236,15 +236,15 @@ impl<'a> Download<'a> {
         let len = if let Body::Length(len) = head.body { Some(len) } else { None };
         let begun = match (head.status, head.content_range, self.sink.resumption()) {
             (200, ..) => self.sink.restart(head.validator.as_deref(), len),
-            // It looks at no If-Range, and what it sends is of another version than what is here (RFC 9110 section 15.3.7.3).
+            // The server ignores If-Range, and sends a part of a version that is not ours (RFC 9110 section 15.3.7.3).
             (206, _, Some((_, ours))) if head.validator.as_ref().is_some_and(|theirs| are_of_two(theirs, &ours)) => {
                 return self.drop_kept();
             }
-            // Whatever its validator is: a version has one length.
+            // A version has only one length, whatever its validator is.
             (206, Some(range), Some(_)) if is_of_another_length(range, self.sink.whole_bytes()) => {
                 return self.drop_kept();
             }
-            // What was kept must not grow by octets that belong nowhere.
+            // Octets with no definite position must not be added to what was kept.
             (206, Some(range), Some(_)) if range.reaches_end() && is_false(range, head.body) => {
                 let (ContentRange { first, last, .. }, whole) = (range, range.complete_len.unwrap_or_default());
                 return self
@@ -257,7 +257,7 @@ impl<'a> Download<'a> {
             }
             (206, ..) => return self.fail("the server sends another part than it was asked for"),
             (416, _, Some(_)) => {
-                // It looks at no If-Range and has less than we: what we have is of no use.
+                // The server ignores If-Range and has less than we have: what we kept is useless.
                 return self.drop_kept();
             }
             _ => {
@@ -278,7 +278,7 @@ impl<'a> Download<'a> {
         self.take_body(rest);
     }
 
-    /// What was kept is of another version than what the server has.
+    /// Drops what was kept, because the server has another version.
     fn drop_kept(&mut self) {
         let _ = self.sink.restart(None, None);
         self.fail("the file there is another one by now: what was kept of the old one is dropped");
@@ -333,7 +333,7 @@ impl<'a> Download<'a> {
         (self.observe)(Progress { bytes, total_bytes: left_bytes.map(|left| bytes.saturating_add(left)) });
     }
 
-    /// The end of the body has arrived.
+    /// Handles the end of the body.
     fn complete(&mut self) {
         match self.promised_bytes.filter(|promised| *promised != self.resumed_bytes + self.bytes) {
             Some(_) => self.fail(self.broken_off("the answer ended")),
@@ -341,7 +341,7 @@ impl<'a> Download<'a> {
         }
     }
 
-    /// The server has ended its stream.
+    /// Handles the end of the server's stream.
     fn finished(&mut self) {
         match self.phase {
             Phase::Body(Remaining::UntilClose) => self.complete(),
@@ -354,7 +354,8 @@ impl<'a> Download<'a> {
         }
     }
 
-    /// How far it came before `reason`, counted from the file's start: what was there before is kept too.
+    /// Says how far the download came before `reason`, counted from the file's start: kept octets of earlier downloads
+    /// count.
     fn broken_off(&self, reason: &str) -> String {
         let bytes = self.resumed_bytes + self.bytes;
         if matches!(self.phase, Phase::Connecting) {
@@ -375,7 +376,7 @@ impl<'a> Download<'a> {
 }
 
 impl Download<'_> {
-    /// Asks for the file on the connection that is to be taken, once that is decided.
+    /// Asks for the file on the winning connection, once that is decided.
     fn take_winner(&mut self, endpoint: &mut Endpoint, now: Instant) {
         let Some(connection) = self.attempts.winner(now) else { return };
         self.connection = Some(connection);
@@ -391,17 +392,17 @@ impl Download<'_> {
         self.request(connection, endpoint, now);
     }
 
-    /// Ends if no attempt to connect is left.
+    /// Fails if no attempt to connect is left.
     fn check_attempts(&mut self) {
         if let Some(why) = self.attempts.verdict().filter(|_| self.connection.is_none()) {
             self.fail(format!("no connection: {why}"));
         }
     }
 
-    /// The time has come for what `deadline` stands for.
+    /// Handles the expiry of `deadline`.
     fn run_out(&mut self, endpoint: &mut Endpoint, now: Instant) {
         match self.phase {
-            // The peer does not answer the end of the stream; the file is complete all the same.
+            // The peer does not answer the end of the stream, but the file is complete.
             Phase::Closing => self.end(Ok(())),
             Phase::Connecting => {
                 let ways = self.attempts.unanswered();
@@ -434,7 +435,7 @@ impl App for Download<'_> {
             }
             Event::Closed { connection, reason } if self.connection == Some(connection) => {
                 self.receive(connection, endpoint, now);
-                // What the sink has no room for can still be received.
+                // Data that the sink has no room for can still be received.
                 if !self.paused {
                     self.closed(reason);
                 }
@@ -468,7 +469,7 @@ impl App for Download<'_> {
         }
     }
 
-    /// The sink has taken something.
+    /// Continues when the sink has room again.
     fn handle_wake(&mut self, endpoint: &mut Endpoint, now: Instant) {
         if let Some(id) = self.connection.filter(|_| self.paused && self.sink.has_room()) {
             self.deadline = now + STALL_TIMEOUT;
@@ -492,17 +493,17 @@ impl App for Download<'_> {
     }
 }
 
-/// Whether a part is of a whole that has not the octets which were told before.
+/// Returns whether a part belongs to a file of another length than the one announced before.
 fn is_of_another_length(range: ContentRange, told: Option<u64>) -> bool {
     range.complete_len.zip(told).is_some_and(|(theirs, ours)| theirs != ours)
 }
 
-/// Whether the length of a body is not that of the part which it is said to be.
+/// Returns whether the length of a body differs from that of the part which it claims to be.
 fn is_false(range: ContentRange, body: Body) -> bool {
     matches!(body, Body::Length(len) if len.checked_sub(1) != Some(range.last - range.first))
 }
 
-/// The octets for which there is room, if it is limited; notes if these are not all.
+/// Returns the octets for which there is room, if the room is limited; notes if these are not all.
 fn fitting<'a>(octets: &'a [u8], room: &mut Option<u64>, is_too_long: &mut bool) -> &'a [u8] {
     let Some(room) = room else { return octets };
     let len = octets.len().min(usize::try_from(*room).unwrap_or(usize::MAX));
@@ -511,7 +512,7 @@ fn fitting<'a>(octets: &'a [u8], room: &mut Option<u64>, is_too_long: &mut bool)
     &octets[..len]
 }
 
-/// Whether two validators of one kind, both tags or both dates, are of two versions.
+/// Returns whether two validators of one kind, both tags or both dates, belong to different versions.
 fn are_of_two(theirs: &str, ours: &str) -> bool {
     theirs != ours && theirs.starts_with('"') == ours.starts_with('"')
 }

@@ -1,4 +1,4 @@
-//! Downloads from origins that answer in all the ways servers do, in virtual time.
+//! Downloads in virtual time from origins that answer in all the ways servers do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl Drop for Folder {
     }
 }
 
-/// What became of a download.
+/// Outcome of a download.
 struct Outcome {
     result: Result<u64, String>,
     /// The request that the origin saw.
@@ -55,18 +55,18 @@ fn download(output: &Path, resume: bool, answer: &str) -> Outcome {
     download_from(output, resume, answer, End::Orderly)
 }
 
-/// What follows an answer.
+/// How the connection ends after an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// The origin ends its stream.
     Orderly,
-    /// The origin knows nothing of the connection any more.
+    /// The origin has lost its state of the connection.
     Reset,
     /// Ctrl-C, while the origin could send more.
     Interrupt,
 }
 
-/// As [`download`]; all of the answer arrives, and then `ending`.
+/// Like [`download`]; all of the answer arrives, and then `ending`.
 fn download_from(output: &Path, resume: bool, answer: &str, ending: End) -> Outcome {
     let url = "http://10.0.0.1/file".parse().unwrap();
     let config = ConnectionConfig::default();
@@ -105,7 +105,7 @@ fn download_from(output: &Path, resume: bool, answer: &str, ending: End) -> Outc
     Outcome { result: download.finish(Ok(())).map(|()| bytes).map_err(|error| error.to_string()), request }
 }
 
-/// Answers, once, when the request is whole.
+/// Answers once, when the request is complete.
 fn serve(pair: &mut Pair, id: ConnectionId, request: &mut String, answer: &mut Option<&str>, ending: End) {
     while let Ok(Received::Data(data)) = pair.server.recv(id, usize::MAX, pair.now) {
         request.push_str(std::str::from_utf8(&data.to_bytes()).unwrap());
@@ -119,7 +119,7 @@ fn serve(pair: &mut Pair, id: ConnectionId, request: &mut String, answer: &mut O
     }
 }
 
-/// Expects a failure that says `expected` and leaves nothing.
+/// Expects a failure that contains `expected` and leaves no file.
 fn expect_failure(answer: &str, expected: &str) {
     let folder = Folder::new("failure");
     let error = download(&folder.output(), false, answer).result.unwrap_err();
@@ -224,7 +224,7 @@ fn a_reader_that_goes_away_early_makes_it_fail_and_is_named() {
     std::io::Read::read_exact(&mut reader, &mut [0; 5]).unwrap();
     drop(reader);
     sink.write(b"world").unwrap();
-    // A wake for each of them.
+    // One wake for each write.
     wakes.recv().and_then(|()| wakes.recv()).unwrap();
     let why = sink.commit(10).unwrap_err().to_string();
     assert_eq!(why, format!("whoever reads {} has gone away after 5 of 10 bytes", fifo.display()));
@@ -248,7 +248,7 @@ fn a_changed_file_is_fetched_whole() {
     let folder = Folder::new("changed");
     let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
     download(&folder.output(), true, &broken).result.unwrap_err();
-    // It breaks off again, in another version.
+    // The download breaks off again, in another version.
     let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v2\"\r\nContent-Length: 8\r\n\r\nabc");
     download(&folder.output(), true, &broken).result.unwrap_err();
     let rest = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 2-7/8\r\nTransfer-Encoding: chunked\r\n\r\n\
@@ -290,7 +290,7 @@ fn parts_that_do_not_fit_are_not_joined() {
     }
 }
 
-/// Of a whole of ten octets of which five are here, and come again.
+/// The file has ten octets; five are here, and are sent again.
 #[test]
 fn what_was_kept_does_not_grow_by_octets_that_belong_nowhere() {
     let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
@@ -317,13 +317,13 @@ fn without_a_strong_validator_nothing_is_kept_and_the_reason_is_said() {
         let error = download(&folder.output(), true, &broken).result.unwrap_err();
         assert!(error.contains("5 of 10 bytes; nothing is kept") && !error.contains('\n'), "{error}");
         assert!(folder.names().is_empty(), "{:?}", folder.names());
-        // Without --continue nothing was to be kept.
+        // Without --continue nothing is kept.
         let error = download(&folder.output(), false, &broken).result.unwrap_err();
         assert!(error.ends_with("5 of 10 bytes"), "{error}");
     }
 }
 
-/// The first address leads nowhere, and the second one is refused: the third one is taken.
+/// The first address leads nowhere, and the second one refuses: the third one is taken.
 #[test]
 fn every_address_is_tried() {
     let folder = Folder::new("attempts");
@@ -336,7 +336,7 @@ fn every_address_is_tried() {
     let sink = Sink::open(&Output::File(folder.output()), "", false, Box::new(|| {})).unwrap();
     let mut observe = |_: Progress| {};
     let mut download = Download::new(&url, sink, attempts, &mut observe);
-    // The server's engine refuses what comes to other addresses too: that host is another one.
+    // The server's engine also refuses connections to other addresses, so another engine stands for them.
     let mut other = transport::Endpoint::with_seed(EndpointConfig { reset_unknown: false, ..Default::default() }, 3);
     download.start(&mut pair.client, pair.now);
     let end = Instant::ZERO + Duration::from_secs(10);
@@ -359,6 +359,6 @@ fn every_address_is_tried() {
             download.handle_timeout(&mut pair.client, pair.now);
         }
     }
-    // A slow way costs those after it no more than that.
+    // A slow attempt delays those after it by no more than this.
     assert!(pair.now < Instant::ZERO + Duration::from_millis(300), "no attempt waits for the one before to time out");
 }

@@ -1,8 +1,9 @@
-//! Which subflows of a download carry: further ones once it is worth it, none that cost more than they bring, and none that have died.
+//! Decides which subflows of a download carry data: additional ones once they are worth it, none that cost more than
+//! they bring, and none that have died.
 //!
-//! What [`host::uplinks`] judges is carried out here for the one connection. A subflow that is late or dead is ended by withdrawing its
-//! address (REMOVE_ADDR on the other subflows): so the peer sends again at once what was under way there. The one that follows it is a
-//! backup, and stays so if its uplink was late.
+//! This module carries out the verdicts of [`host::uplinks`] for the one connection. It ends a late or dead subflow by
+//! withdrawing its address (REMOVE_ADDR on the other subflows), which makes the peer retransmit its data in flight at
+//! once. The subflow that replaces it is a backup, and stays one while its uplink is held back for being late.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +13,7 @@ use transport::path_manager::LocalAddress;
 use transport::{ConnectionId, ConnectionStats, Endpoint, SubflowStats};
 use units::{Duration, Instant};
 
-/// What is known of a download's subflows.
+/// What the guard knows of a download's subflows.
 #[derive(Debug)]
 pub struct Guard {
     connection: ConnectionId,
@@ -22,15 +23,16 @@ pub struct Guard {
     pauses: Pauses,
     held_back: HeldBack,
     other_family: OtherFamily,
-    /// The addresses of each uplink.
+    /// Addresses of each uplink.
     uplinks: Vec<Vec<IpAddr>>,
     next_at: Option<Instant>,
-    /// When it last looked, unless there was nothing to look at since.
+    /// When the guard last looked, unless it has rested since.
     settled_at: Option<Instant>,
 }
 
 impl Guard {
-    /// Of a connection whose handshake took so long. It looks from now on: a further subflow may be the shorter way for the answer.
+    /// Creates the guard of a connection whose handshake took `rtt`. It looks from `now` on: an additional subflow may
+    /// be the shorter path for the answer.
     pub fn new(connection: ConnectionId, rtt: Duration, now: Instant) -> Self {
         Self {
             connection,
@@ -46,32 +48,33 @@ impl Guard {
         }
     }
 
-    /// Uplinks have these addresses, and the server that is `connected_to` has these: what one family does not reach the other may.
+    /// Sets the addresses of the uplinks, and the addresses of the server at `connected_to`: one address family may
+    /// reach it where the other does not.
     pub fn know(&mut self, uplinks: &[Vec<IpAddr>], connected_to: SocketAddr, remotes: &[SocketAddr]) {
         self.uplinks = uplinks.to_vec();
         self.other_family = OtherFamily::new(connected_to, remotes.iter().copied());
     }
 
-    /// So many octets have come.
+    /// Notes that octets have been received.
     pub fn received(&mut self, bytes: u64, now: Instant) {
         self.bulk.moved(0, bytes, now);
         self.next_at.get_or_insert(now + PERIOD);
     }
 
-    /// Octets wait for us, or all are here: nothing that a subflow does is late.
+    /// Stops looking: octets wait for the application, or all have arrived, so no subflow is late.
     pub fn rest(&mut self) {
         (self.next_at, self.settled_at) = (None, None);
     }
 
-    /// When [`Self::look`] is to be called next.
+    /// Returns when to call [`Self::look`] next.
     pub fn next_at(&self) -> Option<Instant> {
         self.next_at
     }
 
-    /// Looks at the subflows.
+    /// Looks at the subflows, and acts.
     pub fn look(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.next_at = Some(now + PERIOD);
-        // They join anew where they have not, and are regular once that is worth it.
+        // They join again where they have not, and become regular once that is worth it.
         for ip in self.held_back.due(now) {
             endpoint.add_local_address(LocalAddress { ip, backup: true }, now);
         }
@@ -91,7 +94,7 @@ impl Guard {
         steps.into_iter().for_each(|step| step.carry_out(self.connection, endpoint, now));
     }
 
-    /// Makes subflows regular, or backups.
+    /// Makes subflows regular or backup.
     fn settle(&mut self, stats: &ConnectionStats, endpoint: &mut Endpoint, now: Instant) {
         let span = self.settled_at.replace(now).map_or(Duration::ZERO, |at| now.saturating_since(at));
         let open = || stats.subflows.iter().filter(|it| it.closed_at.is_none());
@@ -103,13 +106,14 @@ impl Guard {
             let backup = self.is_to_wait(subflow, first);
             let is_news = backup != subflow.backup && self.told.note(subflow, backup, now);
             if is_news || self.bulk.is_heavy() && self.told.again(subflow, now) {
-                // One that is closing has no priority to change.
+                // This fails for a subflow that is closing, whose priority no longer matters.
                 let _ = endpoint.set_priority(self.connection, subflow.id, backup, now);
             }
         }
     }
 
-    /// Whether a subflow is to be a backup of the `first` one. One that is regular stays so, unless its uplink was late.
+    /// Returns whether a subflow should be a backup of the `first` one. A regular one stays regular, unless its uplink
+    /// was late.
     fn is_to_wait(&self, subflow: &SubflowStats, first: Option<&SubflowStats>) -> bool {
         if self.held_back.holds(subflow.local.ip()) {
             return true;
@@ -118,7 +122,7 @@ impl Guard {
         if subflow.established_at.is_none() {
             return true;
         }
-        // One whose handshake took several attempts has measured nothing, and never will as a backup.
+        // A subflow whose handshake took several attempts has no RTT sample, and as a backup gets none.
         let rtt = subflow.min_rtt.unwrap_or(RTT_UNKNOWN);
         let is_shorter = first.srtt.is_some_and(|srtt| srtt > rtt.saturating_mul(2));
         !is_shorter && !self.bulk.is_worth(rtt, rtt)
@@ -138,14 +142,14 @@ impl Guard {
         let Some(ip) = carriers.iter().find(|carrier| carrier.id == id).map(Carrier::ip) else { return };
         match finding {
             Finding::Doubtful(id) => {
-                // One that is gone needs no probe.
+                // A subflow that is gone needs no probe.
                 let _ = endpoint.probe_subflow(self.connection, id, now);
                 return;
             }
             Finding::Silent(_) => {}
             Finding::Late(_) => self.held_back.note(ip, now),
         }
-        // It fails only if the connection is over.
+        // This fails only if the connection is over.
         let _ = endpoint.withdraw_address(self.connection, ip, now);
         endpoint.add_local_address(LocalAddress { ip, backup: true }, now);
     }

@@ -1,4 +1,4 @@
-//! A download over uplinks of this host, which may be unplugged and plugged in again while it runs.
+//! A download over uplinks of this host, which may be unplugged and plugged in again during the download.
 
 use std::net::IpAddr;
 use std::os::fd::AsFd as _;
@@ -21,12 +21,12 @@ use crate::{Error, Result};
 pub struct Uplinks {
     plumbing: Plumbing,
     watch: Watch,
-    /// What a person ought to know if nothing arrives.
+    /// What the user should know if nothing arrives.
     pub notes: Vec<String>,
 }
 
 impl Uplinks {
-    /// An engine with an address for each of `interfaces`, and all that connects them.
+    /// Creates an engine with an address for each of `interfaces`, and the plumbing that connects them.
     ///
     /// # Errors
     /// If an interface is no uplink at the moment, or a step fails; if `stop` is triggered meanwhile.
@@ -40,12 +40,12 @@ impl Uplinks {
         Ok((attachment, Self { plumbing, watch, notes }))
     }
 
-    /// The engine's addresses, of each uplink.
+    /// Returns the engine's addresses for each uplink.
     pub fn addresses(&self) -> Vec<Vec<IpAddr>> {
         self.plumbing.paths().iter().map(|path| path.addresses.clone()).collect()
     }
 
-    /// Drives the host as [`Driver::run`] does, and follows the uplinks meanwhile.
+    /// Drives the host as [`Driver::run`] does, and follows changes of the uplinks meanwhile.
     ///
     /// # Errors
     /// Those of [`Driver::run`], or if the process has no file descriptors left.
@@ -61,14 +61,14 @@ impl Uplinks {
         thread::scope(|scope| {
             scope.spawn(|| self.follow(&remote, &over));
             let finished = driver.run(host, stop);
-            // Nobody is left to wait for its answers.
+            // Otherwise the thread might wait for an answer of the driver.
             drop(driver);
             drop(end);
             finished
         })
     }
 
-    /// Until `over`. What goes wrong here makes no download fail that another uplink can carry.
+    /// Follows the uplinks until `over`. Its errors do not fail a download that another uplink can carry.
     fn follow<A: App>(&mut self, remote: &Remote<EndpointHost<Alone, A>>, over: &Stop) {
         let (clock, mut ready) = (Clock::start(), Vec::new());
         while let Ok(true) = wait(&clock, None, over.as_fd(), [self.watch.as_fd()], &mut ready) {
@@ -93,11 +93,11 @@ impl Uplinks {
                 (interface.clone(), false)
             }
             Change::Usable(uplink) => {
-                // Without its janitor nothing can be laid any more.
+                // Without its janitor the plumbing cannot be changed.
                 let _ = self.plumbing.check_janitor();
                 let is_laid = self.plumbing.replace(uplink).is_ok();
                 if !is_laid {
-                    // It is told again with the next change else.
+                    // If this fails, the watch reports the uplink again with its next change.
                     let _ = self.watch.retry(&uplink.interface);
                 }
                 (uplink.interface.clone(), is_laid)
@@ -113,10 +113,10 @@ impl Uplinks {
     }
 }
 
-/// Ends what ran over the uplink of an address, and begins anew if it is back.
+/// Ends what ran over the uplink of an address, and starts again if the uplink is back.
 fn change_over(endpoint: &mut Endpoint, address: LocalAddress, is_back: bool, now: Instant) {
     let all: Vec<_> = endpoint.connections().collect();
-    // Plain TCP has no other path: it may outlast a short interruption on the one it has.
+    // Plain TCP has no other path, and may survive a short interruption of its only one.
     if all.into_iter().any(|id| endpoint.stats(id).is_some_and(|stats| stats.mptcp)) {
         endpoint.remove_local_address(address.ip, now);
     }
@@ -125,7 +125,7 @@ fn change_over(endpoint: &mut Endpoint, address: LocalAddress, is_back: bool, no
     }
 }
 
-/// Adds what is known about this host to a failure to reach anyone.
+/// Adds what is known about this host to a failure to reach any server.
 pub fn explain(error: Error, notes: &[String]) -> Error {
     match error {
         Error::Peer(message) if message.contains("did not answer") && !notes.is_empty() => {

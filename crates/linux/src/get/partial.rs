@@ -1,8 +1,9 @@
-//! Files of which a part has arrived, and may be gone on with.
+//! Files of which a part has arrived, and whose download can be continued.
 //!
-//! The part is in `FILE.part`; beside it, `FILE.part.version` says what it is a part of: the URL, the validator that the
-//! server gave the version, if it did, and its length, if that was told. A part without it was not left by this program, and is not touched. Only the server can
-//! tell whether that is still the version it has (If-Range, RFC 9110 section 13.1.5); if not, it sends the whole.
+//! The part is in `FILE.part`. Beside it, `FILE.part.version` says which version it is a part of: the URL, and the
+//! validator and length of the version if the server gave them. This program did not leave a part without that file,
+//! and does not touch it. Only the server can tell whether it still has this version (If-Range, RFC 9110 section
+//! 13.1.5); if not, it sends the complete file.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,40 +16,41 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::{Error, Result};
 
-/// A file on its way, kept when the way ends early.
+/// An incomplete file, which is kept when the download ends early.
 #[derive(Debug)]
 pub struct PartialFile {
     file: File,
     path: PathBuf,
     part: PathBuf,
     version: PathBuf,
-    /// Of the file that is to be replaced.
+    /// Mode and owner of the file that is replaced.
     standing: Standing,
-    /// The last octet that is there comes again: then there is always something to ask for.
+    /// Position at which to continue: that of the last octet there, so there is always something to ask for.
     resume_at: u64,
     validator: Option<String>,
-    /// Octets of the whole version that is there, as far as the server has told.
+    /// Octets of the complete file in this version, if the server has announced them.
     whole_bytes: Option<u64>,
     url: String,
-    /// The version of the part is one that can be asked for again, be it that of another URL.
+    /// The version of the part has a validator, so it can be asked for again, even if it belongs to another URL.
     is_named: bool,
 }
 
-/// Why nothing is kept of a version without a validator.
+/// Explains why nothing is kept of a version without a validator.
 const UNNAMED: &str = "nothing is kept for -C: the server names no version of the file that can be relied on (a strong ETag would do), \
     so the rest could be that of another one";
 
 impl PartialFile {
-    /// Opens what an earlier download of `url` to `path` has left, or begins.
+    /// Opens what an earlier download of `url` to `path` has left, or starts a new part.
     ///
     /// # Errors
-    /// If the folder cannot be written to, or another download does so; if what bears the part's name is somebody else's.
+    /// If the folder cannot be written to, or another download is writing; if something that is not ours has the part's
+    /// name.
     pub fn open(path: &Path, url: &str) -> Result<Self> {
         if path.is_dir() {
             return Err(Error::File { path: path.into(), message: "is a folder: name a file in it".into() });
         }
         let (part, version) = (beside(path, ".part"), beside(path, ".part.version"));
-        // Of a part that is not there nobody has heard.
+        // Error messages name the part only if it exists.
         let known = if fs::symlink_metadata(&part).is_ok() { part.as_path() } else { path };
         let standing = Standing::at(path);
         let file = loop {
@@ -62,11 +64,11 @@ impl PartialFile {
             }
         };
         let len = file.metadata().map_err(Error::file(&part))?.len();
-        // One that ended between making the part and saying what it is of has left nothing in it.
+        // A download that ended between making the part and writing its version has left an empty part.
         if len > 0 && fs::symlink_metadata(&version).is_err() {
             return Err(not_ours(part, &version));
         }
-        // It is opened again when it is gone on with.
+        // The part must be writable: continuing a download opens it again.
         standing.writable().pass_to(&file);
         let known = fs::read_to_string(&version).unwrap_or_default();
         let mut lines = known.lines();
@@ -78,23 +80,23 @@ impl PartialFile {
         Ok(Self { file, path, part, version, standing, resume_at, validator, whole_bytes, url, is_named })
     }
 
-    /// Where it is until it is complete.
+    /// Returns the path of the part.
     pub fn part(&self) -> &Path {
         &self.part
     }
 
-    /// Where to go on, and the validator of the version that is there.
+    /// Returns where to continue, and the validator of the version that is there.
     pub fn resumption(&self) -> Option<(u64, String)> {
         Some((self.resume_at, self.validator.clone()?))
     }
 
-    /// Octets of the whole version that is there, as far as the server has told.
+    /// Returns the octets of the complete file in this version, if the server has announced them.
     pub fn whole_bytes(&self) -> Option<u64> {
         self.whole_bytes
     }
 
-    /// Begins anew. The version is noted once nothing of another one is there; it marks the part as ours, so one without a validator is
-    /// noted too.
+    /// Starts from the beginning. The version is written once nothing of another one is left. It marks the part as
+    /// ours, so even a version without a validator is written.
     pub fn restart(&mut self, validator: Option<&str>, whole_bytes: Option<u64>) -> Result<()> {
         self.cut(0).map_err(Error::file(&self.part))?;
         let _ = fs::remove_file(&self.version);
@@ -105,7 +107,7 @@ impl PartialFile {
             .map_err(Error::file(&self.version))
     }
 
-    /// Goes on.
+    /// Continues.
     pub fn go_on(&mut self) -> Result<()> {
         self.cut(self.resume_at).map_err(Error::file(&self.part))
     }
@@ -115,7 +117,7 @@ impl PartialFile {
         self.file.seek(SeekFrom::Start(len)).map(drop)
     }
 
-    /// Gives the complete file its name, replacing what was there.
+    /// Gives the complete file its name, replacing an existing file.
     ///
     /// # Errors
     /// If the disk is full or the folder has changed.
@@ -127,7 +129,7 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Keeps what is there, if it can be gone on with, and says so, or why not.
+    /// Keeps the part if it can be continued. Returns a message that says so, or why not.
     pub fn keep(self) -> Option<String> {
         let len = self.file.metadata().map_or(0, |metadata| metadata.len());
         if len > 0 && self.is_named && self.file.sync_data().is_ok() {
@@ -149,7 +151,7 @@ impl Write for PartialFile {
     }
 }
 
-/// Something that no download has left bears the name of the part.
+/// The error for a part that no download of ours has left.
 fn not_ours(part: PathBuf, version: &Path) -> Error {
     let message = format!(
         "was not left by a download (there is no {}), and -C would write over it: move it away, or name another file with -o",
@@ -158,13 +160,13 @@ fn not_ours(part: PathBuf, version: &Path) -> Error {
     Error::File { path: part, message }
 }
 
-/// A link that somebody else has put there, in a folder that all may write to, is not followed.
+/// Opens a part without following links: in a folder that all users may write to, another user may have put one there.
 fn open_own(path: &Path, mode: u32) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(mode))?.into())
 }
 
-/// Another download may have ended between the opening and the lock, and have given the file its name.
+/// Returns whether `file` is still at `path`: between open and lock another download may have ended and renamed it.
 fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
     let there = fs::symlink_metadata(path);
@@ -191,7 +193,7 @@ mod tests {
         folder
     }
 
-    /// A download that got `octets` of a version and no further.
+    /// A download that got `octets` of a version and then stopped.
     fn interrupted(path: &Path, validator: Option<&str>, octets: &[u8]) -> Option<String> {
         let mut file = PartialFile::open(path, URL).unwrap();
         file.restart(validator, None).unwrap();
@@ -222,7 +224,7 @@ mod tests {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o440)).unwrap();
         let mode = |name: &str| fs::metadata(folder.join(name)).unwrap().mode() & 0o777;
-        // The owner writes it, also when it is gone on with.
+        // The owner can write the part, which continuing the download needs.
         let mut file = PartialFile::open(&path, URL).unwrap();
         assert_eq!(mode("out.part"), 0o640);
         file.restart(None, None).unwrap();
@@ -255,7 +257,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// As after a kill, of a version that has no validator: it cannot be gone on with, but it is ours.
+    /// As after a kill, of a version without a validator: it cannot be continued, but it is ours.
     #[test]
     fn what_a_kill_has_left_is_begun_anew() {
         let folder = folder("killed");
@@ -300,7 +302,7 @@ mod tests {
         let first = PartialFile::open(&path, URL).unwrap();
         assert!(PartialFile::open(&path, URL).unwrap_err().to_string().contains("another download"));
         drop(first);
-        // The version of a part that is begun anew is not that of the one before.
+        // The version of a restarted part replaces the one before.
         let mut again = PartialFile::open(&path, URL).unwrap();
         again.restart(Some("\"v2\""), None).unwrap();
         drop(again);

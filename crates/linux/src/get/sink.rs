@@ -1,4 +1,4 @@
-//! Where a download goes.
+//! Destination of a download.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use super::partial::PartialFile;
 use super::stream::{Stream, Wake};
 use crate::{Error, Result};
 
-/// Where a download goes.
+/// Destination of a download, as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// A file, which appears once it is complete.
@@ -19,18 +19,18 @@ pub enum Output {
     Stdout,
 }
 
-/// A place that takes octets.
+/// Takes the octets of a download.
 pub enum Sink {
-    /// Nothing stays behind a failure.
+    /// A failure leaves nothing behind.
     Whole(AtomicFile),
-    /// What has arrived stays behind a failure, and a later download goes on with it.
+    /// A failure leaves what has arrived, and a later download continues it.
     Partial(PartialFile),
     /// A pipe or a device, which may be slow.
     Stream(Stream),
 }
 
 impl Sink {
-    /// Opens `output`. With `resume` it goes on with what an earlier download of `url` has left.
+    /// Opens `output`. With `resume` it continues what an earlier download of `url` has left.
     pub fn open(output: &Output, url: &str, resume: bool, wake: Wake) -> Result<Self> {
         match output {
             Output::Stdout if resume => {
@@ -38,7 +38,7 @@ impl Sink {
             }
             Output::Stdout => Stream::to_stdout(wake).map(Self::Stream),
             Output::File(path) => {
-                // A link is followed, so that it stays one and what it leads to is replaced.
+                // Follow a link: it stays a link, and its target is replaced.
                 let path = &fs::canonicalize(path).unwrap_or_else(|_| path.clone());
                 match atomic_file::is_special(path) {
                     true if resume => Err(Error::File {
@@ -54,7 +54,7 @@ impl Sink {
         }
     }
 
-    /// Where to go on, and the validator of the version that is there.
+    /// Returns where to continue, and the validator of the version that is there.
     pub fn resumption(&self) -> Option<(u64, String)> {
         match self {
             Self::Partial(file) => file.resumption(),
@@ -62,7 +62,7 @@ impl Sink {
         }
     }
 
-    /// Octets of the whole version that is there, as far as the server has told.
+    /// Returns the octets of the complete file in this version, if the server has announced them.
     pub fn whole_bytes(&self) -> Option<u64> {
         match self {
             Self::Partial(file) => file.whole_bytes(),
@@ -70,7 +70,7 @@ impl Sink {
         }
     }
 
-    /// The whole file comes, of the version that `validator` stands for, which has `whole_bytes`, if these are known.
+    /// Prepares for the complete file, of the version with `validator` and `whole_bytes` octets, if these are known.
     pub fn restart(&mut self, validator: Option<&str>, whole_bytes: Option<u64>) -> Result<()> {
         match self {
             Self::Partial(file) => file.restart(validator, whole_bytes),
@@ -78,7 +78,7 @@ impl Sink {
         }
     }
 
-    /// The rest comes, from where [`Self::resumption`] said.
+    /// Prepares for the rest, from the position that [`Self::resumption`] returned.
     pub fn go_on(&mut self) -> Result<()> {
         match self {
             Self::Partial(file) => file.go_on(),
@@ -95,7 +95,8 @@ impl Sink {
         }
     }
 
-    /// What is to be said of a failure to write, be it of [`Self::write`], where the whole has `whole_bytes` if that is known.
+    /// Converts a failure to write, of [`Self::write`] or later, to an error. `whole_bytes` are the octets of the
+    /// complete file, if known.
     pub fn failure(&self, source: io::Error, whole_bytes: Option<u64>) -> Error {
         let place = match self {
             Self::Stream(stream) if source.kind() == io::ErrorKind::BrokenPipe => {
@@ -109,7 +110,7 @@ impl Sink {
         Error::System { what: format!("write {place}"), source }
     }
 
-    /// Whether more octets are welcome; if not, the driver is woken once they are.
+    /// Returns whether the sink takes more octets; if not, the driver is woken once it does.
     pub fn has_room(&self) -> bool {
         match self {
             Self::Whole(_) | Self::Partial(_) => true,
@@ -117,7 +118,7 @@ impl Sink {
         }
     }
 
-    /// Whether nothing waits to be written.
+    /// Returns whether nothing waits to be written.
     pub fn is_drained(&self) -> bool {
         match self {
             Self::Whole(_) | Self::Partial(_) => true,
@@ -125,7 +126,7 @@ impl Sink {
         }
     }
 
-    /// The download of `whole_bytes` is complete.
+    /// Completes the download of `whole_bytes`.
     pub fn commit(self, whole_bytes: u64) -> Result<()> {
         match self {
             Self::Whole(file) => Ok(file.commit()?),
@@ -134,7 +135,7 @@ impl Sink {
         }
     }
 
-    /// The download has failed; tells what stays behind, or why nothing does that was to.
+    /// Ends a failed download. Returns a message on what is kept, or why nothing is kept that should have been.
     pub fn give_up(self) -> Option<String> {
         match self {
             Self::Partial(file) => file.keep(),

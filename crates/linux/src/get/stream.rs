@@ -1,4 +1,4 @@
-//! Writing to pipes and devices, which may be slower than the network, without keeping the engine waiting.
+//! Writes to pipes and devices, which may be slower than the network, without keeping the engine waiting.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -10,17 +10,17 @@ use std::thread;
 
 use crate::{Error, Result};
 
-/// Called when octets were written, by the thread that did so.
+/// Called by the writing thread when octets have been written.
 pub type Wake = Box<dyn Fn() + Send>;
 
-/// Octets that may wait to be written; then no more are taken from the engine, and its peer stops in turn.
+/// Maximum of octets that wait to be written. Beyond this no more are taken from the engine, so its peer stops in turn.
 const WAITING_BYTES_MAX: u64 = 1 << 20;
 
 const STDOUT: &str = "the standard output";
 
 /// A thread that writes.
 pub struct Stream {
-    /// What is written to, for people.
+    /// Name of the pipe or device, for the user.
     place: String,
     pieces: Sender<Vec<u8>>,
     state: Arc<Mutex<State>>,
@@ -48,12 +48,12 @@ impl Stream {
         let (pieces, to_write) = channel();
         let state = Arc::new(Mutex::new(State::default()));
         let shared = Arc::clone(&state);
-        // Nobody waits for its end: whoever reads a pipe may never do so again.
+        // The thread is never joined: the reader of a pipe may never read again.
         thread::spawn(move || work(file, &to_write, &shared, &wake));
         Self { place: place.into(), pieces, state }
     }
 
-    /// What is written to, for people.
+    /// Returns the name of the pipe or device, for the user.
     pub fn place(&self) -> &str {
         &self.place
     }
@@ -62,7 +62,7 @@ impl Stream {
         look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes octets, or tells that writing earlier ones has failed.
+    /// Takes octets, or returns the error of writing earlier ones.
     pub fn write(&self, octets: &[u8]) -> io::Result<()> {
         self.with(|state| {
             state.waiting_bytes += octets.len() as u64;
@@ -71,22 +71,22 @@ impl Stream {
         self.pieces.send(octets.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Octets that were written.
+    /// Returns the number of octets written.
     pub fn written_bytes(&self) -> u64 {
         self.with(|state| state.written_bytes)
     }
 
-    /// Whether octets are welcome; a failure is told when they come.
+    /// Returns whether the stream takes octets; after a failure it does, and reports the failure then.
     pub fn has_room(&self) -> bool {
         self.with(|state| state.waiting_bytes < WAITING_BYTES_MAX || state.failure.is_some())
     }
 
-    /// Whether everything is written, or never will be.
+    /// Returns whether everything is written, or never will be.
     pub fn is_drained(&self) -> bool {
         self.with(|state| state.waiting_bytes == 0 || state.failure.is_some())
     }
 
-    /// How writing ended.
+    /// Returns the result of writing.
     pub fn outcome(&self) -> io::Result<()> {
         self.with(|state| state.failure.take().map_or(Ok(()), Err))
     }
@@ -108,7 +108,7 @@ fn work(mut file: File, to_write: &Receiver<Vec<u8>>, state: &Mutex<State>, wake
     }
 }
 
-/// Writes as far as possible; how far that is, and why no further.
+/// Writes as much as possible; returns the octets written, and the error that stopped it.
 fn write_all(file: &mut File, octets: &[u8]) -> (usize, Option<io::Error>) {
     let mut written = 0;
     while written < octets.len() {
@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// A stream to the other end of a socket, and what hears of its wakes.
+    /// Returns a stream to the other end of a socket, and the receiver of its wakes.
     fn stream() -> (Stream, UnixStream, Receiver<()>) {
         let (reader, writer) = UnixStream::pair().unwrap();
         let (woken, wakes) = channel();
@@ -144,7 +144,7 @@ mod tests {
     fn a_slow_reader_is_waited_for_and_gets_everything() {
         let (stream, reader, wakes) = stream();
         let mut written = Vec::new();
-        // More than what a socket takes and what may wait, before anybody reads.
+        // More than the socket takes and the stream holds, before anyone reads.
         while stream.has_room() {
             let piece = [written.len() as u8; 100_000];
             stream.write(&piece).unwrap();

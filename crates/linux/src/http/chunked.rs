@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunked {
     state: State,
-    /// A line that has not arrived whole.
+    /// An incomplete line.
     line: Vec<u8>,
 }
 
@@ -18,22 +18,22 @@ enum State {
     Done,
 }
 
-/// The body is not in chunks.
+/// The body is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the chunks of the body are malformed")]
 pub struct ChunkedError;
 
-/// Octets of a line at most: a size with extensions, or a trailer field.
+/// Maximum octets of a line: a size with extensions, or a trailer field.
 const LINE_BYTES_MAX: usize = 4096;
 
 impl Chunked {
-    /// Whether the last chunk has arrived.
+    /// Returns whether the last chunk has arrived.
     pub fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Takes the next octets and gives the content among them to `content`, piece by piece. What follows the body is
-    /// ignored.
+    /// Takes the next octets and passes the content among them to `content`, piece by piece. Ignores octets after the
+    /// body.
     ///
     /// # Errors
     /// If they are malformed.
@@ -53,7 +53,7 @@ impl Chunked {
         Ok(())
     }
 
-    /// The next line with its end; `None` until it is whole.
+    /// Returns the next line with its end, or `None` until it is complete.
     fn take_line(&mut self, octets: &mut &[u8]) -> Result<Option<Vec<u8>>, ChunkedError> {
         let end = octets.iter().position(|octet| *octet == b'\n');
         let (now, later) = octets.split_at(end.map_or(octets.len(), |end| end + 1));
@@ -72,7 +72,7 @@ impl Chunked {
 impl State {
     fn after_line(self, line: &[u8]) -> Result<Self, ChunkedError> {
         match self {
-            // The parser takes a line without any digit for the last chunk: a body that was cut would seem whole.
+            // The parser takes a line without digits for the last chunk: a truncated body would seem complete.
             Self::Size if !line[0].is_ascii_hexdigit() => Err(ChunkedError),
             Self::Size => match httparse::parse_chunk_size(line) {
                 Ok(httparse::Status::Complete((_, 0))) => Ok(Self::Trailer),

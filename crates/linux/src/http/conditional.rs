@@ -1,23 +1,23 @@
-//! Conditional requests (RFC 9110 section 13): is what the client has still what is there?
+//! Conditional requests (RFC 9110 section 13): is the client's version of a file still current?
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A file that was changed this short a time ago may change again without a new time: Last-Modified counts seconds, and
-/// file systems count ticks (RFC 9110 section 8.8.2.2).
+/// A file that changed less than this time ago may change again without a new modification time: Last-Modified counts
+/// seconds, and file systems count ticks (RFC 9110 section 8.8.2.2).
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
-/// What tells one version of a file from another.
+/// Identifies a version of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validators {
     /// The entity tag with its quotes, without `W/`.
     tag: String,
-    /// When it was changed, in whole seconds.
+    /// Modification time, in whole seconds.
     modified: SystemTime,
     /// Whether equal validators mean equal octets.
     strong: bool,
 }
 
-/// What a request makes its answer depend on.
+/// Conditions of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// If-Match.
@@ -32,48 +32,49 @@ pub struct Conditions {
     pub if_range: Option<String>,
 }
 
-/// What follows from the conditions.
+/// Consequence of the conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// Answer as if there were none.
+    /// Answer as if there were no conditions.
     Answer,
-    /// 304: the client has it.
+    /// 304: the client has the current version.
     NotModified,
-    /// 412: it is not what the client thinks.
+    /// 412: the client assumes another version.
     Failed,
 }
 
 impl Validators {
-    /// Those of a file with an inode, a length, and a time of change, `now`.
+    /// Creates the validators of a file with this inode, length and modification time, at time `now`.
     pub fn new(inode: u64, len: u64, modified: SystemTime, now: SystemTime) -> Self {
         let nanos = modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let strong = now.duration_since(modified).is_ok_and(|age| age >= SETTLED_AFTER);
         Self { tag: format!("\"{inode:x}-{len:x}-{nanos:x}\""), modified: whole_seconds(modified.min(now)), strong }
     }
 
-    /// The value of the ETag field.
+    /// Returns the value of the ETag field.
     pub fn etag(&self) -> String {
         format!("{}{}", if self.strong { "" } else { "W/" }, self.tag)
     }
 
-    /// The value of the Last-Modified field.
+    /// Returns the value of the Last-Modified field.
     pub fn last_modified(&self) -> String {
         httpdate::fmt_http_date(self.modified)
     }
 
-    /// Weak comparison with a list of tags or `*`.
+    /// Compares weakly with a list of tags or `*`.
     fn is_among(&self, list: &str) -> bool {
         list.trim() == "*" || tags(list).any(|(_, tag)| tag == self.tag)
     }
 
-    /// Strong comparison: weak tags match nothing.
+    /// Compares strongly: weak tags match nothing.
     fn is_strongly_among(&self, list: &str) -> bool {
         list.trim() == "*" || self.strong && tags(list).any(|(weak, tag)| !weak && tag == self.tag)
     }
 }
 
 impl Conditions {
-    /// In the order of RFC 9110 section 13.2.2. Dates that are none are ignored, as the sections of their fields say.
+    /// Judges the conditions in the order of RFC 9110 section 13.2.2. Ignores invalid dates, as the sections on their
+    /// fields demand.
     pub fn judge(&self, validators: &Validators) -> Judgement {
         let date = |field: &Option<String>| field.as_deref().and_then(|text| httpdate::parse_http_date(text).ok());
         let fails = match (&self.if_match, date(&self.if_unmodified_since)) {
@@ -92,12 +93,12 @@ impl Conditions {
         if is_there { Judgement::NotModified } else { Judgement::Answer }
     }
 
-    /// Whether a part may be sent, or only the whole (RFC 9110 section 13.1.5): a part of another version would be
-    /// joined to what the client has.
+    /// Returns whether a part may be sent instead of the complete file (RFC 9110 section 13.1.5): the client would join
+    /// a part of another version to what it has.
     pub fn allow_range(&self, validators: &Validators) -> bool {
         let Some(text) = self.if_range.as_deref() else { return true };
         match httpdate::parse_http_date(text) {
-            // The exact date: an earlier or a later one is another version's.
+            // The date must match exactly: an earlier or later one belongs to another version.
             Ok(date) => validators.strong && date == validators.modified,
             Err(_) => text.trim() != "*" && validators.is_strongly_among(text),
         }
@@ -108,7 +109,7 @@ fn whole_seconds(time: SystemTime) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
 }
 
-/// The tags of a list, each with whether it is weak. What is no tag is left out.
+/// Returns the tags of a list, each with whether it is weak. Leaves out invalid tags.
 fn tags(list: &str) -> impl Iterator<Item = (bool, &str)> {
     let mut rest = list;
     core::iter::from_fn(move || {
@@ -125,7 +126,7 @@ fn tags(list: &str) -> impl Iterator<Item = (bool, &str)> {
 mod tests {
     use super::*;
 
-    /// RFC 9110's own date: Tue, 15 Nov 1994 12:45:26 GMT.
+    /// The example date of RFC 9110: Tue, 15 Nov 1994 12:45:26 GMT.
     const CHANGED_S: u64 = 784_903_526;
     const DATE: &str = "Tue, 15 Nov 1994 12:45:26 GMT";
     const BEFORE: &str = "Tue, 15 Nov 1994 12:45:25 GMT";

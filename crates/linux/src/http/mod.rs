@@ -1,8 +1,8 @@
-//! As much of HTTP/1.1 (RFC 9110, RFC 9112) as moving files needs. Pure: octets and values, no IO.
+//! The part of HTTP/1.1 (RFC 9110, RFC 9112) that moving files needs. Pure: octets and values, no IO.
 //!
-//! Heads, sizes of chunks, ranges, dates, URLs and percent-encoding are read by crates. How bodies end and what conditions
-//! mean is our own: the crate without IO that frames bodies (ureq-proto) takes a body of which it knows only the last
-//! transfer coding, and a file would be called complete that is still packed.
+//! Crates parse heads, chunk sizes, ranges, dates, URLs and percent-encoding. The framing of bodies and the meaning of
+//! conditions are our own code: the crate without IO that frames bodies (ureq-proto) accepts a body of which it knows
+//! only the last transfer coding, so a file that is still compressed would count as complete.
 
 mod chunked;
 mod conditional;
@@ -20,12 +20,12 @@ pub use response::{Body, ResponseHead, parse_response_head};
 pub use target::{content_type, decode_path, encode_path};
 pub use url::Url;
 
-/// Octets of a request's or response's head at most.
+/// Maximum octets of the head of a request or response.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// Header fields at most.
+/// Maximum number of header fields.
 const FIELDS_MAX: usize = 64;
 
-/// The value of a field; several lines of the same name are one list (RFC 9110 section 5.3).
+/// Returns the value of a field; several lines of the same name form one list (RFC 9110 section 5.3).
 fn field(headers: &[httparse::Header<'_>], name: &str) -> Option<String> {
     let lines = headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
     let values: Vec<_> = lines.map(|header| String::from_utf8_lossy(header.value).trim().to_owned()).collect();

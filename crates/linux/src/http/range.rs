@@ -5,20 +5,20 @@ use http_range_header::{EndPosition, RangeUnsatisfiableError, StartPosition, par
 /// A part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
-    /// From the first to the second octet, both included.
+    /// From the first to the second octet, both inclusive.
     FromTo(u64, u64),
     /// From an octet to the end.
     From(u64),
-    /// So many octets at the end.
+    /// This many octets at the end.
     Last(u64),
 }
 
-/// The part is not in the file: status 416.
+/// The part is outside the file: status 416.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeError;
 
 impl Range {
-    /// Reads the value of a Range field. `None` where the whole file is the right answer: another unit, several
+    /// Reads the value of a Range field. Returns `None` if the complete file is the right answer: another unit, several
     /// ranges, or no range at all (RFC 9110 section 14.2 lets servers ignore the field).
     pub fn parse(text: &str) -> Option<Result<Self, RangeError>> {
         let parsed = match parse_range_header(text.trim()) {
@@ -35,11 +35,11 @@ impl Range {
         })
     }
 
-    /// Position and number of the octets, in a file of `len`. The parser's own check refuses suffixes longer than the file,
-    /// which mean all of it, and finds an octet in empty files.
+    /// Returns position and number of the octets, in a file of `len` octets. The parser's own check is not used: it
+    /// refuses suffixes longer than the file, which mean all of it, and finds an octet in empty files.
     ///
     /// # Errors
-    /// If none of them exists.
+    /// If none of the octets exists.
     pub fn within(self, len: u64) -> Result<(u64, u64), RangeError> {
         let (first, end) = match self {
             Self::FromTo(first, last) => (first, len.min(last.saturating_add(1))),
@@ -50,24 +50,24 @@ impl Range {
     }
 }
 
-/// Where the octets of an answer with status 206 belong (RFC 9110 section 14.4).
+/// Position of the octets of an answer with status 206 (RFC 9110 section 14.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentRange {
-    /// The first of them.
+    /// Position of the first octet.
     pub first: u64,
-    /// The last of them.
+    /// Position of the last octet.
     pub last: u64,
-    /// Octets of the whole, if the server knows.
+    /// Octets of the complete file, if the server knows.
     pub complete_len: Option<u64>,
 }
 
 impl ContentRange {
-    /// Whether nothing of the whole comes behind it.
+    /// Returns whether the part includes the last octet of the file.
     pub fn reaches_end(&self) -> bool {
         self.complete_len == Some(self.last + 1)
     }
 
-    /// Reads the value of a Content-Range field; `None` if it is not one of octets.
+    /// Reads the value of a Content-Range field; `None` if it is no range of octets.
     pub fn parse(text: &str) -> Option<Self> {
         let (range, complete) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
         let (first, last) = range.split_once('-')?;

@@ -2,17 +2,17 @@
 
 use super::{Conditions, FIELDS_MAX, HEAD_BYTES_MAX, Range, RangeError, field};
 
-/// What is asked for.
+/// Method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The file.
     Get,
-    /// Its head only.
+    /// Only its head.
     Head,
 }
 
 impl Method {
-    /// The name, as in a request.
+    /// Returns the name, as in a request.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -24,26 +24,26 @@ impl Method {
 /// A request that can be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked for.
+    /// Method.
     pub method: Method,
     /// The target as sent: a path with an optional query.
     pub target: String,
-    /// The part asked for.
+    /// The requested part.
     pub range: Option<Result<Range, RangeError>>,
-    /// What the answer depends on.
+    /// Conditions of the answer.
     pub conditions: Conditions,
-    /// Whether the client takes bodies in chunks, as HTTP/1.1 has them.
+    /// Whether the client accepts bodies in chunks, as HTTP/1.1 clients do.
     pub takes_chunks: bool,
     /// Whether the connection stays open afterwards.
     pub keep_alive: bool,
 }
 
-/// A request that cannot be answered otherwise than by a status; the connection then ends.
+/// A request that only a status can answer; the connection then ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Status code.
     pub status: u16,
-    /// What is wrong, for people.
+    /// What is wrong, for the user.
     pub reason: &'static str,
 }
 
@@ -51,11 +51,11 @@ const fn refuse(status: u16, reason: &'static str) -> Refusal {
     Refusal { status, reason }
 }
 
-/// Reads the request at the start of `octets` and tells how many of them it takes. `None`: more is needed.
+/// Reads the request at the start of `octets` and returns it with its length. `None`: more octets are needed.
 ///
 /// # Errors
-/// A [`Refusal`] for what is malformed, too long, or carries a body (which would have to be skipped with care:
-/// RFC 9112 section 11.2 on request smuggling).
+/// A [`Refusal`] if the request is malformed, too long, or carries a body (skipping a body safely takes care: RFC 9112
+/// section 11.2 on request smuggling).
 pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);
@@ -70,7 +70,7 @@ pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal>
     }
 }
 
-/// Takes from a head what concerns us.
+/// Converts a parsed head to a request.
 fn read(parsed: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
     let method = match parsed.method {
         Some("GET") => Method::Get,
@@ -88,7 +88,7 @@ fn read(parsed: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
     }
     let connection = field("connection").unwrap_or_default().to_ascii_lowercase();
     let says = |token: &str| connection.split(',').any(|option| option.trim() == token);
-    // Of no other method a range is defined (RFC 9110 section 14.2).
+    // Ranges are defined for no other method (RFC 9110 section 14.2).
     let range = field("range").filter(|_| method == Method::Get).and_then(|text| Range::parse(&text));
     let conditions = Conditions {
         if_match: field("if-match"),

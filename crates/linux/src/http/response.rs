@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::{ContentRange, FIELDS_MAX, HEAD_BYTES_MAX, field};
 
-/// How the end of a body is recognised (RFC 9112 section 6.3).
+/// How a body ends (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// So many octets.
+    /// After this many octets.
     Length(u64),
-    /// In chunks.
+    /// With the last chunk.
     Chunked,
     /// When the connection ends.
     UntilClose,
@@ -20,27 +20,27 @@ pub enum Body {
 pub struct ResponseHead {
     /// Status code.
     pub status: u16,
-    /// What the server says about it.
+    /// The server's explanation of the status.
     pub reason: String,
     /// How the body ends.
     pub body: Body,
-    /// Where to look instead, for redirections.
+    /// Where to look instead, in a redirection.
     pub location: Option<String>,
-    /// Which octets the body holds, for parts.
+    /// Position of the body's octets, if it is a part.
     pub content_range: Option<ContentRange>,
-    /// What proves later, in an If-Range field, that the file is still the same: a strong entity tag, or a date that
-    /// is strong (RFC 9110 section 8.8.2.2).
+    /// Proves later, in an If-Range field, that the file is still the same: a strong entity tag, or a strong date (RFC
+    /// 9110 section 8.8.2.2).
     pub validator: Option<String>,
 }
 
 impl ResponseHead {
-    /// Whether another answer to the same request follows (RFC 9110 section 15.2).
+    /// Returns whether another answer to the same request follows (RFC 9110 section 15.2).
     pub fn is_informational(&self) -> bool {
         (100..200).contains(&self.status) && self.status != 101
     }
 }
 
-/// Reads the head at the start of `octets` and tells how many of them it takes. `None`: more is needed.
+/// Reads the head at the start of `octets` and returns it with its length. `None`: more octets are needed.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -68,8 +68,9 @@ pub fn parse_response_head(octets: &[u8]) -> Result<Option<(ResponseHead, usize)
     Ok(Some((head, len)))
 }
 
-/// How the body ends; an error where it cannot be told. Chunks override a length (RFC 9112 section 6.3): what such an answer has behind them
-/// may be meant for somebody who heeds the length, so that its connection serves no other request.
+/// Returns how the body ends, or an error if that is unclear. Chunks override a length (RFC 9112 section 6.3). Octets
+/// that follow the chunks of such an answer may be meant for a reader that goes by the length, so its connection serves
+/// no other request.
 fn body(headers: &[httparse::Header<'_>]) -> Result<Body, String> {
     let lines = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-length")).count();
     match (field(headers, "transfer-encoding"), field(headers, "content-length")) {
@@ -85,7 +86,7 @@ fn body(headers: &[httparse::Header<'_>]) -> Result<Body, String> {
     }
 }
 
-/// A date is strong if the file had not changed for a while when it was sent.
+/// Returns the validator. A date is strong if the file had been unchanged for a while when it was sent.
 fn validator(headers: &[httparse::Header<'_>]) -> Option<String> {
     if let Some(tag) = field(headers, "etag") {
         return (tag.starts_with('"') && !tag.contains(['\r', '\n'])).then_some(tag);

@@ -1,4 +1,4 @@
-//! From the target of a request to a path, and to the type of what is there.
+//! Converts the target of a request to a path, and the name of a file to a media type.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
-/// What stays as it is in a path.
+/// Characters that are encoded in a path: all except those removed here.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// The path within the served folder, or `None` for a target that leads elsewhere or nowhere. A whole URL is taken as
-/// proxies send it (RFC 9112 section 3.2.2).
+/// Returns the path within the served folder, or `None` for a target that leads elsewhere or nowhere. A complete URL,
+/// as proxies send it, is accepted (RFC 9112 section 3.2.2).
 pub fn decode_path(target: &str) -> Option<PathBuf> {
     let path = target.split(['?', '#']).next()?;
     let path = match path.strip_prefix("http://") {
@@ -33,12 +33,12 @@ pub fn decode_path(target: &str) -> Option<PathBuf> {
     Some(decoded)
 }
 
-/// A path as it stands in a link. Names of files need not be UTF-8.
+/// Encodes a path for a link. Names of files need not be UTF-8.
 pub fn encode_path(path: &[u8]) -> String {
     percent_encode(path, PATH).to_string()
 }
 
-/// The media type of a file by its name.
+/// Returns the media type of a file, by its name.
 pub fn content_type(name: &str) -> &'static str {
     match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
         "html" | "htm" => "text/html; charset=utf-8",

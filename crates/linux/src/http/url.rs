@@ -8,10 +8,10 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use url::Host;
 
-/// The port of HTTP.
+/// Default port of HTTP.
 const PORT: u16 = 80;
 
-/// Where a file is.
+/// An `http` URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url(url::Url);
 
@@ -27,7 +27,7 @@ impl FromStr for Url {
             Some(_) => return Err(refuse("is not an http URL")),
             None => text,
         };
-        // The parser, made for browsers, would look for the host behind further slashes.
+        // The parser is made for browsers and would look for the host behind further slashes.
         if rest.is_empty() || rest.starts_with(['/', '\\', '?', '#', ':']) {
             return Err(refuse("names no host"));
         }
@@ -61,7 +61,7 @@ impl fmt::Display for Url {
 }
 
 impl Url {
-    /// Name or address, without brackets.
+    /// Returns the name or address, without brackets.
     pub fn host(&self) -> String {
         match self.0.host() {
             Some(Host::Ipv6(address)) => address.to_string(),
@@ -69,26 +69,27 @@ impl Url {
         }
     }
 
-    /// Port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.0.port().unwrap_or(PORT)
     }
 
-    /// Path and query, as they go into a request.
+    /// Returns path and query, as in a request.
     pub fn target(&self) -> &str {
         &self.0[url::Position::BeforePath..url::Position::AfterQuery]
     }
 
-    /// Host and port as they stand in the Host field.
+    /// Returns host and port, as in the Host field.
     pub fn authority(&self) -> &str {
         &self.0[url::Position::BeforeHost..url::Position::AfterPort]
     }
 
-    /// The last part of the path: a name for the file.
+    /// Returns the last part of the path, as a name for the file.
     pub fn file_name(&self) -> Option<OsString> {
         let encoded = self.0.path_segments()?.next_back().filter(|name| !name.is_empty())?;
         let name: Vec<u8> = percent_decode_str(encoded).collect();
-        // A name that would lead elsewhere stays as it is, and so does one that would command a terminal where it is shown.
+        // A name that would lead elsewhere stays encoded, as does one that would send commands to the terminal that
+        // shows it.
         let leads_elsewhere = name.contains(&b'/') || name == b"." || name == b"..";
         let commands = String::from_utf8_lossy(&name).chars().any(char::is_control);
         Some(if leads_elsewhere || commands { encoded.into() } else { OsString::from_vec(name) })

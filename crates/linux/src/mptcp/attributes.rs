@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-/// Set in the type of an attribute that holds others.
+/// Flag in the type of an attribute that holds others.
 const NESTED: u16 = 0x8000;
-/// Without the flags for nesting and byte order.
+/// Mask of the type without the flags for nesting and byte order.
 const TYPE_MASK: u16 = 0x3fff;
 const HEADER_BYTES: usize = 4;
 
@@ -13,7 +13,7 @@ const HEADER_BYTES: usize = 4;
 pub struct Writer(Vec<u8>);
 
 impl Writer {
-    /// With one more attribute.
+    /// Adds an attribute.
     pub fn with(mut self, kind: u16, value: &[u8]) -> Self {
         let len = u16::try_from(HEADER_BYTES + value.len()).expect("attributes that we write are short");
         self.0.extend_from_slice(&len.to_ne_bytes());
@@ -23,18 +23,18 @@ impl Writer {
         self
     }
 
-    /// With one more attribute, which holds others.
+    /// Adds an attribute that holds others.
     pub fn with_nested(self, kind: u16, inner: &Self) -> Self {
         self.with(kind | NESTED, &inner.0)
     }
 
-    /// All of them.
+    /// Returns the octets of all attributes.
     pub fn into_octets(self) -> Vec<u8> {
         self.0
     }
 }
 
-/// Attributes that have arrived, up to the first that is cut.
+/// Received attributes, up to the first truncated one.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a>(pub &'a [u8]);
 
@@ -51,37 +51,37 @@ impl<'a> Iterator for Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// The value of the first of a type.
+    /// Returns the value of the first attribute of a type.
     pub fn get(self, kind: u16) -> Option<&'a [u8]> {
         self.clone().find_map(|(found, value)| (found == kind).then_some(value))
     }
 
-    /// A number of one octet.
+    /// Returns a number of one octet.
     pub fn u8(self, kind: u16) -> Option<u8> {
         self.get(kind)?.first().copied()
     }
 
-    /// A number in the machine's byte order.
+    /// Returns a number in the machine's byte order.
     pub fn u16(self, kind: u16) -> Option<u16> {
         Some(u16::from_ne_bytes(self.get(kind)?.get(..2)?.try_into().ok()?))
     }
 
-    /// A number in the network's byte order.
+    /// Returns a number in network byte order.
     pub fn be16(self, kind: u16) -> Option<u16> {
         Some(u16::from_be_bytes(self.get(kind)?.get(..2)?.try_into().ok()?))
     }
 
-    /// A number in the machine's byte order.
+    /// Returns a number in the machine's byte order.
     pub fn u32(self, kind: u16) -> Option<u32> {
         Some(u32::from_ne_bytes(self.get(kind)?.get(..4)?.try_into().ok()?))
     }
 
-    /// The address that is there as the one type if it is of IPv4, as the other if it is of IPv6.
+    /// Returns the address in the attribute of type `v4`, or in that of type `v6`.
     pub fn ip(self, v4: u16, v6: u16) -> Option<IpAddr> {
         let octets = |kind, len: usize| self.get(kind)?.get(..len);
         match octets(v4, 4) {
             Some(octets) => Some(IpAddr::from(<[u8; 4]>::try_from(octets).ok()?)),
-            // A socket of IPv6 may carry IPv4.
+            // An IPv6 socket may carry IPv4.
             None => Some(IpAddr::from(<[u8; 16]>::try_from(octets(v6, 16)?).ok()?).to_canonical()),
         }
     }

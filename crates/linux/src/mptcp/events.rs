@@ -1,4 +1,4 @@
-//! What the kernel tells of connections and subflows (`linux/mptcp.h`, `enum mptcp_event_type`).
+//! The kernel's events of connections and subflows (`linux/mptcp.h`, `enum mptcp_event_type`).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use super::netlink::{messages, parse_generic, retry};
 use super::path_manager::family;
 use crate::{Error, Result};
 
-/// Octets of events that may wait: some thousand. What does not fit is told as [`Event::Lost`].
+/// Octets of events that may wait, enough for some thousand. An overflow is reported as [`Event::Lost`].
 const BUFFER_BYTES: u32 = 1 << 20;
 const TOKEN: u16 = 1;
 const REMOTE_ID: u16 = 4;
@@ -33,79 +33,79 @@ const FLAG_SERVER_SIDE: u16 = 2;
 /// The two ends of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ends {
-    /// Ours.
+    /// The local end.
     pub local: SocketAddr,
-    /// The peer's.
+    /// The remote end.
     pub remote: SocketAddr,
 }
 
-/// Something that has happened.
+/// An event of a connection or subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A connection may have more subflows from now on.
+    /// A connection is fully established: it may have more subflows from now on.
     Established {
-        /// Its name.
+        /// Token of the connection.
         token: u32,
-        /// Of its first subflow.
+        /// Ends of its first subflow.
         ends: Ends,
-        /// Whether the peer has opened it.
+        /// Whether the peer opened the connection.
         is_server: bool,
-        /// Whether the peer wants no further subflows to the address of the first (RFC 8684 section 3.1, flag C).
+        /// Whether the peer wants no more subflows to the address of the first (RFC 8684 section 3.1, flag C).
         no_join: bool,
     },
     /// A connection has ended.
     Closed {
-        /// Its name.
+        /// Token of the connection.
         token: u32,
     },
-    /// The peer has another address.
+    /// The peer has announced another address.
     Announced {
-        /// The connection.
+        /// Token of the connection.
         token: u32,
-        /// The address's identifier.
+        /// Address identifier.
         id: u8,
         /// The address.
         ip: IpAddr,
-        /// Its port, if it is not that of the first subflow.
+        /// Its port, if it differs from that of the first subflow.
         port: Option<u16>,
     },
-    /// The peer has lost an address.
+    /// The peer has withdrawn an address.
     Removed {
-        /// The connection.
+        /// Token of the connection.
         token: u32,
-        /// The address's identifier.
+        /// Address identifier.
         id: u8,
     },
-    /// There is a further subflow.
+    /// An additional subflow is established.
     SubflowEstablished {
-        /// The connection.
+        /// Token of the connection.
         token: u32,
-        /// Its ends.
+        /// Ends of the subflow.
         ends: Ends,
-        /// The number of the interface that it is bound to.
+        /// Index of the interface that it is bound to.
         interface: Option<u32>,
         /// Whether either end wants it to be a backup.
         backup: bool,
     },
-    /// A subflow has ended, the first one included.
+    /// A subflow has ended; the first one is reported too.
     SubflowClosed {
-        /// The connection.
+        /// Token of the connection.
         token: u32,
-        /// Its ends.
+        /// Ends of the subflow.
         ends: Ends,
     },
-    /// There were more events than could be kept.
+    /// More events occurred than the buffer could hold.
     Lost,
 }
 
-/// Hears of events in the network namespace in which it was made.
+/// Receives the events of the network namespace in which it was created.
 pub struct Monitor {
     socket: Socket,
     family: u16,
 }
 
 impl Monitor {
-    /// Hears of events from now on.
+    /// Creates a monitor that receives events from now on.
     ///
     /// # Errors
     /// If the kernel has no MPTCP, or the process may not (it takes CAP_NET_ADMIN).
@@ -116,7 +116,7 @@ impl Monitor {
             socket.bind_auto()?;
             socket.add_membership(family.group)?;
             socket.set_non_blocking(true)?;
-            // A smaller buffer serves as well.
+            // A smaller buffer works as well.
             let _ = socket.set_rx_buf_sz(BUFFER_BYTES);
             Ok(socket)
         };
@@ -125,10 +125,10 @@ impl Monitor {
         Ok(Self { socket, family: family.id })
     }
 
-    /// The events that have come since the last call; it does not wait.
+    /// Returns the events since the last call, without waiting.
     ///
     /// # Errors
-    /// If the kernel no longer tells.
+    /// If the kernel no longer reports events.
     pub fn events(&self) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         loop {
@@ -153,7 +153,7 @@ impl AsFd for Monitor {
     }
 }
 
-/// `None`: nothing that we want to know, or nothing that we understand.
+/// Parses an event; `None` if it is of no interest or not understood.
 fn parse(body: &[u8]) -> Option<Event> {
     let (kind, attributes) = parse_generic(body)?;
     let token = attributes.u32(TOKEN)?;
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn what_is_cut_or_unknown_is_no_event() {
         let octets = established();
-        // The last octets only pad.
+        // The last octets are only padding.
         for cut in 0..octets.len() - 3 {
             let event = parse(&octets[..cut]);
             assert!(!matches!(event, Some(Event::SubflowEstablished { backup: true, .. })), "{cut}: {event:?}");

@@ -1,17 +1,17 @@
-//! The kernel's Multipath TCP from outside: what becomes of its connections, and which subflows they get.
+//! The kernel's own MPTCP, from outside: what happens to its connections, and which subflows they get.
 //!
 //! ```text
-//! attributes    octets of netlink messages ↔ attributes, total on whatever arrives
+//! attributes    octets of netlink messages ↔ attributes, total on any input
 //! netlink       requests to the kernel and its answers
-//! path_manager  subflows of one connection: made, ended, given another priority
-//! events        what the kernel tells of connections and subflows
-//! sockets       the subflows that there are now or were, and what passed over each
+//! path_manager  creates, ends and reprioritises subflows of one connection
+//! events        the kernel's reports on connections and subflows
+//! sockets       the subflows that exist now or existed, and the traffic over each
 //! ```
 //!
-//! These are the means of a path manager outside of the kernel (`net.mptcp.path_manager=userspace`, since Linux 5.19): it may do
-//! something for one connection without touching another. Through the kernel's own, which `ip mptcp endpoint` sets up, that cannot
-//! be: an endpoint that is removed ends its subflows in all connections, the first ones included, so that at the end of a daemon
-//! connections would be left with none (seen on Linux 6.18).
+//! These are the means of a path manager outside the kernel (`net.mptcp.path_manager=userspace`, since Linux 5.19),
+//! which can act on one connection without touching another. The kernel's own path manager, which `ip mptcp endpoint`
+//! configures, cannot: removing an endpoint ends its subflows in all connections, including first subflows, so the end
+//! of a daemon would leave connections without any subflow (seen on Linux 6.18).
 
 mod attributes;
 mod events;

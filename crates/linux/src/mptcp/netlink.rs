@@ -11,15 +11,16 @@ use crate::{Error, Result};
 /// Message types (`netlink(7)`).
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
-/// Flags of requests: one, with an answer that says how it went; or everything there is.
+/// Flags of requests: one change, which the kernel acknowledges, or a dump of everything.
 const REQUEST: u16 = 0x1;
 const ACK: u16 = 0x4;
 const DUMP: u16 = 0x300;
 /// Length, type, flags, number, and the sender's port.
 const HEADER_BYTES: usize = 16;
-/// Command, version, two octets of nothing (`struct genlmsghdr`).
+/// Command, version, two reserved octets (`struct genlmsghdr`).
 const GENERIC_HEADER_BYTES: usize = 4;
-/// Type of the messages that tell the number of a generic family, its command and attributes (`linux/genetlink.h`).
+/// Type of the messages that report the number of a generic family, with the command and attributes for it
+/// (`linux/genetlink.h`).
 const CONTROL: u16 = 16;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
@@ -28,23 +29,23 @@ const GROUPS: u16 = 7;
 const GROUP_NAME: u16 = 1;
 const GROUP_ID: u16 = 2;
 
-/// A socket for requests, one after the other.
+/// A socket for requests, which are made one after the other.
 pub struct Requests {
     socket: Socket,
     number: u32,
 }
 
-/// A generic family, as the kernel numbers it.
+/// The kernel's numbers of a generic family.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// Type of its messages.
     pub id: u16,
-    /// Its group of listeners.
+    /// Its multicast group.
     pub group: u32,
 }
 
 impl Requests {
-    /// A socket of a protocol.
+    /// Opens a socket of a protocol.
     ///
     /// # Errors
     /// If the kernel has no such protocol, or the process no file descriptors left.
@@ -58,18 +59,18 @@ impl Requests {
         Ok(Self { socket, number: 0 })
     }
 
-    /// One change.
+    /// Requests one change.
     ///
     /// # Errors
-    /// What the kernel says against it.
+    /// If the kernel refuses it.
     pub fn change(&mut self, kind: u16, body: &[u8]) -> io::Result<()> {
         self.exchange(kind, REQUEST | ACK, body, |_| {})
     }
 
-    /// All there is; each is handed over without the header.
+    /// Requests a dump, and calls `each` with every message without its header.
     ///
     /// # Errors
-    /// What the kernel says against it.
+    /// If the kernel refuses it.
     pub fn dump(&mut self, kind: u16, body: &[u8], each: impl FnMut(&[u8])) -> io::Result<()> {
         self.exchange(kind, REQUEST | DUMP, body, each)
     }
@@ -91,7 +92,7 @@ impl Requests {
                     continue;
                 }
                 match message.kind {
-                    // The end of a dump says what became of it, too.
+                    // The end of a dump reports its outcome, too.
                     ERROR | DONE => return outcome(message.body),
                     _ => each(message.body),
                 }
@@ -99,10 +100,10 @@ impl Requests {
         }
     }
 
-    /// The numbers of a generic family and of one of its groups.
+    /// Returns the numbers of a generic family and of one of its groups.
     ///
     /// # Errors
-    /// What the kernel says against it: it is not found if there is no such family.
+    /// If the kernel refuses the request; `NotFound` if there is no such family.
     pub fn family(&mut self, name: &str, group: &str) -> io::Result<Family> {
         let terminated = |name: &str| [name.as_bytes(), &[0]].concat();
         let wanted = Writer::default().with(FAMILY_NAME, &terminated(name));
@@ -119,7 +120,7 @@ impl Requests {
     }
 }
 
-/// A family and a socket of its protocol.
+/// Opens a socket for generic families, and looks up one family on it.
 ///
 /// # Errors
 /// As [`Requests::family`], and [`Requests::new`].
@@ -129,13 +130,13 @@ pub fn generic_family(name: &str, group: &str) -> Result<(Requests, io::Result<F
     Ok((requests, family))
 }
 
-/// The body of a message of a generic family.
+/// Returns the body of a message of a generic family.
 pub fn generic(command: u8, attributes: Writer) -> Vec<u8> {
-    // Whatever the family's version is, the kernel asks only that of a few to match.
+    // Version 1 suits any family: the kernel checks the version of only a few.
     [&[command, 1, 0, 0], attributes.into_octets().as_slice()].concat()
 }
 
-/// Command and attributes of a message of a generic family.
+/// Parses the body of a message of a generic family into command and attributes.
 pub fn parse_generic(body: &[u8]) -> Option<(u8, Attributes<'_>)> {
     Some((*body.first()?, Attributes(body.get(GENERIC_HEADER_BYTES..)?)))
 }
@@ -150,7 +151,7 @@ pub struct Message<'a> {
     pub body: &'a [u8],
 }
 
-/// The messages that came together, up to the first that is cut.
+/// Returns the messages of one datagram, up to the first truncated one.
 pub fn messages(mut octets: &[u8]) -> impl Iterator<Item = Message<'_>> {
     core::iter::from_fn(move || {
         let word = |at: usize| Some(u32::from_ne_bytes(octets.get(at..at + 4)?.try_into().ok()?));
@@ -162,13 +163,13 @@ pub fn messages(mut octets: &[u8]) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// What a message of the type [`ERROR`] says: also that all went well.
+/// Parses a message of type [`ERROR`], which also reports success.
 fn outcome(body: &[u8]) -> io::Result<()> {
     let number = body.get(..4).and_then(|octets| octets.try_into().ok()).map_or(0, i32::from_ne_bytes);
     if number == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(number.saturating_neg())) }
 }
 
-/// A signal is no reason to give up.
+/// Repeats a call that a signal has interrupted.
 pub fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {

@@ -1,4 +1,4 @@
-//! Subflows of one connection: made, ended, given another priority.
+//! Creates, ends and reprioritises subflows of one connection.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use super::events::Ends;
 use super::netlink::{Family, Requests, generic, generic_family};
 use crate::{Error, Result};
 
-/// `linux/mptcp.h` and `linux/mptcp_pm.h`.
+/// Names and numbers from `linux/mptcp.h` and `linux/mptcp_pm.h`.
 const FAMILY: &str = "mptcp_pm";
 const GROUP: &str = "mptcp_pm_events";
 const SET_FLAGS: u8 = 7;
@@ -36,26 +36,26 @@ const FLAG_BACKUP: u32 = 4;
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
-/// Where a subflow starts.
+/// Local end of a new subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Its address.
     pub ip: IpAddr,
-    /// The address's identifier in this connection, not 0. One address has one identifier.
+    /// Address identifier in this connection, not 0. Each address has only one.
     pub id: u8,
-    /// The number of the interface that it leaves through.
+    /// Index of the interface that the subflow leaves through.
     pub interface: u32,
     /// Whether it carries data only when no regular subflow can.
     pub backup: bool,
 }
 
-/// Changes subflows of connections whose path manager is outside of the kernel. Needs CAP_NET_ADMIN at every call.
+/// Changes subflows of connections whose path manager is outside the kernel. Every call needs CAP_NET_ADMIN.
 pub struct PathManager {
     requests: Requests,
     family: u16,
 }
 
-/// The family of the kernel's path managers.
+/// Looks up the family of the kernel's path managers.
 pub(super) fn family() -> Result<(Requests, Family)> {
     let (requests, family) = generic_family(FAMILY, GROUP)?;
     let family = family.map_err(|error| match error.kind() {
@@ -69,7 +69,7 @@ pub(super) fn family() -> Result<(Requests, Family)> {
 }
 
 impl PathManager {
-    /// For the network namespace of the calling thread.
+    /// Creates a path manager for the network namespace of the calling thread.
     ///
     /// # Errors
     /// If the kernel has no MPTCP.
@@ -78,10 +78,10 @@ impl PathManager {
         Ok(Self { requests, family: family.id })
     }
 
-    /// Asks for a subflow of the connection `token`; whether it comes about is told as an event.
+    /// Asks for a subflow of the connection `token`; an event reports whether it is established.
     ///
     /// # Errors
-    /// What the kernel says against it.
+    /// If the kernel refuses it.
     pub fn create(&mut self, token: u32, from: Origin, to: SocketAddr) -> io::Result<()> {
         let interface = i32::try_from(from.interface).map_err(|_| io::ErrorKind::InvalidInput)?;
         let flags = if from.backup { FLAG_BACKUP } else { 0 };
@@ -95,40 +95,41 @@ impl PathManager {
     /// Ends a subflow.
     ///
     /// # Errors
-    /// What the kernel says against it.
+    /// If the kernel refuses it.
     pub fn destroy(&mut self, token: u32, ends: Ends) -> io::Result<()> {
         let done = self.change(SUBFLOW_DESTROY, token, &with_port(ends.local), ends.remote);
         let is_unknown = done.as_ref().is_err_and(|error| error.raw_os_error() == Some(Errno::SRCH.raw_os_error()));
         match (is_unknown, mapped(ends.local), mapped(ends.remote)) {
-            // One of a socket of IPv6 that carries IPv4 is known to the kernel by these names only.
+            // The kernel knows a subflow of an IPv6 socket that carries IPv4 only by its mapped addresses.
             (true, Some(local), Some(remote)) => self.change(SUBFLOW_DESTROY, token, &with_port(local), remote),
             _ => done,
         }
     }
 
-    /// Makes a subflow a backup, or a regular one; the peer is told (MP_PRIO, RFC 8684 section 3.3.8).
+    /// Makes a subflow a backup or a regular one, and tells the peer (MP_PRIO, RFC 8684 section 3.3.8).
     ///
     /// # Errors
-    /// What the kernel says against it.
+    /// If the kernel refuses it.
     pub fn set_backup(&mut self, token: u32, ends: Ends, backup: bool) -> io::Result<()> {
         let flags = if backup { FLAG_BACKUP } else { 0 };
         self.change(SET_FLAGS, token, &with_port(ends.local).with(ADDR_FLAGS, &flags.to_ne_bytes()), ends.remote)
     }
 
-    /// Tells the peer of an address of ours (ADD_ADDR, RFC 8684 section 3.4.1), so that it may open a subflow to it.
+    /// Announces an address of ours to the peer (ADD_ADDR, RFC 8684 section 3.4.1), which may then open a subflow to
+    /// it.
     ///
     /// # Errors
-    /// What the kernel says against it.
+    /// If the kernel refuses it.
     pub fn announce(&mut self, token: u32, ip: IpAddr, id: u8) -> io::Result<()> {
         let own = address(ip).with(ADDR_ID, &[id]).with(ADDR_FLAGS, &FLAG_SIGNAL.to_ne_bytes());
         let attributes = Writer::default().with(TOKEN, &token.to_ne_bytes()).with_nested(ADDR, &own);
         self.requests.change(self.family, &generic(ANNOUNCE, attributes))
     }
 
-    /// Takes an address back that the peer was told of (REMOVE_ADDR, RFC 8684 section 3.4.2); its subflows end.
+    /// Withdraws an announced address (REMOVE_ADDR, RFC 8684 section 3.4.2); its subflows end.
     ///
     /// # Errors
-    /// What the kernel says against it.
+    /// If the kernel refuses it.
     pub fn withdraw(&mut self, token: u32, id: u8) -> io::Result<()> {
         let attributes = Writer::default().with(TOKEN, &token.to_ne_bytes()).with(LOCAL_ID, &[id]);
         self.requests.change(self.family, &generic(REMOVE, attributes))
@@ -151,7 +152,7 @@ fn address(ip: IpAddr) -> Writer {
     }
 }
 
-/// A place of IPv4 as sockets of IPv6 name it.
+/// Returns an IPv4 address and port as IPv6 sockets name them.
 fn mapped(place: SocketAddr) -> Option<SocketAddr> {
     match place {
         SocketAddr::V4(place) => Some((place.ip().to_ipv6_mapped(), place.port()).into()),

@@ -1,4 +1,4 @@
-//! The kernel's TCP sockets that are subflows, those that listen, and what passed over those that have ended (`sock_diag(7)`).
+//! The kernel's TCP sockets: subflows, listeners, and the traffic over those that have ended (`sock_diag(7)`).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,14 +17,15 @@ const BY_FAMILY: u16 = 20;
 const IPPROTO_TCP: u8 = 6;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
-/// Attributes, each asked for by the bit of its number less one; that of the upper layer comes unasked to those who may see it.
+/// Attributes. A request asks for one by the bit of its number less one; that of the upper layer comes unasked to
+/// processes that may see it.
 const INFO: u16 = 2;
 const UPPER_LAYER: u16 = 19;
 const UPPER_LAYER_MPTCP: u16 = 3;
 const LOCAL_TOKEN: u16 = 2;
-/// Groups that hear of TCP sockets of IPv4 and of IPv6 that are no more (`SKNLGRP_INET_TCP_DESTROY`).
+/// Groups that report destroyed TCP sockets of IPv4 and of IPv6 (`SKNLGRP_INET_TCP_DESTROY`).
 const DESTROYED: [u32; 2] = [1, 3];
-/// Bits of states: ESTABLISHED to CLOSE_WAIT without TIME_WAIT and CLOSE, which have no connection; LISTEN.
+/// Bits of the states with a connection: ESTABLISHED, FIN_WAIT1, FIN_WAIT2 and CLOSE_WAIT; below, LISTEN.
 const LIVING: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8;
 const LISTEN: u8 = 10;
 /// `struct inet_diag_msg`: four octets, the socket's identity, 20 octets of counters.
@@ -33,58 +34,59 @@ const HEADER_BYTES: usize = 72;
 /// A subflow or a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Socket {
-    /// Its ends; a listener's remote one is unspecified.
+    /// Its ends; the remote end of a listener is unspecified.
     pub ends: Ends,
-    /// The number of the interface that it is bound to.
+    /// Index of the interface that it is bound to.
     pub interface: Option<u32>,
-    /// What it is.
+    /// Its state.
     pub state: State,
 }
 
-/// What a socket is.
+/// State of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It waits for connections.
+    /// Waits for connections.
     Listens,
-    /// It is a subflow.
+    /// Is a subflow.
     Subflow {
-        /// Of the connection with this name.
+        /// Token of the connection.
         token: u32,
-        /// Tells this socket from all others that ever were.
+        /// Distinguishes this socket from all others that ever existed.
         cookie: u64,
-        /// What passed.
+        /// Its traffic.
         traffic: Traffic,
     },
 }
 
-/// What passed over a subflow (`struct tcp_info` of `linux/tcp.h`).
+/// Traffic over a subflow (`struct tcp_info` of `linux/tcp.h`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Smoothed round-trip time.
     pub rtt: Duration,
-    /// Least round-trip time of late.
+    /// Minimum round-trip time of recent segments.
     pub rtt_min: Duration,
     /// Payload octets that the peer has acknowledged.
     pub up_bytes: u64,
-    /// Payload octets received, and one more if the peer has ended its stream.
+    /// Payload octets received, plus one if the peer has ended its stream.
     pub down_bytes: u64,
-    /// Segments with data sent.
+    /// Segments sent with data.
     pub sent_segments: u64,
-    /// Of these, segments sent again.
+    /// Retransmitted segments among these.
     pub retransmitted_segments: u64,
 }
 
-/// All that there are now in the network namespace of the calling thread. Without CAP_NET_ADMIN no subflow is known as such.
+/// Returns all current sockets in the network namespace of the calling thread. Without CAP_NET_ADMIN, subflows cannot
+/// be recognised.
 ///
 /// # Errors
-/// If the kernel cannot tell.
+/// If the kernel cannot list them.
 pub fn sockets() -> Result<Vec<Socket>> {
     let mut requests = Requests::new(NETLINK_SOCK_DIAG)?;
     let mut all = Vec::new();
     for family in [AF_INET, AF_INET6] {
         let mut body = vec![family, IPPROTO_TCP, 1 << (INFO - 1), 0];
         body.extend_from_slice(&(LIVING | 1 << LISTEN).to_ne_bytes());
-        // Whatever its identity is.
+        // An identity of zeros matches every socket.
         body.resize(body.len() + 48, 0);
         let told = requests.dump(BY_FAMILY, &body, |message| all.extend(parse(message)));
         told.map_err(Error::system("list TCP sockets (the kernel needs CONFIG_INET_TCP_DIAG)"))?;
@@ -92,28 +94,28 @@ pub fn sockets() -> Result<Vec<Socket>> {
     Ok(all)
 }
 
-/// A TCP socket that is no more, a subflow or another.
+/// A TCP socket that has ended, whether a subflow or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// As that of [`State::Subflow`].
+    /// The same cookie as in [`State::Subflow`].
     pub cookie: u64,
     /// Its ends.
     pub ends: Ends,
-    /// The number of the interface that it was bound to.
+    /// Index of the interface that it was bound to.
     pub interface: Option<u32>,
-    /// What passed. Nothing, where the kernel used the socket again before it let it go: it does so with a connection's first subflow if the
-    /// peer was the first to end it.
+    /// Its traffic. Zero if the kernel reused the socket before it released it: the kernel does so with a connection's
+    /// first subflow if the peer ended it first.
     pub traffic: Traffic,
 }
 
-/// Hears of TCP sockets that end in the network namespace in which it was made.
+/// Receives reports of TCP sockets that end in the network namespace in which it was created.
 pub struct EndedSockets(netlink_sys::Socket);
 
 impl EndedSockets {
-    /// Hears of them from now on.
+    /// Creates a receiver of reports from now on.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report them.
     pub fn new() -> Result<Self> {
         let socket = || {
             let mut socket = netlink_sys::Socket::new(NETLINK_SOCK_DIAG)?;
@@ -125,10 +127,10 @@ impl EndedSockets {
         socket().map(Self).map_err(Error::system::<io::Error>("hear of TCP sockets that end"))
     }
 
-    /// Those that have ended since the last call, as far as there was room for them; it does not wait.
+    /// Returns the sockets that have ended since the last call, as far as the buffer could hold them; does not wait.
     ///
     /// # Errors
-    /// If the kernel no longer tells.
+    /// If the kernel no longer reports them.
     pub fn ended(&self) -> Result<Vec<Ended>> {
         let mut ended = Vec::new();
         loop {
@@ -138,7 +140,7 @@ impl EndedSockets {
                     ended.extend(told.filter_map(|message| parse_ended(message.body)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(ended),
-                // Some are not told of: what was seen of them last stands.
+                // Some reports were lost: for these sockets, the last listing remains the latest information.
                 Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => {}
                 Err(error) => return Err(Error::system("hear of TCP sockets that end")(error)),
             }
@@ -158,7 +160,7 @@ fn parse_ended(message: &[u8]) -> Option<Ended> {
     Some(Ended { cookie, ends, interface, traffic: traffic(info) })
 }
 
-/// Ends, interface and cookie; of a message that is longer than the header.
+/// Parses ends, interface and cookie, if the message is at least as long as its header.
 fn identity(message: &[u8]) -> Option<(Ends, Option<u32>, u64)> {
     let header = message.get(..HEADER_BYTES)?;
     let word = |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
@@ -175,7 +177,7 @@ fn identity(message: &[u8]) -> Option<(Ends, Option<u32>, u64)> {
     Some((ends, interface, u64::from(word(44)) | u64::from(word(48)) << 32))
 }
 
-/// `None`: it is no subflow and does not listen.
+/// Parses a socket; `None` if it is neither a subflow nor a listener.
 fn parse(message: &[u8]) -> Option<Socket> {
     let (ends, interface, cookie) = identity(message)?;
     if message[1] == LISTEN {
@@ -191,7 +193,7 @@ fn parse(message: &[u8]) -> Option<Socket> {
     Some(Socket { ends, interface, state })
 }
 
-/// From `struct tcp_info`, which older kernels cut.
+/// Parses `struct tcp_info`, which older kernels truncate.
 fn traffic(info: &[u8]) -> Traffic {
     let u32_at =
         |at: usize| info.get(at..at + 4).and_then(|octets| octets.try_into().ok()).map_or(0, u32::from_ne_bytes);
@@ -200,7 +202,8 @@ fn traffic(info: &[u8]) -> Traffic {
     Traffic {
         rtt: Duration::from_micros(u32_at(68).into()),
         rtt_min: Duration::from_micros(u32_at(148).into()),
-        // The kernel counts a SYN and a FIN as acknowledged octets too. What was sent has neither; of what was sent again it tells since 4.19.
+        // The kernel also counts SYN and FIN as acknowledged octets. The counters of octets sent and retransmitted
+        // (since 4.19) include neither.
         up_bytes: u64_at(120).min(u64_at(200).saturating_sub(u64_at(208))),
         down_bytes: u64_at(128),
         sent_segments: u32_at(156).into(),
@@ -238,7 +241,7 @@ mod tests {
         let mut all = Vec::new();
         let found = |all: &[Ended]| all.iter().find(|ended| ended.ends.local == place).map(|ended| ended.traffic);
         while found(&all).is_none() {
-            // Sockets of other tests end too.
+            // Sockets of other tests are reported too.
             rustix::event::poll(&mut [rustix::event::PollFd::new(&ended_sockets, rustix::event::PollFlags::IN)], None)
                 .unwrap();
             all.extend(ended_sockets.ended().unwrap());

@@ -1,4 +1,4 @@
-//! What a request is answered with.
+//! Answers to requests.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -12,30 +12,30 @@ use crate::http::{Judgement, Method, Refusal, Request, Validators, decode_path};
 pub struct Answer {
     /// Status code.
     pub status: u16,
-    /// Octets of the body of an answer to GET, as the head says; `None` for a page that is made while it is sent.
+    /// Octets of the body of an answer to GET, as in the head; `None` for a page that is made while it is sent.
     pub len: Option<u64>,
     /// The head.
     pub head: String,
     /// The body.
     pub body: Body,
-    /// Whether the connection ends with it.
+    /// Whether the connection ends after this answer.
     pub last: bool,
 }
 
-/// What follows the head.
+/// Body of an answer.
 pub enum Body {
-    /// Nothing.
+    /// No body.
     None,
     /// A text.
     Text(String),
-    /// A part of a file: where it begins, and the octet behind it.
+    /// A part of a file: position of its first octet, and of the octet after its last.
     File(File, u64, u64),
-    /// A page, in chunks or as it is.
+    /// A page, in chunks or plain.
     Page(Box<Listing>, Framing),
 }
 
 impl Body {
-    /// Its octets; `None` for a page, which is made while it is sent.
+    /// Returns the octets of the body; `None` for a page, which is made while it is sent.
     pub fn len(&self) -> Option<u64> {
         match self {
             Self::None => Some(0),
@@ -46,7 +46,7 @@ impl Body {
     }
 }
 
-/// How the end of a page is told.
+/// How the end of a page is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// By the last chunk.
@@ -71,7 +71,7 @@ pub fn answer(request: &Request, folder: &Folder) -> Answer {
     answer.finish(request.keep_alive, now)
 }
 
-/// Answers what is not a request that could be carried out; the connection ends.
+/// Answers a request that cannot be carried out; the connection ends.
 #[expect(clippy::disallowed_methods, reason = "the Date field is the wall clock's (RFC 9110 section 6.6.1)")]
 pub fn refusal(refusal: Refusal) -> Answer {
     let mut answer = text(refusal.status, format!("{}: {}\n", reason(refusal.status), refusal.reason));
@@ -102,7 +102,7 @@ fn of_file(request: &Request, file: File, metadata: &Metadata, content_type: &st
     Answer { body, ..bare(status, Some(count), head) }
 }
 
-/// A folder that one look shows whole has a page of known length.
+/// A folder that fits into one slice has a page of known length.
 fn of_listing(request: &Request, mut listing: Listing) -> Answer {
     let content_type = "Content-Type: text/html; charset=utf-8\r\n";
     let mut page = listing.slice();
@@ -125,13 +125,13 @@ fn text(status: u16, text: String) -> Answer {
     Answer { body: Body::Text(text), ..bare(status, Some(len), "Content-Type: text/plain\r\n".into()) }
 }
 
-/// An answer without a body, whose head has `fields` only.
+/// Creates an answer without a body, whose head has only `fields`.
 fn bare(status: u16, len: Option<u64>, fields: String) -> Answer {
     Answer { status, len, head: fields, body: Body::None, last: false }
 }
 
 impl Answer {
-    /// Puts what every head has around its fields.
+    /// Completes the head with what every head has.
     fn finish(self, keep_alive: bool, now: SystemTime) -> Self {
         let Self { status, len, head: fields, body, last } = self;
         let last = last || !keep_alive;

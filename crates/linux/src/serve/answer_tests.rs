@@ -1,4 +1,4 @@
-//! Requests as clients send them, and what comes back.
+//! Requests as clients send them, and their answers.
 
 use std::fs::{self, File};
 use std::time::{Duration as Age, SystemTime};
@@ -8,7 +8,7 @@ use units::Duration;
 use super::virtual_time::{TestFolder, World};
 use crate::http::Chunked;
 
-/// A folder with a file of ten digits that was changed an hour ago.
+/// A folder with a file of ten digits that was modified an hour ago.
 fn digits(name: &str) -> TestFolder {
     let folder = TestFolder::new(name);
     fs::write(folder.0.join("digits"), "0123456789").unwrap();
@@ -22,7 +22,7 @@ fn age(folder: &TestFolder, age: Age) {
     file.set_modified(SystemTime::now() - age).unwrap();
 }
 
-/// What the server sends for `requests`, which all arrive at once.
+/// Returns what the server sends for `requests`, which all arrive at once.
 fn exchange(folder: &TestFolder, requests: &str) -> String {
     let mut say = |_: &str| {};
     let mut world = World::new(folder, Duration::from_secs(60), 1 << 20, &mut say);

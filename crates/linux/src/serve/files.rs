@@ -1,4 +1,4 @@
-//! The files of one folder, and nothing else.
+//! Access to the files of one folder, and nothing else.
 
 use std::fs::{File, Metadata};
 use std::os::fd::AsFd as _;
@@ -11,22 +11,22 @@ use super::listing::Listing;
 use crate::http::content_type;
 use crate::{Error, Result};
 
-/// A folder to be served. The kernel itself keeps every path inside it, symbolic links included (`openat2` with
-/// `RESOLVE_BENEATH`), so that no race with a rename leads out.
+/// A folder to serve. The kernel itself keeps every path inside it, symbolic links included (`openat2` with
+/// `RESOLVE_BENEATH`), so no race with a rename leads out.
 pub struct Folder {
     root: File,
 }
 
-/// What a path leads to.
+/// Target of a path.
 pub enum Found {
-    /// A file, its length and its media type.
+    /// A file, its metadata and its media type.
     File(File, Metadata, &'static str),
     /// A folder without an `index.html`: a page that lists it.
     Listing(Listing),
 }
 
 impl Folder {
-    /// Opens it.
+    /// Opens the folder.
     pub fn open(path: &Path) -> Result<Self> {
         let root = File::open(path).map_err(Error::file(path))?;
         if !root.metadata().map_err(Error::file(path))?.is_dir() {
@@ -35,7 +35,7 @@ impl Folder {
         Ok(Self { root })
     }
 
-    /// What is at `path`, or the status that says why it cannot be had.
+    /// Returns the target of `path`, or the status that says why it is not available.
     pub fn find(&self, path: &Path) -> Result<Found, u16> {
         let (file, metadata) = self.open_beneath(path)?;
         if metadata.is_dir() {
@@ -68,12 +68,12 @@ impl Folder {
     }
 }
 
-/// What a client hears of a file that cannot be opened.
+/// Returns the status for a file that cannot be opened.
 fn status_of(error: Errno) -> u16 {
     match error {
         Errno::ACCESS | Errno::PERM | Errno::XDEV | Errno::LOOP => 403,
         Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::NXIO => 404,
-        // There are no descriptors left: others download, and end some time.
+        // No descriptors are left: other clients are downloading, and will finish some time.
         Errno::MFILE | Errno::NFILE => 503,
         _ => 500,
     }

@@ -19,7 +19,7 @@ fn folder(name: &str, bytes: usize) -> TestFolder {
 
 fn quiet(_: &str) {}
 
-/// 3 MB fit into the server's send buffer: from then on only acknowledgements tell that they move.
+/// 3 MB fit into the server's send buffer: after that, only acknowledgements show progress.
 #[test]
 fn a_slow_download_is_not_ended() {
     let folder = folder("slow", 3_000_000);
@@ -62,7 +62,7 @@ fn half_a_request_is_told_so() {
     let folder = folder("half", 10);
     let mut say = quiet;
     let mut world = World::new(&folder, IDLE_MAX, SMALL_WINDOW, &mut say);
-    // Octets that dribble in do not prolong it.
+    // Octets that dribble in do not extend the time limit.
     for octet in GET.chars() {
         world.request(&octet.to_string());
         world.pass(Duration::from_secs(1), 1_000);

@@ -1,4 +1,4 @@
-//! What `serve` says about requests.
+//! The lines of `serve` on requests.
 
 use std::fs::{self, File};
 
@@ -8,7 +8,7 @@ use super::virtual_time::{TestFolder, World};
 
 const BYTES: usize = 3_000_000;
 
-/// What is said while `act` does something, and at the end of the server.
+/// Returns the lines while `act` does something, and at the end of the server.
 fn said(name: &str, window_bytes: u64, act: impl FnOnce(&mut World<'_>, &TestFolder)) -> Vec<String> {
     let folder = TestFolder::new(name);
     fs::write(folder.0.join("big"), vec![7; BYTES]).unwrap();

@@ -1,4 +1,4 @@
-//! A page that lists a folder, made slice by slice so that a folder of any size delays nobody else.
+//! A page that lists a folder. It is made slice by slice, so a folder of any size delays no other client.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -10,19 +10,19 @@ use rustix::fs::{AtFlags, Dir, DirEntry, FileType, statat};
 
 use crate::http::encode_path;
 
-/// Entries read or written at a time.
+/// Entries read or written per slice.
 const SLICE: usize = 1000;
-/// Entries in order of their names; more would have to be held in memory for every client. What comes behind them is in order
-/// slice by slice.
+/// Maximum number of entries that are sorted by name; more would have to be held in memory for every client. The
+/// entries after them are sorted only slice by slice.
 const SORTED_MAX: usize = 10_000;
 
-/// A page on its way.
+/// A page that is being made.
 pub struct Listing {
-    /// Path of the folder as it stands in links, with a slash at both ends.
+    /// Path of the folder as in links, with a slash at both ends.
     base: OsString,
-    /// What was not read yet; `None` at the end.
+    /// Entries not yet read; `None` at the end.
     entries: Option<Dir>,
-    /// Read, not yet written; in order once there are enough.
+    /// Names that are read but not yet written; sorted once there are enough.
     names: Vec<OsString>,
     stage: Stage,
 }
@@ -30,13 +30,13 @@ pub struct Listing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Gathering,
-    /// Of the names, so many are written.
+    /// Number of names that are written.
     Writing(usize),
     Done,
 }
 
 impl Listing {
-    /// Of the open `folder`, which is at `path`.
+    /// Creates the page of the open `folder`, which is at `path`.
     pub fn new(path: &Path, folder: &File) -> Self {
         let mut base = OsString::from("/");
         base.push(path);
@@ -46,12 +46,12 @@ impl Listing {
         Self { base, entries: Dir::read_from(folder).ok(), names: Vec::new(), stage: Stage::Gathering }
     }
 
-    /// Whether the page is complete.
+    /// Returns whether the page is complete.
     pub fn is_done(&self) -> bool {
         self.stage == Stage::Done
     }
 
-    /// The next octets of the page, maybe none.
+    /// Returns the next octets of the page, possibly none.
     pub fn slice(&mut self) -> String {
         match self.stage {
             Stage::Gathering => {
@@ -83,7 +83,7 @@ impl Listing {
         }
     }
 
-    /// Reads entries. What cannot be read ends the list, as the end of the folder does.
+    /// Reads entries. An error ends the list, as the end of the folder does.
     fn read(&mut self) {
         let Some(entries) = &mut self.entries else { return };
         for _ in 0..SLICE {
@@ -114,7 +114,7 @@ impl Listing {
     }
 }
 
-/// Not every file system says of what kind its entries are.
+/// Returns whether an entry is a folder: not every file system reports the type of its entries.
 fn is_folder(folder: &Dir, entry: &DirEntry) -> bool {
     let kind = match entry.file_type() {
         FileType::Unknown => {
@@ -126,7 +126,7 @@ fn is_folder(folder: &Dir, entry: &DirEntry) -> bool {
     kind == FileType::Directory
 }
 
-/// As it is shown; what is not UTF-8 as the replacement character.
+/// Escapes a name for display; octets that are not UTF-8 become the replacement character.
 fn escape(text: &OsStr) -> String {
     let mut escaped = String::new();
     for c in text.to_string_lossy().chars() {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// The slices of the page of `folder` as if it were at `path`.
+    /// Returns the slices of the page of `folder`, as if it were at `path`.
     fn slices(folder: &TestFolder, path: &str) -> Vec<String> {
         let mut listing = Listing::new(Path::new(path), &File::open(&folder.0).unwrap());
         core::iter::from_fn(|| (!listing.is_done()).then(|| listing.slice())).collect()

@@ -17,29 +17,29 @@ use crate::http::{HEAD_BYTES_MAX, Refusal, encode_path, parse_request};
 
 /// Octets read from a file at a time.
 const READ_BYTES: u64 = 256 * 1024;
-/// Octets that are shown of a request that is refused.
+/// Maximum octets of a refused request that are shown.
 const SHOWN_BYTES_MAX: usize = 100;
 
-/// Requests that have arrived, and the answer on its way.
+/// Received requests, and the answer that is being sent.
 pub struct Session {
     inbox: Vec<u8>,
     outbox: VecDeque<Part>,
-    /// A page that comes behind the outbox, of which a slice is made in a turn.
+    /// A page that follows the outbox; each turn makes one slice.
     page: Option<(Box<Listing>, Framing)>,
-    /// No more requests: the connection ends with what is in the outbox.
+    /// No more requests: the connection ends after the outbox.
     ending: bool,
-    /// Everything is handed over, and the end of the stream with it.
+    /// Everything, including the end of the stream, has been handed to the engine.
     closing: bool,
     /// Octets handed to the engine.
     sent_bytes: u64,
-    /// Octets of these that the peer had acknowledged when the session was last looked at.
+    /// Octets of these that the peer had acknowledged at the last look.
     acked_bytes: u64,
-    /// When something last moved: the peer acknowledged octets of an answer, or began or ended a request. That octets
-    /// fit into the send buffer says nothing, and that a request dribbles in is no reason to wait for its end.
+    /// When something last moved: the peer acknowledged octets of an answer, or began or completed a request. Octets
+    /// that fit into the send buffer do not count, and neither do octets of a request that dribble in.
     active_at: Instant,
-    /// What is still to be told of answers.
+    /// Answers that have not been reported.
     ledger: Ledger,
-    /// Why we ended the connection before its answers.
+    /// Why we ended the connection before its answers were complete.
     given_up: Option<String>,
 }
 
@@ -50,20 +50,20 @@ enum Part {
 
 /// How far sending came.
 enum Sent {
-    /// Everything is with the engine.
+    /// The engine has everything.
     All,
     /// The engine's buffer is full.
     Full,
-    /// It is others' turn.
+    /// Other sessions get their turn.
     Turn,
 }
 
-/// How it goes on.
+/// How a session continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Wait for the next event.
     Goes,
-    /// There is more to do, after others had their turn.
+    /// There is more to do after other sessions had their turn.
     Again,
     /// Everything is sent: close.
     Ends,
@@ -72,7 +72,7 @@ pub enum Progress {
 }
 
 impl Session {
-    /// A connection that was just accepted.
+    /// Creates the session of a connection that was just accepted.
     pub fn new(now: Instant) -> Self {
         Self {
             inbox: Vec::new(),
@@ -88,23 +88,25 @@ impl Session {
         }
     }
 
-    /// Tells of answers that the peer has, now that it has acknowledged `acked_bytes`.
+    /// Reports the answers that the peer has, after it has acknowledged `acked_bytes`.
     pub fn settle(&mut self, acked_bytes: u64, say: &mut dyn FnMut(&str)) {
         self.ledger.settle(acked_bytes, say);
     }
 
-    /// Whether only the peer's acknowledgement of something is waited for, of which no event tells.
+    /// Returns whether the session waits only for an acknowledgement, which no event reports.
     pub fn is_unsettled(&self) -> bool {
         self.ledger.is_open() && !self.is_answering()
     }
 
-    /// The connection is over: tells of answers that the peer has not, and why, if that is not ours to say.
+    /// Reports, when the connection is over, the answers that the peer does not have. Gives our own reason if there is
+    /// one, otherwise `why`.
     pub fn close(&mut self, acked_bytes: u64, why: &str, say: &mut dyn FnMut(&str)) {
         let why = self.given_up.as_deref().unwrap_or(why);
         self.ledger.close(acked_bytes, why, say);
     }
 
-    /// Looked at now and then: whether it is still worth waiting for a peer that has acknowledged `acked_bytes` so far.
+    /// Called now and then. Returns whether it is still worth waiting for a peer that has acknowledged `acked_bytes` so
+    /// far.
     pub fn patience(&mut self, acked_bytes: u64, idle_max: Duration, now: Instant) -> Progress {
         if acked_bytes > self.acked_bytes {
             self.acked_bytes = acked_bytes;
@@ -135,7 +137,7 @@ impl Session {
         Progress::Ends
     }
 
-    /// Receives, answers and sends as far as possible.
+    /// Receives, answers and sends as much as possible.
     pub fn advance(
         &mut self,
         id: ConnectionId,
@@ -144,7 +146,7 @@ impl Session {
         now: Instant,
     ) -> Progress {
         loop {
-            // Answers go first, so that a peer that only asks fills neither the memory nor the disk's time.
+            // Answers go first, so a peer that only sends requests occupies neither the memory nor the disk.
             match self.send(id, endpoint, now) {
                 Ok(Sent::All) => {}
                 Ok(Sent::Full) => return Progress::Goes,
@@ -171,7 +173,7 @@ impl Session {
         }
     }
 
-    /// Takes what has arrived; false if nothing has.
+    /// Takes received octets; false if there are none.
     fn receive(&mut self, id: ConnectionId, endpoint: &mut Endpoint, now: Instant) -> Result<bool, ()> {
         match endpoint.recv(id, HEAD_BYTES_MAX, now) {
             Ok(Received::Data(data)) => {
@@ -242,7 +244,7 @@ impl Session {
         self.enqueue(refusal(refused), &asked);
     }
 
-    /// Answers what was `asked`; nothing else is on its way.
+    /// Queues the answer to what was `asked`; no other answer is being sent.
     fn enqueue(&mut self, answer: Answer, asked: &str) {
         let body_at = self.sent_bytes + answer.head.len() as u64;
         self.ledger.begin(format!("{} {asked}", answer.status), body_at, answer.body.len().map(|len| body_at + len));
@@ -258,7 +260,7 @@ impl Session {
 }
 
 impl Part {
-    /// The next octets, at least one.
+    /// Returns the next octets, at least one.
     fn next(&self) -> std::io::Result<Bytes> {
         match self {
             Self::Octets(octets) => Ok(octets.clone()),
@@ -266,7 +268,7 @@ impl Part {
                 let mut octets = vec![0; READ_BYTES.min(end - at) as usize];
                 let len = file.read_at(&mut octets, *at)?;
                 if len == 0 {
-                    // It has shrunk since its length was promised: only an abort tells the peer.
+                    // The file has shrunk since its length was announced: only an abort tells the peer.
                     return Err(std::io::Error::other("the file has become shorter"));
                 }
                 octets.truncate(len);
@@ -290,7 +292,7 @@ impl Part {
     }
 }
 
-/// A target for people: what a terminal might obey is encoded.
+/// Returns a target for display: what a terminal might obey is encoded.
 fn shown(target: &str) -> String {
     target
         .chars()
@@ -298,7 +300,7 @@ fn shown(target: &str) -> String {
         .collect()
 }
 
-/// The first line of what is no request, without the version, as far as it is of use to people.
+/// Returns the first line of an invalid request for display, without the version.
 fn first_line(octets: &[u8]) -> String {
     let octets = octets.trim_ascii_start();
     let line = octets.split(|octet| matches!(octet, b'\r' | b'\n')).next().unwrap_or_default();
@@ -307,7 +309,7 @@ fn first_line(octets: &[u8]) -> String {
     if end < line.len() { format!("{words}...") } else { words }
 }
 
-/// Octets as a chunk (RFC 9112 section 7.1).
+/// Returns octets as a chunk (RFC 9112 section 7.1).
 fn chunk(octets: &str) -> String {
     format!("{:x}\r\n{octets}\r\n", octets.len())
 }

@@ -13,7 +13,7 @@ use super::files::Folder;
 use crate::back_to_back::{CLIENT, Pair, SERVER};
 
 const PORT: u16 = 80;
-/// How long the client takes to look again.
+/// Interval at which the client acts.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A folder of its own for a test; removed when dropped.
@@ -33,21 +33,21 @@ impl Drop for TestFolder {
     }
 }
 
-/// The server, and a client of which tests decide what it does.
+/// The server, and a client that the tests control.
 pub struct World<'a> {
     application: Server<'a>,
     pair: Pair,
     connection: ConnectionId,
-    /// What the client received.
+    /// Octets that the client received.
     pub received: Vec<u8>,
-    /// Whether the server's stream has ended in good order.
+    /// Whether the server's stream has ended in order.
     pub finished: bool,
     /// How the client's connection ended.
     pub closed: Option<CloseReason>,
 }
 
 impl<'a> World<'a> {
-    /// A client that has connected and holds at most `window_bytes` that it has not read.
+    /// Creates a client that has connected and holds at most `window_bytes` that it has not read.
     pub fn new(folder: &TestFolder, idle_max: Duration, window_bytes: u64, say: &'a mut dyn FnMut(&str)) -> Self {
         let mut pair = Pair::new();
         let listener = pair.server.listen((SERVER, PORT).into(), ConnectionConfig::default()).unwrap();
@@ -60,7 +60,7 @@ impl<'a> World<'a> {
         world
     }
 
-    /// From now on nothing reaches the other end.
+    /// Cuts the network: from now on nothing reaches the other end.
     pub fn cut(&mut self) {
         self.pair.cut = true;
     }
@@ -71,19 +71,19 @@ impl<'a> World<'a> {
         self.settle();
     }
 
-    /// The client goes away without a farewell to its application.
+    /// The client aborts the connection.
     pub fn abort(&mut self) {
         self.pair.client.abort(self.connection, self.pair.now).unwrap();
         self.settle();
     }
 
-    /// Ctrl-C at the server.
+    /// Stops the server, as Ctrl-C does.
     pub fn end(&mut self) {
         self.application.handle_end(&mut self.pair.server, self.pair.now);
         self.settle();
     }
 
-    /// Reads what has arrived, at most `max` octets of it.
+    /// Reads received octets, at most `max` of them.
     pub fn read(&mut self, max: usize) {
         let end = self.received.len() + max;
         while self.received.len() < end {
@@ -114,7 +114,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Moves segments and events until there are none.
+    /// Moves segments and events until none is left.
     fn settle(&mut self) {
         loop {
             let mut moved = self.pair.exchange();
@@ -133,12 +133,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether the server wants another turn at once.
+    /// Returns whether the server wants another turn at once.
     pub fn awaits_turn(&self) -> bool {
         !self.application.again.is_empty()
     }
 
-    /// Connections that the server still knows.
+    /// Returns the number of connections that the server still has.
     pub fn open(&self) -> usize {
         self.application.sessions.len()
     }

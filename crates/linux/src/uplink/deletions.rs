@@ -1,4 +1,4 @@
-//! Hears that rules and routes were deleted which may be ours, whoever has deleted them.
+//! Notices deleted rules and routes that may be ours, whichever program deleted them.
 
 use std::os::fd::OwnedFd;
 
@@ -12,7 +12,7 @@ use crate::mptcp::messages;
 /// Bits of the groups of `rtnetlink(7)`: routes and rules, of IPv4 and IPv6.
 const GROUPS: u32 = 0x40 | 0x80 | 0x400 | 0x4_0000;
 
-/// Begins to hear in the calling thread's network namespace; `None`: the process has no file descriptors left.
+/// Starts to listen in the calling thread's network namespace; `None` if the process has no file descriptors left.
 pub(super) fn listen() -> Option<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None).ok()?;
@@ -20,14 +20,14 @@ pub(super) fn listen() -> Option<OwnedFd> {
     Some(socket)
 }
 
-/// Whether anything of ours may have been deleted since this was asked before.
+/// Returns whether anything of ours may have been deleted since the last call.
 pub(super) fn have_happened(heard: &OwnedFd) -> bool {
     let mut any = false;
     loop {
         let mut octets = [0; 8192];
         match recv(heard, &mut octets, RecvFlags::empty()) {
             Ok((len, _)) => any |= tells_deletion(octets.get(..len).unwrap_or_default()),
-            // Too many to keep: any of them may be one.
+            // Messages were lost: any of them may have been a deletion.
             Err(Errno::NOBUFS) => any = true,
             Err(Errno::INTR) => {}
             Err(errno) => return any || errno != Errno::AGAIN,
@@ -35,11 +35,12 @@ pub(super) fn have_happened(heard: &OwnedFd) -> bool {
     }
 }
 
-/// Whether messages tell that a rule was deleted, or a route of our protocol. Routes come and go all the time, rules hardly ever.
+/// Returns whether messages report a deleted rule, or a deleted route of our protocol. Routes of others come and go all
+/// the time, rules hardly ever.
 fn tells_deletion(octets: &[u8]) -> bool {
     const DELETED_ROUTE: u16 = 25;
     const DELETED_RULE: u16 = 33;
-    // After family, two lengths, type of service and table.
+    // Behind family, two lengths, type of service and table.
     const PROTOCOL_AT: usize = 5;
     messages(octets).any(|message| match message.kind {
         DELETED_ROUTE => message.body.get(PROTOCOL_AT) == Some(&PROTOCOL),

@@ -1,4 +1,4 @@
-//! What the interfaces of this host offer: addresses and gateways, by `ip -j`.
+//! Finds what the interfaces of this host offer, addresses and gateways, with `ip -j`.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -15,15 +15,15 @@ use crate::{Error, Result};
 /// An interface of this host that reaches the Internet by itself, as found at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uplink {
-    /// Its name, which is fit for command lines.
+    /// Its name, which is safe in command lines.
     pub interface: String,
-    /// Its number. It has another one after it was unplugged.
+    /// Its index. It changes when the interface is unplugged and plugged in again.
     pub index: u32,
     /// Largest packet, octets.
     pub mtu: u32,
-    /// The way out with IPv4.
+    /// How it reaches the Internet with IPv4.
     pub v4: Option<Way>,
-    /// The way out with IPv6.
+    /// How it reaches the Internet with IPv6.
     pub v6: Option<Way>,
 }
 
@@ -32,9 +32,9 @@ pub struct Uplink {
 pub struct Way {
     /// The interface's address.
     pub address: IpAddr,
-    /// How many bits of it name the network.
+    /// Number of its bits that identify the network.
     pub prefix_len: u8,
-    /// The next hop, of either family. A point-to-point link needs none, but a default route.
+    /// The next hop, of either family. A point-to-point link needs no gateway, but does need a default route.
     pub gateway: Option<IpAddr>,
 }
 
@@ -43,12 +43,12 @@ pub struct Way {
 pub struct Network {
     /// An address in it.
     pub address: IpAddr,
-    /// How many bits of it name the network.
+    /// Number of its bits that identify the network.
     pub prefix_len: u8,
 }
 
 impl Network {
-    /// Whether `address` is in it.
+    /// Returns whether `address` is in the network.
     pub fn contains(&self, address: IpAddr) -> bool {
         let (bits, common) = match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => (32, (u32::from(own) ^ u32::from(other)).leading_zeros()),
@@ -58,12 +58,12 @@ impl Network {
         common >= u32::from(self.prefix_len).min(bits)
     }
 
-    /// Whether some address is in both.
+    /// Returns whether any address is in both networks.
     pub fn overlaps(&self, other: &Self) -> bool {
         if self.prefix_len <= other.prefix_len { self.contains(other.address) } else { other.contains(self.address) }
     }
 
-    /// The address of all hosts in it (RFC 919), of an IPv4 network that has one (RFC 3021).
+    /// Returns the broadcast address (RFC 919) of an IPv4 network that has one (RFC 3021).
     pub fn broadcast(&self) -> Option<IpAddr> {
         match self.address {
             IpAddr::V4(ip) if self.prefix_len <= 30 => {
@@ -73,7 +73,7 @@ impl Network {
         }
     }
 
-    /// Its first address.
+    /// Returns the first address of the network.
     pub fn first(&self) -> IpAddr {
         match self.address {
             IpAddr::V4(ip) => {
@@ -93,18 +93,18 @@ impl std::fmt::Display for Network {
 }
 
 impl Way {
-    /// The network that the uplink is in.
+    /// Returns the network that the uplink is in.
     pub fn network(&self) -> Network {
         Network { address: self.address, prefix_len: self.prefix_len }
     }
 }
 
 impl Uplink {
-    /// One that is not there yet: a plan keeps its place, and what is sent that way is refused until
-    /// [`super::Plumbing::replace`] is told that it has come.
+    /// Creates an uplink that does not exist yet. A plan reserves a place for it; packets for it are refused until
+    /// [`super::Plumbing::replace`] is called with the real one.
     ///
     /// # Errors
-    /// If there can be no interface of that name, or commands would misread it.
+    /// If no interface can have that name, or commands would misread it.
     pub fn absent(interface: &str) -> Result<Self> {
         if !is_fit(interface) {
             return Err(Error::Usage(match is_possible(interface) {
@@ -118,18 +118,18 @@ impl Uplink {
         Ok(Self { interface: interface.into(), index: 0, mtu: u32::from(crate::attachment::MTU), v4: None, v6: None })
     }
 
-    /// Its ways out.
+    /// Returns how it reaches the Internet, for each family.
     pub fn ways(&self) -> impl Iterator<Item = &Way> {
         self.v4.iter().chain(&self.v6)
     }
 
-    /// The way out for packets from or to `address`.
+    /// Returns how packets from or to `address` reach the Internet.
     pub fn way(&self, address: IpAddr) -> Option<&Way> {
         if address.is_ipv4() { self.v4.as_ref() } else { self.v6.as_ref() }
     }
 }
 
-/// What the interfaces `names` offer, in this order.
+/// Returns the uplinks on the interfaces `names`, in this order.
 ///
 /// # Errors
 /// In one line, with the remedy: the first that is missing, down, without an address or without a gateway.
@@ -145,11 +145,11 @@ pub fn discover(names: &[String]) -> Result<Vec<Uplink>> {
     Ok(uplinks)
 }
 
-/// As [`discover`], but those that cannot be used now are taken as absent: they may come later. Beside them, what is wrong with each
-/// of these, in one line.
+/// Like [`discover`], but takes interfaces that cannot be used now as absent: they may come later. Also returns what is
+/// wrong with each of these, in one line.
 ///
 /// # Errors
-/// If a name is none or is named twice, or if none can be used now.
+/// If a name is invalid or given twice, or if no interface can be used now.
 pub fn discover_some(names: &[String]) -> Result<(Vec<Uplink>, Vec<String>)> {
     let listing = Listing::read()?;
     let (mut uplinks, mut wrong): (Vec<Uplink>, Vec<String>) = (Vec::new(), Vec::new());
@@ -169,7 +169,7 @@ pub fn discover_some(names: &[String]) -> Result<(Vec<Uplink>, Vec<String>)> {
     Ok((uplinks, wrong))
 }
 
-/// The addresses that interfaces of this host have now, with their networks.
+/// Returns the current addresses of this host's interfaces, with their networks.
 ///
 /// # Errors
 /// If `ip` is missing or fails.
@@ -184,7 +184,8 @@ pub fn own_networks() -> Result<Vec<Network>> {
     Ok(entries.filter_map(network).collect())
 }
 
-/// The addresses by which devices on the networks around reach this one: of all interfaces but `except` and our own, IPv4 first.
+/// Returns the addresses by which devices on adjacent networks reach this one: of all interfaces except `except` and
+/// our own, IPv4 first.
 ///
 /// # Errors
 /// If `ip` is missing or fails.
@@ -199,7 +200,7 @@ pub fn reachable_addresses(except: &str) -> Result<Vec<IpAddr>> {
     Ok(of("inet").chain(of("inet6")).map(|network| network.address).collect())
 }
 
-/// Octets that the kernel counts in front of each packet of an interface: Ethernet's header, or nothing.
+/// Returns the octets that the kernel counts before each packet of an interface: an Ethernet header, or nothing.
 pub fn header_bytes(interface: &str) -> u64 {
     const ETHERNET: u64 = 14;
     let links = ip_json(&["link", "show", "dev", interface]).unwrap_or_default();
@@ -207,17 +208,17 @@ pub fn header_bytes(interface: &str) -> u64 {
     if is_ethernet { ETHERNET } else { 0 }
 }
 
-/// Whether the kernel has seen that an interface has a carrier: it looks up to a second after that was set.
+/// Returns whether the kernel has noticed that an interface has a carrier, which may take up to a second.
 pub fn is_running(interface: &str) -> bool {
     let links = ip_json(&["link", "show", "dev", interface]).unwrap_or_default();
     links.first().is_some_and(|link| has_flag(link, "LOWER_UP") && !has_flag(link, "NO-CARRIER"))
 }
 
-/// All interfaces that reach the Internet by themselves now: not the devices of relays. Beside them, a line for each that is left out
-/// because of its name alone.
+/// Returns all interfaces that reach the Internet by themselves now, without the devices of relays. Also returns a line
+/// for each interface that is left out only because of its name.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no such interface.
 pub fn discover_all() -> Result<(Vec<Uplink>, Vec<String>)> {
     let listing = Listing::read()?;
     let (uplinks, misnamed) = (listing.uplinks(), listing.misnamed());
@@ -234,7 +235,7 @@ pub fn discover_all() -> Result<(Vec<Uplink>, Vec<String>)> {
     }))
 }
 
-/// All interfaces and routes of the calling thread's network namespace, as `ip -j` tells them.
+/// All interfaces and routes of the calling thread's network namespace, as listed by `ip -j`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listing {
     pub(super) interfaces: Vec<Value>,
@@ -243,7 +244,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Asks `ip`.
+    /// Runs `ip`.
     ///
     /// # Errors
     /// If it is missing or fails.
@@ -251,7 +252,7 @@ impl Listing {
         Ok(Self {
             interfaces: ip_json(&["-d", "address", "show"])?,
             routes_v4: ip_json(&["-4", "route", "show", "table", "all"])?,
-            // A kernel without IPv6 has no routes of it.
+            // A kernel without IPv6 has no IPv6 routes.
             routes_v6: ip_json(&["-6", "route", "show", "table", "all"]).unwrap_or_default(),
         })
     }
@@ -260,19 +261,19 @@ impl Listing {
         self.interfaces.iter().find(|interface| text(interface, "ifname") == Some(name))
     }
 
-    /// What the interface with that number is called.
+    /// Returns the name of the interface with this index.
     pub fn name_of(&self, index: u32) -> Option<String> {
         let is_it = |interface: &&Value| interface.get("ifindex").and_then(Value::as_u64) == Some(u64::from(index));
         self.interfaces.iter().find(is_it).and_then(|interface| text(interface, "ifname")).map(str::to_owned)
     }
 
-    /// All that reach the Internet by themselves now.
+    /// Returns all interfaces that reach the Internet by themselves now.
     pub(super) fn uplinks(&self) -> Vec<Uplink> {
         let own = self.interfaces.iter().filter(|interface| !lent::is_device(interface));
         own.filter_map(|interface| self.uplink(text(interface, "ifname")?).ok()).collect()
     }
 
-    /// Of each that would reach the Internet if it had another name, that it is left out.
+    /// Returns a message for each interface that would be an uplink if it had another name.
     pub(super) fn misnamed(&self) -> Vec<String> {
         let line = |interface: &Value| {
             let name = text(interface, "ifname").filter(|name| !is_fit(name))?;
@@ -285,7 +286,7 @@ impl Listing {
         self.interfaces.iter().filter_map(line).collect()
     }
 
-    /// What the interface offers, or what is wrong with it, to follow its name in a sentence.
+    /// Returns the uplink on an interface, or what is wrong with it, to follow its name in a sentence.
     pub fn uplink(&self, name: &str) -> Result<Uplink, String> {
         let Some(interface) = self.interface(name) else {
             return Err(format!("does not exist: {}", self.candidates()));
@@ -305,7 +306,7 @@ impl Listing {
         })
     }
 
-    /// Which interfaces may be uplinks, as a clause.
+    /// Names the interfaces that may be uplinks, as a clause.
     fn candidates(&self) -> String {
         let names = self.interfaces.iter().filter_map(|interface| {
             let name = text(interface, "ifname")?;
@@ -319,7 +320,7 @@ impl Listing {
         }
     }
 
-    /// The networks of all interfaces, with their names.
+    /// Returns the networks of all interfaces, with the interfaces' names.
     pub fn networks(&self) -> Vec<(String, Network)> {
         let of = |interface: &Value| {
             let name = text(interface, "ifname").unwrap_or_default().to_owned();
@@ -330,18 +331,19 @@ impl Listing {
         self.interfaces.iter().flat_map(of).collect()
     }
 
-    /// The way out in one family, if there is one.
+    /// Returns how the interface reaches the Internet in one family, if it does.
     fn way(&self, name: &str, interface: &Value, family: &str) -> Option<Way> {
-        // Programs talk to the Internet from an address of it, whichever was added last.
+        // Programs use a global address on the Internet, even if a local one was added later.
         let is_local = |network: &Network| matches!(network.address, IpAddr::V6(ip) if ip.is_unique_local());
         let mut global = usable_addresses(interface, family).filter(|network| !is_local(network));
         let Network { address, prefix_len } = global.next().or_else(|| usable_address(interface, family))?;
-        // Without a default route even a point-to-point link reaches its peer only, and the plumbing would send everything there.
+        // Without a default route even a point-to-point link reaches only its peer, but the plumbing would send
+        // everything there.
         self.gateway(name, family).map(|gateway| Way { address, prefix_len, gateway })
     }
 
-    /// The next hop of the best default route out of the interface in any table but ours; `Some(None)`: a default route
-    /// without one.
+    /// Returns the next hop of the best default route through the interface in any table except ours; `Some(None)` for
+    /// a default route without next hop.
     fn gateway(&self, name: &str, family: &str) -> Option<Option<IpAddr>> {
         let routes = if family == "inet" { &self.routes_v4 } else { &self.routes_v6 };
         let mut best: Option<(u64, Option<IpAddr>)> = None;
@@ -361,7 +363,7 @@ impl Listing {
         best.map(|(_, gateway)| gateway)
     }
 
-    /// Why an interface of a good kind leads nowhere.
+    /// Explains why an interface of a suitable kind does not reach the Internet.
     fn why_no_way(&self, name: &str, interface: &Value) -> String {
         if !has_flag(interface, "UP") {
             return format!("is down: bring it up (ip link set {name} up), or let the network manager do so");
@@ -387,8 +389,8 @@ impl Listing {
         )
     }
 
-    /// A metric that no other default route has, nor gets by this remedy: IPv4 refuses two of the same metric, also out of different
-    /// interfaces.
+    /// Returns a metric that no other default route has or gets by this remedy: IPv4 refuses two default routes with
+    /// the same metric, even through different interfaces.
     fn free_metric(&self, interface: &Value, routes: &[Value]) -> u64 {
         const FIRST: u64 = 900;
         let is_taken = |metric: &u64| {
@@ -418,27 +420,28 @@ fn is_running_now(interface: &Value) -> bool {
     has_flag(interface, "UP") && has_flag(interface, "LOWER_UP") && !has_flag(interface, "NO-CARRIER")
 }
 
-/// What to do about a name that is not fit, for a shell.
+/// Returns the shell commands that rename an interface with an unsuitable name.
 fn rename(name: &str, new: &str) -> String {
     let old = format!("'{}'", name.replace('\'', r"'\''"));
     format!("rename it (ip link set dev {old} down; ip link set dev {old} name {new})")
 }
 
-/// One that no other interface is likely to have.
+/// Returns a name that no other interface is likely to have.
 fn new_name(interface: &Value) -> String {
     format!("uplink{}", interface.get("ifindex").and_then(Value::as_u64).unwrap_or(0))
 }
 
-/// Whether the kernel lets an interface have that name.
+/// Returns whether the kernel allows this name for an interface.
 fn is_possible(name: &str) -> bool {
     let is_refused = |c: char| matches!(c, '/' | ':') || c.is_ascii_whitespace() || c.is_control();
     (1..16).contains(&name.len()) && !name.contains(is_refused) && !matches!(name, "." | "..")
 }
 
-/// Whether a name of an interface can stand in command lines, `join set` among them, in rules and in paths below `/proc/sys`.
+/// Returns whether the name of an interface is safe in command lines (including `join set`), in rules and in paths
+/// below `/proc/sys`.
 fn is_fit(name: &str) -> bool {
     let fit = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
-    // IFNAMSIZ of the kernel is 16, with an octet of zero at the end.
+    // The kernel's IFNAMSIZ is 16, including a final zero octet.
     (1..16).contains(&name.len())
         && name.chars().all(fit)
         && !name.starts_with('-')
@@ -446,7 +449,7 @@ fn is_fit(name: &str) -> bool {
         && !matches!(name, "all" | "default" | "target" | "." | "..")
 }
 
-/// Refuses interfaces that are never uplinks.
+/// Refuses interfaces that can never be uplinks.
 fn refuse_kind(name: &str, interface: &Value) -> Result<(), String> {
     if has_flag(interface, "LOOPBACK") {
         return Err("is the loopback, which leads nowhere: name one like usb0 or wlan0".into());
@@ -474,7 +477,7 @@ fn addresses(interface: &Value) -> impl Iterator<Item = &Value> {
     interface.get("addr_info").and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Where an address stands in an IP network; on a point-to-point link the network is the peer's.
+/// Parses an address with its network; on a point-to-point link the prefix length is that of the peer's address.
 fn network(address: &Value) -> Option<Network> {
     let prefix_len = address.get("prefixlen").and_then(Value::as_u64).and_then(|len| u8::try_from(len).ok())?;
     let address: IpAddr = text(address, "local")?.parse().ok()?;
@@ -482,12 +485,12 @@ fn network(address: &Value) -> Option<Network> {
     (prefix_len <= bits).then_some(Network { address, prefix_len })
 }
 
-/// The first address by which others reach the interface.
+/// Returns the first address by which others reach the interface.
 fn usable_address(interface: &Value, family: &str) -> Option<Network> {
     usable_addresses(interface, family).next()
 }
 
-/// The addresses by which others reach the interface.
+/// Returns the addresses by which others reach the interface.
 fn usable_addresses<'a>(interface: &'a Value, family: &'a str) -> impl Iterator<Item = Network> + 'a {
     let spoiled = ["tentative", "dadfailed", "deprecated"];
     let usable = move |address: &&Value| {
@@ -498,13 +501,13 @@ fn usable_addresses<'a>(interface: &'a Value, family: &'a str) -> impl Iterator<
     addresses(interface).filter(usable).filter_map(network)
 }
 
-/// The gateway that a route or one of its next hops names.
+/// Returns the gateway in a route or in one of its next hops.
 fn next_hop(hop: &Value) -> Option<IpAddr> {
     let named = text(hop, "gateway").or_else(|| text(hop.get("via")?, "host"));
     named.and_then(|gateway| gateway.parse().ok())
 }
 
-/// The list that `ip -j` prints.
+/// Returns the list that `ip -j` prints.
 fn ip_json(arguments: &[&str]) -> Result<Vec<Value>> {
     let command = || format!("ip -j {}", arguments.join(" "));
     let output =
@@ -522,7 +525,7 @@ fn ip_json(arguments: &[&str]) -> Result<Vec<Value>> {
     })
 }
 
-/// Older versions print nothing at all for an empty list.
+/// Parses a list. Older versions print nothing at all for an empty one.
 pub(super) fn parse_list(octets: &[u8]) -> Option<Vec<Value>> {
     if octets.trim_ascii().is_empty() {
         return Some(Vec::new());

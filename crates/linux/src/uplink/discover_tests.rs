@@ -1,4 +1,4 @@
-//! What `ip -j` says, as uplinks or as what is wrong with them.
+//! Outputs of `ip -j`, and the uplinks or errors that follow from them.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::discover::{Listing, Network, Uplink, Way, parse_list};
 
-/// A tethered phone as `ip -j -d address show` tells it.
+/// A tethered phone as `ip -j -d address show` prints it.
 fn phone(name: &str, index: u32) -> Value {
     json!({"ifindex": index, "ifname": name, "flags": ["BROADCAST", "MULTICAST", "UP", "LOWER_UP"], "mtu": 1500,
         "addr_info": [
@@ -54,7 +54,7 @@ fn the_gateway_is_that_of_the_best_route_in_any_table_but_ours() {
     ];
     let uplink = listing(vec![phone("usb0", 3)], routes, Vec::new()).uplink("usb0").unwrap();
     assert_eq!(uplink.v4.unwrap().gateway, "192.168.42.129".parse().ok());
-    // Two phones in one multipath route; and a gateway of the other family.
+    // Two phones in one multipath route, and a gateway of the other family.
     let hops = json!({"dst": "default", "flags": [], "nexthops": [
         {"gateway": "192.168.42.1", "dev": "usb1"}, {"via": {"family": "inet6", "host": "fe80::9"}, "dev": "usb0"}]});
     let uplink = listing(vec![phone("usb0", 3)], vec![hops], Vec::new()).uplink("usb0").unwrap();
@@ -68,7 +68,7 @@ fn a_point_to_point_link_needs_no_gateway_but_a_default_route() {
     let route = json!({"dst": "default", "dev": "ppp0", "table": "100"});
     let uplink = listing(vec![stick.clone()], vec![route], Vec::new()).uplink("ppp0").unwrap();
     assert_eq!((uplink.v4.unwrap().gateway, uplink.mtu), (None, 1428));
-    // It was down, and nobody has given it back its route.
+    // It was down, and its route has not been restored.
     let why = listing(vec![stick], Vec::new(), Vec::new()).uplink("ppp0").unwrap_err();
     assert!(why.contains("no default route: add one (ip route add default dev ppp0 metric 909)"), "{why}");
 }
@@ -84,7 +84,7 @@ fn an_uplink_may_have_ipv6_only() {
     assert_eq!(uplink.v6.unwrap().address, "2001:db8::6".parse::<IpAddr>().unwrap());
 }
 
-/// `ip` names the newest first, and that may be the one which is of use in the network alone.
+/// `ip` lists the newest address first, which may be one for the local network only.
 #[test]
 fn of_several_addresses_one_of_the_internet_counts() {
     let address = |ip: &str| json!({"family": "inet6", "local": ip, "prefixlen": 64, "scope": "global"});
@@ -128,7 +128,7 @@ fn what_cannot_be_an_uplink_is_told_with_the_remedy() {
     }
 }
 
-/// IPv4 has one default route of each metric, whatever its interface.
+/// IPv4 allows one default route of each metric, even through different interfaces.
 #[test]
 fn a_route_that_is_to_be_added_has_a_metric_of_its_own() {
     let phones = vec![phone("usb0", 3), phone("usb1", 4), phone("usb2", 5)];

@@ -1,4 +1,4 @@
-//! Hears that rules of a firewall have changed, whoever has changed them.
+//! Notices changes of firewall rules, whichever program makes them.
 
 use std::os::fd::OwnedFd;
 
@@ -9,7 +9,8 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv,
 /// The bit of the group of `nftables` (`NFNLGRP_NFTABLES`).
 const GROUP: u32 = 1 << 6;
 
-/// Begins to hear in the calling thread's network namespace; `None`: the kernel, or the process's rights, do not allow it.
+/// Starts to listen in the calling thread's network namespace; `None` if the kernel or the process's privileges do not
+/// allow it.
 pub(super) fn listen() -> Option<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(NETFILTER)).ok()?;
@@ -17,12 +18,13 @@ pub(super) fn listen() -> Option<OwnedFd> {
     Some(socket)
 }
 
-/// Whether anything has changed since this was asked before. What it was is not read: whoever asks looks for what they need.
+/// Returns whether anything has changed since the last call. The changes are not parsed: the caller checks what it
+/// needs.
 pub(super) fn has_changed(heard: &OwnedFd) -> bool {
     let mut any = false;
     loop {
         match recv(heard, &mut [0; 8192], RecvFlags::empty()) {
-            // Too many to keep is a message as well.
+            // An overflow also means a change.
             Ok(_) | Err(Errno::NOBUFS) => any = true,
             Err(Errno::INTR) => {}
             Err(errno) => return any || errno != Errno::AGAIN,

@@ -1,7 +1,7 @@
-//! The process that changes this host, and takes the changes back when we end in whatever way.
+//! The process that changes this host, and undoes the changes when our process ends in any way.
 //!
-//! It is a small shell in a session of its own, at the other end of a pipe. As it alone makes the changes, one after the other,
-//! none can happen after they were taken back; as it alone takes them back, that is exercised in every run.
+//! It is a small shell in a session of its own, at the other end of a pipe. It alone makes the changes, one after the
+//! other, so none can happen after they were undone. It alone undoes them, so every run exercises that.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 
 const SCRIPT: &str = include_str!("janitor.sh");
 
-/// Does what it is asked to. When it is dropped, or this process ends, it undoes what is written down in its claim's file.
+/// Makes requested changes. When it is dropped, or this process ends, it undoes what is recorded in its claim's file.
 #[derive(Debug)]
 pub(super) struct Janitor {
     child: Child,
@@ -38,19 +38,19 @@ impl Janitor {
         Ok(Self { child, requests, answers })
     }
 
-    /// How it ended, if it has: somebody has killed it.
+    /// Returns its exit status if it has ended, which means that it was killed.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Puts another one in its place, which has ended. What is written down stays as it is until that one ends.
+    /// Replaces a janitor that has ended. The record stays unchanged until the new one ends.
     ///
     /// # Errors
-    /// If there is no shell, or if a process of ours may change this host no more.
+    /// If there is no shell, or if a child process of ours may no longer change this host.
     pub fn replace(&mut self, claim: &Claim) -> Result<()> {
         let mut successor = Self::start(claim)?;
         if !may_change(successor.child.id()) {
-            // At the end of its input it would try in vain, and forget what is to be undone.
+            // At the end of its input it would fail to undo the changes, and delete the record.
             let _ = successor.child.kill();
             return Err(Error::Unready("this process has given up its rights".into()));
         }
@@ -58,10 +58,10 @@ impl Janitor {
         Ok(())
     }
 
-    /// Makes a change; `Err` is what `ip`, `nft` or the kernel said against it.
+    /// Makes a change; the inner `Err` is the message of `ip`, `nft` or the kernel.
     ///
     /// # Errors
-    /// If it is gone.
+    /// If the janitor is gone.
     pub fn request(&mut self, change: &str) -> Result<Result<(), String>> {
         let gone = || Error::system(format!("reach the janitor, which is to do `{change}`"));
         let requests = self.requests.as_mut().expect("open until drop");
@@ -79,12 +79,13 @@ impl Janitor {
 impl Drop for Janitor {
     fn drop(&mut self) {
         drop(self.requests.take());
-        // Everything is undone when the caller goes on; without a janitor there is nothing to wait for.
+        // The caller continues once everything is undone; without a janitor there is nothing to wait for.
         let _ = self.child.wait();
     }
 }
 
-/// Whether a process has CAP_NET_ADMIN. One whose parent has given that up has it again if its user is root and nothing forbids it.
+/// Returns whether a process has CAP_NET_ADMIN. A child of a process that has given it up regains it if its user is
+/// root and nothing forbids it.
 fn may_change(process: u32) -> bool {
     const NET_ADMIN: u64 = 1 << 12;
     let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else { return false };
@@ -92,10 +93,10 @@ fn may_change(process: u32) -> bool {
     effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_some_and(|set| set & NET_ADMIN != 0)
 }
 
-/// Undoes what is written down in the file of a claim whose process has ended.
+/// Undoes what is recorded in the file of a claim whose process has ended.
 ///
 /// # Errors
-/// If there is no shell, or not all of it can be undone now: then it stays written down.
+/// If there is no shell, or if part of it cannot be undone now: then the record stays.
 pub(super) fn undo(claim: &Claim) -> Result<()> {
     let mut command = command(claim)?;
     command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -110,7 +111,7 @@ pub(super) fn undo(claim: &Claim) -> Result<()> {
     )))
 }
 
-/// A janitor that keeps the claim for as long as it lives.
+/// Returns the command of a janitor that holds the claim while it lives.
 fn command(claim: &Claim) -> Result<Command> {
     let alive: File = claim.alive()?;
     let [folder, namespace, device] = claim.names();
@@ -130,7 +131,7 @@ fn command(claim: &Claim) -> Result<Command> {
 mod tests {
     use super::*;
 
-    /// How a janitor ends that is to undo `change`, and whether that is still written down.
+    /// Returns the exit status of a janitor that has to undo `change`, and whether the record of it remains.
     fn undone(change: &str, path: &str) -> (Option<i32>, bool) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("1-dev.undo");
@@ -160,7 +161,7 @@ mod tests {
         for change in ["filter dev", "rule 4 10.99.0.2 990000 100", "table 4 990000"] {
             assert_eq!(undone(change, "/no-such-folder"), (Some(3), true), "{change}");
         }
-        // It is gone already.
+        // It is already gone.
         let path = std::env::var("PATH").unwrap() + ":/usr/sbin";
         assert_eq!(undone("sysctl ipv4/conf/no-such-device/forwarding 1 0", &path), (Some(0), false));
     }

@@ -1,6 +1,6 @@
-# Does and undoes changes of this host: FOLDER and ID say where what is to be undone is written down.
-# Each line of the input is a change; the answer is a line: `ok` or what went wrong. At the end of the input, which comes
-# when the process at the other end has ended in whatever way, everything is undone. Signals must not end it before that.
+# Makes and undoes changes of this host. FOLDER, NAMESPACE and DEVICE locate the record of how to undo them.
+# Each line of the input is a change; the answer is a line: `ok` or an error message. At the end of the input, when the
+# process at the other end has ended in any way, everything is undone. Signals must not end the script before that.
 trap '' HUP INT TERM PIPE QUIT USR1 USR2
 set -f
 folder=$1 namespace=$2 device=$3
@@ -20,12 +20,12 @@ apply() {
 while read -r line; do
     # shellcheck disable=SC2086
     if message=$(apply $line 2>&1); then message=ok; fi
-    # In one line, and without another program: it may be that there is none.
+    # In one line, and without another program, which may be missing.
     # shellcheck disable=SC2086
     echo ${message:-it failed without a word}
 done 2>/dev/null
 
-# Another of our programs still needs the variable: the last one restores it.
+# If another of our programs still needs the variable, the last one restores it.
 shared() {
     set +f
     for other in "$folder/$namespace"-*.undo; do
@@ -36,12 +36,12 @@ shared() {
 
 restore() {
     shared "$1" && return
-    # Somebody has made this host a router meanwhile, and needs it too.
+    # Another program has made this host a router meanwhile, and needs the variable too.
     if [ -n "$4" ] && [ "$(cat "/proc/sys/net/$4")" = 1 ]; then return; fi
     if [ "$(cat "/proc/sys/net/$1")" = "$2" ]; then printf '%s' "$3" >"/proc/sys/net/$1"; fi
 }
 
-# What cannot be undone now stays written down: whoever comes next tries again.
+# Changes that cannot be undone now stay in the record, and the next janitor tries again.
 lacks() {
     while read -r kind rest; do
         case $kind in
@@ -53,7 +53,7 @@ lacks() {
 }
 if [ -e "$own" ] && lacks; then exit 3; fi 2>/dev/null
 
-# Whoever makes a plan sees all of this or nothing.
+# A process that makes a plan sees all of these changes or none.
 exec 9>>"$folder/lock"
 flock -w 30 9
 left=

@@ -1,8 +1,9 @@
-//! From uplinks to the steps by which the kernel's own MPTCP may use all of them, directed by us: a pure function.
+//! Plans the steps by which the kernel's own MPTCP uses all uplinks under our direction: a pure function.
 //!
-//! The kernel's subflows have the uplinks' own addresses, so nothing is forwarded or translated. A subflow that we ask for is bound to
-//! its interface, and a rule leads what is bound to it into the uplink's table; so two uplinks may have the same subnet and even the same
-//! address. What programs bind to an uplink's address takes the table too, but for networks that the main table knows.
+//! The kernel's subflows have the uplinks' own addresses, so nothing is forwarded or translated. A subflow that we
+//! request is bound to its interface, and a rule directs packets of bound sockets to the uplink's table. Two uplinks
+//! may therefore have the same subnet and even the same address. Packets of programs that bind to an uplink's address
+//! take this table too, except to networks that the main table knows.
 
 use std::net::IpAddr;
 use std::process::Stdio;
@@ -14,16 +15,18 @@ use super::{Surroundings, Uplink};
 use crate::program::program;
 use crate::{Error, Result};
 
-/// Stands for the device in plans and state files: there is none.
+/// Stands for the device in plans and state files, because there is none.
 pub const KERNEL: &str = "anabranch-kernel";
-/// Variables that say who manages paths. The older one is a number, from Linux 5.19 on; the newer one a name, from 6.16 on.
+/// Variables that select the path manager. The older one is a number, since Linux 5.19; the newer one a name, since
+/// 6.16.
 const MANAGER: (&str, &str) = ("mptcp/path_manager", "userspace");
 const MANAGER_BEFORE: (&str, &str) = ("mptcp/pm_type", "1");
 
-/// Lets the kernel's MPTCP use `uplinks`, and have its paths managed from outside.
+/// Makes a plan with which the kernel's MPTCP uses `uplinks` and takes path management from outside.
 ///
 /// # Errors
-/// In one line: if the kernel has no MPTCP, or it is off, or its path manager cannot be outside; if there are too many uplinks.
+/// In one line: if the kernel has no MPTCP, or it is off, or its path manager cannot be outside; if there are too many
+/// uplinks.
 pub fn kernel_plan(uplinks: &[Uplink], surroundings: &Surroundings) -> Result<Plan> {
     if uplinks.len() > UPLINKS_MAX {
         return Err(Error::Usage(format!("{} uplinks are too many: name {UPLINKS_MAX} at most", uplinks.len())));
@@ -47,7 +50,7 @@ pub fn kernel_plan(uplinks: &[Uplink], surroundings: &Surroundings) -> Result<Pl
             plan.steps.extend(rules(&path.uplink.interface, *address, table, is_shared(*address, uplinks)));
         }
     }
-    // Last: as soon as connections are ours to manage, their paths are there.
+    // This step is last: when we start to manage connections, their paths exist.
     plan.steps.push(take_over(surroundings, &mut plan.notes)?);
     for address in shared(uplinks) {
         plan.notes.push(format!(
@@ -81,7 +84,8 @@ fn take_over(surroundings: &Surroundings, notes: &mut Vec<String>) -> Result<Ste
     refused("the kernel's MPTCP cannot be managed from outside: --kernel needs Linux 5.19 or newer")
 }
 
-/// What is bound to the interface takes its table, and so does what comes from the address, if that tells the uplink.
+/// Returns the rules that direct packets of sockets bound to the interface to its table, and packets from its address
+/// too, if the address identifies the uplink.
 fn rules(interface: &str, address: IpAddr, table: u32, is_shared: bool) -> Vec<Step> {
     let lookup = |selector: String, table: String| Step::Lookup {
         is_v6: address.is_ipv6(),
@@ -91,7 +95,7 @@ fn rules(interface: &str, address: IpAddr, table: u32, is_shared: bool) -> Vec<S
     };
     let mut rules = vec![lookup(format!("oif {interface}"), table.to_string())];
     if !is_shared {
-        // Answers to a container or another network of this host go there.
+        // Answers to a container or another network of this host use the main table.
         rules.push(lookup(format!("from {address} suppress_prefixlength 0"), "main".into()));
         rules.push(lookup(format!("from {address}"), table.to_string()));
     }
@@ -102,7 +106,7 @@ fn is_shared(address: IpAddr, uplinks: &[Uplink]) -> bool {
     uplinks.iter().flat_map(Uplink::ways).filter(|way| way.address == address).count() > 1
 }
 
-/// Addresses that several uplinks have.
+/// Returns the addresses that several uplinks have.
 fn shared(uplinks: &[Uplink]) -> Vec<IpAddr> {
     let mut all: Vec<IpAddr> = uplinks.iter().flat_map(Uplink::ways).map(|way| way.address).collect();
     all.retain(|address| is_shared(*address, uplinks));
@@ -111,14 +115,14 @@ fn shared(uplinks: &[Uplink]) -> Vec<IpAddr> {
     all
 }
 
-/// From a rule's line in the state file to what the janitor is asked to do.
+/// Converts a rule's line in the state file to the janitor's request.
 pub(super) fn rule_del(line: &str) -> Option<String> {
     let mut words = line.strip_prefix("lookup ")?.splitn(4, ' ');
     let (family, table, priority, selector) = (words.next()?, words.next()?, words.next()?, words.next()?);
     Some(format!("ip -{family} rule del {selector} lookup {table} priority {priority}"))
 }
 
-/// The interface through which connections begin that are bound to none, towards `remote`; `None` if there is no way.
+/// Returns the interface of connections to `remote` that are not bound to any; `None` if there is no route.
 pub fn unbound_interface(remote: IpAddr) -> Option<String> {
     let mut command = program("ip");
     command.args(["-j", "route", "get", &remote.to_string()]).stdin(Stdio::null()).stderr(Stdio::null());

@@ -1,7 +1,8 @@
-//! From a shared interface to the steps by which destinations may use it through this host: a pure function.
+//! Plans the steps by which destinations use a shared interface through this host: a pure function.
 //!
-//! What destinations send comes out of one TUN device, from addresses that the relay has given them. It may go to the Internet
-//! through the shared interface, translated, and nowhere else: not to programs of this host, nor to its other networks.
+//! The destinations' packets come out of one TUN device, from addresses that the relay has assigned. They may go to the
+//! Internet through the shared interface, translated, and nowhere else: neither to programs of this host nor to its
+//! other networks.
 
 use std::net::IpAddr;
 
@@ -12,28 +13,28 @@ use super::{Network, Surroundings, Uplink};
 use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
 use crate::{Error, Result};
 
-/// The device behind which destinations are.
+/// The device that leads to the destinations.
 pub const LENDER: &str = "anabranch98";
 pub(super) const LENDER_NUMBER: u8 = DEVICES_MAX;
 const _: () = assert!(LENDER_NUMBER == 98 && LENDER_NUMBER as u32 + 1 == DEVICES);
-/// Destinations of one relay.
+/// Maximum number of destinations of one relay.
 pub const SLOTS_MAX: u8 = 8;
-/// The host part of the first destination's address. All of them are one network, in which the kernel itself has no address: what
-/// it says itself, as errors of ICMP, takes no table of ours.
+/// Host part of the first destination's address. All destinations are in one network, in which the kernel itself has no
+/// address, so its own packets, such as ICMP errors, do not use our table.
 const FIRST_HOST: u8 = 8;
-/// Bits of it that tell destinations apart.
+/// Number of its bits that distinguish destinations.
 const SLOT_BITS: u8 = 3;
 /// Octets of the headers of IPv4 and TCP, and of IPv6 and TCP.
 const HEADERS_V4: u32 = 40;
 const HEADERS_V6: u32 = 60;
 
-/// The addresses of the destination in a slot, from 1 to [`SLOTS_MAX`]: one of each family.
+/// Returns the addresses of the destination in a slot, from 1 to [`SLOTS_MAX`]: one of each family.
 pub fn slot_addresses(slot: u8) -> [IpAddr; 2] {
     let host = FIRST_HOST + slot.saturating_sub(1);
     [private_v4(LENDER_NUMBER, host), private_v6(LENDER_NUMBER, host)]
 }
 
-/// The networks of all destinations, for the families of the addresses of `paths`.
+/// Returns the networks of all destinations, for the address families of `paths`.
 pub(super) fn networks(paths: &[EnginePath]) -> Vec<Network> {
     let of = |address: &IpAddr| Network {
         address: *address,
@@ -42,11 +43,12 @@ pub(super) fn networks(paths: &[EnginePath]) -> Vec<Network> {
     paths.iter().flat_map(|path| &path.addresses).map(of).collect()
 }
 
-/// Lets destinations use `shared`, whose packets are to have `mtu` octets at most on their way to them. Nobody is heard on `port` from
-/// there: strangers on the Internet are no destinations.
+/// Lets destinations use `shared`, with packets of at most `mtu` octets towards them. `port` is closed on the shared
+/// interface: strangers on the Internet are no destinations.
 ///
 /// # Errors
-/// In one line: if an interface is in the destinations' network, or if the kernel can forward no family of the interface.
+/// In one line: if an interface is in the destinations' network, or if the kernel can forward no family of the
+/// interface.
 pub fn lending_plan(shared: &Uplink, mtu: u16, port: u16, surroundings: &Surroundings) -> Result<Plan> {
     let all = (1..=SLOTS_MAX).flat_map(slot_addresses).collect();
     check_networks(LENDER, &[EnginePath { addresses: all, uplink: shared.clone() }], surroundings)?;
@@ -87,7 +89,7 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     ] {
         plan.filter(format!("add chain inet {device} {chain} {{ {hook}; policy accept; }}"));
     }
-    // Servers whose path to us swallows the errors of ICMP would never learn what fits into the link.
+    // A server whose path to us swallows ICMP errors would never learn what fits into the link.
     let mtu = uplink.mtu.min(mtu.into());
     for (family, headers) in [("ipv4", HEADERS_V4), ("ipv6", HEADERS_V6)] {
         for side in ["iifname", "oifname"] {
@@ -103,7 +105,8 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     ));
     plan.filter(format!("add rule inet {device} guard oifname \"{device}\" drop"));
     plan.filter(format!("add rule inet {device} guard iifname \"{device}\" oifname != \"{shared}\" drop"));
-    // What belongs to no connection is not translated, and nobody could answer it: the end of one that was forgotten.
+    // Packets that belong to no connection, such as the end of a forgotten one, are not translated and cannot be
+    // answered.
     plan.filter(format!("add rule inet {device} guard iifname \"{device}\" ct state invalid drop"));
     plan.keep_strangers_out(&uplink, surroundings);
     plan.filter(format!("add rule inet {device} input iifname \"{device}\" drop"));

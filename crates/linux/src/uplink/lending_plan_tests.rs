@@ -1,4 +1,4 @@
-//! Plans of relays that differ in one thing each.
+//! Plans of relays that each differ in one respect.
 
 use super::plan_tests::{host, phone, with_ipv6};
 use super::{LENDER, Network, lending_plan};

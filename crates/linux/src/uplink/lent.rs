@@ -1,7 +1,8 @@
-//! The device of a relay at its destination: what is sent into it, the relay sends on, if it is there.
+//! The device of a relay at its destination: packets sent into it are forwarded by the relay, if it is reachable.
 //!
-//! It is a point-to-point link with an address and a default route for each family that the relay's own link carries, so it is discovered,
-//! watched and plumbed as any other uplink is. While the relay is not there, it has no carrier.
+//! The device is a point-to-point link with an address and a default route for each family that the relay's own link
+//! carries, so it is discovered, watched and plumbed like any other uplink. While the relay is unreachable, the device
+//! has no carrier.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -17,18 +18,18 @@ use crate::program::program;
 use crate::tun::{self, Tun, TunConfig};
 use crate::{Error, Result};
 
-/// Its name begins with this.
+/// Prefix of the device's name.
 pub const PREFIX: &str = "via-";
-/// Octets of an interface's name at most.
+/// Maximum octets of an interface's name.
 const NAME_BYTES_MAX: usize = 15;
-/// A way that is gone so soon after it was made was never there, and is tried again only after a pause.
+/// A family that is lost this soon after it was set up never worked, and is tried again only after a pause.
 const SOON: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_secs(30);
-/// Its routes are the last ones that the main table takes: this and the number of the device, since IPv4 refuses two default routes with one
-/// metric, also of two processes.
+/// The device's routes are the last ones in the main table. The metric is this plus the device's index, since IPv4
+/// refuses two default routes with the same metric, even of two processes.
 const METRIC_FIRST: u32 = 90_000;
 
-/// The names of the devices of relays, which are called so by their owners: as much of that as fits, all different.
+/// Returns the device names for relays with these names: as much of each as fits, all different.
 pub fn names<'a>(relays: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for relay in relays {
@@ -48,19 +49,20 @@ pub fn names<'a>(relays: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     names
 }
 
-/// Whether an interface, as `ip -j -d` tells of it, is the device of a relay. Others may have names that begin like that.
+/// Returns whether an interface, as listed by `ip -j -d`, is the device of a relay. Other interfaces may have the
+/// prefix too.
 pub fn is_device(interface: &Value) -> bool {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     let kind = interface.get("linkinfo").and_then(|info| info.get("info_kind"));
     text(interface.get("ifname")).starts_with(PREFIX) && text(kind) == "tun"
 }
 
-/// Whether the calling thread's network namespace has a device of that name.
+/// Returns whether the calling thread's network namespace has a device of that name.
 pub fn exists(name: &str) -> bool {
     tun::exists(name)
 }
 
-/// Makes the device `name` for the packets of a relay. It has no carrier and no addresses yet.
+/// Creates the device `name` for the packets of a relay, still without carrier and addresses.
 ///
 /// # Errors
 /// If the process may not make a TUN device, or if the name is taken.
@@ -90,12 +92,12 @@ fn lead_nowhere(tun: &Tun) -> Result<()> {
     tun.set_carrier(false).map_err(Error::system(format!("take the carrier from {}", tun.name())))
 }
 
-/// Whether there is a way of a family.
+/// State of one address family.
 #[derive(Clone, Copy, Debug)]
 struct Family {
     is_there: bool,
     made_at: Instant,
-    /// It could not be made: it is not tried again earlier.
+    /// The family did not work: it is not tried again before this time.
     not_before: Instant,
 }
 
@@ -106,7 +108,7 @@ impl Default for Family {
 }
 
 impl Family {
-    /// Whether there is to be another state than before, and that can be tried now.
+    /// Returns whether the state has to change, and can change now.
     fn changes_to(&mut self, wanted: bool, now: Instant) -> bool {
         if self.is_there == wanted || wanted && now < self.not_before {
             return false;
@@ -123,8 +125,9 @@ impl Family {
     }
 }
 
-/// The address and the default route of one of these devices in each family, which come and go with what the relay carries. A small shell of
-/// its own makes them, which is started before the process gives up its rights; they vanish with the device.
+/// The address and the default route of one of these devices in each family, which come and go with what the relay
+/// carries. They are made by a small shell that is started before the process drops its privileges; they vanish with
+/// the device.
 #[derive(Debug)]
 pub struct Ways {
     device: String,
@@ -136,14 +139,16 @@ pub struct Ways {
     answers: BufReader<ChildStdout>,
 }
 
-/// Each line of the input is what `ip` shall do. Whether it could, the device shows: the answer is only that it has ended. A device that
-/// was made to stay until the process has taken it must not stay if that has ended before; one that somebody holds is not deleted so.
+/// Each line of the input is a command for `ip`. The answer reports only that `ip` has ended; the device shows the
+/// result. A device that was made persistent for the process must not remain if the process ends before taking it. This
+/// command does not delete a device that is in use.
 const SCRIPT: &str = "set -f; made=; while read -r line; do ip $line >/dev/null 2>&1; echo; \
     case $line in 'tuntap add'*) made=$1;; esac; done; \
     [ -z \"$made\" ] || ! ip link show \"$made\" >/dev/null 2>&1 || ip tuntap del dev \"$made\" mode tun >/dev/null 2>&1";
 
 impl Ways {
-    /// Of the device `name`, for a destination in `slot` of the relay: none yet. In the calling thread's network namespace.
+    /// Creates the ways of the device `name`, for a destination in `slot` of the relay, in the calling thread's network
+    /// namespace. At first there are none.
     ///
     /// # Errors
     /// If there is no shell.
@@ -154,7 +159,7 @@ impl Ways {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        // A Ctrl-C in the terminal is the process's alone.
+        // A Ctrl-C in the terminal concerns only the process.
         let mut child = command.process_group(0).spawn().map_err(Error::system("start /bin/sh"))?;
         let requests = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
@@ -168,7 +173,7 @@ impl Ways {
         })
     }
 
-    /// From now on there is a way for these families, and for no other. It takes some milliseconds if that is a change, and no time otherwise.
+    /// Sets up these families, and no others. This takes some milliseconds for a change, and no time otherwise.
     ///
     /// # Errors
     /// If the shell is gone.
@@ -182,8 +187,8 @@ impl Ways {
         Ok(())
     }
 
-    /// Whoever sets a device down takes its ways from it: those that are gone are made anew by the next [`Self::set`], or a while later if
-    /// they were made a moment ago, as where this device has no IPv6.
+    /// Notes families that are lost because the device was set down. The next [`Self::set`] makes them again, or a
+    /// later one if they were made only a moment ago, as on a host without IPv6.
     pub fn heed_loss(&mut self, now: Instant) {
         for (family, own) in self.families.iter_mut().zip(self.addresses) {
             if family.is_there && !has_way(&self.device, own) {
@@ -192,11 +197,11 @@ impl Ways {
         }
     }
 
-    /// Makes the device again, which was deleted, as [`open`] made it. It needs no right but the shell's: that makes the device for this user,
-    /// and whoever a device was made for may take it.
+    /// Creates a deleted device again, as [`open`] made it. Only the shell needs privileges: it makes the device for
+    /// this user, and this user may then take it.
     ///
     /// # Errors
-    /// If there is an interface of that name, or the device cannot be made; it may be tried again.
+    /// If there is an interface of that name, or the device cannot be made; the caller may try again.
     pub fn remake(&mut self, mtu: u16) -> Result<Tun> {
         let device = self.device.clone();
         self.families = [Family::default(); 2];
@@ -213,7 +218,7 @@ impl Ways {
             Ok(tun)
         });
         if taken.is_err() {
-            // Not by its name alone: whoever has taken that meanwhile keeps it.
+            // Not by its name alone: if another program has taken the name meanwhile, its device stays.
             let _ = self.request(&format!("tuntap del dev {device} mode tun"));
         }
         let tun = taken?;
@@ -244,8 +249,8 @@ impl Ways {
     }
 }
 
-/// Whether the kernel still has what [`Ways`] made: of IPv4 the default route, of IPv6 the address, which goes with it. Where that cannot be
-/// read, it has.
+/// Returns whether the kernel still has what [`Ways`] made: for IPv4 the default route, for IPv6 the address, which
+/// vanishes with it. Returns true if this cannot be read.
 fn has_way(device: &str, own: IpAddr) -> bool {
     let file = if own.is_ipv4() { "route" } else { "if_inet6" };
     let Ok(text) = fs::read_to_string(format!("/proc/thread-self/net/{file}")) else { return true };

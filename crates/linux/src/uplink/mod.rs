@@ -2,24 +2,24 @@
 //!
 //! ```text
 //! discover      what an interface offers: addresses, gateways, or what is wrong with it
-//! surroundings  what there is on this host that plumbing must heed: settings, networks, firewalls
-//! plan          from device, engine addresses and uplinks to steps, each with its undo; pure
+//! surroundings  state of this host that plumbing depends on: settings, networks, firewalls
+//! plan          device, engine addresses and uplinks → steps, each with its undo; pure
 //! kernel_plan   the same for the kernel's own MPTCP, which uses the uplinks' addresses; pure
 //! lending_plan  the same for destinations that use this host's own uplink: `anabranch relay`; pure
-//! lent          the other end of that: a device whose packets a relay takes, which is an uplink like others
-//! plumbing      lays a plan, lays an uplink's part again, and takes everything back
-//! firewalls     hears that rules of a firewall have changed: ours may be gone
-//! deletions     hears the same of rules and routes of the kernel
-//! janitor       the small process that does and undoes the steps, and outlives a killed one
-//! state         what is written down before anything is touched
-//! namespaces    which network namespaces there are: what was changed in others is gone with them
-//! watch         tells when an uplink is lost, comes back or changes
+//! lent          the other end of that: a device whose packets a relay forwards, an uplink like any other
+//! plumbing      carries out a plan, renews an uplink's part, and undoes everything
+//! firewalls     notices changes of firewall rules: ours may be gone
+//! deletions     the same for rules and routes of the kernel
+//! janitor       the small process that makes and undoes the changes, and outlives a killed process
+//! state         the record that is written before anything is changed
+//! namespaces    the existing network namespaces: changes in others have vanished with them
+//! watch         reports when an uplink is lost, comes back or changes
 //! ```
 //!
-//! An engine sits behind a TUN device and has an address (or one of each family) for every uplink. What it sends from
-//! the address takes the uplink's routing table (`ip rule ... from ADDRESS`), leaves through the uplink and is translated
-//! to the uplink's own address; answers come back by connection tracking. So two uplinks may have the same subnet, the
-//! same gateway and even the same address, as the hotspots of two phones have.
+//! An engine sits behind a TUN device and has an address (or one of each family) for every uplink. Packets from that
+//! address take the uplink's routing table (`ip rule ... from ADDRESS`), leave through the uplink and are translated to
+//! the uplink's own address; answers come back by connection tracking. Two uplinks may therefore have the same subnet,
+//! the same gateway and even the same address, as the hotspots of two phones do.
 //!
 //! ```no_run
 //! use linux::stop::Stop;
@@ -33,7 +33,7 @@
 //! # Ok::<(), linux::Error>(())
 //! ```
 //!
-//! Ours are recognised by [`plan::TABLES`], [`plan::PROTOCOL`] and the prefix `anabranch` of nftables' tables.
+//! Our changes are recognised by [`plan::TABLES`], [`plan::PROTOCOL`] and the prefix `anabranch` of nftables' tables.
 
 mod deletions;
 mod discover;
@@ -74,7 +74,7 @@ use crate::Result;
 use crate::attachment::{self, Attachment};
 use crate::tun::{Tun, TunConfig};
 
-/// What names of our devices begin with; a number follows.
+/// Prefix of our devices' names; a number follows.
 pub(crate) const OWN_PREFIX: &str = "anabranch";
 
 /// Attaches an engine to this host with an address for `families` of each of the uplinks.
@@ -92,19 +92,20 @@ pub fn attach(uplinks: &[Uplink], families: Families) -> Result<(Attachment, Vec
     Ok((attachment, paths))
 }
 
-/// Makes the device behind which the destinations of a relay are, for packets of up to `mtu` octets, without super-segments.
+/// Creates the device that leads to the destinations of a relay, for packets of up to `mtu` octets, without
+/// super-segments.
 ///
 /// # Errors
-/// If the process may not make a TUN device, or a relay runs here already.
+/// If the process may not make a TUN device, or a relay is already running here.
 pub fn open_lender(mtu: u16) -> Result<Tun> {
     let addresses = attachment::private_network(lending_plan::LENDER_NUMBER);
     let tun = Tun::open(&TunConfig { name: LENDER.into(), mtu, offload: false, addresses })?;
-    // Of both families: the shared interface may get the other one later.
+    // For both families: the shared interface may get the other one later.
     attachment::forward_from(LENDER);
     Ok(tun)
 }
 
-/// The plan that [`attach`] and [`plan()`] would make now, without touching anything.
+/// Returns the plan that [`attach`] and [`plan()`] would make now, without changing anything.
 ///
 /// # Errors
 /// Those of [`plan()`], or if no device is free.

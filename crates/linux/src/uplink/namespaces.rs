@@ -1,11 +1,11 @@
-//! Which network namespaces there are: those that a thread is in, that somebody holds open, and that are mounted.
+//! Lists the network namespaces: those that a thread is in, that a descriptor holds open, and that are mounted.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Their numbers, as far as this process may know: root sees all of its PID namespace.
+/// Returns their numbers, as far as this process may see them: root sees all of its PID namespace.
 pub(super) fn all() -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     let mut mounts_seen = BTreeSet::new();
@@ -16,7 +16,7 @@ pub(super) fn all() -> BTreeSet<u64> {
         }
         let held = entries(&process.join("fd")).filter_map(|file| fs::read_link(file.path()).ok());
         found.extend(held.filter_map(|target| number(target.to_str()?)));
-        // Most processes see the same mounts.
+        // Most processes have the same mounts.
         let is_new = fs::metadata(process.join("ns/mnt")).is_ok_and(|own| mounts_seen.insert(own.ino()));
         let mounts =
             if is_new { fs::read_to_string(process.join("mountinfo")).unwrap_or_default() } else { String::new() };
@@ -34,7 +34,7 @@ fn is_number(entry: &DirEntry) -> bool {
     entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit)
 }
 
-/// Of a name like `net:[4026531840]`.
+/// Parses a name like `net:[4026531840]`.
 fn number(name: &str) -> Option<u64> {
     name.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
 }

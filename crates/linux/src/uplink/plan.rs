@@ -1,4 +1,4 @@
-//! From a device, engine addresses and uplinks to the steps that connect them: a pure function.
+//! Plans the steps that connect a device, engine addresses and uplinks: a pure function.
 
 use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
@@ -11,119 +11,120 @@ use crate::{Error, Result};
 
 /// Our routing tables: a hundred for each device.
 pub const TABLES: Range<u32> = 990_000..1_000_000;
-/// Who made a rule or a route, for the kernel (`ip rule` and `ip route` show it as `proto 201`).
+/// Protocol number that marks our rules and routes (`ip rule` and `ip route` show it as `proto 201`).
 pub const PROTOCOL: u8 = 201;
-/// Rules of `anabranch0` have this priority, those of `anabranch1` the next: behind the kernel's own addresses, before whatever
-/// rules others have. They concern nobody else: only the engine has its addresses.
+/// Priority of the rules of `anabranch0`; those of `anabranch1` have the next one: behind the kernel's own addresses,
+/// before all rules of others. They affect no other program: only the engine has its addresses.
 pub const PRIORITY_FIRST: u32 = 100;
-/// Uplinks of one engine.
+/// Maximum number of uplinks of one engine.
 pub const UPLINKS_MAX: usize = 32;
-/// Devices on one host: of engines, and the last one of a relay (`lending_plan.rs`). The number after it is the kernel's own:
-/// see `kernel_plan.rs`.
+/// Number of devices on one host: those of engines, and the last one of a relay (`lending_plan.rs`). The number after
+/// them is for the kernel's own MPTCP: see `kernel_plan.rs`.
 pub(super) const DEVICES: u32 = 99;
-/// Metric of the route that counts when an uplink is gone: the last one that the kernel would take.
+/// Metric of the route that applies when an uplink is gone: the kernel prefers every other route.
 const METRIC_LAST: u32 = 4_278_198_272;
 
-/// What an engine sends from `addresses` leaves through `uplink`.
+/// Packets from `addresses` of the engine leave through `uplink`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnginePath {
-    /// The engine's addresses, one of a family at most.
+    /// The engine's addresses, at most one of each family.
     pub addresses: Vec<IpAddr>,
-    /// The way out.
+    /// The uplink.
     pub uplink: Uplink,
 }
 
 /// One change of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A statement for nftables about the table of the device.
+    /// A statement for nftables on the table of the device.
     Filter {
         /// The device.
         device: String,
-        /// As `nft` takes it.
+        /// In the syntax of `nft`.
         statement: String,
     },
     /// A variable of the kernel.
     Set {
-        /// Below `/proc/sys/net`.
+        /// Its path below `/proc/sys/net`.
         path: String,
-        /// The value it gets.
+        /// Its new value.
         value: &'static str,
-        /// What it was before any of our programs changed it; `None`: it vanishes with the device.
+        /// Its value before any of our programs changed it; `None` if it vanishes with the device.
         original: Option<String>,
     },
     /// A route in a table of ours.
     Route {
-        /// Whether it is of IPv6.
+        /// Whether it is an IPv6 route.
         is_v6: bool,
         /// The table.
         table: u32,
-        /// The rest of it, as `ip` takes it.
+        /// The rest of the route, in the syntax of `ip`.
         route: String,
     },
-    /// What comes from an address takes a table.
+    /// Directs packets from an address to a table.
     Rule {
         /// The engine's address.
         from: IpAddr,
         /// The table.
         table: u32,
-        /// Rules are tried in this order.
+        /// Rules are tried in the order of their priorities.
         priority: u32,
     },
-    /// What the kernel itself sends, chosen in some way, takes a table.
+    /// Directs packets with a property to a table.
     Lookup {
-        /// Whether it is of IPv6.
+        /// Whether it is an IPv6 rule.
         is_v6: bool,
-        /// What is chosen, as `ip` takes it.
+        /// The property, in the syntax of `ip`.
         selector: String,
-        /// The table, as `ip` names it.
+        /// The table, in the syntax of `ip`.
         table: String,
-        /// Rules are tried in this order.
+        /// Rules are tried in the order of their priorities.
         priority: u32,
     },
 }
 
-/// For whom uplinks are connected.
+/// Who uses the uplinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// For an engine: [`plan`].
+    /// An engine: [`plan`].
     Engine,
-    /// For the kernel's own MPTCP: `kernel_plan.rs`.
+    /// The kernel's own MPTCP: `kernel_plan.rs`.
     Kernel,
-    /// For destinations that use this host as a relay: `lending_plan.rs`.
+    /// Destinations that use this host as a relay: `lending_plan.rs`.
     Lending {
-        /// Octets of the largest packet on the way to them.
+        /// Largest packet on the path to them, octets.
         mtu: u16,
-        /// Where they are heard, and nobody who comes through the uplink.
+        /// The port for their datagrams, closed on the uplink.
         port: u16,
     },
 }
 
-/// What is to be done, in this order, and undone in the opposite one.
+/// Changes in the order in which they are made; they are undone in the opposite order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// For whom.
+    /// Who uses the uplinks.
     pub purpose: Purpose,
-    /// The device behind which they are.
+    /// The device that leads to the users.
     pub device: String,
-    /// Which address goes where. Ways of a family that the kernel cannot forward are left out.
+    /// Which address uses which uplink. Families that the kernel cannot forward are left out.
     pub paths: Vec<EnginePath>,
     /// The changes.
     pub steps: Vec<Step>,
-    /// What a person ought to know, each in one line.
+    /// Notes for the user, each in one line.
     pub notes: Vec<String>,
 }
 
-/// For which families of an uplink an engine has an address.
+/// For which address families of an uplink an engine has an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Families {
-    /// For those that it has now; for both of one that is not there yet, or leads to a relay, whose link may get or lose either.
+    /// For the uplink's current families. For both if the uplink does not exist yet, or leads to a relay, whose link
+    /// may gain or lose either.
     OfNow,
-    /// For both: it may get the other one later.
+    /// For both: the uplink may get the other one later.
     Both,
 }
 
-/// The addresses of an engine behind the device of that number, for `families` of each uplink.
+/// Returns the addresses of an engine behind the device of that number, for `families` of each uplink.
 pub fn engine_paths(number: u8, uplinks: &[Uplink], families: Families) -> Vec<EnginePath> {
     let path = |(index, uplink): (usize, &Uplink)| {
         // 0 is the network, 1 the kernel.
@@ -137,11 +138,11 @@ pub fn engine_paths(number: u8, uplinks: &[Uplink], families: Families) -> Vec<E
     uplinks.iter().enumerate().map(path).collect()
 }
 
-/// Connects each of `paths` behind `device` with its uplink.
+/// Makes a plan that connects each of `paths` behind `device` with its uplink.
 ///
 /// # Errors
-/// In one line: if the device is none of ours, if there are too many uplinks, if an interface is in the engine's own network, or
-/// if the kernel can forward no family of any uplink.
+/// In one line: if the device is not ours, if there are too many uplinks, if an interface is in the engine's own
+/// network, or if the kernel can forward no family of any uplink.
 pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> Result<Plan> {
     let number = u32::from(device_number(device)?);
     if paths.len() > UPLINKS_MAX {
@@ -157,11 +158,11 @@ pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> 
     };
     let mut left_out = Vec::new();
     for path in &mut plan.paths {
-        // Without an address of the family nothing of ours goes that way.
+        // Without an address of the family, the engine uses no route of it.
         path.uplink.v4 = path.uplink.v4.take().filter(|_| path.addresses.iter().any(IpAddr::is_ipv4));
         path.uplink.v6 = path.uplink.v6.take().filter(|_| path.addresses.iter().any(IpAddr::is_ipv6));
         if let Err(why) = leave_out_ipv6(path, surroundings, &mut plan.notes) {
-            // The others go on without it, and it has its place for when it can be used.
+            // The other uplinks are used without this one, whose place is reserved for when it becomes usable.
             path.uplink.v6 = None;
             left_out.push(why);
         }
@@ -171,7 +172,7 @@ pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> 
     }
     plan.notes.extend(left_out);
     plan.warn_of_firewalls(surroundings);
-    // What guards the host comes before what opens it.
+    // The rules that guard the host come before those that open it.
     plan.guard(surroundings);
     plan.open(surroundings);
     for (index, path) in plan.paths.clone().iter().enumerate() {
@@ -183,10 +184,10 @@ pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> 
     Ok(plan)
 }
 
-/// The number of one of our devices.
+/// Returns the number of one of our devices.
 ///
 /// # Errors
-/// If it is none.
+/// If the device is not ours.
 pub fn device_number(device: &str) -> Result<u8> {
     let number = device.strip_prefix(OWN_PREFIX).and_then(|number| number.parse::<u8>().ok());
     number.filter(|number| *number < DEVICES_MAX && device == format!("{OWN_PREFIX}{number}")).ok_or_else(|| {
@@ -197,17 +198,17 @@ pub fn device_number(device: &str) -> Result<u8> {
     })
 }
 
-/// Whether a routing table, as `ip` names it, is one of ours.
+/// Returns whether a routing table, as `ip` names it, is one of ours.
 pub(crate) fn is_own_table(name: &str) -> bool {
     name.parse().is_ok_and(|table| TABLES.contains(&table))
 }
 
-/// The routing table of an uplink.
+/// Returns the routing table of an uplink.
 pub(super) fn table(number: u32, index: usize) -> u32 {
     TABLES.start + number * 100 + index as u32
 }
 
-/// Refuses networks that hold addresses of the engine: its packets would not find back.
+/// Refuses networks that contain addresses of the engine: answers would not reach it.
 pub(super) fn check_networks(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> Result<()> {
     for (interface, network) in surroundings.networks.iter().filter(|(interface, _)| interface != device) {
         let inside = paths.iter().flat_map(|path| &path.addresses).find(|address| network.contains(**address));
@@ -228,8 +229,9 @@ pub(super) fn check_networks(device: &str, paths: &[EnginePath], surroundings: &
     Ok(())
 }
 
-/// Before Linux 6.17 IPv6 is forwarded between all interfaces or none. Switching it on for all would make this host a router and
-/// end its own autoconfiguration, so that is left to people. `Err` says why an uplink cannot be used at all.
+/// Leaves IPv6 out if this host does not forward it. Before Linux 6.17 IPv6 is forwarded between all interfaces or
+/// none. Switching it on for all would make this host a router and end its own autoconfiguration, so that is left to
+/// the user. `Err` says why an uplink cannot be used at all.
 pub(super) fn leave_out_ipv6(
     path: &mut EnginePath,
     surroundings: &Surroundings,
@@ -270,9 +272,9 @@ impl Plan {
         self.steps.push(Step::Filter { device: self.device.clone(), statement });
     }
 
-    /// Translation for us, and nothing for strangers: from an uplink only answers get to the device, and where we switch
-    /// forwarding on, nothing else is forwarded. Nor does what programs have the engine fetch reach programs of this host, whatever
-    /// addresses it has by then.
+    /// Adds the rules for translation and against strangers: from an uplink only answers reach the device, and where we
+    /// switch forwarding on, nothing else is forwarded. Requests that programs make through the engine do not reach
+    /// programs of this host, whatever addresses it has by then.
     fn guard(&mut self, surroundings: &Surroundings) {
         let device = self.device.clone();
         self.filter(format!("add table inet {device}"));
@@ -286,8 +288,8 @@ impl Plan {
             "add chain inet {device} translate {{ type nat hook postrouting priority srcnat; policy accept; }}"
         ));
         self.filter(format!("add rule inet {device} input iifname \"{device}\" drop"));
-        // The engine asks for packets of the device's size. What an uplink's MTU says must hold for the way back too: where large packets
-        // vanish there, nobody else says so.
+        // The engine asks for packets of the device's size. The uplink's MTU must also apply to the way back: where
+        // large packets vanish there, no other sign of it arrives.
         self.filter(format!(
             "add rule inet {device} guard iifname \"{device}\" tcp flags & syn == syn tcp option maxseg size set rt mtu"
         ));
@@ -299,11 +301,12 @@ impl Plan {
             self.keep_strangers_out(&path.uplink, surroundings);
             for address in &path.addresses {
                 let family = if address.is_ipv4() { "ip" } else { "ip6" };
-                // Whoever has a rule before ours must not have it leave untranslated.
+                // A routing rule of another program before ours must not let packets leave untranslated.
                 self.filter(format!(
                     "add rule inet {device} guard {family} saddr {address} oifname != \"{name}\" oifname != \"{OWN_PREFIX}*\" drop"
                 ));
-                // What belongs to no connection is not translated, and nobody could answer it: the end of one that was forgotten.
+                // Packets that belong to no connection, such as the end of a forgotten one, are not translated and
+                // cannot be answered.
                 self.filter(format!("add rule inet {device} guard {family} saddr {address} ct state invalid drop"));
                 self.filter(format!(
                     "add rule inet {device} translate {family} saddr {address} oifname \"{name}\" masquerade"
@@ -312,13 +315,13 @@ impl Plan {
         }
     }
 
-    /// Where we switch forwarding on, only answers are forwarded: to what somebody here has sent, who relies on a forwarding that others have
-    /// switched on meanwhile, as containers do.
+    /// Where we switch forwarding on, only answers are forwarded: to senders here that rely on forwarding which others,
+    /// such as containers, have switched on meanwhile.
     pub(super) fn keep_strangers_out(&mut self, uplink: &Uplink, surroundings: &Surroundings) {
         let (device, name) = (self.device.clone(), &uplink.interface);
         for (is_v6, family) in [(false, "ipv4"), (true, "ipv6")] {
             if self.switches_on(uplink, is_v6, surroundings) {
-                // What goes to the device of another engine is that one's to judge.
+                // The rules of another engine decide on packets for its device.
                 let others = format!(
                     "add rule inet {device} guard meta nfproto {family} iifname \"{name}\" oifname != \"{OWN_PREFIX}*\""
                 );
@@ -328,21 +331,22 @@ impl Plan {
         }
     }
 
-    /// Whether it is us, or another of our programs, who makes the kernel forward what comes from an uplink.
+    /// Returns whether our programs, and not others, make the kernel forward packets from an uplink.
     fn switches_on(&self, uplink: &Uplink, is_v6: bool, surroundings: &Surroundings) -> bool {
         if is_v6 && surroundings.now("ipv6/conf/all/forwarding") == Some("1") {
             return false;
         }
         let has_way = uplink.ways().any(|way| way.address.is_ipv6() == is_v6);
         let path = forwarding(&uplink.interface, is_v6);
-        // An uplink that has lost a family goes on to be forwarded from until the end: others on its network still have addresses.
+        // If an uplink loses a family, forwarding stays on until the end: other hosts on its network still have
+        // addresses.
         surroundings
             .settings
             .get(&path)
             .is_some_and(|setting| setting.original != "1" && (has_way || setting.now == "1"))
     }
 
-    /// Lets the kernel forward, and take answers where they come from.
+    /// Adds the settings that let the kernel forward, and accept answers from each uplink.
     pub(super) fn open(&mut self, surroundings: &Surroundings) {
         let of_device = |is_v6| Step::Set { path: forwarding(&self.device, is_v6), value: "1", original: None };
         let any = |is_v6| self.paths.iter().any(|path| path.uplink.ways().any(|way| way.address.is_ipv6() == is_v6));
@@ -359,7 +363,7 @@ fn forwarding(interface: &str, is_v6: bool) -> String {
     if is_v6 { force_forwarding(interface) } else { format!("ipv4/conf/{interface}/forwarding") }
 }
 
-/// The variables of one uplink.
+/// Returns the variables to set for one uplink.
 pub(super) fn settings(uplink: &Uplink, surroundings: &Surroundings) -> Vec<Step> {
     let name = &uplink.interface;
     let set = |path: String, value| {
@@ -381,7 +385,8 @@ fn rp_filter(interface: &str) -> String {
     format!("ipv4/conf/{interface}/rp_filter")
 }
 
-/// Takes answers where they come from, if the kernel would not. As [`settings`], but nothing is forwarded.
+/// Returns the setting that accepts answers from the uplink, if the kernel would drop them. Like [`settings`], but
+/// nothing is forwarded.
 pub(super) fn loosen(uplink: &Uplink, surroundings: &Surroundings) -> Option<Step> {
     let name = &uplink.interface;
     let path = rp_filter(name);
@@ -390,8 +395,8 @@ pub(super) fn loosen(uplink: &Uplink, surroundings: &Surroundings) -> Option<Ste
     needed.then_some(Step::Set { path, value: "2", original: Some(original) })
 }
 
-/// Whether the kernel drops what comes from the uplink because another interface has the same network. It takes the stricter
-/// of two settings by their numbers: 0 none, 1 strict, 2 loose; the larger counts.
+/// Returns whether the kernel drops packets from the uplink because another interface has the same network. The kernel
+/// uses the larger of two settings by their numbers: 0 none, 1 strict, 2 loose.
 fn loosens(name: &str, way: &Way, surroundings: &Surroundings) -> bool {
     let value = |path: &str| surroundings.settings.get(path).and_then(|setting| setting.original.parse::<u8>().ok());
     let effective = value("ipv4/conf/all/rp_filter").max(value(&rp_filter(name)));
@@ -399,8 +404,8 @@ fn loosens(name: &str, way: &Way, surroundings: &Surroundings) -> bool {
     effective == Some(1) && others.any(|(_, network)| network.overlaps(&way.network()))
 }
 
-/// An uplink's table: its network, its gateway, and an end for packets that find neither, because they must not take another
-/// uplink, where nobody translates them.
+/// Returns the routes of an uplink's table: its network, its gateway, and `unreachable` for packets that match neither.
+/// They must not take another uplink, which does not translate them.
 pub(super) fn routes(path: &EnginePath, table: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     for address in &path.addresses {
@@ -424,7 +429,7 @@ pub(super) fn routes(path: &EnginePath, table: u32) -> Vec<Step> {
     steps
 }
 
-/// The table of the uplink `index` of `device`.
+/// Returns the table of the uplink `index` of `device`.
 pub(super) fn table_of(purpose: Purpose, device: &str, index: usize) -> Result<u32> {
     let number = match purpose {
         Purpose::Kernel => DEVICES,
@@ -435,7 +440,7 @@ pub(super) fn table_of(purpose: Purpose, device: &str, index: usize) -> Result<u
 }
 
 impl Step {
-    /// What the janitor is asked to do.
+    /// Returns the janitor's request.
     pub(super) fn request(&self) -> String {
         match self {
             Self::Filter { statement, .. } => format!("nft {statement}"),
@@ -444,7 +449,7 @@ impl Step {
         }
     }
 
-    /// What the janitor undoes it by: see `janitor.sh`. Several steps may have the same.
+    /// Returns the line by which the janitor undoes the step: see `janitor.sh`. Several steps may have the same.
     pub(super) fn undo(&self) -> Option<String> {
         Some(match self {
             Self::Filter { device, .. } => format!("filter {device}"),
@@ -458,7 +463,7 @@ impl Step {
         })
     }
 
-    /// The undo as a person would type it.
+    /// Returns the undo as a command for the user.
     fn undo_command(&self) -> String {
         match self {
             Self::Filter { device, .. } => format!("nft delete table inet {device}"),
@@ -481,7 +486,7 @@ fn digit(is_v6: bool) -> u8 {
     if is_v6 { 6 } else { 4 }
 }
 
-/// As a person would type it.
+/// As a command for the user.
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -502,7 +507,7 @@ impl Display for Step {
     }
 }
 
-/// One line for each step, with its undo behind it; notes last.
+/// One line for each step, followed by its undo; notes last.
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let addresses: Vec<String> = match self.purpose {

@@ -1,4 +1,4 @@
-//! Plans of hosts that differ in one thing each.
+//! Plans of hosts that each differ in one respect.
 
 use super::plan::UPLINKS_MAX;
 use super::{Families, Network, Setting, Step, Surroundings, Uplink, Way, engine_paths, plan};
@@ -13,7 +13,7 @@ pub(super) fn with_ipv6(uplink: Uplink) -> Uplink {
     Uplink { v6: Some(way), ..uplink }
 }
 
-/// A host that forwards nothing, with these variables changed.
+/// A host that forwards nothing, except for these changed variables.
 pub(super) fn host(uplinks: &[Uplink], changed: &[(&str, &str, &str)]) -> Surroundings {
     let mut surroundings = Surroundings::default();
     let mut set = |path: String, now: &str, original: &str| {
@@ -110,7 +110,7 @@ fn what_another_engine_has_switched_on_is_guarded_and_restored_to_what_it_was() 
     );
 }
 
-/// Its address became deprecated, or its lease ran out: others on the network may still send through this host.
+/// Its address became deprecated, or its lease ran out, but other hosts on the network may still send through this one.
 #[test]
 fn the_guard_of_a_family_stays_for_as_long_as_it_is_forwarded() {
     for (family, setting) in
@@ -120,7 +120,7 @@ fn the_guard_of_a_family_stays_for_as_long_as_it_is_forwarded() {
         let uplinks = [if family == "ipv4" { Uplink { v4: None, ..both } } else { Uplink { v6: None, ..both } }];
         let rule = format!("guard meta nfproto {family} iifname \"usb0\" oifname != \"anabranch*\" drop");
         assert!(has(&lines(&uplinks, &host(&uplinks, &[setting])), &rule), "{family}");
-        // Nobody has switched it on, or somebody else had.
+        // Forwarding is off, or another program had switched it on.
         assert!(!has(&lines(&uplinks, &host(&uplinks, &[])), &rule), "{family}");
         assert!(!has(&lines(&uplinks, &host(&uplinks, &[(setting.0, "1", "1")])), &rule), "{family}");
     }
@@ -148,7 +148,7 @@ fn before_linux_6_17_ipv6_is_left_to_people() {
     let only_v6 = [Uplink { v4: None, ..with_ipv6(phone("usb0")) }];
     let error = plan("anabranch7", &engine_paths(7, &only_v6, Families::OfNow), &old).unwrap_err().to_string();
     assert!(error.contains("usb0 has IPv6 only") && !error.contains('\n'), "{error}");
-    // Beside another one it has its place, and the other goes on.
+    // Beside another uplink it gets its place, and the other one is used.
     let both = [only_v6[0].clone(), phone("usb1")];
     let mut old = host(&both, &[]);
     old.settings.remove("ipv6/conf/usb0/force_forwarding");
@@ -213,7 +213,7 @@ fn an_uplink_may_get_the_other_family_later() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(!shown.contains("force_forwarding") && !shown.contains("-6 route add default"), "{shown}");
-    // IPv4 comes to one that began without it, where IPv6 is left to people.
+    // An uplink that began without IPv4 gets it, on a host that leaves IPv6 to the user.
     let began = Uplink { v4: None, ..with_ipv6(uplink) };
     let mut old = host(core::slice::from_ref(&began), &[]);
     old.settings.remove("ipv6/conf/usb0/force_forwarding");

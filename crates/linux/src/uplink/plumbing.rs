@@ -1,4 +1,4 @@
-//! Lays plans, and takes them back.
+//! Carries out plans, and undoes them.
 
 use std::os::fd::OwnedFd;
 
@@ -17,13 +17,13 @@ use crate::ip_command::explain;
 use crate::stop::Stop;
 use crate::{Error, Result};
 
-/// Whether this host is a router of IPv4.
+/// Variable that makes this host an IPv4 router.
 const ROUTER: &str = "ipv4/ip_forward";
 
-/// A plan that is in force. Dropping it takes everything back, and so does the end of the process, in whatever way.
+/// A plan in force. Dropping it undoes everything, and so does any end of the process.
 #[derive(Debug)]
 pub struct Plumbing {
-    // Fields are dropped in this order: the janitor needs the claim to be held until it is done, and holds it itself.
+    // Fields are dropped in this order: the claim must be held until the janitor is done, which holds it as well.
     janitor: Janitor,
     claim: Claim,
     purpose: Purpose,
@@ -31,60 +31,61 @@ pub struct Plumbing {
     paths: Vec<EnginePath>,
     /// How everything is undone, first line first.
     undo: Vec<String>,
-    /// The janitor was killed, and there can be no other.
+    /// The janitor was killed, and cannot be replaced.
     lacks_janitor: bool,
-    /// What the kernel tells of changes of firewalls; `None`: it does not.
+    /// The kernel's reports of firewall changes; `None` if it makes none.
     firewalls: Option<OwnedFd>,
-    /// Somebody has removed the guard, and it could not be laid again.
+    /// Another program has removed the guard, and it could not be restored.
     lacks_guard: bool,
-    /// What the kernel tells of rules and routes that were deleted; `None`: it does not.
+    /// The kernel's reports of deleted rules and routes; `None` if it makes none.
     deletions: Option<OwnedFd>,
-    /// Some were, and what is missing is to be laid again.
+    /// Some were deleted, and the missing ones have to be restored.
     may_lack_ways: bool,
-    /// At so many looks nothing is told of that.
+    /// Number of looks during which further deletions are not reported.
     quiet_looks: u32,
 }
 
-/// For so many looks, a second apart, it is not told again that rules or routes were removed: somebody may do so all the time.
+/// Looks, a second apart, after a report of removed rules or routes without another one: a program may remove them all
+/// the time.
 const QUIET_LOOKS: u32 = 60;
 
-/// What became of rules and routes that somebody has removed, as systemd-networkd does with those that it does not know.
+/// What happened after another program removed rules or routes, as systemd-networkd does with those it does not know.
 #[derive(Debug)]
 pub enum WaysLoss {
-    /// They were laid again.
+    /// They were restored.
     Replaced,
-    /// They cannot be laid again; it is tried with each look.
+    /// They cannot be restored; each look tries again.
     Lasting(Error),
 }
 
-/// What became of a guard that somebody has removed, as whoever reloads the rules of a firewall does.
+/// What happened after another program removed the guard, as a reload of firewall rules does.
 #[derive(Debug)]
 pub enum GuardLoss {
-    /// It was laid again.
+    /// It was restored.
     Replaced,
-    /// It cannot be laid again: told once, and tried again with each look.
+    /// It cannot be restored: reported once, and each look tries again.
     Lasting(Error),
 }
 
-/// What became of a janitor that somebody has killed.
+/// What happened after the janitor was killed.
 #[derive(Debug)]
 pub enum JanitorLoss {
-    /// Another one has its work.
+    /// Another one has taken over.
     Replaced,
-    /// There can be no other: nobody takes the changes back at the end but [`clean`].
+    /// There can be no other: at the end only [`clean`] undoes the changes.
     Final(Error),
 }
 
 impl Plumbing {
-    /// Makes the changes of a plan, after what dead processes have left is undone. How they are undone is written down before.
+    /// Carries out a plan, after undoing what dead processes have left. Records beforehand how to undo its changes.
     ///
     /// # Errors
-    /// In one line: the step that failed, and why; [`Error::Interrupted`] if `stop` is triggered while others keep it waiting. Everything
-    /// is as it was then.
+    /// In one line: the step that failed, and why; [`Error::Interrupted`] if `stop` is triggered while other processes
+    /// keep it waiting. Everything is then as before.
     pub fn lay(plan: Plan, stop: &Stop) -> Result<Self> {
         let claim = Claim::take(&plan.device, stop)?;
         state::clean()?;
-        // What others have left elsewhere is no reason not to begin.
+        // Remains in other namespaces must not prevent the start.
         let _ = state::forget();
         let janitor = Janitor::start(&claim)?;
         let turn = Turn::take_before(stop)?;
@@ -104,17 +105,17 @@ impl Plumbing {
             quiet_looks: 0,
         };
         let done = plumbing.change(&plan.steps, Standing::IsForeign);
-        // The janitor needs its turn when it undoes what a failure has left.
+        // The janitor needs the turn to undo what a failure has left.
         drop(turn);
         done?;
         Ok(plumbing)
     }
 
-    /// Lays an uplink's part again, which has come (back) or changed: its device may be another, and so may its gateway. The
-    /// engine's addresses stay. To be called in the network namespace of [`Self::lay`].
+    /// Renews the part of an uplink that has come (back) or changed: its device and its gateway may be different. The
+    /// engine's addresses stay. Must be called in the network namespace of [`Self::lay`].
     ///
     /// # Errors
-    /// As [`Self::lay`], but what is there stays; [`Error::Usage`] if the uplink is none of the plan's.
+    /// As [`Self::lay`], but existing parts stay; [`Error::Usage`] if the uplink does not belong to the plan.
     pub fn replace(&mut self, uplink: &Uplink) -> Result<()> {
         let index = self.paths.iter().position(|path| path.uplink.interface == uplink.interface);
         let Some(index) = index else {
@@ -123,11 +124,12 @@ impl Plumbing {
         self.lay_anew(index, uplink)
     }
 
-    /// Lays the part of an uplink that nobody knew when the plan was made: behind the others, or in the place and with the engine's addresses
-    /// of `predecessor`, which is gone. Gives its position. To be called in the network namespace of [`Self::lay`].
+    /// Adds an uplink that was unknown when the plan was made: behind the others, or instead of `predecessor`, which is
+    /// gone, with its position and engine addresses. Returns the position. Must be called in the network namespace of
+    /// [`Self::lay`].
     ///
     /// # Errors
-    /// As [`Self::replace`]; [`Error::Usage`] if there are too many uplinks. What was there stays.
+    /// As [`Self::replace`]; [`Error::Usage`] if there are too many uplinks. Existing parts stay.
     pub fn admit(&mut self, uplink: &Uplink, predecessor: Option<&str>) -> Result<usize> {
         let place = |name| self.paths.iter().position(|path| path.uplink.interface == name);
         let before = predecessor.and_then(place).map(|index| (index, self.paths[index].clone()));
@@ -140,7 +142,7 @@ impl Plumbing {
         }
         let laid = self.lay_anew(index, uplink);
         if laid.is_err() {
-            // Positions are those of the caller's uplinks, of which this is none.
+            // Positions are those of the caller's uplinks, to which this one does not belong.
             match before {
                 Some((_, path)) => self.paths[index] = path,
                 None => self.paths.truncate(index),
@@ -149,7 +151,7 @@ impl Plumbing {
         laid.map(|()| index)
     }
 
-    /// The engine's addresses for an uplink behind all others.
+    /// Returns the engine's addresses for an uplink behind all others.
     fn path_of_next(&self, uplink: &Uplink) -> Result<EnginePath> {
         let mut uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
         uplinks.push(uplink.clone());
@@ -168,7 +170,7 @@ impl Plumbing {
         }
         let (plan, surroundings) = self.plan_anew()?;
         let path = &plan.paths[index];
-        // Without what the kernel cannot forward.
+        // Without the families that the kernel cannot forward.
         self.paths[index].uplink.clone_from(&path.uplink);
         if path.uplink.ways().next().is_none() {
             let of_it = |note: &&String| note.split(' ').next() == Some(uplink.interface.as_str());
@@ -177,7 +179,7 @@ impl Plumbing {
         }
         let table = table_of(self.purpose, &self.device, index)?;
         for family in ["-4", "-6"] {
-            // The end for what finds no way stays all the time. Nothing else is there to be removed if the device was.
+            // The unreachable route stays all the time. If the device was gone, nothing else is left to remove.
             let _ = self.janitor.request(&format!("ip {family} route flush table {table} type unicast"))?;
         }
         let mut steps = guard_anew(&plan);
@@ -190,15 +192,16 @@ impl Plumbing {
         };
         steps.extend(plan.steps.iter().filter(is_rule).cloned());
         self.change(&steps, Standing::Stays)?;
-        // What the newcomer asks of the others, as a looser filter where it has the same network. One of them may be going at this moment.
+        // Settings of other uplinks that the new one requires, such as a looser filter for the same network. One of the
+        // uplinks may be vanishing at this moment.
         for step in plan.steps.iter().filter(|step| matches!(step, Step::Set { .. }) && !steps.contains(step)) {
             let _ = self.change(core::slice::from_ref(step), Standing::Stays);
         }
         Ok(())
     }
 
-    /// Looks after the janitor: if somebody has killed it, another one is started, so that a sudden end still takes everything back. To be
-    /// called every now and then, in the network namespace of [`Self::lay`]; what has happened is told once.
+    /// Checks the janitor: if it was killed, starts another one, so even a sudden end of the process undoes everything.
+    /// Must be called now and then, in the network namespace of [`Self::lay`]; reports each event once.
     pub fn check_janitor(&mut self) -> Option<JanitorLoss> {
         if self.lacks_janitor {
             return None;
@@ -209,8 +212,8 @@ impl Plumbing {
         Some(loss.map_or_else(JanitorLoss::Final, |()| JanitorLoss::Replaced))
     }
 
-    /// Looks after the guard: if somebody has removed it, it is laid again. To be called every now and then, in the network namespace of
-    /// [`Self::lay`]; what has happened is told once.
+    /// Checks the guard, and restores it if another program has removed it. Must be called now and then, in the network
+    /// namespace of [`Self::lay`]; reports each event once.
     pub fn check_guard(&mut self) -> Option<GuardLoss> {
         let is_unchanged = self.firewalls.as_ref().is_some_and(|heard| !firewalls::has_changed(heard));
         if self.purpose == Purpose::Kernel || is_unchanged && !self.lacks_guard {
@@ -232,12 +235,12 @@ impl Plumbing {
         }
     }
 
-    /// Looks after the rules and routes: what somebody has removed is laid again. To be called once a second or two, in the network namespace
-    /// of [`Self::lay`]; what has happened is told once a minute at most. An interface that goes takes its routes with it, which nobody
-    /// has removed: `watch` tells which uplinks are there.
+    /// Checks the rules and routes, and restores those that another program has removed. Must be called every second or
+    /// two, in the network namespace of [`Self::lay`]; reports events at most once a minute. Routes also vanish with
+    /// their interface, without having been removed: `watch` knows which uplinks exist.
     pub fn check_ways(&mut self, watch: &mut Watch) -> Option<WaysLoss> {
         self.quiet_looks = self.quiet_looks.saturating_sub(1);
-        // From one look to the next there is time to hear that an interface is gone, or is back.
+        // The time between two looks is enough for a report that an interface is gone, or is back.
         let is_due = self.may_lack_ways;
         self.may_lack_ways = self.deletions.as_ref().is_some_and(deletions::have_happened);
         if !is_due {
@@ -262,7 +265,8 @@ impl Plumbing {
         is_told.then_some(loss)
     }
 
-    /// Lays the rules and routes that are not there; gives how many these were. Those of an uplink that is gone are laid when it is back.
+    /// Restores the missing rules and routes, and returns their number. Those of an uplink that is gone are made when
+    /// it is back.
     fn lay_missing_ways(&mut self, watch: &Watch) -> Result<usize> {
         let (plan, _) = self.plan_anew()?;
         let gone = self.paths.iter().enumerate().filter(|(_, path)| !watch.has(&path.uplink.interface));
@@ -278,7 +282,7 @@ impl Plumbing {
             match self.janitor.request(&step.request())? {
                 Ok(()) => count += 1,
                 Err(why) if why.contains("File exists") => {}
-                // Its interface may be going at this moment.
+                // The interface may be vanishing at this moment.
                 Err(_) if matches!(step, Step::Route { .. }) => {}
                 Err(why) => return Err(failed(step, &why)),
             }
@@ -286,10 +290,11 @@ impl Plumbing {
         Ok(count)
     }
 
-    /// As things are now.
+    /// Makes the plan for the current state.
     fn plan_anew(&self) -> Result<(Plan, Surroundings)> {
         let uplinks: Vec<Uplink> = self.paths.iter().map(|path| path.uplink.clone()).collect();
-        // Firewalls only lead to notes, which were told in the beginning; to see them takes rights, which are given up by now.
+        // Firewalls only lead to notes, which were reported at the start; reading them takes privileges that have been
+        // dropped.
         let surroundings = Surroundings::look_without_firewalls(&uplinks)?;
         let plan = match self.purpose {
             Purpose::Lending { mtu, port } => lending_plan(&uplinks[0], mtu, port, &surroundings)?,
@@ -299,29 +304,30 @@ impl Plumbing {
         Ok((plan, surroundings))
     }
 
-    /// An uplink is called otherwise now. Its variables are where its new name is, with the values that were set; no rule of ours guards
-    /// that name, so they are restored at once.
+    /// Notes that an uplink has a new name. Its variables have moved to the new name, with the values that were set; no
+    /// rule of ours guards that name, so they are restored at once.
     ///
     /// # Errors
-    /// If that cannot be written down, or a variable cannot be restored; then it is at the end.
+    /// If this cannot be recorded, or a variable cannot be restored; it is then restored at the end.
     pub fn note_renamed(&mut self, from: &str, to: &str) -> Result<()> {
         if self.paths.iter().any(|path| path.uplink.interface == to) {
-            // It has taken the place of another one of ours, and is used as that.
+            // It has replaced another one of our uplinks, and is used as that.
             return Ok(());
         }
         let moved: Vec<String> = self.undo.iter().filter_map(|line| moved(line, from, to)).collect();
         let new: Vec<String> = moved.iter().filter(|line| !self.undo.contains(line)).cloned().collect();
         let _turn = Turn::take()?;
-        // Before the guard goes.
+        // Before the guard is removed.
         self.undo.splice(0..0, new);
         self.claim.write(&self.undo)?;
         moved.iter().try_for_each(|line| self.restore(line))?;
-        // Whoever sets them from now on means it.
+        // From now on, another program that sets them does so intentionally.
         self.undo.retain(|line| !moved.contains(line));
         self.claim.write(&self.undo)
     }
 
-    /// Undoes a line of a variable as the janitor does at the end: if its value is still ours, and no other engine's too.
+    /// Undoes the line of a variable as the janitor does at the end: if its value is still ours, and no other engine
+    /// needs it.
     fn restore(&mut self, line: &str) -> Result<()> {
         let mut words = line.split(' ').skip(1);
         let (Some(path), Some(value), Some(original)) = (words.next(), words.next(), words.next()) else {
@@ -336,7 +342,8 @@ impl Plumbing {
         self.janitor.request(&request)?.map_err(|message| Error::Command { command: request, message })
     }
 
-    /// As [`Self::replace`], for the kernel's own MPTCP. Rules of addresses that no uplink has any more go first.
+    /// Like [`Self::replace`], for the kernel's own MPTCP. First removes the rules of addresses that no uplink has any
+    /// more.
     fn replace_for_kernel(&mut self, index: usize, uplinks: &[Uplink]) -> Result<()> {
         let surroundings = Surroundings::look_without_firewalls(uplinks)?;
         let plan = kernel_plan(uplinks, &surroundings)?;
@@ -360,19 +367,19 @@ impl Plumbing {
         self.change(&steps, Standing::Stays)
     }
 
-    /// Which address of the engine goes where.
+    /// Returns which address of the engine uses which uplink.
     pub fn paths(&self) -> &[EnginePath] {
         &self.paths
     }
 
-    /// Whether a step of that undo was written down. A variable is undone as it was to be when it was first set.
+    /// Returns whether a step with that undo is recorded. The undo of a variable is the one from when it was first set.
     fn knows(&self, undo: &str) -> bool {
         let of_variable = |line: &str| Some(line.strip_prefix("sysctl ")?.split(' ').next()?.to_owned());
         let variable = of_variable(undo);
         self.undo.iter().any(|line| line == undo || variable.is_some() && of_variable(line) == variable)
     }
 
-    /// Writes down how `steps` are undone, and does them.
+    /// Records how `steps` are undone, and carries them out.
     fn change(&mut self, steps: &[Step], standing: Standing) -> Result<()> {
         for step in steps {
             if let Some(line) = undo_of(step).filter(|line| !self.knows(line)) {
@@ -388,7 +395,7 @@ impl Plumbing {
                 if matches!(steps.get(position + 1), Some(Step::Filter { .. })) {
                     continue;
                 }
-                // One transaction: there is no time at which half of the guard stands.
+                // In one transaction, so the guard is never half complete.
                 request = format!("nft {}", statements.join("; "));
             }
             match self.janitor.request(&request)? {
@@ -402,31 +409,33 @@ impl Plumbing {
 
 impl Drop for Plumbing {
     fn drop(&mut self) {
-        // Whoever killed the janitor a moment ago may end us now.
+        // The same killer may end this process next.
         let _ = self.check_janitor();
     }
 }
 
-/// What is to be guarded may be more than before, or the guard may be gone. It is one transaction, and translations under way outlast it.
+/// Returns the steps that renew the guard: there may be more to guard than before, or the guard may be gone. They are
+/// one transaction, and translations in progress survive it.
 fn guard_anew(plan: &Plan) -> Vec<Step> {
     let device = &plan.device;
-    // What is not there cannot be deleted.
+    // `delete` fails unless the table exists.
     let anew = ["add", "delete"].map(|what| format!("{what} table inet {device}"));
     let anew = anew.map(|statement| Step::Filter { device: device.clone(), statement });
     let guard = plan.steps.iter().filter(|step| matches!(step, Step::Filter { .. })).cloned();
     anew.into_iter().chain(guard).collect()
 }
 
-/// What it means that a route or rule is there already.
+/// What an existing route or rule means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// It is not ours: the step fails.
+    /// It belongs to another program: the step fails.
     IsForeign,
     /// It is ours.
     Stays,
 }
 
-/// How a variable of the interface `from` is undone that is called `to` now, if the line is of one.
+/// Returns the undo of a variable after its interface was renamed; `None` if the line is not about a variable of
+/// `from`.
 fn moved(line: &str, from: &str, to: &str) -> Option<String> {
     let rest = line.strip_prefix("sysctl ")?;
     let (family, rest) = rest.split_once("/conf/")?;
@@ -434,7 +443,7 @@ fn moved(line: &str, from: &str, to: &str) -> Option<String> {
     Some(format!("sysctl {family}/conf/{to}/{rest}"))
 }
 
-/// How a step is undone, by what its variable is now and was before any of our programs.
+/// Returns how a step is undone, given the current value of its variable and the one before our programs changed it.
 fn undo_of(step: &Step) -> Option<String> {
     let mut step = step.clone();
     if let Step::Set { path, original: Some(original), .. } = &mut step {
@@ -444,11 +453,12 @@ fn undo_of(step: &Step) -> Option<String> {
     }
     let was_no_router = || Setting::read(ROUTER).is_some_and(|setting| setting.now == "0");
     let line = step.undo()?;
-    // Who makes this host a router later sets it for every interface, and it is to stay then.
+    // A program that makes this host a router later sets the variable of every interface, which must then stay set.
     Some(if is_forwarding(&step) && was_no_router() { format!("{line} {ROUTER}") } else { line })
 }
 
-/// Whether it makes the kernel forward IPv4 that comes from an interface. Of IPv6 there is a variable that nobody but us sets.
+/// Returns whether a step makes the kernel forward IPv4 from an interface. For IPv6 there is a variable that no other
+/// program sets.
 fn is_forwarding(step: &Step) -> bool {
     matches!(step, Step::Set { path, .. } if path.starts_with("ipv4/conf/") && path.ends_with("/forwarding"))
 }
@@ -462,8 +472,8 @@ fn failed(step: &Step, why: &str) -> Error {
     Error::Command { command: step.to_string(), message }
 }
 
-/// Undoes what killed processes have left whose janitors were killed too; touches nothing of the living. Only the calling
-/// thread's network namespace is looked at. Gives the devices of which something was left.
+/// Undoes what killed processes have left whose janitors were killed too; touches nothing of live processes. Acts only
+/// in the calling thread's network namespace. Returns the devices of which something was left.
 ///
 /// # Errors
 /// If the process may not.
@@ -471,8 +481,8 @@ pub fn clean() -> Result<Vec<String>> {
     state::clean()
 }
 
-/// Removes what killed processes have written down in network namespaces that are no more: there is nothing left to be undone. Gives of how
-/// many devices that was.
+/// Removes the records of killed processes in network namespaces that no longer exist: nothing is left to undo there.
+/// Returns the number of their devices.
 ///
 /// # Errors
 /// If the process may not.

@@ -1,8 +1,8 @@
-//! What is written down about changes of this host, before any of them is made.
+//! The record of changes of this host, written before any of them is made.
 //!
-//! For each engine with uplinks there are two files in [`FOLDER`]: `ID.undo` says how everything is undone, `ID.alive` is
-//! locked by the process and by its janitor, so the kernel knows when both are gone. `ID` is the network namespace's number and the
-//! engine's device. The file `lock` is held while changes are planned, made or undone.
+//! For each engine with uplinks there are two files in [`FOLDER`]: `ID.undo` says how everything is undone; `ID.alive`
+//! is locked by the process and by its janitor, so the kernel knows when both are gone. `ID` is the network namespace's
+//! number and the engine's device. The file `lock` is held while changes are planned, made or undone.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -17,13 +17,14 @@ use super::{janitor, namespaces};
 use crate::stop::Stop;
 use crate::{Error, Result};
 
-/// On a file system in memory: what it tells is gone after a power failure, as are the changes.
+/// On a file system in memory: a power failure deletes the record together with the changes.
 const FOLDER: &str = "/run/anabranch";
-/// How long the janitor of an earlier process, or whoever has the turn, may take.
+/// Maximum wait for the janitor of an earlier process, or for another process's turn.
 const PATIENCE_POLLS: u32 = 1500;
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-/// The right to make changes for a device, and to undo them. Others wait for it while this process or its janitor lives.
+/// The right to make changes for a device, and to undo them. Other processes wait for it while this process or its
+/// janitor lives.
 #[derive(Debug)]
 pub(super) struct Claim {
     device: String,
@@ -31,12 +32,12 @@ pub(super) struct Claim {
     alive: File,
 }
 
-/// Nobody else plans, makes or undoes changes while it is there.
+/// Excludes all other processes from planning, making or undoing changes while it exists.
 #[derive(Debug)]
 pub(super) struct Turn(#[expect(dead_code, reason = "closing it ends the lock")] File);
 
 impl Claim {
-    /// Waits until nobody else has changes for `device`; undoes those that the dead have left.
+    /// Waits until no other process has changes for `device`; undoes those of dead processes.
     ///
     /// # Errors
     /// If the folder cannot be written to, another process holds on, or `stop` is triggered.
@@ -58,7 +59,7 @@ impl Claim {
         )))
     }
 
-    /// `None`: it is somebody else's, or was a moment ago.
+    /// Takes the claim; `None` if another process holds it, or did so a moment ago.
     fn attempt(device: &str, namespace: &str) -> Result<Option<Self>> {
         let path = Path::new(FOLDER).join(format!("{namespace}-{device}.alive"));
         let mut options = OpenOptions::new();
@@ -68,18 +69,18 @@ impl Claim {
             Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
             Err(errno) => return Err(Error::system(format!("lock {}", path.display()))(errno)),
         }
-        // It may have been removed between the two calls, and then locks nothing.
+        // The file may have been removed between the two calls, and then its lock has no effect.
         let number = |metadata: std::io::Result<fs::Metadata>| metadata.map(|it| it.ino()).ok();
         let is_there = number(alive.metadata()) == number(fs::metadata(&path));
         Ok(is_there.then(|| Self { device: device.into(), namespace: namespace.into(), alive }))
     }
 
-    /// For a process that is to hold the claim too.
+    /// Returns a descriptor for a process that shall hold the claim too.
     pub fn alive(&self) -> Result<File> {
         self.alive.try_clone().map_err(Error::system("duplicate a file descriptor"))
     }
 
-    /// What the janitor is called with: folder, namespace and device.
+    /// Returns the arguments of the janitor: folder, namespace and device.
     pub fn names(&self) -> [&str; 3] {
         [FOLDER, &self.namespace, &self.device]
     }
@@ -92,7 +93,7 @@ impl Claim {
         Path::new(FOLDER).join(format!("{}-{}.undo", self.namespace, self.device))
     }
 
-    /// Writes down how everything is undone, first line first.
+    /// Records how everything is undone, first line first.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -103,7 +104,7 @@ impl Claim {
 }
 
 impl Turn {
-    /// Waits for it.
+    /// Waits for the turn.
     ///
     /// # Errors
     /// If the folder cannot be written to, or another process holds on.
@@ -111,10 +112,10 @@ impl Turn {
         Self::take_at(&Path::new(FOLDER).join("lock"), PATIENCE_POLLS, || false)
     }
 
-    /// As [`Self::take`], but no longer than until `stop` is triggered.
+    /// Like [`Self::take`], but waits only until `stop` is triggered.
     ///
     /// # Errors
-    /// As [`Self::take`], or if it is.
+    /// As [`Self::take`], or if `stop` is triggered.
     pub fn take_before(stop: &Stop) -> Result<Self> {
         Self::take_at(&Path::new(FOLDER).join("lock"), PATIENCE_POLLS, || stop.is_triggered())
     }
@@ -137,17 +138,17 @@ impl Turn {
     }
 }
 
-/// What a variable was before any of our programs, living or dead, changed it, if one has.
+/// Returns the value of a variable before any of our programs, living or dead, changed it, if one has.
 pub(super) fn original(path: &str) -> Option<String> {
     changes_of(path).into_iter().next().map(|(_, original)| original)
 }
 
-/// Whether one of our programs has changed a variable for another device than `device`.
+/// Returns whether one of our programs has changed a variable for another device than `device`.
 pub(super) fn others_change(path: &str, device: &str) -> bool {
     changes_of(path).iter().any(|(other, _)| other != device)
 }
 
-/// For which devices a variable was changed, and what each of them takes it back to.
+/// Returns the devices for which a variable was changed, and the value that each restores.
 fn changes_of(path: &str) -> Vec<(String, String)> {
     let Ok(namespace) = namespace() else { return Vec::new() };
     let of = |(device, file): (String, PathBuf)| {
@@ -161,7 +162,8 @@ fn changes_of(path: &str) -> Vec<(String, String)> {
     entries(&namespace, "undo").into_iter().filter_map(of).collect()
 }
 
-/// Undoes what processes of the calling thread's network namespace have left whose janitors are gone too. Gives their devices.
+/// Undoes what processes of the calling thread's network namespace have left whose janitors are gone too. Returns their
+/// devices.
 ///
 /// # Errors
 /// If the folder cannot be written to, or there is no shell.
@@ -182,8 +184,8 @@ pub(super) fn clean() -> Result<Vec<String>> {
     Ok(cleaned)
 }
 
-/// Removes the files of processes that have ended, and their janitors too, in network namespaces that are no more: another namespace may get
-/// the number of one. Gives of how many devices they were.
+/// Removes the files of processes that have ended, like their janitors, in network namespaces that no longer exist:
+/// another namespace may get the same number. Returns the number of their devices.
 ///
 /// # Errors
 /// If a file cannot be locked.
@@ -191,7 +193,7 @@ pub(super) fn forget() -> Result<usize> {
     let own = namespace()?;
     let mut dead = Vec::new();
     for (namespace, device) in foreign(&own) {
-        // Whoever lives there holds it.
+        // A live process there holds its claim.
         dead.extend(Claim::attempt(&device, &namespace)?);
     }
     if dead.is_empty() {
@@ -206,7 +208,7 @@ pub(super) fn forget() -> Result<usize> {
     Ok(dead.len())
 }
 
-/// The namespaces and devices of files that are not of the namespace `own`, each once.
+/// Returns the namespaces and devices of files outside the namespace `own`, each once.
 fn foreign(own: &str) -> BTreeSet<(String, String)> {
     let files = fs::read_dir(FOLDER).into_iter().flatten().filter_map(|entry| {
         let name = entry.ok()?.file_name().into_string().ok()?;
@@ -217,7 +219,7 @@ fn foreign(own: &str) -> BTreeSet<(String, String)> {
     files.collect()
 }
 
-/// Files of a kind, with the devices they are for.
+/// Returns the files of a kind, with their devices.
 fn entries(namespace: &str, kind: &str) -> Vec<(String, PathBuf)> {
     let found = fs::read_dir(FOLDER).into_iter().flatten().filter_map(|entry| {
         let path = entry.ok()?.path();
@@ -230,7 +232,7 @@ fn entries(namespace: &str, kind: &str) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// The number of the calling thread's network namespace.
+/// Returns the number of the calling thread's network namespace.
 fn namespace() -> Result<String> {
     let own = fs::metadata("/proc/thread-self/ns/net").map_err(Error::system("look at /proc/thread-self/ns/net"))?;
     Ok(own.ino().to_string())
@@ -241,7 +243,7 @@ fn unwritable(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
 }
 
 fn pause() {
-    // Interrupted is as good as over.
+    // An interrupted wait counts as complete.
     let _ = poll(&mut [], Some(&POLL));
 }
 
@@ -263,7 +265,7 @@ mod tests {
         let error = Turn::take_at(&path, 2, || false).unwrap_err().to_string();
         assert!(error.ends_with(&format!("fuser {}", path.display())), "{error}");
         drop(held);
-        // What is free is taken also at the last moment: whoever asks has something to undo.
+        // A free lock is taken even when time is over: the caller has something to undo.
         drop(Turn::take_at(&path, 1, || true).unwrap());
     }
 

@@ -1,4 +1,4 @@
-//! What there is on this host that plumbing must heed: settings of the kernel, networks, firewalls.
+//! The state of this host that plumbing depends on: settings of the kernel, networks, firewalls.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,25 +20,25 @@ const MISSING_NFT: Lack = Lack::Program { program: "nft", package: "nftables" };
 /// A variable of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Its value.
+    /// Its current value.
     pub now: String,
-    /// What it was before any of our programs changed it.
+    /// Its value before any of our programs changed it.
     pub original: String,
 }
 
-/// What plans depend on, as it was at one moment.
+/// Everything that plans depend on, as of one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Variables by their path below `/proc/sys/net`; those that the kernel has not are absent.
+    /// Variables by their path below `/proc/sys/net`, without those that the kernel does not have.
     pub settings: BTreeMap<String, Setting>,
-    /// Networks of all interfaces, with the interface's name.
+    /// Networks of all interfaces, with the interfaces' names.
     pub networks: Vec<(String, Network)>,
-    /// Firewall chains that drop what is forwarded unless a rule lets it pass, as nftables names them.
+    /// Firewall chains that drop forwarded packets unless a rule accepts them, as nftables names them.
     pub dropping_chains: Vec<String>,
 }
 
 impl Surroundings {
-    /// Looks at everything that a plan for `uplinks` depends on, in the calling thread's network namespace.
+    /// Reads everything that a plan for `uplinks` depends on, in the calling thread's network namespace.
     ///
     /// # Errors
     /// If `ip` or `nft` is missing or fails.
@@ -47,8 +47,8 @@ impl Surroundings {
         Ok(Self { dropping_chains: chains, ..Self::look_without_firewalls(uplinks)? })
     }
 
-    /// As [`Self::look`], without firewalls, so that it needs no rights: for [`super::kernel_plan()`], which translates and forwards
-    /// nothing, and for who has told of them before.
+    /// Like [`Self::look`], but without firewalls, and therefore without privileges: for [`super::kernel_plan()`],
+    /// which translates and forwards nothing, and for callers that have already reported firewalls.
     ///
     /// # Errors
     /// If `ip` is missing or fails.
@@ -78,14 +78,14 @@ impl Surroundings {
         Ok(Self { settings, networks: Listing::read()?.networks(), dropping_chains: Vec::new() })
     }
 
-    /// The value of a variable, if the kernel has it.
+    /// Returns the value of a variable, if the kernel has it.
     pub(super) fn now(&self, path: &str) -> Option<&str> {
         self.settings.get(path).map(|setting| setting.now.as_str())
     }
 }
 
 impl Setting {
-    /// Reads a variable below `/proc/sys/net`. `None`: the kernel has none of that name.
+    /// Reads a variable below `/proc/sys/net`. Returns `None` if the kernel does not have it.
     pub(super) fn read(path: &str) -> Option<Self> {
         let now = fs::read_to_string(Path::new(SYSCTL_ROOT).join(path)).ok()?.trim().to_owned();
         let original = state::original(path).unwrap_or_else(|| now.clone());
@@ -93,7 +93,7 @@ impl Setting {
     }
 }
 
-/// Chains of other programs (iptables' through nftables included) that drop forwarded packets by policy.
+/// Returns the chains of other programs (including iptables through nftables) that drop forwarded packets by policy.
 fn dropping_chains() -> Result<Vec<String>> {
     let output = program("nft").args(["-j", "list", "chains"]).stdin(Stdio::null()).output();
     let output = output.map_err(|error| match error.kind() {
@@ -107,7 +107,7 @@ fn dropping_chains() -> Result<Vec<String>> {
             message: format!("{message}: it needs root with CAP_NET_ADMIN and a kernel with nftables"),
         });
     }
-    // What cannot be read is no firewall that we know of.
+    // An unreadable answer contains no firewall that we know of.
     Ok(serde_json::from_slice(&output.stdout).map_or(Vec::new(), |answer| parse_chains(&answer)))
 }
 

@@ -1,7 +1,7 @@
-//! Tells when an uplink is lost, comes back, or reaches the Internet in another way.
+//! Reports when an uplink is lost, comes back, or reaches the Internet in another way.
 //!
-//! The kernel's multicast groups only say that something has changed. What it is, is found out as in the beginning, so there is
-//! one way of seeing an uplink, and a message that was lost or misread cannot matter.
+//! The kernel's multicast groups only say that something has changed. The change itself is found by the same discovery
+//! as at the start, so there is only one way of looking at an uplink, and a lost or misread message does no harm.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,16 +21,16 @@ use crate::{Error, Result};
 
 /// Bits of the groups of `rtnetlink(7)`: links, addresses and routes, of IPv4 and IPv6.
 const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
-/// From the first message to the look: a phone that is plugged in causes dozens.
+/// Time from the first message to the look: plugging in a phone causes dozens of messages.
 const DEBOUNCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// For so long one that is lost must have another reason to be before that is told: one that comes back is up first, then has an address, then
-/// a route.
+/// Time for which a lost uplink must have a new reason before that is reported: one that comes back is first up, then
+/// has an address, then a route.
 const SETTLED: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// From an uplink that could not be laid to the next look at it.
+/// Time until an uplink that could not be set up is looked at again.
 const RETRY: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
-/// What has become of an uplink.
+/// A change of an uplink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It cannot be used now.
@@ -39,57 +39,58 @@ pub enum Change {
         interface: String,
         /// Why, to follow its name in a sentence.
         why: String,
-        /// What it is called now, if it is there under another name.
+        /// Its new name, if it still exists under another one.
         renamed: Option<String>,
     },
-    /// It has come back, or has another number, address or gateway: its part is to be laid again
-    /// ([`super::Plumbing::replace`]). Where newcomers are taken, also one that nobody knew ([`super::Plumbing::admit`]).
+    /// It has come back, or has another index, address or gateway: its part must be renewed
+    /// ([`super::Plumbing::replace`]). If newcomers are taken, it may also be an unknown interface
+    /// ([`super::Plumbing::admit`]).
     Usable(Uplink),
 }
 
-/// Watches uplinks of the network namespace that it was made in; to be asked from there too.
+/// Watches uplinks of the network namespace in which it was created; it must be called there too.
 ///
-/// When its descriptor can be read, [`Self::next`] is to be called until it gives `None`.
+/// When its descriptor is readable, call [`Self::next`] until it returns `None`.
 #[derive(Debug)]
 pub struct Watch {
     messages: OwnedFd,
     timer: OwnedFd,
-    /// Either of the two.
+    /// Readable when either of the two is.
     any: OwnedFd,
-    /// For what the timer is set, if it is.
+    /// The span for which the timer is set, if it is.
     armed: Option<Timespec>,
     known: Vec<Known>,
-    /// Whether interfaces that nobody has named are uplinks as soon as they reach the Internet.
+    /// Whether other interfaces become uplinks as soon as they reach the Internet.
     takes_newcomers: bool,
     changes: VecDeque<Change>,
 }
 
-/// What is known of an uplink.
+/// What is known about an uplink.
 #[derive(Debug)]
 struct Known {
     interface: String,
-    /// As it was found, if it can be used now.
+    /// The uplink as found, if it can be used now.
     there: Option<Uplink>,
-    /// The number that it had last, until it was told that it has another name.
+    /// Its last index, until a new name was reported.
     index: Option<u32>,
-    /// Why it cannot be used, as it was told.
+    /// Why it cannot be used, as reported.
     told: Option<String>,
-    /// Whether it cannot be used for another reason by now.
+    /// Whether the reason has changed since.
     differs: bool,
-    /// It was down since the last look, or may have been: routes through it are gone then, also if all looks as before.
+    /// It was down since the last look, or may have been: its routes are gone then, even if everything looks as before.
     was_down: bool,
 }
 
 impl Known {
-    /// As it was discovered, or is to be kept in mind.
+    /// Creates the entry of an uplink as discovered, or of an absent one.
     fn new(uplink: &Uplink) -> Self {
         let there = uplink.ways().next().is_some().then(|| uplink.clone());
         let index = there.as_ref().map(|uplink| uplink.index);
         Self { interface: uplink.interface.clone(), there, index, told: None, differs: false, was_down: false }
     }
 
-    /// Whether it was lost before, for this reason or for one that nobody was told. What follows the colon is the remedy, which names what else
-    /// there is.
+    /// Returns whether it was already lost, for this reason or for one that was not reported. The text after the colon
+    /// is the remedy, which depends on other interfaces, and is not compared.
     fn was_told(&self, why: &str) -> bool {
         let what = |why: &str| why.split(':').next().map(str::to_owned);
         self.there.is_none() && self.told.as_deref().is_none_or(|before| what(before) == what(why))
@@ -115,25 +116,26 @@ impl Watch {
         let known = uplinks.iter().map(Known::new).collect();
         let (takes_newcomers, changes) = (false, VecDeque::new());
         let mut watch = Self { messages, timer, any, armed: None, known, takes_newcomers, changes };
-        // What has changed since the uplinks were discovered was told to nobody.
+        // Changes since the discovery of the uplinks have not been reported.
         watch.arm(DEBOUNCE)?;
         Ok(watch)
     }
 
-    /// From now on every interface that comes to reach the Internet by itself is told as usable, as [`super::discover_all`] would find it.
+    /// From now on reports every interface that begins to reach the Internet by itself as usable, if
+    /// [`super::discover_all`] would find it.
     pub fn take_newcomers(&mut self) {
         self.takes_newcomers = true;
     }
 
-    /// An uplink is one no more. If newcomers are taken and it comes again, it is one of them.
+    /// Removes an uplink. If newcomers are taken and it comes again, it is one of them.
     pub fn forget(&mut self, interface: &str) {
         self.known.retain(|known| known.interface != interface);
     }
 
-    /// The next change. `None`: there is none for now. It does not wait.
+    /// Returns the next change, or `None` if there is none now. Does not wait.
     ///
     /// # Errors
-    /// If the kernel no longer tells of changes.
+    /// If the kernel no longer reports changes.
     #[expect(clippy::should_implement_trait, reason = "none now does not mean none ever")]
     pub fn next(&mut self) -> Result<Option<Change>> {
         if self.has_messages()? && self.armed != Some(DEBOUNCE) {
@@ -143,7 +145,7 @@ impl Watch {
             let has_settled = self.armed.take() == Some(SETTLED);
             match Listing::read() {
                 Ok(listing) => self.compare(&listing, has_settled),
-                // For want of processes, perhaps: later, then.
+                // This may be for want of processes: try later.
                 Err(_) => self.arm(DEBOUNCE)?,
             }
             if self.armed.is_none() && self.known.iter().any(|known| known.differs) {
@@ -153,21 +155,21 @@ impl Watch {
         Ok(self.changes.pop_front())
     }
 
-    /// Whether an uplink can be used, as far as was told.
+    /// Returns whether an uplink can be used, according to the last look.
     pub fn has(&self, interface: &str) -> bool {
         self.known.iter().any(|known| known.interface == interface && known.there.is_some())
     }
 
-    /// Whether something has changed that was not looked at.
+    /// Returns whether a change has not been looked at yet.
     pub fn is_about_to_look(&mut self) -> bool {
-        // What goes wrong here is told by the next look.
+        // The next look reports the error.
         if self.has_messages().unwrap_or(true) && self.armed != Some(DEBOUNCE) {
             let _ = self.arm(DEBOUNCE);
         }
         self.armed == Some(DEBOUNCE) || !self.changes.is_empty()
     }
 
-    /// Has all uplinks looked at soon, although the kernel has told of no change.
+    /// Makes all uplinks be looked at soon, although the kernel has reported no change.
     ///
     /// # Errors
     /// If the kernel sets no timer.
@@ -175,7 +177,8 @@ impl Watch {
         self.arm(DEBOUNCE)
     }
 
-    /// An uplink that was told as usable could not be laid: it is told again with the next change, or a while from now.
+    /// Notes that an uplink reported as usable could not be set up: it is reported again with the next change, or after
+    /// a while.
     ///
     /// # Errors
     /// If the kernel sets no timer.
@@ -201,9 +204,9 @@ impl Watch {
                     let renamed = renamed.filter(|name| *name != interface);
                     known.differs = !known.was_told(&why);
                     let is_news = known.there.take().is_some() || known.differs && has_settled;
-                    // One that was lost because it was taken down may be renamed only then.
+                    // An uplink that was lost because it was set down may be renamed only afterwards.
                     if !is_news && renamed.is_none() {
-                        // Whoever was there from the start without it has said why.
+                        // If the uplink was absent from the start, the caller has already said why.
                         known.told.get_or_insert(why);
                         continue;
                     }
@@ -229,14 +232,14 @@ impl Watch {
         }
     }
 
-    /// Reads all that the kernel has to say, and whether it was anything.
+    /// Reads all messages of the kernel; returns whether there was any.
     fn has_messages(&mut self) -> Result<bool> {
         let mut any = false;
         loop {
             let mut octets = [0; 8192];
             match recv(&self.messages, &mut octets, RecvFlags::empty()) {
                 Ok((len, _)) => self.note_down(octets.get(..len).unwrap_or_default()),
-                // Too many to keep is a message as well: any of them may have been down.
+                // An overflow also means a change: any uplink may have been down.
                 Err(Errno::NOBUFS) => self.known.iter_mut().for_each(|known| known.was_down = true),
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return Ok(any),
@@ -274,7 +277,7 @@ impl AsFd for Watch {
     }
 }
 
-/// Why an uplink is lost that has another name by now, by which it may be used.
+/// Returns why an uplink is lost that has been renamed, and may be used under its new name.
 fn why_renamed(interface: &str, name: &str, is_used: bool) -> String {
     if is_used {
         return format!("is called {name} now");
@@ -285,12 +288,12 @@ fn why_renamed(interface: &str, name: &str, is_used: bool) -> String {
     )
 }
 
-/// The numbers of the interfaces that messages tell are down (`rtnetlink(7)`).
+/// Returns the indices of the interfaces that messages report as down (`rtnetlink(7)`).
 fn down(octets: &[u8]) -> impl Iterator<Item = u32> {
     const NEW_LINK: u16 = 16;
     const UP: u32 = 1;
     messages(octets).filter(|message| message.kind == NEW_LINK).filter_map(|message| {
-        // Family and kind come first.
+        // Family and type come first.
         let word = |at: usize| Some(u32::from_ne_bytes(message.body.get(at..at + 4)?.try_into().ok()?));
         let (index, flags) = (word(4)?, word(8)?);
         (flags & UP == 0).then_some(index)

@@ -1,4 +1,4 @@
-//! Networks in real time: the nodes of [`network`] between network namespaces, `anabranch emulate`.
+//! Networks in real time: the nodes of [`network`] between network namespaces, for `anabranch emulate`.
 //!
 //! Each host is a namespace, and each end of a link a TUN device in it, whose other side this process holds. Packets
 //! move from device to device through the link's nodes, on the real clock.
@@ -28,18 +28,18 @@ pub use switch::Switch;
 pub use topology::Topology;
 use wiring::WiredLink;
 
-/// A running emulation: as long as it lives, its namespaces and devices do.
+/// A running emulation: its namespaces and devices exist as long as this value.
 pub struct Emulation {
     devices: DeviceLoop,
     between: Between,
     links: Vec<WiredLink>,
     plans: Vec<LinkPlan>,
     hosts: Vec<Arc<Namespace>>,
-    /// Last, so that the namespaces go after the devices in them.
+    /// Last, so the namespaces are removed after the devices in them.
     _keeper: Keeper,
 }
 
-/// Which way a packet passes a device, as seen from its host.
+/// Direction of a packet through a device, as seen from its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
     /// The host sends it.
@@ -48,13 +48,13 @@ pub enum Passage {
     Inbound,
 }
 
-/// Sees every packet: position in [`Emulation::devices`], time since the start, and the octets.
+/// Called for every packet with the position in [`Emulation::devices`], the time since the start, and the octets.
 pub type Tap = Box<dyn FnMut(usize, Instant, Passage, &[u8]) -> io::Result<()> + Send>;
 
 /// The network between the devices.
 struct Between {
     network: Network,
-    /// By device.
+    /// For each device.
     ends: Vec<End>,
     device_of: BTreeMap<PortId, usize>,
     tap: Option<Tap>,
@@ -99,17 +99,17 @@ impl Emulation {
         Ok(Self { devices, between, links, plans, hosts, _keeper: keeper })
     }
 
-    /// The namespace of a host, by its position in the topology.
+    /// Returns the namespace of a host, by its position in the topology.
     pub fn host(&self, index: usize) -> Arc<Namespace> {
         self.hosts[index].clone()
     }
 
-    /// The switch of a link, by its position in the topology.
+    /// Returns the switch of a link, by its position in the topology.
     pub fn switch(&self, link: usize) -> Switch {
         self.links[link].switch.clone()
     }
 
-    /// The name of every device, with that of its namespace before it.
+    /// Returns the names of all devices, each after the name of its namespace.
     pub fn devices(&self) -> Vec<String> {
         let ends = self.plans.iter().flat_map(|plan| &plan.ends);
         ends.map(|end| format!("{}:{}", self.hosts[end.host].name(), end.device)).collect()
@@ -120,7 +120,7 @@ impl Emulation {
         self.between.tap = Some(tap);
     }
 
-    /// Moves packets until `stop` is triggered. The time of outages starts here.
+    /// Moves packets until `stop` is triggered. The times of outages count from here.
     ///
     /// # Errors
     /// If a device fails.
@@ -165,7 +165,7 @@ fn tap(tap: &mut Option<Tap>, device: usize, now: Instant, passage: Passage, oct
     tap(device, now, passage, octets).map_err(Error::system("write the capture"))
 }
 
-/// A TUN device for each end of each link, inside the namespace of its host.
+/// Opens a TUN device for each end of each link, inside the namespace of its host.
 fn open_devices(plans: &[LinkPlan], links: &[WiredLink], hosts: &[Arc<Namespace>]) -> Result<(DeviceLoop, Vec<End>)> {
     let (mut devices, mut ends) = (DeviceLoop::default(), Vec::new());
     for (plan, link) in plans.iter().zip(links) {
@@ -179,7 +179,7 @@ fn open_devices(plans: &[LinkPlan], links: &[WiredLink], hosts: &[Arc<Namespace>
     Ok((devices, ends))
 }
 
-/// A packet as the network takes it. What is not TCP, or damaged, travels as octets.
+/// Converts a packet for the network. What is not TCP, or damaged, is carried as octets.
 fn packet(octets: Bytes, as_segment: bool) -> Packet {
     match as_segment.then(|| Segment::parse(&octets)) {
         Some(Ok(segment)) => Packet::from_segment(segment),

@@ -1,8 +1,8 @@
-//! Who gets which device, address and route: computed before anything is touched.
+//! Assigns devices, addresses and routes, before anything is changed.
 //!
-//! Link N (counted from 1) has the network 10.N.0.0/23 and fd00:N::/47. Its first host has the lower half, with the
-//! address 10.N.0.1 and fd00:N::1, its second host the upper half, with 10.N.1.1 and fd00:N:1::1. The other addresses
-//! of a half are free for stacks that live behind that host, like the engine's on a TUN device of its own.
+//! Link N (counted from 1) has the networks 10.N.0.0/23 and fd00:N::/47. Its first host has the lower half, with the
+//! addresses 10.N.0.1 and fd00:N::1, its second host the upper half, with 10.N.1.1 and fd00:N:1::1. The other addresses
+//! of a half are free for stacks behind that host, such as the engine on a TUN device of its own.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,9 +13,9 @@ use super::topology::{LinkSpec, Topology};
 
 /// First routing table for packets from the addresses of a link.
 const TABLE_FIRST: u32 = 100;
-/// Length of the networks of both halves of a link.
+/// Prefix length of a link's network.
 pub const V4_LINK_BITS: u8 = 23;
-/// Length of the half of it that is a host's.
+/// Prefix length of a host's half of it.
 const V4_HALF_BITS: u8 = 24;
 const V6_LINK_BITS: u8 = 47;
 
@@ -35,13 +35,13 @@ pub struct End {
 /// The two ends of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkPlan {
-    /// First and second host's.
+    /// Ends at the first and the second host.
     pub ends: [End; 2],
     /// Largest IP packet, octets.
     pub mtu: u16,
 }
 
-/// The address that `first` has behind a NAT.
+/// Returns the address that `first` has behind a NAT.
 pub fn external(first: Ipv4Addr) -> Ipv4Addr {
     let [a, b, c, _] = first.octets();
     Ipv4Addr::new(a, b, c, 254)
@@ -60,7 +60,8 @@ impl LinkPlan {
         Self { ends: [end(0), end(1)], mtu: link.mtu }
     }
 
-    /// The half of the first host: where packets towards it go. Hosts whose addresses were given may share it: then these are its addresses.
+    /// Returns the first host's half of the addresses: packets to it go towards that host. Hosts with given addresses
+    /// may share a half; then only the first host's own addresses count.
     pub fn first_side(&self) -> Vec<Prefix> {
         let [first, second] = &self.ends;
         let half = Prefix::new(first.v4.into(), V4_HALF_BITS);
@@ -72,12 +73,12 @@ impl LinkPlan {
         v4.into_iter().chain([Prefix::new(first.v6.into(), 48)]).collect()
     }
 
-    /// The first host's address as it looks behind a NAT.
+    /// Returns the first host's address as seen from behind a NAT.
     pub fn external(&self) -> IpAddr {
         external(self.ends[0].v4).into()
     }
 
-    /// Both networks of the link, as text.
+    /// Returns both networks of the link, as text.
     pub(super) fn networks(&self) -> [String; 2] {
         let v4 = Ipv4Addr::from_bits(self.ends[0].v4.to_bits() & (u32::MAX << (32 - V4_LINK_BITS)));
         let v6 = Ipv6Addr::from_bits(self.ends[0].v6.to_bits() & (u128::MAX << (128 - V6_LINK_BITS)));
@@ -86,22 +87,23 @@ impl LinkPlan {
 }
 
 impl End {
-    /// Addresses with the length of the link's network.
+    /// Returns the addresses, with the prefix length of the link's network.
     pub fn addresses(&self) -> Vec<(IpAddr, u8)> {
         vec![(self.v4.into(), V4_LINK_BITS), (self.v6.into(), V6_LINK_BITS)]
     }
 }
 
-/// The plan of every link.
+/// Plans every link.
 pub fn links(topology: &Topology) -> Vec<LinkPlan> {
     topology.links.iter().enumerate().map(|(index, link)| LinkPlan::new(topology, index, link)).collect()
 }
 
-/// The `ip` commands that route for `host`, when its devices are up.
+/// Returns the `ip` commands that route for `host`, once its devices are up.
 ///
 /// Packets between an address of one link and an address of another take the later of the two links, in both
-/// directions, so that paths of MPTCP are what their addresses say and have one round-trip time. Packets that come
-/// in by a link go on by their destination. More specific routes, like those to a stack on a TUN device, go before.
+/// directions. Paths of MPTCP therefore run as their addresses say, and have one round-trip time. Packets that arrive
+/// over a link are forwarded by their destination. More specific routes, like those to a stack on a TUN device, take
+/// precedence.
 pub fn routes(plans: &[LinkPlan], host: usize) -> Routes {
     let mut routes = Routes::default();
     routes.v4.push(format!("rule add priority 1000 lookup main suppress_prefixlength {V4_LINK_BITS}"));
@@ -133,19 +135,19 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// A command for both families.
+    /// Adds a command for both families.
     fn both(&mut self, command: &str) {
         self.v4.push(command.into());
         self.v6.push(command.into());
     }
 
-    /// A rule for packets `to` or `from` a network, which names the table for them.
+    /// Adds a rule that selects the table for packets `to` or `from` a network.
     fn rule(&mut self, priority: usize, [direction, table]: [&str; 2], v4: &str, v6: &str) {
         self.v4.push(format!("rule add priority {priority} {direction} {v4} lookup {table}"));
         self.v6.push(format!("rule add priority {priority} {direction} {v6} lookup {table}"));
     }
 
-    /// A route through the device of a link at `side` to its other end.
+    /// Adds a route through the device of a link at `side` to its other end.
     fn route(&mut self, v4: &str, v6: &str, ends: &[End; 2], side: usize, table: &str) {
         let (device, peer) = (&ends[side].device, &ends[1 - side]);
         self.v4.push(format!("route add {v4} via {} dev {device}{table}", peer.v4));
@@ -153,7 +155,7 @@ impl Routes {
     }
 }
 
-/// For each link the first link on a shortest way from `host` to it, and which end of that is the host's.
+/// Returns for each link the first link on a shortest path from `host` to it, and the host's end of that link.
 fn first_hops(plans: &[LinkPlan], host: usize) -> Vec<Option<(usize, usize)>> {
     let mut hops: Vec<Option<(usize, usize)>> = vec![None; plans.len()];
     let mut reached = VecDeque::from([(host, None)]);
@@ -168,7 +170,7 @@ fn first_hops(plans: &[LinkPlan], host: usize) -> Vec<Option<(usize, usize)>> {
     hops
 }
 
-/// Which end of a link, 0 or 1, is the host's.
+/// Returns the host's end of a link, 0 or 1.
 fn end_of(plan: &LinkPlan, host: usize) -> Option<usize> {
     plan.ends.iter().position(|end| end.host == host)
 }

@@ -1,4 +1,4 @@
-//! What a person sees of an emulation: who has which address, and what went through.
+//! Describes an emulation to the user: who has which address, and how much passed.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::Emulation;
 use super::wiring::WiredLink;
 
 impl Emulation {
-    /// The hosts with their devices and addresses, and what to try, as text for a terminal.
+    /// Lists the hosts with their devices and addresses, and what to try, as text for a terminal.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         let _ = writeln!(text, "{:<16} {:<8} {:<14} {:<16} to", "namespace", "device", "IPv4", "IPv6");
@@ -32,7 +32,7 @@ impl Emulation {
         text
     }
 
-    /// What went through each link in each direction, as text for a terminal.
+    /// Returns the traffic over each link in each direction, as text for a terminal.
     pub fn counters(&self) -> String {
         let mut text = String::new();
         let titles = ["link", "sent", "delivered", "queue full", "lost", "down", "other"];
@@ -78,7 +78,8 @@ impl Emulation {
     }
 }
 
-/// What the packets of one direction of a link pass, in order: where narrow hops and NATs drop them, and the link itself.
+/// The places that packets of one direction of a link pass, in order: where narrow hops and NATs drop them, and the
+/// link itself.
 struct Passed<'a> {
     before: &'a [VertexId],
     way: &'a [VertexId],
@@ -86,7 +87,7 @@ struct Passed<'a> {
 }
 
 impl<'a> Passed<'a> {
-    /// From the first host to the second, or, 1, back.
+    /// From the first host to the second (0), or back (1).
     fn of(link: &'a WiredLink, way: usize) -> Self {
         match way {
             0 => Self { before: &link.entries[0], way: &link.up, behind: &[] },
@@ -103,7 +104,7 @@ impl<'a> Passed<'a> {
     }
 }
 
-/// Octets to three digits, which is what one reads.
+/// Formats octets with three digits, for readers.
 fn amount(amount: Amount) -> String {
     let rounding = 10_u64.pow(amount.bytes.max(1).ilog10().saturating_sub(2));
     ByteCount(amount.bytes / rounding * rounding).to_string()

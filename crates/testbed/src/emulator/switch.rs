@@ -1,4 +1,4 @@
-//! A link that can be cut and healed while the emulator runs.
+//! A switch that cuts and restores a link while the emulator runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use network::{DropCause, Node, Output, Packet};
 use units::Instant;
 
-/// Drops everything while it is off. Clones are one switch, for both directions and for whoever turns it.
+/// Drops everything while it is off. All clones are the same switch: for both directions, and for its operator.
 #[derive(Clone, Debug)]
 pub struct Switch(Arc<AtomicBool>);
 
 impl Switch {
-    /// A switch that is on.
+    /// Creates a switch that is on.
     pub fn new() -> Self {
         Self(Arc::new(AtomicBool::new(true)))
     }
 
     /// Turns it on or off.
     pub fn set(&self, on: bool) {
-        // Nothing else is published by the switch, and packets under way have no order with it.
+        // The switch publishes no other data, and its order relative to packets in flight does not matter.
         self.0.store(on, Ordering::Relaxed);
     }
 }

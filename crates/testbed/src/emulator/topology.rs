@@ -33,7 +33,7 @@ use linux::{Error, Result};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
-    /// Where all randomness grows from.
+    /// Seed of all randomness.
     #[serde(default)]
     pub seed: u64,
     /// The hosts; each becomes a network namespace of its name.
@@ -52,13 +52,13 @@ pub struct Host {
     pub name: String,
 }
 
-/// A link between two hosts. What it says outside of `up` and `down` holds for both directions.
+/// A link between two hosts. Fields outside `up` and `down` apply to both directions.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
     /// The two hosts.
     pub between: Vec<String>,
-    /// Rate, fixed or from a trace; without one the link does not limit it.
+    /// Rate, fixed or from a trace; without one the link has no limit.
     #[serde(default)]
     pub rate: Option<RateSpec>,
     /// Delay, one way; none by default.
@@ -70,7 +70,7 @@ pub struct LinkSpec {
     /// Capacity of the queue; 100 packets by default.
     #[serde(default)]
     pub queue: Option<Queue>,
-    /// Packets held back, so that others overtake them; none by default.
+    /// Packets held back, so others overtake them; none by default.
     #[serde(default)]
     pub reorder: Option<Reorder>,
     /// Packets sent twice; none by default.
@@ -79,22 +79,22 @@ pub struct LinkSpec {
     /// Packets with a bit flipped; none by default.
     #[serde(default)]
     pub corrupt: Option<Text<Probability>>,
-    /// What differs from the first host to the second.
+    /// Differences from the first host to the second.
     #[serde(default)]
     pub up: Way,
-    /// What differs from the second host to the first.
+    /// Differences from the second host to the first.
     #[serde(default)]
     pub down: Way,
-    /// When nothing gets through, counted from the start.
+    /// Times in which nothing passes, counted from the start.
     #[serde(default)]
     pub outages: Vec<Outage>,
-    /// Middleboxes on the link, in order from the first host on; each sees both directions.
+    /// Middleboxes on the link, in order from the first host; each sees both directions.
     #[serde(default)]
     pub middleboxes: Vec<Middlebox>,
     /// Largest IP packet in octets, 1280 or more.
     #[serde(default = "default_mtu")]
     pub mtu: u16,
-    /// IPv4 addresses of the two hosts, in a network of 23 bits that no other link has; automatic by default.
+    /// IPv4 addresses of the two hosts, in a /23 network that no other link has; automatic by default.
     #[serde(default)]
     pub addresses: Option<[IpAddr; 2]>,
 }
@@ -130,7 +130,7 @@ impl Topology {
     /// Reads and checks a file.
     ///
     /// # Errors
-    /// Names the line or the field, and what would be right.
+    /// Names the line or the field, and the correct form.
     pub fn load(path: &Path) -> Result<Self> {
         let text = read_text(path).map_err(Error::file(path))?;
         let mut topology = Self::parse(&text).map_err(Error::file(path))?;
@@ -154,7 +154,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Position of the host of that name.
+    /// Returns the position of the host of that name.
     pub fn host(&self, name: &str) -> Option<usize> {
         self.hosts.iter().position(|host| host.name == name)
     }
@@ -175,7 +175,7 @@ impl Topology {
         self.check_networks()
     }
 
-    /// Hosts send by network: of two links with one of them, the second would carry nothing.
+    /// Checks that no two links have the same network: hosts route by network, so the second link would carry nothing.
     fn check_networks(&self) -> Result<(), String> {
         let mut known = BTreeMap::new();
         for (index, plan) in super::plan::links(self).iter().enumerate() {
@@ -223,7 +223,7 @@ impl Topology {
     }
 }
 
-/// Both addresses are in one network, and the second is not the one that the first host has behind a NAT.
+/// Checks that both addresses are in one network, and the second is not the one that the first host has behind a NAT.
 fn check_network(given: [IpAddr; 2], middleboxes: &[Middlebox]) -> Result<(), String> {
     let [first, second] = given.map(super::plan::v4_of);
     for ip in [first, second] {
@@ -249,12 +249,12 @@ fn check_network(given: [IpAddr; 2], middleboxes: &[Middlebox]) -> Result<(), St
 }
 
 impl LinkSpec {
-    /// From the first host to the second, defaults of the link filled in.
+    /// Returns the direction from the first host to the second, with defaults of the link filled in.
     pub fn way_up(&self) -> Way {
         self.way(&self.up)
     }
 
-    /// From the second host to the first, defaults of the link filled in.
+    /// Returns the direction from the second host to the first, with defaults of the link filled in.
     pub fn way_down(&self) -> Way {
         self.way(&self.down)
     }
@@ -273,7 +273,7 @@ impl LinkSpec {
 }
 
 impl Way {
-    /// `packet` is the largest that there is.
+    /// `packet` is the largest packet.
     fn check(&self, packet: ByteCount) -> Result<(), String> {
         if let Some(queue) = self.queue.filter(|queue| !queue.holds(packet)) {
             return Err(format!(
@@ -292,7 +292,7 @@ impl Way {
             return Err("bounds are drawn in scenarios only: write one mean of the loss".into());
         }
         if let Some(TextOr::Table(Burst { mean, burst_packets: Some(packets) })) = self.loss {
-            // A chain that loses `mean` in bursts of this length leaves its good state with a probability.
+            // A chain that loses `mean` in bursts of this length leaves its good state with a certain probability.
             let (mean, mean_max) = (value_of(&mean), packets / (packets + 1.0));
             if !(packets >= 1.0 && mean.value() <= mean_max) {
                 return Err(format!(
@@ -305,7 +305,7 @@ impl Way {
     }
 }
 
-/// What serde says, and what people understand.
+/// Messages of serde, and plainer ones.
 const PLAIN: [(&str, &str); 10] = [
     ("missing field `host`", "there is no host: add `[[host]]` with a `name`, for each of them"),
     ("missing field `link`", "there is no link: add `[[link]]` with `between = [\"a\", \"b\"]`"),

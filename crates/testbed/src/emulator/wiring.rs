@@ -1,4 +1,4 @@
-//! From a topology to a network of nodes.
+//! Converts a topology to a network of nodes.
 
 use lab::run::{link_nodes, read_text};
 use lab::scenario::{Deed, Impairments, Middlebox, NarrowOn, RateModel};
@@ -12,7 +12,7 @@ use super::switch::Switch;
 use super::topology::{LinkSpec, RateSpec, Way};
 use linux::{Error, Result};
 
-/// Faster than any TUN device: the rate of links that name none.
+/// Faster than any TUN device: the rate of links without a limit.
 const UNLIMITED: Rate = Rate::from_mbps(1_000_000);
 
 /// A link in the network.
@@ -20,20 +20,22 @@ const UNLIMITED: Rate = Rate::from_mbps(1_000_000);
 pub struct WiredLink {
     /// Where the two hosts are attached.
     pub ports: [PortId; 2],
-    /// What leads from the first host to the second.
+    /// Vertices from the first host to the second.
     pub up: Vec<VertexId>,
-    /// What leads from the second host to the first.
+    /// Vertices from the second host to the first.
     pub down: Vec<VertexId>,
-    /// What drops packets beside the link: of those up, that are too large, before they come to it; of those down behind it, NATs too, which
-    /// let in what belongs to a connection from inside.
+    /// Vertices that drop packets besides the link itself. On the way up they drop packets that are too large, before
+    /// the link. On the way down they are behind the link, including NATs, which admit only packets of connections from
+    /// inside.
     pub entries: [Vec<VertexId>; 2],
-    /// Cuts it and heals it.
+    /// Cuts and restores the link.
     pub switch: Switch,
-    /// Whether its packets must be given to the network as segments, because a middlebox reads them.
+    /// Whether packets must enter the network as segments, because a middlebox reads them.
     pub segments: bool,
 }
 
-/// Adds a link to `network`, whose traces are drawn from `seed`: from each port through middleboxes and the link of that direction to the other port.
+/// Adds a link to `network`: from each port through middleboxes and the link of that direction to the other port. Its
+/// traces are drawn from `seed`.
 ///
 /// # Errors
 /// If a trace cannot be read.
@@ -59,13 +61,13 @@ pub fn wire(network: &mut Network, spec: &LinkSpec, plan: &LinkPlan, seed: u64) 
 struct Ways {
     up: Vec<VertexId>,
     down: Vec<VertexId>,
-    /// Next to the first host, seen by both directions.
+    /// Next to the first host, passed in both directions.
     shared: Vec<Stop>,
-    /// Those of them that drop packets on the way up, and down.
+    /// The ones that drop packets on the way up, and on the way down.
     entries: [Vec<VertexId>; 2],
 }
 
-/// Where a middlebox is met from the side of the first host, and from that of the second.
+/// Vertices of a middlebox for packets from the side of the first host, and from that of the second.
 #[derive(Clone, Copy)]
 struct Stop {
     first: VertexId,
@@ -73,14 +75,14 @@ struct Stop {
 }
 
 impl From<VertexId> for Stop {
-    /// At one vertex from both sides.
+    /// The same vertex for both sides.
     fn from(vertex: VertexId) -> Self {
         Self { first: vertex, second: vertex }
     }
 }
 
-/// The shared ones stand in a row next to the first host. Those that are met at one vertex send packets to its half of the
-/// addresses back along the row, all others onwards.
+/// Puts the shared ones in a row next to the first host. A middlebox with one vertex sends packets for the first host's
+/// half of the addresses back along the row, all others forward.
 fn connect(network: &mut Network, plan: &LinkPlan, ports: [PortId; 2], ways: &Ways) {
     let [first, second] = ports.map(PortId::vertex);
     let (last_up, last_down) = (ways.up[ways.up.len() - 1], ways.down[ways.down.len() - 1]);
@@ -107,7 +109,7 @@ fn connect(network: &mut Network, plan: &LinkPlan, ports: [PortId; 2], ways: &Wa
     network.connect(last_down, row[row.len() - 2].second);
 }
 
-/// The link of one direction and its impairments, in order. A rate that varies is drawn by `label`.
+/// Adds the link of one direction and its impairments, in order. `label` determines the randomness of a varying rate.
 fn add_way(
     network: &mut Network,
     way: &Way,
@@ -123,7 +125,7 @@ fn add_way(
     Ok(chain)
 }
 
-/// Whose randomness a link has.
+/// Identifies the randomness of a link.
 #[derive(Clone, Copy)]
 struct Label<'a> {
     seed: u64,
@@ -156,7 +158,7 @@ fn trace(model: &RateModel, label: Label<'_>) -> Result<Trace> {
     Ok(generator.generate(seed))
 }
 
-/// Adds the nodes of a middlebox: one behind each link, or one through which both directions pass.
+/// Adds the nodes of a middlebox: one behind each link, or one that both directions pass.
 fn add_middlebox(network: &mut Network, spec: &Middlebox, plan: &LinkPlan, ways: &mut Ways) {
     let deed = spec.deed().expect("checked when the file was read");
     for way in [&mut ways.up, &mut ways.down] {
@@ -186,7 +188,7 @@ fn add_middlebox(network: &mut Network, spec: &Middlebox, plan: &LinkPlan, ways:
 }
 
 impl Ways {
-    /// A hop that is narrow up or down. It goes by no address: the link may lead to hosts behind either.
+    /// Adds a hop that is narrow up or down. It ignores addresses: the link may lead to hosts behind either end.
     fn add_entry(&mut self, network: &mut Network, hop: NarrowHop, on: NarrowOn) {
         let entry = network.add_medium(Box::new(NarrowEntry::new(hop)));
         let [outside, link] = [NarrowEntry::OUTSIDE, NarrowEntry::LINK].map(|gate| network.gate(entry, gate));

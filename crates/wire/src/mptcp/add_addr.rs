@@ -36,8 +36,8 @@ impl AddAddr {
         4 + address + port + hmac
     }
 
-    /// Reads figure 12 from its subtype octet on. Flag E says whether there is an HMAC; address family and port
-    /// follow from the length alone.
+    /// Reads figure 12 from its subtype octet on. Flag E tells whether there is an HMAC; the length alone tells address
+    /// family and port.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         let mut body = Reader::new(body);
         let echo = body.u8()? & ECHO != 0;

@@ -3,7 +3,7 @@
 use super::{Key, begin, subtype};
 use crate::octets::Reader;
 
-/// MP_CAPABLE in all its handshake forms (figure 4); which fields are there tells the form:
+/// MP_CAPABLE in all its handshake forms (figure 4). The fields that are present determine the form:
 ///
 /// | form | `sender_key` | `receiver_key` | `data` | octets |
 /// |---|---|---|---|---|
@@ -12,9 +12,9 @@ use crate::octets::Reader;
 /// | third ACK | initiator's | listener's | none | 20 |
 /// | third ACK with data | initiator's | listener's | length | 22, with checksum 24 |
 ///
-/// A field is sent only together with those to its left. On parsing the length alone tells the form, whatever the
-/// version: the SYN of version 0 (RFC 6824), which carries a key, reads like a SYN/ACK. Whether form, version and
-/// flags suit the segment is for the receiver to judge.
+/// A field is sent only together with those to its left. On parsing, the length alone determines the form, whatever the
+/// version: the SYN of version 0 (RFC 6824), which carries a key, reads like a SYN/ACK. The receiver judges whether
+/// form, version and flags suit the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpCapable {
     /// Protocol version, four bits; RFC 8684 is version 1.
@@ -29,7 +29,7 @@ pub struct MpCapable {
     pub data: Option<DataLen>,
 }
 
-/// Data-level length, and checksum if those were agreed upon, of data that travel with MP_CAPABLE.
+/// Data-level length, and checksum if agreed upon, of data that MP_CAPABLE carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataLen {
     /// Octets mapped.
@@ -54,12 +54,12 @@ impl CapableFlags {
     /// H: HMAC-SHA256.
     pub const HMAC_SHA256: Self = Self(0x01);
 
-    /// Whether every bit of `other` is set.
+    /// Returns whether every bit of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The union of two sets of flags.
+    /// Returns the union of two sets of flags.
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -71,7 +71,7 @@ const DATA_LEN_BYTES: usize = 2;
 const CHECKSUM_BYTES: usize = 2;
 
 impl MpCapable {
-    /// The receiver's key, unless there is none of the sender's to go before it; likewise the data length.
+    /// Returns the receiver's key if there is a sender's key before it, and likewise the data length.
     const fn tail(&self) -> (Option<Key>, Option<DataLen>) {
         match (self.sender_key, self.receiver_key) {
             (Some(_), Some(receiver_key)) => (Some(receiver_key), self.data),
@@ -79,7 +79,7 @@ impl MpCapable {
         }
     }
 
-    /// Octets of figure 4 in the form that the fields tell.
+    /// Octets of figure 4 in the form that the fields determine.
     pub(super) const fn len(&self) -> usize {
         if self.sender_key.is_none() {
             return LEN;

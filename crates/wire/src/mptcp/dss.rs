@@ -10,7 +10,7 @@ use crate::octets::Reader;
 pub struct Dss {
     /// DATA_ACK: the next data sequence number expected.
     pub data_ack: Option<DataSeq>,
-    /// Where the segment's data belong in the data stream.
+    /// Position of the segment's data in the data stream.
     pub mapping: Option<Mapping>,
     /// F: the mapping ends the data stream; the DATA_FIN occupies its last data sequence number.
     pub data_fin: bool,
@@ -40,7 +40,7 @@ pub struct Mapping {
 }
 
 impl DataSeq {
-    /// The 64-bit number, given one that is near.
+    /// Returns the 64-bit number nearest to `reference`.
     pub const fn expand(self, reference: Dsn) -> Dsn {
         match self {
             Self::Short(low) => Dsn::expand(low, reference),
@@ -68,7 +68,7 @@ impl DataSeq {
         }
     }
 
-    /// The low 32 bits alone.
+    /// Returns only the low 32 bits.
     pub(crate) const fn shortened(self) -> Self {
         match self {
             Self::Short(low) => Self::Short(low),
@@ -108,8 +108,8 @@ impl Dss {
         len
     }
 
-    /// Reads figure 9 from its subtype octet on. The flags say what is there, except the checksum, which shows only
-    /// in the length. Flags a and m mean nothing without A and M.
+    /// Reads figure 9 from its subtype octet on. The flags tell what is present, except for the checksum, which only
+    /// the length shows. Flags a and m mean nothing without A and M.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         let mut body = Reader::new(body);
         let _subtype_and_reserved = body.u8()?;

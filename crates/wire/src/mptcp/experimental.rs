@@ -10,7 +10,7 @@ use crate::octets::Reader;
 pub struct Experimental {
     /// The low nibble of the subtype octet; the high nibble of this field is not sent.
     pub flags: u8,
-    /// What follows it, at most 37 octets.
+    /// Octets after the subtype octet, at most 37.
     pub data: ArrayVec<u8, 37>,
 }
 

@@ -3,8 +3,8 @@
 use super::{AddressId, Token, begin, subtype};
 use crate::octets::Reader;
 
-/// MP_JOIN in its three forms, which the length of the option tells apart. Whether a form belongs on the segment that
-/// carries it is for the receiver to judge.
+/// MP_JOIN in its three forms, which differ in the length of the option. The receiver judges whether a form belongs on
+/// the segment that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MpJoin {
     /// On the SYN (figure 5).

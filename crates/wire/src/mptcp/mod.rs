@@ -61,7 +61,7 @@ pub enum MptcpOption {
     Fastclose(MpFastclose),
     /// Subtype 0x8: why a subflow is reset.
     TcpRst(MpTcpRst),
-    /// Subtype 0xf: for private experiments (RFC 8684 section 7.2).
+    /// Subtype 0xf: private experiments (RFC 8684 section 7.2).
     Experimental(Experimental),
 }
 
@@ -82,12 +82,12 @@ mod subtype {
 /// TCP option kind of all MPTCP options.
 pub(crate) const KIND: u8 = 30;
 
-/// The length of an option, of at most 40 octets.
+/// Converts the length of an option, of at most 40 octets.
 pub(crate) fn length_octet(len: usize) -> u8 {
     u8::try_from(len).unwrap_or(u8::MAX)
 }
 
-/// Writes kind, length and the subtype octet (figure 3), whose low nibble is the first of the subtype's own.
+/// Writes kind, length and the subtype octet (figure 3), whose low nibble belongs to the subtype.
 fn begin(subtype: u8, low_nibble: u8, len: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&[KIND, length_octet(len), subtype << 4 | low_nibble & 0x0f]);
 }
@@ -95,15 +95,15 @@ fn begin(subtype: u8, low_nibble: u8, len: usize, out: &mut Vec<u8>) {
 /// Why octets of kind 30 are not an [`MptcpOption`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// A subtype that RFC 8684 does not assign: to be skipped.
+    /// A subtype that RFC 8684 does not assign; it is skipped.
     UnknownSubtype,
     /// The length does not suit subtype and flags.
     Malformed,
 }
 
 impl MptcpOption {
-    /// Octets on the wire, padding not included: the option's length field. Zero if it has nothing to say and is not
-    /// sent, which only an empty [`RemoveAddr`] is.
+    /// Returns the octets on the wire without padding: the option's length field. Zero for an option without content,
+    /// which is not sent; only an empty [`RemoveAddr`] is such an option.
     #[inline(never)]
     pub fn encoded_len(&self) -> usize {
         match self {
@@ -120,7 +120,7 @@ impl MptcpOption {
         }
     }
 
-    /// Reads an option from its subtype octet on, which is where kind and length end.
+    /// Reads an option from its subtype octet on, after kind and length.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, Unread> {
         let subtype = body.first().ok_or(Unread::Malformed)? >> 4;
         let option = match subtype {

@@ -1,22 +1,22 @@
-//! MPTCP-rec's options, on the subtype that RFC 8684 section 7.2 reserves for private experiments.
+//! The options of MPTCP-rec, on the subtype that RFC 8684 section 7.2 reserves for private experiments.
 //!
-//! | | octets | low nibble of the subtype octet | what follows it |
+//! | | octets | low nibble of the subtype octet | following octets |
 //! |---|---|---|---|
 //! | offer | 7 | 0 | four octets that name the experiment |
 //! | [`Round`] | 4 | path | round |
 //! | [`RateReport`] | 12, 20, 28, 36 | path | round, time stamp (4), desired rate (4), up to three held blocks (8 each) |
 //!
-//! The MPTCP-rec paper draws the report (its figure 3) and gives no sizes; these leave room beside timestamps and a
-//! DATA_ACK: 12 + 8 + 12 = 32, so one held block fits too; beside a mapping a round does: 12 + 20 + 4 = 36.
-//! A round goes with every data segment, so it has its place in [`crate::Options`], and any experimental option of four
-//! octets is read as one. Only a connection on which both sides made the offer gives them their meaning.
+//! The MPTCP-rec paper draws the report (its figure 3) and gives no sizes. These sizes leave room beside timestamps and
+//! a DATA_ACK: 12 + 8 + 12 = 32, so one held block fits too. A round fits beside a mapping: 12 + 20 + 4 = 36. Every
+//! data segment carries a round, so it has its own place in [`crate::Options`], and any experimental option of four
+//! octets is read as one. The options have this meaning only on a connection on which both sides made the offer.
 
 use arrayvec::ArrayVec;
 
 use super::{Experimental, KIND, length_octet, subtype};
 use crate::octets::Reader;
 
-/// What the offer says: this experiment, in its first version.
+/// Content of the offer: this experiment, in its first version.
 const EXPERIMENT: [u8; 4] = *b"rec1";
 /// Octets of a report without blocks, from its round on.
 const REPORT_BYTES: usize = 9;
@@ -27,26 +27,26 @@ const BLOCK_BYTES: usize = 8;
 pub struct PathId(u8);
 
 impl PathId {
-    /// Paths that can be told apart.
+    /// Number of paths that can be distinguished.
     pub const COUNT: u8 = 16;
 
-    /// The path `number`, below [`Self::COUNT`].
+    /// Returns the path `number`, which must be below [`Self::COUNT`].
     pub const fn new(number: u8) -> Option<Self> {
         if number < Self::COUNT { Some(Self(number)) } else { None }
     }
 
-    /// Its number.
+    /// Returns its number.
     pub const fn number(self) -> u8 {
         self.0
     }
 }
 
-/// On every data segment: the path it takes and the round it belongs to (rID and pid, section 4.1).
+/// Path and round of a data segment (rID and pid, section 4.1); every data segment carries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
     /// The path.
     pub path: PathId,
-    /// The report that the sender of data took up last on this path.
+    /// The latest report on this path that the sender of data has applied.
     pub id: u8,
 }
 
@@ -67,28 +67,28 @@ impl Round {
     }
 }
 
-/// Data that the receiver holds out of order and will not give up (NR-SACK), in octets beyond the DATA_ACK of the same
+/// Data that the receiver holds out of order and will not discard (NR-SACK), in octets after the DATA_ACK of the same
 /// segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldBlock {
     /// First octet.
     pub start: u32,
-    /// Behind the last.
+    /// Octet after the last.
     pub end: u32,
 }
 
-/// The extended NR-SACK (section 4.1, figure 3b): how fast the receiver wants data on one path.
+/// The extended NR-SACK (section 4.1, figure 3b): the rate at which the receiver wants data on one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateReport {
-    /// The path, as the sender of data named it.
+    /// The path, as the sender of data numbers it.
     pub path: PathId,
-    /// The round that begins when the sender of data takes this report up.
+    /// The round that begins when the sender of data applies this report.
     pub round: u8,
-    /// When it was made, in milliseconds of the receiver's clock: orders the reports of a path.
+    /// Time of the report in milliseconds of the receiver's clock; it orders the reports of a path.
     pub timestamp_ms: u32,
-    /// The desired sending rate (DSR), octets of payload per second; zero as long as none is known.
+    /// The desired sending rate (DSR), octets of payload per second; zero while unknown.
     pub desired_bytes_per_s: u32,
-    /// Blocks held, that of the most recent arrival first.
+    /// Held blocks, that of the most recent arrival first.
     pub held: ArrayVec<HeldBlock, 3>,
 }
 
@@ -98,7 +98,7 @@ impl RateReport {
         3 + REPORT_BYTES + blocks * BLOCK_BYTES
     }
 
-    /// Reads a report; `None` if the option is something else, or has an empty block.
+    /// Reads a report; `None` if the option is something else or has an empty block.
     pub fn read(option: &Experimental) -> Option<Self> {
         let path = PathId::new(option.flags)?;
         let mut body = Reader::new(&option.data);
@@ -114,7 +114,7 @@ impl RateReport {
         Some(Self { path, round, timestamp_ms, desired_bytes_per_s, held })
     }
 
-    /// The option that says it.
+    /// Returns the option that carries this report.
     pub fn option(&self) -> Experimental {
         let mut data = ArrayVec::new();
         data.push(self.round);
@@ -129,12 +129,12 @@ impl RateReport {
 }
 
 impl Experimental {
-    /// The offer to speak MPTCP-rec, on the SYN and SYN/ACK of a connection's first subflow.
+    /// Returns the offer to use MPTCP-rec, for the SYN and SYN/ACK of a connection's first subflow.
     pub fn receiver_centric_offer() -> Self {
         Self { flags: 0, data: EXPERIMENT.into_iter().collect() }
     }
 
-    /// Whether this is that offer.
+    /// Returns whether this is that offer.
     pub fn is_receiver_centric_offer(&self) -> bool {
         self.flags == 0 && self.data[..] == EXPERIMENT
     }

@@ -8,12 +8,12 @@ use crate::octets::Reader;
 /// Withdraws addresses of the sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoveAddr {
-    /// The addresses' identifiers; the option space holds at most 37. Without any, nothing is sent.
+    /// Identifiers of the addresses; the option space holds at most 37. If there are none, nothing is sent.
     pub address_ids: ArrayVec<AddressId, 37>,
 }
 
 impl RemoveAddr {
-    /// Octets of figure 13: three and one per identifier.
+    /// Octets of figure 13: three, and one per identifier.
     pub(super) fn len(&self) -> usize {
         if self.address_ids.is_empty() { 0 } else { 3 + self.address_ids.len() }
     }

@@ -6,7 +6,7 @@ use crate::octets::Reader;
 /// Why the subflow is reset; travels on a RST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpTcpRst {
-    /// T: the cause is transient, a new subflow may work.
+    /// T: the cause is transient; a new subflow may work.
     pub transient: bool,
     /// The cause.
     pub reason: ResetReason,
@@ -34,7 +34,7 @@ pub enum ResetReason {
 }
 
 impl ResetReason {
-    /// The reason that `code` stands for.
+    /// Returns the reason that `code` stands for.
     pub const fn from_code(code: u8) -> Self {
         match code {
             0x00 => Self::Unspecified,
@@ -48,7 +48,7 @@ impl ResetReason {
         }
     }
 
-    /// The code on the wire.
+    /// Returns the code on the wire.
     pub const fn code(self) -> u8 {
         match self {
             Self::Unspecified => 0x00,
@@ -63,7 +63,7 @@ impl ResetReason {
     }
 }
 
-/// T; the flags U, V and W beside it are not assigned and ignored.
+/// T. The flags U, V and W beside it are not assigned and are ignored.
 const TRANSIENT: u8 = 0x1;
 
 impl MpTcpRst {

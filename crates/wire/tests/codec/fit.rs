@@ -136,7 +136,7 @@ fn the_impossible_defers_dss_then_the_last_handshake_option() {
     assert_eq!(two_joins.mptcp[..], [join]);
 }
 
-/// All SYN options and timestamps beside every handshake option: what RFC 8684 sends always fits.
+/// All SYN options and timestamps fit beside every handshake option: everything that RFC 8684 sends fits.
 #[test]
 fn every_handshake_segment_fits() {
     let capable = |receiver_key, data| {

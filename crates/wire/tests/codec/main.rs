@@ -1,4 +1,4 @@
-//! The codec from outside: hand-made octets, the packing policy, and properties of arbitrary input.
+//! Tests of the codec from outside: hand-made octets, the packing policy, and properties of arbitrary input.
 
 mod fit;
 mod malformed;
@@ -9,7 +9,7 @@ mod round_trip;
 mod strategies;
 mod tcp_vectors;
 
-/// The octets written in `hex`, blanks ignored.
+/// The octets written in `hex`; blanks are ignored.
 fn octets(hex: &str) -> Vec<u8> {
     let digits: Vec<u32> = hex.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).unwrap()).collect();
     digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()

@@ -1,10 +1,10 @@
-//! Options that are unknown, malformed or cut off: the segment lives, the option does not.
+//! Options that are unknown, malformed or cut off: the segment is kept, the option is not.
 
 use wire::Options;
 
 use crate::octets;
 
-/// What remains of the options in `hex`: MSS, number of MPTCP options, malformed MPTCP options, malformed others.
+/// What reading keeps of the options in `hex`: MSS, number of MPTCP options, malformed MPTCP options, malformed others.
 fn read(hex: &str) -> (Option<u16>, usize, u8, u8) {
     let options = Options::parse(&octets(hex));
     (options.mss, options.mptcp.len(), options.malformed_mptcp, options.malformed_tcp)

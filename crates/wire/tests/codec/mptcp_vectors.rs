@@ -10,7 +10,7 @@ use wire::mptcp::{
 
 use crate::{emitted, octets};
 
-/// Asserts that `option` has the octets `hex` (the last of which may be padding) and that they read as `option`.
+/// Asserts that `option` is written as `hex` (whose last octets may be padding) and that `hex` reads as `option`.
 #[track_caller]
 fn assert_octets(hex: &str, option: MptcpOption) {
     let options = Options { mptcp: [option].into(), ..Options::default() };
@@ -199,7 +199,7 @@ fn experimental_subtype_15() {
     assert_octets(&format!("1e 28 f5 {}", "44".repeat(37)), experimental(5, &[0x44; 37]));
 }
 
-/// Reserved bits are ignored, whatever a sender puts there.
+/// Reserved bits are ignored, whatever the sender sets.
 #[test]
 fn reserved_bits_are_ignored() {
     let same = |with: &str, without: &str| assert_eq!(Options::parse(&octets(with)), Options::parse(&octets(without)));

@@ -95,7 +95,7 @@ fn a_flipped_bit_in_any_octet_is_noticed() {
         let packet = octets(hex);
         let is_v6 = packet[0] >> 4 == 6;
         for at in 0..packet.len() {
-            // No checksum covers IPv6's traffic class, flow label and hop limit.
+            // No checksum covers the traffic class, flow label and hop limit of IPv6.
             if is_v6 && (at < 4 || at == 7) {
                 continue;
             }
@@ -175,7 +175,7 @@ fn options_that_do_not_fit_are_packed_on_emission() {
     assert_eq!(read, segment);
 }
 
-/// Simulations move millions of segments a second.
+/// Simulations move millions of segments per second.
 #[test]
 fn a_segment_stays_small() {
     let size_bytes = size_of::<Segment>();

@@ -1,4 +1,4 @@
-//! MPTCP-rec's options, octet by octet as the table in `wire::mptcp::receiver_centric` has them.
+//! The options of MPTCP-rec, octet by octet as in the table of `wire::mptcp::receiver_centric`.
 
 use proptest::prelude::*;
 use wire::mptcp::{Experimental, HeldBlock, MptcpOption, PathId, RateReport, Round};

@@ -9,7 +9,7 @@ use wire::{Options, Segment, TcpChecksum};
 use crate::emitted;
 use crate::strategies::{mptcp_option, options, segment};
 
-/// Whether the policy may never leave the option out when it is the only one of its sort.
+/// Returns whether the policy may never leave out this option when it is the only one of its kind.
 fn is_handshake(option: &MptcpOption) -> bool {
     matches!(
         option,
@@ -74,7 +74,7 @@ proptest! {
         let _ = Segment::parse_with(&packet, TcpChecksum::Trusted);
     }
 
-    /// Damage anywhere behind the IP header, with the checksum trusted: the hardest way into the option parser.
+    /// Damage anywhere after the IP header, with the checksum trusted: the hardest way into the option parser.
     #[test]
     fn damaged_packets_do_not_panic(segment in segment(), damage in vec((20..120_usize, any::<u8>()), 1..8)) {
         let mut packet = Vec::new();

@@ -112,7 +112,7 @@ pub fn mptcp_option() -> impl Strategy<Value = MptcpOption> {
             transient,
             reason: ResetReason::from_code(code)
         })),
-        // With one octet it is MPTCP-rec's round, which has its own place.
+        // With one octet it is a round of MPTCP-rec, which has its own field.
         (0..16_u8, vec(any::<u8>(), 0..=37)).prop_filter("a round", |(_, data)| data.len() != 1).prop_map(
             |(flags, data)| MptcpOption::Experimental(Experimental {
                 flags,

@@ -1,4 +1,4 @@
-//! The options of plain TCP, their octets written by hand from their RFCs, in Linux's order and alignment.
+//! The options of plain TCP, written by hand from their RFCs, in Linux's order and alignment.
 
 use units::SeqNr;
 use wire::{Options, SackBlock, Timestamps};

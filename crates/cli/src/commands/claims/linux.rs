@@ -12,14 +12,14 @@ use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
 
-/// The paper that has a test bed, as claims name their source.
+/// The source, as claims name it, of the paper that has a test bed.
 const PAPER: &str = "mVeno";
-/// How long a run took, in its record.
+/// Name of the field for the duration of a run in its record.
 const DURATION: &str = "duration_s";
-/// What a run takes besides, to set its world up and for the hosts to say goodbye.
+/// Additional time of a run, for setting up its world and closing connections.
 const AROUND_S: f64 = 3.0;
 
-/// Runs what `chosen` need, or the mVeno paper's claims if nothing was asked for by number, and prints what comes of it.
+/// Runs what `chosen` need and prints the results. If no claim was chosen by number, runs the mVeno paper's claims.
 pub(super) fn claims(chosen: &[&'static Claim], arguments: &arguments::Claims, mode: Mode) -> Result<(), Failure> {
     let seeds = 1..=arguments.seeds();
     let judged = judged(chosen, arguments, &seeds, mode)?;
@@ -32,7 +32,7 @@ pub(super) fn claims(chosen: &[&'static Claim], arguments: &arguments::Claims, m
     complain_of_gaps(&outcomes)
 }
 
-/// The claims that can be judged here; the others are named, each with the reason.
+/// Returns the claims that can be judged here; names the others, each with the reason.
 fn judged(
     chosen: &[&'static Claim],
     arguments: &arguments::Claims,
@@ -64,7 +64,7 @@ fn judged(
     Ok(judged)
 }
 
-/// What a claim's scenarios ask that kernels at both ends cannot do; `None` if that is nothing.
+/// Returns what a claim's scenarios require that kernels at both ends cannot do; `None` if there is nothing.
 fn obstacle(claim: &Claim, seeds: &RangeInclusive<u64>, mode: Mode) -> Result<Option<String>, Failure> {
     for needs in needs(claim) {
         let plan = runs::plan(needs, &CONDITIONS[0], seeds.clone(), mode)?;
@@ -77,7 +77,7 @@ fn obstacle(claim: &Claim, seeds: &RangeInclusive<u64>, mode: Mode) -> Result<Op
     Ok(None)
 }
 
-/// The runs of all that `judged` need. Controllers stay in the kernel from the first run to the last.
+/// Runs everything that `judged` need. Controllers stay in the kernel from the first run to the last.
 fn all_runs(
     judged: &[&'static Claim],
     arguments: &arguments::Claims,
@@ -100,7 +100,8 @@ fn all_runs(
     plans.iter().map(run).collect()
 }
 
-/// How long all runs take, as the simulator has it: the runs of one seed are made there first, unless they are kept from before.
+/// Estimates the duration of all runs from the simulator: the runs of one seed are simulated first, unless they are
+/// kept from before.
 fn how_long(plans: &[(Needs, Plan)], arguments: &arguments::Claims, mode: Mode) -> Result<String, Failure> {
     let (mut count, mut seconds, jobs) = (0, 0.0, arguments.jobs.unwrap_or(1));
     for (needs, plan) in plans {

@@ -13,11 +13,11 @@ use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
 
-/// What `--ids` calls the table of what people notice.
+/// Name in `--ids` of the table of effects that people notice.
 pub(super) const USERS: &str = "users";
 
-/// Runs what `claims` need under the conditions asked for, and prints the map; its page and its JSON go beside the runs. What a person
-/// would notice of the modules is looked at too, unless claims alone were chosen.
+/// Runs what `claims` need under the chosen conditions, and prints the map; writes its page and its JSON beside the
+/// runs. Includes the effects of the modules that people notice, unless only claims were chosen.
 pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode: Mode) -> Result<(), Failure> {
     let conditions = choose(&arguments.conditions)?;
     let seeds = Seeds::new(arguments);
@@ -49,7 +49,7 @@ pub(super) fn map(claims: &[&'static Claim], arguments: &arguments::Claims, mode
     Ok(console::print(&text)?)
 }
 
-/// The seeds on which conditions are looked at, and those on which they are confirmed.
+/// Seeds of the first look at conditions, and seeds for confirmation.
 struct Seeds {
     look: RangeInclusive<u64>,
     confirm: Option<RangeInclusive<u64>>,
@@ -79,20 +79,20 @@ fn choose(names: &[String]) -> Result<Vec<&'static Condition>, Failure> {
             known.join(", ")
         )));
     }
-    // What ships is what the others are held against.
+    // The other conditions are compared with the scenarios as they ship.
     let wanted = |condition: &&Condition| {
         names.is_empty() || condition.settings.is_empty() || names.iter().any(|name| name.trim() == condition.name)
     };
     Ok(CONDITIONS.iter().filter(wanted).collect())
 }
 
-/// What the runs of each of the claims' needs depend on, as journals name it.
+/// Returns what the runs of each of the claims' needs depend on, as journals name it.
 fn contents(claims: &[&'static Claim], condition: &Condition, mode: Mode) -> Result<BTreeMap<Needs, String>, Failure> {
     let all = claims.iter().flat_map(|claim| needs(claim));
     all.map(|needs| Ok((needs, Manifest::new(&runs::plan(needs, condition, 1..=1, mode)?).content))).collect()
 }
 
-/// The runs of all `needs`.
+/// Returns the runs of all `needs`.
 fn all(
     needs: impl IntoIterator<Item = Needs>,
     run: impl Fn(Needs) -> Result<Vec<Record>, Failure>,
@@ -106,7 +106,7 @@ fn all(
     Ok(runs)
 }
 
-/// What the claims come to under one condition. The runs of one condition at a time are held in memory.
+/// Judges the claims under one condition. Only the runs of one condition at a time are in memory.
 fn look(
     claims: &[&'static Claim],
     condition: &'static Condition,
@@ -120,7 +120,7 @@ fn look(
     };
     let runs = of(&mut claims.iter(), &seeds.look)?;
     let at: Vec<Outcome> = claims.iter().map(|claim| evaluate(claim, &runs, mode)).collect();
-    // What does not hold where conditions are looked at has nothing to be confirmed.
+    // A claim that does not hold at the first look needs no confirmation.
     let holds = |index: usize| at[index].verdict == Verdict::Reproduced;
     let holding = claims.iter().enumerate().filter(|(index, _)| holds(*index)).map(|(_, claim)| claim);
     let confirming = seeds.confirm.as_ref().map(|seeds| of(&mut holding.into_iter(), seeds)).transpose()?;
@@ -140,7 +140,8 @@ fn look(
 mod tests {
     use super::*;
 
-    /// A condition may have no place in a scenario, but it must not break one. Each of these is like many others.
+    /// A condition may not apply to a scenario, but it must not break one. Each of these scenarios represents many
+    /// others.
     #[test]
     fn every_condition_suits_every_kind_of_claim() {
         suits(&["C01", "C20", "C34", "C42", "C50", "C60"]);

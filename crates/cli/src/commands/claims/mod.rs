@@ -14,13 +14,13 @@ use crate::arguments::{self, Backend, ClaimMode};
 use crate::console;
 use crate::failure::Failure;
 
-/// Runs what the claims need, and prints what comes of it.
+/// Runs what the claims need, and prints the results.
 pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
     if !arguments.map && arguments.ids.iter().any(|id| id == map::USERS) {
         return Err(Failure::Input("--ids users: what people notice is looked at with --map".into()));
     }
     let chosen = choose(&arguments.ids)?;
-    // Also where nothing is run: the answer says where runs are kept.
+    // Also if nothing is run, because the output names the folder of the runs.
     atomic_file::rehearse(&arguments.out).map_err(|error| {
         Failure::Input(format!(
             "cannot use {}: {}\n  help: choose another --out, a directory that you may write to",
@@ -54,7 +54,7 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
     complain_of_gaps(&outcomes)
 }
 
-/// Not to reproduce a claim is a result; not to have measured it is a failure.
+/// Fails for claims that were not measured. A claim that is not reproduced is a result, not a failure.
 fn complain_of_gaps(outcomes: &[Outcome]) -> Result<(), Failure> {
     let missing = outcomes.iter().filter(|outcome| outcome.verdict == Verdict::NotMeasured);
     let missing: Vec<_> = missing.map(|outcome| outcome.id.as_str()).collect();
@@ -134,7 +134,7 @@ mod tests {
         assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
     }
 
-    /// Settings are said in two ways: as text for people, and as what is done to a scenario.
+    /// Settings are stated in two ways: as text for people, and as changes to a scenario.
     #[test]
     fn what_paper_mode_changes_can_be_typed() {
         for printed in AS_PRINTED {

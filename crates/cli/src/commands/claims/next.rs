@@ -1,4 +1,4 @@
-//! What is said below a table of claims: where the runs are, and commands that go on from there.
+//! The text below a table of claims: where the runs are, and commands to continue with.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use lab::scenario::shell;
 
 use crate::arguments::{self, ClaimMode};
 
-/// The claim that is named where nobody asked for one.
+/// The claim in the example if none was chosen.
 const EXAMPLE: &str = "C05";
 /// The same on Linux.
 const EXAMPLE_ON_LINUX: &str = "C50";
-/// What a scenario without variants is called among the runs.
+/// Name among the runs of a scenario without variants.
 const AS_WRITTEN: &str = "as written";
 
-/// Below claims that were judged in the simulator.
+/// Text below claims that were judged in the simulator.
 pub(super) fn of_simulator(chosen: &[&'static Claim], arguments: &arguments::Claims) -> String {
     let printed = arguments.mode == ClaimMode::Paper;
     let seeds = arguments.seeds();
@@ -41,7 +41,7 @@ pub(super) fn of_simulator(chosen: &[&'static Claim], arguments: &arguments::Cla
     )
 }
 
-/// Below claims that were judged on Linux.
+/// Text below claims that were judged on Linux.
 pub(super) fn of_linux(judged: &[&'static Claim], arguments: &arguments::Claims) -> String {
     let seeds = arguments.seeds();
     let example = lab::present::claims::claims().find(|claim| claim.id == EXAMPLE_ON_LINUX);
@@ -58,7 +58,7 @@ pub(super) fn of_linux(judged: &[&'static Claim], arguments: &arguments::Claims)
     text + &format!("  anabranch run {run} --backend linux --destination kernel    # one of the runs\n")
 }
 
-/// Below a map, whose page is `page`.
+/// Text below a map whose page is `page`.
 pub(super) fn of_map(arguments: &arguments::Claims, page: &Path) -> String {
     format!(
         "{}  xdg-open {}    # every square opens into its intervals\n  anabranch claims --map --ids {} --conditions short-units{}    # \
@@ -78,7 +78,7 @@ fn count(seeds: u64) -> String {
     format!("{seeds} seed{}", if seeds == 1 { "" } else { "s" })
 }
 
-/// The options that another command needs to go on with these runs.
+/// Returns the options that another command needs to use these runs.
 fn kept(arguments: &arguments::Claims) -> String {
     let mode = if arguments.mode == ClaimMode::Paper { " --mode paper" } else { "" };
     let out = arguments.chosen_out().map(|out| format!(" --out {}", shell::quote(&out.display().to_string())));
@@ -98,7 +98,7 @@ fn settings(needs: Needs) -> Vec<String> {
     needs.set.iter().map(|setting| (*setting).to_owned()).collect()
 }
 
-/// A variant that the claim speaks of; `None` for the scenario as written.
+/// Returns a variant that the claim refers to; `None` for the scenario as written.
 fn variant(claim: &Claim) -> Option<&'static str> {
     let checks = claim.evidence.iter().filter_map(|evidence| match evidence {
         Evidence::Runs { checks, .. } => Some(checks),

@@ -1,4 +1,4 @@
-//! The runs that claims need, from a journal or made now.
+//! The runs that claims need, from a journal or executed now.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::commands::{builds, real_time, shipped};
 use crate::console::RunsBar;
 use crate::failure::Failure;
 
-/// What must be run for `needs` under `condition`, with `seeds`.
+/// Returns the runs of `needs` under `condition`, with `seeds`.
 pub(super) fn plan(
     needs: Needs,
     condition: &Condition,
@@ -27,7 +27,7 @@ pub(super) fn plan(
     let load = |overrides: &[Override]| shipped::load(Path::new(needs.scenario), overrides);
     let seeds = format!("{}..{}", seeds.start(), seeds.end());
     let seeds: Seeds = seeds.parse().map_err(|error| Failure::Input(format!("--seeds: {error}")))?;
-    // A setting that does not parse is a mistake in the list of conditions, which a test would have found.
+    // A setting that does not parse is a mistake in the list of conditions; a test finds it.
     let besides = |scenario: &Scenario| condition.overrides(scenario).unwrap_or_default();
     let plan = Plan::under(load, &overrides, Some(seeds), besides);
     let mut plan = plan.map_err(|error| Failure::Input(format!("under {}: {error}", condition.name)))?;
@@ -37,7 +37,7 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// The records of `plan`; what was run before is not run again. `what` is said beside the progress.
+/// Returns the records of `plan`, and runs what is missing. Shows `what` beside the progress.
 pub(super) fn run(plan: &Plan, arguments: &arguments::Claims, what: &str) -> Result<Vec<Record>, Failure> {
     let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let bar = RunsBar::new(what);
@@ -48,13 +48,14 @@ pub(super) fn run(plan: &Plan, arguments: &arguments::Claims, what: &str) -> Res
     })
 }
 
-/// As [`run`], in real time with the kernel at both ends.
+/// Does the same as [`run`], in real time with the kernel at both ends.
 pub(super) fn run_on_linux(plan: &Plan, arguments: &arguments::Claims, what: &str) -> Result<Vec<Record>, Failure> {
     let jobs = arguments.jobs.unwrap_or(1);
     records(plan, arguments, "linux-", |journal| real_time::complete(plan, journal, Ends::KERNELS, jobs, what))
 }
 
-/// The records of `plan` after `complete` has added to the journal what is missing. `world` is a part of the journal's name.
+/// Returns the records of `plan` after `complete` has added missing runs to the journal. `world` is a part of the
+/// journal's name.
 fn records(
     plan: &Plan,
     arguments: &arguments::Claims,
@@ -62,16 +63,16 @@ fn records(
     complete: impl FnOnce(&mut Journal) -> Result<(), Failure>,
 ) -> Result<Vec<Record>, Failure> {
     let manifest = Manifest::new(plan);
-    // What was run with other settings is kept beside it.
+    // Runs with other settings have a journal of their own.
     let path = arguments.out.join(format!("{}-{world}{}.jsonl", plan.scenario.name, &manifest.content[..12]));
     let mut journal = Journal::open(&path, &manifest, false).map_err(|error| Failure::Input(error.to_string()))?;
-    // Once: there may be hundreds of journals.
+    // Warn only once: there may be hundreds of journals.
     static TOLD: AtomicBool = AtomicBool::new(false);
     if !TOLD.load(Ordering::Relaxed) {
         let remedy = format!("another --out than {} runs all anew", arguments.out.display());
         TOLD.store(builds::complain_of_others(&journal, &remedy)?, Ordering::Relaxed);
     }
     complete(&mut journal)?;
-    // In the order of the plan, not in that in which the runs were done: sums of the same numbers are the same then.
+    // The order of the plan, not of completion: then sums of the same numbers are the same.
     Ok(sweep::sorted(plan, journal.records()).into_iter().cloned().collect())
 }

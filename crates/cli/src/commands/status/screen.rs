@@ -1,4 +1,4 @@
-//! `anabranch status --watch`: the same again every second, with the course of the last minutes.
+//! `anabranch status --watch`: the status, updated every second, with the history of the last minutes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -20,29 +20,29 @@ use super::table::{self, Row, Sample};
 use crate::failure::Failure;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// Seconds of the course.
+/// Seconds of history.
 const COURSE: usize = 300;
-/// Lines of an uplink's course.
+/// Lines of an uplink's history.
 const COURSE_LINES: u16 = 3;
 /// Columns between two columns of the table.
 const SPACING: u16 = 2;
-/// Lines of what is told below the table, at most.
+/// Maximum number of lines of text below the table.
 const WORDS_LINES: u16 = 8;
 
-/// What is shown of one daemon.
+/// The display of one daemon.
 struct View {
     columns: &'static [&'static str],
     dispensable: &'static [usize],
     rows: Vec<Row>,
-    /// Told below the table.
+    /// Text below the table.
     words: Vec<String>,
     device: String,
-    /// It did not answer when it was asked last.
+    /// The daemon did not answer the last request.
     is_silent: bool,
     courses: BTreeMap<String, VecDeque<u64>>,
 }
 
-/// Shows the daemons until q, Esc, Ctrl-C or a signal, until the terminal goes away, or until one of them has ended.
+/// Shows the daemons until q, Esc, Ctrl-C or a signal, until the terminal disappears, or until one of them has ended.
 pub fn watch(devices: &[String]) -> Result<(), Failure> {
     let mut before = super::samples(devices)?;
     let mut views: Vec<View> = before.iter().map(View::new).collect();
@@ -73,7 +73,7 @@ fn show(
                     view.look(before, &now);
                     *before = now;
                 }
-                // One that is stopped, or busy, may go on.
+                // A daemon that is stopped or busy may continue later.
                 Err(_) if control::running()?.contains(device) => view.is_silent = true,
                 Err(ended) => return Err(ended),
             }
@@ -81,18 +81,18 @@ fn show(
     }
 }
 
-/// What somebody types.
+/// Keyboard input.
 struct Keys(OwnedFd);
 
 impl Keys {
-    /// The terminal itself where standard input is something else.
+    /// Opens the terminal itself if standard input is something else.
     fn open() -> Result<Self, Failure> {
         let input = std::io::stdin();
         Ok(Self(if input.is_terminal() { input.as_fd().try_clone_to_owned()? } else { File::open("/dev/tty")?.into() }))
     }
 
-    /// Waits for the next second, and whether somebody has seen enough, or nobody is there any more. A terminal that has gone away
-    /// is not read from, which would never come to an end.
+    /// Waits for the next second. Returns whether to end: on a key or a signal, or because the terminal has
+    /// disappeared. It does not read from a terminal that has disappeared: that would never end.
     fn end_it(&self, stop: &Stop) -> Result<bool, Failure> {
         let mut fds = [stop.as_fd(), self.0.as_fd()].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let span = Timespec { tv_sec: PERIOD.as_secs() as i64, tv_nsec: PERIOD.subsec_nanos().into() };
@@ -104,7 +104,7 @@ impl Keys {
         if !fds[0].revents().is_empty() || fds[1].revents().intersects(gone) {
             return Ok(true);
         }
-        // A new size comes in this way too.
+        // A change of size arrives as an event, too.
         while event::poll(Duration::ZERO)? {
             if is_enough(&event::read()?) {
                 return Ok(true);
@@ -148,7 +148,7 @@ impl View {
     }
 }
 
-/// What is told below the table, a line each.
+/// Returns the text below the table, one line each.
 fn words(rows: &[Row], now: &Sample) -> Vec<String> {
     let troubles = rows.iter().filter_map(|row| Some(format!("{} {}", row.cells[0], row.trouble.as_ref()?)));
     troubles.chain([table::clients(now)]).chain(table::links(now)).collect()
@@ -162,7 +162,7 @@ fn draw(frame: &mut Frame<'_>, views: &[View]) {
         let lines_of = |line: &String| line.chars().count() / usize::from(area.width.max(1)) + 1;
         let lines: usize = view.words.iter().map(lines_of).sum();
         let lines = u16::try_from(lines).unwrap_or(u16::MAX).min(WORDS_LINES);
-        // Where there is little room, uplinks come first.
+        // If there is little room, uplinks come first.
         let table_lines = rows.saturating_add(3).min(area.height);
         let lines = lines.min(area.height - table_lines);
         let parts = Layout::vertical([Constraint::Length(table_lines), Constraint::Length(lines), Constraint::Fill(1)])
@@ -193,7 +193,7 @@ fn draw_table(frame: &mut Frame<'_>, view: &View, area: Rect) {
     frame.render_widget(Table::new(lines, widths).header(heading).column_spacing(SPACING).block(block), area);
 }
 
-/// What came over each uplink in the last minutes, as far as there is room; all to one scale.
+/// Draws the traffic over each uplink in the last minutes, as far as there is room, all to one scale.
 fn draw_courses(frame: &mut Frame<'_>, view: &View, area: ratatui::layout::Rect) {
     let most = view.courses.values().flatten().copied().max().unwrap_or(0).max(1);
     let areas = Layout::vertical(view.courses.iter().map(|_| Constraint::Length(COURSE_LINES + 1))).split(area);

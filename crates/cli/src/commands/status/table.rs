@@ -1,4 +1,4 @@
-//! What a daemon does, as text: from two looks at it, a moment apart.
+//! The state of a daemon as text, from two samples that are a moment apart.
 
 mod relay;
 
@@ -7,34 +7,34 @@ use comfy_table::{CellAlignment, Table, TableComponent};
 use lab::present::quantity;
 use serde_json::Value;
 
-/// Headings of the columns of uplinks.
+/// Column headings for uplinks.
 const UPLINKS: [&str; 8] = ["uplink", "tier", "down", "up", "RTT", "queue", "sent again", "carried"];
-/// Those of a relay's destinations.
+/// Column headings for a relay's destinations.
 const DESTINATIONS: [&str; 6] = ["lent to", "state", "down", "up", "packets lost", "carried"];
-/// Columns in the order in which they are left out where there is no room for all.
+/// Columns in the order in which they are left out if there is not enough room.
 const UPLINKS_LESS: [usize; 7] = [6, 5, 3, 4, 1, 7, 2];
-/// Likewise.
+/// The same for destinations.
 const DESTINATIONS_LESS: [usize; 5] = [4, 3, 5, 1, 2];
-/// Columns that hold words; the others hold figures.
+/// Number of columns with words; the others contain figures.
 pub const WORDS: usize = 2;
 
-/// What a daemon said of itself at one time.
+/// The status of a daemon at one time.
 pub struct Sample(Value);
 
-/// One uplink, or one destination of a relay, in words.
+/// One uplink, or one destination of a relay, as text.
 pub struct Row {
     /// In the order of [`columns`].
     pub cells: Vec<String>,
-    /// It cannot be used now.
+    /// Whether it cannot be used now.
     pub is_lost: bool,
-    /// What does not work, to follow its name in a sentence.
+    /// What does not work, phrased to follow its name in a sentence.
     pub trouble: Option<String>,
-    /// Octets that came over it, for each second between the looks.
+    /// Octets received over it per second, between the samples.
     pub down_rate: f64,
 }
 
 impl Sample {
-    /// As it was answered.
+    /// Creates a sample from an answer.
     pub fn new(status: Value) -> Self {
         Self(status)
     }
@@ -55,23 +55,23 @@ impl Sample {
         self.0.get("relay").is_some()
     }
 
-    /// The engine's device, or a relay's.
+    /// Returns the engine's device, or a relay's.
     pub fn device(&self) -> String {
         self.word("/device")
     }
 }
 
-/// Headings of the columns.
+/// Returns the column headings.
 pub fn columns(now: &Sample) -> &'static [&'static str] {
     if now.is_relay() { &DESTINATIONS } else { &UPLINKS }
 }
 
-/// Columns in the order in which they are left out where there is no room for all of them.
+/// Returns the columns in the order in which they are left out if there is not enough room.
 pub fn dispensable(now: &Sample) -> &'static [usize] {
     if now.is_relay() { &DESTINATIONS_LESS } else { &UPLINKS_LESS }
 }
 
-/// Those of the columns with these widths, each with `spacing` beside the one before, that there is room for.
+/// Returns the columns that fit into `room`, given their widths and the `spacing` between them.
 pub fn fitting(widths: &[usize], spacing: usize, room: usize, dispensable: &[usize]) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..widths.len()).collect();
     for least in dispensable {
@@ -84,12 +84,12 @@ pub fn fitting(widths: &[usize], spacing: usize, room: usize, dispensable: &[usi
     kept
 }
 
-/// Seconds between two looks.
+/// Returns the seconds between two samples.
 fn span(before: &Sample, now: &Sample) -> f64 {
     ((now.number("/at") - before.number("/at")) / 1e9).max(1e-3)
 }
 
-/// Each uplink or destination in words.
+/// Returns each uplink or destination as text.
 pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
     if now.is_relay() {
         return relay::rows(before, now);
@@ -104,7 +104,7 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
         let carried = now.number(&at("meter/down_bytes")) + now.number(&at("meter/up_bytes"));
         let lost = now.0.pointer(&at("lost")).and_then(Value::as_str).map(str::to_owned);
         let unheard = now.0.pointer(&at("unheard")).and_then(Value::as_f64);
-        // What a round trip took before it fell silent holds no longer.
+        // The round-trip time from before the silence is outdated.
         let rtt = rtt.filter(|_| unheard.is_none());
         Row {
             cells: vec![
@@ -125,7 +125,7 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
     (0..now.uplinks()).map(row).collect()
 }
 
-/// What is not heard over an uplink, if that is so of one: of a family alone, or of all that was asked.
+/// Describes the silence of an uplink: of one family, or of everything that is unanswered. `None` if it is heard.
 fn silence(now: &Sample, at: &impl Fn(&str) -> String) -> Option<String> {
     let span = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_f64).map(|nanos| nanos / 1e9);
     let over = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_str).map(|family| format!(" over {family}"));
@@ -141,11 +141,12 @@ fn silence(now: &Sample, at: &impl Fn(&str) -> String) -> Option<String> {
     }
 }
 
-/// The only family of an uplink, where another one has both or the other: servers that lack it are not reached over this one.
+/// Returns the only family of an uplink if another uplink has the missing one: servers without that family cannot be
+/// reached over this uplink.
 fn lacking_family(now: &Sample, index: usize) -> Option<String> {
     let has = |index: usize, is_v6: bool| {
         let ways = now.0.pointer(&format!("/uplinks/{index}/ways")).and_then(Value::as_array);
-        // An address, and perhaps what it is reached by.
+        // An address, perhaps followed by its gateway.
         let address = |way: &Value| way.as_str().and_then(|way| way.split(' ').next()).map(|ip| ip.contains(':'));
         ways.into_iter().flatten().any(|way| address(way) == Some(is_v6))
     };
@@ -156,7 +157,7 @@ fn lacking_family(now: &Sample, index: usize) -> Option<String> {
     only.map(|(_, family)| format!("has {family} only"))
 }
 
-/// An uplink's tier, its price if it has one, and what keeps it from being used so.
+/// Returns an uplink's tier, its price if it has one, and what prevents its use.
 fn use_of(now: &Sample, at: &impl Fn(&str) -> String, is_lost: bool) -> String {
     let is = |field: &str, value: bool| now.0.pointer(&at(field)) == Some(&Value::Bool(value));
     let price = now.0.pointer(&at("price")).and_then(Value::as_u64).filter(|price| *price > 0);
@@ -173,7 +174,7 @@ fn use_of(now: &Sample, at: &impl Fn(&str) -> String, is_lost: bool) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// So many of them.
+/// Formats a count with singular or plural.
 fn counted(count: f64, what: &str) -> String {
     // The sum of no numbers is -0.
     format!("{} {what}{}", count + 0.0, if count == 1.0 { "" } else { "s" })
@@ -184,7 +185,7 @@ fn milliseconds(nanos: f64) -> String {
     if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
 }
 
-/// What programs do, in a line or two.
+/// Describes the traffic of programs in a line or two.
 pub fn clients(now: &Sample) -> String {
     if now.is_relay() {
         return relay::lent(now);
@@ -208,7 +209,7 @@ pub fn clients(now: &Sample) -> String {
     )
 }
 
-/// What is asked for, if not all that there is, to follow the name of the device.
+/// Returns the target, if there is one, phrased to follow the name of the device.
 pub fn target(now: &Sample) -> String {
     match now.number("/target_bps") {
         bps if bps > 0.0 => format!(", as few uplinks as deliver {}", quantity(bps, "bit/s")),
@@ -216,7 +217,7 @@ pub fn target(now: &Sample) -> String {
     }
 }
 
-/// What connections of the kernel do.
+/// Describes the kernel's connections.
 fn kernel(now: &Sample) -> String {
     let number = |name: &str| now.number(&format!("/kernel/{name}"));
     let subflows: f64 = (0..now.uplinks()).map(|index| now.number(&format!("/uplinks/{index}/subflows"))).sum();
@@ -238,12 +239,12 @@ fn kernel(now: &Sample) -> String {
     )
 }
 
-/// A line for each uplink over a relay that was heard.
+/// Returns a line for each uplink over a relay that has been heard.
 pub fn links(now: &Sample) -> Vec<String> {
     relay::links(now)
 }
 
-/// Everything as a table, and what is wrong with uplinks.
+/// Returns everything as a table, followed by what is wrong with uplinks.
 pub fn describe(before: &Sample, now: &Sample) -> String {
     let rows = rows(before, now);
     let mut table = Table::new();
@@ -410,7 +411,7 @@ mod tests {
             Sample::new(json!({ "at": at * 1_000_000_000, "relay": { "destinations": all } }))
         };
         let before = status(1, &[(1, "phone", 9_000), (2, "laptop", 5_000)]);
-        // The phone was removed, and a tablet has its slot.
+        // The phone was removed, and its slot now belongs to a tablet.
         let now = status(2, &[(1, "tablet", 300), (2, "laptop", 5_200)]);
         let rates: Vec<f64> = rows(&before, &now).iter().map(|row| row.down_rate).collect();
         assert_eq!(rates, [300.0, 200.0]);

@@ -1,7 +1,8 @@
-//! Asks a server for acknowledgements on an established connection, without giving it anything: sans-IO.
+//! Makes a server send acknowledgements on an established connection, without sending it new data: sans-IO.
 //!
-//! A segment whose data lie before what the peer has acknowledged is answered with an acknowledgement and dropped (RFC 9293
-//! section 3.10.7.4), as keep-alive probes are. So packets of any size get an answer, and no program at the other end hears of them.
+//! A host answers a segment whose data it has already acknowledged with an acknowledgement, and drops the data (RFC
+//! 9293 section 3.10.7.4); keep-alive probes rely on this. So packets of any size get an answer, and the program at the
+//! other end notices nothing.
 
 use core::net::SocketAddr;
 
@@ -12,23 +13,23 @@ use wire::{Flags, Payload, Segment};
 use super::super::facts::PathMtu;
 use super::sizing::Sizing;
 
-/// Small packets whose answers are timed.
+/// Number of small packets, whose answers are timed.
 const SMALL: u32 = 5;
-/// How long after an answer the next one is sent.
+/// Pause between an answer and the next packet.
 const PAUSE: Duration = Duration::from_millis(60);
-/// How long an answer is waited for, before anything is known of the round-trip time and after.
+/// Wait for an answer before the round-trip time is known, and its limits afterwards.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 const PATIENCE_MIN: Duration = Duration::from_millis(300);
 const PATIENCE_MAX: Duration = Duration::from_millis(2_000);
-/// Small packets without any answer after which there will be none.
+/// After this many small packets without any answer, the echo gives up.
 const SILENT_MAX: u32 = 3;
 
-/// Where the sequence numbers of a connection stand.
+/// Sequence numbers of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
-    /// This side.
+    /// This side's address.
     pub local: SocketAddr,
-    /// The other side.
+    /// The other side's address.
     pub remote: SocketAddr,
     /// The next octet to send.
     pub next_out: SeqNr,
@@ -38,25 +39,25 @@ pub struct Standing {
     pub mss: u16,
 }
 
-/// What is asked on one connection.
+/// The echo on one connection.
 #[derive(Clone, Debug)]
 pub struct Echo {
     standing: Standing,
     sizing: Sizing,
     /// Small packets sent.
     small: u32,
-    /// When the last packet was sent, if its answer is waited for.
+    /// When the last packet was sent, if its answer is awaited.
     sent_at: Option<Instant>,
-    /// When something is to be done.
+    /// When [`Self::handle_timeout`] is due.
     at: Option<Instant>,
     /// Round-trip times.
     pub rtts: Vec<Duration>,
-    /// Small packets without an answer.
+    /// Number of small packets without an answer.
     pub unanswered: u32,
 }
 
 impl Echo {
-    /// Begins now, with packets of `mtu` octets at most.
+    /// Begins now, with packets of at most `mtu` octets.
     pub fn new(standing: Standing, mtu: u16, now: Instant) -> Self {
         let is_v4 = standing.remote.is_ipv4();
         let most = mtu.min(standing.mss.saturating_add(headers(is_v4)));
@@ -64,17 +65,17 @@ impl Echo {
         Self { standing, sizing, small: 0, sent_at: None, at: Some(now), rtts: Vec::new(), unanswered: 0 }
     }
 
-    /// When [`Self::handle_timeout`] is to be called; `None`: done.
+    /// Returns when [`Self::handle_timeout`] is due, or `None` when the echo is done.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.at
     }
 
-    /// What was found out of sizes.
+    /// Returns the result of the search for the largest packet.
     pub fn mtu(&self) -> PathMtu {
         self.sizing.found()
     }
 
-    /// The next packet, if it is time for one.
+    /// Returns the next packet if it is due.
     pub fn handle_timeout(&mut self, now: Instant) -> Option<Segment> {
         if self.at.is_none_or(|at| at > now) {
             return None;
@@ -93,13 +94,13 @@ impl Echo {
         if self.rtts.is_empty() {
             return None;
         }
-        // From here on the small ones are done.
+        // No more small packets from here on.
         self.small = SMALL + 1;
         let size = self.sizing.next()?;
         Some(self.packet(size.saturating_sub(headers(self.standing.remote.is_ipv4())), now))
     }
 
-    /// Whether `segment` answers; the engine gets it all the same.
+    /// Notes whether `segment` is an answer. The engine gets it too.
     pub fn handle_segment(&mut self, segment: &Segment, now: Instant) {
         let bare = segment.flags.contains(Flags::ACK)
             && !segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST)
@@ -116,7 +117,7 @@ impl Echo {
         self.at = Some(now + PAUSE);
     }
 
-    /// A router says what fits.
+    /// Notes the packet size that a router announced.
     pub fn handle_too_big(&mut self, mtu: u32, now: Instant) {
         if let (Ok(mtu), false) = (u16::try_from(mtu), self.is_small()) {
             self.sizing.told(mtu);
@@ -143,7 +144,7 @@ impl Echo {
     }
 }
 
-/// Octets of the headers of IP and TCP, without options.
+/// Length of the IP and TCP headers without options, octets.
 fn headers(is_v4: bool) -> u16 {
     if is_v4 { 40 } else { 60 }
 }
@@ -165,7 +166,7 @@ mod tests {
         segment
     }
 
-    /// Lets time pass until it has sent a packet, or is done; gives what was sent and when.
+    /// Advances time until the echo sends a packet or is done. Returns the packet and its time.
     fn next(echo: &mut Echo) -> Option<(Segment, Instant)> {
         while let Some(at) = echo.poll_timeout() {
             if let Some(segment) = echo.handle_timeout(at) {

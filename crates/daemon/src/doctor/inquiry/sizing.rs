@@ -1,16 +1,16 @@
-//! Looks for the largest packet that a path carries, by trying sizes: sans-IO.
+//! Searches for the largest packet that a path carries, by trying sizes: sans-IO.
 
 use super::super::facts::PathMtu;
 
-/// Sizes that links and tunnels have, octets: Ethernet, PPPoE, GRE, 6in4, IPsec, WireGuard, GTP, and what IPv6 asks of all.
-/// Below that, what a tunnel in a tunnel leaves.
+/// Sizes of common links and tunnels, octets: Ethernet, PPPoE, GRE, 6in4, IPsec, WireGuard, GTP, and the minimum of
+/// IPv6. Smaller ones are what a tunnel inside a tunnel leaves.
 const SIZES: [u16; 18] =
     [1500, 1492, 1480, 1472, 1460, 1440, 1420, 1400, 1380, 1360, 1340, 1320, 1300, 1280, 1240, 1200, 1100, 1000];
-/// Every path of IPv6 carries it, and nearly every one of IPv4.
+/// Carried by every IPv6 path and nearly every IPv4 path.
 const FLOOR: u16 = 1280;
-/// What every path of IPv4 is expected to carry.
+/// Minimum expected of every IPv4 path.
 const FLOOR_V4: u16 = 576;
-/// Tries of a size before it counts as vanished: the first one decides whether there is a search.
+/// Tries of a size before it counts as vanished. The first size gets more: it decides whether there is a search.
 const TRIES_FIRST: u8 = 3;
 const TRIES: u8 = 2;
 
@@ -20,24 +20,24 @@ pub struct Sizing {
     most: u16,
     is_v4: bool,
     found: PathMtu,
-    /// The size that is tried, and how often it was.
+    /// The size under test, and how often it was tried.
     current: Option<(u16, u8)>,
 }
 
 impl Sizing {
-    /// A search up to packets of `most` octets.
+    /// Creates a search up to packets of `most` octets.
     pub fn new(most: u16, is_v4: bool) -> Self {
         Self { most, is_v4, found: PathMtu::default(), current: Some((most, 0)) }
     }
 
-    /// The size to try next; `None`: done.
+    /// Returns the size to try next, or `None` when done.
     pub fn next(&mut self) -> Option<u16> {
         let (size, tries) = self.current.as_mut()?;
         *tries += 1;
         Some(*size)
     }
 
-    /// A packet of the size that was tried last arrived.
+    /// Notes that the packet tried last arrived.
     pub fn answered(&mut self) {
         if let Some((size, _)) = self.current {
             self.found.carries = self.found.carries.max(size);
@@ -45,7 +45,7 @@ impl Sizing {
         }
     }
 
-    /// Nothing was heard of the last try.
+    /// Notes that the last try got no answer.
     pub fn unanswered(&mut self) {
         let Some((size, tries)) = self.current else { return };
         let enough = if size == self.most { TRIES_FIRST } else { TRIES };
@@ -56,7 +56,7 @@ impl Sizing {
         self.choose();
     }
 
-    /// A router says what fits.
+    /// Notes the size that a router announced.
     pub fn told(&mut self, mtu: u16) {
         let is_news = self.current.is_some_and(|(size, _)| mtu < size) && mtu >= FLOOR_V4;
         if is_news {
@@ -65,12 +65,12 @@ impl Sizing {
         }
     }
 
-    /// What was found out. If nothing of any size was answered, that is nothing: such packets may not be answered at all.
+    /// Returns the result. If no size was answered, it is empty: the server may not answer such packets at all.
     pub fn found(&self) -> PathMtu {
         if self.found.carries == 0 { PathMtu::default() } else { self.found }
     }
 
-    /// The next size between what arrives and what vanishes.
+    /// Chooses the next size between the largest that arrives and the smallest that vanishes.
     fn choose(&mut self) {
         let PathMtu { carries, vanishes, told } = self.found;
         if carries >= self.most || vanishes == 0 || (told > 0 && carries >= told) {
@@ -92,7 +92,7 @@ impl Sizing {
 mod tests {
     use super::*;
 
-    /// What a search finds on a path that carries so much, and the packets that it takes.
+    /// Searches on a path that carries up to `carries` octets. Returns the result and the number of packets used.
     fn search(most: u16, carries: u16, is_v4: bool, told: Option<u16>) -> (PathMtu, usize) {
         let mut sizing = Sizing::new(most, is_v4);
         let mut packets = 0;

@@ -1,7 +1,8 @@
-//! What of this device itself stands between the engine and its uplinks: rules of others about routing and packets.
+//! Interference by this device itself: foreign rules about routing and packets that stand between the engine and its
+//! uplinks.
 //!
-//! What the engine sends is forwarded. So an uplink over which this device's own programs are answered, and the engine is not, works, and something
-//! here drops what is forwarded.
+//! The engine's packets are forwarded. If this device's own programs get answers over an uplink and the engine does
+//! not, the uplink works, and something here drops forwarded packets.
 
 use super::super::facts::{Chain, Facts};
 use super::{Finding, Level, MACHINE, answered, list, unique};
@@ -9,14 +10,14 @@ use super::{Finding, Level, MACHINE, answered, list, unique};
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(rules_before(facts));
-    // A chain that drops by policy is named by itself.
+    // `machine` already reports a chain that drops by policy.
     if !super::machine::firewall_blocks(facts) {
         findings.extend(forwarding_drops(facts));
     }
     findings
 }
 
-/// Whether it is known that this device itself keeps the engine's packets from an uplink.
+/// Returns whether this device is known to keep the engine's packets from an uplink.
 pub(super) fn stops(facts: &Facts, uplink: &str) -> bool {
     let has_heard = facts.inquiries.iter().any(|it| it.uplink == uplink && answered(it));
     let is_stopped = facts.detours.iter().any(|detour| detour.uplink == uplink)
@@ -24,7 +25,7 @@ pub(super) fn stops(facts: &Facts, uplink: &str) -> bool {
     is_stopped && !has_heard
 }
 
-/// What to look at before phones and servers are blamed; empty where this device drops nothing by rules.
+/// Returns what to check on this device before blaming phones and servers; empty if no rule here drops packets.
 pub(super) fn look_here_first(facts: &Facts, hooks: &[&str]) -> String {
     let chains = dropping(facts, hooks);
     match chains.is_empty() {
@@ -41,7 +42,7 @@ fn dropping<'a>(facts: &'a Facts, hooks: &[&str]) -> Vec<&'a Chain> {
     chains.filter(|chain| hooks.contains(&chain.hook.as_str())).collect()
 }
 
-/// Rules about routing that come before the engine's.
+/// Reports routing rules that come before the engine's.
 fn rules_before(facts: &Facts) -> Option<Finding> {
     let rules = &facts.machine.rules_before;
     let first = rules.first()?;
@@ -75,7 +76,7 @@ fn rules_before(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(level, "rules-before", MACHINE, text).remedy(remedy).likely_cause())
 }
 
-/// Uplinks over which this device's own programs are answered, and the engine is not.
+/// Reports uplinks over which this device's own programs get answers, and the engine does not.
 fn forwarding_drops(facts: &Facts) -> Option<Finding> {
     let is_told = |uplink: &str| facts.detours.iter().any(|detour| detour.uplink == uplink);
     let heard = facts.direct.iter().filter(|it| answered(it)).map(|it| it.uplink.as_str());

@@ -1,10 +1,12 @@
-//! Whether further subflows can be added over uplinks that let the handshake of connections pass, and who prevents it.
+//! Whether subflows can be added over uplinks that let the handshake of connections pass, and who prevents it.
 //!
-//! A join that is reset may be the uplink's doing or the server's, which takes so many further subflows of a connection and no more
-//! (`ip mptcp limits`). The order tells: an uplink whose join is reset before any other was accepted is to blame itself, as long as the
-//! server accepts others; one whose join is reset only after so many as in all other connections is not, if it could be added elsewhere.
+//! The uplink or the server may reset a join: a server limits the subflows of a connection (`ip mptcp limits`). The
+//! order of joins tells them apart. If an uplink's join is reset before any other was accepted, and the server accepts
+//! others, the uplink is to blame. If its join is reset only after the same number of accepted joins as in all other
+//! connections, and it could be added elsewhere, the uplink is not to blame.
 //!
-//! A join that nothing answers may have been lost, as other packets are. So it is tried twice, and no proof beside losses.
+//! An unanswered join may have been lost, like any packet. So the doctor tries it twice, and does not count it as proof
+//! where other packets are lost too.
 
 use std::net::SocketAddr;
 
@@ -41,7 +43,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Whether connections with MPTCP come about over the uplink of a join, to the same address: it may lack the other family.
+/// Returns whether MPTCP connections to the same address work over the join's uplink, which may lack the other family.
 fn is_good(facts: &Facts, join: &Join) -> bool {
     let is_same =
         |known: &&Inquiry| (&known.uplink, &known.server, known.remote) == (&join.uplink, &join.server, join.remote);
@@ -49,12 +51,12 @@ fn is_good(facts: &Facts, join: &Join) -> bool {
     same.any(|inquiry| inquiry.mptcp.is_good())
 }
 
-/// What tells the connections of a server apart.
+/// Returns what distinguishes the connections to one server.
 fn connection(join: &Join) -> (&str, SocketAddr) {
     (&join.base, join.remote)
 }
 
-/// How many joins to the same connection were accepted before this one was tried.
+/// Returns the number of joins to the same connection that were accepted before this one was tried.
 fn before(joins: &[&Join], join: &Join) -> usize {
     let earlier = joins.iter().take_while(|other| !core::ptr::eq(**other, join));
     accepted(earlier.copied(), join)
@@ -64,8 +66,9 @@ fn accepted<'a>(joins: impl Iterator<Item = &'a Join>, of: &Join) -> usize {
     joins.filter(|other| connection(other) == connection(of) && other.outcome == JoinOutcome::Established).count()
 }
 
-/// How many further subflows of a connection the server takes, if all that was observed agrees with such a limit: joins were reset
-/// after so many were accepted, no connection has more, and one of these uplinks at least could be added to another connection.
+/// Returns how many additional subflows the server accepts per connection, if all observations agree with such a limit:
+/// joins were reset after exactly this many were accepted, no connection has more, and at least one of the rejected
+/// uplinks could be added to another connection.
 fn limit(joins: &[&Join]) -> Option<usize> {
     let reset: Vec<&Join> =
         joins.iter().filter(|join| join.outcome == JoinOutcome::Refused && before(joins, join) > 0).copied().collect();
@@ -95,8 +98,8 @@ fn limits(server: &str, limit: usize) -> Finding {
         .remedy("if the server is yours: ip mptcp limits set subflows 8 on it")
 }
 
-/// Whether a join may have been lost as other packets there are: it was tried once only, or others over the same uplink were accepted, or
-/// other packets were not answered there.
+/// Returns whether a join may have been lost by chance: it was tried only once, another join over the same uplink was
+/// accepted, or other packets were lost there.
 fn may_be_chance(join: &Join, facts: &Facts) -> bool {
     let is_lost = |it: &Inquiry| {
         (it.unanswered > 0 && !it.rtts.is_empty())

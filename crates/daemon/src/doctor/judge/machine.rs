@@ -1,10 +1,10 @@
-//! What concerns all uplinks: rights, programs, firewalls, tunnels, the clock.
+//! Findings that concern all uplinks: privileges, programs, firewalls, tunnels, the clock.
 
 use super::super::facts::{Facts, Ipv6Forwarding, Machine, NameServer};
 use super::interference::look_here_first;
 use super::{Finding, MACHINE, answered, list, named};
 
-/// 2025-01-01: no clock that is right says less.
+/// 2025-01-01: an earlier time shows that the clock is wrong.
 const CLOCK_LEAST_UNIX_S: u64 = 1_735_689_600;
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
@@ -18,7 +18,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// What a join needs of the machine.
+/// Reports what the machine lacks for a join.
 fn abilities(machine: &Machine) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !machine.may_administer {
@@ -49,7 +49,7 @@ fn clock(machine: &Machine) -> Option<Finding> {
     })
 }
 
-/// What comes from the engine is forwarded; names are looked up by the host itself.
+/// Reports chains that drop by policy. The engine's packets are forwarded; the host's own name queries are output.
 fn firewall(facts: &Facts) -> Vec<Finding> {
     let chains = facts.machine.dropping_chains.iter().flatten();
     let chain = |chain: &super::super::facts::Chain| {
@@ -70,7 +70,7 @@ fn firewall(facts: &Facts) -> Vec<Finding> {
     chains.map(chain).collect()
 }
 
-/// Whether programs of this device find names late or not at all, as far as that is known.
+/// Returns whether this device's programs are known to find names late or not at all.
 fn lacks_names(facts: &Facts) -> bool {
     facts.servers.iter().any(|server| server.lookup_failed.is_some() || server.over_uplinks)
         || facts.machine.name_servers.iter().any(|server| !server.answers)
@@ -81,14 +81,14 @@ fn forward_drop(facts: &Facts, name: &str) -> Finding {
     if facts.inquiries.iter().any(answered) {
         return Finding::note("forward-drop", MACHINE, text + "; it lets the engine's packets pass");
     }
-    // Without an inquiry nobody knows.
+    // Without inquiries nothing shows whether engine packets pass.
     let level = if facts.inquiries.is_empty() { super::Level::Warning } else { super::Level::Problem };
     Finding::new(level, "forward-drop", MACHINE, text + ", so nothing of the engine may pass").remedy(format!(
         "nft insert rule {name} iifname '\"anabranch*\"' accept; nft insert rule {name} oifname '\"anabranch*\"' accept"
     ))
 }
 
-/// Whether a firewall explains that nothing answers.
+/// Returns whether a firewall explains that nothing answers.
 pub(super) fn firewall_blocks(facts: &Facts) -> bool {
     firewall(facts).iter().any(|finding| finding.code == "forward-drop" && finding.level == super::Level::Problem)
 }
@@ -112,7 +112,7 @@ fn vpn(facts: &Facts) -> Option<Finding> {
     Some(Finding::warning("vpn", MACHINE, text).remedy(remedy))
 }
 
-/// Only `join --kernel` and servers of this machine use it.
+/// Reports the state of the kernel's MPTCP. Only `join --kernel` and servers on this machine use it.
 fn kernel_mptcp(machine: &Machine) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mptcp = &machine.kernel_mptcp;
@@ -145,7 +145,7 @@ fn ipv6(facts: &Facts) -> Option<Finding> {
     concerned.then(|| Finding::note("ipv6-forwarding", MACHINE, text))
 }
 
-/// Name servers that programs of this machine ask in vain. A join helps itself; others do not.
+/// Reports name servers that this machine's programs ask in vain. A join works around them; other programs cannot.
 fn name_servers(facts: &Facts) -> Option<Finding> {
     let servers = &facts.machine.name_servers;
     let shown = |server: &NameServer| match server.fails {
@@ -172,7 +172,7 @@ fn name_servers(facts: &Facts) -> Option<Finding> {
     Some(Finding::warning("names-silent", MACHINE, text).remedy(remedy))
 }
 
-/// What to look at before name servers are blamed; empty where this device drops nothing that it sends.
+/// Returns what to check before blaming name servers; empty if this device drops nothing that it sends.
 pub(super) fn look_at_output_first(facts: &Facts) -> String {
     let policies = facts.machine.dropping_chains.iter().flatten().filter(|chain| chain.hook == "output");
     let policies: Vec<&str> = policies.map(|chain| chain.name.as_str()).collect();

@@ -1,15 +1,15 @@
 //! Whether MPTCP gets through, and who removes it.
 //!
-//! One answer without MPTCP says little: the server may not speak it, or something on the way removes it. So each is
-//! compared with the others: a server that answers with MPTCP at the same address over another uplink speaks it there, and an uplink over
-//! which another server answers with MPTCP lets it pass.
+//! A single answer without MPTCP says little: the server may not speak MPTCP, or something on the path removes it. So
+//! the doctor compares answers. If a server answers with MPTCP from the same address over another uplink, the server
+//! speaks it. If another server answers with MPTCP over the same uplink, the uplink lets it pass.
 
 use units::Duration;
 
 use super::super::facts::{Facts, Inquiry, Reached, Spoken};
 use super::{Finding, list, unique, without_uplink};
 
-/// What answers sooner is this network's own device, where servers are as far as this.
+/// Below this time the answer comes from a device of this network, if other servers are at least `FAR_RTT_MIN` away.
 const NEAR_RTT_MAX: Duration = Duration::from_millis(2);
 const FAR_RTT_MIN: Duration = Duration::from_millis(10);
 const PORTAL_REMEDY: &str = "open a page over that network alone in a browser, and log in if it asks for that";
@@ -22,16 +22,16 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// What goes wrong.
+/// What goes wrong with MPTCP.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Symptom {
-    /// The options are gone.
+    /// The options are removed.
     Plain,
-    /// The whole SYN is gone.
+    /// The whole SYN disappears.
     Dropped,
-    /// It is answered by a reset.
+    /// The SYN is answered with a reset.
     Refused,
-    /// Options are gone after the handshake.
+    /// The options disappear after the handshake.
     FellBack,
 }
 
@@ -54,7 +54,7 @@ impl Symptom {
         }
     }
 
-    /// What an uplink does.
+    /// Describes what an uplink does to MPTCP.
     fn deed(self) -> &'static str {
         match self {
             Self::Plain => "it removes the MPTCP options of connections",
@@ -66,7 +66,7 @@ impl Symptom {
         }
     }
 
-    /// The same of several, or of one that is called by its name.
+    /// The same for several uplinks, or for one that the sentence names.
     fn deeds(self, are_several: bool) -> &'static str {
         match (self, are_several) {
             (Self::Plain | Self::FellBack, true) => "remove it",
@@ -78,7 +78,7 @@ impl Symptom {
         }
     }
 
-    /// What programs have of it.
+    /// Describes the consequence for programs.
     fn consequence(self) -> &'static str {
         match self {
             Self::Plain | Self::FellBack => "Nothing is bonded towards that server: each connection has one uplink",
@@ -90,7 +90,7 @@ impl Symptom {
     }
 }
 
-/// Blames uplinks, servers, or nobody where that cannot be told.
+/// Blames uplinks, or servers, or neither if the facts do not decide.
 fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
     let inquiries = &facts.inquiries;
     let ill: Vec<&Inquiry> = inquiries.iter().filter(|inquiry| symptom.is_of(inquiry)).collect();
@@ -138,8 +138,8 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
     findings
 }
 
-/// What suggests that somebody near answers in the place of a server: an answer far sooner than the server itself can give one, by what it takes
-/// over other uplinks and others take over this one.
+/// Returns a sign that a device nearby answers in the server's name: the answer comes far sooner than the server can
+/// give one, judging by its times over other uplinks and other servers' times over this one.
 fn too_soon(inquiries: &[Inquiry], suspect: &Inquiry) -> Option<String> {
     let least = |inquiry: &Inquiry| inquiry.rtts.iter().min().copied();
     let soon = least(suspect).filter(|rtt| *rtt < NEAR_RTT_MAX)?;
@@ -157,13 +157,14 @@ fn too_soon(inquiries: &[Inquiry], suspect: &Inquiry) -> Option<String> {
     ))
 }
 
-/// The uplinks over which the address that was asked answers with MPTCP. One of the other family may be another host's.
+/// Returns the uplinks over which the address in question answers with MPTCP. An address of the other family may belong
+/// to another host.
 fn over<'a>(inquiries: &'a [Inquiry], asked: &Inquiry) -> Vec<&'a str> {
     let is_same = |it: &&Inquiry| (&it.server, it.remote) == (&asked.server, asked.remote) && it.mptcp.is_good();
     unique(inquiries.iter().filter(is_same).map(|inquiry| inquiry.uplink.as_str()))
 }
 
-/// Of a server that answers with MPTCP over one family alone: the one over which it does not, and the other.
+/// If a server answers with MPTCP over only one family, returns the family without MPTCP and the one with it.
 fn of_one_family(inquiries: &[Inquiry], server: &str, symptom: Symptom) -> Option<(&'static str, &'static str)> {
     let mut of = inquiries.iter().filter(|it| it.server == server);
     let with = of.clone().find(|it| it.mptcp.is_good())?;
@@ -171,7 +172,7 @@ fn of_one_family(inquiries: &[Inquiry], server: &str, symptom: Symptom) -> Optio
     Some(if without.remote.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") })
 }
 
-/// `wherein` is over which family, if it is one alone.
+/// `wherein` names the family if only one is concerned.
 fn server_without(server: &str, symptom: Symptom, wherein: &str, proof: &str) -> Finding {
     let (code, text) = match symptom {
         Symptom::Plain => (

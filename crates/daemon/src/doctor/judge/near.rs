@@ -1,5 +1,5 @@
-//! Names that lead into an uplink's own network: its name server gives that address for whatever it is asked, as where somebody is to log in
-//! (a captive portal). What such a "server" answers says nothing of the uplinks.
+//! Names that resolve into an uplink's own network. The network's name server probably gives that address for every
+//! name, as a captive portal does. The answers of such a "server" say nothing about the uplinks.
 
 use std::net::IpAddr;
 
@@ -20,7 +20,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// The facts without what came of asking there.
+/// Returns the facts without the results for such addresses.
 pub(super) fn without(facts: &Facts) -> Facts {
     let lies = |name: &str, ip: IpAddr| named(facts).any(|it| it.name == name) && first_uplink(facts, ip).is_some();
     let mut rest = facts.clone();
@@ -41,7 +41,7 @@ fn lie(facts: &Facts, uplink: &str, ip: IpAddr) -> Finding {
     Finding::problem("name-in-own-network", uplink, text).remedy(remedy).likely_cause()
 }
 
-/// Those that were not named by their address.
+/// Returns the servers that were given by name instead of by address.
 fn named(facts: &Facts) -> impl Iterator<Item = &ServerFacts> {
     let is_name = |server: &&ServerFacts| {
         let host = server.name.rsplit_once(':').map_or(server.name.as_str(), |(host, _)| host);
@@ -50,7 +50,7 @@ fn named(facts: &Facts) -> impl Iterator<Item = &ServerFacts> {
     facts.servers.iter().filter(is_name)
 }
 
-/// The uplink in whose network an address is, the first of several.
+/// Returns the uplink whose network contains an address; if there are several, the first.
 fn first_uplink(facts: &Facts, ip: IpAddr) -> Option<&String> {
     let has = |uplink: &&UplinkFacts| {
         let mut networks = uplink.ways.iter().map(|way| Network { address: way.address, prefix_len: way.prefix_len });

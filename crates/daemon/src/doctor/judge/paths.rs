@@ -1,4 +1,4 @@
-//! Servers over uplinks: whether they are reached, and with packets of which size.
+//! Servers over uplinks: whether they answer, and which packet sizes pass.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -10,9 +10,9 @@ use super::{Finding, Level, MACHINE, amount, answered, has_reached, list, unique
 
 /// Octets that every link of IPv6 carries (RFC 8200 section 5).
 const IPV6_MTU_MIN: u16 = 1280;
-/// Where rules of this device may drop what the engine or its own programs send.
+/// Hooks at which rules of this device may drop packets of the engine or of its own programs.
 const EVERYWHERE: [&str; 4] = ["prerouting", "forward", "output", "postrouting"];
-/// Part of unanswered packets above which a path is called lossy, as 1 in so many; one may be chance.
+/// Loss threshold for unanswered packets, as 1 in N. A single loss may be chance.
 const LOSSY_ONE_IN: usize = 5;
 
 pub(super) fn judge(facts: &Facts, blocked: bool) -> Vec<Finding> {
@@ -26,7 +26,7 @@ pub(super) fn judge(facts: &Facts, blocked: bool) -> Vec<Finding> {
     findings
 }
 
-/// A transfer that failed. Whether large packets vanish on the way from a server shows there alone.
+/// Reports a failed transfer. Only a transfer shows that large packets vanish on the way from a server.
 fn measured(rate: &Rate, facts: &Facts) -> Option<Finding> {
     let why = rate.failed.as_ref()?;
     let fetched = facts.rates.iter().filter(|other| other.failed.is_none() && other.bytes > 0);
@@ -59,7 +59,7 @@ fn measured(rate: &Rate, facts: &Facts) -> Option<Finding> {
     Some(Finding::warning("measure", &rate.uplink, text).remedy(remedy))
 }
 
-/// Names without addresses.
+/// Reports names without addresses.
 fn names(facts: &Facts) -> Vec<Finding> {
     let failed: Vec<&ServerFacts> = facts.servers.iter().filter(|server| server.lookup_failed.is_some()).collect();
     let why = |server: &&ServerFacts| server.lookup_failed.clone().unwrap_or_default();
@@ -73,7 +73,7 @@ fn names(facts: &Facts) -> Vec<Finding> {
     }
     let first = look_at_output_first(facts);
     let remedy = format!("{first}check the name, and this device's name servers (/etc/resolv.conf, resolvectl status)");
-    // Where others are found, this name alone is likely wrong.
+    // If other names are found, this one is probably wrong.
     let level = if failed.len() < facts.servers.len() { Level::Warning } else { Level::Problem };
     let finding = |server: &&ServerFacts| {
         let text = format!("its address is not found ({})", why(server));
@@ -82,7 +82,7 @@ fn names(facts: &Facts) -> Vec<Finding> {
     failed.iter().map(finding).collect()
 }
 
-/// A server that no uplink has the family of: nobody has asked it.
+/// Reports a server of whose family no uplink has an address: it was not asked.
 fn without_family(server: &ServerFacts, facts: &Facts) -> Option<Finding> {
     let mut ways = facts.uplinks.iter().flat_map(|uplink| &uplink.ways).peekable();
     ways.peek()?;
@@ -94,7 +94,7 @@ fn without_family(server: &ServerFacts, facts: &Facts) -> Option<Finding> {
     Some(Finding::warning("no-family", &server.name, text).remedy(remedy))
 }
 
-/// A server that some uplinks lack the family of, and others have.
+/// Reports a server whose family only some of the uplinks have.
 fn missed_by(server: &ServerFacts, facts: &Facts) -> Option<Finding> {
     let usable = || facts.uplinks.iter().filter(|uplink| uplink.wrong.is_none() && !uplink.ways.is_empty());
     let reaches = |uplink: &&UplinkFacts| {
@@ -114,11 +114,11 @@ fn missed_by(server: &ServerFacts, facts: &Facts) -> Option<Finding> {
     Some(Finding::note("family-missed", &server.name, text))
 }
 
-/// Servers that nobody reaches, uplinks that reach nobody, and pairs of them.
+/// Reports servers that no uplink reaches, uplinks that reach no server, and silent pairs.
 fn reached(facts: &Facts, blocked: bool) -> Vec<Finding> {
     let inquiries = &facts.inquiries;
     let mut findings = refused(facts);
-    // Then the firewall is what is wrong, and said to be.
+    // The firewall explains this, and has its own finding.
     if blocked {
         return findings;
     }
@@ -145,7 +145,7 @@ fn reached(facts: &Facts, blocked: bool) -> Vec<Finding> {
     findings
 }
 
-/// Nothing answers, and nothing shows that more than these servers is silent.
+/// Returns whether nothing but these servers is known to be silent.
 pub(super) fn is_open(facts: &Facts) -> bool {
     let is_stopped = super::machine::firewall_blocks(facts)
         || facts.inquiries.iter().any(|inquiry| interference::stops(facts, &inquiry.uplink));
@@ -164,7 +164,7 @@ fn nothing_answers(facts: &Facts, servers: &[&str]) -> Finding {
     Finding::problem("nothing-answers", MACHINE, text).remedy(remedy).likely_cause()
 }
 
-/// One server that is down looks like that, too.
+/// A single server that is down looks the same.
 fn servers_silent(facts: &Facts, servers: &[&str]) -> Finding {
     let of_names = |uplink: &&UplinkFacts| uplink.finds_names == Some(true);
     let finding: Vec<&str> = facts.uplinks.iter().filter(of_names).map(|uplink| uplink.interface.as_str()).collect();
@@ -187,13 +187,13 @@ fn servers_silent(facts: &Facts, servers: &[&str]) -> Finding {
     Finding::warning("servers-silent", MACHINE, text).remedy(remedy).likely_cause()
 }
 
-/// Whether the uplinks have IPv4, and the servers have not.
+/// Returns whether the uplinks have IPv4 and only IPv6 addresses were asked.
 fn asked_ipv6_alone(facts: &Facts) -> bool {
     let mut ways = facts.uplinks.iter().flat_map(|uplink| &uplink.ways);
     ways.any(|way| way.address.is_ipv4()) && facts.inquiries.iter().all(|inquiry| inquiry.remote.is_ipv6())
 }
 
-/// An uplink over which no server answers, while others do over other uplinks.
+/// Reports an uplink over which no server answers, while servers answer over others.
 fn uplink_dead(facts: &Facts, uplink: &str, servers: &[&str]) -> Option<Finding> {
     if has_reached(facts, uplink) || gateway_is_silent(facts, uplink) || interference::stops(facts, uplink) {
         return None;
@@ -205,7 +205,7 @@ fn uplink_dead(facts: &Facts, uplink: &str, servers: &[&str]) -> Option<Finding>
         let text = "no server answers over it, while others do over other uplinks";
         return Some(Finding::problem("uplink-dead", uplink, text).remedy(format!("{first}{data}")));
     };
-    // One server alone may be what the uplink blocks.
+    // The uplink may block this one server.
     let port = if server.ends_with(":443") { "OTHER:443" } else { "OTHER:443, the port that hardly anybody blocks" };
     let second = format!("name a second server (anabranch doctor {server} {port})");
     let finds_names = facts.uplinks.iter().any(|known| known.interface == uplink && known.finds_names == Some(true));
@@ -228,7 +228,7 @@ fn uplink_dead(facts: &Facts, uplink: &str, servers: &[&str]) -> Option<Finding>
     })
 }
 
-/// Nothing answers over one family of an uplink, and something does over the other.
+/// Reports a family over which nothing answers on an uplink whose other family works.
 fn family_silent(facts: &Facts, uplink: &str, is_ipv4: bool) -> Option<Finding> {
     let of_family = |it: &&Inquiry| it.remote.is_ipv4() == is_ipv4;
     let mut own = facts.inquiries.iter().filter(|it| it.uplink == uplink && of_family(it)).peekable();
@@ -247,14 +247,14 @@ fn family_silent(facts: &Facts, uplink: &str, is_ipv4: bool) -> Option<Finding> 
     Some(Finding::note("family-silent", uplink, text))
 }
 
-/// Then that is what is wrong, and said to be.
+/// Returns whether the gateway explains the silence; it has its own finding.
 fn gateway_is_silent(facts: &Facts, uplink: &str) -> bool {
     let mut of = facts.uplinks.iter().filter(|known| known.interface == uplink);
     let all_silent = |ways: &[WayFacts]| ways.iter().all(|way| way.gateway_state == GatewayState::Silent);
     of.any(|known| !known.ways.is_empty() && all_silent(&known.ways)) && !has_reached(facts, uplink)
 }
 
-/// Nobody listens on the port.
+/// Reports ports on which no server listens.
 fn refused(facts: &Facts) -> Vec<Finding> {
     let servers = unique(facts.inquiries.iter().map(|inquiry| inquiry.server.as_str()));
     let all_refuse = |server: &&str| {
@@ -269,7 +269,7 @@ fn refused(facts: &Facts) -> Vec<Finding> {
     servers.into_iter().filter(all_refuse).map(finding).collect()
 }
 
-/// A server that does not answer over uplinks that reach others.
+/// Reports a server that does not answer over uplinks that reach others.
 fn server_silent(server: &str, inquiries: &[&Inquiry], facts: &Facts) -> Option<Finding> {
     let is_led_away = |inquiry: &Inquiry| {
         let mut detours = facts.detours.iter();
@@ -278,7 +278,7 @@ fn server_silent(server: &str, inquiries: &[&Inquiry], facts: &Facts) -> Option<
     let silent =
         |inquiry: &&&Inquiry| !answered(inquiry) && has_reached(facts, &inquiry.uplink) && !is_led_away(inquiry);
     let over = unique(inquiries.iter().filter(silent).map(|inquiry| inquiry.uplink.as_str()));
-    // Of one that is reached over one address of an uplink the other address is no great loss.
+    // If the uplink reaches the server's other address, little is lost.
     let over: Vec<&str> = over
         .into_iter()
         .filter(|uplink| !inquiries.iter().any(|inquiry| inquiry.uplink == *uplink && answered(inquiry)))
@@ -300,7 +300,7 @@ fn server_silent(server: &str, inquiries: &[&Inquiry], facts: &Facts) -> Option<
     Some(Finding::warning("server-silent", server, text).remedy(remedy))
 }
 
-/// Large packets that vanish without a word, over an uplink to some or all servers.
+/// Reports large packets that vanish silently on an uplink, towards some or all servers.
 fn black_holes(facts: &Facts) -> Vec<Finding> {
     let holed: Vec<&Inquiry> = facts.inquiries.iter().filter(|inquiry| inquiry.mtu.vanishes > 0).collect();
     let finding = |uplink: &str| {
@@ -318,8 +318,8 @@ fn black_holes(facts: &Facts) -> Vec<Finding> {
     unique(holed.iter().map(|inquiry| inquiry.uplink.as_str())).into_iter().map(finding).collect()
 }
 
-/// How an uplink is told to send packets of so many octets at most. The kernel takes all IPv6 from an interface with a smaller MTU than IPv6
-/// asks of every link.
+/// Returns the command that limits an uplink's packets to this size. The kernel removes all IPv6 from an interface
+/// whose MTU is below the minimum of IPv6.
 fn smaller_packets(uplink: &str, octets: u16, facts: &Facts) -> String {
     let mut ways = facts.uplinks.iter().filter(|known| known.interface == uplink).flat_map(|known| &known.ways);
     let has_ipv6 = ways.clone().any(|way| way.address.is_ipv6());

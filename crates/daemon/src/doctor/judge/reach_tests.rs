@@ -1,4 +1,4 @@
-//! What is reached, what is not, and what it may be that stands between.
+//! Tests: what is reached, what is not, and what may be in the way.
 
 use super::super::facts::*;
 use super::tests::*;
@@ -20,7 +20,7 @@ fn who_is_not_reached() {
         let facts = with(|facts| (facts.inquiries, facts.joins) = (inquiries, Vec::new()));
         assert_eq!(asked(&facts), wanted);
     }
-    // One family of a server that is reached over the other one.
+    // One family is silent, but the other reaches the server.
     let v6 = Inquiry { remote: "[2001:db8::1]:443".parse().unwrap(), ..silent("a", S) };
     assert!(asked(&with(|facts| facts.inquiries.push(v6))).is_empty());
     let no_names =
@@ -55,7 +55,7 @@ fn name_servers_that_do_not_answer_are_told() {
     assert!(said(&[false], true).contains("no name server of this machine finds names (192.0.2.53 does not answer)"));
     assert!(said(&[false, true], false).contains("the name server 192.0.2.53 does not answer"));
     assert!(said(&[true], true).contains("did not find s.example:443 in time"));
-    // Without a server nobody looks a name up, and it is told all the same.
+    // Silent name servers are reported even if no server was named.
     let alone = with(|facts| {
         facts.machine.name_servers =
             vec![NameServer { ip: "192.0.2.53".parse().unwrap(), answers: false, fails: false }];
@@ -64,7 +64,7 @@ fn name_servers_that_do_not_answer_are_told() {
     assert_eq!(asked(&alone), ["names-silent machine"]);
 }
 
-/// Nothing is heard of one server over two uplinks, but what `change` says.
+/// Facts in which one server is silent over two uplinks, with the changes of `change`.
 fn mute(change: impl FnOnce(&mut Facts)) -> Facts {
     with(|facts| {
         facts.servers.truncate(1);
@@ -89,10 +89,10 @@ fn one_server_that_is_down_does_not_show_that_the_uplinks_are() {
         remedy(&down, "servers-silent").contains("OTHER:443; if that is silent as well, have the phones mobile data")
     );
     let second = |facts: &mut Facts| facts.inquiries.extend([silent("a", T), silent("b", T)]);
-    // Several, and nothing is heard from behind the gateways.
+    // Several servers are silent, and nothing behind the gateways answers.
     let dead = mute(second);
     assert_eq!((asked(&dead), join_works(&dead)), (vec!["nothing-answers machine".to_owned()], false));
-    // Something is.
+    // Name servers behind the gateways answer.
     let names = mute(|facts| {
         second(facts);
         facts.uplinks[1].finds_names = Some(true);
@@ -102,7 +102,7 @@ fn one_server_that_is_down_does_not_show_that_the_uplinks_are() {
         judge(&names)[0].text.contains("while name servers do over b")
             && !remedy(&names, "servers-silent").contains("mobile")
     );
-    // No gateway, no name.
+    // Neither a gateway nor a name server answers.
     let nothing =
         mute(|facts| facts.uplinks.iter_mut().for_each(|uplink| uplink.ways[0].gateway_state = GatewayState::Unknown));
     assert_eq!((asked(&nothing), join_works(&nothing)), (vec!["nothing-answers machine".to_owned()], false));
@@ -157,7 +157,7 @@ fn one_server_may_be_what_an_uplink_blocks() {
 #[test]
 fn what_this_device_drops_is_not_the_phones_doing() {
     let rules = |hook: &str| Some(vec![Chain { name: "inet mine forw".into(), hook: hook.into() }]);
-    // This device's own programs are answered.
+    // This device's own programs get answers.
     let forward = mute(|facts| {
         facts.machine.dropping_rules = rules("forward");
         facts.direct = vec![inquiry("a", S, Spoken::Unknown), inquiry("b", S, Spoken::Unknown)];
@@ -172,7 +172,7 @@ fn what_this_device_drops_is_not_the_phones_doing() {
         facts.joins.clear();
     });
     assert_eq!((asked(&one), join_works(&one)), (vec!["forwarding-drops machine".to_owned()], true));
-    // Nobody is answered: it may be the rule, or not.
+    // No program gets answers: the rule may or may not be the cause.
     let output = mute(|facts| facts.machine.dropping_rules = rules("output"));
     assert!(
         remedy(&output, "servers-silent")

@@ -1,4 +1,4 @@
-//! Tables of facts with the findings that follow.
+//! Tables of facts with their findings.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use super::*;
 pub(super) const S: &str = "s.example:443";
 pub(super) const T: &str = "t.example:443";
 
-/// A machine as it should be.
+/// A machine in good order.
 pub(super) fn machine() -> Machine {
     Machine {
         may_administer: true,
@@ -72,7 +72,7 @@ pub(super) fn join(base: &str, uplink: &str, outcome: JoinOutcome) -> Join {
     Join { server: S.into(), remote, base: base.into(), uplink: uplink.into(), outcome, tries: 2 }
 }
 
-/// Two uplinks, two servers, all well.
+/// Two uplinks and two servers, all in good order.
 pub(super) fn good() -> Facts {
     let inquiries = [("a", S), ("b", S)].map(|(uplink, server)| inquiry(uplink, server, Spoken::Confirmed));
     Facts {
@@ -86,7 +86,7 @@ pub(super) fn good() -> Facts {
     }
 }
 
-/// What asks for a change, as `code place`, in order.
+/// Returns the findings that ask for a change, as `code place`, in order.
 pub(super) fn asked(facts: &Facts) -> Vec<String> {
     let all = judge(facts);
     let ask: Vec<_> = all.iter().filter(|finding| finding.asks_for_change()).collect();
@@ -98,7 +98,7 @@ pub(super) fn notes(facts: &Facts) -> Vec<&'static str> {
     judge(facts).iter().filter(|finding| !finding.asks_for_change()).map(|finding| finding.code).collect()
 }
 
-/// Facts that differ from good ones.
+/// Returns good facts with a change.
 pub(super) fn with(change: impl FnOnce(&mut Facts)) -> Facts {
     let mut facts = good();
     change(&mut facts);
@@ -129,7 +129,7 @@ fn what_the_machine_lacks() {
         let facts = with(|facts| change(&mut facts.machine));
         assert_eq!((asked(&facts), join_works(&facts)), (vec![code.to_owned()], works));
     }
-    // What follows from the lack of another thing is not said as well.
+    // A consequence of something else that is missing is not reported too.
     let facts = with(|facts| {
         facts.machine.may_administer = false;
         facts.machine.plumbing_refused = Some("not permitted".into());
@@ -227,7 +227,7 @@ fn uplinks_by_themselves() {
         facts.joins.clear();
     });
     assert_eq!(asked(&gateway), ["gateway-silent b"]);
-    // Something behind it has answered: then it is there.
+    // Something behind the gateway answered, so the gateway works.
     assert!(asked(&with(mute)).is_empty());
     // The other family may work.
     let half = with(|facts| {
@@ -254,10 +254,10 @@ fn who_removes_mptcp() {
         (vec![inquiry("a", S, Confirmed), inquiry("b", S, Plain)], &["mptcp-stripped b"]),
         // Another server shows that the uplink lets it pass.
         (vec![inquiry("a", S, Plain), inquiry("a", T, Confirmed)], &["server-without-mptcp s.example:443"]),
-        // Nothing shows anything.
+        // Nothing decides.
         (vec![inquiry("a", S, Plain)], &["mptcp-undecided s.example:443"]),
         (vec![inquiry("a", S, Plain), inquiry("b", S, Plain)], &["mptcp-undecided s.example:443"]),
-        // Both: b strips, and T does not speak it; that b shows no more of T is not said again.
+        // b strips, and T does not speak it. That b reveals nothing more about T is not repeated.
         (
             vec![inquiry("a", S, Confirmed), inquiry("b", S, Plain), inquiry("a", T, Plain), inquiry("b", T, Plain)],
             &["mptcp-stripped b", "server-without-mptcp t.example:443"],
@@ -268,7 +268,7 @@ fn who_removes_mptcp() {
         (vec![inquiry("a", S, Confirmed), inquiry("b", S, FellBack)], &["mptcp-stripped-from-data b"]),
         (vec![inquiry("a", S, Confirmed), inquiry("b", S, Spoken::Refused)], &["mptcp-refused b"]),
         (vec![inquiry("a", S, Spoken::Refused), inquiry("a", T, Confirmed)], &["server-refuses-mptcp s.example:443"]),
-        // Nobody asked.
+        // MPTCP was not tried.
         (vec![inquiry("a", S, Spoken::Unknown)], &[]),
     ];
     for (inquiries, wanted) in cases {
@@ -278,7 +278,7 @@ fn who_removes_mptcp() {
     }
 }
 
-/// What the one server line of a report says of an uplink, and what is said of `code`.
+/// Returns the report's line about a over IPv4, and the finding `code`.
 fn told(facts: &Facts, code: &str) -> (String, Finding) {
     let text = Report::new(facts.clone()).text();
     let line = text.lines().find(|line| line.starts_with("  a IPv4: ")).unwrap_or_default().to_owned();
@@ -304,7 +304,7 @@ fn what_resets_mptcp_everywhere_lets_plain_tcp_pass_and_bonds_nothing() {
     let (line, silent) = told(&both(Spoken::Silent), "mptcp-dropped-undecided");
     assert!(line.contains("plain TCP; what offers MPTCP is not answered"), "{line}");
     assert!(silent.text.contains("each connection has one uplink, and the first ones take longer"), "{}", silent.text);
-    // Who refuses both is no server of plain TCP.
+    // A server that refuses both is not a plain TCP server.
     let closed = with(|facts| {
         facts.inquiries = vec![Inquiry { plain: Reached::Refused, ..inquiry("a", S, Spoken::Refused) }];
         facts.joins.clear();
@@ -337,7 +337,7 @@ fn what_no_server_shows_has_a_meaning_if_one_of_them_is_known() {
     );
 }
 
-/// The same server's other address.
+/// The same inquiry at the server's other address.
 pub(super) fn over_ipv6(inquiry: Inquiry) -> Inquiry {
     Inquiry { remote: "[2001:db8::1]:443".parse().unwrap(), ..inquiry }
 }
@@ -356,9 +356,9 @@ fn a_server_with_mptcp_over_one_family_is_no_uplinks_doing() {
     let (what, text) = told(vec![plain("a"), plain("b"), good("a"), good("b")]);
     assert_eq!(what, "server-without-mptcp s.example:443");
     assert!(text.starts_with("over IPv4 it does not speak MPTCP (over IPv6 it answers with it)"), "{text}");
-    // Nobody knows whether that of IPv4 speaks it, and what a lets pass.
+    // Unknown: whether the IPv4 address speaks MPTCP, and what a lets pass.
     assert_eq!(told(vec![plain("a"), good("b")]).0, "mptcp-undecided s.example:443");
-    // Over the same family it is the uplink.
+    // The comparison over one family blames the uplink.
     let (what, _) = told(vec![plain("a"), inquiry("b", S, Spoken::Confirmed), good("a"), good("b")]);
     assert_eq!(what, "mptcp-stripped a");
 }
@@ -392,7 +392,7 @@ fn who_prevents_joins() {
         let facts = with(|facts| facts.joins = vec![join("a", "b", to_b), join("b", "a", to_a)]);
         assert_eq!(asked(&facts), wanted);
     }
-    // An uplink that strips everything is not blamed twice.
+    // An uplink that strips MPTCP altogether is blamed once.
     let facts = with(|facts| {
         facts.inquiries[1].mptcp = Spoken::Plain;
         facts.joins = vec![join("a", "b", Stripped)];
@@ -413,7 +413,7 @@ fn joins_that_may_have_been_lost_are_no_proof() {
     let blamed = (vec!["join-fails b".to_owned()], vec![]);
     let unsure = (vec![], vec!["joins-unsure"]);
     assert_eq!(silent(&|_| ()), blamed);
-    // Losses of another uplink say nothing.
+    // Losses on another uplink say nothing.
     assert_eq!(silent(&|facts| facts.inquiries[0].unanswered = 1), blamed);
     assert_eq!(silent(&|facts| facts.inquiries[1].unanswered = 1), unsure);
     assert_eq!(silent(&|facts| facts.inquiries[1].plain = Reached::Silent), unsure);
@@ -421,7 +421,7 @@ fn joins_that_may_have_been_lost_are_no_proof() {
     assert_eq!(silent(&|facts| facts.joins.push(join("c", "b", Established))), unsure);
 }
 
-/// Three uplinks, each tried first with one connection and second with another.
+/// Three uplinks. Each is tried first in one connection and second in another.
 #[test]
 fn a_servers_limit_of_subflows_is_not_the_uplinks_doing() {
     use JoinOutcome::{Established, Refused, Silent};
@@ -440,21 +440,21 @@ fn a_servers_limit_of_subflows_is_not_the_uplinks_doing() {
     assert!(said.text.starts_with("it takes 1 further subflow of") && said.remedy.unwrap().contains("subflows 8"));
     let cases: [([JoinOutcome; 6], usize, &[&str]); 6] = [
         (one_each, 6, &[limited]),
-        // The connection over c came to nothing.
+        // The connection over c failed.
         (one_each, 4, &[limited]),
-        // The one over a is all there is: nothing shows that c could be added.
+        // Only the connection over a exists: nothing shows that c can be added.
         (one_each, 2, &["join-fails c"]),
-        // c resets whatever is added there.
+        // c resets every join.
         ([Established, Refused, Refused, Established, Established, Established], 6, &["join-fails c"]),
-        // It does so, and the server takes one alone.
+        // c resets every join, and the server accepts only one.
         ([Established, Refused, Refused, Established, Established, Refused], 6, &[limited, "join-fails c"]),
-        // What is dropped has nothing to do with it.
+        // Dropped joins do not count towards the limit.
         ([Established, Silent, Silent, Established, Established, Refused], 6, &[limited, "join-fails c"]),
     ];
     for (outcomes, count, wanted) in cases {
         assert_eq!(asked(&facts(outcomes, count)), wanted, "{outcomes:?}");
     }
-    // IPv4 and IPv6 are two connections.
+    // IPv4 and IPv6 are separate connections.
     let families = with(|facts| {
         facts.joins = vec![join("a", "b", Established), join("a", "b", Refused)];
         facts.joins[1].remote = "[2001:db8::1]:443".parse().unwrap();
@@ -483,7 +483,7 @@ fn black_holes_have_a_remedy() {
     assert!(asked(&told).is_empty());
 }
 
-/// A transfer over an uplink, and what came of one with small packets where nothing arrived.
+/// The result of a transfer over an uplink, and of one with small packets if nothing arrived.
 fn rate(uplink: &str, bytes: u64, bytes_small: u64) -> Rate {
     let failed = (bytes == 0).then(|| "nothing arrived within 5 s".to_owned());
     Rate { uplink: uplink.into(), bytes, duration: Duration::from_millis(500), failed, bytes_small }
@@ -597,12 +597,12 @@ fn names_that_lead_into_an_uplinks_own_network_say_nothing_of_the_uplinks() {
         text.starts_with("the address of s.example:443 and t.example:443 is 192.0.2.1, in this network itself"),
         "{text}"
     );
-    // Whoever names the gateway by its address means it.
+    // A user who names the gateway by its address means the gateway.
     let meant = facts(["192.0.2.1:443", "192.0.2.1:80"]);
     assert!(
         asked(&meant).contains(&"uplink-dead b".into()) && !asked(&meant).contains(&"name-in-own-network a".into())
     );
-    // Another server tells of the uplink what there is to tell, and comes behind.
+    // Another server shows the state of the uplink; that finding comes second.
     let mut dead = facts([S, T]);
     dead.servers.push(server("u.example:443"));
     dead.inquiries.extend([silent("b", "u.example:443"), inquiry("a", "u.example:443", Spoken::Confirmed)]);

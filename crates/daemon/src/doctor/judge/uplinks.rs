@@ -1,4 +1,4 @@
-//! What is wrong with each uplink by itself, and how they get along.
+//! What is wrong with each uplink, and conflicts between uplinks.
 
 use linux::uplink::Network;
 
@@ -30,7 +30,7 @@ fn unusable(uplink: &UplinkFacts) -> Option<Finding> {
     Some(Finding::problem("unusable", &uplink.interface, text).remedy(remedy))
 }
 
-/// Nothing to join; what is wrong with each interface is said there.
+/// Reports that there are no uplinks. What is wrong with each interface has its own finding.
 fn none(facts: &Facts) -> Option<Finding> {
     let text = "no interface reaches the Internet by itself";
     let remedy = "switch on a phone's tethering, or join a Wi-Fi";
@@ -44,7 +44,7 @@ fn none(facts: &Facts) -> Option<Finding> {
     facts.uplinks.is_empty().then(|| Finding::problem("no-uplinks", MACHINE, text).remedy(remedy))
 }
 
-/// More than a Linux server takes by default, which shows only once a connection has them all.
+/// Reports more uplinks than a Linux server accepts by default. That limit shows only when a connection reaches it.
 fn many(facts: &Facts) -> Option<Finding> {
     const TAKEN: usize = 3;
     let usable = facts.uplinks.iter().filter(|uplink| uplink.wrong.is_none()).count();
@@ -55,7 +55,7 @@ fn many(facts: &Facts) -> Option<Finding> {
     (usable > TAKEN).then(|| Finding::note("many-uplinks", MACHINE, text))
 }
 
-/// A gateway that is silent, unless something answered from behind it. With another family the uplink may work all the same.
+/// Reports a silent gateway, unless something behind it answered. The uplink may still work over the other family.
 fn gateways(uplink: &UplinkFacts, facts: &Facts) -> Option<Finding> {
     let is_silent = |way: &WayFacts| way.gateway_state == GatewayState::Silent;
     let gateway = uplink.ways.iter().find(|way| is_silent(way))?.gateway?;
@@ -76,7 +76,7 @@ fn gateways(uplink: &UplinkFacts, facts: &Facts) -> Option<Finding> {
     Some(Finding::problem("gateway-silent", &uplink.interface, text).remedy(remedy))
 }
 
-/// Nobody outside was asked, so more than this is not known.
+/// Reports private addresses. No outside host is asked, so the public address stays unknown.
 fn translated(uplink: &UplinkFacts) -> Option<Finding> {
     let private: Vec<String> =
         uplink.ways.iter().filter(|way| is_private(way.address)).map(|way| way.address.to_string()).collect();
@@ -97,7 +97,7 @@ fn managed(uplink: &UplinkFacts) -> Option<Finding> {
     Some(Finding::note("managed", &uplink.interface, text))
 }
 
-/// Two uplinks in one network.
+/// Reports two uplinks in the same network.
 fn clash(one: &UplinkFacts, other: &UplinkFacts) -> Option<Finding> {
     let network = |way: &WayFacts| Network { address: way.address, prefix_len: way.prefix_len };
     let pairs = || one.ways.iter().flat_map(|way| other.ways.iter().map(move |its| (way, its)));

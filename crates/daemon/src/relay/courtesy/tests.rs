@@ -1,4 +1,4 @@
-//! A phone in an LTE cell that lends its link, in virtual time: its owner's traffic, and a download of a destination's.
+//! A phone in an LTE cell lends its link, in virtual time: its owner's traffic beside a destination's transfer.
 //!
 //! ```text
 //! server ── 20 ms ── cell ── phone ── courtesy ── Wi-Fi ── laptop
@@ -34,7 +34,7 @@ fn place(host: usize, port: u16) -> SocketAddr {
     SocketAddr::new(address(host), port)
 }
 
-/// What the phone is between: the cell, its owner's programs, and the laptop.
+/// The phone between the cell, its owner's programs and the laptop.
 struct Phone {
     courtesy: Courtesy<Packet, Packet>,
     counters: Counters,
@@ -44,7 +44,7 @@ struct Phone {
     rows: Vec<Row>,
 }
 
-/// After a tick.
+/// State after a tick.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     at_s: f64,
@@ -57,7 +57,7 @@ struct Row {
 const RADIO: Gate = Gate(0);
 const PROGRAMS: Gate = Gate(1);
 const WIFI: Gate = Gate(2);
-/// As the forwarder's.
+/// Same as the forwarder's.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Phone {
@@ -158,15 +158,15 @@ impl Medium for Phone {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Owner {
     Nothing,
-    /// A stream that does not give way.
+    /// A stream of constant rate.
     Stream(Rate),
-    /// A download that begins while what is lent has all of the link.
+    /// A download that begins while lent traffic fills the link.
     Download,
-    /// Likewise, of so many octets.
+    /// The same, of this many octets.
     ShortDownload(u64),
-    /// A download that has all of the link before anything is lent.
+    /// A download that fills the link before anything is lent.
     FirstDownload,
-    /// As the others, but the other way.
+    /// As the others, in the other direction.
     UpStream(Rate),
     Upload,
     FirstUpload,
@@ -178,21 +178,21 @@ impl Owner {
     }
 }
 
-/// When the owner begins, or the destination, if the owner is first.
+/// Start of the owner's traffic, or of the destination's if the owner is first.
 const BEGIN_S: u64 = 10;
 
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    /// From the antenna to the phone.
+    /// Distance between antenna and phone.
     metres: f64,
-    /// Whether the radio channel changes as for somebody who walks.
+    /// Whether the radio channel varies as for a pedestrian.
     fades: bool,
-    /// The cell's queue for the phone, octets.
+    /// Size of the cell's queue for the phone, octets.
     queue_bytes: u64,
-    /// Whether a neighbour in the cell takes all they get.
+    /// Whether a neighbour in the cell takes as much as it can get.
     neighbour: bool,
     owner: Owner,
-    /// Whether the destination uploads; otherwise it downloads.
+    /// Whether the destination uploads instead of downloading.
     lends_up: bool,
     seconds: u64,
     seed: u64,
@@ -249,19 +249,19 @@ fn wire(network: &mut Network, case: &Case) -> (Vec<network::PortId>, MediumId) 
     (ports, phone)
 }
 
-/// A flow of datagrams that does not give way.
+/// A flow of datagrams of constant rate.
 fn stream(from: usize, to: usize, rate: Rate, start_s: u64) -> UdpSource {
     UdpSource::new(UdpFlow {
         local: place(from, 5000 + to as u16),
         remote: place(to, 9),
-        // The rate counts headers as well.
+        // The rate includes headers.
         demand: Demand::constant(Rate::from_bps(rate.as_bps() * 1172 / 1200), Instant::from_secs(start_s)),
         sizes: DatagramSizes::Constant(1172),
         stop: Instant::FAR_FUTURE,
     })
 }
 
-/// Ports of the server: downloads and uploads of the destination's, then the owner's.
+/// The server's ports for download and upload: of the destination, then of the owner.
 const PORTS: [u16; 4] = [80, 81, 82, 83];
 
 fn serve(mut server: EndpointHost, case: &Case, config: &ConnectionConfig) -> EndpointHost {
@@ -281,7 +281,7 @@ fn serve(mut server: EndpointHost, case: &Case, config: &ConnectionConfig) -> En
     if case.neighbour { server.app(stream(SERVER, NEIGHBOUR, Rate::from_mbps(40), 0)) } else { server }
 }
 
-/// A transfer of `host` with the server.
+/// A transfer between `host` and the server.
 fn transfer(host: usize, number: usize, is_first: bool, config: &ConnectionConfig) -> Transfer {
     let transfer = Transfer::connect(place(host, 0), place(SERVER, PORTS[number]), config.clone())
         .at(Instant::from_secs(if is_first { 0 } else { BEGIN_S }));
@@ -342,7 +342,8 @@ fn means(rows: &[Row], from_s: f64, until_s: f64) -> Means {
     Means { all, owner: all - lent, lent, spare, all_up, owner_up: all_up - lent_up, lent_up, spare_up }
 }
 
-/// Near and steady with a short queue, near and fading with a long one, far and fading, and beside a neighbour.
+/// Four cells: near and steady with a short queue, near and fading with a long queue, far and fading, and with a
+/// neighbour.
 fn cells() -> [Case; 4] {
     let near = Case {
         metres: 400.0,
@@ -362,10 +363,10 @@ fn cells() -> [Case; 4] {
     ]
 }
 
-/// Of the tables, s.
+/// Spans of the tables, s.
 const SPANS: [(f64, f64); 6] = [(10., 12.), (12., 14.), (14., 16.), (16., 18.), (18., 20.), (20., 70.)];
 
-/// As far as it matters: 10 %, or 0.2 Mbit/s.
+/// Returns whether an estimate is close enough: within 10 % or 0.2 Mbit/s.
 fn is_near(estimate: f64, truth: f64) -> bool {
     (estimate - truth).abs() <= (0.1 * truth).max(0.2)
 }
@@ -373,7 +374,7 @@ fn is_near(estimate: f64, truth: f64) -> bool {
 #[test]
 fn what_can_be_spared_beside_a_stream_is_known_and_the_stream_is_whole() {
     for cell in cells() {
-        // What passes while all of it is lent is what the link carries.
+        // While all of it is lent, the throughput is the link's capacity.
         let idle = means(&run(&cell), 20.0, 50.0);
         assert!(is_near(idle.spare, idle.all), "{cell:?}: {idle:?}");
         for part in [0.25, 0.5] {
@@ -397,26 +398,26 @@ fn a_download_of_the_owners_gets_all_and_nothing_can_be_spared_then() {
     }
 }
 
-/// The first second from which on the owner takes nothing any more.
+/// Returns the first second from which on the owner takes nothing.
 fn end_of_owners(rows: &[Row]) -> f64 {
     let is_over = |second: &f64| means(rows, second + 0.5, second + 1.5).owner < 0.2;
     (12..60).map(f64::from).find(is_over).expect("the download has ended")
 }
 
-/// What was lent between two times, Mbit/s: nobody looks while nothing passes.
+/// Returns the mean lent rate between two times, Mbit/s. There are no rows while nothing passes.
 fn lent_between(rows: &[Row], from_s: f64, until_s: f64) -> f64 {
     let lent_by = |at_s: f64| rows.iter().rev().find(|row| row.at_s <= at_s).map_or(0, |row| row.lent.down_bytes);
     (lent_by(until_s) - lent_by(from_s)) as f64 * 8e-6 / (until_s - from_s)
 }
 
-/// How long after the owner's download a tenth of what the link carries is lent again for half a second.
+/// Returns the time from the end of the owner's download until a tenth of the capacity is lent again for half a second.
 fn back_after(rows: &[Row], end_s: f64, carries: f64) -> f64 {
     let is_back = |at_s: &f64| lent_between(rows, *at_s, at_s + 0.5) > carries / 10.0;
     let back_s = (0..250).map(|tenth| end_s + f64::from(tenth) * 0.1).find(is_back);
     back_s.map_or(f64::INFINITY, |back_s| back_s - end_s)
 }
 
-/// With a limit that loses whatever comes while it is full, TCP waited for 19 s in one of them.
+/// With a limit that drops every arrival while it is full, TCP once waited 19 s here.
 #[test]
 fn what_is_lent_goes_on_soon_after_the_owners_download() {
     for cell in cells() {
@@ -429,7 +430,7 @@ fn what_is_lent_goes_on_soon_after_the_owners_download() {
     }
 }
 
-/// Nobody has ever seen the way without the owner's queue.
+/// The shared link was never seen without the owner's queue.
 #[test]
 fn a_queue_that_was_full_from_the_start_is_the_owners() {
     for cell in cells() {
@@ -449,7 +450,7 @@ fn an_upload_beside_the_owners_takes_what_they_leave() {
         let owner = Owner::UpStream(Rate::from_bps((rate * 1e6) as u64));
         let beside = [1, 2, 3].map(|seed| means(&run(&Case { owner, seed, ..cell }), 20.0, 50.0));
         assert!(beside.iter().all(|beside| beside.owner_up > 0.99 * rate), "{cell:?}: {beside:?}");
-        // How much can be spared is not always known: see docs/relay.md. Of six seeds it is 0.15 to 0.90 with the long queue, 0.7 on average.
+        // Not always known: see docs/relay.md. Over six seeds 0.15 to 0.90 with the long queue, 0.7 on average.
         let lent = beside.iter().map(|beside| beside.lent_up).sum::<f64>() / 3.0;
         assert!(lent > 0.3 * (idle.all_up - rate), "{cell:?} of {idle:?}: {beside:?}");
         for owner in [Owner::Upload, Owner::FirstUpload] {

@@ -11,7 +11,7 @@ fn splices(mode: Mode) -> Splices {
     Splices::new(mode, [7; 32])
 }
 
-/// The first segment of a subflow of the destination `slot`.
+/// Builds the first segment of a subflow of the destination `slot`.
 fn opening(slot: u8, joins: bool) -> Vec<u8> {
     let source = format!("10.99.98.{}:40000", 8 + slot).parse().unwrap();
     let mut syn = Segment::new(source, "10.9.9.9:80".parse().unwrap());
@@ -42,13 +42,13 @@ fn subflows_that_join_end_here_and_others_pass() {
         assert_eq!((splices.count(slot), splices.poll_transmit(NOW)), (0, None), "nobody has answered");
     }
     assert!(splices.poll_timeout().is_some());
-    // A destination that is not paired any more.
+    // The first destination is no longer paired.
     splices.keep(|slot| slot == 2);
     assert!(!splices.take(1, Side::Source, &octets(&answer(1)), NOW));
     assert!(splices.take(2, Side::Source, &octets(&answer(2)), NOW));
 }
 
-/// What a server would say to [`opening`], were it not for the numbers.
+/// Builds a server's answer to [`opening`], without matching sequence numbers.
 fn answer(slot: u8) -> Segment {
     let to = format!("10.99.98.{}:40000", 8 + slot).parse().unwrap();
     let mut segment = Segment::new("10.9.9.9:80".parse().unwrap(), to);
@@ -76,7 +76,7 @@ fn what_is_too_much_is_routed() {
     let ports = 40_000..40_000 + SPLICES_MAX as u16;
     assert!(ports.clone().all(|port| open(&mut splices, port)));
     assert!(!open(&mut splices, ports.end));
-    // Nobody ever answers: in the end all are forgotten, and there is room again.
+    // Without any answer all are finally forgotten, and there is room again.
     let mut now = NOW;
     while let Some(at) = splices.poll_timeout() {
         now = now.max(at);

@@ -1,5 +1,5 @@
-//! How long a round trip on a subflow takes, with what packets wait for in queues: by the timestamps that the peer echoes with its data. What a
-//! handshake or a probe measured is that of an empty queue, and a download fills the queues of radio links for a second or more.
+//! Round-trip times of a subflow including queues, from the timestamps that the peer echoes with its data. A handshake
+//! or a probe measures an empty queue, but a download fills the queues of radio links for a second or more.
 
 use transport::Echo;
 use units::{Duration, Instant};
@@ -7,12 +7,12 @@ use units::{Duration, Instant};
 /// The longest round trip is that of this span and the one before.
 const SPAN: Duration = Duration::from_secs(1);
 
-/// What was seen of a subflow's echoes.
+/// Echoes seen on a subflow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrips {
     tick: Option<u32>,
     heard_at: Instant,
-    /// The longest, of this span and of the one before.
+    /// The longest round trip of this span and of the one before.
     longest: [Duration; 2],
     since: Instant,
 }
@@ -22,12 +22,12 @@ impl RoundTrips {
         Self { tick: None, heard_at, longest: [Duration::ZERO; 2], since: now }
     }
 
-    /// The peer was last heard at that time, with this echo.
+    /// Notes that the peer was last heard at `heard_at`, with this echo.
     pub(super) fn note(&mut self, echo: Option<Echo>, heard_at: Instant, now: Instant) {
-        // A pause before it may be the sender's, which had nothing to send.
+        // A pause before it may be the sender's, for lack of data.
         let pause = heard_at.saturating_since(core::mem::replace(&mut self.heard_at, heard_at));
         let Some(echo) = echo.filter(|echo| self.tick != Some(echo.tick)) else { return };
-        // So is that of all data that echo the same: a burst after a pause.
+        // Only a tick's first echo counts: later data of a burst echo the same tick.
         self.tick = Some(echo.tick);
         if now.saturating_since(self.since) >= SPAN {
             (self.longest, self.since) = ([Duration::ZERO, self.longest[0]], now);
@@ -35,7 +35,7 @@ impl RoundTrips {
         self.longest[0] = self.longest[0].max(echo.took.saturating_sub(pause));
     }
 
-    /// The longest of the last second or two in which there were any.
+    /// Returns the longest round trip of the last one or two spans with echoes.
     pub(super) fn longest(&self) -> Duration {
         self.longest[0].max(self.longest[1])
     }
@@ -73,7 +73,7 @@ mod tests {
     fn a_pause_of_the_sender_is_no_way() {
         let mut trips = RoundTrips::new(ms(0), ms(0));
         trips.note(echo(1, 40), ms(40), ms(57));
-        // Five seconds later a burst comes, all of which echoes the last acknowledgement.
+        // Five seconds later a burst arrives, all of which echoes the last acknowledgement.
         trips.note(echo(2, 5_040), ms(5_040), ms(5_042));
         trips.note(echo(2, 5_060), ms(5_060), ms(5_061));
         assert_eq!(trips.longest(), Duration::from_millis(40));

@@ -1,17 +1,17 @@
 use super::*;
 
-/// A download over two subflows, looked at when that is wanted.
+/// A download over two subflows, with looks whenever one is due.
 struct Download {
     harm: Harm,
     pauses: Pauses,
     now: Instant,
     carriers: [Carrier; 2],
-    /// When an answer to a probe arrives.
+    /// When the answer to a probe arrives.
     answers: [Option<Instant>; 2],
     alive: [bool; 2],
-    /// Other connections are heard on the uplink.
+    /// Whether other connections hear something on the uplink.
     filled: [bool; 2],
-    /// How long a round trip takes with what waits in queues, where the peer echoes timestamps.
+    /// Round-trip time including queues, if the peer echoes timestamps.
     round_trips: [Option<Duration>; 2],
 }
 
@@ -40,7 +40,7 @@ impl Download {
         }
     }
 
-    /// The next look, at which so many octets wait; each brings so many in [`PERIOD`].
+    /// Takes the next look. `brought`: octets that each subflow brings per [`PERIOD`]; `held`: octets that wait.
     fn look(&mut self, brought: [u64; 2], held: [u64; 2]) -> Findings {
         let before = self.now;
         self.now = self.harm.next_at().unwrap_or(self.now + PERIOD);
@@ -67,7 +67,8 @@ impl Download {
         findings
     }
 
-    /// Looks alike for so many times [`PERIOD`], up to a finding that is no probe; how long it took.
+    /// Takes the same looks for this many times [`PERIOD`], up to a finding other than a probe. Returns it, and how
+    /// long it took.
     fn until_found(&mut self, periods: u64, brought: [u64; 2], held: [u64; 2]) -> Option<(Finding, Duration)> {
         let since = self.now;
         while self.now < since + PERIOD.saturating_mul(periods) {
@@ -81,7 +82,7 @@ impl Download {
     }
 }
 
-/// Octets in [`PERIOD`] at 40 Mbit/s.
+/// Octets per [`PERIOD`] at 40 Mbit/s.
 const FAST: u64 = 100_000;
 
 #[test]
@@ -105,7 +106,7 @@ fn one_that_brings_its_share_stays_although_it_is_waited_for() {
 fn one_that_blocks_more_than_it_brings_goes() {
     let mut download = Download::new([20, 60]);
     assert_eq!(download.until_found(100, [FAST, FAST / 4], [0, 0]), None);
-    // The peer may send no more, but on the late one.
+    // The peer may send no more, except on the late subflow.
     let (found, _) = download.until_found(100, [0, FAST / 4], [700_000, 0]).unwrap();
     assert_eq!(found, Finding::Late(SubflowId(1)));
 }
@@ -114,11 +115,11 @@ fn one_that_blocks_more_than_it_brings_goes() {
 fn one_that_has_just_come_is_not_to_blame_for_what_waited_before() {
     let mut download = Download::new([20, 130]);
     assert_eq!(download.until_found(100, [FAST, FAST], [0, 0]), None);
-    // The second one was withdrawn, and comes again: what it had is sent once more on the first one, for 0.8 s.
+    // The second subflow was withdrawn and returns. Its octets are sent again on the first one, for 0.8 s.
     (download.carriers[1].id, download.carriers[1].received_bytes) = (SubflowId(2), 0);
     assert_eq!(download.until_found(40, [FAST, 1000], [1_500_000, 0]), None);
     assert_eq!(download.until_found(10, [FAST, FAST / 2], [0, 0]), None);
-    // After that it is to blame as anybody.
+    // After that it can be blamed like any other.
     let (found, _) = download.until_found(100, [0, 1000], [1_500_000, 0]).unwrap();
     assert_eq!(found, Finding::Late(SubflowId(2)));
 }
@@ -139,7 +140,7 @@ fn one_that_blocks_from_the_start_goes_all_the_same() {
 fn one_that_is_dead_is_not_held_back_for_being_late() {
     let mut download = Download::new([20, 60]);
     assert_eq!(download.until_found(100, [FAST, FAST / 4], [0, 0]), None);
-    // So many alarms were false that silence alone tells nothing yet.
+    // After this many false alarms, silence alone does not yet show anything.
     download.harm.false_alarms = 9;
     download.alive[1] = false;
     assert_eq!(download.until_found(15, [FAST, 0], [0, 0]), None);
@@ -181,7 +182,8 @@ fn one_with_a_queue_is_given_the_time_that_its_answer_takes() {
     assert!((4000..4200).contains(&took(60_000)), "{}: whatever a peer echoes", took(60_000));
 }
 
-/// Both carry, and then the first one has nothing to do, since so many octets wait for the second, which brings so little.
+/// Both subflows carry; then the first has nothing to do, because `held_bytes` octets wait for the second, which brings
+/// `second` per look.
 fn stuck(second: u64, held_bytes: u64) -> (Finding, Duration) {
     let mut download = Download::new([40, 40]);
     assert_eq!(download.until_found(300, [3600, 3000], [0, 0]), None);
@@ -201,7 +203,7 @@ fn what_was_lost_for_a_hole_that_is_filled_is_past() {
     let mut download = Download::new([40, 40]);
     assert_eq!(download.until_found(300, [3600, 3000], [0, 0]), None);
     assert_eq!(download.until_found(180, [0, 600], [800_000, 0]), None, "3.4 s: more than half of what waits");
-    // Most of it goes on; 200 kB at 3600 octets in 19 ms take 1.1 s.
+    // Most of it moves on; 200 kB at 3600 octets in 19 ms take 1.1 s.
     assert_eq!(download.until_found(10, [0, 600], [200_000, 0]), None);
     assert_eq!(download.until_found(10, [3600, 600], [0, 0]), None);
     assert_eq!(download.until_found(50, [0, 600], [200_000, 0]), None, "it begins anew");
@@ -215,14 +217,14 @@ fn what_others_could_have_brought_counts_where_one_is_worth_no_waiting() {
     assert!(took < Duration::from_secs(14), "{took:?}");
 }
 
-/// One that has brought little of late is not missed, and not asked for its own sake.
+/// A subflow that has brought little recently is not missed, and not probed on its own account.
 #[test]
 fn others_are_asked_whether_they_could_bring_something() {
     let late_after = |alive: bool| {
         let mut download = Download::new([40, 40]);
         assert_eq!(download.until_found(300, [3600, 3000], [0, 0]), None);
         assert_eq!(download.until_found(250, [0, 600], [1_600_000, 0]), None);
-        // It had nothing to do until now, brings a little, and then nobody knows.
+        // It had nothing to do until now, brings a little, and then its state is unknown.
         download.look([100, 600], [1_600_000, 0]);
         download.alive[0] = alive;
         download.until_found(800, [0, 600], [1_600_000, 0])
@@ -241,7 +243,7 @@ fn a_pause_of_all_is_no_death_and_an_answer_is_a_sign_of_life() {
     assert_eq!(download.until_found(50, [10_000, 0], [0, 0]), None);
 }
 
-/// The answer waits in the queue that others fill. When these hear nothing more, it is the path.
+/// The answer waits in the queue that other connections fill. When these hear nothing more, the path is dead.
 #[test]
 fn one_whose_uplink_others_fill_is_not_dead() {
     let mut download = Download::new([40, 40]);
@@ -260,7 +262,7 @@ fn one_that_carries_nothing_is_not_missed() {
     assert_eq!(download.until_found(200, [10_000, 0], [0, 0]), None);
 }
 
-/// The far one carries nothing: its answer takes longer than that of the one that has died is late.
+/// The far subflow carries nothing. Its answer takes longer than the time in which the dead one's is overdue.
 #[test]
 fn a_dead_one_is_not_waited_for_until_a_far_one_answers() {
     let mut download = Download::new([30, 200]);
@@ -283,7 +285,7 @@ fn silence_of_all_that_carried_is_nobodys_until_one_is_heard() {
 fn a_look_that_comes_late_judges_nobody() {
     let mut download = Download::new([40, 40]);
     assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
-    // This device was busy: what came meanwhile waits to be read.
+    // This device was busy: what arrived meanwhile waits to be read.
     let late = download.now + Duration::from_millis(500);
     assert!(download.harm.look(&download.carriers, &mut download.pauses, late).is_empty());
     let again = download.harm.next_at().unwrap();
@@ -298,7 +300,7 @@ fn only_false_alarms_make_it_more_patient() {
         download.alive[1] = false;
         let (found, took) = download.until_found(60, [10_000, 0], [0, 0]).unwrap();
         let Finding::Silent(SubflowId(id)) = found else { panic!("{found:?}") };
-        // It is withdrawn, and joins again.
+        // The subflow is withdrawn and joins again.
         let [first, second] = download.carriers;
         let until = download.now + Duration::from_millis(back_after_ms);
         while download.now < until {
@@ -323,7 +325,7 @@ fn only_false_alarms_make_it_more_patient() {
 fn one_that_has_answered_is_asked_again_soon() {
     let mut download = Download::new([40, 40]);
     assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
-    // The second one brings nothing for a while, and answers; then it dies.
+    // The second subflow brings nothing for a while, but answers; then it dies.
     assert_eq!(download.until_found(8, [10_000, 0], [0, 0]), None);
     download.alive[1] = false;
     let (found, took) = download.until_found(60, [10_000, 0], [0, 0]).unwrap();
@@ -335,9 +337,9 @@ fn one_that_has_answered_is_asked_again_soon() {
 fn one_whose_rate_falls_is_given_some_seconds() {
     let mut download = Download::new([40, 40]);
     assert_eq!(download.until_found(200, [FAST, FAST], [0, 0]), None);
-    // It fades for some seconds, as radio links do.
+    // The subflow fades for some seconds, as radio links do.
     assert_eq!(download.until_found(200, [FAST / 50, FAST], [0, 1_500_000]), None);
-    // What is left of it is worth no waiting.
+    // What is left of its rate is worth no waiting.
     let (found, _) = download.until_found(1000, [FAST / 50, FAST], [0, 1_500_000]).unwrap();
     assert_eq!(found, Finding::Late(SubflowId(0)));
 }
@@ -367,12 +369,12 @@ fn one_that_pauses_is_given_twice_as_long_the_next_time() {
     let (found, took) = download.until_found(60, [10_000, 0], [0, 0]).unwrap();
     assert_eq!(found, Finding::Silent(SubflowId(1)));
     assert!(took < Duration::from_millis(200), "{took:?}");
-    // What waited comes half a second later, for the one that is no more; another one has joined meanwhile.
+    // Half a second later, the waiting octets arrive for the withdrawn subflow; another has joined meanwhile.
     download.pauses.arrived(second.local, download.now + Duration::from_millis(500), 10_000);
     (download.carriers[1].id, download.carriers[1].received_bytes) = (SubflowId(2), 0);
     download.alive[1] = true;
     assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
-    // It pauses as long again, and is not given up; then it dies.
+    // It pauses for as long again, and is not given up; then it dies.
     download.alive[1] = false;
     assert_eq!(download.until_found(50, [10_000, 0], [0, 0]), None);
     download.alive[1] = true;
@@ -398,7 +400,7 @@ fn an_answer_in_time_is_no_pause() {
 fn a_pause_of_this_device_is_none_of_an_uplink() {
     let mut download = Download::new([40, 40]);
     assert_eq!(download.until_found(100, [10_000, 10_000], [0, 0]), None);
-    // Both are asked, and what they answer is read late.
+    // Both are probed, and their answers are read late.
     assert_eq!(download.until_found(4, [0, 0], [0, 0]), None);
     assert!(download.answers[1].is_some());
     download.now += Duration::from_secs(1);
@@ -425,7 +427,7 @@ fn an_answer_behind_what_others_are_sent_is_no_pause() {
     assert!(patience(false) > Duration::from_secs(2));
 }
 
-/// The peer sends again all that waits when it is told to do without a subflow.
+/// The peer sends all waiting octets again when it is told to do without a subflow.
 #[test]
 fn one_that_pauses_and_brings_less_than_its_end_costs_is_held_back() {
     let finding = |pause_ms: u64| {

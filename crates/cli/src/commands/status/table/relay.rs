@@ -1,11 +1,11 @@
-//! Relays, from both sides: what one lends to whom, and what an uplink over one is.
+//! Relays, from both sides: what a relay lends to each destination, and the state of an uplink over a relay.
 
 use lab::present::quantity;
 use serde_json::Value;
 
 use super::{Row, Sample, counted, milliseconds, span};
 
-/// Each destination in words.
+/// Returns each destination as text.
 pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
     let span = span(before, now);
     let count = now.0.pointer("/relay/destinations").and_then(Value::as_array).map_or(0, Vec::len);
@@ -33,13 +33,13 @@ pub fn rows(before: &Sample, now: &Sample) -> Vec<Row> {
     (0..count).map(row).collect()
 }
 
-/// The same destination in the earlier sample: others have come or gone meanwhile, and the next in its slot is another.
+/// Returns the same destination in the earlier sample: destinations come and go, and a slot may have passed to another.
 fn earlier<'a>(before: &'a Sample, now: &Value) -> Option<&'a Value> {
     let mut all = before.0.pointer("/relay/destinations")?.as_array()?.iter();
     all.find(|known| ["slot", "name"].iter().all(|field| known[*field] == now[*field]))
 }
 
-/// What is lent, in a line or two.
+/// Describes what is lent, in a line or two.
 pub fn lent(now: &Sample) -> String {
     let at = |field: &str| format!("/relay/{field}");
     let known = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_f64);
@@ -50,7 +50,7 @@ pub fn lent(now: &Sample) -> String {
     };
     let lends = now.0.pointer(&at("lends")).and_then(Value::as_str);
     let carries = lost.is_none() && lends.is_none_or(|lends| ["fully", "as-backup"].contains(&lends));
-    // A limit of what is not lent would read as part of the reason.
+    // A limit of what is not lent would read like part of the reason.
     let rate = known("rate_bps").filter(|_| carries);
     let rate = rate.map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
     let volume = known("volume_bytes").map_or(String::new(), |bytes| {
@@ -68,7 +68,7 @@ pub fn lent(now: &Sample) -> String {
     let battery = known("battery_percent").map_or(String::new(), |percent| format!("; battery {percent} %"));
     let cap = known("rate_bps").unwrap_or(f64::MAX);
     let unheard = known("unheard").filter(|_| lost.is_none());
-    // What can be lent over a link that seems dead is anybody's guess.
+    // The spare rate of a link that seems dead is unknown.
     let spare = |field: &str, way: &str| {
         let known = known(field).filter(|spare| carries && unheard.is_none() && *spare < cap);
         known.map(|bps| format!("{} {way}", quantity(bps, "bit/s")))
@@ -90,14 +90,14 @@ pub fn lent(now: &Sample) -> String {
     )
 }
 
-/// A line for each uplink over a relay that was heard.
+/// Returns a line for each uplink over a relay that has been heard.
 pub fn links(now: &Sample) -> Vec<String> {
     let line = |index: usize| {
         let at = |field: &str| format!("/uplinks/{index}/link/{field}");
         let known = |field: &str| now.0.pointer(&at(field)).and_then(Value::as_f64);
         let interface = now.word(&format!("/uplinks/{index}/interface"));
         let relay = format!("{interface}: the relay {} at {}", now.word(&at("relay")), now.word(&at("place")));
-        // What it said before it fell silent holds no longer.
+        // The relay's last statement is outdated once it is silent.
         if let Some(nanos) = known("silent") {
             let is_up = now.0.pointer(&at("is_up")) == Some(&Value::Bool(true));
             let gone = if is_up { "" } else { ", gone" };
@@ -107,7 +107,7 @@ pub fn links(now: &Sample) -> Vec<String> {
         let far = known("round_trip").map_or(String::new(), |nanos| format!(", {} away", milliseconds(nanos)));
         let rate =
             known("spare_bps").map_or(String::new(), |bps| format!(", {} towards this device", quantity(bps, "bit/s")));
-        // The last of a volume is for what is on its way, and nobody's to use.
+        // The rest of an exhausted volume is for packets in flight; nobody can use it.
         let is_over = now.0.pointer(&at("lends")).is_some_and(|lends| lends == "no-volume");
         let left = known("left_bytes").filter(|_| !is_over);
         let left = left.map_or(String::new(), |bytes| format!(", {} left", quantity(bytes, "B")));
