@@ -31,8 +31,9 @@ pub const HEAVY_BYTES: u64 = 128 << 10;
 const SLOW_BYTES: u64 = 32 << 10;
 /// Round trips that count as long.
 const SLOW_ROUNDS: u64 = 3;
-/// Size of an answer from which a server counts as one of downloads.
-const DOWNLOAD_BYTES: u64 = 1 << 20;
+/// Size of an answer from which a server counts as one of downloads: few images of a page are larger, and files of a
+/// megabyte are worth a choice of the uplink.
+const DOWNLOAD_BYTES: u64 = 1 << 19;
 /// Octets that a peer keeps for a stream that waits.
 const KEPT_BYTES: u64 = 3 << 19;
 /// Minimum pause before a question, which is half a round trip otherwise. A client that acknowledges part of a download
@@ -282,7 +283,7 @@ mod tests {
         assert!(!download(10, 106).is_worth(ms(110), ms(110)));
         assert!(download(10, 111).is_worth(ms(110), ms(110)));
         assert!(download(10, 106).is_heavy() && !download(10, 106).is_download());
-        assert!(download(10, 840).is_download());
+        assert!(!download(10, 419).is_download() && download(10, 420).is_download());
     }
 
     #[test]

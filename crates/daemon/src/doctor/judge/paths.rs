@@ -329,7 +329,7 @@ fn smaller_packets(uplink: &str, octets: u16, facts: &Facts) -> String {
     let gateway = ways.find(|way| way.address.is_ipv4()).and_then(|way| way.gateway);
     let via = gateway.map_or(String::new(), |gateway| format!(" via {gateway}"));
     format!(
-        "ip route change default{via} dev {uplink} mtu lock {octets} (with the metric that `ip route` shows; for IPv4 alone: an interface with an          MTU below {IPV6_MTU_MIN} has no IPv6)"
+        "ip route change default{via} dev {uplink} mtu lock {octets} (with the metric that `ip route` shows; for IPv4 alone: an interface with an MTU below {IPV6_MTU_MIN} has no IPv6)"
     )
 }
 

@@ -28,6 +28,8 @@ const SLOW_PARTS: u64 = 4;
 /// which a megabyte takes a second.
 const UNTRIED_BYTES: u64 = 4_000_000;
 const UNTRIED_REACH: u64 = 3;
+/// Nor is it too far within this RTT: mobile networks are nearer, satellites and long queues are not.
+const UNTRIED_REACH_MIN: Duration = Duration::from_millis(150);
 /// Octets that a connection transfers at least, as far as is known. The time for them makes a slow uplink count as a
 /// far one.
 const LIGHT_BYTES: u64 = 16 << 10;
@@ -253,7 +255,7 @@ impl Shares {
         let fastest = known.iter().filter_map(|state| state.capacity_bytes(now)).max().unwrap_or(0);
         let most = known.iter().map(|state| state.rate_bytes).max().unwrap_or(0);
         let least = known.iter().filter_map(|state| state.base(now)).min();
-        let reach = least.map_or(Duration::ZERO, |least| least.saturating_mul(UNTRIED_REACH));
+        let reach = least.map_or(Duration::ZERO, |least| least.saturating_mul(UNTRIED_REACH).max(UNTRIED_REACH_MIN));
         Self { fastest, most, reach, now }
     }
 

@@ -382,6 +382,6 @@ fn a_download_tries_an_uplink_that_nobody_has_tried_if_the_near_one_is_slow() {
     assert_eq!(first(100, 250_000, Weight::Heavy, None), 2);
     assert_eq!(first(100, 250_000, Weight::Heavy, Some(125_000)), 1, "it was tried, and is slower");
     assert_eq!(first(100, 1_250_000, Weight::Heavy, None), 1, "fast enough");
-    assert_eq!(first(130, 250_000, Weight::Heavy, None), 1, "too far");
+    assert_eq!(first(151, 250_000, Weight::Heavy, None), 1, "too far");
     assert_eq!(first(100, 250_000, Weight::Light, None), 1, "small answers try nothing");
 }
