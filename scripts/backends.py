@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs scenarios in the simulator and on real Linux, and prints both side by side (docs/backends.md).
+"""Runs scenarios in the simulator and on real Linux, and prints the results side by side (docs/backends.md).
 
 usage (root): scripts/backends.py [--anabranch PATH] [--seeds 1..5] [--jobs N] [--out DIR] [SCENARIO[:SOURCE] ...]
 
-SOURCE is engine or kernel. Results that are in DIR already are not measured again.
+SOURCE is engine or kernel. Existing results in DIR are not measured again.
 """
 
 import argparse
@@ -28,14 +28,14 @@ SCENARIOS = [
     "comptcp-5:engine",
     "video:engine",
 ]
-# How far the worlds may be apart.
+# Permitted differences between simulator and Linux.
 THROUGHPUT_TOLERANCE, GOODPUT_TOLERANCE = 0.10, 0.15
-# What the kernel needs changed: it has no coupled controller, and nine subflows at most.
+# Settings for the kernel, which has no coupled controller and at most nine subflows.
 KERNEL = ["--set", "connection.congestion=cubic", "--set", "connection.subflows_max=9"]
 
 
 def run(anabranch, case, out):
-    """Runs one case, unless its results are there; gives them."""
+    """Runs one case, unless its results exist; returns them."""
     scenario, source, variant, seed, backend = case
     path = out / "-".join([scenario, source, variant or "as-written", str(seed), backend]).replace(" ", "_").replace("/", "_")
     if not path.exists():
@@ -53,13 +53,13 @@ def run(anabranch, case, out):
 
 
 def first_set(results):
-    """The relays that were chosen first."""
+    """Returns the relays that were chosen first."""
     selection = results.get("selection")
     return sorted(selection["migrations"][0]["to"]) if selection and selection["migrations"] else None
 
 
 def row(scenario, source, variant, pairs):
-    """One line: the means of both worlds, how far they are apart, and how many first sets are the same."""
+    """Returns one line: the means of both worlds, their differences, and the number of equal first sets."""
     means = {key: [statistics.mean(results["totals"][key] for results in world) / 1e6 for world in zip(*pairs)]
              for key in ("aggregate_throughput_bps", "goodput_in_order_bps")}
     apart = {key: real / simulated - 1 if simulated else 0.0 for key, (simulated, real) in means.items()}
@@ -103,7 +103,7 @@ def main():
 
 
 def names_of(scenario):
-    """The variants that a scenario file names, or that it is run as written."""
+    """Returns the variants that a scenario file names, or [None] for the scenario as written."""
     path = pathlib.Path(scenario) if scenario.endswith(".toml") else pathlib.Path("scenarios") / f"{scenario}.toml"
     lines = path.read_text().splitlines()
     names = [lines[at + 1].split('"')[1] for at, line in enumerate(lines[:-1]) if line.strip() == "[[variants]]"]

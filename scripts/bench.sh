@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the benches. One at a time, nothing beside them: they measure.
+# Runs the benches, one at a time with nothing beside them, because they measure time.
 # usage: scripts/bench.sh [compare REV [--rounds N] [--programs NAME,...] [--only TEXT]]
 . "$(dirname "$0")/lib.sh"
 need_cargo

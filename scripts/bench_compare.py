@@ -4,8 +4,8 @@
 usage: scripts/bench.sh compare REV [--rounds N] [--only TEXT] [--programs NAME,...] [--without-sha]
 
 The other revision is built in a worktree under target/compare/, with the same settings. Each round runs every program once
-for each side, so that a machine whose speed drifts hits both alike; a ratio is taken within a round. Cases that only one of
-the two has are left out, and named.
+for each side, so that a drift of the machine's speed affects both equally; each ratio belongs to one round. Cases that
+only one of the two has are left out, and named.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 
-# Programs by their package, what they are given (as little work as gives a steady figure), and what they print.
+# Programs by name: their package, arguments (as little work as gives a steady figure), and output format.
 PROGRAMS = {
     "engine": ("simulator", ["10"], "packets and seconds"),
     "packets_per_second": ("simulator", ["20"], "packets and seconds"),
@@ -36,7 +36,7 @@ UNITS_NS = {"ns": 1.0, "µs": 1e3, "us": 1e3, "ms": 1e6, "s": 1e9}
 # A line of divan's tree: ├─ name   fastest │ slowest │ median │ mean │ ...
 DIVAN_ROW = re.compile(r"^(?P<indent>[│ ]*)[├╰]─ (?P<name>\S+)\s*(?P<rest>.*)$")
 DIVAN_TIME = re.compile(r"^([\d.]+) (ns|µs|us|ms|s)$")
-# A line of the tables: a name, then numbers only.
+# A line of the tables: a name, then only numbers.
 TABLE_ROW = re.compile(r"^(?P<name>\S.*?)\s{1,}(?P<numbers>(?:[\d.]+\s+)*[\d.]+)$")
 
 
@@ -71,7 +71,7 @@ def git(*command):
 
 
 def worktree(revision):
-    """A checkout of the revision, made once and kept with what was built there."""
+    """Returns a checkout of the revision, created once and kept with its build results."""
     try:
         commit = git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     except subprocess.CalledProcessError:
@@ -84,7 +84,7 @@ def worktree(revision):
 
 
 def build(tree, target, programs, options):
-    """Builds the benches of a tree; gives the path of each that it has."""
+    """Builds the benches of a tree, and returns the path of each."""
     packages = {PROGRAMS[name][0] for name in programs}
     print(f"building the benches of {tree}", file=sys.stderr)
     command = ["cargo", "bench", "--no-run", "--message-format", "json"]
@@ -107,11 +107,11 @@ def build(tree, target, programs, options):
 
 
 def measure(sides, programs, options):
-    """Ratios of every case, other over this, one a round; and the cases that one side lacks."""
+    """Returns the ratios of every case, other over this, one per round; and the cases that one side lacks."""
     ratios, alone = collections.defaultdict(list), {}
     for round_number in range(1, options.rounds + 1):
         for name in programs:
-            # Whoever goes first finds the machine in another state: take turns at that, too.
+            # The first program finds the machine in a different state, so alternate the order.
             order = ["this", "other"] if round_number % 2 else ["other", "this"]
             print(f"round {round_number} of {options.rounds}: {name}", file=sys.stderr)
             costs = {side: run(sides[side].get(name), name) for side in order}
@@ -126,7 +126,7 @@ def measure(sides, programs, options):
 
 
 def run(program, name):
-    """The cost of each case in nanoseconds, whatever of."""
+    """Returns the cost of each case in nanoseconds, whatever its unit of work."""
     if program is None:
         return {}
     _, arguments, prints = PROGRAMS[name]
@@ -135,7 +135,7 @@ def run(program, name):
 
 
 def table(output, prints):
-    """After the name a number of packets and the seconds they took, or a number of flows and, last, the cost."""
+    """Reads names with a number of packets and their seconds, or with a number of flows and, last, the cost."""
     costs = {}
     for line in output.splitlines():
         row = TABLE_ROW.match(line)
@@ -150,7 +150,7 @@ def table(output, prints):
 
 
 def tree(output):
-    """The fastest run of each case of divan's."""
+    """Returns the fastest run of each case in divan's output."""
     costs, above = {}, {}
     for line in output.splitlines():
         row = DIVAN_ROW.match(line)
@@ -180,7 +180,7 @@ def report(ratios, alone, revision):
 
 
 def natural(key):
-    """Numbers within names in the order of numbers."""
+    """Returns a sort key that orders numbers within names numerically."""
     return [[int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)] for text in key]
 
 

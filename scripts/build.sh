@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the command for use: optimised across crates, which takes twice as long as what the demo builds.
+# Builds the command for use: optimised across crates, which takes twice as long as the build of the demo.
 . "$(dirname "$0")/lib.sh"
 need_cargo
 say "building the anabranch command (release): a minute or two"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts columns that were measured anew into the map of docs/claims-map.md.
+"""Replaces newly measured columns in the map of docs/claims-map.md.
 
 usage: scripts/claims_map.py OUTPUT [--write]
 
@@ -20,7 +20,7 @@ def cells(line):
 
 
 def measured(path):
-    """The conditions of an output, and its rows by claim."""
+    """Returns the conditions of an output, and its rows by claim."""
     head, rows = None, {}
     for line in Path(path).read_text().splitlines():
         if line.startswith("| claim | the paper |"):
@@ -43,7 +43,7 @@ def verdict(row, conditions):
 
 
 def update(lines, conditions, rows):
-    """The lines of the map with these columns; says what differs."""
+    """Returns the lines of the map with these columns, and prints the differences."""
     start = next(number for number, line in enumerate(lines) if line.startswith("| claim | shipped |"))
     head = cells(lines[start])
     differ = 0

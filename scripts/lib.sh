@@ -4,20 +4,22 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Clippy is strict with this toolchain, and in CI: what another one complains of is no fault of the tree.
+# Clippy is strict with this toolchain and in CI. Warnings of other toolchains are no fault of the tree.
 RUST_LINTED_MINOR=95
 RUST_NEEDED=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 TARGET=${CARGO_TARGET_DIR:-target}
 export DEBIAN_FRONTEND=noninteractive
-# CI builds exactly what the lock file says; a person may just have edited a manifest.
+# CI builds exactly what the lock file says; a developer may just have edited a manifest.
 LOCKED=(); if [ "${CI:-}" = true ]; then LOCKED=(--locked); fi
 
-# What can be built here beyond what always can: controllers for the running kernel, whose loader links with these two.
+# Optional features that can be built here: controllers for the running kernel, whose loader links with these two
+# libraries.
 FEATURES=(); if [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; then FEATURES=(--features kernel-cc); fi
 
-# In CI nobody looks into a program afterwards: without line tables the compiler does an eighth less.
+# Nobody debugs programs in CI: without line tables the compiler does an eighth less work.
 if [ "${CI:-}" = true ]; then export CARGO_PROFILE_DEV_DEBUG=${CARGO_PROFILE_DEV_DEBUG:-none}; fi
-# Where nobody has edited and built yet: what makes the build after an edit fast makes this one take half as long again.
+# Incremental data speed up the build after an edit, but make the first build take half as long again. CI and fresh
+# trees do without.
 if [ "${CI:-}" = true ] || [ ! -d "$TARGET/debug/incremental" ]; then export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}; fi
 
 in_ci() { [ "${CI:-}" = true ]; }
@@ -26,7 +28,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 say() { printf '%s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-# A prerequisite is missing: CI fails, a person is told in one line what is left out.
+# A prerequisite is missing: CI fails; a person gets one line about what is left out.
 leave_out() {
     if in_ci; then die "$1 (CI leaves nothing out)"; fi
     say "left out: $1"
@@ -37,7 +39,7 @@ version_at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n1)" = "
 
 cargo_version() { "$1" --version 2>/dev/null | sed -n 's/^cargo \([0-9.]*\).*/\1/p'; }
 
-# Puts a new enough cargo first on PATH: the one there is, rustup's, or one of Ubuntu's versioned packages.
+# Puts a new enough cargo first on PATH: the installed one, rustup's, or one of Ubuntu's versioned packages.
 find_cargo() {
     local candidates candidate version
     # Some containers and services set no HOME; the tilde then means what /etc/passwd says.

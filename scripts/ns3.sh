@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Measures ns-3's own results with the programs of ns3/ and writes them to out/ns3/ as JSON lines.
-# usage: scripts/ns3.sh [wlan|lte]...   (both if none is named)
-# NS3_PREFIX=dir: where ns-3 is installed, /usr otherwise. EPA=file, EVA=file: fading traces (ns3/README.md), or those set-ups are left out.
+# usage: scripts/ns3.sh [wlan|lte]...   (default: both)
+# NS3_PREFIX=dir: where ns-3 is installed, by default /usr. EPA=file, EVA=file: fading traces (ns3/README.md); set-ups
+# without a trace are left out.
 . "$(dirname "$0")/lib.sh"
 PREFIX=${NS3_PREFIX:-/usr}
 OUT=out/ns3
@@ -21,7 +22,7 @@ need_ns3() {
     [ -e "$PREFIX/include/ns3/lte-module.h" ] ||
         die "no ns-3 in $PREFIX. As root: apt-get install libns3-dev; or name its place in NS3_PREFIX"
     have g++ || die "no C++ compiler. As root: apt-get install g++"
-    # The tables were measured with 3.37; another release need not agree with them.
+    # The tables were measured with 3.37; other releases may differ.
     if [ -z "${NS3_PREFIX:-}" ] && have dpkg-query; then
         say "ns3: libns3-dev $(dpkg-query -W -f '${Version}' libns3-dev 2>/dev/null || say unknown), the tables are of 3.37"
     fi
@@ -41,7 +42,7 @@ build() {
         -Wl,--allow-shlib-undefined "${libraries[@]}"
 }
 
-# One line of options a run.
+# One line of options per run.
 wlan_runs() {
     local rate stations seed
     for rate in 54 6; do for stations in 1 2 3 5 10; do for seed in 1 2 3 4 5; do
@@ -81,7 +82,7 @@ fading_runs() {
     fi
 }
 
-# measure wlan: every run of it, some at a time, each announced when it begins.
+# measure wlan: all its runs, several at a time; announces each at its start.
 measure() {
     local program=$1 runs options number=0
     mkdir -p "$OUT"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# What `anabranch join` is worth: prints the tables of docs/product.md. As root; takes more than an hour.
+# Measures the benefit of `anabranch join`: prints the tables of docs/product.md. Needs root; takes more than an hour.
 #
-#   scripts/product.sh              all
-#   scripts/product.sh first_octet  the measurements whose names contain that
+#   scripts/product.sh              all measurements
+#   scripts/product.sh first_octet  the measurements whose names contain this text
 #   PRODUCT_ROUNDS=5 scripts/product.sh
 set -eu
 cd "$(dirname "$0")/.."

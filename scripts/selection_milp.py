@@ -1,4 +1,4 @@
-"""Holds `anabranch select` against an integer-programming solver: how good its sets are, and how long both take.
+"""Compares `anabranch select` with an integer-programming solver: the quality of its sets, and the time of both.
 
 usage: pip install highspy; cargo build --release -p anabranch; python3 scripts/selection_milp.py [--anabranch PATH]
 
@@ -20,19 +20,19 @@ ROUNDS = 20
 
 
 def relays_bps(count, seed):
-    """Offers from 0.3 to 1.2 Mbit/s."""
+    """Returns offers from 0.3 to 1.2 Mbit/s."""
     generator = random.Random(seed)
     return [generator.randrange(300_000, 1_200_001) for _ in range(count)]
 
 
 def ours(command, rates, target):
-    """The active set's sum (bit/s) and number of relays; the shortest of some whole runs, s."""
+    """Returns the active set's sum (bit/s) and number of relays, and the shortest time of several whole runs, s."""
     line = [command, "select", "--relays", ",".join(map(str, rates)), "--target", str(target), "--json"]
     shortest = float("inf")
     for _ in range(ROUNDS):
         start = time.perf_counter()
         run = subprocess.run(line, capture_output=True)
-        # 1: no set is in range, and the nearest one is printed.
+        # Exit code 1: no set is in range, and the nearest one is printed.
         if run.returncode > 1:
             run.check_returncode()
         output = run.stdout
@@ -42,7 +42,7 @@ def ours(command, rates, target):
 
 
 class Solver:
-    """Binary variables for the relays, and the distance of their sum from the target; in kbit/s, as its tolerances ask for."""
+    """Binary variables for the relays, and the distance of their sum from the target, in kbit/s to suit tolerances."""
 
     def __init__(self, rates, target, limit_s):
         self.rates, self.target = rates, target
@@ -58,7 +58,7 @@ class Solver:
         self.model.addConstr(total + self.distance >= target / 1000)
 
     def solve(self):
-        """Sum (bit/s) and number of relays; the time of both solutions, s; whether both are proven to be optimal."""
+        """Returns sum (bit/s) and number of relays, time of both solutions, s, and whether both are proven optimal."""
         start = time.perf_counter()
         proven = self.minimise(self.distance)
         first = self.answer()
@@ -74,7 +74,7 @@ class Solver:
         return self.model.getModelStatus() == highspy.HighsModelStatus.kOptimal
 
     def answer(self):
-        """Sum and number of relays of the best solution so far, if there is one."""
+        """Returns the sum and number of relays of the best solution so far, if there is one."""
         if self.model.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
             return None
         chosen = [rate for rate, taken in zip(self.rates, self.taken) if self.model.val(taken) > 0.5]
@@ -107,7 +107,7 @@ def main():
 
 
 def result(sum_bps, number, target):
-    """Relays, and how far their sum is from the target."""
+    """Formats the number of relays, and the distance of their sum from the target."""
     return f"{number:>4} {sum_bps - target:>+6} bit/s".rjust(15)
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing (as root, through apt) or names it. Touches nothing else outside the tree.
+# Installs missing packages (as root, through apt) or names them. Touches nothing else outside the tree.
 # usage: scripts/setup.sh [demo|build|test]
 . "$(dirname "$0")/lib.sh"
 purpose=${1:-test}
 
-# command or file, Debian package that brings it, and what is left out without it ("-": nothing works without it)
+# command or file, Debian package that contains it, and what is left out without it ("-": nothing works without it)
 demo_tools='cc build-essential -
 ip iproute2 the part of the demo against the kernel'
 kernel_cc_tools='clang clang controllers for the running kernel (anabranch cc)
@@ -26,7 +26,8 @@ tshark tshark checks of captures by an independent dissector
 chromium chromium tests that open reports in a browser
 valgrind valgrind the memory check of the C program"
 
-# Installed, it runs and listens: nothing for a person's own device, where the test that needs it is left out unless it is there.
+# Once installed, it runs and listens. It is not for a person's own device, where its test is left out unless it is
+# installed.
 ci_tools="$test_tools
 sshd openssh-server the test of ssh through the proxy"
 
@@ -48,7 +49,7 @@ apt_update() {
     apt_updated=yes
 }
 
-# All at once, or else one by one: a release may lack one of them. What apt says is shown only if that fails too.
+# All at once, otherwise one by one: a release may lack one of them. Shows apt's output only if that fails too.
 apt_install() {
     apt_update
     say "setup: apt-get install $*"
@@ -64,7 +65,7 @@ apt_get_install() { apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recom
 
 apt_candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([0-9.]*\).*/\1/p'; }
 
-# The names under which Debian and Ubuntu carry a Rust that is newer than the release's own, then that.
+# The names under which Debian and Ubuntu carry a newer Rust than the release's own, then the release's own.
 rust_packages() {
     local version
     if version_at_least "$(apt_candidate rustc-web)" "$RUST_NEEDED"; then

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs random cases for an hour: three quarters of it in virtual time, one quarter against this machine's kernel (root).
-# SOAK_SECONDS or MINUTES: for how long; KIND=transport, lab or kernel: only these; SEED: the same again; FIRST: from which case on.
-# With KIND, CASE: one case of a seed; REPLAY: the case in a file; SEGMENTS=1: with every segment.
+# SOAK_SECONDS or MINUTES: the duration; KIND=transport, lab or kernel: only this kind; SEED: repeats a run; FIRST: the
+# first case.
+# With KIND, CASE: one case of a seed; REPLAY: the case in a file; SEGMENTS=1: prints every segment.
 . "$(dirname "$0")/lib.sh"
 need_cargo
 seconds=${SOAK_SECONDS:-$((${MINUTES:-60} * 60))}
@@ -23,7 +24,7 @@ case ${KIND:-} in
 transport | lab) soak soak "$seconds" --kind "$KIND" ;;
 kernel) soak soak-kernel "$seconds" ;;
 '')
-    # One case is of one kind; the program says so, or knows it from the file.
+    # A single case has one kind; the program requires it, or knows it from the file.
     if [ -n "${CASE:-}${REPLAY:-}" ]; then soak soak "$seconds"; exit; fi
     status=0
     soak soak $((seconds * 3 / 4)) || status=1

@@ -6,11 +6,11 @@ mode=${1:-short}
 logs=$TARGET/steps
 mkdir -p "$logs"
 failed=()
-# The tests that have failed and why, said again at the end: the lines between may be thousands.
+# Failed tests and their reasons, repeated at the end: there may be thousands of lines between.
 why=$logs/why.txt
 : >"$why"
 
-# On a terminal, shows what a step is doing until it is killed.
+# On a terminal, shows the current output of a step until it is killed.
 watch_step() {
     local name=$1 log=$2 line
     while sleep 1; do
@@ -19,7 +19,7 @@ watch_step() {
     done
 }
 
-# step NAME COMMAND...: runs it, its output in a log; shows the log in CI, with VERBOSE=1 and when it fails.
+# step NAME COMMAND...: runs the command with its output in a log; shows the log in CI, with VERBOSE=1 and on failure.
 step() {
     local name=$1 log=$logs/${1// /-}.log status=0 watcher=
     shift
@@ -36,14 +36,15 @@ step() {
     report "$name" "$log" $status $((SECONDS - step_start))
 }
 
-# Steps that run beside the others: their names and processes.
+# Names and processes of the steps that run beside the others.
 beside_names=() beside_pids=()
 
-# start_beside NAME COMMAND...: runs it beside the steps that follow; finish_beside waits for all of them and says what came of each.
+# start_beside NAME COMMAND...: runs it beside the following steps; finish_beside waits for all of them and reports
+# their results.
 start_beside() {
     local name=$1 log=$logs/${1// /-}.log start=$SECONDS
     shift
-    # A process group of its own: whatever it has started ends with this script.
+    # A process group of its own: everything it starts ends with this script.
     set -m
     {
         status=0
@@ -54,7 +55,7 @@ start_beside() {
     set +m
     beside_names+=("$name") beside_pids+=($!)
     trap 'for pid in "${beside_pids[@]}"; do kill -- "-$pid" 2>/dev/null; done' EXIT
-    # Cargo lets one command build at a time: what follows must not be the first.
+    # Cargo lets only one command build at a time: this step must get its turn before the following ones.
     until grep -qs '^ *Running' "$log" || ! kill -0 $! 2>/dev/null; do sleep 0.2; done
 }
 
@@ -86,16 +87,16 @@ stop_watching() {
     printf '\r\033[K'
 }
 
-# report NAME LOG STATUS SECONDS: the line of a step that has ended.
+# report NAME LOG STATUS SECONDS: prints the line of a finished step.
 report() {
     printf '%-28s %s  %d s%s\n' "$1" "$([ "$3" = 0 ] && echo ok || echo FAILED)" "$4" "$(summary "$2")"
-    # What the tests themselves could not do here, one line each.
+    # What the tests themselves left out, one line each.
     grep -h '^left out:' "$2" | sort -u | sed 's/^/  /' || true
     if [ "$3" != 0 ]; then
         failed+=("$1")
         panics "$2" | tee -a "$why"
     fi
-    # Tests run what was built for them: built again with other features, it would take minutes that nobody sees.
+    # Tests must use what was built for them: rebuilding with other features would take minutes unnoticed.
     case $1 in tests | interop | daemons | "random cases with a kernel")
         if grep -q '^ *Compiling' "$2"; then
             say "  built again: $(sed -n 's/^ *Compiling \([^ ]*\).*/\1/p' "$2" | tr '\n' ' ')"
@@ -104,13 +105,13 @@ report() {
     esac
 }
 
-# Which tests have failed, and the first line of why: of tests that are to panic nothing.
+# Failed tests with the first line of the reason; nothing about tests that are expected to panic.
 panics() {
     awk '/^failures:$/ { failures = 1 } /^test result:/ { failures = 0 }
          failures && /^thread .* panicked at / { where = $0; getline; print "  " where " " substr($0, 1, 300) }' "$1"
 }
 
-# What the test runner counted, if the step ran one.
+# The counts of the test runner, if the step ran one.
 summary() {
     awk '/^test result:/ { passed += $4; failed += $6; ignored += $8; any = 1 }
          END { if (any) printf "  (%d passed, %d failed, %d ignored)", passed, failed, ignored }' "$1"
@@ -122,45 +123,47 @@ lint() {
     cargo clippy "${LOCKED[@]}" "${FEATURES[@]}" --workspace --all-targets "${deny[@]}"
 }
 
-# Libraries only: the doc comments of the command are its help texts, not links. There are no examples; but with that word cargo
-# takes the features of a build of tests, and what the lint has checked of other people's crates need not be checked again.
+# Libraries only: the doc comments of the command are its help texts, not links. There are no examples, but the option
+# makes cargo use the features of a test build, so other people's crates that the lint has checked are not checked
+# again.
 docs() {
     RUSTDOCFLAGS='-D warnings' cargo doc "${LOCKED[@]}" "${FEATURES[@]}" --workspace --lib --examples --no-deps --document-private-items
 }
 
-# Properties are tried with the same cases every time: a change that passes once passes always. The long tests look for new ones.
+# Properties are tried with the same cases every time, so the result for a change is repeatable. The long tests look for
+# new cases.
 tests() {
     PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-8684} \
         cargo test "${LOCKED[@]}" "${FEATURES[@]}" --no-fail-fast --workspace --exclude interop --exclude soak-kernel -- --show-output
 }
 
-# The slow ones too, more cases for every property, and optimised as a user's build is, but for checks of overflow.
+# Includes the slow tests, with more cases for every property, optimised as a user's build, but with overflow checks.
 long_tests() {
     PROPTEST_CASES=4096 cargo test "${LOCKED[@]}" "${FEATURES[@]}" --no-fail-fast --profile long-test --workspace --exclude interop --exclude soak-kernel -- --include-ignored
 }
 
-# What needs a kernel: built with the features that all is built with, which cargo takes only where both are named.
+# Tests that need a kernel: with the features of the whole build, which cargo uses only if both packages are named.
 with_kernel() { cargo test "${LOCKED[@]}" "${FEATURES[@]}" --no-fail-fast -p interop -p soak-kernel "$@"; }
 
-# They wait most of the time, one for another: each has the devices' time for itself.
+# They mostly wait. They run one at a time, so each has the devices to itself.
 interop() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]/#/--skip=}"; }
 
-# What people's devices run, and what that takes: rates are low, and times have room, so that these run beside the others. Not in two groups at
-# once: links keep a core busy, and with a build beside them that is more than their times have room for.
+# Programs that people's devices run, and their environment. Rates are low and time limits generous, so these run beside
+# the others. Not in two groups at once: links keep a core busy, and a build beside them would exceed the time limits.
 DAEMON_TESTS=(join:: kernel_mode:: uplinks:: doctor:: lending:: product:: proxy::)
 daemons() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]}"; }
 
-# Gives way to what measures times with little of the processor. Going before all others would not do: the kernel's own threads, which pass
-# packets on, have no priority either.
+# Gives way to tests that measure times and use little of the processor. Raising those above all others would not work:
+# the kernel's own threads, which forward packets, have no priority either.
 later() {
     renice -n 5 -p "$BASHPID" >/dev/null
     "$@"
 }
 
-# Random cases in real time, whose losses a busy machine moves about: nothing runs beside them.
+# Random cases in real time. A busy machine would change which packets are lost, so nothing runs beside them.
 kernel_soak() { with_kernel --lib --test short "$@" -- --test-threads=1 --show-output; }
 
-# Each bench once, unmeasured: it still builds and runs.
+# Runs each bench once, unmeasured, to show that it still builds and runs.
 bench_smoke() { cargo test "${LOCKED[@]}" "${FEATURES[@]}" --workspace --bench '*'; }
 
 # The fuzz targets are a workspace of their own. Checking them needs neither nightly nor libFuzzer.
@@ -171,10 +174,10 @@ fuzz_check() {
 if [ ${#FEATURES[@]} = 0 ]; then leave_out "the tests of controllers in the kernel: libelf-dev or zlib1g-dev is missing"; fi
 if have rustfmt; then step "format" cargo fmt --all --check; else leave_out "the format check: rustfmt is missing"; fi
 step "build interop" with_kernel --no-run
-# In real time, mostly waiting, and made to bear a busy machine.
+# These run in real time, mostly wait, and tolerate a busy machine.
 start_beside "interop" later interop
 start_beside "daemons" daemons
-renice -n 10 -p $$ >/dev/null # what follows gives way to it
+renice -n 10 -p $$ >/dev/null # the following steps give way to it
 step "build tests" cargo test "${LOCKED[@]}" "${FEATURES[@]}" --workspace --no-run
 step "tests" tests
 if have cargo-clippy; then step "lint" lint; else leave_out "the lint: clippy is missing"; fi

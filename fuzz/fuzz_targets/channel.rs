@@ -1,8 +1,8 @@
-//! Arbitrary octets through the channels of the control plane, in every state from the first octet on: nothing panics, nothing is
-//! kept beyond a record, nobody is believed to be the peer, no record passes that nobody sealed, and what was read as a frame
+//! Feeds arbitrary octets to the channels of the control plane, in every state from the first octet on. Nothing panics,
+//! nothing beyond a record is kept, nobody is mistaken for the peer, no unsealed record passes, and a parsed frame
 //! writes the same octets again.
 //!
-//! Input: the length of the cuts, how far the handshake is, then the octets.
+//! Input: the length of the cuts, the stage of the handshake, then the octets.
 
 #![no_main]
 
@@ -36,14 +36,14 @@ fuzz_target!(|input: &[u8]| {
     assert_nothing_is_forged(to_source, SourceEnd::responder(&relay, [4; 32]), stage, octets, cut);
 });
 
-/// How far the handshake is when the octets come.
+/// Stage of the handshake when the octets arrive.
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
     Start,
     Prefix,
     Message,
     Open,
-    /// Open, and the peer itself sends what is no frame.
+    /// Open, and the peer itself sends an invalid frame.
     Sealed,
 }
 
@@ -65,7 +65,7 @@ fn assert_survives<F: Frame>(octets: &[u8]) {
     }
 }
 
-/// Octets that neither peer wrote, to both ends of a channel.
+/// Feeds octets that neither peer wrote to both ends of a channel.
 fn assert_nothing_is_forged<A: Frame, B: Frame>(
     mut initiator: ChannelEnd<A, B>,
     mut responder: ChannelEnd<B, A>,
@@ -78,7 +78,7 @@ fn assert_nothing_is_forged<A: Frame, B: Frame>(
     assert_end_stays(&mut responder, octets, cut);
 }
 
-/// Carries what both ends say until `stage`.
+/// Exchanges the output of both ends until `stage`.
 fn advance<A: Frame, B: Frame>(initiator: &mut ChannelEnd<A, B>, responder: &mut ChannelEnd<B, A>, stage: Stage) {
     let heard = match stage {
         Stage::Start => return,
@@ -111,7 +111,7 @@ fn assert_end_stays<A: Frame, B: Frame>(end: &mut ChannelEnd<A, B>, octets: &[u8
     }
 }
 
-/// A peer that has its key and is broken: its record holds anything.
+/// A broken peer that has its key: its record contains anything.
 fn assert_frames_are_checked(octets: &[u8], destination: &Identity, relay: &Identity) {
     let body = &octets[..octets.len().min(BODY_BYTES_MAX)];
     if body.is_empty() {

@@ -1,7 +1,7 @@
-//! A whole endpoint fed arbitrary segments, time-outs and commands; invariants are checked after each.
+//! Feeds arbitrary segments, time-outs and commands to a whole endpoint, and checks invariants after each.
 //!
-//! Input: a sequence of operations, as the interpreter in the engine's tests reads it. Set `OPERATIONS_TRACE` to see
-//! the segments of one input.
+//! Input: a sequence of operations, as interpreted by the engine's tests. Set `OPERATIONS_TRACE` to see the segments of
+//! one input.
 
 #![no_main]
 

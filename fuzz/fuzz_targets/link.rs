@@ -1,7 +1,7 @@
-//! Arbitrary octets to all ends of a link, before and after there is a session, and to both ends of a pairing: nothing panics, nobody is
-//! believed to be the peer, nothing is sent to strangers, and the link works afterwards.
+//! Feeds arbitrary octets to all ends of a link, before and after there is a session, and to both ends of a pairing.
+//! Nothing panics, nobody is mistaken for the peer, nothing is sent to strangers, and the link works afterwards.
 //!
-//! Input: octets whose first one says how long each datagram is, then the datagrams.
+//! Input: octets whose first one is the length of each datagram, then the datagrams.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! Arbitrary octets through the codec: nothing panics, and what was read once reads the same again after writing.
+//! Feeds arbitrary octets to the codec: nothing panics, and a parsed value reads the same again after writing.
 //!
-//! Input: any octets. They are tried as they are, as a packet whose IPv4 header checksum is made right (else hardly
+//! Input: any octets. They are tried unchanged, as a packet whose IPv4 header checksum is corrected (otherwise hardly
 //! any input would pass it), as TCP options alone, and as an experimental option alone.
 
 #![no_main]
@@ -12,7 +12,7 @@ use wire::checksum::{Sum, dss_checksum, dss_checksum_is_valid};
 use wire::mptcp::{DataSeq, Experimental, MptcpOption, RateReport};
 use wire::{Options, Segment, TcpChecksum, TooBig};
 
-/// Octets that an experimental option has room for.
+/// Maximum number of octets in an experimental option.
 const EXPERIMENT_BYTES_MAX: usize = 37;
 
 fuzz_target!(|input: &[u8]| {
@@ -36,7 +36,7 @@ fuzz_target!(|input: &[u8]| {
 fn assert_survives(mut segment: Segment) {
     tidy(&mut segment.options);
     assert_checksums_hold(&segment);
-    // Headers grow when options get their padding: a packet at the limit may not be sendable again.
+    // Padded options make headers grow: a packet at the limit may be too large to send again.
     if segment.emitted_len() > Segment::PACKET_BYTES_MAX {
         return;
     }
@@ -53,7 +53,7 @@ fn assert_survives(mut segment: Segment) {
     assert_eq!(Segment::parse_with(&packet.into(), TcpChecksum::Trusted).as_ref(), Ok(&segment));
 }
 
-/// A mapping's checksum made right is valid, whatever it maps and however the data are cut.
+/// A mapping with a corrected checksum is valid, whatever it maps and however the data are cut.
 fn assert_checksums_hold(segment: &Segment) {
     let (data, middle) = (&segment.payload, segment.payload.len() / 2);
     let pieces = [data.slice(0..middle), data.slice(middle..data.len())];
@@ -84,7 +84,7 @@ fn assert_options_survive(octets: &[u8]) {
     assert_eq!(Options::parse(&out), options);
 }
 
-/// What MPTCP-rec reads in an experimental option writes the same option again.
+/// An experimental option that MPTCP-rec can read is written the same again.
 fn assert_experiment_survives(option: &Experimental) {
     if let Some(report) = RateReport::read(option) {
         assert_eq!(report.option(), *option);
@@ -96,13 +96,13 @@ fn assert_experiment_survives(option: &Experimental) {
     }
 }
 
-/// Leaves what a round trip keeps: options that fit, without the counts of those that could not be read.
+/// Keeps what survives a round trip: options that fit, without the counts of malformed ones.
 fn tidy(options: &mut Options) {
     options.fit();
     (options.malformed_mptcp, options.malformed_tcp) = (0, 0);
 }
 
-/// The input with the header checksum of an IPv4 packet made right.
+/// Returns the input with the header checksum of an IPv4 packet corrected.
 fn with_ipv4_checksum(input: &[u8]) -> Vec<u8> {
     let mut packet = input.to_vec();
     let header_len = packet.first().map_or(0, |first| usize::from(first & 0x0f) * 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What both programs need: lists on the command line, and results as JSON lines.
+// Shared code of both programs: lists on the command line, and results as JSON lines.
 #pragma once
 
 #include <iostream>

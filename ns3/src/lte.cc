@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// UEs of one eNB with Table 3.1 of the thesis that receive UDP at a constant rate, or bulk TCP: throughput and delay of each.
+// UEs of one eNB with Table 3.1 of the thesis that receive UDP at a constant rate, or bulk TCP. Measures throughput and
+// delay of each UE.
 
 #include "common.h"
 
@@ -110,7 +111,7 @@ void SetFading(LteHelper& lte, const Setup& setup)
     lte.SetFadingModelAttribute("RbNum", UintegerValue(100));
 }
 
-// The eNB is in the middle, the UEs in a row beside it.
+// The eNB is in the middle, the UEs are in a row beside it.
 void Place(const NodeContainer& enb, const NodeContainer& ues, const std::vector<double>& distancesM)
 {
     auto positions = CreateObject<ListPositionAllocator>();
@@ -207,7 +208,7 @@ void InstallTraffic(World& world, const Setup& setup)
     }
 }
 
-// Payload octets that each UE received so far.
+// Payload octets that each UE has received so far.
 std::vector<uint64_t> Received(const World& world)
 {
     std::vector<uint64_t> octets;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Saturated stations of IEEE 802.11a in ad hoc mode that all send UDP to one root: payload throughput at the root.
+// Saturated stations of IEEE 802.11a in ad hoc mode that all send UDP to one root. Measures payload throughput at the
+// root.
 
 #include "common.h"
 
@@ -21,7 +22,7 @@ namespace {
 constexpr uint16_t PORT = 9;
 // 1428 octets of IP.
 constexpr uint32_t PAYLOAD_BYTES = 1400;
-// Addresses are resolved and queues full by then.
+// By this time addresses are resolved and queues are full.
 constexpr double SETTLED_S = 1.0;
 
 struct Setup {
@@ -47,7 +48,7 @@ Setup Parse(int argc, char** argv)
     return setup;
 }
 
-// The root is in the middle, the stations around it: no frame is received more strongly than another at the root.
+// The root is in the middle, the stations around it: the root receives all frames equally strongly.
 void Place(const NodeContainer& nodes, double radiusM)
 {
     auto positions = CreateObject<ListPositionAllocator>();
@@ -63,7 +64,7 @@ void Place(const NodeContainer& nodes, double radiusM)
     mobility.Install(nodes);
 }
 
-// ns-3 takes the rate of an ACK from the rate of the data; ControlMode is for RTS, of which there is none here.
+// ns-3 derives the rate of an ACK from the rate of the data. ControlMode is for RTS, which is not used here.
 NetDeviceContainer InstallWifi(const NodeContainer& nodes, const Setup& setup)
 {
     WifiHelper wifi;
@@ -83,7 +84,7 @@ NetDeviceContainer InstallWifi(const NodeContainer& nodes, const Setup& setup)
     return devices;
 }
 
-// ARP would have to get through a saturated channel; every station knows every address instead.
+// ARP would have to get through a saturated channel, so every station knows every address in advance.
 Ipv4InterfaceContainer InstallInternet(const NodeContainer& nodes, const NetDeviceContainer& devices)
 {
     InternetStackHelper().Install(nodes);
@@ -110,7 +111,7 @@ Ptr<PacketSink> InstallTraffic(const NodeContainer& nodes, Ipv4Address root, con
     return DynamicCast<PacketSink>(sinks.Get(0));
 }
 
-// Payload octets at the root within the measured time.
+// Payload octets that reach the root in the measured time.
 uint64_t Measure(const Ptr<PacketSink>& root, double seconds)
 {
     uint64_t before = 0;

@@ -1,5 +1,5 @@
-//! Every Rust file is part of a target: the compiler never looks at one that no `mod` names. Integration tests are few
-//! programs, since every one is linked on its own.
+//! Every Rust file is part of a target: the compiler never reads a file that no `mod` names. There are few integration
+//! programs, since each one is linked separately.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use toml::{Table, Value};
 
 use crate::tree::{files, files_ending, folder, parse, read, require_none};
 
-/// Roots that cargo finds without being told, by their folder within the package.
+/// Folders within a package in which cargo finds targets by itself.
 const TARGET_FOLDERS: [&str; 4] = ["src/bin", "tests", "benches", "examples"];
 
 fn manifest(file: &str) -> Table {
     read(file).parse().unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// The roots that a manifest lists as targets of this kind.
+/// Returns the roots that a manifest lists as targets of this kind.
 fn listed(manifest: &Table, target: &str, package: &Path) -> Vec<PathBuf> {
     let entries = manifest.get(target).and_then(Value::as_array).into_iter().flatten();
     entries.filter_map(|entry| Some(package.join(entry.get("path")?.as_str()?))).collect()
 }
 
-/// The roots that cargo finds in a folder of a package, unless the manifest says not to look.
+/// Returns the roots that cargo finds in a folder of a package, unless the manifest switches that off.
 fn found(manifest: &Table, target_folder: &str, package: &Path, all: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let not_looked_for = target_folder == "tests"
         && manifest["package"].get("autotests").is_some_and(|autotests| autotests.as_bool() == Some(false));
@@ -82,7 +82,7 @@ fn reach(file: &Path, all: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) 
     follow(&parse(&file.to_string_lossy()).items, &dir, all, reached);
 }
 
-/// A target's root has its modules beside it, whatever its name.
+/// The root of a target has its modules beside it, whatever its name.
 fn reach_root(root: &Path, all: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) {
     reached.insert(root.to_path_buf());
     follow(&parse(&root.to_string_lossy()).items, root.parent().unwrap_or(Path::new("")), all, reached);
@@ -99,7 +99,7 @@ fn every_rust_file_is_compiled() {
     require_none("a Rust file belongs to a target", dead);
 }
 
-/// A program is linked with all that it needs, which takes longer than to compile what is its own.
+/// A program is linked with everything it needs, which takes longer than compiling its own code.
 #[test]
 fn a_package_has_one_integration_program() {
     let all: BTreeSet<_> = files_ending(".rs").into_iter().map(PathBuf::from).collect();

@@ -1,11 +1,11 @@
-//! Documents keep their own order.
+//! Documents keep their order.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::tree::{files, files_ending, folder, read, require_none, root};
 
-/// The targets of links `[text](target)` outside code blocks.
+/// Returns the targets of links `[text](target)` outside code blocks.
 fn links(document: &str) -> Vec<String> {
     let mut in_code = false;
     let mut found = Vec::new();
@@ -55,7 +55,7 @@ fn decisions_are_numbered_and_listed() {
     require_none("decisions are numbered from 0001 on and listed", breaches);
 }
 
-/// The first cells of the table rows, without the header.
+/// Returns the first cells of the table rows, without the header.
 fn terms(glossary: &str) -> Vec<String> {
     let rows = glossary.lines().filter(|line| line.starts_with("| ")).skip(1);
     rows.filter_map(|row| Some(row.split('|').nth(1)?.trim().to_owned())).collect()
@@ -70,7 +70,7 @@ fn glossary_is_sorted_and_unique() {
     require_none("terms stand in alphabetical order, each once", unsorted);
 }
 
-/// The paths of the tree that a document names in backticks, like `crates/wire` or `docs/testing.md`.
+/// Returns the paths of the tree that a document names in backticks, like `crates/wire` or `docs/testing.md`.
 fn named_paths(document: &str) -> BTreeSet<String> {
     let spans = document.split('`').skip(1).step_by(2);
     let within = ["crates/", "docs/", "tests/", "scripts/", "scenarios/", "fuzz/", "benches/"];
@@ -91,7 +91,7 @@ fn named_paths_exist() {
     require_none("a path in a document exists", breaches);
 }
 
-/// The tests that a document names in backticks as `file.rs::test`: file and test.
+/// Returns the tests that a document names in backticks as `file.rs::test`: file and test.
 fn named_tests(document: &str) -> Vec<(String, String)> {
     let spans = document.split('`').skip(1).step_by(2).filter_map(|span| span.split_once(".rs::"));
     spans.map(|(file, test)| (format!("{file}.rs"), test.to_owned())).collect()

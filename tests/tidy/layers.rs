@@ -6,7 +6,7 @@ use toml::Table;
 
 use crate::tree::{files, read, require_none};
 
-/// Layer by package, from the rows `| 2 | transport, network | ... |`.
+/// Returns the layer of each package, from the rows `| 2 | transport, network | ... |`.
 fn layers() -> BTreeMap<String, usize> {
     let document = read("ARCHITECTURE.md");
     let mut layers = BTreeMap::new();
@@ -21,7 +21,7 @@ fn layers() -> BTreeMap<String, usize> {
     layers
 }
 
-/// Name and manifest of every package of the product.
+/// Returns name and manifest of every package of the product.
 fn packages() -> Vec<(String, Table)> {
     let manifests = files().into_iter().filter(|file| file.starts_with("crates/") && file.ends_with("Cargo.toml"));
     manifests
@@ -33,7 +33,7 @@ fn packages() -> Vec<(String, Table)> {
         .collect()
 }
 
-/// What a package is built on; what its tests use may come from anywhere.
+/// Returns the packages on which a package is built; its tests may use any package.
 fn dependencies(manifest: &Table) -> Vec<String> {
     let tables = ["dependencies", "build-dependencies"].iter().filter_map(|table| manifest.get(*table)?.as_table());
     tables.flat_map(|table| table.keys().cloned()).collect()
@@ -70,7 +70,7 @@ fn every_package_obeys_the_workspace_lints() {
     require_none("a manifest says [lints] workspace = true", lax.map(|(name, _)| name).collect());
 }
 
-/// The folders of `lab`, each of which may use those before it: its `lib.rs` says so.
+/// The folders of `lab`, each of which may use those before it, as its `lib.rs` states.
 const LAB: [&str; 4] = ["scenario", "measure", "run", "present"];
 
 #[test]

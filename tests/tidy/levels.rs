@@ -1,4 +1,4 @@
-//! TCP stands apart from MPTCP (docs/decisions/0010): its files name nothing of the level above.
+//! TCP is separate from MPTCP (docs/decisions/0010): its files name nothing of the level above.
 
 use syn::visit::{self, Visit};
 
@@ -6,7 +6,7 @@ use crate::tree::{files_ending, parse, require_none};
 
 const FOLDER: &str = "crates/transport/src/tcp/";
 
-/// Names that belong to the level above, or lead there.
+/// Names that belong to the level above or lead to it.
 const ABOVE: [&str; 9] =
     ["mptcp", "connection", "relay", "scheduler", "path_manager", "receiver_centric", "Dsn", "SubflowId", "PathView"];
 

@@ -1,4 +1,4 @@
-//! House rules as tests: what ARCHITECTURE.md and CONTRIBUTING.md promise about the tree itself.
+//! Rules of the tree as tests: what ARCHITECTURE.md and CONTRIBUTING.md promise.
 
 mod dead_files;
 mod documents;

@@ -1,4 +1,4 @@
-//! The sans-IO crates touch no clock, file, socket, process or thread: what is simulated is what is deployed.
+//! The sans-IO crates use no clock, file, socket, process or thread: simulated and deployed code are the same.
 
 use syn::visit::{self, Visit};
 
@@ -6,11 +6,11 @@ use crate::tree::{files_ending, is_test_only, parse, require_none};
 
 const SANS_IO: [&str; 8] = ["units", "policy", "wire", "transport", "network", "host", "simulator", "cooperation"];
 
-/// Paths, by their first segments.
+/// Banned paths, by their first segments.
 const IMPURE: [&str; 8] =
     ["std::time", "std::fs", "std::io", "std::thread", "std::process", "std::env", "std::net::Tcp", "std::net::Udp"];
 
-/// Every path that code outside tests names.
+/// Collects every path that code outside tests names.
 #[derive(Default)]
 struct Paths(Vec<String>);
 

@@ -1,4 +1,5 @@
-//! A policy that nobody can name is dead: every implementation of a policy trait is registered, but those around another one.
+//! A policy without a name cannot be used: every implementation of a policy trait is registered, except wrappers of
+//! another policy.
 
 use crate::tree::{files_ending, is_test_only, parse, read, require_none};
 
@@ -10,7 +11,7 @@ const TRAITS: [(&str, &str, &str); 5] = [
     ("ResourceScheduler", "RESOURCE_SCHEDULERS", "crates/network/src/cell/scheduler/"),
 ];
 
-/// Tables that have a row or a word for every name of a registry, kept by hand.
+/// Tables, maintained by hand, that have a row or a word for every name of a registry.
 const TABLES: [(&str, &str, &str); 6] = [
     ("CONTROLLERS", "crates/transport/src/congestion/", "docs/algorithms/congestion.md"),
     ("SCHEDULERS", "crates/transport/src/scheduler/", "docs/algorithms/schedulers.md"),
@@ -20,7 +21,7 @@ const TABLES: [(&str, &str, &str); 6] = [
     ("RESOURCE_SCHEDULERS", "crates/network/src/cell/scheduler/", "scenarios/README.md"),
 ];
 
-/// The types for which a file implements `policy`, tests apart.
+/// Returns the types for which a file implements `policy`, outside tests.
 fn implementors(file: &syn::File, policy: &str) -> Vec<String> {
     let impls = file.items.iter().filter_map(|item| match item {
         syn::Item::Impl(item) if !is_test_only(&item.attrs) => Some(item),
@@ -37,26 +38,27 @@ fn implementors(file: &syn::File, policy: &str) -> Vec<String> {
     names.collect()
 }
 
-/// The text of the list itself: from its name to the end of the item.
+/// Returns the text of the list itself: from its name to the end of the item.
 fn list_of(registry: &str, name: &str) -> String {
     let start = registry.find(&format!("const {name}:")).unwrap_or_else(|| panic!("{name} is not in its registry"));
     let end = registry[start..].find("\n];").map_or(registry.len(), |len| start + len);
     registry[start..end].to_owned()
 }
 
-/// The names that a list registers.
+/// Returns the names that a list registers.
 fn names(list: &str) -> Vec<String> {
     let named = list.split("name: \"").skip(1);
     named.filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.into()).collect()
 }
 
-/// Whether a table of a document has `name`, as a value of a scenario or with parameters if need be.
+/// Returns whether a table of a document contains `name`, alone, as a value of a scenario, or with parameters.
 fn has_in_table(document: &str, name: &str) -> bool {
     let written = [format!("`{name}`"), format!("`{name}("), format!("\"{name}\"")];
     document.lines().filter(|line| line.starts_with('|')).any(|row| written.iter().any(|text| row.contains(text)))
 }
 
-/// The texts of the files whose functions the list names as builders: `build: With(mpaimd::PARAMETERS, mpaimd::mpaimd)`.
+/// Returns the texts of the files whose functions the list names as builders: `build: With(mpaimd::PARAMETERS,
+/// mpaimd::mpaimd)`.
 fn builders(list: &str, folder: &str) -> Vec<String> {
     let named = list.split("build: ").skip(1).filter_map(|rest| rest.split_once("::"));
     let modules = named.map(|(before, _)| before.trim_start_matches("With(").trim());
@@ -65,12 +67,12 @@ fn builders(list: &str, folder: &str) -> Vec<String> {
     files.filter(|file| known.contains(file)).map(|file| read(&file)).collect()
 }
 
-/// Whether a text makes a value of the type `name`.
+/// Returns whether a text creates a value of the type `name`.
 fn builds(text: &str, name: &str) -> bool {
     text.contains(&format!("Box::new({name}"))
 }
 
-/// Whether a text has a type with a policy inside: an option of whatever policy has been named.
+/// Returns whether a text has a type that contains a policy: an option of another policy, whichever that is.
 fn wraps(text: &str, policy: &str) -> bool {
     text.contains(&format!(": Box<dyn {policy}>,\n"))
 }

@@ -1,11 +1,11 @@
-//! Functions and files stay small enough to be read at once.
+//! Functions and files stay small enough to be understood at a glance.
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 use crate::tree::{files_ending, parse, read, require_none};
 
-/// Nine functions of ten have at most this many lines.
+/// Nine functions in ten have at most this many lines.
 const FUNCTION_LINES_P90: usize = 30;
 const FUNCTION_LINES_MAX: usize = 70;
 const FILE_LINES_MAX: usize = 800;

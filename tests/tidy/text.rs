@@ -1,13 +1,13 @@
-//! What no file of the tree contains.
+//! Text that no file of the tree may contain.
 
 use std::fs;
 
 use crate::tree::{files, read, require_none, root};
 
-/// Octets above which a file is data, not something that was written.
+/// Octets above which a file counts as data, not as text.
 const FILE_OCTETS_MAX: u64 = 200_000;
 
-/// Hosts that documents and code may point at: standards, licences, projects that the reader is sent to.
+/// Hosts to which documents and code may refer: standards, licences, projects.
 const KNOWN_HOSTS: [&str; 11] = [
     "github.com",
     "www.apache.org",
@@ -22,15 +22,15 @@ const KNOWN_HOSTS: [&str; 11] = [
     "localhost",
 ];
 
-/// RFC 2606: names that belong to nobody.
+/// RFC 2606: reserved names.
 const RESERVED_NAMES: [&str; 6] = ["example", "test", "invalid", "example.com", "example.net", "example.org"];
 
-/// The beginnings of paths that exist on one machine only.
+/// Returns the beginnings of paths that exist on one machine only.
 fn machine_paths() -> [String; 4] {
     ["work", "root", "home", "Users"].map(|folder| format!("/{folder}/"))
 }
 
-/// The host of every address `scheme://host...` in `line`.
+/// Returns the host of every address `scheme://host...` in `line`.
 fn hosts(line: &str) -> Vec<&str> {
     let after = line.split("https://").skip(1).chain(line.split("http://").skip(1));
     after
@@ -38,7 +38,8 @@ fn hosts(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Numbers (addresses of test networks), placeholders and names reserved for examples stand for no real host.
+/// Returns whether a host is known or not real: a number (an address of a test network), a placeholder or a name
+/// reserved for examples.
 fn is_known(host: &str) -> bool {
     host.is_empty()
         || host.starts_with(|c: char| c.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! The tree builds with the oldest toolchain that it promises: the one of Debian 13, which few of us run daily.
+//! The tree builds with the oldest toolchain that it promises: that of Debian 13, which few developers use daily.
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -9,7 +9,7 @@ use crate::tree::{files_ending, parse, read, require_none};
 /// Conditions like `if let A = b && c` came with Rust 1.88.
 const LET_CHAINS_SINCE: (u32, u32) = (1, 88);
 
-/// Lines on which a `let` stands within `&&`.
+/// Lines on which a `let` is part of `&&`.
 #[derive(Default)]
 struct LetChains(Vec<usize>);
 
@@ -29,7 +29,7 @@ fn let_chains(syntax: &syn::File) -> Vec<usize> {
     chains.0
 }
 
-/// Major and minor version of `rust-version` in the workspace's manifest.
+/// Returns major and minor version of `rust-version` in the workspace's manifest.
 fn promised() -> (u32, u32) {
     let manifest: Table = read("Cargo.toml").parse().expect("the workspace's manifest is TOML");
     let version = manifest["workspace"]["package"]["rust-version"].as_str().expect("a version is text");

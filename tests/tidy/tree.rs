@@ -1,16 +1,16 @@
-//! The files of the tree, as every rule sees them.
+//! The files of the tree, for all rules.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The root of the tree.
+/// Returns the root of the tree.
 pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Every file that is or could be committed, relative to the root and sorted. Without git, every file outside the
-/// folders that builds write into.
+/// Returns every file that is or could be committed, relative to the root and sorted. Without git, every file outside
+/// the folders of builds.
 pub fn files() -> Vec<String> {
     let listing = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -28,7 +28,7 @@ pub fn files() -> Vec<String> {
     files
 }
 
-/// The files whose name ends in `suffix`.
+/// Returns the files whose name ends in `suffix`.
 pub fn files_ending(suffix: &str) -> Vec<String> {
     files().into_iter().filter(|file| file.ends_with(suffix)).collect()
 }
@@ -53,17 +53,17 @@ fn relative(path: &Path) -> String {
     path.strip_prefix(root()).expect("within the tree").to_string_lossy().into_owned()
 }
 
-/// The text of a file.
+/// Returns the text of a file.
 pub fn read(file: &str) -> String {
     fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// The syntax tree of a Rust file.
+/// Returns the syntax tree of a Rust file.
 pub fn parse(file: &str) -> syn::File {
     syn::parse_file(&read(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// Whether an item is compiled for tests only.
+/// Returns whether an item is compiled for tests only.
 pub fn is_test_only(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
@@ -71,7 +71,7 @@ pub fn is_test_only(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// The folder of a file, relative to the root.
+/// Returns the folder of a file, relative to the root.
 pub fn folder(file: &str) -> PathBuf {
     Path::new(file).parent().map(Path::to_path_buf).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Addresses as C sees them.
+//! Addresses as C uses them.
 
 use core::ffi::{CStr, c_char};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -51,8 +51,8 @@ pub(crate) unsafe fn read_address(address: *const AnabranchAddress, name: &str) 
     Ok(SocketAddr::new(ip, address.port))
 }
 
-/// Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`. One with a scope
-/// (`[fe80::1%3]:80`) is refused: it would be lost.
+/// Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`. Refuses an address with
+/// a scope (`[fe80::1%3]:80`), because the scope would be lost.
 ///
 /// # Safety
 /// `text` is null or a string; `address` is null or valid for writes.

@@ -1,4 +1,4 @@
-//! What applications ask of a connection beside sending and receiving: settings, addresses, room, corks.
+//! Functions on a connection other than sending and receiving: settings, addresses, room, corks.
 
 use core::ffi::c_char;
 
@@ -11,11 +11,12 @@ use crate::config::settings_change;
 use crate::endpoint::{AnabranchEndpoint, read_octets, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
 
-/// Changes settings of a connection, all that `config_json` names or, on an error, none. It is an object as for
-/// `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `unsent_max_bytes`, `receive_buffer_bytes`, `nagle`,
-/// `delayed_ack`, `keep_alive` (null sends none), `user_timeout`, `subflows_max`, `remote_addresses_max` and `time_wait`.
-/// Every other setting was agreed upon with the peer, or used up, when the connection was opened:
-/// `ANABRANCH_STATUS_FIXED`. Possible at once after `anabranch_connect`, and after `anabranch_accept`.
+/// Changes settings of a connection: all that `config_json` names or, on an error, none. It is an object as for
+/// `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `unsent_max_bytes`,
+/// `receive_buffer_bytes`, `nagle`, `delayed_ack`, `keep_alive` (null sends none), `user_timeout`, `subflows_max`,
+/// `remote_addresses_max` and `time_wait`. All other settings were agreed upon with the peer, or used, when the
+/// connection was opened: `ANABRANCH_STATUS_FIXED`. Allowed immediately after `anabranch_connect`, and after
+/// `anabranch_accept`.
 ///
 /// # Safety
 /// `endpoint` is null or valid; `config_json` is null or a string.
@@ -38,8 +39,8 @@ pub unsafe extern "C" fn anabranch_change(
     }
 }
 
-/// As `anabranch_send`, and says that more will follow at once: what does not fill a segment waits for it, and goes with the
-/// next data, with `anabranch_set_corked(..., false, ...)`, or at the end of the stream.
+/// Like `anabranch_send`, but announces that more data will follow at once: data that do not fill a segment wait for
+/// it. They leave with the next data, with `anabranch_set_corked(..., false, ...)`, or at the end of the stream.
 ///
 /// # Safety
 /// Pointers are null or valid; `data` points to `len` octets.
@@ -67,8 +68,8 @@ pub unsafe extern "C" fn anabranch_send_more(
     }
 }
 
-/// Puts a cork in, or pulls it: with a cork every segment that the data do not fill waits, without limit, until the cork is
-/// pulled, the stream ends, or the send buffer is three quarters full of it.
+/// Corks or uncorks a connection. While corked, every segment that the data do not fill waits, without limit, until the
+/// connection is uncorked, the stream ends, or the waiting data fill three quarters of the send buffer.
 ///
 /// # Safety
 /// `endpoint` is null or valid.
@@ -90,8 +91,8 @@ pub unsafe extern "C" fn anabranch_set_corked(
     }
 }
 
-/// Reads no more: what waits and what still arrives is discarded, so that the peer is not held up, and `anabranch_recv` gives
-/// `ANABRANCH_STATUS_FINISHED`. This side may go on sending; the peer is told nothing.
+/// Stops reading: discards data that wait or still arrive, so that the peer is not held up. `anabranch_recv` then
+/// returns `ANABRANCH_STATUS_FINISHED`. This side may continue to send; the peer is not notified.
 ///
 /// # Safety
 /// `endpoint` is null or valid.
@@ -112,7 +113,8 @@ pub unsafe extern "C" fn anabranch_shutdown_read(
     }
 }
 
-/// Gives this side's and the peer's address of a connection: those of its first subflow, also when that is gone.
+/// Returns both addresses of a connection, this side's and the peer's: those of its first subflow, even if that is
+/// gone.
 ///
 /// # Safety
 /// Pointers are null or valid.
@@ -136,7 +138,7 @@ pub unsafe extern "C" fn anabranch_addresses(
     }
 }
 
-/// Gives the number of octets that `anabranch_send` would take now: zero after `anabranch_shutdown`, too.
+/// Returns the number of octets that `anabranch_send` would take now; zero after `anabranch_shutdown`.
 ///
 /// # Safety
 /// Pointers are null or valid.
@@ -156,7 +158,7 @@ pub unsafe extern "C" fn anabranch_send_capacity(
     }
 }
 
-/// Gives the number of octets that `anabranch_recv` would give now, and takes none of them.
+/// Returns the number of octets that `anabranch_recv` would return now, without taking any.
 ///
 /// # Safety
 /// Pointers are null or valid.
@@ -176,8 +178,8 @@ pub unsafe extern "C" fn anabranch_readable_bytes(
     }
 }
 
-/// Gives the largest payload in octets of one packet of a subflow: what the smaller MSS of both sides leaves beside the
-/// options. It may change while the connection lives. `ANABRANCH_STATUS_UNKNOWN` for a subflow that is gone.
+/// Returns the largest payload in octets of one packet of a subflow: the smaller MSS of both sides, less the options.
+/// It may change during the connection. `ANABRANCH_STATUS_UNKNOWN` for a subflow that is gone.
 ///
 /// # Safety
 /// Pointers are null or valid.
@@ -200,7 +202,7 @@ pub unsafe extern "C" fn anabranch_mss(
     }
 }
 
-/// Gives the number of established connections of a listener that wait for `anabranch_accept`.
+/// Returns the number of established connections of a listener that wait for `anabranch_accept`.
 ///
 /// # Safety
 /// Pointers are null or valid.

@@ -1,4 +1,4 @@
-//! Settings as JSON objects; what is not named keeps its default.
+//! Settings as JSON objects; fields that are not named keep their defaults.
 
 use core::ffi::c_char;
 use core::net::IpAddr;
@@ -17,7 +17,7 @@ use units::text::Text;
 use crate::address::read_text;
 use crate::status::{AnabranchStatus, Failure};
 
-/// The settings of an endpoint, read from an object or the defaults.
+/// Reads the settings of an endpoint from an object; null gives the defaults.
 ///
 /// # Safety
 /// `json` is null or a string.
@@ -26,7 +26,7 @@ pub(crate) unsafe fn endpoint_config(json: *const c_char) -> Result<EndpointConf
     Ok(unsafe { read_json::<EndpointSettings>(json) }?.map(|settings| settings.0).unwrap_or_default())
 }
 
-/// The settings of a connection, read from an object or the defaults.
+/// Reads the settings of a connection from an object; null gives the defaults.
 ///
 /// # Safety
 /// `json` is null or a string.
@@ -35,12 +35,12 @@ pub(crate) unsafe fn connection_config(json: *const c_char) -> Result<Connection
     Ok(unsafe { read_json::<ConnectionSettings>(json) }?.map(|settings| settings.0).unwrap_or_default())
 }
 
-/// The settings of a connection that are to change, read from an object.
+/// Reads the changed settings of a connection from an object.
 ///
 /// # Safety
 /// `json` is null or a string.
 pub(crate) unsafe fn settings_change(json: *const c_char) -> Result<SettingsChange, Failure> {
-    // Read as settings of a new connection first, which refuses what is no setting at all.
+    // Parse it as settings of a new connection first, which refuses unknown fields.
     // SAFETY: null, or a string by the contract of this function.
     let settings = unsafe { read_json::<ConnectionSettings>(json) }?;
     // SAFETY: the same string.
@@ -65,7 +65,7 @@ unsafe fn read_json<T: DeserializeOwned>(json: *const c_char) -> Result<Option<T
     }
     // SAFETY: null, or a string by the contract of this function.
     let text = unsafe { read_text(json, "config_json") }?;
-    // Serde takes a list for a struct, too: its fields in order, or none of them.
+    // Serde also accepts a list for a struct: its fields in order, or none of them.
     if !text.trim_start().starts_with('{') {
         return Err(Failure::argument("config_json is no object: write one like {\"mtu\": 1400}, or give null"));
     }
@@ -135,7 +135,7 @@ struct ConnectionFields {
     era: Era,
 }
 
-/// The fields of `SettingsChange`, and what else is there.
+/// The fields of `SettingsChange`, and all other fields.
 #[derive(Deserialize)]
 struct ChangeFields {
     #[serde(default, deserialize_with = "some_controller")]
@@ -201,7 +201,7 @@ fn some_controller<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     controller(deserializer).map(Some)
 }
 
-/// A null that is there says none; what is not there says nothing.
+/// Distinguishes an explicit null, which switches the setting off, from an absent field.
 fn named_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Duration>>, D::Error> {
     optional_duration(deserializer).map(Some)
 }

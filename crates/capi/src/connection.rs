@@ -1,4 +1,4 @@
-//! The socket calls, none of which blocks.
+//! The socket calls. None of them blocks.
 
 use core::ffi::c_char;
 
@@ -11,8 +11,8 @@ use crate::config::connection_config;
 use crate::endpoint::{AnabranchEndpoint, Room, read_octets, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
 
-/// Waits for connections to `local`; an unspecified address takes any. `config_json` is null for the defaults, or an
-/// object of connection settings: see `anabranch_connect`. Gives a number that names the listener, never zero.
+/// Waits for connections to `local`; an unspecified address accepts any. `config_json` is null for the defaults, or an
+/// object of connection settings: see `anabranch_connect`. Returns a number for the listener, never zero.
 ///
 /// # Safety
 /// Pointers are null or valid; `config_json` is null or a string.
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn anabranch_close_listener(
     }
 }
 
-/// Takes the next established connection of a listener: `ANABRANCH_STATUS_AGAIN` if there is none.
+/// Accepts the next established connection of a listener; `ANABRANCH_STATUS_AGAIN` if there is none.
 ///
 /// # Safety
 /// Pointers are null or valid.
@@ -83,11 +83,12 @@ pub unsafe extern "C" fn anabranch_accept(
 /// Opens a connection. Port zero in `local` lets the endpoint choose one; an unspecified address there stands for the
 /// first of its family among `local_addresses` of `anabranch_endpoint_new`. `config_json` is null for the defaults, or
 /// an object with any of these, durations written as text ("40 ms"):
-/// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `unsent_max_bytes`, `receive_buffer_bytes`, `mtu`,
+/// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `unsent_max_bytes`,
+/// `receive_buffer_bytes`, `mtu`,
 /// `offload_max_bytes`, `initial_window_segments`, `timestamps`, `sack`, `ecn`, `nagle`, `suspension`, `hystart`,
 /// `delayed_ack`, `rto_min`, `keep_alive` (or null), `user_timeout`, `subflows_max`, `remote_addresses_max`,
 /// `time_wait`, `receiver_centric` (null, or an object: `{}` turns MPTCP-rec on).
-/// Gives a number that names the connection, never zero and never given again.
+/// Returns a number for the connection, never zero and never reused.
 ///
 /// # Safety
 /// Pointers are null or valid; `config_json` is null or a string.
@@ -115,8 +116,8 @@ pub unsafe extern "C" fn anabranch_connect(
     }
 }
 
-/// Hands over `len` octets of data, which are copied. `taken` gets the number taken from the front; if it is less than
-/// `len` the send buffer is full, and `ANABRANCH_EVENT_KIND_WRITABLE` tells when it has room again.
+/// Sends `len` octets of data, which are copied. `taken` gets the number of octets taken from the front. If it is less
+/// than `len`, the send buffer is full; `ANABRANCH_EVENT_KIND_WRITABLE` reports when it has room again.
 ///
 /// # Safety
 /// Pointers are null or valid; `data` points to `len` octets.
@@ -144,8 +145,8 @@ pub unsafe extern "C" fn anabranch_send(
     }
 }
 
-/// Takes at most `capacity` octets of received data, as many as there are. `ANABRANCH_STATUS_AGAIN` if there is none
-/// now, `ANABRANCH_STATUS_FINISHED` when the peer's stream has ended; `len` is zero in both cases.
+/// Receives at most `capacity` octets, as many as are available. `ANABRANCH_STATUS_AGAIN` if there are none now,
+/// `ANABRANCH_STATUS_FINISHED` if the peer's stream has ended; `len` is zero in both cases.
 ///
 /// # Safety
 /// Pointers are null or valid; `out` points to `capacity` octets.
@@ -175,7 +176,7 @@ pub unsafe extern "C" fn anabranch_recv(
     }
 }
 
-/// Fills `out` piece by piece: the engine gives one contiguous piece a call.
+/// Fills `out` piece by piece: each call to the engine returns one contiguous piece.
 fn receive_into(
     endpoint: &mut AnabranchEndpoint,
     connection: transport::ConnectionId,
@@ -190,7 +191,7 @@ fn receive_into(
                 out.write(filled, &piece.to_bytes());
                 filled += piece.len();
             }
-            // What was taken must reach the caller; the rest is told by the next call.
+            // Taken data must reach the caller; the next call reports the status.
             _ if filled > 0 => break,
             Ok(Received::Pending) => return Ok((0, AnabranchStatus::Again)),
             Ok(Received::Finished) => return Ok((0, AnabranchStatus::Finished)),
@@ -221,7 +222,7 @@ pub unsafe extern "C" fn anabranch_shutdown(
     }
 }
 
-/// Ends this side's stream and discards what still arrives; the connection lingers until the peer has all data.
+/// Ends this side's stream and discards data that still arrive. The connection lingers until the peer has all data.
 ///
 /// # Safety
 /// `endpoint` is null or valid.
@@ -263,7 +264,7 @@ pub unsafe extern "C" fn anabranch_abort(
     }
 }
 
-/// Forgets a connection that has closed, its statistics included; its number is void from then on.
+/// Releases a closed connection with its statistics; its number is invalid from then on.
 ///
 /// # Safety
 /// `endpoint` is null or valid.

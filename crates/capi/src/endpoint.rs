@@ -1,4 +1,4 @@
-//! The endpoint handle: creation, time, the wake-up.
+//! The endpoint handle: creation, time, wake-up.
 
 use core::ffi::c_char;
 use core::slice;
@@ -15,15 +15,15 @@ use crate::status::{AnabranchStatus, Failure, Outcome, guard};
 /// Octets of the seed of `anabranch_endpoint_new`.
 pub const ANABRANCH_SEED_LEN: usize = 32;
 
-/// `anabranch_poll_timeout`: no wake-up is needed.
+/// Value of `anabranch_poll_timeout` if no wake-up is needed.
 pub const ANABRANCH_NEVER: u64 = u64::MAX;
 
-/// One host.
+/// The engine of one host.
 pub struct AnabranchEndpoint {
     pub(crate) engine: Endpoint,
     pub(crate) connections: Handles<ConnectionId>,
     pub(crate) listeners: Handles<ListenerId>,
-    /// A segment for which the caller's buffer was too short.
+    /// A segment that did not fit the caller's buffer.
     pub(crate) held_back: Option<Segment>,
     /// Octets of the packet being written.
     pub(crate) scratch: Vec<u8>,
@@ -32,7 +32,7 @@ pub struct AnabranchEndpoint {
 }
 
 impl AnabranchEndpoint {
-    /// Takes note of the time. The engine asserts that it never runs backwards; a C program gets an error instead.
+    /// Updates the time. The engine asserts that time never runs backwards; a C program gets an error instead.
     pub(crate) fn advance(&mut self, now_ns: u64) -> Result<Instant, Failure> {
         let now = Instant::from_nanos(now_ns);
         if now < self.now {
@@ -43,7 +43,7 @@ impl AnabranchEndpoint {
         Ok(now)
     }
 
-    /// The latest time told.
+    /// Returns the latest time.
     pub(crate) fn now(&self) -> Instant {
         self.now
     }
@@ -53,7 +53,8 @@ impl AnabranchEndpoint {
         self.connections.thing(number).ok_or_else(unknown)
     }
 
-    /// What of `data` need not be copied in vain. One octet more than fits still tells the engine that this side waits for room.
+    /// Returns the part of `data` that is worth copying. One octet more than fits tells the engine that this side waits
+    /// for room.
     pub(crate) fn offered<'a>(&self, connection: ConnectionId, data: &'a [u8]) -> &'a [u8] {
         let room = usize::try_from(self.engine.send_capacity(connection)).unwrap_or(usize::MAX);
         &data[..data.len().min(room.saturating_add(1))]
@@ -65,8 +66,8 @@ impl AnabranchEndpoint {
     }
 }
 
-/// Runs `body` on an endpoint argument. An endpoint in which a bug was met is not touched again: its state may be
-/// half-changed.
+/// Runs `body` on an endpoint argument. After a bug the endpoint is not used again, because its state may be
+/// inconsistent.
 ///
 /// # Safety
 /// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed.
@@ -75,7 +76,7 @@ pub(crate) unsafe fn with_endpoint(
     body: impl FnOnce(&mut AnabranchEndpoint) -> Outcome,
 ) -> AnabranchStatus {
     guard(|| {
-        // SAFETY: null, or an endpoint that only this call uses: one thread at a time is the rule of the interface.
+        // SAFETY: null, or an endpoint that only this call uses: the interface requires one thread at a time.
         let endpoint = unsafe { endpoint.as_mut() }.ok_or_else(|| Failure::null("endpoint"))?;
         if endpoint.broken {
             let message = "a bug was met in this endpoint before: free it";
@@ -96,14 +97,15 @@ pub(crate) unsafe fn write_out<T>(out: *mut T, name: &str, value: T) -> Result<(
     if out.is_null() {
         return Err(Failure::null(name));
     }
-    // SAFETY: not null, and so valid for writes by the contract of this function; what was there need not be initialised.
+    // SAFETY: not null, and so valid for writes by the contract of this function; the old content need not be
+    // initialised.
     unsafe { out.write(value) };
     Ok(())
 }
 
-/// Makes an endpoint. `config_json` is null for the defaults, or an object with any of `local_addresses` (a list of
+/// Creates an endpoint. `config_json` is null for the defaults, or an object with any of `local_addresses` (a list of
 /// `{"ip": "10.0.0.1", "backup": false}`), `ephemeral_port_first`, `connections_max`, `backlog` and `reset_unknown`.
-/// `seed` points to `ANABRANCH_SEED_LEN` octets from which all keys and initial sequence numbers grow: on a real
+/// `seed` points to `ANABRANCH_SEED_LEN` octets from which all keys and initial sequence numbers are derived: on a real
 /// network take them from the operating system's random numbers, in a simulation from the scenario.
 ///
 /// # Safety
@@ -120,7 +122,7 @@ pub unsafe extern "C" fn anabranch_endpoint_new(
         if seed.is_null() {
             return Err(Failure::null("seed"));
         }
-        // SAFETY: not null, and so so many octets by the contract of this function; octets have no alignment.
+        // SAFETY: not null, and so as many octets by the contract of this function; octets have no alignment.
         let seed: [u8; ANABRANCH_SEED_LEN] = unsafe { seed.cast::<[u8; ANABRANCH_SEED_LEN]>().read() };
         if endpoint.is_null() {
             return Err(Failure::null("endpoint"));
@@ -140,7 +142,7 @@ pub unsafe extern "C" fn anabranch_endpoint_new(
     })
 }
 
-/// Frees an endpoint; null is allowed. Peers are told nothing: close or abort connections before.
+/// Frees an endpoint; null is allowed. Peers are not notified: close or abort connections first.
 ///
 /// # Safety
 /// `endpoint` is null or comes from `anabranch_endpoint_new` and is freed once.
@@ -155,7 +157,7 @@ pub unsafe extern "C" fn anabranch_endpoint_free(endpoint: *mut AnabranchEndpoin
     }
 }
 
-/// Tells the endpoint that it is `now_ns`, nanoseconds since any fixed moment. Harmless before the wake-up.
+/// Tells the endpoint the time: `now_ns`, in nanoseconds since any fixed moment. Harmless before the wake-up.
 ///
 /// # Safety
 /// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed.
@@ -171,8 +173,8 @@ pub unsafe extern "C" fn anabranch_handle_timeout(endpoint: *mut AnabranchEndpoi
     }
 }
 
-/// When to call `anabranch_handle_timeout` next, in nanoseconds of the same clock; `ANABRANCH_NEVER` if nothing is
-/// due. May be early, never late.
+/// Returns when to call `anabranch_handle_timeout` next, in nanoseconds of the same clock; `ANABRANCH_NEVER` if nothing
+/// is due. May be early, never late.
 ///
 /// # Safety
 /// `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed; `at_ns` is null or valid for writes.
@@ -215,7 +217,7 @@ pub unsafe extern "C" fn anabranch_add_local_address(
 /// Tells the endpoint that a local address is gone: its subflows fail. The port is ignored.
 ///
 /// # Safety
-/// As for `anabranch_add_local_address`.
+/// Those of `anabranch_add_local_address`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anabranch_remove_local_address(
     endpoint: *mut AnabranchEndpoint,
@@ -241,22 +243,22 @@ pub(crate) unsafe fn read_octets<'a>(data: *const u8, len: usize, name: &str) ->
     match len {
         0 => Ok(&[]),
         _ if data.is_null() => Err(Failure::null(name)),
-        // SAFETY: not null, and so so many octets that outlive the result by the contract of this function.
+        // SAFETY: not null, and so as many octets that outlive the result by the contract of this function.
         _ => Ok(unsafe { slice::from_raw_parts(data, len) }),
     }
 }
 
-/// Room for octets that the caller gave. It need not be initialised, so it is never seen as a slice.
+/// Space for octets in the caller's buffer. It need not be initialised, so no slice of it is ever formed.
 pub(crate) struct Room {
     start: *mut u8,
     pub capacity: usize,
 }
 
 impl Room {
-    /// Takes an argument of room for octets.
+    /// Wraps an argument for output octets.
     ///
     /// # Safety
-    /// `start` is null or points to `capacity` octets valid for writes, for as long as the room is used.
+    /// `start` is null or points to `capacity` octets that are valid for writes while the room is used.
     pub unsafe fn new(start: *mut u8, capacity: usize, name: &str) -> Result<Self, Failure> {
         if start.is_null() && capacity > 0 { Err(Failure::null(name)) } else { Ok(Self { start, capacity }) }
     }
@@ -264,11 +266,11 @@ impl Room {
     /// Writes `octets` from position `at` on.
     ///
     /// # Panics
-    /// If there is no room for them.
+    /// If they do not fit.
     pub fn write(&mut self, at: usize, octets: &[u8]) {
         assert!(at <= self.capacity && octets.len() <= self.capacity - at, "no room for {} octets", octets.len());
-        // SAFETY: by the contract of `new` all of the room is valid for writes, and by the assertion the octets lie within;
-        // nobody else can have what this process gives out and the caller's room in one.
+        // SAFETY: by the contract of `new` all of the room is valid for writes, and by the assertion the octets lie
+        // within it. `copy` permits an overlap of the octets with the caller's room.
         unsafe { core::ptr::copy(octets.as_ptr(), self.start.add(at), octets.len()) };
     }
 }

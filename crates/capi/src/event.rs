@@ -1,4 +1,4 @@
-//! Events as one flat C struct: the kind says which members are meaningful.
+//! Events as one flat C struct: the kind determines which members are meaningful.
 
 use transport::error::CloseReason;
 use transport::{ConnectionId, Event, SubflowId};
@@ -8,16 +8,16 @@ use crate::address::AnabranchAddress;
 use crate::endpoint::{AnabranchEndpoint, with_endpoint, write_out};
 use crate::status::AnabranchStatus;
 
-/// What happened, and which members of `AnabranchEvent` besides `kind` and `connection` tell of it.
+/// Kinds of events, with the meaningful members of `AnabranchEvent` besides `kind` and `connection`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnabranchEventKind {
     /// Nothing.
     #[default]
     None = 0,
-    /// A peer's connection is established and waits to be accepted: `listener` (and no `connection`).
+    /// A connection that the peer opened is established and waits to be accepted: `listener` (and no `connection`).
     Incoming = 1,
-    /// A connection that this side opened is established: `flag` says whether MPTCP was agreed upon.
+    /// A connection that this side opened is established: `flag` tells whether MPTCP was agreed upon.
     Connected = 2,
     /// Data, or the end of the stream, can be received.
     Readable = 3,
@@ -25,15 +25,15 @@ pub enum AnabranchEventKind {
     Writable = 4,
     /// The peer sent all its data.
     PeerFinished = 5,
-    /// Everything sent, the end of the stream included, is acknowledged.
+    /// Everything sent, including the end of the stream, is acknowledged.
     AllAcknowledged = 6,
-    /// MPTCP was given up; the connection goes on as plain TCP.
+    /// MPTCP was given up; the connection continues as plain TCP.
     FellBack = 7,
     /// A subflow is ready to carry data: `subflow`, `local`, `remote`.
     SubflowEstablished = 8,
     /// A subflow is gone: `subflow`, `reason`.
     SubflowClosed = 9,
-    /// The peer changed a subflow's priority: `subflow`, `flag` is whether it is a backup now.
+    /// The peer changed a subflow's priority: `subflow`, `flag` tells whether it is a backup now.
     PriorityChanged = 10,
     /// The peer announced an address: `address_id`, `remote`.
     AddressAnnounced = 11,
@@ -52,9 +52,9 @@ pub enum AnabranchCloseReason {
     /// Nothing ended.
     #[default]
     None = 0,
-    /// Both sides closed in good order.
+    /// Both sides closed normally.
     Finished = 1,
-    /// This side asked for it.
+    /// This side aborted it.
     Aborted = 2,
     /// The peer reset it.
     Reset = 3,
@@ -85,27 +85,27 @@ impl From<CloseReason> for AnabranchCloseReason {
     }
 }
 
-/// Something that happened. Members that `AnabranchEventKind` does not name for the kind are zero.
+/// An event. Members that `AnabranchEventKind` does not name for the kind are zero.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnabranchEvent {
-    /// What happened.
+    /// Kind of the event.
     pub kind: AnabranchEventKind,
-    /// Why something ended.
+    /// Why a connection or subflow ended.
     pub reason: AnabranchCloseReason,
-    /// To which connection.
+    /// Number of the connection.
     pub connection: u64,
-    /// To which listener.
+    /// Number of the listener.
     pub listener: u64,
-    /// To which subflow.
+    /// Number of the subflow.
     pub subflow: u16,
     /// Identifier of an address (RFC 8684 section 3.4).
     pub address_id: u8,
-    /// Yes or no.
+    /// A flag; its meaning depends on the kind.
     pub flag: bool,
-    /// This side.
+    /// Address of this side.
     pub local: AnabranchAddress,
-    /// The peer's side.
+    /// Address of the peer.
     pub remote: AnabranchAddress,
 }
 
@@ -153,7 +153,7 @@ impl AnabranchEndpoint {
     }
 }
 
-/// Whom an event is about.
+/// Returns the connection that an event is about.
 fn connection_of(event: &Event) -> Option<ConnectionId> {
     match *event {
         Event::Incoming(_) => None,
@@ -173,7 +173,7 @@ fn connection_of(event: &Event) -> Option<ConnectionId> {
     }
 }
 
-/// Takes the next event, of those about connections that were not released: `ANABRANCH_STATUS_AGAIN` if there is none.
+/// Returns the next event; leaves out events about released connections. `ANABRANCH_STATUS_AGAIN` if there is none.
 ///
 /// # Safety
 /// Pointers are null or valid.
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn anabranch_poll_event(
         with_endpoint(endpoint, |endpoint| {
             write_out(event, "event", AnabranchEvent::default())?;
             while let Some(happened) = endpoint.engine.poll_event() {
-                // The program gave up the number of a connection that it released, or never had one.
+                // The program gave up the number of a released connection, or never had one.
                 if connection_of(&happened).is_none_or(|connection| endpoint.engine.has(connection)) {
                     write_out(event, "event", endpoint.report(happened))?;
                     return Ok(AnabranchStatus::Ok);

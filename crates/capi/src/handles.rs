@@ -1,8 +1,8 @@
-//! Numbers for C to name connections and listeners by.
+//! Numbers by which C names connections and listeners.
 
 use std::collections::BTreeMap;
 
-/// Gives out numbers from 1 on and never twice, so that a stale one is always found out.
+/// Assigns numbers from 1 on. No number is reused, so a stale one is always detected.
 #[derive(Debug)]
 pub(crate) struct Handles<T> {
     last: u64,
@@ -17,7 +17,7 @@ impl<T> Default for Handles<T> {
 }
 
 impl<T: Copy + Ord> Handles<T> {
-    /// The number of `thing`; a new one at first sight.
+    /// Returns the number of `thing`, and assigns one if it has none.
     pub fn number(&mut self, thing: T) -> u64 {
         *self.numbers.entry(thing).or_insert_with(|| {
             self.last += 1;
@@ -26,12 +26,12 @@ impl<T: Copy + Ord> Handles<T> {
         })
     }
 
-    /// What `number` names.
+    /// Returns the thing named `number`.
     pub fn thing(&self, number: u64) -> Option<T> {
         self.things.get(&number).copied()
     }
 
-    /// Forgets what `number` names.
+    /// Removes the thing named `number`.
     pub fn remove(&mut self, number: u64) -> Option<T> {
         let thing = self.things.remove(&number)?;
         self.numbers.remove(&thing);

@@ -1,4 +1,4 @@
-//! Packets in and out: octets here, segments in the engine.
+//! Packets in and out: octets for the caller, segments for the engine.
 
 use bytes::Bytes;
 use wire::{Segment, TooBig};
@@ -6,8 +6,9 @@ use wire::{Segment, TooBig};
 use crate::endpoint::{AnabranchEndpoint, Room, read_octets, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
 
-/// Takes an IP packet from the network: TCP over IPv4 or IPv6, or ICMP's word that a packet was too big for its path.
-/// Another packet, or a damaged one, gives `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and go on.
+/// Passes in an IP packet from the network: TCP over IPv4 or IPv6, or an ICMP error about a packet that was too big for
+/// its path. Any other or damaged packet returns `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and
+/// continue.
 ///
 /// # Safety
 /// `endpoint` is null or valid; `packet` points to `len` octets.
@@ -35,9 +36,9 @@ pub unsafe extern "C" fn anabranch_handle_packet(
     }
 }
 
-/// Writes the next IP packet to send into `out` and its length into `len`: `ANABRANCH_STATUS_AGAIN` if there is none.
-/// If `capacity` is less than the packet, `ANABRANCH_STATUS_BUFFER_TOO_SMALL`, and `len` says what it needs: the MTU
-/// is always enough without offload, 65535 octets with it.
+/// Writes the next IP packet to send into `out` and its length into `len`; `ANABRANCH_STATUS_AGAIN` if there is none.
+/// If the packet is larger than `capacity`, returns `ANABRANCH_STATUS_BUFFER_TOO_SMALL`, and `len` is the required
+/// capacity: the MTU is always enough without offload, 65535 octets with it.
 ///
 /// # Safety
 /// Pointers are null or valid; `out` points to `capacity` octets.

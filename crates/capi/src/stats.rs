@@ -8,12 +8,11 @@ use serde_json::Value;
 use crate::endpoint::{AnabranchEndpoint, with_endpoint, write_out};
 use crate::status::{AnabranchStatus, Failure};
 
-/// Times in the statistics, which count nanoseconds: their names say so in JSON.
+/// Times in the statistics, in nanoseconds; their names in JSON get the unit.
 const TIMES: [&str; 6] = ["srtt", "rtt_sum", "min_rtt", "least_rtt", "established_at", "closed_at"];
 
-/// Gives the statistics of a connection, also of one that closed, as a JSON object: free it with
-/// `anabranch_string_free`. Names end in their unit (`_bytes`, `_segments`, `_ns`); `subflows` lists every subflow
-/// that ever was.
+/// Returns the statistics of a connection, open or closed, as a JSON object; free it with `anabranch_string_free`.
+/// Names end in their unit (`_bytes`, `_segments`, `_ns`); `subflows` lists every subflow, including closed ones.
 ///
 /// # Safety
 /// Pointers are null or valid.
@@ -38,19 +37,19 @@ pub unsafe extern "C" fn anabranch_stats_json(
     }
 }
 
-/// Frees a string that the library gave; null is allowed.
+/// Frees a string that the library returned; null is allowed.
 ///
 /// # Safety
 /// `string` is null or comes from a function that says so, and is freed once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn anabranch_string_free(string: *mut c_char) {
     if !string.is_null() {
-        // SAFETY: `into_raw` gave it, and the caller frees it once, by the contract of this function.
+        // SAFETY: it comes from `into_raw`, and the caller frees it once, by the contract of this function.
         drop(unsafe { CString::from_raw(string) });
     }
 }
 
-/// The same statistics, with the unit in the name of every time.
+/// Returns the same statistics, with the unit in the name of every time.
 fn with_units(stats: Value) -> Value {
     match stats {
         Value::Object(fields) => {

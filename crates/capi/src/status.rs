@@ -1,4 +1,4 @@
-//! Status codes, the last error's text, and the wall that no panic passes.
+//! Status codes, the text of the last error, and the barrier for panics.
 
 use core::ffi::c_char;
 use core::fmt::Display;
@@ -8,13 +8,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use transport::error::{ChangeError, ConnectError, ConnectionError, ListenError};
 
-/// How a call went: zero when done, positive when there is nothing now, negative on error.
+/// Result of a call: zero on success, positive if there is nothing now, negative on error.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnabranchStatus {
-    /// Done.
+    /// Success.
     Ok = 0,
-    /// Nothing now; ask again later.
+    /// Nothing now; try again later.
     Again = 1,
     /// The peer's stream has ended and everything was received.
     Finished = 2,
@@ -28,13 +28,13 @@ pub enum AnabranchStatus {
     Closed = -4,
     /// Address and port are in use.
     InUse = -5,
-    /// The limit on connections or subflows is reached.
+    /// The limit on connections or subflows has been reached.
     Limit = -6,
     /// Not an established MPTCP connection.
     NotMptcp = -7,
     /// The packet cannot be read; nothing happened.
     MalformedPacket = -8,
-    /// The buffer is too short; nothing is lost, try again with more room.
+    /// The buffer is too short; nothing is lost. Try again with a larger one.
     BufferTooSmall = -9,
     /// A bug of the library: the endpoint refuses further work.
     Internal = -10,
@@ -42,10 +42,10 @@ pub enum AnabranchStatus {
     Fixed = -11,
 }
 
-/// What a function body gives: a status that is no error, or a failure.
+/// Result of a function body: a status that is not an error, or a failure.
 pub(crate) type Outcome = Result<AnabranchStatus, Failure>;
 
-/// A status that is an error, and why.
+/// A status that is an error, with the reason.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub status: AnabranchStatus,
@@ -57,7 +57,7 @@ impl Failure {
         Self { status, message: message.to_string() }
     }
 
-    /// An argument that cannot be used.
+    /// An invalid argument.
     pub fn argument(message: impl Display) -> Self {
         Self::new(AnabranchStatus::InvalidArgument, message)
     }
@@ -129,8 +129,8 @@ thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// What the last failed call of this thread has to say; empty if none failed. Valid until this thread's next call
-/// that fails.
+/// Returns the message of this thread's last failed call; empty if none failed. Valid until this thread's next failed
+/// call.
 #[unsafe(no_mangle)]
 pub extern "C" fn anabranch_last_error() -> *const c_char {
     LAST_ERROR.with_borrow(|message| message.as_ptr())
@@ -141,7 +141,7 @@ fn set_last_error(message: String) {
     LAST_ERROR.set(text);
 }
 
-/// Runs the body of a function of the interface: errors are noted, panics end here.
+/// Runs the body of an interface function: records errors and stops panics.
 pub(crate) fn guard(body: impl FnOnce() -> Outcome) -> AnabranchStatus {
     let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     fn last_error() -> String {
-        // SAFETY: a string, valid until the next call that fails.
+        // SAFETY: a string that is valid until the next failed call.
         unsafe { CStr::from_ptr(anabranch_last_error()) }.to_string_lossy().into_owned()
     }
 

@@ -6,9 +6,9 @@ use crate::address::{AnabranchAddress, read_address};
 use crate::endpoint::{AnabranchEndpoint, with_endpoint, write_out};
 use crate::status::AnabranchStatus;
 
-/// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). Port zero in `local` lets the endpoint choose one. Gives the number
-/// of the subflow within its connection, from zero on in order of creation. `ANABRANCH_STATUS_NOT_MPTCP` also until the
-/// peer has acknowledged data of a connection that this side opened (RFC 8684 section 3.1): try again then.
+/// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). Port zero in `local` lets the endpoint choose one. Returns the number
+/// of the subflow within its connection, in order of creation from zero. Also returns `ANABRANCH_STATUS_NOT_MPTCP`
+/// until the peer has acknowledged data of a connection that this side opened (RFC 8684 section 3.1): try again then.
 ///
 /// # Safety
 /// Pointers are null or valid.
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn anabranch_add_subflow(
     }
 }
 
-/// Closes a subflow (RFC 6897 TCP_MULTIPATH_REMOVE); its unacknowledged data go to the others.
+/// Closes a subflow (RFC 6897 TCP_MULTIPATH_REMOVE); other subflows carry its unacknowledged data.
 ///
 /// # Safety
 /// `endpoint` is null or valid.
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn anabranch_set_priority(
     }
 }
 
-/// Announces an address to the peer of a connection (ADD_ADDR); port zero announces none.
+/// Announces an address to the peer of a connection (ADD_ADDR); port zero announces no port.
 ///
 /// # Safety
 /// Pointers are null or valid.

@@ -1,7 +1,7 @@
 /* Two hosts back to back in virtual time: the smallest rig that drives the engine through its C interface.
  *
  * The client connects over one path, opens a second subflow over another, and both sides send SIZE octets; packets
- * take DELAY_NS one way. Exits with 0 if both streams arrive whole and intact, and prints what happened. */
+ * take DELAY_NS one way. Exits with 0 if both streams arrive whole and intact, and prints the result. */
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ struct packet {
     uint8_t octets[PACKET_MAX];
 };
 
-/* Packets on their way to one host, in order. */
+/* Packets in flight to one host, in order. */
 struct wire {
     struct packet *ring;
     size_t first, count;
@@ -48,7 +48,7 @@ struct host {
     bool ready, tuned, joined, shut, finished, closed;
 };
 
-/* What the host named `name` sends at `position`. */
+/* Returns the octet that the host named `name` sends at `position`. */
 static uint8_t octet_of(const char *name, size_t position) {
     return (uint8_t)(position * 31 + position / 251 + (uint8_t)name[0]);
 }
@@ -69,7 +69,7 @@ static void start(struct host *host, const char *name, uint8_t seed_octet) {
     CHECK(anabranch_endpoint_new(NULL, seed, &host->endpoint));
 }
 
-/* Which hosts talk is known at once. */
+/* Accepts the connection, and checks that its addresses are known at once. */
 static void accept_one(struct host *host, uint64_t listener) {
     AnabranchAddress local, remote, expected_local = address("10.0.1.2:80"), expected_remote = address("10.0.1.1");
     size_t pending;
@@ -110,7 +110,7 @@ static void handle_events(struct host *host) {
     REQUIRE(status == ANABRANCH_STATUS_AGAIN);
 }
 
-/* Joins over the second path; possible once the peer has acknowledged data of the first (RFC 8684 section 3.1). */
+/* Joins over the second path; only possible after the peer has acknowledged data of the first (RFC 8684 section 3.1). */
 static void join(struct host *host, uint64_t now_ns) {
     AnabranchAddress local = address("10.0.2.1"), remote = address("10.0.1.2:80");
     uint16_t subflow;
@@ -150,7 +150,7 @@ static void receive_some(struct host *host, const struct host *peer, uint64_t no
         host->received += len;
     }
     REQUIRE(host->received - before == readable);
-    /* One of the two has seen enough, and need not be told of the end. */
+    /* The server stops reading before it is told of the end. */
     if (host->received == SIZE && host->listener != 0) {
         CHECK(anabranch_shutdown_read(host->endpoint, host->connection, now_ns));
         status = anabranch_recv(host->endpoint, host->connection, data, sizeof data, now_ns, &len);
@@ -160,7 +160,7 @@ static void receive_some(struct host *host, const struct host *peer, uint64_t no
     else REQUIRE(status == ANABRANCH_STATUS_AGAIN);
 }
 
-/* Moves everything that `host` has to send onto the way to `peer`. */
+/* Puts all packets that `host` sends in flight to `peer`. */
 static void transmit(struct host *host, struct host *peer, uint64_t now_ns) {
     struct wire *wire = &peer->incoming;
     for (;;) {
@@ -181,7 +181,7 @@ static void require_silence(struct host *host, uint64_t now_ns) {
     REQUIRE(anabranch_poll_transmit(host->endpoint, now_ns, octets, sizeof octets, &len) == ANABRANCH_STATUS_AGAIN);
 }
 
-/* A few octets wait for more, or for the cork to be pulled. */
+/* A few octets wait for more data, or until the connection is uncorked. */
 static void hold_back(struct host *host, struct host *peer, uint64_t now_ns) {
     uint8_t data[20];
     size_t taken, in_flight;
@@ -199,7 +199,7 @@ static void hold_back(struct host *host, struct host *peer, uint64_t now_ns) {
     host->sent += sizeof data;
 }
 
-/* What can change on a connection that exists, and what cannot. */
+/* Checks which settings of an existing connection can change. */
 static void tune(struct host *host, struct host *peer, uint64_t now_ns) {
     AnabranchEndpoint *endpoint = host->endpoint;
     uint64_t connection = host->connection, capacity;
@@ -262,7 +262,7 @@ static void report(struct host *host) {
     anabranch_string_free(json);
 }
 
-/* Misuse is answered, never a crash. */
+/* Misuse returns an error, never a crash. */
 static void misuse(struct host *host, uint64_t now_ns) {
     const uint8_t garbage[ANABRANCH_SEED_LEN] = {0x45, 0, 0, 9};
     uint8_t little[10];

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The static library that cargo built along with this test: `deps/` has the one of this very build.
+/// Returns the static library that cargo built along with this test: `deps/` holds the one of this very build.
 fn static_library() -> PathBuf {
     let test = std::env::current_exe().expect("this test has a path");
     let library = test.with_file_name("libanabranch_c.a");
@@ -11,7 +11,7 @@ fn static_library() -> PathBuf {
     library
 }
 
-/// Runs `command`; `None` if there is no such program here.
+/// Runs `command`; `None` if the program is not installed.
 fn run(command: &mut Command) -> Option<Output> {
     match command.output() {
         Ok(output) => Some(output),
@@ -24,7 +24,7 @@ fn said(output: &Output) -> String {
     format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// A missing program leaves a test out, but not in CI.
+/// A missing program skips a test, but fails it in CI.
 fn leave_out(program: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{program} is missing, and CI leaves nothing out");
     eprintln!("left out: {program} is missing");

@@ -1,4 +1,4 @@
-//! The committed header is what the sources say.
+//! The committed header matches the sources.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The C interface from outside: a program in C, and the header.
+//! Tests of the C interface from outside: a program in C, and the header.
 
 mod c_program;
 mod header;

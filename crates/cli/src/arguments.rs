@@ -342,8 +342,7 @@ pub struct Serve {
     pub engine: Engine,
 }
 
-/// Options that exclude `join --pair`. They must also exclude the options that require it: clap does not report a
-/// missing option if another one excludes it.
+/// Options that exclude `join --pair` and all options that require it: clap misses no option that another one excludes.
 const BESIDE_PAIR: [&str; 4] = ["interfaces", "relays", "kernel", "dry_run"];
 
 /// Arguments of `anabranch join`.
@@ -502,8 +501,7 @@ pub struct Relay {
     /// The day on which a month begins
     #[arg(long, value_name = "DAY", requires = "volume", value_parser = clap::value_parser!(i8).range(1..=31), allow_hyphen_values = true)]
     pub reset_day: Option<i8>,
-    /// Lend nothing while the battery is below this charge, in percent, and not charging; by default 20; 0: ignore the
-    /// battery
+    /// Lend nothing below this battery charge, in percent, unless charging; by default 20; 0: ignore the battery
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
     pub battery: Option<u8>,
     /// Folder for the keys of this device and its paired devices, and for the lent volume
@@ -526,8 +524,7 @@ pub enum RelayMode {
     /// Forward them as packets
     #[default]
     Route,
-    /// Terminate subflows that join a connection, acknowledge at once and carry the data on: for a Wi-Fi that loses
-    /// packets
+    /// Terminate subflows that join a connection, acknowledge at once and carry the data on: for lossy Wi-Fi
     FastAck,
 }
 
@@ -613,8 +610,7 @@ pub struct Get {
     /// URL of the file: http://HOST[:PORT]/PATH, where HOST is an IP address or a name that this host can resolve; a
     /// redirection is reported, not followed
     pub url: String,
-    /// Output file, - for standard output, whose reader must read to the end; by default the name in the URL, in the
-    /// current folder
+    /// Output file, - for standard output, which must be read to its end; by default the URL's file name
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// If the download breaks off, keep the data in FILE.part, and continue next time if the file is unchanged: the

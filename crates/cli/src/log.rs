@@ -40,7 +40,7 @@ pub fn begin(log: &Log) -> Drained {
     drained
 }
 
-/// The message alone. At a level above the default, every line has time, level and fields.
+/// The message alone. If more than the default is logged, every line has time, level and fields.
 struct Text {
     clock: Clock,
     is_plain: bool,

@@ -1,4 +1,5 @@
-//! `anabranch relay` and `anabranch join` as programs: a phone and a laptop in namespaces, and a server behind the phone.
+//! `anabranch relay` and `anabranch join` as programs: a phone and a laptop in namespaces, and a server behind the
+//! phone.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -129,7 +130,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("never: {what}");
 }
 
-/// Returns the digits of the code that a relay shows, and checks the QR code beside them.
+/// Returns the digits of the pairing code that a relay shows.
 fn code(relay: &mut Running) -> String {
     let line = relay.line("pairing code: ");
     line["pairing code: ".len()..].chars().take(7).filter(char::is_ascii_digit).collect()

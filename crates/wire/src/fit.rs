@@ -20,12 +20,13 @@ impl Options {
     /// | | gives way | how | why it may |
     /// |---|---|---|---|
     /// | 1 | SACK | oldest blocks first, to none | each block is repeated on later ACKs (RFC 2018 section 4) |
+    /// | 2 | 64-bit DSN of a mapping | low 32 bits | the receiver infers the rest (RFC 8684 section 3.3.1) |
     /// | 3 | MPTCP-rec's round | left out | every data segment carries one |
     /// | 4 | ADD_ADDR, REMOVE_ADDR, MP_PRIO, experimental | deferred, the last one first | not tied to this segment |
     /// | 5 | DATA_ACK beside a mapping | left out | cumulative: the next segment carries it |
-    /// | 5 | DATA_ACK beside a mapping | left out | cumulative: the next segment has it |
+    /// | 6 | timestamps | left out | receivers may, but rarely do, drop a segment without (RFC 7323 section 3.2) |
     /// | 7 | DSS, then the handshake options | deferred, the last one first | only if the caller asks the impossible |
-    /// | 7 | DSS, then the handshake options | deferred, the last first | only if the caller asked the impossible |
+    ///
     /// SYN options (MSS, window scale, SACK-permitted) never give way. They fit beside any one handshake option
     /// (MP_CAPABLE, MP_JOIN, MP_FASTCLOSE, MP_FAIL, MP_TCPRST), so that option never gives way either. A DATA_ACK is
     /// not shortened: a peer that sends 64-bit data sequence numbers must be acknowledged in 64 bits (RFC 8684 section

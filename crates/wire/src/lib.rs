@@ -22,8 +22,8 @@
 //! | `ip.rs` | IPv4 and IPv6 headers |
 //! | `tcp.rs` | the fixed TCP header |
 //! | `option.rs` | TCP options; what happens to unknown and malformed ones |
-//! | `fit.rs` | which options give way when 40 octets are too few |
 //! | `fit.rs` | which options give way if 40 octets are too few |
+//! | `mptcp/` | MPTCP options, one file each |
 //! | `checksum.rs` | RFC 1071 sums; the DSS checksum |
 //! | `payload.rs` | data: real octets or a computable pattern |
 //! | `segment.rs` | all of them together |

@@ -3,7 +3,6 @@
 //! **Reading** never fails, because a bad option is no reason to lose the segment:
 //!
 //! - Options of unknown kind, and MPTCP options of unknown subtype, are skipped by their length (RFC 9293 MUST-6).
-//! - Options of unknown kind, and MPTCP options of unknown subtype, are skipped by their length (RFC 9293 MUST-6).
 //! - A known option with an impossible length is left out, as if it were absent, and counted.
 //! - If a length is below two or reaches past the end of the header, the start of the next option is unknown. The rest
 //!   of the header is left out, and counted once. RFC 9293 (MUST-7) asks for readiness and only suggests a reset. A

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Columns asked of tshark; several values of one field in one packet stand between commas.
+/// Columns requested from tshark. Several values of one field in one packet are separated by commas.
 const FIELDS: [&str; 18] = [
     "frame.number",
     "_ws.malformed",
@@ -25,54 +25,56 @@ const FIELDS: [&str; 18] = [
     "tcp.options.mptcp.datafin.flag",
     "tcp.options.mptcp.subtype",
 ];
-/// tshark's word for a checksum that was computed and differs.
+/// tshark's status of a checksum that differs from the computed one.
 const BAD_CHECKSUM: &str = "0";
-/// The two zeros of ones' complement, received and computed. Receivers take either (RFC 1071); where Linux completes
-/// a checksum in software and it comes out as 0, it writes the other one for every protocol, because to UDP a 0 means "none".
+/// The two zeros of ones' complement, received and computed. Receivers accept either (RFC 1071). If Linux completes a
+/// checksum in software and the result is 0, it writes the other zero for every protocol, because in UDP a 0 means
+/// "none".
 const ZEROS: [&str; 2] = ["0xffff", "0x0000"];
-/// What it reports of packets that are whole but odd. It misses mappings of a subflow's FIN as well, which has none.
+/// What tshark reports about packets that are complete but odd. It also complains about a missing mapping of a
+/// subflow's FIN, which has none.
 const ODDITIES: &str = "mptcp.connection.echoed_key_mismatch or mptcp.connection.missing_algorithm or \
     mptcp.connection.unsupported_algorithm or (mptcp.dss.missing_mapping and tcp.len > 0) or tcp.option.len.invalid";
 
-/// What tshark found in a capture.
+/// tshark's findings about a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
-    /// Packets.
+    /// Number of packets.
     pub packets: usize,
-    /// Numbers of the packets it could not dissect to their end, or whose checksums are wrong.
+    /// Numbers of the packets that tshark could not dissect to the end, or whose checksums are wrong.
     pub broken: Vec<u64>,
-    /// Numbers of the packets about which its MPTCP analysis complains.
+    /// Numbers of the packets about which tshark's MPTCP analysis complains.
     pub odd: Vec<u64>,
-    /// The MPTCP connections it recognised, by its own number.
+    /// The MPTCP connections that tshark recognised, by its own number.
     pub connections: BTreeMap<u64, Connection>,
     /// Octets of TCP payload, by TCP stream.
     pub payload_bytes: BTreeMap<u64, u64>,
     /// Octets of the longest TCP payload of one packet.
     pub payload_bytes_max: u64,
-    /// The subtypes of MPTCP options seen (RFC 8684 section 8).
+    /// Subtypes of the MPTCP options in the capture (RFC 8684 section 8).
     pub subtypes: BTreeSet<u64>,
 }
 
 /// One MPTCP connection as tshark sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
-    /// The TCP streams that belong to it: those whose joins carry a token of its keys.
+    /// The TCP streams of the connection: those whose joins carry a token of its keys.
     pub streams: BTreeSet<u64>,
-    /// Tokens it derived from the keys of the handshake.
+    /// Tokens that tshark derived from the keys of the handshake.
     pub tokens: BTreeSet<u32>,
-    /// Initial data sequence numbers it derived from the keys, by the TCP port of the host that begins with it.
+    /// Initial data sequence numbers that tshark derived from the keys, by the TCP port of the host that uses them.
     pub idsns: BTreeMap<u64, u64>,
     /// Tokens that joins carried.
     pub joined_with: BTreeSet<u32>,
-    /// Where the last mapping ends in the data of the connection, in octets from the first on. Computed from the
-    /// raw numbers: the relative ones of Wireshark 4.0 use the wrong end's key on joined subflows.
+    /// End of the last mapping in the data of the connection, in octets from the first one. Computed from the raw
+    /// numbers: the relative ones of Wireshark 4.0 use the wrong end's key on joined subflows.
     pub dsn_end_max: u64,
 }
 
 /// Runs tshark over the capture at `path`.
 ///
 /// # Panics
-/// If tshark fails: a capture it cannot read at all is what these tests are there to find.
+/// If tshark fails: these tests look for captures that it cannot read.
 pub fn inspect(path: &Path) -> Inspection {
     let mut inspection = Inspection::default();
     for row in rows(path, "tcp", &FIELDS) {
@@ -85,7 +87,7 @@ pub fn inspect(path: &Path) -> Inspection {
 fn rows(path: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(path).args(["-2", "-Y", filter, "-T", "fields"]);
-    // Some pattern octets look like a protocol's to its heuristics (Thrift's, for one), and then are malformed.
+    // To tshark's heuristics some pattern octets look like a protocol (such as Thrift), and then seem malformed.
     command.args(["-d", "tcp.port==1-65535,data"]);
     for preference in ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "mptcp.analyze_mappings:TRUE"] {
         command.args(["-o", preference]);
@@ -137,9 +139,10 @@ impl Inspection {
 }
 
 impl Connection {
-    /// Octets before data sequence number `raw`, of which the lower half is sure to be there, in a packet between two ports.
-    /// The first octet's number follows the initial one of the sender, whom either port gives away: a join keeps one of them.
-    /// Of a join between new ports both hosts' numbers are tried, and one makes sense.
+    /// Returns the octets before data sequence number `raw`, of which at least the lower half is present, in a packet
+    /// between two ports. The first octet's number follows the initial one of the sender. One port identifies the
+    /// sender: a join keeps one of the ports. For a join between new ports both hosts' numbers are tried; only one
+    /// makes sense.
     fn offset(&self, raw: u64, [from, to]: [u64; 2]) -> u64 {
         let offset = |idsn: &u64| u64::from((raw as u32).wrapping_sub(*idsn as u32).wrapping_sub(1));
         let is_sender = |port: u64| port == from || (port != to && self.idsns.contains_key(&to));

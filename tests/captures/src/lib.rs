@@ -1,6 +1,6 @@
-//! What tshark, whose dissectors are not ours, makes of a capture.
+//! Checks captures with tshark, whose dissectors are independent of our code.
 //!
-//! Without tshark the tests say so and pass, unless `CI` is `true`: then they fail, because somebody relies on them.
+//! Without tshark the tests print a message and pass. If `CI` is `true` they fail instead, because CI relies on them.
 
 mod inspection;
 mod recording;
@@ -10,10 +10,10 @@ pub use recording::{Recording, record};
 
 use std::process::Command;
 
-/// Whether tshark can be run. Says in one line what is left out if it cannot.
+/// Returns whether tshark can be run. If not, prints one line about what is left out.
 ///
 /// # Panics
-/// If it cannot and `CI` is `true`.
+/// If tshark cannot be run and `CI` is `true`.
 pub fn available() -> bool {
     let found = Command::new("tshark").arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {

@@ -12,7 +12,7 @@ use transport::ConnectionStats;
 use units::Instant;
 use wire::Segment;
 
-/// A capture and what the client's engine says of the same connections.
+/// A capture, and the client engine's statistics of the same connections.
 #[derive(Debug)]
 pub struct Recording {
     /// The file.
@@ -43,7 +43,7 @@ impl Tap for Tape {
     }
 }
 
-/// Runs `simulation` until `end` and captures what its client sees to `directory`.
+/// Runs `simulation` until `end`, and writes a capture of its client's packets to `directory`.
 ///
 /// # Panics
 /// If the file cannot be written, or the run has faults.

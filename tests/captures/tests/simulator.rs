@@ -35,7 +35,7 @@ fn download(topology: TwoHosts, config: &ConnectionConfig) -> (TempDir, Recordin
     (directory, recording)
 }
 
-/// What tshark says, after the checks that hold for every capture.
+/// Returns tshark's findings, after the checks that hold for every capture.
 fn inspected(recording: &Recording) -> Inspection {
     let inspection = inspect(&recording.path);
     assert!(inspection.packets > 100, "{inspection:?}");
@@ -43,7 +43,7 @@ fn inspected(recording: &Recording) -> Inspection {
     inspection
 }
 
-/// The one MPTCP connection, on whose keys and extent both agree.
+/// Returns the only MPTCP connection, and checks that both agree on its keys and length.
 fn agreed(recording: &Recording, inspection: &Inspection) -> Connection {
     assert_eq!(inspection.connections.len(), 1, "{inspection:?}");
     let (seen, known) = (&inspection.connections[&0], &recording.connections[0]);
@@ -117,7 +117,7 @@ fn a_damaged_capture_is_found_out() {
     let (_directory, recording) = download(TwoHosts::new(6).path(link()), &ConnectionConfig::default());
     let mut octets = std::fs::read(&recording.path).unwrap();
     let middle = octets.len() / 2;
-    // Payload octets of a packet in the middle: only checksums can tell.
+    // Payload octets in the middle of a packet: only checksums can detect the change.
     octets[middle] ^= 0x55;
     std::fs::write(&recording.path, octets).unwrap();
     assert_eq!(inspect(&recording.path).broken.len(), 1);

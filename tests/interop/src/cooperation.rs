@@ -16,10 +16,10 @@ use crate::relaying::{self, Place, Relaying};
 use crate::{Digest, Engine, Protocol, Rig, accept, engine_config, listen, wait_until};
 
 const SOURCE: ([u8; 4], u16) = ([10, 1, 0, 1], 5000);
-/// Where relays take joins.
+/// Port on which relays accept joins.
 const RELAY_PORT: u16 = 6000;
 
-/// Where relay `number`, counted from 1, stands in a [`Cooperation`].
+/// Returns the place of relay `number`, counted from 1, in a [`Cooperation`].
 pub fn relay_place(number: usize) -> Place {
     let [cellular, wifi] = [2 * number, 2 * number + 1];
     let address = |link: usize, side: u8| IpAddr::from([10, link as u8, side, 2]);
@@ -27,12 +27,12 @@ pub fn relay_place(number: usize) -> Place {
     Place { device: "relay".into(), towards_source: address(cellular, 1), towards_destination: address(wifi, 0) }
 }
 
-/// The destination's address behind relay `number`, and the port where it takes the source's joins.
+/// Returns the destination's address behind relay `number`, and the port on which it accepts the source's joins.
 fn destination(number: usize) -> SocketAddr {
     SocketAddr::new(IpAddr::from([10, (2 * number + 1) as u8, 1, 2]), 7000)
 }
 
-/// What drives a relay in namespace `host`, and the relay.
+/// Opens a relay in namespace `host`, and returns it with its driver.
 ///
 /// # Panics
 /// If it cannot be set up.
@@ -41,7 +41,7 @@ pub fn open_relay(host: &Namespace, number: usize) -> (Driver<Relaying<AtOnce>>,
     relaying::open(host, &place, RelayConfig::default(), AtOnce).expect("a relay")
 }
 
-/// A relay driven by a thread of its own; it ends when dropped, without a word.
+/// A relay in a thread of its own; it ends on drop without notifying anyone.
 pub struct Relay {
     remote: Remote<Relaying<AtOnce>>,
     stop: StopHandle,
@@ -49,7 +49,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Relay `number` of `cooperation`.
+    /// Starts relay `number` of `cooperation`.
     ///
     /// # Panics
     /// If it cannot be set up.
@@ -65,7 +65,7 @@ impl Relay {
         Self { remote, stop: handle, running: Some(running) }
     }
 
-    /// Takes joins as `orders` say.
+    /// Makes the relay accept joins according to `orders`.
     ///
     /// # Panics
     /// If the relay has ended.
@@ -73,7 +73,7 @@ impl Relay {
         self.remote.call(move |relay, _| relay.parts().0.serve(Token(orders.token), orders.next)).expect("it runs");
     }
 
-    /// What it has done.
+    /// Returns its statistics.
     ///
     /// # Panics
     /// If the relay has ended.
@@ -95,25 +95,25 @@ impl Drop for Relay {
     }
 }
 
-/// Who opens the subflows through the relays.
+/// The side that opens the subflows through the relays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joins {
-    /// The source, at an address that it was told of.
+    /// The source, towards an announced address.
     Source,
     /// The destination.
     Destination,
 }
 
-/// What a relay is told of a connection: where joins with this token go.
+/// Instructions to a relay about a connection: where joins with this token go.
 #[derive(Clone, Copy, Debug)]
 pub struct Orders {
     /// The token.
     pub token: u32,
-    /// Where.
+    /// The next host.
     pub next: SocketAddr,
 }
 
-/// The kernel as source, an engine as destination, a slow path of their own between them, and namespaces for relays, each
+/// The kernel as source, an engine as destination, a slow direct path between them, and namespaces for relays, each
 /// with a cellular link towards the source and a lossy Wi-Fi link towards the destination.
 pub struct Cooperation {
     rig: Rig,
@@ -125,19 +125,20 @@ pub struct Cooperation {
 }
 
 impl Cooperation {
-    /// A connection and room for `relays` relays with Wi-Fi of `wifi_rate`, captured if wanted. `None` where the tests
-    /// cannot run.
+    /// Opens a connection, with room for `relays` relays with Wi-Fi of `wifi_rate`; writes a capture if `capture` is
+    /// given. `None` if the tests cannot run here.
     ///
     /// # Panics
-    /// If the kernel or the engine do not do their part.
+    /// If the kernel or the engine does not do its part.
     pub fn start(relays: usize, wifi_rate: &str, capture: Option<&Path>) -> Option<Self> {
         Self::start_in(relays, &topology(relays, wifi_rate, ["", ""]), capture)
     }
 
-    /// One relay, whose cellular link and Wi-Fi are as `links` say besides: lines of a topology's link.
+    /// Creates one relay whose cellular link and Wi-Fi have these additional `links` settings: lines of a topology's
+    /// link.
     ///
     /// # Panics
-    /// As [`Self::start`].
+    /// Those of [`Self::start`].
     pub fn start_over(links: [&str; 2], wifi_rate: &str) -> Option<Self> {
         Self::start_in(1, &topology(1, wifi_rate, links), None)
     }
@@ -161,26 +162,26 @@ impl Cooperation {
         Some(Self { rig, engine, id, stream: Some(stream) })
     }
 
-    /// The source's namespace.
+    /// Returns the source's namespace.
     pub fn source(&self) -> &Namespace {
         self.rig.host(0)
     }
 
-    /// The namespace of relay `number`.
+    /// Returns the namespace of relay `number`.
     pub fn relay_host(&self, number: usize) -> &Namespace {
         self.rig.host(1 + number)
     }
 
-    /// The source begins to send, which confirms MPTCP: gives the thread that does.
+    /// Starts a thread in which the source sends, which confirms MPTCP; returns the thread.
     ///
     /// # Panics
-    /// If it was asked before.
+    /// If it was called before.
     pub fn send(&mut self, bytes: u64) -> JoinHandle<()> {
         let mut stream = self.stream.take().expect("the source sends once");
         let sending = thread::spawn(move || {
             crate::send_pattern(&mut stream, bytes).expect("the connection holds");
             stream.shutdown(std::net::Shutdown::Write).expect("the connection holds");
-            // Closed only when everything has arrived, or a kernel in a hurry resets the subflows.
+            // Close only when everything has arrived; otherwise a busy kernel may reset the subflows.
             let end = std::io::Read::read(&mut stream, &mut [0]);
             assert_eq!(end.expect("the destination ends its stream"), 0);
         });
@@ -188,7 +189,7 @@ impl Cooperation {
         sending
     }
 
-    /// What relay `number` must know before [`Self::join`].
+    /// Returns the instructions that relay `number` needs before [`Self::join`].
     ///
     /// # Panics
     /// Before [`Self::send`].
@@ -200,7 +201,7 @@ impl Cooperation {
         }
     }
 
-    /// Has a subflow opened through relay `number`.
+    /// Opens a subflow through relay `number`.
     ///
     /// # Panics
     /// If the engine refuses.
@@ -225,14 +226,14 @@ impl Cooperation {
     /// Waits until `count` subflows besides the first are established.
     ///
     /// # Panics
-    /// If they are not in time.
+    /// If they are not established in time.
     pub fn wait_joined(&self, count: usize) {
         let joined = |event: &Event| matches!(event, Event::SubflowEstablished { subflow, .. } if subflow.0 > 0);
         let joins = || self.engine.events().iter().filter(|event| joined(event)).count();
         wait_until(&format!("{count} subflows go through relays"), || joins() >= count);
     }
 
-    /// Checks that the destination receives what the source sends, all of it and intact. The subflows stay.
+    /// Checks that the destination receives the source's data completely and intact. The subflows remain.
     ///
     /// # Panics
     /// If it does not.
@@ -240,7 +241,7 @@ impl Cooperation {
         assert_eq!(self.engine.received(self.id), Digest::of_pattern(bytes));
     }
 
-    /// The destination ends its stream too, and all subflows.
+    /// Ends the destination's stream and all subflows.
     ///
     /// # Panics
     /// If the source fails.

@@ -1,4 +1,4 @@
-//! A daemon in a thread, a file that is moved through it, and what it says of itself.
+//! A daemon in a thread, a file that is transferred through it, and its status.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::{Running, Tethered, pattern};
 
 /// A daemon in a thread; it ends with the test.
 pub struct Daemon<T> {
-    /// What it told once it was ready.
+    /// What it reported when it was ready.
     pub ready: T,
     stop: StopHandle,
     thread: Option<JoinHandle<linux::Result<()>>>,
 }
 
 impl<T: Send + 'static> Daemon<T> {
-    /// Has `run` work in a namespace until it is to stop; it tells when it is ready.
+    /// Starts `run` in a namespace, and waits until it reports that it is ready.
     ///
     /// # Panics
     /// If it ends before that.
@@ -41,13 +41,13 @@ impl<T: Send + 'static> Daemon<T> {
         Self { ready, stop: handle, thread: Some(thread) }
     }
 
-    /// Ends it; how it ended.
+    /// Ends it and returns its result.
     ///
     /// # Errors
-    /// Its own.
+    /// The daemon's own error.
     ///
     /// # Panics
-    /// If it did.
+    /// If it panicked.
     pub fn end(mut self) -> linux::Result<()> {
         self.stop.stop();
         self.thread.take().expect("not ended yet").join().expect("the daemon's thread")
@@ -61,14 +61,14 @@ impl<T> Drop for Daemon<T> {
     }
 }
 
-/// A folder with a file to move, `data.bin`; removed when dropped.
+/// A folder with a file to transfer, `data.bin`; removed on drop.
 pub struct Files(tempfile::TempDir);
 
 impl Files {
-    /// A file of so many octets.
+    /// Creates a file of `bytes` octets.
     ///
     /// # Panics
-    /// If there is no room.
+    /// If the disk is full.
     pub fn new(bytes: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("data.bin"), pattern(bytes)).expect("room");
@@ -80,24 +80,24 @@ impl Files {
         self.0.path()
     }
 
-    /// Where the copy goes.
+    /// Returns the path of the copy.
     pub fn copy(&self) -> PathBuf {
         self.path().join("copy.bin")
     }
 
-    /// Whether the copy is the same.
+    /// Returns whether the copy equals the file.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no copy.
     pub fn arrived(&self) -> bool {
         fs::read(self.copy()).expect("a copy") == fs::read(self.path().join("data.bin")).expect("the file")
     }
 }
 
-/// Asks the daemon of the laptop that is called `device`.
+/// Sends a request to the laptop's daemon with this device.
 ///
 /// # Errors
-/// Why not, in its words.
+/// The daemon's refusal, as text.
 ///
 /// # Panics
 /// If the namespace is gone.
@@ -105,7 +105,7 @@ pub fn ask(net: &Tethered, device: &str, request: &Request) -> Result<Value, Str
     net.laptop.run(|| control::ask(device, request)).expect("the namespace").map_err(|error| error.to_string())
 }
 
-/// Octets that came over the uplink at `index`, by the status of a daemon.
+/// Returns the octets that arrived over the uplink at `index`, from the status of a daemon.
 ///
 /// # Panics
 /// If there is no such uplink.
@@ -113,23 +113,23 @@ pub fn carried(status: &Value, index: usize) -> u64 {
     status["uplinks"][index]["meter"]["down_bytes"].as_u64().expect("an uplink's meter")
 }
 
-/// Whether more than so many octets came over each of the first two uplinks. For [`in_three_tries`](crate::in_three_tries): on a busy machine one
-/// may come late, and is held back then.
+/// Checks that more than `bytes` octets arrived over each of the first two uplinks. For
+/// [`in_three_tries`](crate::in_three_tries): on a busy machine an uplink may be late, and is then held back.
 ///
 /// # Errors
-/// The status, if one carried less.
+/// The status, if one uplink carried less.
 ///
 /// # Panics
-/// If there are no two uplinks.
+/// If there are not two uplinks.
 pub fn both_carried(status: &Value, bytes: usize) -> Result<(), String> {
     let is_carried = (0..2).all(|index| carried(status, index) > bytes as u64);
     is_carried.then_some(()).ok_or_else(|| format!("{status:#}"))
 }
 
-/// Waits for a program, which is to succeed.
+/// Waits for a program, which must succeed.
 ///
 /// # Panics
-/// If it does not.
+/// If it fails.
 pub fn wait_for(mut program: Running) {
     assert!(program.0.wait().expect("the program").success());
 }

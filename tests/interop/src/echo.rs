@@ -13,26 +13,26 @@ use crate::priority::go_first;
 
 /// How long a receiver waits for one packet.
 const POLL: Duration = Duration::from_millis(10);
-/// Polls without an answer, after the last packet was sent, until the rest counts as lost. Counted in polls, not in time: a
-/// machine that stands still for seconds uses up one of them.
+/// Number of polls without an answer, after the last packet was sent, until the rest counts as lost. Counted in polls,
+/// not in time: a machine that pauses for seconds uses only one poll.
 const SILENT_POLLS_MAX: u32 = 100;
 
-/// What came back.
+/// Results of a series of packets.
 #[derive(Clone, Debug, Default)]
 pub struct Echo {
     /// Packets sent.
     pub sent: u32,
-    /// Round-trip times of the packets answered, in order of arrival, milliseconds.
+    /// Round-trip times of the answered packets, in order of arrival, milliseconds.
     pub rtts_ms: Vec<f64>,
 }
 
 impl Echo {
-    /// The least round-trip time, milliseconds: a busy machine makes packets late, never early.
+    /// Returns the smallest round-trip time, milliseconds: a busy machine makes packets late, never early.
     pub fn least_ms(&self) -> f64 {
         self.rtts_ms.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// Share of packets that were not answered.
+    /// Returns the share of packets that were not answered.
     pub fn loss(&self) -> f64 {
         1.0 - self.rtts_ms.len() as f64 / f64::from(self.sent)
     }

@@ -21,17 +21,17 @@ use units::Instant;
 use crate::priority::go_first;
 use crate::stream::{Digest, pattern_piece};
 
-/// How long a test waits before it asks whether the engine's thread still lives.
+/// Interval at which a test checks that the engine's thread still lives.
 const POLL: Duration = Duration::from_millis(100);
-/// Polls in a row in which the engine did nothing, after which a test gives up. Counted in polls, not in time: a machine that
-/// stands still for seconds uses up one of them.
+/// Consecutive polls without activity of the engine, after which a test gives up. Counted in polls, not in time: a
+/// machine that pauses for seconds uses only one poll.
 const SILENT_POLLS_MAX: u32 = 200;
-/// After this a test gives up even on an engine that is busy.
+/// Time after which a test gives up even if the engine is busy.
 const PATIENCE: units::Duration = units::Duration::from_secs(300);
 /// MTU of the engine's device.
 pub const ENGINE_MTU: u16 = 1500;
 
-/// An engine in a namespace; it ends when dropped.
+/// An engine in a namespace; it ends on drop.
 pub struct Engine {
     remote: Remote<EndpointHost<Alone, Peer>>,
     shared: Arc<Shared>,
@@ -39,7 +39,7 @@ pub struct Engine {
     running: Option<JoinHandle<()>>,
 }
 
-/// What a test has the engine do with a connection.
+/// A test's work on a connection.
 #[derive(Debug, Default)]
 struct Task {
     received: Digest,
@@ -71,15 +71,16 @@ impl Shared {
     }
 }
 
-/// What a namespace's engine uses by default: full mesh, all offload.
+/// Returns the default settings of a namespace's engine: full mesh, all offload.
 pub fn engine_config() -> ConnectionConfig {
     ConnectionConfig { mtu: ENGINE_MTU, offload_max_bytes: OFFLOAD_PAYLOAD_MAX, ..ConnectionConfig::default() }
 }
 
-/// A device for an engine behind `host` with these addresses, which must be free ones of the host's half of a link.
+/// Creates a device for an engine behind `host` with these addresses, which must be unused ones of the host's half of a
+/// link.
 ///
 /// # Panics
-/// If it cannot be made.
+/// If it cannot be created.
 pub fn engine_device(host: &Namespace, addresses: &[&str]) -> Tun {
     let config = TunConfig { name: "engine".into(), mtu: ENGINE_MTU, offload: true, addresses: Vec::new() };
     let tun = host.run(|| Tun::open(&config)).expect("the namespace is there").expect("a TUN device");
@@ -89,11 +90,11 @@ pub fn engine_device(host: &Namespace, addresses: &[&str]) -> Tun {
 }
 
 impl Engine {
-    /// Starts an engine behind `host` with these addresses, which must be free ones of the host's half of a link.
-    /// Path managers use those of `paths`.
+    /// Starts an engine behind `host` with these addresses, which must be unused ones of the host's half of a link.
+    /// Path managers use the addresses in `paths`.
     ///
     /// # Panics
-    /// If the device cannot be made.
+    /// If the device cannot be created.
     pub fn start(host: &Namespace, addresses: &[&str], paths: &[&str]) -> Self {
         let tun = engine_device(host, addresses);
         let local = |ip: &&str| LocalAddress { ip: ip.parse::<IpAddr>().expect("an address"), backup: false };
@@ -120,7 +121,7 @@ impl Engine {
         self.remote.call(|host, now| command(&mut host.endpoint, now)).expect("the engine has ended: it panicked")
     }
 
-    /// Listens.
+    /// Opens a listener.
     ///
     /// # Panics
     /// If the engine refuses.
@@ -144,7 +145,7 @@ impl Engine {
         id
     }
 
-    /// The next connection that a peer opened.
+    /// Returns the next connection that a peer opened.
     ///
     /// # Panics
     /// If none comes.
@@ -163,7 +164,7 @@ impl Engine {
         self.turn(connection);
     }
 
-    /// Stops reading, or reads again.
+    /// Stops or resumes reading.
     pub fn pause(&self, connection: ConnectionId, paused: bool) {
         self.shared.lock().tasks.entry(connection).or_default().paused = paused;
         self.turn(connection);
@@ -174,7 +175,7 @@ impl Engine {
         self.call(move |endpoint, now| Peer { shared }.serve(connection, endpoint, now));
     }
 
-    /// Everything received, once the peer has ended its stream.
+    /// Returns a digest of everything received, after the peer has ended its stream.
     ///
     /// # Panics
     /// If the connection ends otherwise, or not in time.
@@ -186,12 +187,12 @@ impl Engine {
         })
     }
 
-    /// Octets received so far.
+    /// Returns the octets received so far.
     pub fn received_bytes(&self, connection: ConnectionId) -> u64 {
         self.shared.lock().tasks.get(&connection).map_or(0, |task| task.received.bytes)
     }
 
-    /// Says for a failed test what the engine knows.
+    /// Prints the engine's state for a failed test.
     fn describe(&self) {
         let stats = self.remote.call(|host, now| {
             let endpoint = &mut host.endpoint;
@@ -209,15 +210,15 @@ impl Engine {
         self.wait(what, |state| state.events.iter().find(|event| matches(event)).cloned())
     }
 
-    /// Every event so far.
+    /// Returns all events so far.
     pub fn events(&self) -> Vec<Event> {
         self.shared.lock().events.clone()
     }
 
-    /// Statistics.
+    /// Returns the statistics of a connection.
     ///
     /// # Panics
-    /// If the connection is not known.
+    /// If the connection is unknown.
     pub fn stats(&self, connection: ConnectionId) -> ConnectionStats {
         self.call(move |endpoint, _| endpoint.stats(connection)).expect("a connection")
     }
@@ -254,7 +255,7 @@ impl Drop for Engine {
     }
 }
 
-/// Reads what arrives, sends what the test asked for.
+/// The application: reads what arrives, and sends what the test requests.
 struct Peer {
     shared: Arc<Shared>,
 }

@@ -1,14 +1,14 @@
-//! Whether this machine can run the tests.
+//! Checks whether this machine can run the tests.
 
 use std::fmt::Display;
 use std::sync::OnceLock;
 
 use linux::ability::{Needs, has, rehearse};
 
-/// Whether the tests can run here; says why not.
+/// Returns whether the tests can run here; if not, prints the reason.
 ///
 /// # Panics
-/// If they cannot although `CI` is `true`.
+/// If they cannot and `CI` is `true`.
 pub fn available() -> bool {
     static LACKING: OnceLock<Option<String>> = OnceLock::new();
     let rehearsed = || rehearse(Needs { kernel_mptcp: true, ..Needs::default() }).err().map(|error| error.to_string());
@@ -18,10 +18,10 @@ pub fn available() -> bool {
     }
 }
 
-/// As [`available`], and whether these programs are there, each with Debian's name of its package.
+/// Does the same as [`available`], and checks for these programs, each with the Debian name of its package.
 ///
 /// # Panics
-/// As [`available`].
+/// Those of [`available`].
 pub fn available_with(programs: &[(&str, &str)]) -> bool {
     let missing: Vec<&str> =
         programs.iter().filter(|(program, _)| !has(program)).map(|(_, package)| *package).collect();
@@ -31,10 +31,10 @@ pub fn available_with(programs: &[(&str, &str)]) -> bool {
     leave_out(&format!("interop tests with other programs (apt-get install {})", missing.join(" ")))
 }
 
-/// As [`available`], unless something else is lacking.
+/// Does the same as [`available`], unless something else is missing.
 ///
 /// # Panics
-/// As [`available`].
+/// Those of [`available`].
 pub fn available_unless(what: &str, lacking: Option<impl Display>) -> bool {
     match lacking {
         Some(lacking) => leave_out(&format!("interop tests of {what}: {lacking}")),
@@ -42,7 +42,7 @@ pub fn available_unless(what: &str, lacking: Option<impl Display>) -> bool {
     }
 }
 
-/// A person is told in one line what is left out; whoever relies on the tests must not miss it.
+/// Prints one line about the tests that are left out; panics if `CI` is `true`, which relies on all tests.
 fn leave_out(what: &str) -> bool {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "left out: {what} (CI leaves nothing out)");
     eprintln!("left out: {what}");

@@ -1,4 +1,4 @@
-//! The kernel's sockets, opened inside a namespace and usable from any thread.
+//! The kernel's sockets, opened in a namespace and usable from any thread.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use linux::netns::Namespace;
 use socket2::{Domain, Socket, Type};
 
-/// Longest time a kernel socket waits, so that a test that hangs fails instead.
+/// Maximum time that a kernel socket waits, so that a hanging test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a socket speaks.
+/// The protocol of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Plain TCP.
@@ -26,15 +26,15 @@ pub enum Protocol {
 pub struct MptcpInfo {
     /// Subflows besides the first.
     pub subflows: u8,
-    /// Addresses announced.
+    /// Number of announced addresses.
     pub add_addr_signal: u8,
-    /// Addresses the peer announced.
+    /// Number of addresses that the peer announced.
     pub add_addr_accepted: u8,
-    /// Limit.
+    /// Maximum of `subflows`.
     pub subflows_max: u8,
-    /// Limit.
+    /// Maximum of `add_addr_signal`.
     pub add_addr_signal_max: u8,
-    /// Limit.
+    /// Maximum of `add_addr_accepted`.
     pub add_addr_accepted_max: u8,
     reserved: [u8; 2],
     /// Bit 0: fallback; bit 1: the remote key was received.
@@ -47,36 +47,36 @@ pub struct MptcpInfo {
     pub snd_una: u64,
     /// Next data sequence number to receive.
     pub rcv_nxt: u64,
-    /// Local addresses in use.
+    /// Number of local addresses in use.
     pub local_addr_used: u8,
-    /// Limit.
+    /// Maximum of `local_addr_used`.
     pub local_addr_max: u8,
     /// Whether DSS checksums are in use.
     pub csum_enabled: u8,
     padding: u8,
-    /// Octets sent again at the data level.
+    /// Octets retransmitted at the data level.
     pub retransmits: u32,
 }
 
 impl MptcpInfo {
-    /// Whether the connection fell back to TCP.
+    /// Returns whether the connection fell back to TCP.
     pub fn fell_back(&self) -> bool {
         self.flags & 1 != 0
     }
 }
 
-/// A listening socket inside `namespace`; one at `[::]` takes IPv4 too.
+/// Opens a listening socket in `namespace`; one at `[::]` accepts IPv4 too.
 ///
 /// # Errors
-/// Those of the system calls.
+/// The errors of the system calls.
 pub fn listen(namespace: &Namespace, protocol: Protocol, address: SocketAddr) -> io::Result<Socket> {
     listen_as(namespace, protocol, address, false)
 }
 
-/// As [`listen`], for connections of the address's family alone.
+/// Does the same as [`listen`], only for connections of the address's family.
 ///
 /// # Errors
-/// Those of the system calls.
+/// The errors of the system calls.
 pub fn listen_only(namespace: &Namespace, protocol: Protocol, address: SocketAddr) -> io::Result<Socket> {
     listen_as(namespace, protocol, address, address.is_ipv6())
 }
@@ -94,7 +94,7 @@ fn listen_as(namespace: &Namespace, protocol: Protocol, address: SocketAddr, onl
     })
 }
 
-/// The next connection of a listening socket.
+/// Accepts the next connection of a listening socket.
 ///
 /// # Errors
 /// If none comes for a minute.
@@ -104,10 +104,10 @@ pub fn accept(listener: &Socket) -> io::Result<TcpStream> {
     patient(socket)
 }
 
-/// A connection from inside `namespace`, from `local` if it is given.
+/// Opens a connection from `namespace`, from the address `local` if given.
 ///
 /// # Errors
-/// Those of the system calls.
+/// The errors of the system calls.
 pub fn connect(
     namespace: &Namespace,
     protocol: Protocol,
@@ -124,10 +124,10 @@ pub fn connect(
     })
 }
 
-/// As [`connect`], with the congestion controller of that name.
+/// Does the same as [`connect`], with the congestion controller of this name.
 ///
 /// # Errors
-/// Those of the system calls; one says that the kernel has no such controller.
+/// The errors of the system calls; one means that the kernel has no such controller.
 pub fn connect_with(
     namespace: &Namespace,
     protocol: Protocol,
@@ -136,7 +136,7 @@ pub fn connect_with(
 ) -> io::Result<TcpStream> {
     inside(namespace, || {
         let socket = open(protocol, remote)?;
-        // Before that a socket of Multipath TCP takes every name, and is silent when there turns out to be none of it.
+        // An unbound MPTCP socket accepts every name, and reports no error if no controller has it.
         socket.bind(&any(remote).into())?;
         socket.set_tcp_congestion(controller.as_bytes())?;
         socket.connect(&remote.into())?;
@@ -144,16 +144,16 @@ pub fn connect_with(
     })
 }
 
-/// Any port of any address of the family.
+/// Returns any port of any address of the family.
 fn any(remote: SocketAddr) -> SocketAddr {
     let address: IpAddr = if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     SocketAddr::new(address, 0)
 }
 
-/// What the kernel says about an MPTCP connection.
+/// Returns the kernel's information about an MPTCP connection.
 ///
 /// # Errors
-/// If the socket speaks plain TCP.
+/// If the socket uses plain TCP.
 pub fn mptcp_info(stream: &TcpStream) -> io::Result<MptcpInfo> {
     const SOL_MPTCP: libc::c_int = 284;
     const MPTCP_INFO: libc::c_int = 1;
@@ -165,35 +165,35 @@ pub fn mptcp_info(stream: &TcpStream) -> io::Result<MptcpInfo> {
     if status == 0 { Ok(info) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The smoothed round-trip time of a plain TCP connection.
+/// Returns the smoothed round-trip time of a plain TCP connection.
 ///
 /// # Errors
-/// Those of the system call.
+/// The error of the system call.
 pub fn srtt(stream: &TcpStream) -> io::Result<Duration> {
-    // SAFETY: all of it are integers, for which zero is a value.
+    // SAFETY: all fields are integers, for which zero is a valid value.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` octets of plain integers to `info`, which is as large.
+    // SAFETY: the kernel writes at most `len` octets of plain integers to `info`, which has that size.
     let status = unsafe {
         libc::getsockopt(stream.as_raw_fd(), libc::SOL_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut len)
     };
     if status == 0 { Ok(Duration::from_micros(info.tcpi_rtt.into())) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Closes a connection at once: MP_FASTCLOSE, or RST of plain TCP.
+/// Closes a connection at once: MP_FASTCLOSE, or RST for plain TCP.
 ///
 /// # Errors
-/// Those of the system call.
+/// The error of the system call.
 pub fn abort(stream: TcpStream) -> io::Result<()> {
     socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO))
 }
 
-/// A counter of the kernel's MPTCP in a namespace, by its name in `/proc/net/netstat` (`MPJoinSynRx`).
+/// Returns a counter of the kernel's MPTCP in a namespace, by its name in `/proc/net/netstat` (`MPJoinSynRx`).
 ///
 /// # Panics
 /// If there is no such counter.
 pub fn counter(namespace: &Namespace, name: &str) -> u64 {
-    // Not /proc/net: that is the namespace of the process's first thread.
+    // Not /proc/net, which belongs to the namespace of the process's first thread.
     let text = namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/netstat"));
     let text = text.expect("the namespace is there").expect("proc is mounted");
     let mut rows = text.lines().filter(|line| line.starts_with("MPTcpExt:")).map(str::split_whitespace);

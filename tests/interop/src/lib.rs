@@ -1,8 +1,7 @@
-//! The harness of the tests on real Linux: namespaces joined by emulated links, and the kernel's sockets in them.
+//! The harness of the tests on real Linux: namespaces connected by emulated links, and the kernel's sockets in them.
 //!
-//! The tests need network namespaces, TUN devices and a kernel with MPTCP. Without they say so and pass, unless `CI` is
-//! `true`: then they
-//! fail, because somebody relies on them.
+//! The tests need network namespaces, TUN devices and a kernel with MPTCP. Without these they print a message and pass.
+//! If `CI` is `true` they fail instead, because CI relies on them.
 
 mod cooperation;
 mod daemon;

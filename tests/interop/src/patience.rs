@@ -1,18 +1,18 @@
-//! Waiting for what other threads, other processes and the kernel do.
+//! Waiting for other threads, other processes and the kernel.
 //!
-//! Patience is counted in polls, not in time: a machine that stands still for seconds uses up one of them.
+//! Waits are counted in polls, not in time: a machine that pauses for seconds uses only one poll.
 
 use std::thread;
 use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_millis(20);
-/// Half a minute of a machine that runs.
+/// Half a minute if the machine does not pause.
 const POLLS_MAX: u32 = 1500;
 
-/// Waits until `holds` does.
+/// Waits until `holds` returns true.
 ///
 /// # Panics
-/// If it does not in time.
+/// If it does not within the polls.
 #[expect(clippy::disallowed_methods, reason = "others work in real time")]
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..POLLS_MAX {
@@ -24,10 +24,11 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     assert!(holds(), "waited in vain until {what}");
 }
 
-/// Measures something in real time until it is as it should be, three times at most: others use this machine too, and what is broken is so every time.
+/// Measures something in real time until the result is right, at most three times: other programs use this machine too,
+/// but a real fault fails every time.
 ///
 /// # Errors
-/// What was wrong each time, if it never was as it should be.
+/// The problem of each try, if none was right.
 pub fn in_three_tries(mut measure: impl FnMut() -> Result<(), String>) -> Result<(), Vec<String>> {
     let mut wrong = Vec::new();
     while wrong.len() < 3 {

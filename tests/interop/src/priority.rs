@@ -1,9 +1,9 @@
-//! Threads that stand for hardware.
+//! Priority of threads that stand for hardware.
 
-/// Lets the calling thread run before the threads of other programs: a link or a far host does not wait until this machine
-/// has built something.
+/// Gives the calling thread priority over the threads of other programs: a link or a remote host does not wait for
+/// builds on this machine.
 pub fn go_first() {
     const NICE: i32 = -20;
-    // Where the machine refuses, times are less exact and all else works.
+    // If the machine refuses, only the timing is less exact.
     let _ = rustix::process::setpriority_process(None, NICE);
 }

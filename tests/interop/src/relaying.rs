@@ -4,8 +4,8 @@
 //!  source ── cellular ── kernel ── TUN ── relay ── TUN ── kernel ── Wi-Fi ── destination
 //! ```
 //!
-//! Joins go to the relay's addresses, so that nobody else has to route anything: those of the source to the one on the
-//! cellular link, those of the destination to the one on Wi-Fi.
+//! Joins go to the relay's addresses, so no other host needs routes: the source's joins go to the address on the
+//! cellular link, the destination's to the one on Wi-Fi.
 
 use std::net::IpAddr;
 
@@ -21,14 +21,14 @@ use linux::netns::Namespace;
 use linux::tun::{Tun, TunConfig};
 use linux::{Error, Result};
 
-/// A relay whose sides are told apart by its addresses.
+/// A relay that distinguishes its sides by its addresses.
 pub struct Relaying<F> {
     relay: ForwardingRelay<F>,
     towards_source: IpAddr,
 }
 
 impl<F: Forwarding> Relaying<F> {
-    /// The relay and the policy, for commands.
+    /// Returns the relay and the policy, for commands.
     pub fn parts(&mut self) -> (&mut FastAckRelay, &mut F) {
         self.relay.parts()
     }
@@ -37,13 +37,13 @@ impl<F: Forwarding> Relaying<F> {
 impl<F: Forwarding> Host for Relaying<F> {
     fn handle_segment(&mut self, segment: &mut Segment, now: Instant) {
         let side = if segment.dst.ip() == self.towards_source { Side::Source } else { Side::Destination };
-        // Nothing but joins and their data has business here.
+        // Only joins and their data belong here.
         let _stray = self.relay.handle_segment(side, core::mem::take(segment), now);
     }
 
     fn handle_octets(&mut self, octets: Bytes, now: Instant) {
         if let Ok(too_big) = TooBig::parse(&octets) {
-            // About a packet of nobody here: there is nobody to pass it on to.
+            // The error is about a packet of an unknown sender: there is no host to pass it to.
             let _ours = self.relay.handle_too_big(&too_big, now);
         }
     }
@@ -67,21 +67,21 @@ impl<F: Forwarding> Host for Relaying<F> {
     }
 }
 
-/// Where a relay stands.
+/// The place of a relay.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Name of the TUN device.
     pub device: String,
-    /// The relay's address on its cellular link, which no interface has.
+    /// The relay's address on its cellular link; no interface has it.
     pub towards_source: IpAddr,
-    /// The relay's address on Wi-Fi, which no interface has.
+    /// The relay's address on Wi-Fi; no interface has it.
     pub towards_destination: IpAddr,
 }
 
-/// Sets a relay up in namespace `host`: gives what drives it, and the relay.
+/// Sets up a relay in namespace `host`, and returns it with its driver.
 ///
 /// # Errors
-/// If the process may not; if a name or an address is taken.
+/// If the process lacks the rights, or if a name or an address is in use.
 pub fn open<F: Forwarding>(
     host: &Namespace,
     place: &Place,

@@ -15,71 +15,71 @@ use testbed::emulator::{Emulation, Passage, Switch, Tap, Topology};
 use crate::available;
 use crate::priority::go_first;
 
-/// Tests measure time, so one at a time.
+/// Tests measure time, so they run one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A turn, for a test without a rig that shares something with those that have one.
+/// Waits for a turn, for a test without a rig that shares something with tests that have one.
 pub fn one_at_a_time() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A running emulation; it ends when dropped.
+/// A running emulation; it ends on drop.
 pub struct Rig {
     hosts: Vec<Arc<Namespace>>,
     switches: Vec<Switch>,
     stop: StopHandle,
     running: Option<JoinHandle<String>>,
-    /// A twin goes with the turn of its sibling.
+    /// A twin uses the turn of its sibling.
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Rig {
-    /// Two hosts `a` and `b` joined by a link for each element of `links`, which holds its fields in TOML. `None`
-    /// where the tests cannot run.
+    /// Creates two hosts `a` and `b`, with a link for each element of `links`, which holds its fields in TOML. `None`
+    /// if the tests cannot run here.
     ///
     /// # Panics
-    /// If the topology is wrong or the machine does not do what [`available`] promised.
+    /// If the topology is invalid, or the machine does not do what [`available`] promised.
     pub fn new(links: &[&str]) -> Option<Self> {
         let capture = std::env::var_os("INTEROP_PCAP").map(PathBuf::from);
         Self::start(&two_hosts(links), capture.as_deref())
     }
 
-    /// As [`Self::new`], and writes a capture of every packet at every end of a link to `capture`.
+    /// Does the same as [`Self::new`], and writes a capture of every packet at every end of a link to `capture`.
     ///
     /// # Panics
-    /// As [`Self::new`], and if the capture cannot be written.
+    /// Those of [`Self::new`]; also if the capture cannot be written.
     pub fn captured(links: &[&str], capture: &Path) -> Option<Self> {
         Self::start(&two_hosts(links), Some(capture))
     }
 
-    /// The network of a topology file.
+    /// Creates the network of a topology file.
     ///
     /// # Panics
-    /// As [`Self::new`].
+    /// Those of [`Self::new`].
     pub fn with_topology(text: &str) -> Option<Self> {
         let capture = std::env::var_os("INTEROP_PCAP").map(PathBuf::from);
         Self::start(text, capture.as_deref())
     }
 
-    /// The network of a topology file twice, to be used at the same time: each draws what the other draws, and neither
-    /// has more of the machine.
+    /// Creates the network of a topology file twice, for simultaneous use: both draw the same random values, and share
+    /// the machine equally.
     ///
     /// # Panics
-    /// As [`Self::new`].
+    /// Those of [`Self::new`].
     pub fn twins(text: &str) -> Option<[Self; 2]> {
         let first = Self::with_topology(text)?;
         Some([first, Self::build(text, None, None)])
     }
 
-    /// The network of a topology file, captured as in [`Self::captured`].
+    /// Creates the network of a topology file, captured as in [`Self::captured`].
     ///
     /// # Panics
-    /// As [`Self::captured`].
+    /// Those of [`Self::captured`].
     pub fn captured_topology(text: &str, capture: &Path) -> Option<Self> {
         Self::start(text, Some(capture))
     }
 
-    /// Begins; `INTEROP_PCAP` names a capture for whoever looks into a failure.
+    /// Starts the emulation. `INTEROP_PCAP` names a capture for investigating a failure.
     fn start(text: &str, capture: Option<&Path>) -> Option<Self> {
         if !available() {
             return None;
@@ -109,27 +109,27 @@ impl Rig {
         Self { hosts, switches, stop: handle, running: Some(running), _turn: turn }
     }
 
-    /// The namespace of a host.
+    /// Returns the namespace of a host.
     pub fn host(&self, index: usize) -> &Namespace {
         &self.hosts[index]
     }
 
-    /// Cuts a link or heals it.
+    /// Cuts or restores a link.
     pub fn set_link(&self, link: usize, on: bool) {
         self.switches[link].set(on);
     }
 
-    /// Ends the emulation and gives its counters as text.
+    /// Ends the emulation and returns its counters as text.
     ///
     /// # Panics
-    /// If it had failed.
+    /// If the emulation had failed.
     pub fn finish(mut self) -> String {
         self.stop.stop();
         self.running.take().expect("runs until finished").join().expect("the emulation did not fail")
     }
 }
 
-/// A topology of two hosts and `links` between them.
+/// Returns a topology of two hosts and `links` between them.
 fn two_hosts(links: &[&str]) -> String {
     let hosts = ["a", "b"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();
     let links: String = links.iter().map(|fields| format!("[[link]]\nbetween = ['a', 'b']\n{fields}\n")).collect();

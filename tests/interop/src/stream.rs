@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-/// FNV-1a over a stream, 64 bits: enough to notice octets lost, doubled or swapped.
+/// FNV-1a over a stream, 64 bits: enough to detect octets that are lost, duplicated or swapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
     hash: u64,
@@ -20,7 +20,7 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds octets, eight at a time where they stand so in the stream; pieces may be of any length.
+    /// Adds octets of any length, eight at a time at multiples of eight in the stream.
     pub fn add(&mut self, octets: &[u8]) {
         for octet in octets {
             self.hash = (self.hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3);
@@ -28,7 +28,7 @@ impl Digest {
         self.bytes += octets.len() as u64;
     }
 
-    /// The digest of the first `bytes` octets of the pattern.
+    /// Returns the digest of the first `bytes` octets of the pattern.
     pub fn of_pattern(bytes: u64) -> Self {
         let mut digest = Self::default();
         send_pattern(&mut DigestSink(&mut digest), bytes).expect("adding cannot fail");
@@ -49,7 +49,7 @@ impl Write for DigestSink<'_> {
     }
 }
 
-/// The pattern's period divides no power of two, so that no shift by a buffer goes unnoticed.
+/// The pattern's period does not divide a power of two, so a shift by a buffer is always detected.
 const PERIOD: usize = 65521;
 
 fn block() -> &'static Bytes {
@@ -57,14 +57,14 @@ fn block() -> &'static Bytes {
     BLOCK.get_or_init(|| (0..PERIOD as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect())
 }
 
-/// Some octets of the pattern from `offset` on, at most `bytes_max`.
+/// Returns some octets of the pattern from `offset` on, at most `bytes_max`.
 pub fn pattern_piece(offset: u64, bytes_max: u64) -> Bytes {
     let start = (offset % PERIOD as u64) as usize;
     let len = (PERIOD - start).min(usize::try_from(bytes_max).unwrap_or(usize::MAX));
     block().slice(start..start + len)
 }
 
-/// The first `bytes` octets of the pattern.
+/// Returns the first `bytes` octets of the pattern.
 pub fn pattern(bytes: usize) -> Vec<u8> {
     let mut all = Vec::with_capacity(bytes);
     send_pattern(&mut all, bytes as u64).expect("memory takes everything");
@@ -74,7 +74,7 @@ pub fn pattern(bytes: usize) -> Vec<u8> {
 /// Writes the first `bytes` octets of the pattern.
 ///
 /// # Errors
-/// Those of `to`.
+/// The errors of `to`.
 pub fn send_pattern(to: &mut impl Write, bytes: u64) -> io::Result<()> {
     send_pattern_from(to, 0, bytes)
 }
@@ -82,7 +82,7 @@ pub fn send_pattern(to: &mut impl Write, bytes: u64) -> io::Result<()> {
 /// Writes the octets of the pattern from `sent` up to `bytes`.
 ///
 /// # Errors
-/// Those of `to`.
+/// The errors of `to`.
 pub fn send_pattern_from(to: &mut impl Write, mut sent: u64, bytes: u64) -> io::Result<()> {
     while sent < bytes {
         let piece = pattern_piece(sent, bytes - sent);
@@ -95,22 +95,22 @@ pub fn send_pattern_from(to: &mut impl Write, mut sent: u64, bytes: u64) -> io::
 /// Reads to the end of the stream.
 ///
 /// # Errors
-/// Those of `from`.
+/// The errors of `from`.
 pub fn receive_all(from: &mut impl Read) -> io::Result<Digest> {
     receive_rest(from, Digest::default())
 }
 
-/// Reads to the end of the stream, of which `digest` holds the beginning.
+/// Reads to the end of a stream whose beginning is in `digest`.
 ///
 /// # Errors
-/// Those of `from`.
+/// The errors of `from`.
 pub fn receive_rest(from: &mut impl Read, mut digest: Digest) -> io::Result<Digest> {
     let mut buffer = vec![0; 1 << 16];
     loop {
         match from.read(&mut buffer) {
             Ok(0) => return Ok(digest),
             Ok(len) => digest.add(&buffer[..len]),
-            // A socket with a time-out is interrupted when its process goes on after a stop.
+            // A socket with a time-out is interrupted when its process continues after a stop.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

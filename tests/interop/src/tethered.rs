@@ -1,4 +1,4 @@
-//! A laptop with two tethered phones that look the same to it, and a server behind both.
+//! A laptop with two identical-looking tethered phones, and a server behind both.
 
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
@@ -9,7 +9,7 @@ use linux::netns::{Keeper, Namespace};
 
 use crate::{Rig, available_with, wait_until};
 
-/// Programs besides `ip`, with their packages.
+/// Programs that are needed besides `ip`, with their packages.
 const PROGRAMS: [(&str, &str); 4] =
     [("nft", "nftables"), ("python3", "python3"), ("mptcpize", "mptcpize"), ("flock", "util-linux")];
 
@@ -23,12 +23,12 @@ pub const USB: [&str; 2] = ["usb0", "usb1"];
 ///        usb1 192.168.42.10 --- 192.168.42.129 phone 1 (NAT) --- link 1 ---
 /// ```
 ///
-/// The interfaces have IPv6 as well, fdc0:42::10 and fdc0:42::129 on both; the phones translate it. With distinct subnets, 43 stands
-/// for 42 on the second one.
+/// The interfaces also have IPv6, fdc0:42::10 and fdc0:42::129 on both; the phones translate it. With distinct subnets,
+/// the second one has 43 instead of 42.
 pub struct Tethered {
     /// The laptop's namespace.
     pub laptop: Namespace,
-    /// What stands for 42 in the subnet of each phone.
+    /// The subnet number (42 or 43) of each phone.
     subnets: [u8; 2],
     rig: Rig,
     _keeper: Keeper,
@@ -44,7 +44,7 @@ impl Drop for Running {
     }
 }
 
-/// It ends with its input, that is, with the test, also when that is killed.
+/// The server ends with its input: when the test ends, even if it is killed.
 const WEB_SERVER: &str = "
 import http.server, os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
@@ -52,7 +52,7 @@ http.server.test(http.server.SimpleHTTPRequestHandler, port=8000, bind=sys.argv[
 ";
 
 impl Tethered {
-    /// Phones whose links to the server have these fields, in TOML. `None` where the tests cannot run.
+    /// Creates phones whose links to the server have these fields, in TOML. `None` if the tests cannot run here.
     ///
     /// # Panics
     /// If the machine does not do what [`available_with`] promised.
@@ -60,11 +60,11 @@ impl Tethered {
         Self::with_subnets(links, [42, 42])
     }
 
-    /// As [`Self::new`], but the phones have distinct subnets, so that the kernel's own MPTCP can use both: 192.168.42.0/24 and
-    /// 192.168.43.0/24, fdc0:42::/64 and fdc0:43::/64.
+    /// Does the same as [`Self::new`] with distinct subnets of the phones, so that the kernel's own MPTCP can use both:
+    /// 192.168.42.0/24 and 192.168.43.0/24, fdc0:42::/64 and fdc0:43::/64.
     ///
     /// # Panics
-    /// As [`Self::new`].
+    /// Those of [`Self::new`].
     pub fn distinct(links: [&str; 2]) -> Option<Self> {
         Self::with_subnets(links, [42, 43])
     }
@@ -90,27 +90,27 @@ impl Tethered {
         Some(tethered)
     }
 
-    /// The server's namespace.
+    /// Returns the server's namespace.
     pub fn server(&self) -> &Namespace {
         self.rig.host(0)
     }
 
-    /// A phone's namespace.
+    /// Returns a phone's namespace.
     pub fn phone(&self, number: usize) -> &Namespace {
         self.rig.host(1 + number)
     }
 
-    /// Cuts a phone's link to the server, silently, or heals it.
+    /// Cuts a phone's link to the server, silently, or restores it.
     pub fn set_link(&self, number: usize, on: bool) {
         self.rig.set_link(number, on);
     }
 
-    /// The laptop's IPv4 address on a phone's LAN, and the phone's.
+    /// Returns the laptop's IPv4 address on a phone's LAN, and the phone's.
     pub fn lan(&self, number: usize) -> [String; 2] {
         [10, 129].map(|host| format!("192.168.{}.{host}", self.subnets[number]))
     }
 
-    /// A phone's own address on its link to the server.
+    /// Returns a phone's own address on its link to the server.
     ///
     /// # Panics
     /// If it has none.
@@ -121,7 +121,7 @@ impl Tethered {
         address.and_then(|address| address.parse().ok()).expect("an address on the link")
     }
 
-    /// It reaches the server over its link, and translates what comes from its LAN.
+    /// Connects a phone to the server over its link, with translation for its LAN.
     fn set_up_phone(&self, number: usize) {
         let (phone, net) = (self.phone(number), number + 1);
         let device = output(phone, "sh", &["-c", &format!("ip -o address show to 10.{net}.0.0/16 | cut -d' ' -f2")]);
@@ -134,26 +134,26 @@ impl Tethered {
         output(phone, "nft", &[&format!("{rules} {device} masquerade")]);
     }
 
-    /// Plugs a phone in: a new interface of the laptop, which a DHCP client sets up.
+    /// Plugs a phone in: a new interface of the laptop appears, and a DHCP client sets it up.
     ///
     /// # Panics
-    /// If it is there already.
+    /// If it is already plugged in.
     pub fn plug_in(&self, number: usize) {
         self.plug_in_as(number, 10);
     }
 
-    /// As [`Self::plug_in`]; the DHCP server gives the laptop another address than .10.
+    /// Does the same as [`Self::plug_in`], but the DHCP server gives the laptop another address than .10.
     ///
     /// # Panics
-    /// As [`Self::plug_in`].
+    /// Those of [`Self::plug_in`].
     pub fn plug_in_as(&self, number: usize, host: u8) {
         self.plug_in_called(number, host, USB[number]);
     }
 
-    /// As [`Self::plug_in_as`], and the laptop has another name for it.
+    /// Does the same as [`Self::plug_in_as`], with another name for the laptop's interface.
     ///
     /// # Panics
-    /// As [`Self::plug_in`].
+    /// Those of [`Self::plug_in`].
     pub fn plug_in_called(&self, number: usize, host: u8, usb: &str) {
         let (phone, net) = (self.phone(number), self.subnets[number]);
         self.laptop.ip([format!("link add {usb} type veth peer name lan netns {}", phone.name())]).unwrap();
@@ -163,7 +163,7 @@ impl Tethered {
                 "link set lan addrgenmode none up",
                 "address add 192.168.NET.129/24 dev lan",
                 "address add fdc0:NET::129/64 dev lan nodad",
-                // Without one the kernel cannot ask whether a neighbour is still there, and gives it up after 8 s.
+                // Without a link-local address the kernel cannot probe a neighbour, and gives it up after 8 s.
                 "address add fe80::129/64 dev lan nodad",
             ]
             .map(|command| command.replace("NET", &net.to_string())))
@@ -178,13 +178,13 @@ impl Tethered {
                 format!("route add default via fdc0:{net}::129 dev {usb} metric {metric}"),
             ])
             .unwrap();
-        // The kernel makes an IPv6 address its own a moment after it was added.
+        // The kernel starts to use an IPv6 address a moment after it was added.
         let own = format!("local fdc0:{net}::{host} ");
         let table = ["-6", "route", "show", "table", "local", "dev", usb];
         wait_until("the laptop has its address", || output(&self.laptop, "ip", &table).contains(&own));
     }
 
-    /// Pulls a phone's plug.
+    /// Unplugs a phone.
     ///
     /// # Panics
     /// If it is not plugged in.
@@ -192,14 +192,14 @@ impl Tethered {
         self.laptop.ip([format!("link delete {}", USB[number])]).unwrap();
     }
 
-    /// Octets that the laptop has received from a phone since that was plugged in.
+    /// Returns the octets that the laptop has received from a phone since it was plugged in.
     pub fn received_bytes(&self, number: usize) -> u64 {
         let shown = output(&self.laptop, "ip", &["-j", "-s", "link", "show", USB[number]]);
         let bytes = shown.split_once("\"rx\":{\"bytes\":").and_then(|(_, rest)| rest.split(',').next());
         bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
     }
 
-    /// A web server of the kernel's MPTCP in `folder`, on all addresses of a family.
+    /// Starts a web server over the kernel's MPTCP in `folder`, on all addresses of a family.
     ///
     /// # Panics
     /// If it does not answer.
@@ -214,11 +214,11 @@ impl Tethered {
         server
     }
 
-    /// A name server on a phone, as those that tether have, which knows one name, `files.test`. Of `none.test` it says that there is none,
-    /// and of `broken.test` that it could not find it out. It ends with the test.
+    /// Starts a name server on a phone, as tethering phones have one. It knows one name, `files.test`. For `none.test`
+    /// it answers that there is no such name, and for `broken.test` that it failed. It ends with the test.
     ///
     /// # Panics
-    /// If the phone has one already.
+    /// If the phone already has one.
     pub fn name_server(&self, number: usize) {
         let place = (self.lan(number)[1].clone(), 53);
         let socket = self.phone(number).run(|| UdpSocket::bind(place)).unwrap().unwrap();
@@ -230,7 +230,7 @@ impl Tethered {
         });
     }
 
-    /// All of the laptop that plumbing touches, as text.
+    /// Returns everything on the laptop that plumbing touches, as text.
     pub fn state(&self) -> String {
         let script = "for family in -4 -6; do ip $family rule; ip $family route show table all; done; nft list ruleset; \
             for variable in /proc/sys/net/ipv[46]/conf/*/*forward* /proc/sys/net/ipv4/conf/*/rp_filter; do \
@@ -240,7 +240,7 @@ impl Tethered {
     }
 }
 
-/// What a program says that is run in a namespace.
+/// Returns the output of a program in a namespace.
 ///
 /// # Panics
 /// If it fails.
@@ -252,7 +252,8 @@ pub fn output(namespace: &Namespace, program: &str, arguments: &[&str]) -> Strin
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What answers a question (RFC 1035 section 4.1): the server's address for an A record, and nothing for others.
+/// Returns the answer to a question (RFC 1035 section 4.1): the server's address for an A record, and nothing for
+/// others.
 fn name_answer(question: &[u8]) -> Vec<u8> {
     let is_named = |name: &[u8]| question[12..].starts_with(name);
     let code = match question {
@@ -262,10 +263,10 @@ fn name_answer(question: &[u8]) -> Vec<u8> {
     };
     let is_known = is_named(b"\x05files") && question[question.len() - 4..] == [0, 1, 0, 1];
     let mut answer = question.to_vec();
-    // QR, RA and the code, and how many answers there are.
+    // QR, RA, the response code and the number of answers.
     (answer[2], answer[3], answer[7]) = (0x81, 0x80 | code, u8::from(is_known));
     if is_known {
-        // Its name is that of the question.
+        // The answer's name points to that of the question.
         answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 9, 9, 9]);
     }
     answer

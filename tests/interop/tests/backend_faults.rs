@@ -1,5 +1,5 @@
-//! What goes wrong with cooperation, in namespaces: relays that leave, swallow and stall, messages that somebody touches, a
-//! run that is interrupted. What was sent arrives, and no rule is broken.
+//! Faults of cooperation in namespaces: relays that leave, swallow and stall, modified messages, and an interrupted
+//! run. All data arrive, and no rule is broken.
 
 use interop::available_with;
 use lab::run::Run;
@@ -7,7 +7,7 @@ use lab::scenario::{Override, Scenario};
 use rustix::process::{Signal, getpid, kill_process};
 use testbed::Ends;
 
-/// All modules at work on one Wi-Fi channel, over links that disturb the order of what they carry.
+/// All modules on one Wi-Fi channel, over links that reorder packets.
 const MODULES: &str = "
 name = 'modules'
 duration = '60 s'
@@ -30,7 +30,7 @@ cellular.reorder = { probability = '1 %', delay = '10 ms' }
 cellular.duplicate = '1 %'
 ";
 
-/// Three relays, of which the kernel as the source uses all.
+/// Three relays, all of which the kernel uses as the source.
 const KERNEL: &str = "
 name = 'kernel'
 duration = '60 s'
@@ -49,7 +49,7 @@ fn scenario(text: &str, changes: &[&str]) -> Scenario {
     lab::scenario::load("test.toml", text, &changes).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
 
-/// Runs it; `None` where this machine cannot.
+/// Runs the scenario; `None` if this machine cannot.
 fn survives(text: &str, changes: &[&str], ends: Ends) -> Option<Run> {
     if !available_with(&[("ss", "iproute2")]) {
         return None;
@@ -61,8 +61,8 @@ fn survives(text: &str, changes: &[&str], ends: Ends) -> Option<Run> {
     Some(run)
 }
 
-/// One relay leaves with data that it has acknowledged, another stalls for two seconds, and every tenth packet of the control
-/// plane is damaged, withheld or replaced.
+/// One relay leaves with data that it has acknowledged, another stalls for two seconds, and every tenth packet of the
+/// control plane is damaged, withheld or replaced.
 #[test]
 fn relays_leave_and_stall_while_messages_are_touched() {
     let changes = [
@@ -79,8 +79,8 @@ fn the_kernel_gets_its_data_through_though_a_relay_dies_with_some() {
     survives(KERNEL, &["relays[0].leaves=1 s", "workload.size=2 MB"], Ends::KERNEL_TO_ENGINE);
 }
 
-/// It acknowledges data in the destination's name and drops them: the kernel, which forgets nothing before the DATA_ACK, needs the
-/// destination to close that subflow.
+/// The relay acknowledges data in the destination's name and drops them. The kernel, which keeps all data until the
+/// DATA_ACK, needs the destination to close that subflow.
 #[test]
 fn a_relay_that_swallows_what_the_kernel_sent_is_found_out() {
     let Some(run) = survives(KERNEL, &["relays[1].swallows={ from = \"1 s\" }"], Ends::KERNEL_TO_ENGINE) else {
@@ -89,7 +89,7 @@ fn a_relay_that_swallows_what_the_kernel_sent_is_found_out() {
     assert_eq!(run.attacked.guilty, ["relay-2"]);
 }
 
-/// SIGTERM, as Ctrl-C: what was measured until then is there.
+/// SIGTERM, like Ctrl-C: everything measured so far is shown.
 #[test]
 fn an_interrupted_run_keeps_what_it_measured() {
     if !available_with(&[("ss", "iproute2")]) {
@@ -112,13 +112,13 @@ fn an_interrupted_run_keeps_what_it_measured() {
     assert_eq!(run.captures.len(), 2);
 }
 
-/// A machine that stands still for a while: nothing arrives sooner than it can, and the run says how late it was.
+/// On a machine that pauses for a while nothing arrives sooner than it can, and the run reports how late it was.
 #[test]
 fn a_machine_that_stands_still_adds_delay_and_says_so() {
     if !available_with(&[("ss", "iproute2")]) {
         return;
     }
-    // In the middle of whatever it does.
+    // At an arbitrary point of its work.
     let pid = getpid().as_raw_nonzero();
     let stops = format!("for i in 1 2 3 4; do kill -STOP {pid}; sleep 0.4; kill -CONT {pid}; sleep 0.3; done");
     let mut stopper = None;

@@ -1,4 +1,4 @@
-//! One scenario in two worlds: the simulator, and namespaces on the real clock. Their results are near each other.
+//! The same scenarios in the simulator, and in namespaces on the real clock. Their results are close to each other.
 
 use interop::{available_unless, available_with, in_three_tries, one_at_a_time};
 use kernel_cc::Controller;
@@ -7,7 +7,7 @@ use lab::run::Run;
 use lab::scenario::{Override, Scenario};
 use testbed::Ends;
 
-/// As `docs/backends.md` has it.
+/// As stated in `docs/backends.md`.
 const THROUGHPUT_TOLERANCE: f64 = 0.10;
 const GOODPUT_TOLERANCE: f64 = 0.15;
 
@@ -49,7 +49,7 @@ fn scenario(text: &str, changes: &[&str]) -> Scenario {
     lab::scenario::load("test.toml", text, &changes).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
 
-/// Runs both; `None` where this machine cannot.
+/// Runs a scenario in both; `None` if this machine cannot.
 fn both(scenario: &Scenario, ends: Ends) -> Option<[Run; 2]> {
     if !available_with(&[("ss", "iproute2")]) {
         return None;
@@ -67,7 +67,7 @@ fn without_faults(run: Run) -> Run {
     run
 }
 
-/// Runs both, which carry alike.
+/// Runs a scenario in both, and checks that they carry about the same.
 fn both_alike(scenario: &Scenario, ends: Ends) -> Option<[Run; 2]> {
     let mut runs = both(scenario, ends)?;
     let alike = in_three_tries(|| {
@@ -116,7 +116,7 @@ fn the_kernel_sends_plain_tcp() {
     assert_eq!(runs[1].results.subflows.len(), 1);
 }
 
-/// Relays that splice and hold, the whole control plane, and selection.
+/// Relays that splice and hold data, the whole control plane, and selection.
 #[test]
 fn relays_with_agents_are_chosen_as_in_the_simulator() {
     let changes = [
@@ -131,7 +131,7 @@ fn relays_with_agents_are_chosen_as_in_the_simulator() {
     assert!(control.channels_opened >= 12 && control.channels_refused == 0, "{control:?}");
 }
 
-/// A stream that the kernel's source makes while it sends it, in packets smaller than IPv6 takes.
+/// A stream that the kernel's source generates while sending, in packets below the minimum MTU of IPv6.
 #[test]
 fn the_kernel_sends_a_video() {
     let changes = ["workload={ kind = 'video', rate = '2 Mbit/s' }", "duration=8 s", "connection.mtu=608 B"];
@@ -140,7 +140,7 @@ fn the_kernel_sends_a_video() {
     assert_eq!(real.stalls, simulated.stalls);
 }
 
-/// What Linux cannot do is refused before anything is set up.
+/// Scenarios that Linux cannot run are refused before anything is set up.
 #[test]
 fn what_the_kernel_cannot_do_is_refused() {
     let refused =
@@ -149,7 +149,7 @@ fn what_the_kernel_cannot_do_is_refused() {
     assert!(message.contains("connection.congestion") && message.contains("--source engine"), "{message}");
 }
 
-/// Two relays whose owners' TCP flows want all that their links carry.
+/// Two relays whose owners' TCP flows want the whole capacity of their links.
 const OWNERS: &str = "
 name = 'owners'
 duration = '30 s'
@@ -170,7 +170,7 @@ fn owners_bytes(run: &Run) -> u64 {
     run.results.relays.iter().map(|relay| relay.local_received_bytes).sum()
 }
 
-/// The kernel under MCC-Coop hears of its relays' owners by the control plane, and leaves them more.
+/// The kernel under MCC-Coop learns about its relays' owners over the control plane, and leaves them more.
 #[test]
 fn the_kernel_as_the_source_hears_of_owners() {
     if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
@@ -199,7 +199,7 @@ cellular = { rate = '4 Mbit/s', delay = '20 ms', queue = '20 packets' }
 cellular = { rate = '1 Mbit/s', delay = '20 ms', queue = '60 packets' }
 ";
 
-/// The layer over the kernel's LIA keeps the longer delay down, and goes with the run.
+/// The layer over the kernel's LIA keeps the longer delay low, and ends with the run.
 #[test]
 fn adaptive_congestion_control_is_laid_over_the_kernels_controller() {
     if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
@@ -215,6 +215,6 @@ fn adaptive_congestion_control_is_laid_over_the_kernels_controller() {
     for (world, [plain, adapted]) in [("simulator", [plain[0], adapted[0]]), ("kernel", [plain[1], adapted[1]])] {
         assert!(adapted < 0.7 * plain, "mean round-trip times, {world}: {plain} s without, {adapted} s with it");
     }
-    // Whoever runs beside this may hold the controller, but not the layer.
+    // Another run may hold the controller at this time, but not the layer.
     assert_eq!(kernel_cc::adapting(&Controller::named("lia").unwrap()).ok().flatten(), None);
 }

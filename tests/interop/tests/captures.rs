@@ -1,5 +1,5 @@
-//! Captures of the emulator, between the engine and the kernel: no malformed packet, and an MPTCP analysis that agrees with
-//! the engine's own.
+//! Captures of the emulator, between the engine and the kernel: no malformed packet, and an MPTCP analysis that agrees
+//! with the engine's own.
 
 use std::io::Read as _;
 use std::net::TcpStream;
@@ -54,7 +54,7 @@ fn a_peer_with_a_small_mss_gets_packets_of_its_size() {
     if !captures::available() {
         return;
     }
-    // An MTU of 700 makes an MSS of 660; timestamps take 12 of it, and MPTCP at least the 20 of a DSS with an ACK.
+    // An MTU of 700 gives an MSS of 660. Timestamps take 12 of it, and MPTCP at least the 20 of a DSS with an ACK.
     for (protocol, longest) in [(Protocol::Tcp, 648..=648), (Protocol::Mptcp, 600..=628)] {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("small.pcapng");

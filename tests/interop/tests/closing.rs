@@ -1,4 +1,4 @@
-//! How connections end: at once, by the application, by the peer, or by nobody.
+//! Ends of connections: at once, by the application, by the peer, or by nobody.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -7,7 +7,7 @@ use interop::{Digest, Engine, Protocol, Rig, abort, connect, counter, engine_con
 use transport::error::CloseReason;
 use transport::{ConnectionConfig, ConnectionId, Event};
 
-/// The kernel is the client; a few octets went each way.
+/// Opens a connection with the kernel as the client; a few octets were sent each way.
 fn established(config: ConnectionConfig, protocol: Protocol) -> Option<(Rig, Engine, ConnectionId, TcpStream)> {
     let rig = Rig::new(&["delay = '2 ms'"])?;
     let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);

@@ -1,10 +1,10 @@
-//! These tests themselves where root may not do everything: they pass with a line, and fail where somebody relies on them.
+//! These tests themselves with restricted root rights: they pass with a message, and fail where CI relies on them.
 
 use std::process::{Command, Output};
 
 use interop::{Rig, available_with};
 
-/// Runs as a child of the next test, which takes its capabilities.
+/// Runs as a child of the next test, which drops its capabilities.
 #[test]
 #[ignore = "the child of tests_without_capabilities_are_left_out"]
 fn emulate_for_a_moment() {

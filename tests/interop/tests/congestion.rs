@@ -1,6 +1,6 @@
-//! The engine's congestion controllers against the kernel's own of the same name: both send over the same emulated paths, at
-//! the same time, so that a busy machine is as busy for both, and every path draws its losses from the same seed. What they
-//! carry must agree within 10 %.
+//! The engine's congestion controllers compared with the kernel's of the same name. Both send over identical emulated
+//! paths at the same time, so that a busy machine affects both equally, and every path draws its losses from the same
+//! seed. Their results must agree within 10 %.
 
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread::{self, JoinHandle};
@@ -12,36 +12,37 @@ use interop::{
 use socket2::Socket;
 use transport::{ConnectionConfig, ConnectionId};
 
-/// Paths side by side, one connection on each: as many samples of the losses at once.
+/// Parallel paths with one connection each: as many samples of the losses at once.
 const PATHS: u8 = 8;
-/// How far the two may be apart.
+/// Permitted difference between the two.
 const TOLERANCE: f64 = 0.1;
-/// Time between two looks at round-trip times.
+/// Interval between samples of round-trip times.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// What host b sends to host a on every path.
+/// A transfer from host b to host a on every path.
 struct Case {
-    /// What limits each path, in the emulator's words.
+    /// The limits of each path, in the emulator's syntax.
     link: &'static str,
-    /// How much goes over each.
+    /// Octets over each path.
     bytes: u64,
 }
 
 /// A transfer under way.
 struct Transfer<S> {
-    /// What tells its round-trip time.
+    /// Reports its round-trip time.
     sender: S,
-    /// Gives the time it took.
+    /// Returns the time that the transfer took.
     receiving: JoinHandle<Duration>,
     srtts: Vec<Duration>,
 }
 
-/// What a sender reached, summed over the paths.
+/// Results of a sender, summed over the paths.
 #[derive(Debug)]
 struct Found {
     /// Goodput, bit/s.
     goodput_bps: f64,
-    /// Octets delivered in a mean round-trip time. A busy machine makes those of the engine, which is a program, longer.
+    /// Octets delivered in a mean round-trip time. A busy machine makes the engine's round trips longer, because the
+    /// engine is a program.
     window_bytes: f64,
 }
 
@@ -53,7 +54,7 @@ impl<S> Transfer<S> {
     fn found(mut self, bytes: u64) -> Found {
         let goodput_bps = bytes as f64 * 8.0 / self.receiving.join().unwrap().as_secs_f64();
         self.srtts.sort();
-        // Longer ones tell of a machine that stood still, which both senders' times hold already.
+        // Longer ones show that the machine paused; the times of both senders already include that.
         let longest = 2 * self.srtts[self.srtts.len() / 2];
         self.srtts.retain(|srtt| *srtt <= longest);
         let mean_srtt_s = self.srtts.iter().map(Duration::as_secs_f64).sum::<f64>() / self.srtts.len() as f64;
@@ -62,14 +63,14 @@ impl<S> Transfer<S> {
 }
 
 impl Case {
-    /// Two networks that draw the same losses.
+    /// Creates two networks that draw the same losses.
     fn rigs(&self) -> Option<[Rig; 2]> {
         let hosts = "seed = 7\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n";
         let link = format!("[[link]]\nbetween = ['a', 'b']\n{}\n", self.link);
         Rig::twins(&(hosts.to_owned() + &link.repeat(PATHS.into())))
     }
 
-    /// The kernel sends on a path.
+    /// Starts a transfer by the kernel on a path.
     fn by_kernel(&self, rig: &Rig, path: u8, controller: &str) -> Transfer<TcpStream> {
         let listener = listener(rig, path);
         let sender = connect_with(rig.host(1), Protocol::Tcp, controller, remote(path)).unwrap();
@@ -82,7 +83,7 @@ impl Case {
         Transfer::new(sender, receiving)
     }
 
-    /// The engine sends on a path.
+    /// Starts a transfer by the engine on a path.
     fn by_engine(&self, rig: &Rig, engine: &Engine, path: u8, controller: &str) -> Transfer<ConnectionId> {
         let listener = listener(rig, path);
         let config = ConnectionConfig { mptcp: false, congestion: controller.parse().unwrap(), ..engine_config() };
@@ -92,7 +93,7 @@ impl Case {
         Transfer::new(id, receiving)
     }
 
-    /// Takes everything, and gives the time it took.
+    /// Receives everything, and returns the time it took.
     fn receive(&self, mut receiver: TcpStream) -> JoinHandle<Duration> {
         let (start, bytes) = (now(), self.bytes);
         thread::spawn(move || {
@@ -103,7 +104,7 @@ impl Case {
         })
     }
 
-    /// What kernel and engine reach.
+    /// Returns the results of kernel and engine.
     fn compare(&self, kernel_name: &str, engine_name: &str) -> Option<[Found; 2]> {
         let [kernel_rig, engine_rig] = self.rigs()?;
         let locals = (1..=PATHS).map(local).collect::<Vec<_>>();
@@ -129,7 +130,7 @@ impl Case {
         }
     }
 
-    /// Checks that both reach as much of what `measure` measures.
+    /// Checks that both reach about the same value of `measure`.
     fn assert_alike(&self, engine_name: &str, kernel_name: &str, measure: fn(&Found) -> f64) {
         let Some([kernel, engine]) = self.compare(kernel_name, engine_name) else { return };
         let found = format!("{engine_name}, {}: engine {engine:?}, kernel {kernel:?}", self.link);
@@ -138,7 +139,7 @@ impl Case {
     }
 }
 
-/// Notes the round-trip times of transfers under way; false if there are none.
+/// Records the round-trip times of running transfers; returns false if there are none.
 fn watch<S>(transfers: &mut [Transfer<S>], srtt: impl Fn(&S) -> Option<Duration>) -> bool {
     let mut any = false;
     for transfer in transfers.iter_mut().filter(|transfer| !transfer.receiving.is_finished()) {
@@ -170,7 +171,7 @@ fn sleep(span: Duration) {
     thread::sleep(span);
 }
 
-/// A queue of 0.6 times what the wire holds, and no other loss.
+/// A queue of 0.6 times the capacity of the wire, and no other loss.
 const QUEUE: Case = Case { link: "rate = '5 Mbit/s'\ndelay = '30 ms'\nqueue = '15 packets'", bytes: 4_000_000 };
 /// Random losses: by the square root law 12 and 27 segments in 60 ms, 2.4 and 5.2 Mbit/s.
 const NOISY: Case = Case { link: "rate = '20 Mbit/s'\ndelay = '30 ms'\ndown = { loss = '1 %' }", bytes: 4_000_000 };
@@ -192,9 +193,10 @@ fn cubic_over_a_queue() {
     QUEUE.assert_alike("cubic", "cubic", |found| found.goodput_bps);
 }
 
-/// Here windows follow Reno's, and Linux's lag behind RFC 9438's: its `W_est` never gains a whole segment per round trip
-/// (section 4.3), only the 9/17 of RFC 8312. With that number the engine is near what Linux does: few losses decide such a run, so
-/// it takes long ones to tell, and one that fails proves nothing (docs/algorithms/congestion.md).
+/// Here windows follow Reno's, and Linux's are smaller than RFC 9438's: its `W_est` never gains a whole segment per
+/// round trip (section 4.3), only the 9/17 of RFC 8312. With that value the engine is close to Linux. A few losses
+/// decide such a run, so only long runs show a difference, and a single failure proves nothing
+/// (docs/algorithms/congestion.md).
 #[test]
 #[ignore = "two minutes, and a matter of chance: for whoever changes CUBIC"]
 fn cubic_of_rfc_8312_at_random_losses() {

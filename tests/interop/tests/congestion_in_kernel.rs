@@ -1,5 +1,5 @@
-//! The engine's controllers in the kernel, loaded by eBPF: what they do to a neighbour, and that connections outlive what may happen to
-//! them.
+//! The engine's controllers in the kernel, loaded as eBPF programs: their effect on neighbours, and connections that
+//! survive changes of the controllers.
 
 mod absurd;
 mod churn;
@@ -26,20 +26,20 @@ use kernel_cc::{CONTROLLERS, Controller, Counters, Error};
 use linux::netns::Namespace;
 use socket2::Socket;
 
-/// The queue holds what the wire does.
+/// The queue holds as much as the wire.
 const BOTTLENECK: &str = "rate = '8 Mbit/s'\ndelay = '20 ms'\nqueue = '30 packets'";
 const WIDE: &str = "rate = '50 Mbit/s'\ndelay = '5 ms'\nqueue = '60 packets'";
-/// How long neighbours are compared, and how long they have to find each other before.
+/// Time for comparing neighbours, and time for them to settle before.
 const COMPARED: Duration = Duration::from_secs(20);
 const FOUND: Duration = Duration::from_secs(5);
 
-/// A controller that is loaded as long as a test needs it. Tests of this file run one at a time: a rig is among what each holds.
+/// A controller that is loaded while a test needs it. Tests of this file run one at a time, because each holds a rig.
 struct Loaded(Controller);
 
 impl Loaded {
     fn new(name: &str, connections_max: u32) -> Self {
         let controller = Controller::named(name).unwrap();
-        // The tests of another tree may have it now; who was killed has left it behind.
+        // A test of another tree may have loaded it; a killed test may have left it behind.
         for _ in 0..1500 {
             match kernel_cc::load(&controller, connections_max) {
                 Ok(()) => return Self(controller),
@@ -56,7 +56,7 @@ impl Loaded {
         kernel_cc::counters(&self.0).unwrap()
     }
 
-    /// Places of the connections that there are.
+    /// Returns the places of the current connections.
     fn subflows(&self) -> Vec<usize> {
         kernel_cc::connections(&self.0).unwrap().iter().map(|connection| connection.subflows.len()).collect()
     }
@@ -65,14 +65,15 @@ impl Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         match kernel_cc::unload(&self.0) {
-            // Some tests take it away themselves.
+            // Some tests unload it themselves.
             Ok(()) | Err(Error::NotLoaded { .. }) => {}
             Err(error) => eprintln!("{error}"),
         }
     }
 }
 
-/// Hosts a, which receives, and b, which sends. Where `addresses` are more than one, b has as many on its first link.
+/// Creates hosts a, which receives, and b, which sends. If `addresses` is more than one, b has that many on its first
+/// link.
 fn rig(links: &[&str], addresses: u8) -> Option<Rig> {
     if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
         return None;
@@ -93,7 +94,7 @@ fn remote(port: u16) -> SocketAddr {
     SocketAddr::new("10.1.0.1".parse().unwrap(), port)
 }
 
-/// A stream, and how much of it was read.
+/// A stream with the count of octets read.
 struct Counted(TcpStream, Arc<AtomicU64>);
 
 impl Read for Counted {
@@ -110,7 +111,7 @@ struct Flow {
     sending: JoinHandle<()>,
     receiving: JoinHandle<Digest>,
     received_bytes: Arc<AtomicU64>,
-    /// Further subflows are for it too.
+    /// Further subflows need the listener too.
     _listener: Socket,
 }
 
@@ -123,7 +124,7 @@ impl Flow {
         Self::between([rig.host(1), rig.host(0)], protocol, controller, remote)
     }
 
-    /// From the first to the second.
+    /// Opens a connection from the first host to the second.
     fn between(hosts: [&Namespace; 2], protocol: Protocol, controller: &str, remote: SocketAddr) -> Self {
         let listener = listen(hosts[1], protocol, remote).unwrap();
         let sender = connect_with(hosts[0], protocol, controller, remote).unwrap();
@@ -135,19 +136,19 @@ impl Flow {
         Self { sender, sending, receiving, received_bytes, _listener: listener }
     }
 
-    /// Octets that have arrived.
+    /// Returns the octets that have arrived.
     fn received(&self) -> u64 {
         self.received_bytes.load(Ordering::Relaxed)
     }
 
-    /// Octets that arrived, unspoilt.
+    /// Ends the connection; returns the octets that arrived, which must be intact.
     fn end(self) -> u64 {
         let digest = self.arrived();
         assert_eq!(digest, Digest::of_pattern(digest.bytes), "what arrived is what was sent");
         digest.bytes
     }
 
-    /// Ends it; all that arrived.
+    /// Ends the connection; returns a digest of everything that arrived.
     fn arrived(self) -> Digest {
         self.sender.shutdown(Shutdown::Write).unwrap();
         self.sending.join().unwrap();
@@ -165,13 +166,13 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// The values of `name` that subflows have now, segments, as the kernel itself has them.
+/// Returns the current values of `name` of the subflows, in segments, from the kernel itself.
 fn segments(rig: &Rig, name: &str) -> Vec<u64> {
     let said = output(rig.host(1), "ss", &["-tinH", "state", "established", "dport", "=", ":5000"]);
     said.split_whitespace().filter_map(|word| word.strip_prefix(name)?.parse().ok()).collect()
 }
 
-/// How many times as much as a plain connection two subflows carry over the same bottleneck.
+/// Returns the ratio of two subflows' throughput to that of a plain connection over the same bottleneck.
 fn shares(rig: &Rig, controller: &str) -> f64 {
     let plain = Flow::start(rig, Protocol::Tcp, "reno", 5001);
     let coupled = Flow::start(rig, Protocol::Mptcp, controller, 5002);
@@ -184,7 +185,8 @@ fn shares(rig: &Rig, controller: &str) -> f64 {
     (coupled_after - coupled_before) as f64 / (plain_after - plain_before) as f64
 }
 
-/// RFC 6356 section 2, goal 2: no more than a single path would take. Without coupling each subflow takes about as much.
+/// RFC 6356 section 2, goal 2: no more than a single path would take. Without coupling each subflow takes about as
+/// much.
 #[test]
 fn lia_takes_no_more_than_one_share_of_a_bottleneck_and_reno_more() {
     let Some(rig) = rig(&[BOTTLENECK], 2) else { return };
@@ -197,9 +199,9 @@ fn lia_takes_no_more_than_one_share_of_a_bottleneck_and_reno_more() {
         );
         println!("{what}");
         assert_eq!(counter(rig.host(0), "MPJoinSynRx") - joins, 2, "both connections had two subflows");
-        // The goal itself, and that coupling is what meets it. How far from one share both are depends on who loses when: seen were 0.47 to
-        // 0.84 with LIA, which has half where all lose at once, and 1.18 to 1.46 with Reno, where two shares would be the most. One run in
-        // four on a busy machine did not tell them apart.
+        // Checks the goal itself, and that coupling achieves it. The distance from one share depends on which flow
+        // loses when: observed were 0.47 to 0.84 with LIA, which gets half if all flows lose at once, and 1.18 to 1.46
+        // with Reno, where two shares would be the most. One run in four on a busy machine did not separate them.
         let is_met = (0.3..1.1).contains(&coupled) && uncoupled > 1.0 && uncoupled > 1.3 * coupled;
         if is_met { Ok(()) } else { Err(what) }
     };
@@ -236,7 +238,7 @@ fn connections_outlive_reloads_of_their_controller() {
     let until = now() + Duration::from_secs(6);
     while now() < until {
         let short = Flow::start(&rig, Protocol::Mptcp, "mveno", 5001);
-        // The old one goes while both are under way; a new one comes that knows neither.
+        // The old one is unloaded during both transfers; a new one is loaded that knows neither.
         drop(loaded.take());
         loaded = Some(Loaded::new("mveno", 1024));
         sleep(Duration::from_millis(100));
@@ -259,7 +261,7 @@ fn of_two_who_load_at_once_one_does() {
         let (done, refused): (Vec<_>, Vec<_>) = loads.into_iter().partition(Result::is_ok);
         assert_eq!(done.len(), 1, "{refused:?}");
         assert!(matches!(refused[..], [Err(Error::Loaded { .. })]), "{refused:?}");
-        // The one that was refused has taken nothing away.
+        // The refused load has not removed anything.
         assert!(kernel_cc::connections(&balia).unwrap().is_empty());
         kernel_cc::unload(&balia).unwrap();
     }

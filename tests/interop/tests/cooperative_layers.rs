@@ -1,4 +1,4 @@
-//! What cooperation tells controllers in the kernel: that the windows of its Multipath TCP follow.
+//! Reports of cooperation to controllers in the kernel, and that the windows of its Multipath TCP follow them.
 
 use std::io::Read as _;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -14,25 +14,25 @@ use interop::{
 use kernel_cc::{Adapting, Competition, Controller, Error, PathId, Subflow, Told};
 use socket2::Socket;
 
-/// The queue holds what the wire does.
+/// The queue holds as much as the wire.
 const BOTTLENECK: &str = "rate = '8 Mbit/s'\ndelay = '20 ms'\nqueue = '30 packets'";
 const FAST: &str = "rate = '4 Mbit/s'\ndelay = '20 ms'\nqueue = '20 packets'";
 const DEEP: &str = "rate = '1 Mbit/s'\ndelay = '20 ms'\nqueue = '40 packets'";
 /// The identifier of a's address on the second link.
 const SECOND: u8 = 7;
-/// How long neighbours are compared, and how long they have to find each other before.
+/// Time for comparing neighbours, and time for them to settle before.
 const COMPARED: Duration = Duration::from_secs(6);
 const FOUND: Duration = Duration::from_secs(4);
 const LONG: Duration = Duration::from_secs(600);
 
-/// A controller that is loaded as long as a test needs it. Tests of this file run one at a time: a rig is among what each holds.
+/// A controller that is loaded while a test needs it. Tests of this file run one at a time, because each holds a rig.
 struct Loaded(Controller);
 
 impl Loaded {
     fn new(name: &str) -> Self {
         let controller = Controller::named(name).unwrap();
         if kernel_cc::is_loaded(&controller) {
-            // By a test that was killed.
+            // Left by a test that was killed.
             kernel_cc::unload(&controller).unwrap();
         }
         kernel_cc::load(&controller, 1024).unwrap();
@@ -58,12 +58,13 @@ impl Drop for Loaded {
     }
 }
 
-/// Competition with flows of TCP, and nothing else.
+/// Competition with TCP flows, and nothing else.
 fn rho(ratio: f64) -> Told {
     Told { competition: Some(Competition { ratio, ..Competition::NONE }), way: None }
 }
 
-/// Hosts a, which receives, and b, which sends over two subflows: over both of a's addresses, or from both of b's where there is one link.
+/// Creates hosts a, which receives, and b, which sends over two subflows: to both of a's addresses, or from both of b's
+/// if there is one link.
 fn rig(links: &[&str]) -> Option<Rig> {
     if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
         return None;
@@ -90,13 +91,13 @@ struct Flow {
     sender: TcpStream,
     threads: Vec<JoinHandle<()>>,
     received_bytes: Arc<AtomicU64>,
-    /// Further subflows are for it too.
+    /// Further subflows need the listener too.
     _listener: Socket,
 }
 
 impl Flow {
     fn start(rig: &Rig, protocol: Protocol, controller: &str, port: u16) -> Self {
-        // At both of its addresses.
+        // At both addresses of the host.
         let any = SocketAddr::new("0.0.0.0".parse().unwrap(), port);
         let listener = listen(rig.host(0), protocol, any).unwrap();
         let sender = connect_with(rig.host(1), protocol, controller, remote(port)).unwrap();
@@ -113,7 +114,7 @@ impl Flow {
         Self { sender, threads: vec![sending, receiving], received_bytes, _listener: listener }
     }
 
-    /// Octets that have arrived.
+    /// Returns the octets that have arrived.
     fn received(&self) -> u64 {
         self.received_bytes.load(Ordering::Relaxed)
     }
@@ -137,7 +138,7 @@ fn sleep(span: Duration) {
     thread::sleep(span);
 }
 
-/// How many times as much as `other` carries `flow` does.
+/// Returns the ratio of the throughput of `flow` to that of `other`.
 fn share(flow: &Flow, other: &Flow) -> f64 {
     sleep(FOUND);
     let before = (flow.received(), other.received());
@@ -145,7 +146,7 @@ fn share(flow: &Flow, other: &Flow) -> f64 {
     (flow.received() - before.0) as f64 / (other.received() - before.1) as f64
 }
 
-/// Thesis section 7.2: the flow that ends at the relay gets what it is short of.
+/// Thesis section 7.2: the flow that ends at the relay gets what it lacks.
 #[test]
 fn a_connection_that_is_told_of_competition_leaves_more_to_a_local_flow() {
     let Some(rig) = rig(&[BOTTLENECK]) else { return };
@@ -154,8 +155,8 @@ fn a_connection_that_is_told_of_competition_leaves_more_to_a_local_flow() {
     let connection = Flow::start(&rig, Protocol::Mptcp, "mcc_coop", 5002);
     let token = connection.token();
     wait_until("there are two subflows", || coop.subflows(token).len() == 2);
-    // By the square of rho each of the two grows at a 400th of Reno's pace. Seen were 0.16 to 0.35 of the mean of what it carries without, which wavers
-    // from one time to the next.
+    // By the square of rho each of the two grows at 1/400 of Reno's pace. Observed were 0.16 to 0.35 of the mean of
+    // what it carries without the report, which varies between runs.
     let measured = in_three_tries(|| {
         let before = share(&connection, &local);
         coop.tell(token, 0, rho(20.0)).unwrap();
@@ -173,7 +174,8 @@ fn a_connection_that_is_told_of_competition_leaves_more_to_a_local_flow() {
     measured.unwrap();
 }
 
-/// Means over the two subflows' windows in segments, and their round-trip times in milliseconds; those of the second link last.
+/// Returns the means of the two subflows' windows in segments, and of their round-trip times in milliseconds; the
+/// second link comes last.
 fn seen(loaded: &Loaded, token: u32, span: Duration) -> [(f64, f64); 2] {
     const LOOKS: u32 = 100;
     let mut means = [(0.0, 0.0); 2];
@@ -193,13 +195,14 @@ fn cuts(loaded: &Loaded, token: u32) -> [u64; 2] {
     [0, SECOND].map(|id| subflows.iter().find(|subflow| subflow.address_id == id).map_or(0, |subflow| subflow.cuts))
 }
 
-/// Ratios beyond the thesis's 3 are answered too: a queue that is deep gives larger ones. More often than in the thesis, so that a test sees enough.
+/// Settings that also react to ratios beyond the thesis's 3, which a deep queue causes. More often than in the thesis,
+/// so that the test sees enough.
 fn adapting() -> Adapting {
     let acc = Settings { beyond: Beyond::Cap, ..Settings::default() };
     Adapting { acc, period: Duration::from_millis(500) }
 }
 
-/// Thesis chapter 5: the queue of the slow path drains, and the delays come closer together.
+/// Thesis chapter 5: the queue of the slow path drains, and the delays become more similar.
 #[test]
 fn adaptive_congestion_control_lowers_the_window_of_the_late_subflow() {
     let Some(rig) = rig(&[FAST, DEEP]) else { return };
@@ -221,7 +224,7 @@ fn adaptive_congestion_control_lowers_the_window_of_the_late_subflow() {
         "without: {fast_before:.0?}, {slow_before:.0?}; with {made:?} cuts: {fast:.0?}, {slow:.0?} (segments, ms)"
     );
     assert!(made[1] >= 5, "the late one is cut: {made:?}");
-    // Seen were a third of the window and a quarter of the time.
+    // Observed were a third of the window and a quarter of the time.
     assert!(slow.0 < 0.7 * slow_before.0 && slow.1 < 0.7 * slow_before.1, "{slow_before:?} {slow:?}");
     kernel_cc::adapt(&coop.0, None).unwrap();
     let made = cuts(&coop, token);
@@ -229,7 +232,7 @@ fn adaptive_congestion_control_lowers_the_window_of_the_late_subflow() {
     assert_eq!(cuts(&coop, token), made, "it has ended");
 }
 
-/// What a relay reports of its own way counts, though no round trip shows it.
+/// A relay's report about its own path counts, although no round trip shows it.
 #[test]
 fn of_two_equal_links_the_one_with_the_longer_way_behind_it_is_cut() {
     let Some(rig) = rig(&[FAST, FAST]) else { return };
@@ -263,10 +266,10 @@ fn what_cannot_be_told_is_refused() {
     let lia = Controller::named("lia").unwrap();
     assert!(matches!(kernel_cc::tell(&lia, path, told, LONG), Err(Error::Deaf { .. })));
     assert!(coop.subflows(token).iter().all(|subflow| subflow.told == Told::default()), "nothing was told");
-    // It holds for as long as was said.
+    // The report holds for its lifetime.
     kernel_cc::tell(&coop.0, path, told, Duration::from_secs(2)).unwrap();
     assert_eq!(coop.subflows(token)[0].told, told);
     wait_until("it holds no longer", || coop.subflows(token)[0].told == Told::default());
-    // What was never told can be taken back.
+    // A report that never existed can be withdrawn.
     coop.tell(token, 9, Told::default()).unwrap();
 }

@@ -1,4 +1,4 @@
-//! `anabranch doctor` on a laptop with two phones: the right finding, its remedy, and no other.
+//! `anabranch doctor` on a laptop with two phones: the right finding, its remedy, and no other finding.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,13 +16,13 @@ const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
 const SERVER: &str = "10.9.9.9:8000";
 /// A server without MPTCP.
 const PLAIN: &str = "10.9.9.9:8001";
-/// All of it, for two uplinks and one server.
+/// Time limit of a whole examination, for two uplinks and one server.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// What is found of name servers that do not answer.
+/// The finding about name servers that do not answer.
 const NAMES_SILENT: &str = "names-silent";
 
-/// A folder for the web server; removed when dropped.
+/// A folder for the web server; removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -39,7 +39,7 @@ impl Drop for Folder {
     }
 }
 
-/// A laptop, its phones and a server with MPTCP.
+/// Creates a laptop, its phones and a server with MPTCP.
 fn network(name: &str, links: [&str; 2]) -> Option<(Tethered, Running, Folder)> {
     let net = Tethered::new(links)?;
     let folder = Folder::new(name);
@@ -47,7 +47,7 @@ fn network(name: &str, links: [&str; 2]) -> Option<(Tethered, Running, Folder)> 
     Some((net, server, folder))
 }
 
-/// What the doctor says, in time, with nothing left behind.
+/// Runs the doctor; checks its time and that it leaves nothing behind.
 #[expect(clippy::disallowed_methods, reason = "what is measured is real time")]
 fn doctor(net: &Tethered, interfaces: &[&str], servers: &[&str]) -> Report {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
@@ -60,8 +60,8 @@ fn doctor(net: &Tethered, interfaces: &[&str], servers: &[&str]) -> Report {
     report
 }
 
-/// The codes of all that asks for a change, with their places: exactly these, but for name servers, which are those of whoever runs the
-/// tests and are not on this network. Each has a remedy that says `remedy`.
+/// Asserts that exactly these findings ask for a change, by code and place. Findings about name servers do not count:
+/// those belong to the machine that runs the tests and are not on this network. Each remedy contains `remedy`.
 fn expect(report: &Report, findings: &[(&str, &str, &str)]) {
     let text = report.text();
     let asked: BTreeSet<(&str, &str)> = report
@@ -84,7 +84,7 @@ fn spoken(facts: &Facts) -> Vec<Spoken> {
     facts.inquiries.iter().map(|inquiry| inquiry.mptcp).collect()
 }
 
-/// Rules of a phone about what it forwards.
+/// Adds a rule about the packets that a phone forwards.
 fn filter(net: &Tethered, phone: usize, rule: &str) {
     let chain = "add table inet box; add chain inet box pass { type filter hook forward priority 0; policy accept; }; add rule inet box pass";
     output(net.phone(phone), "nft", &[&format!("{chain} {rule}")]);
@@ -104,7 +104,7 @@ fn a_good_network_has_nothing_to_change() {
         let least = inquiry.rtts.iter().min().unwrap().as_secs_f64();
         assert!((0.02..0.06).contains(&least) && inquiry.rtts.len() == 5, "{inquiry:?}");
     }
-    // Both phones have the same network, which does no harm, and is said.
+    // Both phones have the same network, which is harmless, and reported.
     let note = |code: &str| report.findings.iter().filter(|finding| finding.code == code).count();
     assert_eq!((note("same-network"), note("nat")), (1, 2), "{}", report.text());
 }
@@ -118,7 +118,7 @@ fn a_slow_and_lossy_uplink_has_no_other_fault() {
     assert_eq!(spoken(&report.facts), [Spoken::Confirmed, Spoken::Confirmed], "{}", report.text());
 }
 
-/// Servers that speak first, hang up at once, or after they have heard something.
+/// Servers that speak first, hang up at once, or hang up after they have received something.
 const MOODS: &str = "
 import os, socket, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
@@ -153,7 +153,7 @@ fn a_phone_that_strips_mptcp_is_named() {
     let report = doctor(&net, &USB, &[SERVER]);
     expect(&report, &[("mptcp-stripped", "usb1", "--interface usb0 --interface usb1=secondary")]);
     assert!(report.join_works);
-    // With that phone alone nobody can tell.
+    // With only that phone nobody can tell.
     let report = doctor(&net, &["usb1"], &[SERVER]);
     expect(&report, &[("mptcp-undecided", SERVER, "KNOWN:PORT")]);
 }
@@ -194,7 +194,7 @@ fn a_phone_that_strips_joins_is_named() {
     let report = doctor(&net, &USB, &[SERVER]);
     expect(&report, &[("join-fails", "usb1", "usb1=secondary")]);
     assert!(report.text().contains("it drops what would add it"), "{}", report.text());
-    // One that is not answered may have been lost.
+    // An unanswered join may have been lost.
     assert!(report.facts.joins.iter().any(|join| join.outcome == JoinOutcome::Silent && join.tries == 2));
 }
 
@@ -227,7 +227,7 @@ fn a_black_hole_is_found_and_what_a_router_says_is_none() {
     let [told, vanished] = [0, 1].map(|index| report.facts.inquiries[index].mtu);
     assert_eq!((told.carries, told.told, told.vanishes), (1400, 1400, 0));
     assert_eq!((vanished.carries, vanished.told, vanished.vanishes), (1400, 0, 1420));
-    // The remedy helps: the engine hears of it at once.
+    // The remedy helps: the kernel tells the engine at once.
     net.laptop.ip(["link set usb1 mtu 1400".into()]).unwrap();
     expect(&doctor(&net, &USB, &[SERVER]), &[]);
 }
@@ -244,7 +244,7 @@ fn a_black_hole_on_the_way_back_is_found_by_a_transfer() {
     };
     let report = measured();
     expect(&report, &[("mtu-black-hole-back", "usb1", "ip link set usb1 mtu 1280")]);
-    // The remedy helps: the server hears what fits.
+    // The remedy helps: the server receives packets that fit.
     net.laptop.ip(["link set usb1 mtu 1280".into()]).unwrap();
     let report = measured();
     expect(&report, &[]);
@@ -282,7 +282,7 @@ fn an_uplink_without_a_route_is_named() {
     let report = doctor(&net, &USB, &[SERVER]);
     expect(&report, &[("unusable", "usb1", "ip route add default via GATEWAY dev usb1")]);
     assert!(report.join_works);
-    // Nobody has asked for it then: it is only told.
+    // If the user does not name the interface, this is only reported.
     let report = doctor(&net, &[], &[SERVER]);
     expect(&report, &[]);
     assert!(report.text().contains("usb1  is no uplink now"), "{}", report.text());
@@ -342,7 +342,7 @@ fn a_port_that_refuses_and_a_server_that_is_not_there() {
     let report = doctor(&net, &USB, &["10.9.9.9:82", "10.9.9.8:82"]);
     expect(&report, &[("nothing-answers", "machine", "mobile data")]);
     assert!(!report.join_works);
-    // Something is heard from behind them.
+    // A name server on a phone answers, so that uplink works.
     net.name_server(1);
     let report = doctor(&net, &USB, &["10.9.9.9:82", "10.9.9.8:82"]);
     expect(&report, &[("servers-silent", "machine", "name another server")]);
@@ -371,7 +371,7 @@ fn rules_of_this_device_are_told_from_phones_without_data() {
         ],
     );
     expect(&doctor(&net, &USB, &[SERVER]), &[]);
-    // Rules about routing that come before the engine's: to nowhere, and by the other phone, as a VPN's do.
+    // Routing rules before the engine's: to nowhere, and over the other phone, as a VPN has them.
     net.laptop
         .ip(["rule add pref 50 to 10.9.9.0/24 lookup 777", "route add unreachable default table 777"]
             .map(str::to_owned))
@@ -387,7 +387,7 @@ fn rules_of_this_device_are_told_from_phones_without_data() {
     net.laptop.ip(via_usb1.map(str::to_owned)).unwrap();
     let report = doctor(&net, &USB, &[SERVER]);
     expect(&report, &[("rules-before", "machine", "ip rule del pref 60")]);
-    // What is for usb0 leaves by the other phone, and the answers that come by usb1 do so again.
+    // Packets for usb0 leave over the other phone, and the answers that arrive on usb1 do so again.
     let detours: Vec<_> = report.facts.detours.iter().map(|it| (it.is_back, it.leaves_by.as_deref())).collect();
     assert_eq!(detours, [(false, Some("usb1")), (true, Some("usb1"))], "{}", report.text());
     assert!(!report.join_works);
@@ -421,7 +421,7 @@ fn without_root_what_can_be_told_is_told() {
     let Some((net, _server, _folder)) = network("nobody", [LINK, LINK]) else { return };
     let options = DoctorOptions { interfaces: vec![], servers: vec![SERVER.into()], measure: None };
     let examined = net.laptop.run(|| {
-        // The capabilities of this thread only.
+        // Drops the capabilities of this thread only.
         let none = rustix::thread::CapabilitySet::empty();
         let sets = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
         rustix::thread::set_capabilities(None, sets).unwrap();
@@ -439,11 +439,11 @@ fn without_root_what_can_be_told_is_told() {
         let (_, after) = text.split_once(&format!("{usb} IPv4: can connect, round trip "))?;
         after.split(' ').next()?.parse::<f64>().ok()
     };
-    // The links alone take 20 ms; a busy machine adds to that.
+    // The links alone take 20 ms; a busy machine adds delay.
     assert!(["usb0", "usb1"].map(round_trip_ms).iter().all(|ms| ms.is_some_and(|ms| ms >= 20.0)), "{text}");
 }
 
-/// The test's own resolver asks whom this host names, who is not on this network.
+/// The test's own resolver asks the name servers of this host, which are not on this network.
 #[test]
 fn a_name_is_found_as_a_join_finds_it() {
     let Some((net, _server, _folder)) = network("names", [LINK, LINK]) else { return };

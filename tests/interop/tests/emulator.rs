@@ -1,4 +1,4 @@
-//! The emulator against the kernel's own stack on both sides: links must be what their description says.
+//! The emulator with the kernel's own stack on both sides: links must match their description.
 
 use std::io::Read as _;
 use std::process::Command;
@@ -10,15 +10,15 @@ use interop::{
 };
 use linux::netns::Namespace;
 
-/// Parts of a transfer that are timed one by one.
+/// Number of parts of a transfer that are timed separately.
 const PARTS: u64 = 20;
 
-/// How fast a transfer was, bit/s.
+/// Rates of a transfer, bit/s.
 #[derive(Debug)]
 struct Rates {
     /// From the first octet to the last.
     whole_bps: f64,
-    /// Of the median of [`PARTS`] parts: a machine that stands still for a while slows some of them only.
+    /// From the median time of [`PARTS`] parts: a machine that pauses for a while slows only some of them.
     median_bps: f64,
 }
 
@@ -64,12 +64,12 @@ fn ping(rig: &Rig, target: &str, count: u32) -> Echo {
     echo(rig.host(0), rig.host(1), target.parse().unwrap(), count, Duration::from_millis(2))
 }
 
-/// Checks that round trips take `expected_ms` and at most `excess_ms` more. A busy machine makes packets late, so they are
-/// sent until one is on time; none may be lost or early.
+/// Checks that round trips take `expected_ms` and at most `excess_ms` more. A busy machine makes packets late, so it
+/// sends them until one is on time; none may be lost or early.
 fn assert_round_trip(from: &Namespace, to: &Namespace, target: &str, expected_ms: f64, excess_ms: f64) {
     let echo = |count| echo(from, to, target.parse().unwrap(), count, Duration::from_millis(2));
-    // An address of IPv6 can be bound before the kernel has its route, by one step of a thread that a busy machine interrupts there: until
-    // then packets for it go back and forth until their hop limit.
+    // An IPv6 address can be bound shortly before the kernel has its route. If a busy machine interrupts the kernel in
+    // between, packets for the address go back and forth until their hop limit.
     wait_until(&format!("{target} is the other host's own"), || echo(1).loss() == 0.0);
     wait_until(&format!("a round trip to {target} takes {expected_ms} ms"), || {
         let output = echo(50);
@@ -141,7 +141,7 @@ fn a_link_can_be_cut_and_healed() {
     assert_eq!(ping(&rig, "10.1.1.1", 3).loss(), 0.0);
 }
 
-/// As a test of an uplink that is unplugged does.
+/// As a test of an unplugged uplink does.
 #[test]
 fn a_device_may_be_taken_down_and_brought_up_again() {
     let Some(rig) = Rig::new(&["delay = '1 ms'"]) else { return };

@@ -21,9 +21,9 @@ use wire::{Flags, Segment, Timestamps};
 const BYTES: usize = 300_000;
 const SERVER: &str = "10.97.1.2";
 const PORT: u16 = 8080;
-/// SYNs between two looks at the clock.
+/// SYNs between two readings of the clock.
 const BURST: u64 = 100;
-/// What a listener remembers, several times over.
+/// Several times the number of SYNs that a listener remembers.
 const ENOUGH: u64 = 5000;
 
 #[expect(clippy::disallowed_methods, reason = "other programs work in real time")]
@@ -31,7 +31,7 @@ fn sleep(span: Duration) {
     thread::sleep(span);
 }
 
-/// A folder with a file to fetch; removed when dropped.
+/// A folder with a file to fetch; removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -49,7 +49,7 @@ impl Drop for Folder {
     }
 }
 
-/// Ends the flood, also when an assertion fails.
+/// Ends the flood, even if an assertion fails.
 struct Ended<'a>(&'a AtomicBool);
 
 impl Drop for Ended<'_> {
@@ -58,7 +58,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// A SYN like those of clients, from somewhere in 198.18.0.0/15, which nobody has.
+/// Returns a SYN like those of clients, from somewhere in 198.18.0.0/15, which nobody uses.
 fn syn(server: SocketAddr, prng: &mut Prng) -> Vec<u8> {
     let word = prng.below(1 << 33);
     let octets = (word as u32).to_be_bytes();
@@ -79,7 +79,7 @@ fn syn(server: SocketAddr, prng: &mut Prng) -> Vec<u8> {
     packet
 }
 
-/// Floods the server from `host`, with `per_second` SYNs as far as the machine gets, and counts them.
+/// Floods the server from `host` with up to `per_second` SYNs, as far as the machine allows, and counts them.
 fn flood(host: &Namespace, per_second: u64, ended: &AtomicBool, sent: &AtomicU64) {
     let server = SocketAddr::new(SERVER.parse().unwrap(), PORT);
     host.run(|| {
@@ -89,7 +89,7 @@ fn flood(host: &Namespace, per_second: u64, ended: &AtomicBool, sent: &AtomicU64
         let begun = clock.now();
         while !ended.load(Ordering::Relaxed) {
             for _ in 0..BURST {
-                // A full queue of the device is an error, and one SYN less.
+                // If the device's queue is full, this fails, and one SYN is missing.
                 let sent_one = socket.send_to(&syn(server, &mut prng), &SockAddr::from(server)).is_ok();
                 sent.fetch_add(u64::from(sent_one), Ordering::Relaxed);
             }
@@ -108,7 +108,8 @@ fn curl(host: &Namespace) -> Child {
     command.stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// `clients` downloads, a new one every `pause`, while the flood goes on. All are whole; gives how many have MPTCP.
+/// Runs `clients` downloads, a new one every `pause`, during the flood. All must be complete; returns how many use
+/// MPTCP.
 fn serve_beside_a_flood(per_second: u64, clients: usize, pause: Duration) -> u64 {
     let folder = Folder::new();
     let mut keeper = Keeper::start().unwrap();
@@ -142,7 +143,7 @@ fn serve_beside_a_flood(per_second: u64, clients: usize, pause: Duration) -> u64
     mptcp
 }
 
-/// Serves `folder` in `host`, which reaches the server's address from one of its own.
+/// Serves `folder` in `host`, which has a route to the server's address from one of its own.
 fn with_server(host: &Namespace, folder: &Path, work: impl FnOnce()) {
     let options = ServeOptions {
         folder: folder.into(),
@@ -174,7 +175,8 @@ fn curl_is_served_beside_a_flood() {
     }
 }
 
-/// Where the machine cannot keep up, SYNs are lost in the queue of the device, and the kernel offers MPTCP only so often.
+/// If the machine cannot keep up, the device's queue drops SYNs, and the kernel offers MPTCP only in the first few
+/// attempts.
 #[test]
 #[ignore = "a minute of 100,000 SYNs a second"]
 fn fifty_clients_are_served_beside_a_flood_of_a_minute() {

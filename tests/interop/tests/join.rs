@@ -1,4 +1,4 @@
-//! `anabranch join` on a laptop with two phones that look the same: programs of others use both through the proxy.
+//! `anabranch join` on a laptop with two identical-looking phones: ordinary programs use both through the proxy.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -50,7 +50,7 @@ fn options(tiers: &[Tier]) -> JoinOptions {
     }
 }
 
-/// A daemon, which tells where its proxy listens.
+/// A daemon, with the address of its proxy.
 type Joined = Daemon<String>;
 
 fn start(net: &Tethered, options: JoinOptions) -> Joined {
@@ -128,7 +128,7 @@ fn names_are_found_over_the_phone_that_answers_where_the_devices_name_server_is_
     let joined = start(&net, silent(true));
     wait_for(curl_from(&files, &net, &joined.ready, url));
     assert!(files.arrived());
-    // What name servers say of a name that has no address is told as it is.
+    // An answer that a name has no address is passed on as it is.
     for (name, why) in
         [("none.test", "it does not exist"), ("empty.test", "it has none"), ("broken.test", "could not find it out")]
     {
@@ -144,7 +144,7 @@ fn names_are_found_over_the_phone_that_answers_where_the_devices_name_server_is_
     joined.end().unwrap();
 }
 
-/// What `docs/join.md` promises of a device that has no uplink for a while.
+/// What `docs/join.md` promises for a device without an uplink for a while.
 #[test]
 fn without_any_uplink_new_connections_hear_so_and_old_ones_wait() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -161,7 +161,7 @@ fn without_any_uplink_new_connections_hear_so_and_old_ones_wait() {
         let ended = curl.args(["--output", "/dev/null", "--write-out", "%{http_code}", url]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ended.stdout), expected, "{url}");
     }
-    // Up again, but without its route: that is said, and it is not used.
+    // Up again, but without its route: this is reported, and the uplink is not used.
     net.laptop.ip(["link set usb0 up".into()]).unwrap();
     let why = || status(&net)["uplinks"][0]["lost"].as_str().unwrap_or_default().to_owned();
     wait_until("the reason is told", || why().contains("no default route"));
@@ -222,7 +222,7 @@ fn this_device_itself_is_not_reached_through_the_proxy() {
         let ended = curl.args(["--write-out", "%{http_connect}", &format!("http://{own}:8000/")]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ended.stdout), "403", "{own}");
     }
-    // An address that this device has got since.
+    // An address that this device has got in the meantime.
     net.laptop.ip(["address add 192.0.2.7/32 dev lo".to_owned()]).unwrap();
     let listener = net.laptop.run(|| TcpListener::bind("0.0.0.0:8000")).unwrap().unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -232,7 +232,7 @@ fn this_device_itself_is_not_reached_through_the_proxy() {
     assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
 }
 
-/// As `systemctl restart nftables` does it.
+/// As with `systemctl restart nftables`.
 #[test]
 fn a_transfer_outlasts_a_firewall_that_is_reloaded() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -252,7 +252,7 @@ fn a_transfer_outlasts_a_firewall_that_is_reloaded() {
     assert_eq!(net.state(), before);
 }
 
-/// As systemd-networkd does, which deletes what it does not know.
+/// As with systemd-networkd, which deletes what it does not know.
 #[test]
 fn a_transfer_outlasts_rules_and_routes_that_are_deleted() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -303,7 +303,7 @@ fn a_phone_that_dies_without_a_word_is_told_of() {
     wait_until("it is heard again", || unheard(1).is_none());
 }
 
-/// Answers on a phone for every server of plain HTTP, and sends to where one is to log in, until the test ends.
+/// Makes a phone answer for every plain HTTP server with a redirection to a login page, until the test ends.
 fn portal(net: &Tethered, number: usize) {
     let listener = net.phone(number).run(|| TcpListener::bind("0.0.0.0:8080")).unwrap().unwrap();
     let rules = "add table inet portal; add chain inet portal pre { type nat hook prerouting priority dstnat; }; \
@@ -359,7 +359,7 @@ fn what_would_leave_by_another_uplink_is_dropped() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let files = Files::new(BYTES);
     let _server = net.web_server(files.path(), "0.0.0.0");
-    // Ahead of ours: all packets of the engine take usb0.
+    // Before our rules: all packets of the engine take usb0.
     net.laptop.ip(["rule add priority 10 lookup main".into()]).unwrap();
     let watch = "add table inet watch; add chain inet watch pass { type filter hook postrouting priority 300; }; \
         add rule inet watch pass oifname usb0 ip saddr 10.99.0.0/24 counter";
@@ -371,7 +371,7 @@ fn what_would_leave_by_another_uplink_is_dropped() {
     assert!(passed.contains("packets 0 "), "{passed}");
 }
 
-/// Answers a request before it is whole, and closes with octets unread.
+/// Answers a request before it is complete, and closes with unread octets.
 const HASTY_SERVER: &str = "
 import os, socket, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
@@ -419,11 +419,11 @@ fn whoever_uploads_hears_why_it_is_refused() {
 #[test]
 fn without_names_all_uplinks_are_used() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
-    // An interface without a way out is none.
+    // An interface without a way out is not an uplink.
     net.laptop.ip(["link add idle type veth peer name far", "link set idle up"].map(str::to_owned)).unwrap();
     let mut all = options(&[]);
     all.uplinks.interfaces.clear();
-    // This machine's own peers have no part in it.
+    // The peers of this machine are left out.
     all.uplinks.state = "/nonexistent".into();
     let _joined = start(&net, all);
     let status = status(&net);
@@ -470,10 +470,10 @@ fn a_backup_carries_when_no_other_can_and_tiers_change_meanwhile() {
     let curl = curl(&files, &net, &joined.ready);
     wait_until("the primary carries", || carried(&status(&net), 0) > 1_000_000);
     assert!(carried(&status(&net), 1) < 100_000, "{:#}", status(&net));
-    // It becomes a regular one, and carries its share of the same connection.
+    // The uplink becomes regular, and carries its share of the same connection.
     set(&net, 1, Tier::Primary).unwrap();
     wait_until("both carry", || carried(&status(&net), 1) > 500_000);
-    // The other one goes, and nothing of it is missing.
+    // The other uplink goes away, and nothing is missing.
     net.unplug(0);
     wait_until("it is told", || status(&net)["uplinks"][0]["lost"].is_string());
     wait_for(curl);
@@ -505,7 +505,7 @@ fn as_few_phones_as_deliver_the_target_carry() {
     let so_far = carried(&status(&net), idle);
     sleep(Duration::from_secs(1));
     assert!(carried(&status(&net), idle) < so_far + 300_000, "a backup waits");
-    // More is wanted.
+    // A higher target.
     ask(&net, DEVICE, &Request::SetTarget { bps: Some(25_000_000) }).unwrap();
     wait_until("both carry", || carrying() == 2 && carried(&status(&net), idle) > so_far + 800_000);
     ask(&net, DEVICE, &Request::SetTarget { bps: None }).unwrap();
@@ -544,13 +544,13 @@ fn only_the_owner_may_ask_and_nonsense_is_answered() {
     assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
     for nonsense in ["\n", "{}\n", "{\"request\":\"x\"}\n", &format!("{}\n", "x".repeat(100_000))] {
         let mut stream = UnixStream::connect(&socket).unwrap();
-        // Too long a line is not read to its end.
+        // The daemon does not read a line that is too long to its end.
         let _ = stream.write_all(nonsense.as_bytes());
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer);
         assert!(answer.is_empty() && nonsense.len() > 1000 || answer.contains("not understood"), "{answer:?}");
     }
-    // Who says nothing keeps nobody waiting for long.
+    // A silent client delays nobody for long.
     let _silent = UnixStream::connect(&socket).unwrap();
     assert_eq!(status(&net)["device"], DEVICE);
 }
@@ -567,7 +567,7 @@ fn two_daemons_on_one_host_do_not_meet() {
     assert_eq!(net.state(), before);
 }
 
-/// What somebody renames while it is used is lost, and nothing of ours stays on it.
+/// An uplink renamed while in use is lost, and none of our changes remain on it.
 #[test]
 fn a_phone_that_is_called_otherwise_is_told_of_and_left_as_it_was() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -582,13 +582,13 @@ fn a_phone_that_is_called_otherwise_is_told_of_and_left_as_it_was() {
     let joined = start(&net, options(&[Tier::Primary; 2]));
     let curl = curl(&files, &net, &joined.ready);
     wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 100_000));
-    // Older kernels rename only what is down.
+    // Older kernels only rename interfaces that are down.
     net.laptop.run(|| Command::new("ip").args(["link", "set", "usb1", "down"]).status()).unwrap().unwrap();
     let lost = || status(&net)["uplinks"][1]["lost"].as_str().unwrap_or_default().to_owned();
     wait_until("it is lost", || lost().contains("is down"));
     net.laptop.ip(["link set usb1 name phone".to_owned()]).unwrap();
     wait_until("its new name is told", || lost().contains("is called phone now"));
-    // Strangers on its network are guarded against by the name that it had.
+    // The guard against strangers on its network uses its old name.
     assert_eq!(forwarding(), before);
     wait_for(curl);
     assert!(files.arrived());
@@ -596,7 +596,7 @@ fn a_phone_that_is_called_otherwise_is_told_of_and_left_as_it_was() {
     assert_eq!(forwarding(), before);
 }
 
-/// Whoever reads that it is lost has nothing to do where its new name is that of an uplink too.
+/// The message that it is lost names no remedy if its new name is that of an uplink too.
 #[test]
 fn a_phone_that_gets_the_name_of_another_uplink_needs_no_remedy() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -608,7 +608,7 @@ fn a_phone_that_gets_the_name_of_another_uplink_needs_no_remedy() {
     joined.end().unwrap();
 }
 
-/// A machine that was asleep, as far as others can tell: time has passed at once, and the phones' translations are gone.
+/// Like a machine that was asleep: time jumps, and the phones' translations are gone.
 #[test]
 fn a_daemon_that_stood_still_goes_on() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -628,7 +628,7 @@ fn a_daemon_that_stood_still_goes_on() {
     assert!(files.arrived());
 }
 
-/// Runs as a child of the next tests, which kill it or have it stand still.
+/// Runs as a child of the next tests, which kill or stop it.
 #[test]
 #[ignore = "the child of a test here, which kills it"]
 fn join_until_killed() {
@@ -637,7 +637,7 @@ fn join_until_killed() {
     let _ = join(options(&[Tier::Primary; 2]), &Stop::new().unwrap(), |_| {});
 }
 
-/// A daemon that may be killed.
+/// Starts a daemon that may be killed.
 fn child(net: &Tethered) -> Running {
     run_child(net, Command::new(std::env::current_exe().unwrap()))
 }
@@ -647,7 +647,8 @@ fn run_child(net: &Tethered, mut command: Command) -> Running {
     Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
-/// As a service of systemd with `NoNewPrivileges=yes`: what has given up its rights runs no program that has any.
+/// Like a systemd service with `NoNewPrivileges=yes`: a process that has given up its rights cannot run a program with
+/// rights.
 #[test]
 fn a_phone_comes_again_where_rights_are_given_up_for_good() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -691,7 +692,7 @@ fn a_killed_janitor_is_replaced_and_a_killed_daemon_leaves_nothing_then_either()
     let janitors = || String::from_utf8(Command::new("pgrep").args(["-f", &pattern]).output().unwrap().stdout).unwrap();
     let first = janitors();
     assert!(Command::new("kill").args(["-KILL", first.trim()]).status().unwrap().success());
-    // The daemon has given up its rights by then.
+    // By then the daemon has given up its rights.
     wait_until("there is another one", || !["", first.as_str()].contains(&janitors().as_str()));
     drop(child);
     wait_until(&format!("all is as it was, {before}"), || net.state() == before);

@@ -62,7 +62,7 @@ fn sleep(span: Duration) {
 fn both_uplinks_carry_and_nothing_is_left() {
     for phones in [Tethered::distinct, Tethered::new] {
         let Some(net) = phones([LINK, LINK]) else { return };
-        // Those that others have made stay.
+        // Endpoints of others remain.
         net.laptop.ip(["mptcp endpoint add 192.168.42.10 dev usb0 id 7 subflow".into()]).unwrap();
         let files = Files::new(BYTES);
         let before = net.state();
@@ -78,7 +78,7 @@ fn both_uplinks_carry_and_nothing_is_left() {
             assert!((0..2).all(|index| net.received_bytes(index) > BYTES as u64 / 4), "{url} {status:#}");
             assert_eq!(status["kernel"]["totals"]["connections"], 1, "{status:#}");
             assert!(status.get("proxy").is_none());
-            // It took a second, and the kernel forgets subflows when they end.
+            // The download took only a second, and the kernel forgets subflows when they end.
             let passed = || (0..2).map(|index| carried(&self::status(&net), index)).sum::<u64>();
             wait_until("most of it is counted", || passed() > BYTES as u64 / 2);
             joined.end().unwrap();
@@ -115,16 +115,16 @@ fn a_backup_carries_when_no_other_can_and_tiers_change_meanwhile() {
     let now = status(&net);
     assert_eq!(now["uplinks"][1]["subflows"], 1, "{now:#}");
     assert!(carried(&now, 1) < 100_000, "{now:#}");
-    // It becomes a regular one, and carries its share of the same connection.
+    // The uplink becomes regular, and carries its share of the same connection.
     set(&net, 1, Tier::Primary).unwrap();
     wait_until("both carry", || carried(&status(&net), 1) > 500_000);
-    // And a backup again, while what is under way arrives.
+    // It becomes a backup again while data in flight arrive.
     set(&net, 1, Tier::Backup).unwrap();
     sleep(Duration::from_millis(700));
     let (so_far, begun) = (carried(&status(&net), 1), carried(&status(&net), 0));
     wait_until("the primary carries on", || carried(&status(&net), 0) > begun + 800_000);
     assert!(carried(&status(&net), 1) < so_far + 100_000, "{:#}", status(&net));
-    // The other one goes, and nothing of it is missing.
+    // The other uplink goes away, and nothing is missing.
     net.unplug(0);
     wait_until("the backup carries", || carried(&status(&net), 1) > so_far + 500_000);
     wait_for(curl);
@@ -141,7 +141,7 @@ fn an_uplink_that_is_to_be_used_never_is_left() {
     let _joined = start(&net, &[Tier::Primary; 2]);
     let curl = curl(&files, &net, URL);
     wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 300_000));
-    // The one over which the connection has begun.
+    // The uplink on which the connection started.
     set(&net, 0, Tier::Never).unwrap();
     wait_until("it is left", || status(&net)["uplinks"][0]["subflows"] == 0);
     wait_for(curl);
@@ -214,10 +214,11 @@ fn an_uplink_is_left_also_by_ipv4_within_sockets_of_ipv6() {
     });
 }
 
-/// A client outside loads from a server of the laptop that listens at an address; `meanwhile` both uplinks carry.
+/// An outside client downloads from a server of the laptop that listens at `all`; `meanwhile` runs while both uplinks
+/// carry data.
 fn load_from_a_server_at(all: &str, meanwhile: impl FnOnce(&Tethered)) {
     let Some(net) = Tethered::distinct([LINK, LINK]) else { return };
-    // Two more interfaces, over which others reach the laptop.
+    // Two more interfaces, over which other hosts reach the laptop.
     for number in 0..2 {
         let (near, far, subnet) = (format!("lan{number}"), format!("far{number}"), 50 + number);
         net.laptop.ip([format!("link add {near} type veth peer name {far} netns {}", net.server().name())]).unwrap();
@@ -228,7 +229,7 @@ fn load_from_a_server_at(all: &str, meanwhile: impl FnOnce(&Tethered)) {
     net.server().ip(["mptcp limits set subflows 4 add_addr_accepted 4".into()]).unwrap();
     let uplinks = ["lan0", "lan1"].map(|name| (name.to_owned(), Tier::Primary)).to_vec();
     let _joined = start_with(&net, options_of(uplinks));
-    // At this pace it lasts until all is seen, also on a busy machine.
+    // At this rate it lasts until everything has been seen, even on a busy machine.
     let files = Files::new(8 * BYTES);
     let mut server = net.laptop.command("mptcpize").unwrap();
     server.args(["run", "python3", "-m", "http.server", "--bind", all, "8000"]).current_dir(files.path());
@@ -253,7 +254,7 @@ fn connections_outlive_the_daemon() {
     joined.end().unwrap();
     let so_far = net.received_bytes(1);
     wait_until("both carry on", || net.received_bytes(1) > so_far + 300_000);
-    // The next one finds it.
+    // The next daemon finds it.
     let _joined = start(&net, &[Tier::Primary; 2]);
     assert_eq!(status(&net)["kernel"]["connections"], 1);
     net.unplug(1);
@@ -286,8 +287,8 @@ fn what_a_killed_janitor_leaves_is_cleaned() {
     let before = net.state();
     let child = child(&net);
     wait_until("all is laid", || net.state().contains("path_manager:userspace"));
-    // The janitor first, or it would do its work; both at once, or there would be another. It is called with the namespace and what it
-    // works for.
+    // Kill the janitor first, or it would do its work; kill both at once, or another would start. Its arguments are the
+    // namespace and the device it serves.
     let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
     let number: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
     let pattern = format!("anabranch-janitor .* {number} {KERNEL}");
@@ -311,7 +312,7 @@ fn a_killed_daemon_leaves_nothing_and_the_next_one_starts() {
     let before = net.state();
     for round in 0..15_u64 {
         let child = child(&net);
-        // All moments of laying, and some afterwards.
+        // All moments of the set-up, and some later ones.
         sleep(Duration::from_millis(round * 31));
         drop(child);
         wait_until(&format!("round {round}: all is as it was, {before}"), || net.state() == before);

@@ -1,4 +1,4 @@
-//! A scenario with the kernel at both ends, and a controller of `bpf/` in it.
+//! A scenario with the kernel at both ends, with a controller of `bpf/`.
 
 use interop::{available_unless, one_at_a_time};
 use kernel_cc::{Controller, connections, counters, is_loaded};
@@ -19,7 +19,7 @@ cellular = { rate = '4 Mbit/s', delay = '20 ms', queue = '60 packets', loss = '1
 cellular = { rate = '4 Mbit/s', delay = '30 ms', queue = '60 packets', loss = '1 %' }
 ";
 
-/// What the controller's own maps said while the run went on.
+/// The controller's own maps during the run.
 #[derive(Debug, Default)]
 struct Seen {
     subflows_max: usize,
@@ -52,8 +52,8 @@ fn assert_carried(run: &Run) {
     assert!(goodputs.len() == 2 && goodputs.iter().all(|one| one.goodput_bps > 200e3), "{goodputs:?}");
 }
 
-/// The kernel's own view (`ss`) names the controller, or the run would have a fault; its maps knew all four subflows; and afterwards
-/// it is gone.
+/// The kernel's own view (`ss`) names the controller, otherwise the run would have a fault. The controller's maps knew
+/// all four subflows. Afterwards it is gone.
 #[test]
 fn the_kernel_downloads_under_a_controller_of_ours() {
     if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
@@ -62,7 +62,7 @@ fn the_kernel_downloads_under_a_controller_of_ours() {
     let _turn = one_at_a_time();
     let mveno = Controller::named("mveno").unwrap();
     if is_loaded(&mveno) {
-        // By a test that was killed.
+        // Left by a test that was killed.
         kernel_cc::unload(&mveno).unwrap();
     }
     let (run, seen) = run("mveno");

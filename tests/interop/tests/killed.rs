@@ -1,4 +1,4 @@
-//! A killed program leaves no device and no route on a host that lives on.
+//! A killed program leaves no device and no route on the host.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ fn a_killed_serve_leaves_no_device_and_no_route() {
     assert!(shown(&["route"]).contains(ADDRESS));
     child.kill().unwrap();
     child.wait().unwrap();
-    // The kernel takes them down in its own time.
+    // The kernel removes them in its own time.
     wait_until(&format!("all is as it was, {before:?}"), || {
         (shown(&["-o", "link"]), shown(&["route", "show", "table", "all"])) == before
     });

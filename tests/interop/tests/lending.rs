@@ -1,5 +1,5 @@
-//! `anabranch relay` on two phones that are on a laptop's network, and `anabranch join` on the laptop: paired with a code, over sealed
-//! links.
+//! `anabranch relay` on two phones on a laptop's network, and `anabranch join` on the laptop: paired with a code, over
+//! sealed links.
 
 mod another_address;
 mod devices;
@@ -46,7 +46,7 @@ const DEVICE: &str = "anabranch0";
 const BYTES: usize = 4_000_000;
 const NAMES: [&str; 2] = ["anna", "bert"];
 
-/// A laptop that reaches the Internet only through what the phones lend.
+/// A laptop that reaches the Internet only over the phones' relays.
 struct Bed {
     net: Tethered,
     state: tempfile::TempDir,
@@ -57,12 +57,12 @@ impl Bed {
         Self::with_phones(&[0, 1])
     }
 
-    /// These phones do not tether: they are on the laptop's networks, and that is all.
+    /// Creates phones that do not tether: they are on the laptop's networks, and nothing else.
     fn with_phones(phones: &[usize]) -> Option<Self> {
         Self::over([LINK, LINK], phones)
     }
 
-    /// Likewise, with these links to the Internet.
+    /// Does the same, with these links to the Internet.
     fn over(links: [&str; 2], phones: &[usize]) -> Option<Self> {
         let net = Tethered::distinct(links)?;
         for number in phones {
@@ -83,7 +83,7 @@ impl Bed {
         self.state.path().join(device)
     }
 
-    /// The interface of a phone that reaches the Internet.
+    /// Returns the interface of a phone that reaches the Internet.
     fn share(&self, number: usize) -> String {
         output(self.net.phone(number), "sh", &["-c", "ip route show default | grep -o 'dev [^ ]*' | cut -c5-"])
             .trim()
@@ -122,7 +122,7 @@ impl Bed {
         offer.end().unwrap();
     }
 
-    /// A phone shows codes; those that it shows.
+    /// Starts a relay on a phone that shows codes; returns the codes too.
     fn offer(&self, number: usize) -> (Daemon<()>, Receiver<Invitation>) {
         let (say, said) = channel();
         let store = Store::at(&self.state(NAMES[number]));
@@ -144,7 +144,7 @@ impl Bed {
         self.net.laptop.run(accept).unwrap().map(|name| name.to_string()).map_err(|error| error.to_string())
     }
 
-    /// From now on the laptop has another address for whoever wants to know who calls a phone.
+    /// Gives the laptop another address from which a phone sees it call.
     fn call_from_elsewhere(&self, number: usize) {
         let (phone, usb) = (self.address(number), USB[number]);
         let other = self.net.lan(number)[0].replace(".10", ".99");
@@ -153,7 +153,7 @@ impl Bed {
         self.net.laptop.ip(commands).unwrap();
     }
 
-    /// Where a phone is on the laptop's network.
+    /// Returns the address of a phone on the laptop's network.
     fn address(&self, number: usize) -> IpAddr {
         self.net.lan(number)[1].parse().unwrap()
     }
@@ -162,7 +162,7 @@ impl Bed {
         Wanted { interfaces: Vec::new(), relays: Vec::new(), state: self.state("laptop") }
     }
 
-    /// Joins all there is; gives where the proxy listens.
+    /// Joins everything there is; returns the daemon with the address of its proxy.
     fn join(&self) -> Daemon<String> {
         self.join_with(self.wanted())
     }
@@ -202,7 +202,7 @@ impl Bed {
         Running(command.args(["--proxy", &format!("socks5h://{proxy}"), URL]).spawn().unwrap())
     }
 
-    /// Whether the laptop reaches `url` through an interface, without the proxy.
+    /// Returns whether the laptop reaches `url` through an interface, without the proxy.
     fn reaches(&self, interface: &str, url: &str) -> bool {
         let mut command = self.net.laptop.command("curl").unwrap();
         command.args(["--silent", "--max-time", "2", "--output", "/dev/null", "--interface", interface, url]);
@@ -210,12 +210,12 @@ impl Bed {
     }
 }
 
-/// The next code that is shown.
+/// Returns the next code shown.
 fn code(shown: &Receiver<Invitation>) -> String {
     shown.recv_timeout(Duration::from_secs(10)).expect("a code").code.to_string()
 }
 
-/// All of a phone that plumbing touches.
+/// Returns everything on a phone that plumbing touches.
 fn state_of(phone: &Namespace) -> String {
     let script = "for family in -4 -6; do ip $family rule; ip $family route show table all; done; nft list ruleset; \
         for variable in /proc/sys/net/ipv[46]/conf/*/*forward*; do echo $variable $(cat $variable); done; ip -o link | cut -d: -f2";
@@ -255,7 +255,7 @@ fn two_relays_are_used_as_one_and_nothing_is_left() {
     assert_eq!((bed.net.state(), [0, 1].map(|number| state_of(bed.net.phone(number)))), before);
 }
 
-/// The longest time in which nothing of a download arrived, looking every 10 ms until `end`.
+/// Returns the longest time without progress of a download, sampled every 10 ms until `end`.
 fn longest_pause(files: &Files, clock: Clock, end: units::Instant) -> units::Duration {
     let arrived = || fs::metadata(files.copy()).map_or(0, |metadata| metadata.len());
     let (mut bytes, mut since, mut longest) = (arrived(), clock.now(), units::Duration::ZERO);
@@ -310,7 +310,7 @@ fn figures_of_two_relays() {
 #[test]
 fn the_kernels_own_mptcp_uses_a_relay_beside_a_tethered_phone() {
     let Some(bed) = Bed::with_phones(&[0]) else { return };
-    // The kernel forgets what passed over subflows that end; every two seconds it is asked.
+    // The kernel forgets the traffic of subflows that end; it is queried every two seconds.
     let files = Files::new(3 * BYTES);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     bed.pair(0);
@@ -329,7 +329,7 @@ fn the_kernels_own_mptcp_uses_a_relay_beside_a_tethered_phone() {
 #[test]
 fn a_relay_that_is_gone_is_left_and_used_again_when_it_is_back() {
     let Some(bed) = Bed::new() else { return };
-    // More than a busy machine brings until the first one is back.
+    // More than even a busy machine transfers until the first one is back.
     let files = Files::new(10 * BYTES);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     (0..2).for_each(|number| bed.pair(number));
@@ -337,17 +337,17 @@ fn a_relay_that_is_gone_is_left_and_used_again_when_it_is_back() {
     let joined = bed.join();
     let transfer = bed.curl(&files, &joined.ready);
     wait_until("both carry", || (0..2).all(|index| carried(&bed.status(), index) > 200_000));
-    // It says so before it goes.
+    // It announces that it leaves.
     first.end().unwrap();
     wait_until("the first is lost", || bed.status()["uplinks"][0]["lost"].is_string());
     let before = carried(&bed.status(), 0);
     let _first = bed.lend(0);
-    // Held back for coming late, as on a busy machine, it is there too.
+    // It is there even if held back for lateness, as on a busy machine.
     wait_until("it is used again", || {
         let status = bed.status();
         carried(&status, 0) > before + 100_000 || status["uplinks"][0]["held_back"] == true
     });
-    // The second goes without a word.
+    // The second one disappears silently.
     bed.net.unplug(1);
     wait_until("the second is lost", || bed.status()["uplinks"][1]["lost"].is_string());
     wait_for(transfer);
@@ -365,7 +365,7 @@ fn destinations_reach_the_internet_and_nothing_else() {
     let _relay = bed.lend(0);
     let _joined = bed.join();
     assert!(bed.reaches("via-anna", URL));
-    // The phone's own programs, by any of its addresses; and its other network, where another device is.
+    // The phone's own programs, at any of its addresses; and its other network, with another device.
     let phone = bed.net.phone(0);
     phone
         .ip([
@@ -381,7 +381,7 @@ fn destinations_reach_the_internet_and_nothing_else() {
     for address in ["10.99.98.1", "192.168.99.1", &bed.net.lan(0)[1]] {
         assert!(!bed.reaches("via-anna", &format!("http://{address}:9999/")), "{address}");
     }
-    // Nobody sends in another destination's name.
+    // No device can send in another destination's name.
     bed.net.laptop.ip(["address add 10.99.98.9/32 dev via-anna".to_owned()]).unwrap();
     assert!(!bed.reaches("10.99.98.9", URL));
     wait_until("the relay has counted it", || {
@@ -393,7 +393,7 @@ fn destinations_reach_the_internet_and_nothing_else() {
 fn strangers_and_those_removed_are_not_served() {
     let Some(bed) = Bed::new() else { return };
     let (offer, shown) = bed.offer(0);
-    // Three guesses from one address; whatever comes from there later is not heard, and others pair.
+    // Three guesses from one address. After that, the relay ignores this address, and others can still pair.
     for guess in 0..3 {
         let right = code(&shown);
         let wrong = if right == "111 111" { "111 112" } else { "111 111" };
@@ -406,7 +406,7 @@ fn strangers_and_those_removed_are_not_served() {
     offer.end().unwrap();
     assert!(bed.accept(0, "111 111").unwrap_err().contains("relay --pair"));
     let relay = bed.lend(0);
-    // Octets of strangers, those of a pairing among them.
+    // Datagrams of strangers, including one of a pairing.
     let stranger = bed.net.laptop.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
     for octets in [&[][..], &[1; 134], &[2; 58], &[3; 1449], &[0xff; 1500]] {
         stranger.send_to(octets, (bed.address(0), 8684)).unwrap();
@@ -419,7 +419,7 @@ fn strangers_and_those_removed_are_not_served() {
     wait_until("it is no longer served", || bed.status()["uplinks"][0]["lost"].is_string());
     joined.end().unwrap();
     relay.end().unwrap();
-    // One that answers in the place of another, and has paired with the laptop too; it has no way to say so.
+    // A device that answers in another's place and is also paired with the laptop; it cannot report this.
     bed.pair(0);
     let impostor = RelayOptions { state: bed.state("bert"), ..bed.options(0) };
     let _impostor = bed.lend_with(0, impostor);
@@ -445,7 +445,7 @@ fn strangers_who_connect_again_and_again_keep_nobody_out() {
     let (offer, shown) = bed.offer(0);
     let right = code(&shown);
     let (stop, place, own) = (AtomicBool::new(false), SocketAddr::new(bed.address(0), 8684), bed.net.lan(0)[0].clone());
-    // Some say nothing, some say nonsense, and none waits for an answer.
+    // Some clients send nothing, some send nonsense, and none waits for an answer.
     let disturb = |octets: &[u8]| {
         let mut kept = std::collections::VecDeque::new();
         while !stop.load(Ordering::Relaxed) {
@@ -495,7 +495,7 @@ fn devices_that_have_link_local_addresses_only_pair_and_lend() {
     let is_noted = || store.peers().unwrap().relays[0].address.to_string() == address;
     wait_until("its place is written down", is_noted);
     joined.end().unwrap();
-    // It had an address of the other family when it was last heard, or was behind an interface that is gone.
+    // When last heard it had an address of the other family, or was behind an interface that is gone.
     for elsewhere in ["192.168.42.77", "fe80::129%gone0"] {
         let moved = store.change_peers(|peers| {
             peers.relays[0].address = elsewhere.parse().unwrap();
@@ -514,7 +514,8 @@ fn a_volume_that_is_spent_ends_the_lending_in_good_order() {
     let files = Files::new(4 * BYTES);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     (0..2).for_each(|number| bed.pair(number));
-    // From four fifths on it is a backup and gets nothing new: what is under way then must be more than the last fifth.
+    // From four fifths on the relay is a backup and gets no new data; the data then in flight must exceed the last
+    // fifth.
     let bytes = BYTES as u64 / 2;
     let volume = Some(Limit { bytes, period: Period::Month { reset_day: 15 } });
     let first = bed.lend_with(0, RelayOptions { volume, ..bed.options(0) });
@@ -522,22 +523,23 @@ fn a_volume_that_is_spent_ends_the_lending_in_good_order() {
     let joined = bed.join();
     wait_for(bed.curl(&files, &joined.ready));
     assert!(files.arrived());
-    // Most of it is spent, and it may be a backup since: nobody else lends, so that the last of it is used too.
+    // Most of it is used, and the relay may be a backup by now. No other relay lends, so the rest is used too.
     second.end().unwrap();
     let _rest = bed.curl(&files, &joined.ready);
     wait_until("all of it is spent", || bed.relay_status(0)["relay"]["lends"] == "no-volume");
-    // What a relay says of itself is up to a second old.
+    // A relay's statement is up to a second old.
     sleep(Duration::from_millis(1500));
     let (relay, uplink) = (bed.relay_status(0)["relay"].clone(), bed.status()["uplinks"][0].clone());
     let used = relay["volume_used_bytes"].as_u64().unwrap();
-    // It is said with a fiftieth of it left, which may stay unused; what was under way then has come through the phone's link.
+    // The relay reports exhaustion with a fiftieth left, which may stay unused; data then in flight had passed the
+    // phone's link.
     assert!((bytes - bytes / 50..bytes + 1_000_000).contains(&used), "{relay:#}");
     assert!(uplink["lost"].is_string() || uplink["carries"] == false, "{uplink:#}");
-    // Both sides say when it begins anew.
+    // Both sides show when it is renewed.
     let renews = relay["volume_renews"].as_str().unwrap();
     assert!(renews.ends_with("-15") && uplink["link"]["volume_renews"] == renews, "{relay:#}, {uplink:#}");
     first.end().unwrap();
-    // It is remembered, with the last packets.
+    // The volume is recorded, including the last packets.
     let written = fs::read_to_string(bed.state("anna").join("volume.json")).unwrap();
     let written: Value = serde_json::from_str(&written).unwrap();
     assert!((used..used + 20_000).contains(&written["bytes"].as_u64().unwrap()), "{written}, {used}");
@@ -555,7 +557,7 @@ fn a_relay_lends_no_more_than_its_owner_allows() {
     let transfer = bed.curl(&files, &joined.ready);
     wait_until("it carries", || carried(&bed.status(), 0) > 50_000);
     let span = Duration::from_secs(2);
-    // On a busy machine it may be less for a while, and must never be more.
+    // On a busy machine it may be less for a while; it must never be more.
     let measured = in_three_tries(|| {
         let before = carried(&bed.status(), 0);
         sleep(span);
@@ -575,7 +577,7 @@ fn relays_are_found_on_the_network_wherever_they_are() {
     let find = || pairing::find(&Stop::new().unwrap());
     let (name, address) = bed.net.laptop.run(find).unwrap().unwrap();
     assert_eq!((name.as_str(), address.ip()), ("anna", bed.address(0)));
-    // Of two, somebody has to choose.
+    // With two relays, the user has to choose.
     let (other, _said) = bed.offer(1);
     let several = bed.net.laptop.run(find).unwrap().unwrap_err().to_string();
     assert!(several.contains("anna at") && several.contains("bert at"), "{several}");
@@ -595,7 +597,7 @@ fn relays_are_found_on_the_network_wherever_they_are() {
     wait_until("its place is written down", || store.peers().unwrap().relays[0].address == bed.address(0).into());
 }
 
-/// Sends datagrams of 1200 octets in the calling thread's namespace, at so many bit/s, until `stop`.
+/// Sends datagrams of 1200 octets from the calling thread's namespace at `bps` bit/s, until `stop`.
 fn send_steadily(to: SocketAddr, bps: u64, stop: &AtomicBool) {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     let (clock, each) = (Clock::start(), units::Duration::from_nanos(1200 * 8 * 1_000_000_000 / bps));
@@ -607,13 +609,13 @@ fn send_steadily(to: SocketAddr, bps: u64, stop: &AtomicBool) {
     }
 }
 
-/// Octets that a relay has lent to its destination.
+/// Returns the octets that a relay has lent to its destination.
 fn lent_bytes(bed: &Bed, number: usize) -> u64 {
     bed.relay_status(number)["relay"]["destinations"][0]["down_bytes"].as_u64().unwrap()
 }
 
-/// Beside a download over a relay the owner gets a stream of 6 of 16 Mbit/s, which does not give way by itself. What was wrong each time, if the
-/// relay does not know what that leaves, or it does not get all of it.
+/// Runs a download over a relay beside the owner's stream of 6 of 16 Mbit/s, which does not give way by itself. Returns
+/// the problem of each try, if the relay does not know what the stream leaves, or the owner does not get all of it.
 fn what_a_stream_leaves_is_known(bed: &Bed, number: usize) -> Result<(), Vec<String>> {
     let (stop, owner) = (AtomicBool::new(false), bed.net.uplink_address(number));
     let lent = || bed.relay_status(number)["relay"].clone();
@@ -632,7 +634,7 @@ fn what_a_stream_leaves_is_known(bed: &Bed, number: usize) -> Result<(), Vec<Str
             let lent_bps = (lent_bytes(bed, number) - before) as f64 * 8.0 / 4.0;
             let figures = [mean(0), mean(1), lent_bps].map(|bps| bps / 1e6);
             println!("Mbit/s: {:.2} to spare, {:.2} the owner's, {:.2} lent", figures[0], figures[1], figures[2]);
-            // The owner gets it all, and what is left is known.
+            // The owner gets all of it, and the relay knows what is left.
             let is_right = (mean(1) / 6e6 - 1.0).abs() < 0.05 && (mean(0) / 10e6 - 1.0).abs() < 0.1;
             is_right.then_some(()).ok_or_else(|| format!("of 10 Mbit/s to spare and 6 of the owner's: {seen:?}"))
         });
@@ -655,7 +657,7 @@ fn the_owners_traffic_goes_first() {
     let down = || lent_bytes(&bed, 0);
     wait_until("all of the link is lent", || down() > 3_000_000);
     what_a_stream_leaves_is_known(&bed, 0).unwrap();
-    // A download, which takes all that there is.
+    // A download that takes all capacity.
     let mut command = bed.net.phone(0).command("curl").unwrap();
     let own = Running(command.args(["--silent", "--max-time", "40", "--output", "/dev/null", URL]).spawn().unwrap());
     let looks = (0..10).map(|_| {
@@ -663,7 +665,7 @@ fn the_owners_traffic_goes_first() {
         sleep(span);
         [(down() - before) * 8 / span.as_secs(), lent()["spare_bps"].as_u64().unwrap_or(u64::MAX)]
     });
-    // It takes a few seconds to have all of it, as TCP does.
+    // Like TCP, it takes a few seconds to get everything.
     let mut looks = looks
         .inspect(|[lent, spare]| println!("beside a download of the owner's: {lent} bit/s lent, {spare} to spare"));
     assert!(looks.any(|look| look.iter().all(|bps| *bps < 600_000)), "of 16,000,000 bit/s");
@@ -678,7 +680,7 @@ fn what_changes_while_a_link_is_used_does_not_break_it() {
     let files = Files::new(1000);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     bed.pair(0);
-    // The shared interface gets IPv4 only afterwards.
+    // The shared interface gets IPv4 only later.
     let (phone, address) = (bed.net.phone(0), bed.net.uplink_address(0));
     let options = bed.options(0);
     output(phone, "ip", &["-4", "route", "delete", "default"]);
@@ -687,21 +689,22 @@ fn what_changes_while_a_link_is_used_does_not_break_it() {
     wait_until("IPv4 is lent too", || bed.relay_status(0)["relay"]["ways"].to_string().contains(&address.to_string()));
     let _joined = bed.join();
     assert!(bed.reaches("via-anna", URL));
-    // Somebody pairs the same device again.
+    // The user pairs the same device again.
     bed.pair(0);
     sleep(Duration::from_millis(1500));
     assert!(bed.reaches("via-anna", URL));
-    // Who uses a relay does not lend, since both sides would have the same addresses.
+    // A device that uses a relay does not lend, since both sides would have the same addresses.
     let lends = RelayOptions { share: USB[0].into(), state: bed.state("laptop"), ..bed.options(0) };
     bed.net.laptop.ip([format!("route add 0.0.0.0/0 via {} dev {}", bed.address(0), USB[0])]).unwrap();
     let refused = bed.net.laptop.run(|| relay(lends, &Stop::new()?, |_| (), |_| ()));
     assert!(refused.unwrap().unwrap_err().to_string().contains("cannot lend at the same time"));
-    // One that is forgotten here is used no longer.
+    // A relay that is forgotten here is no longer used.
     Store::at(&bed.state("laptop")).change_peers(|peers| peers.remove("anna")).unwrap();
     wait_until("it is used no longer", || bed.status()["uplinks"][0]["lost"].is_string());
 }
 
-/// The addresses of a link are those of the number that the relay has given this device: with another one nothing comes through.
+/// The slot that the relay assigns to this device determines the addresses of a link: with another slot nothing gets
+/// through.
 #[test]
 fn a_device_that_is_another_destination_than_before_is_told_so() {
     let Some(bed) = Bed::with_phones(&[0]) else { return };
@@ -756,7 +759,7 @@ fn both_families_follow_the_relays_own_link() {
         for (url, works) in [v4, v6].into_iter().zip(expected) {
             assert_eq!(bed.reaches("via-anna", url), works, "{url}, {expected:?}");
             let code = proxied(url);
-            // 97: the proxy has refused; 28 would be that it waits for something that cannot come.
+            // 97: the proxy has refused; 28 would mean that it waits for something that cannot arrive.
             assert_eq!(code, Some(if works { 0 } else { 97 }), "{url}, {expected:?}");
         }
     };

@@ -1,4 +1,4 @@
-//! The emulator, and the engine against the kernel.
+//! The emulator, and the engine with the kernel as its peer.
 
 mod backend_faults;
 mod backends;

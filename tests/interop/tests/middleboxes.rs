@@ -12,7 +12,7 @@ use transport::{ConnectionConfig, ConnectionId, Event};
 
 const BYTES: u64 = 500_000;
 
-/// What MPTCP must have become.
+/// The required state of MPTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Mptcp,
@@ -45,7 +45,7 @@ fn judge(engine: &Engine, id: ConnectionId, stream: &TcpStream, expected: Outcom
 fn through(middlebox: &str, config: &ConnectionConfig, expected: Outcome) {
     let link = format!("delay = '2 ms'\nmiddleboxes = [{middlebox}]");
     for kernel_is_client in [true, false] {
-        // The engine is once behind the second host and once behind the first: boxes may not be symmetric.
+        // The engine is behind the second host, then behind the first: middleboxes may be asymmetric.
         for engine_host in [1, 0] {
             let Some(rig) = Rig::new(&[&link]) else { return };
             let (engine_ip, kernel_ip) = [("10.1.0.2", "10.1.1.1"), ("10.1.1.2", "10.1.0.1")][engine_host];
@@ -111,18 +111,19 @@ fn data_changed_is_noticed_with_checksums() {
     let link = "delay = '2 ms'\nmiddleboxes = [{ overwrite = { at = 1000, text = 'gateway' } }]";
     let Some(rig) = Rig::new(&[link]) else { return };
     rig.host(0).set("mptcp/checksum_enabled", "1").unwrap();
-    // What the kernel has sent stays in its buffer until it falls back, and it falls back with what it sends next.
+    // Data sent by the kernel stay in its buffer until it falls back, and it falls back with the next data it sends.
     rig.host(0).set("ipv4/tcp_wmem", "4096 1000000 4000000").unwrap();
     let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);
     engine.listen("10.1.1.2:5000", config);
     let mut stream = connect(rig.host(0), Protocol::Mptcp, None, "10.1.1.2:5000".parse().unwrap()).unwrap();
     let id = engine.accept();
-    // The only subflow: the connection falls back and delivers what the gateway made of it (RFC 8684 section 3.7).
+    // The only subflow: the connection falls back and delivers the gateway's version of the data (RFC 8684 section
+    // 3.7).
     const BYTES: usize = 30_000;
     send_pattern(&mut stream, BYTES as u64 - 1000).unwrap();
     engine.wait_event("the engine falls back", |event| *event == Event::FellBack(id));
-    // Once told, the kernel falls back with the next data it sends. The end of the stream must come later than that: what
-    // it has said with DATA_FIN it does not say again with FIN.
+    // After MP_FAIL the kernel falls back with the next data it sends. The end of the stream must come later: what it
+    // has signalled with DATA_FIN it does not signal again with FIN.
     wait_until("the kernel has MP_FAIL", || counter(rig.host(0), "MPFailRx") > 0);
     send_pattern_from(&mut stream, BYTES as u64 - 1000, BYTES as u64).unwrap();
     wait_until("the kernel falls back", || mptcp_info(&stream).map_or(true, |info| info.fell_back()));
@@ -154,13 +155,13 @@ fn what_a_nat_does_not_let_in_was_not_delivered() {
     let Some(rig) = Rig::new(&["delay = '2 ms'\nmiddleboxes = [{ nat = { idle_timeout = '60 s' } }]"]) else {
         return;
     };
-    // A SYN each, which nobody refuses, and less than the second after which it goes again.
+    // Each connection sends one SYN, which nobody refuses, and ends before the SYN is retransmitted after one second.
     let call = "for i in $(seq 20); do timeout 0.4 bash -c '> /dev/tcp/10.1.0.254/7' & done; wait; true";
     let status = rig.host(1).command("bash").unwrap().args(["-c", call]).status().unwrap();
     assert!(status.success());
     let counters = rig.finish();
     let line = counters.lines().find(|line| line.contains("-b -> ")).unwrap_or_else(|| panic!("{counters}"));
-    // Link, from, arrow, to; then sent and delivered with their units, and packets.
+    // The words are link, from, arrow, to; then sent and delivered with their units, and packets.
     let words: Vec<&str> = line.split_whitespace().collect();
     let bytes = |at: usize| words[at].parse::<f64>().unwrap() * if words[at + 1] == "kB" { 1000.0 } else { 1.0 };
     assert_eq!(words[words.len() - 1], "20", "{counters}");

@@ -1,4 +1,5 @@
-//! Paths that carry less than the devices at their ends say: `serve`, `get` and the engine find out, by ICMP or without.
+//! Paths whose MTU is smaller than that of the devices at their ends: `serve`, `get` and the engine detect it, with or
+//! without ICMP.
 
 use std::fs;
 use std::sync::mpsc::channel;
@@ -13,12 +14,12 @@ use linux::serve::{ServeOptions, serve};
 use linux::stop::Stop;
 
 const BYTES: u64 = 3_000_000;
-/// The device itself is narrow: the kernel of the host behind which the engine is tells it so.
+/// The device itself is narrow: the kernel of the host in front of the engine reports it.
 const NARROW_DEVICE: &str = "delay = '2 ms'\nmtu = 1400";
 const TOLD: &str = "delay = '2 ms'\nmiddleboxes = [{ narrow = { size = '1400 B' } }]";
 const SILENT: &str = "delay = '2 ms'\nmiddleboxes = [{ narrow = { size = '1400 B', silent = true } }]";
 
-/// `get` behind one host from `serve` behind the other, on two links.
+/// `get` behind one host downloads from `serve` behind the other, on two links.
 #[test]
 fn get_and_serve_find_out() {
     for link in [NARROW_DEVICE, TOLD, SILENT] {
@@ -62,7 +63,7 @@ fn get_and_serve_find_out() {
     }
 }
 
-/// The engine sends to the kernel, which must accept mappings whose segments were cut anew.
+/// The engine sends to the kernel, which must accept mappings whose segments were cut again.
 #[test]
 fn the_kernel_takes_what_was_cut_anew() {
     for link in [TOLD, SILENT] {
@@ -80,7 +81,7 @@ fn the_kernel_takes_what_was_cut_anew() {
     }
 }
 
-/// The kernel sends to the engine over the same hop: what the router says reaches it, too.
+/// The kernel sends to the engine over the same hop: the router's errors reach it, too.
 #[test]
 fn the_engine_takes_what_the_kernel_cuts() {
     let Some(rig) = Rig::new(&[TOLD]) else { return };
@@ -93,12 +94,12 @@ fn the_engine_takes_what_the_kernel_cuts() {
     assert_eq!(engine.received(id), Digest::of_pattern(BYTES));
 }
 
-/// A NAT before the narrow hop, seen from either host: what the hop says is translated with what it quotes.
+/// A NAT before the narrow hop, seen from either host: the hop's error is translated together with its quote.
 #[test]
 fn a_nat_passes_the_word_on() {
     let nat = "{ nat = { idle_timeout = '60 s' } }";
     let narrow = "{ narrow = { size = '1400 B' } }";
-    // The first host is the kernel's, behind the NAT.
+    // The first host belongs to the kernel, behind the NAT.
     for (boxes, kernel_sends) in [([nat, narrow], true), ([narrow, nat], false)] {
         let link = format!("delay = '2 ms'\nmiddleboxes = [{}]", boxes.join(", "));
         let Some(rig) = Rig::new(&[&link]) else { return };
@@ -119,7 +120,7 @@ fn a_nat_passes_the_word_on() {
     }
 }
 
-/// A narrow link between two routers, for hosts whose addresses it has none of; each way may have its own MTU.
+/// A narrow link between two routers, which have none of the hosts' addresses; the directions may have different MTUs.
 #[test]
 fn a_narrow_link_in_the_middle() {
     let hosts = ["a", "b", "c"].map(|name| format!("[[host]]\nname = '{name}'\n")).concat();

@@ -13,18 +13,18 @@ use transport::{ConnectionConfig, ConnectionId, Event};
 
 const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
 const BYTES: u64 = 4_000_000;
-/// The octets of [`BYTES`] that go first.
+/// The first octets of [`BYTES`], sent in advance.
 const GREETING: u64 = 1000;
 
-/// What may go over a backup: it helps out while the other subflow recovers from a time-out.
+/// Maximum number of octets over a backup: it helps while the other subflow recovers from a time-out.
 const BACKUP_BYTES_MAX: u64 = BYTES / 4;
 
-/// Two links; the kernel is host 0 and may have several subflows, the engine is behind host 1.
+/// Creates two links; the kernel is host 0 and may have several subflows, the engine is behind host 1.
 fn two_links() -> Option<(Rig, Engine)> {
     two_links_with_paths(&["10.1.1.2", "10.2.1.2"])
 }
 
-/// As [`two_links`]; the engine has IPv6 paths only.
+/// The same as [`two_links`], but the engine has only IPv6 paths.
 fn two_ipv6_links() -> Option<(Rig, Engine)> {
     two_links_with_paths(&["fd00:1:1::2", "fd00:2:1::2"])
 }
@@ -59,7 +59,7 @@ fn engine_connects_between(
     let any = if remote.starts_with('[') { "[::]:5000" } else { "0.0.0.0:5000" };
     let listener = listen(rig.host(0), Protocol::Mptcp, any.parse().unwrap()).unwrap();
     let id = engine.connect(local, remote, config);
-    // A listener must stay for joins to come in; it lives as long as the process.
+    // A listener must remain for joins to arrive; it lives as long as the process.
     let stream = accept(&listener).unwrap();
     std::mem::forget(listener);
     greet(engine, id, &stream);
@@ -89,11 +89,11 @@ fn greet(engine: &Engine, id: ConnectionId, stream: &TcpStream) {
     send_pattern(&mut &*stream, GREETING).unwrap();
     let mut greeting = vec![0; GREETING as usize];
     (&mut &*stream).read_exact(&mut greeting).unwrap();
-    // Only then does it know that the peer speaks MPTCP, and may join.
+    // Only then does the engine know that the peer uses MPTCP, and may join.
     wait_until("the engine has heard the greeting", || engine.received_bytes(id) >= GREETING);
 }
 
-/// Both send at the same time and end their streams; both check.
+/// Both sides send at the same time, end their streams and check the data.
 fn exchange(engine: &Engine, id: ConnectionId, stream: &TcpStream) {
     engine.send(id, BYTES - GREETING, true);
     let mut sender = stream.try_clone().unwrap();
@@ -106,7 +106,7 @@ fn exchange(engine: &Engine, id: ConnectionId, stream: &TcpStream) {
     assert_eq!(engine.received(id), Digest::of_pattern(BYTES));
 }
 
-/// Octets each subflow sent and received.
+/// Returns the octets that each subflow sent and received.
 fn shares(engine: &Engine, id: ConnectionId) -> Vec<(u64, u64)> {
     engine.stats(id).subflows.iter().map(|subflow| (subflow.sent_bytes, subflow.received_bytes)).collect()
 }
@@ -150,8 +150,8 @@ fn the_engine_joins() {
     assert_eq!(counter(rig.host(0), "MPJoinAckHMacFailure"), 0);
 }
 
-/// A bare keep-alive probe it answers twice in a second (tcp_invalid_ratelimit), and this question whenever it is asked; to the stream it is
-/// nothing, on a subflow that has never sent an octet too.
+/// The kernel answers a bare keep-alive probe only twice a second (tcp_invalid_ratelimit), but answers this probe every
+/// time. The probe does not affect the stream, even on a subflow that has never sent an octet.
 #[test]
 fn the_kernel_gives_a_sign_of_life_whenever_it_is_asked() {
     let Some((rig, engine)) = two_links() else { return };
@@ -266,7 +266,7 @@ fn the_engine_announces_an_ipv6_address() {
     wait_for_subflow(&engine);
     exchange(&engine, id, &stream);
     assert_both_used(&engine, id);
-    // It is said again until the kernel's echo arrives, which may be late.
+    // The engine repeats it until the kernel's echo arrives, which may be late.
     assert!(counter(rig.host(0), "AddAddr") >= 1);
     assert_all_ipv6(&engine, id);
 }
@@ -279,7 +279,7 @@ fn the_engine_announces_an_address() {
     wait_for_subflow(&engine);
     exchange(&engine, id, &stream);
     assert_both_used(&engine, id);
-    // It is said again until the kernel's echo arrives, which may be late.
+    // The engine repeats it until the kernel's echo arrives, which may be late.
     assert!(counter(rig.host(0), "AddAddr") >= 1);
 }
 
@@ -330,7 +330,8 @@ fn the_kernel_changes_a_priority() {
     rig.host(0).ip(["mptcp endpoint add 10.2.0.1 id 7 dev path1 subflow".into()]).unwrap();
     let (id, stream) = kernel_connects(&rig, &engine, manual());
     wait_for_subflow(&engine);
-    // For up to a second after a join the kernel changes its endpoint and tells nobody (with a kernel as peer, too).
+    // For up to a second after a join the kernel changes its endpoint without telling the peer (with a kernel as peer,
+    // too).
     wait_until("the kernel sends MP_PRIO", || {
         let change = |priority| format!("mptcp endpoint change id 7 {priority}");
         rig.host(0).ip([change("nobackup"), change("backup")]).unwrap();
@@ -389,8 +390,8 @@ fn a_path_that_dies_and_comes_back() {
     });
 }
 
-/// The token tells the connection, whatever address its host has (RFC 8684 section 3.2), whether one socket listens at all addresses or one of
-/// each family does.
+/// The token identifies the connection, whatever address its host has (RFC 8684 section 3.2), and whether one socket
+/// listens at all addresses or one of each family does.
 #[test]
 fn the_kernel_takes_a_subflow_of_the_other_family() {
     let v4 = ("10.1.1.2", "10.1.0.1:5000", "fd00:2:1::2", "[fd00:2::1]:5000");

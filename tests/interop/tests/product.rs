@@ -1,6 +1,6 @@
-//! What `anabranch join` is worth, beside the best uplink alone and the kernel's own MPTCP in the same run.
+//! The benefit of `anabranch join`, compared with the best uplink alone and the kernel's own MPTCP in the same run.
 //!
-//! Those that are ignored take minutes, and print tables: `scripts/product.sh` runs them.
+//! The ignored tests take minutes, and print tables: `scripts/product.sh` runs them.
 
 mod bed;
 mod programs;
@@ -13,12 +13,12 @@ use bed::{Bed, MPTCP, PLAIN, Way, numbers, plug_in_again};
 use interop::in_three_tries;
 use table::Row;
 
-/// Rounds of every measurement.
+/// Returns the number of rounds of every measurement.
 fn rounds() -> usize {
     std::env::var("PRODUCT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
 }
 
-/// Whether a case is among those that are asked for by a part of its name.
+/// Returns whether a case is selected by a part of its name.
 fn is_wanted(case: &str) -> bool {
     std::env::var("PRODUCT_CASE").map_or(true, |part| case.contains(&part))
 }
@@ -28,15 +28,15 @@ fn sleep(span: Duration) {
     std::thread::sleep(span);
 }
 
-/// Two links, Mbit/s and round-trip time in ms: as good as one another; the faster one nearer; the slower one.
+/// Two links, Mbit/s and round-trip time in ms: equal; the faster one is nearer; the slower one is nearer.
 const UNEQUAL: [[(u32, u32); 2]; 3] = [[(20, 20), (20, 20)], [(20, 20), (10, 60)], [(10, 20), (20, 60)]];
 
-/// Fields of a link, from Mbit/s and the round-trip time in ms.
+/// Returns the fields of a link, from Mbit/s and the round-trip time in ms.
 fn link(mbit: u32, rtt_ms: u32, more: &str) -> String {
     format!("rate = '{mbit} Mbit/s'\ndelay = '{} ms'\n{more}", rtt_ms / 2)
 }
 
-/// Mbit/s of a download that would take `seconds` at `expected` Mbit/s.
+/// Returns the Mbit/s of a download that would take `seconds` at `expected` Mbit/s.
 fn download(bed: &Bed, way: Way, port: u16, expected: f64, seconds: f64) -> f64 {
     let bytes = (expected * 125_000.0 * seconds) as u64;
     let watched = bed.curl(way, port, &format!("/bytes/{bytes}"), &[]);
@@ -47,7 +47,7 @@ fn download(bed: &Bed, way: Way, port: u16, expected: f64, seconds: f64) -> f64 
     bytes as f64 * 8.0 / total / 1e6
 }
 
-/// Prints what the connections do, for whoever looks for a cause.
+/// Prints the state of the connections, for finding a cause.
 fn trace(bed: &Bed, seconds: f64) {
     for _ in 0..(seconds * 4.0) as usize {
         sleep(Duration::from_millis(250));
@@ -83,7 +83,7 @@ fn trace(bed: &Bed, seconds: f64) {
     }
 }
 
-/// Downloads by every way in turns: rows for each, in the order of `ways`.
+/// Downloads by every way in turns; returns rows in the order of `ways`.
 fn downloads(bed: &Bed, ways: &[(Way, f64)], port: u16, seconds: f64) -> Vec<Row> {
     let mut rows: Vec<Row> = ways.iter().map(|(way, _)| Row { name: way.name(), values: Vec::new() }).collect();
     for _ in 0..rounds() {
@@ -169,16 +169,16 @@ fn get_over_two_uplinks() {
     }
 }
 
-/// How an uplink dies.
+/// Ways in which an uplink dies.
 #[derive(Clone, Copy, Debug)]
 enum Death {
-    /// Packets vanish, and nobody is told.
+    /// Packets vanish without notice.
     Silent,
     /// The interface is gone.
     Unplugged,
 }
 
-/// ms of the longest stall of a stream whose busier uplink dies in the middle.
+/// Returns the ms of the longest stall of a stream whose busier uplink dies during the transfer.
 fn stall(bed: &Bed, way: Way, death: Death) -> f64 {
     let stream = bed.stream(way, "/paced/4000000/8");
     sleep(Duration::from_secs(2));
@@ -218,7 +218,7 @@ fn a_dying_uplink() {
     }
 }
 
-/// ms until the first octet of each of `count` requests.
+/// Returns the ms until the first octet of each of `count` requests.
 fn first_octets(bed: &Bed, way: Way, port: u16, count: usize) -> Vec<f64> {
     let first = |_| numbers(bed.curl(way, port, "/bytes/1000", &[]))[0] * 1000.0;
     (0..count).map(first).collect()
@@ -273,7 +273,7 @@ fn servers_without_mptcp() {
     }
 }
 
-/// Those that end make room for others: 24 in all, eight at a time, from servers without MPTCP.
+/// Each finished download makes room for the next: 24 in all, eight at a time, from servers without MPTCP.
 #[test]
 #[ignore = "minutes; a table of docs/product.md"]
 fn eight_at_a_time() {
@@ -294,7 +294,7 @@ fn eight_at_a_time() {
     }
 }
 
-/// The same from servers with MPTCP, also beside an uplink that only costs.
+/// The same from servers with MPTCP, also beside an uplink that brings nothing.
 #[test]
 #[ignore = "minutes; a table of docs/product.md"]
 fn four_at_a_time_with_mptcp() {
@@ -318,7 +318,7 @@ fn four_at_a_time_with_mptcp() {
     }
 }
 
-/// Downloads, of which some go on at a time.
+/// A number of downloads, of which some run at a time.
 #[derive(Clone, Copy)]
 struct Several {
     count: u32,
@@ -329,7 +329,7 @@ struct Several {
 const EIGHT: Several = Several { count: 24, at_a_time: 8, bytes: 1_500_000 };
 const FOUR: Several = Several { count: 40, at_a_time: 4, bytes: 2_000_000 };
 
-/// Mbit/s of all downloads together.
+/// Returns the Mbit/s of all downloads together.
 fn some_at_a_time(bed: &Bed, way: Way, port: u16, Several { count, at_a_time, bytes }: Several) -> f64 {
     let begin = now();
     let at_a_time = at_a_time.to_string();
@@ -339,7 +339,7 @@ fn some_at_a_time(bed: &Bed, way: Way, port: u16, Several { count, at_a_time, by
     f64::from(count) * f64::from(bytes) * 8e-6 / begin.elapsed().as_secs_f64()
 }
 
-/// Mbit/s of eight downloads together, until the last one is there.
+/// Returns the Mbit/s of eight downloads together, until the last one is complete.
 fn eight_at_once(bed: &Bed, way: Way, expected: f64) -> f64 {
     let bytes = (expected * 125_000.0) as u64;
     let all: Vec<_> = (0..8).map(|_| bed.curl(way, PLAIN, &format!("/bytes/{bytes}"), &[])).collect();
@@ -397,7 +397,7 @@ fn ten_minutes_of_flapping() {
     let took = numbers(curl);
     let octets = std::fs::read(&path).unwrap();
     println!("{} octets in {took:?} s, in which uplinks took turns {turns} times", octets.len());
-    // A tick's worth of octets begins with its number, and goes on as all others do.
+    // The octets of a tick begin with its number, and all continue in the same way.
     let tick_bytes = RATE / 50 / 8;
     assert_eq!(octets.len(), tick_bytes * 50 * SECONDS as usize);
     for (number, tick) in octets.chunks(tick_bytes).enumerate() {
@@ -406,7 +406,8 @@ fn ten_minutes_of_flapping() {
     }
 }
 
-/// Tables of a page of small files, as it takes `milliseconds` by each way from a server's port, if it comes.
+/// Prints tables for a page of small files: the `milliseconds` it takes by each way from a port of the server, if it
+/// loads.
 fn pages(milliseconds: impl Fn(&Bed, Way, u16) -> Option<f64>) {
     for [(rate, rtt), (other_rate, other_rtt)] in [[(10, 40), (10, 40)], [(10, 40), (5, 80)]] {
         if !is_wanted(&format!("{rate}+{other_rate} Mbit/s")) {
@@ -439,7 +440,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// As a browser gets them: over six connections, each for many.
+/// As a browser fetches them: over six connections, each for many files.
 #[test]
 #[ignore = "minutes; a table of docs/product.md"]
 fn a_hundred_small_files() {
@@ -530,7 +531,7 @@ fn a_bad_uplink_does_little_harm() {
     let Some(bed) = Bed::new([&links[0], &links[1]]) else { return };
     in_three_tries(|| {
         let [alone, joined] = [Way::Alone(0), Way::Join].map(|way| download(&bed, way, MPTCP, 19.0, 6.0));
-        // It was half as much when nothing was done about it, and should be 95 % (docs/product.md).
+        // It was half as much without the remedy, and should be 95 % (docs/product.md).
         let got = bed.get(0, 9_500_000);
         let is_enough = joined.min(got) > 0.8 * alone;
         let found = || format!("{joined} Mbit/s through the proxy, {got} by get, {alone} without");
@@ -539,8 +540,8 @@ fn a_bad_uplink_does_little_harm() {
     .unwrap();
 }
 
-/// The nearer uplink is the slower one, and what begins there as plain TCP stays: without MPTCP at the server, and with something on the way
-/// that removes it.
+/// The nearer uplink is the slower one, and a plain TCP connection stays on its first uplink: without MPTCP at the
+/// server, and with a middlebox that removes it.
 #[test]
 fn downloads_that_cannot_spread_begin_where_they_end_soonest() {
     let strip = "middleboxes = [{ strip = { options = ['mptcp'] } }]";
@@ -548,7 +549,7 @@ fn downloads_that_cannot_spread_begin_where_they_end_soonest() {
     for (links, port) in [([&near, &far], PLAIN), ([&stripped, &far], MPTCP)] {
         let Some(bed) = Bed::new(links.map(String::as_str)) else { return };
         in_three_tries(|| {
-            // What nothing is known of is begun where an answer comes first.
+            // A connection to an unknown server starts on the uplink that answers first.
             let rates = [3.0, 4.0, 4.0].map(|seconds| download(&bed, Way::Join, port, 10.0, seconds));
             let is_enough = rates[1..].iter().all(|rate| *rate > 14.0);
             is_enough.then_some(()).ok_or_else(|| format!("{rates:?} Mbit/s from port {port}"))
@@ -563,13 +564,13 @@ fn a_stream_hardly_stalls_when_its_uplink_dies_without_a_word() {
     in_three_tries(|| {
         let Some(bed) = Bed::new([&links[0], &links[1]]) else { return Ok(()) };
         let stalled = stall(&bed, Way::Join, Death::Silent);
-        // Nearly 800 ms when nothing was done about it, and about 200 now.
+        // Nearly 800 ms without the remedy, and about 200 now.
         (stalled < 500.0).then_some(()).ok_or_else(|| format!("{stalled} ms"))
     })
     .unwrap();
 }
 
-/// A trace in the mahimahi format: 4 Mbit/s for two seconds, and then nothing for 0.6 s, again and again.
+/// Writes a trace in the mahimahi format: 4 Mbit/s for two seconds, then nothing for 0.6 s, repeatedly.
 fn pausing_link(directory: &Path) -> String {
     let trace = directory.join("pausing");
     let times_ms = (0..2000).step_by(3).chain([2600]).map(|at| format!("{at}\n"));
@@ -577,7 +578,7 @@ fn pausing_link(directory: &Path) -> String {
     format!("rate = {{ trace = '{}' }}\ndelay = '20 ms'\nqueue = '100 kB'\n", trace.display())
 }
 
-/// The most subflows over usb1 that a download of so many seconds had one after the other.
+/// Returns the largest number of successive subflows over usb1 that a download of `seconds` had.
 fn joins_over_usb1(bed: &Bed, seconds: u64) -> usize {
     let curl = bed.curl(Way::Join, MPTCP, "/bytes/2000000000", &["--max-time", &seconds.to_string()]);
     let mut joins = 0;
@@ -590,7 +591,7 @@ fn joins_over_usb1(bed: &Bed, seconds: u64) -> usize {
         };
         joins = joins.max(subflows.map_or(0, |subflows| subflows.iter().filter(is_of_usb1).count()));
     }
-    // It has come to its end by now, with an error.
+    // By now it has ended with an error.
     drop(numbers(curl));
     joins
 }
@@ -601,7 +602,7 @@ fn an_uplink_that_pauses_is_given_up_once() {
     let links = [link(8, 40, ""), pausing_link(directory.path())];
     in_three_tries(|| {
         let Some(bed) = Bed::new([&links[0], &links[1]]) else { return Ok(()) };
-        // The first time it is taken for dead. The next download knows better.
+        // The first time it counts as dead. The next download takes that into account.
         let joins = [6, 7].map(|seconds| joins_over_usb1(&bed, seconds));
         (joins[0] >= 2 && joins[1] == 1).then_some(()).ok_or_else(|| format!("{joins:?} subflows"))
     })

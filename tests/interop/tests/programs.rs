@@ -1,4 +1,4 @@
-//! `anabranch serve` and `anabranch get` against programs that use the kernel's MPTCP.
+//! `anabranch serve` and `anabranch get` with programs that use the kernel's MPTCP.
 
 use std::fs;
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use linux::stop::{Stop, StopHandle};
 const LINK: &str = "rate = '50 Mbit/s'\ndelay = '5 ms'";
 const BYTES: usize = 5_000_000;
 
-/// A folder with a file to move; removed when dropped.
+/// A folder with a file to transfer; removed on drop.
 struct Files(PathBuf);
 
 impl Files {
@@ -53,7 +53,7 @@ impl Drop for Killed {
     }
 }
 
-/// Ends the loop, also when an assertion fails.
+/// Ends the loop, even if an assertion fails.
 struct Stopped(StopHandle);
 
 impl Drop for Stopped {
@@ -62,7 +62,7 @@ impl Drop for Stopped {
     }
 }
 
-/// The other programs of these tests, with their packages.
+/// Other programs that these tests need, with their packages.
 const PROGRAMS: [(&str, &str); 3] = [("curl", "curl"), ("python3", "python3"), ("mptcpize", "mptcpize")];
 
 fn two_links() -> Option<Rig> {
@@ -86,7 +86,7 @@ fn curl(rig: &Rig, arguments: &[&str]) -> (bool, Vec<u8>) {
     (output.status.success(), output.stdout)
 }
 
-/// Runs `serve` behind host b on both links while `work` does.
+/// Runs `serve` behind host b on both links during `work`.
 fn with_server(rig: &Rig, folder: &Path, work: impl FnOnce()) {
     let options = ServeOptions {
         folder: folder.into(),
@@ -136,7 +136,7 @@ fn curl_downloads_from_serve() {
 fn curl_asks_for_what_has_changed() {
     let Some(rig) = two_links() else { return };
     let files = Files::new("conditional");
-    // An hour old: entity tags of what was just written are weak.
+    // An hour old: entity tags of new files are weak.
     let touched = Command::new("touch").args(["-d", "1 hour ago"]).arg(files.0.join("data.bin")).status();
     assert!(touched.unwrap().success());
     with_server(&rig, &files.0, || {
@@ -155,7 +155,7 @@ fn curl_asks_for_what_has_changed() {
         assert_eq!(status(&["-r", "0-9", "-H", &format!("If-Range: {etag}")]), "206 10");
         assert_eq!(status(&["-r", "0-9", "-H", "If-Range: \"another\""]), format!("200 {BYTES}"));
         assert_eq!(status(&["-r", "0-4,8-9"]), format!("200 {BYTES}"));
-        // A download that broke off, and goes on.
+        // A download that broke off is continued.
         fs::write(files.output(), &interop::pattern(BYTES)[..BYTES / 2]).unwrap();
         assert!(curl(&rig, &["-C", "-", "-o", files.output().to_str().unwrap(), url]).0);
         assert!(fs::read(files.output()).unwrap() == interop::pattern(BYTES));
@@ -186,19 +186,19 @@ fn serve_refuses_what_it_should() {
     });
 }
 
-/// It ends with its input, that is, with the test, also when that is killed.
+/// The server ends with its input: when the test ends, even if it is killed.
 const WEB_SERVER: &str = "
 import http.server, os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 http.server.test(http.server.SimpleHTTPRequestHandler, port=8000, bind='0.0.0.0')
 ";
 
-/// A web server of the kernel's side in `folder`, on all addresses of host a.
+/// Starts a web server over the kernel's stack in `folder`, on all addresses of host a.
 fn web_server(rig: &Rig, folder: &Path) -> Killed {
     python(rig, folder, WEB_SERVER)
 }
 
-/// A web server in Python.
+/// Starts a web server in Python.
 fn python(rig: &Rig, folder: &Path, program: &str) -> Killed {
     let mut command = rig.host(0).command("mptcpize").unwrap();
     command.args(["run", "python3", "-c", program]);
@@ -284,7 +284,7 @@ fn clients_hear_that_serve_ends() {
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
 }
 
-/// As the README has it: both on one host, which does not forward for others.
+/// As in the README: both on one host, which does not forward for others.
 #[test]
 fn serve_and_get_meet_on_one_host() {
     let Some(rig) = two_links() else { return };
@@ -339,7 +339,7 @@ fn serve_and_get_meet_on_one_host() {
     });
 }
 
-/// An origin that breaks off in the middle, and knows ranges of the version that it gave.
+/// An origin that breaks off in the middle, and supports ranges of the version that it sent.
 const CUTTING_SERVER: &str = "
 import http.server, os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
@@ -378,7 +378,7 @@ fn get_goes_on_after_a_broken_download() {
     assert!(error.contains("are kept in"), "{error}");
     assert!(!files.output().exists());
     let report = get_on().unwrap();
-    // The last octet that was there comes again.
+    // The last existing octet is sent again.
     assert_eq!(report.resumed_bytes + report.bytes, BYTES as u64);
     assert_eq!(report.resumed_bytes, BYTES as u64 / 2 - 1);
     assert!(fs::read(files.output()).unwrap() == interop::pattern(BYTES));
@@ -412,7 +412,7 @@ fn a_device_holds_a_burst() {
         for _ in 0..PACKETS {
             socket.send_to(&[0; 1200], "192.0.2.2:9").unwrap();
         }
-        // The kernel may have sent something small of its own.
+        // The kernel may have sent a small packet of its own.
         core::iter::from_fn(|| Some(tun.read().unwrap()?.octets().len())).filter(|len| *len > 1200).count()
     });
     assert_eq!(received.unwrap(), PACKETS);

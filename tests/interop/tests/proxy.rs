@@ -1,4 +1,4 @@
-//! The proxy: programs that nobody here wrote use the engine through it, towards the kernel's MPTCP.
+//! The proxy: ordinary programs use the engine through it, with the kernel's MPTCP as peer.
 
 mod load;
 
@@ -26,11 +26,12 @@ use socket2::Socket;
 const LINK: &str = "rate = '50 Mbit/s'\ndelay = '5 ms'";
 const BYTES: usize = 5_000_000;
 const PROXY: &str = "127.0.0.1:1080";
-/// The programs of these tests, with their packages.
+/// Programs that these tests need, with their packages.
 const PROGRAMS: [(&str, &str); 4] =
     [("curl", "curl"), ("python3", "python3"), ("mptcpize", "mptcpize"), ("wget", "wget")];
 
-/// A web server that ends with its input, that is, with the test, also when that is killed. It takes uploads, and gives chunks.
+/// A web server that ends with its input: when the test ends, even if it is killed. It accepts uploads, and sends
+/// chunks.
 const WEB_SERVER: &str = "
 import hashlib, http.server, os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
@@ -71,7 +72,7 @@ server.daemon_threads = True
 server.serve_forever()
 ";
 
-/// A folder for a test; removed when dropped.
+/// A folder for a test; removed on drop.
 struct Files(PathBuf);
 
 impl Files {
@@ -111,7 +112,7 @@ struct Running {
     thread: Option<JoinHandle<Totals>>,
 }
 
-/// The addresses of names, as the proxy resolves them.
+/// Resolves names for the proxy.
 fn lookup(name: &str) -> io::Result<Vec<IpAddr>> {
     let known = BTreeMap::from([
         ("server.test", vec!["10.1.0.1"]),
@@ -171,7 +172,7 @@ impl Running {
         self.thread.take().unwrap().join().unwrap()
     }
 
-    /// A web server on all addresses of host a, in `folder`.
+    /// Starts a web server on all addresses of host a, in `folder`.
     fn web_server(&self, folder: &Path) -> Killed {
         self.python(folder, WEB_SERVER)
     }
@@ -186,7 +187,7 @@ impl Running {
         server
     }
 
-    /// A program of the client's side.
+    /// Returns a program on the client's side.
     fn program(&self, name: &str, arguments: &[&str]) -> Command {
         let mut command = self.rig.host(1).command(name).unwrap();
         command.args(arguments);
@@ -197,21 +198,21 @@ impl Running {
         self.program("curl", &["-sS", "--max-time", "60"]).args(arguments).output().unwrap()
     }
 
-    /// What curl writes.
+    /// Returns curl's output.
     fn fetched(&self, arguments: &[&str]) -> Vec<u8> {
         let output = self.curl(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     }
 
-    /// Why curl fails.
+    /// Returns curl's error message.
     fn refused(&self, arguments: &[&str]) -> String {
         let output = self.curl(arguments);
         assert!(!output.status.success(), "{arguments:?}");
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// A client of the proxy.
+    /// Connects a client to the proxy.
     fn client(&self) -> TcpStream {
         let stream = self.rig.host(1).run(|| TcpStream::connect(PROXY)).unwrap().unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -219,7 +220,7 @@ impl Running {
         stream
     }
 
-    /// A tunnel by SOCKS5.
+    /// Opens a tunnel by SOCKS5.
     fn tunnel(&self, to: &str) -> TcpStream {
         let mut stream = self.client();
         let reply = ask(&mut stream, to.parse().unwrap());
@@ -227,7 +228,7 @@ impl Running {
         stream
     }
 
-    /// A socket that listens on host a.
+    /// Opens a listening socket on host a.
     fn listener(&self, address: &str) -> Socket {
         let listener = listen(self.rig.host(0), Protocol::Mptcp, address.parse().unwrap()).unwrap();
         listener.listen(4096).unwrap();
@@ -245,7 +246,7 @@ impl Drop for Running {
     }
 }
 
-/// The next connection that is one: who lost a race may have been accepted, and is gone.
+/// Returns the next live connection: the loser of a race may have been accepted, and is gone.
 fn next_of(listener: &Socket) -> TcpStream {
     loop {
         let stream = accept(listener).unwrap();
@@ -255,7 +256,7 @@ fn next_of(listener: &Socket) -> TcpStream {
     }
 }
 
-/// Asks for a tunnel; the reply code.
+/// Requests a tunnel; returns the reply code.
 fn ask(stream: &mut TcpStream, to: SocketAddr) -> u8 {
     let SocketAddr::V4(to) = to else { panic!("{to}") };
     let request = [&[5, 1, 0, 5, 1, 0, 1][..], &to.ip().octets(), &to.port().to_be_bytes()].concat();
@@ -294,7 +295,7 @@ fn plain_http_passes_in_all_its_forms() {
     let base = "http://server.test:8000";
     let fetched =
         |arguments: &[&str]| String::from_utf8(proxy.fetched(&[&["--proxy", PROXY], arguments].concat())).unwrap();
-    // Several requests on one connection of the client, which the server's side follows.
+    // Several requests on one client connection, while the server's side changes as needed.
     let url = |name: &str| format!("{base}/{name}");
     let connects =
         fetched(&["-w", "%{num_connects} ", "-o", "/dev/null", &url("data.bin"), "-o", "/dev/null", &url("fields")]);
@@ -306,7 +307,7 @@ fn plain_http_passes_in_all_its_forms() {
     assert!(!fields.contains("X-Mine") && !fields.contains("Proxy-Connection"), "{fields}");
     let head = fetched(&["-I", &url("data.bin")]);
     assert!(head.starts_with("HTTP/1.1 200") && head.contains(&format!("Content-Length: {BYTES}")), "{head}");
-    // Uploads: with a length, in chunks, and after a 100.
+    // Uploads: with a length, in chunks, and after a 100 response.
     let digest = sha256(&files.path("data.bin"));
     for arguments in [&["-H", "Expect:"][..], &["-H", "Transfer-Encoding: chunked"], &["-H", "Expect: 100-continue"]] {
         let put = ["-T", &files.path("data.bin"), &url("up")];
@@ -366,19 +367,19 @@ fn failures_have_their_codes_and_say_what_to_do() {
     assert!(by_socks("http://nobody.test/").contains("(4)"));
     let answer = by_http(&["--proxy", PROXY], "http://nobody.test/");
     assert!(answer.ends_with("502") && answer.contains("nobody.test") && answer.contains("name servers"), "{answer}");
-    // This device itself.
+    // This device itself is refused.
     for host in ["127.0.0.1", "0.0.0.0", "local.test", "10.1.1.2", "[::1]", "[::ffff:127.0.0.1]"] {
         let answer = by_http(&["--proxy", PROXY, "--noproxy", ""], &format!("http://{host}:1080/"));
         assert!(answer.ends_with("403"), "{host}: {answer}");
     }
     assert!(by_socks("http://local.test/").contains("(2)"));
-    // No uplink of that family.
+    // There is no uplink of that family.
     assert!(by_socks("http://[2001:db8::1]/").contains("(3)"));
-    // Not for a proxy.
+    // A request to the proxy itself.
     let direct = String::from_utf8(proxy.fetched(&["-w", "%{http_code}", &format!("http://{PROXY}/")])).unwrap();
     assert!(direct.ends_with("400") && direct.contains("socks5h://"), "{direct}");
     assert!(proxy.refused(&["--socks4a", PROXY, "http://server.test/"]).contains("SOCKS4"));
-    // The first address is nobody's: the second answers.
+    // The first address belongs to nobody: the second one answers.
     let files = Files::new("half");
     let _server = proxy.web_server(&files.0);
     assert!(proxy.fetched(&["--socks5-hostname", PROXY, "http://half.test:8000/data.bin"]).len() == BYTES);
@@ -416,7 +417,7 @@ fn half_closes_and_resets_pass() {
     let server = next_of(&listener);
     abort(server).unwrap();
     assert_eq!(client.read(&mut [0; 1]).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
-    // The client does, in the middle of a transfer.
+    // The client breaks off during a transfer.
     let client = proxy.tunnel("10.1.0.1:9000");
     let mut server = next_of(&listener);
     let flood = thread::spawn(move || {
@@ -465,7 +466,7 @@ fn git_clones_through_it() {
     }
 }
 
-/// Sends what it reads back, and ends with its input.
+/// Echoes its input, and ends with standard input.
 const ECHO_SERVER: &str = "
 import selectors, socket, sys, threading, os, resource
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -528,11 +529,11 @@ fn a_lost_uplink_ends_nothing_and_the_end_is_in_good_order() {
     assert_eq!(proxy.status().addresses.iter().map(|address| address.view.uplink.ip).collect::<Vec<_>>(), [other]);
     let totals = proxy.finish();
     assert_eq!(totals.connected, 1);
-    // The client hears of the end.
+    // The proxy tells the client of the end.
     assert!(tunnel.read(&mut [0; 1]).is_err());
 }
 
-/// A server without MPTCP gets one path for each connection: many of them use both links.
+/// A server without MPTCP gets one path per connection: many connections use both links.
 #[test]
 fn connections_of_plain_tcp_spread_over_the_links() {
     let Some(proxy) = Running::start(&[LINK, LINK]) else { return };
@@ -601,7 +602,7 @@ fn ssh_goes_through_it() {
     assert!(output.stdout.starts_with(b"35bce4eae54ec8e6"), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// Between a program's standard streams and the proxy. `nc -X 5` does the same, where it is there.
+/// Connects a program's standard streams to the proxy. `nc -X 5` does the same where it is installed.
 const SOCKS_CLIENT: &str = "import socket,sys,threading,os
 host,port=sys.argv[1].encode(),int(sys.argv[2])
 s=socket.create_connection((\"127.0.0.1\",1080))
@@ -624,7 +625,7 @@ fn a_dead_uplink_delays_little() {
         let options = ["--socks5-hostname", PROXY, "-o", "/dev/null", "-w", "%{time_starttransfer}", url];
         String::from_utf8(proxy.fetched(&options)).unwrap().parse::<f64>().unwrap()
     };
-    // Without any knowledge, and with the knowledge that both were fine.
+    // Without any experience, and with the experience that both links worked.
     proxy.rig.set_link(0, false);
     let unknown_s = fetch("http://10.2.0.1:8000/fields");
     proxy.rig.set_link(0, true);
@@ -634,7 +635,7 @@ fn a_dead_uplink_delays_little() {
     assert!(unknown_s < 1.0 && known_s < 2.0, "{unknown_s} {known_s}");
 }
 
-/// Answers the first request, says more than it was asked for, and answers the second on another connection.
+/// Answers the first request, sends more than requested, and answers the second request on another connection.
 const TALKATIVE_SERVER: &str = "
 import socket, sys, threading, os, time
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
@@ -667,7 +668,7 @@ fn servers_that_misbehave_are_told_apart_from_answers() {
     };
     assert_eq!([status("/garbage"), status("/nothing")], ["502", "502"]);
     assert!(proxy.refused(&["--proxy", PROXY, "http://10.1.0.1:8000/cut"]).contains("curl: (56)"));
-    // Two requests on one connection of the client; in between the server says what nobody asked for.
+    // Two requests on one client connection; in between the server sends unrequested data.
     let mut client = proxy.client();
     for _ in 0..2 {
         client.write_all(b"GET http://10.1.0.1:8000/ HTTP/1.1\r\n\r\n").unwrap();

@@ -1,4 +1,4 @@
-//! MPTCP-rec, which only the engine speaks: the kernel must not mind the offer, and two engines must use it over real
+//! MPTCP-rec, which only the engine supports: the kernel must ignore the offer, and two engines must use it over real
 //! devices, where segments are merged and cut.
 
 use std::net::Shutdown;
@@ -17,7 +17,7 @@ fn config() -> ConnectionConfig {
     ConnectionConfig { receiver_centric: Some(ReceiverCentric::DEFAULT), ..engine_config() }
 }
 
-/// The kernel answers our offer with MPTCP as ever; two subflows, data both ways.
+/// The kernel answers our offer with MPTCP as usual; two subflows, data both ways.
 #[test]
 fn the_kernel_does_not_mind_the_offer() {
     let Some(rig) = Rig::new(&[LINK, LINK]) else { return };
@@ -56,7 +56,7 @@ fn a_kernel_that_offers_nothing_hears_nothing() {
     assert_eq!((stats.mptcp, stats.fell_back), (true, false), "{stats:#?}");
 }
 
-/// Both speak it, over TUN devices with segmentation offload and the kernel's forwarding between them.
+/// Both engines support it, over TUN devices with segmentation offload and the kernel's forwarding between them.
 #[test]
 fn two_engines_agree_over_real_devices() {
     let Some(rig) = Rig::new(&[LINK, LINK]) else { return };

@@ -1,4 +1,4 @@
-//! Downloads from the kernel's MPTCP over fast-ACK relays. The source is the kernel as it is.
+//! Downloads from the kernel's MPTCP over fast-ACK relays. The source is an unmodified kernel.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,11 +13,11 @@ use linux::stop::Stop;
 use tempfile::TempDir;
 use wire::mptcp::{MptcpOption, Token};
 
-/// A rate of Wi-Fi that is more than the cellular link's.
+/// A Wi-Fi rate above the cellular link's.
 const FAST: &str = "50 Mbit/s";
-/// A rate that is less: a relay has data that it has acknowledged and the destination has not.
+/// A Wi-Fi rate below it: the relay holds data that it has acknowledged and the destination has not.
 const SLOW: &str = "8 Mbit/s";
-/// More than what is on its way through a relay in any case.
+/// More than is in flight through a relay in any case.
 const HELD_BYTES_MIN: u64 = 100_000;
 
 fn download(count: usize, joins: Joins, bytes: u64) {
@@ -54,7 +54,8 @@ fn four_relays() {
     download(4, Joins::Destination, 12_000_000);
 }
 
-/// The kernel of the source hears of a narrow cellular link from its router; the relay hears of a narrow Wi-Fi, or finds out.
+/// The source's kernel learns about a narrow cellular link from its router. The relay learns about a narrow Wi-Fi from
+/// a router, or detects it.
 #[test]
 fn a_relay_between_narrow_links() {
     let told = "middleboxes = [{ narrow = { size = '1400 B' } }]";
@@ -76,7 +77,7 @@ fn a_relay_between_narrow_links() {
     }
 }
 
-/// A relay that is a process of its own.
+/// A relay in a process of its own.
 struct RelayProcess(Child);
 
 impl RelayProcess {
@@ -95,7 +96,7 @@ impl RelayProcess {
         Self(child)
     }
 
-    /// Every octet that it could write, as pieces.
+    /// Returns all its writable memory, in pieces.
     fn memory(&self) -> Vec<Vec<u8>> {
         let process = Path::new("/proc").join(self.0.id().to_string());
         let maps = fs::read_to_string(process.join("maps")).unwrap();
@@ -146,7 +147,7 @@ fn a_relay_is_killed_while_it_holds_data() {
     survivor.serve(cooperation.orders(2, Joins::Destination));
     (1..=2).for_each(|number| cooperation.join(number, Joins::Destination));
     cooperation.wait_joined(2);
-    // The survivor has the same links: what it holds, the other holds too.
+    // The survivor has the same links, so both hold about the same amount.
     let held_bytes = || survivor.stats().iter().map(|splice| splice.stored_bytes).sum::<u64>();
     wait_until("relays hold data", || held_bytes() > HELD_BYTES_MIN);
     drop(doomed);
@@ -174,11 +175,11 @@ fn keys_are_not_in_a_relay_s_memory() {
     let keys = keys_in(&capture);
     assert_eq!(keys.len(), 2, "both hosts' keys passed on their own path");
     assert!(keys.iter().all(|key| !holds(&key.to_be_bytes()) && !holds(&key.to_le_bytes())));
-    // The search finds what is there.
+    // The search finds a value that is there.
     assert!(holds(&orders.token.to_be_bytes()) || holds(&orders.token.to_le_bytes()));
 }
 
-/// The keys in a capture's MP_CAPABLE options.
+/// Returns the keys in a capture's MP_CAPABLE options.
 fn keys_in(capture: &Path) -> BTreeSet<u64> {
     let octets = fs::read(capture).unwrap();
     let mut reader = pcap_file::pcapng::PcapNgReader::new(octets.as_slice()).unwrap();

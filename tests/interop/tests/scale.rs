@@ -7,7 +7,7 @@ use linux::netns::Keeper;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 const CONNECTIONS: u64 = 10_000;
-/// Octets of each connection, another number for each.
+/// Minimum octets of a connection; each has a different number.
 const BYTES_MIN: u64 = 100;
 
 #[test]
@@ -40,6 +40,6 @@ fn ten_thousand_connections_come_and_go() {
         engine.call(move |endpoint, _| endpoint.release(id));
     }
     drop(streams);
-    // What is left has been released and waits for the last acknowledgement of the kernel.
+    // The rest has been released and waits for the kernel's last acknowledgement.
     wait_until("hardly a connection is left", || footprint().connections < 100);
 }

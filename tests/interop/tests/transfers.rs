@@ -6,7 +6,7 @@ use std::thread;
 use interop::{Digest, Engine, Protocol, Rig, accept, engine_config, listen, receive_all, send_pattern};
 use transport::{ConnectionConfig, ConnectionId};
 
-/// Two paths like `link`; the engine is the client and opens a subflow on each.
+/// Creates two paths like `link`; the engine is the client and opens a subflow on each.
 fn connected(link: &str, protocol: Protocol) -> Option<(Rig, Engine, ConnectionId, TcpStream)> {
     let rig = Rig::new(&[link, link])?;
     rig.host(0).ip(["mptcp limits set subflow 4 add_addr_accepted 4".into()]).unwrap();
@@ -20,7 +20,7 @@ fn connected(link: &str, protocol: Protocol) -> Option<(Rig, Engine, ConnectionI
     Some((rig, engine, id, stream))
 }
 
-/// One way after the other.
+/// Sends one way, then the other.
 fn each_way(link: &str, protocol: Protocol, bytes: u64) {
     let Some((_rig, engine, id, mut stream)) = connected(link, protocol) else { return };
     let mut sender = stream.try_clone().unwrap();
@@ -91,7 +91,7 @@ fn a_reader_that_pauses() {
         send_pattern(&mut sender, BYTES).unwrap();
         sender.shutdown(std::net::Shutdown::Write).unwrap();
     });
-    // Longer than the window is full: the kernel must probe it and go on when it opens.
+    // Longer than it takes to fill the window: the kernel must probe it and continue when it opens.
     pause();
     assert_eq!(engine.received_bytes(id), 0);
     engine.pause(id, false);

@@ -16,7 +16,7 @@ const BYTES: usize = 4_000_000;
 const LINK: &str = "rate = '20 Mbit/s'\ndelay = '10 ms'";
 const URL: &str = "http://10.9.9.9:8000/data.bin";
 
-/// A folder with a file to move; removed when dropped.
+/// A folder with a file to transfer; removed on drop.
 struct Files(PathBuf);
 
 impl Files {
@@ -64,7 +64,7 @@ fn sleep(span: Duration) {
     thread::sleep(span);
 }
 
-/// The plumbing of an engine on both uplinks, and the engine.
+/// Creates the plumbing of an engine on both uplinks, and the engine.
 fn plumb(laptop: &Namespace) -> linux::Result<(linux::attachment::Attachment, Plumbing)> {
     laptop.run(|| {
         let uplinks = uplink::discover(&names(&USB))?;
@@ -79,13 +79,13 @@ fn both_phones_carry_data_and_nothing_is_left() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let files = Files::new("both", BYTES);
     let _server = net.web_server(&files.0, "0.0.0.0");
-    // Reverse-path filters as some distributions have them: two interfaces with one subnet do not pass a strict one.
+    // Reverse-path filters as in some distributions: two interfaces with one subnet do not pass a strict one.
     for strictness in ["0", "1", "2"] {
         net.laptop.set("ipv4/conf/all/rp_filter", strictness).unwrap();
         let before = net.state();
         let report = thread::scope(|scope| {
             let download = scope.spawn(|| get_over(&net.laptop, URL, &files.copy(0), &USB).unwrap());
-            // Phones forget where the laptop is, and ask.
+            // Phones forget the laptop's link address, and ask again.
             while !download.is_finished() {
                 sleep(Duration::from_millis(100));
                 (0..2).for_each(|number| net.phone(number).ip(["neigh flush dev lan".into()]).unwrap());
@@ -119,7 +119,7 @@ fn what_a_narrow_hop_says_reaches_the_engine() {
     let narrow = "delay = '2 ms'\nmiddleboxes = [{ narrow = { size = '1400 B' } }]";
     let Some(net) = Tethered::new([narrow, narrow]) else { return };
     let (mut attachment, _plumbing) = plumb(&net.laptop).unwrap();
-    // The engine's packet, too large for the hop behind the phone, which answers to the phone's address.
+    // A packet of the engine that is too large for the hop behind the phone; the hop answers to the phone's address.
     let mut packet = vec![0_u8; 1500];
     packet[..20].copy_from_slice(&[0x45, 0, 5, 220, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 99, 0, 3, 10, 9, 9, 9]);
     let sum = packet[..20].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
@@ -149,7 +149,8 @@ fn what_a_narrow_hop_says_reaches_the_engine() {
 #[test]
 fn strangers_get_nowhere_through_the_laptop() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
-    // A stranger on the LAN of phone 0 takes the laptop for a router: to the LAN of phone 1, to a third network, and to the engine.
+    // A stranger on the LAN of phone 0 uses the laptop as a router: to the LAN of phone 1, to a third network, and to
+    // the engine.
     let third = ["link add third type veth peer name far", "link set third up", "link set far up"];
     net.laptop.ip(third.map(str::to_owned)).unwrap();
     net.laptop.ip(["address add 10.77.0.1/24 dev third".into()]).unwrap();
@@ -163,7 +164,7 @@ fn strangers_get_nowhere_through_the_laptop() {
         ]
         .map(str::to_owned))
         .unwrap();
-    // Whoever is asked counts.
+    // Counts all packets of the stranger that the laptop passes on.
     let count = "add table inet watch; add chain inet watch pass { type filter hook postrouting priority 300; }; \
         add rule inet watch pass ip saddr 192.168.42.66 counter";
     output(&net.laptop, "nft", &[count]);
@@ -177,7 +178,7 @@ fn strangers_get_nowhere_through_the_laptop() {
     }
     assert!(passed().contains("packets 0 "), "{}", passed());
     assert!(attachment.tun.read().unwrap().is_none(), "the engine has heard of a stranger");
-    // The counter would have seen them: a host that is a router by itself stays one, but for the engine.
+    // The counter works: a host that is already a router remains one, except towards the engine.
     drop(plumbing);
     net.laptop.set("ipv4/ip_forward", "1").unwrap();
     output(stranger, "python3", &["-c", knock]);
@@ -191,7 +192,7 @@ fn strangers_get_nowhere_through_the_laptop() {
     assert!(attachment.tun.read().unwrap().is_none(), "the engine has heard of a stranger");
 }
 
-/// As containers do that are started after a join: their network's packets leave by an uplink, translated.
+/// Like containers that start after a join: their network's packets leave by an uplink, translated.
 #[test]
 fn a_network_behind_the_laptop_gets_answers_meanwhile_and_afterwards() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -211,7 +212,7 @@ fn a_network_behind_the_laptop_gets_answers_meanwhile_and_afterwards() {
     let translate = "add table ip inner; add chain ip inner post { type nat hook postrouting priority srcnat; }; \
         add rule ip inner post ip saddr 10.55.0.0/24 masquerade";
     output(&net.laptop, "nft", &[translate]);
-    // That nobody listens there is an answer.
+    // A refusal because nobody listens there is an answer.
     let knock =
         "import socket\ntry: socket.create_connection(('10.66.0.1', 9), 1)\nexcept ConnectionRefusedError: pass";
     let answers = || {
@@ -234,7 +235,7 @@ fn get_until_killed() {
     let _ = get_over(&laptop, URL, &folder.join("never.bin"), &USB);
 }
 
-/// Starts a download in a process of its own.
+/// Starts a download in a separate process.
 fn start_child(net: &Tethered, files: &Files) -> Running {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "uplinks::get_until_killed", "--ignored", "--nocapture"]);
@@ -251,7 +252,7 @@ fn a_killed_download_leaves_nothing() {
     let before = net.state();
     for round in 0..20_u64 {
         let child = start_child(&net, &files);
-        // All moments of laying, and some of the download.
+        // All moments of the set-up, and some of the download.
         sleep(Duration::from_millis(round * 13));
         drop(child);
         wait_until(&format!("round {round}: all is as it was, {before}"), || net.state() == before);
@@ -270,7 +271,7 @@ fn what_a_killed_janitor_leaves_is_cleaned_and_nothing_of_the_living() {
     let (attachment, plumbing) = plumb(&net.laptop).unwrap();
     let both = net.state();
     assert!(both.contains("10.99.0.2") && both.contains("10.99.1.2"), "{both}");
-    // The janitor of the child: it is called with its device. It must go first, or it would do its work.
+    // The janitor of the child, whose argument is the child's device. Kill it first, or it would do its work.
     let namespace = net.laptop.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
     let number = namespace.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
     let janitors = processes(&["anabranch-janitor", &number, "anabranch0"]);
@@ -283,7 +284,7 @@ fn what_a_killed_janitor_leaves_is_cleaned_and_nothing_of_the_living() {
     let after = net.state();
     assert!(!after.contains("10.99.0.2") && after.contains("from 10.99.1.3"), "{after}");
     assert!(after.contains("ipv4/conf/usb0/forwarding 1"), "the other one needs it");
-    // The last one restores.
+    // The last one restores the state.
     drop((attachment, plumbing));
     assert_eq!(net.state(), before);
 }
@@ -305,7 +306,7 @@ fn what_was_written_down_in_a_namespace_that_is_no_more_is_forgotten_and_nothing
     assert_eq!(net.phone(0).run(uplink::clean).unwrap().unwrap(), ["anabranch7"]);
 }
 
-/// A journal that a full disk or a dying machine has cut: what is whole in it is undone, what is not is nobody's business.
+/// A journal that a full disk or a crash has truncated: its complete lines are undone, an incomplete one is ignored.
 #[test]
 fn a_journal_that_was_cut_undoes_what_is_whole_and_nothing_else() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -316,7 +317,7 @@ fn a_journal_that_was_cut_undoes_what_is_whole_and_nothing_else() {
     let number = namespace.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
     let journal = PathBuf::from(format!("/run/anabranch/{number}-anabranch7.undo"));
     let whole = "rule 4 10.99.7.2 990000 107\ntable 4 990000\nsysctl ipv4/conf/usb0/forwarding 1 0\n";
-    // `table 4 9900` would be somebody else's table.
+    // `table 4 9900` would be another program's table.
     let cuts = (0..=whole.len())
         .filter(|len| len % 3 == 0)
         .chain(["table 4 9900", "table 4 9"].map(|end| whole.find(end).unwrap() + end.len()));
@@ -386,7 +387,7 @@ fn a_phone_with_a_loose_plug_does_no_harm() {
     thread::scope(|scope| {
         let download = scope.spawn(|| get_over(&net.laptop, URL, &files.copy(0), &USB).unwrap());
         wait_until("the phone carries data", || net.received_bytes(1) > 300_000);
-        // Around the time for which the watch waits before it looks.
+        // Around the time that the watch waits before it looks.
         for round in 0..15 {
             sleep(Duration::from_millis(20 * round));
             net.unplug(1);
@@ -401,7 +402,7 @@ fn a_phone_with_a_loose_plug_does_no_harm() {
     assert_eq!(net.state(), before);
 }
 
-/// As `systemctl restart nftables` does.
+/// As with `systemctl restart nftables`.
 #[test]
 fn a_guard_that_somebody_removes_is_laid_again() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -415,7 +416,7 @@ fn a_guard_that_somebody_removes_is_laid_again() {
     assert!(matches!(check(&mut plumbing), Some(GuardLoss::Replaced)));
     assert_eq!(rules(), whole);
     assert!(check(&mut plumbing).is_none(), "it is told once");
-    // Before anybody has looked, an uplink comes back.
+    // An uplink returns before the watch has looked.
     flush();
     net.laptop.run(|| plumbing.replace(&uplink::discover(&names(&USB))?[0])).unwrap().unwrap();
     assert_eq!(rules(), whole);
@@ -503,14 +504,14 @@ fn the_watch_tells_what_becomes_of_an_uplink() {
         .unwrap();
     let other = "192.168.42.77".parse().ok();
     while usable(next()).v4.map(|way| way.address) != other {}
-    // Its routes are gone when it was down, and nobody has given them back.
+    // Its routes vanished when it was down, and nothing has restored them.
     laptop.ip(["link set usb1 down".into()]).unwrap();
     lost(next(), "is down");
     laptop.ip(["link set usb1 up".into()]).unwrap();
     lost(next(), "no default route");
     laptop.ip(["route add default via 192.168.42.129 dev usb1 metric 101".into()]).unwrap();
     assert!(usable(next()).v4.is_some());
-    // What does not concern the uplinks is no change.
+    // A change that does not affect the uplinks is ignored.
     laptop.ip(["link add other type veth peer name far".into()]).unwrap();
     sleep(Duration::from_millis(500));
     let rest: Vec<_> = core::iter::from_fn(|| laptop.run(|| watch.next()).unwrap().unwrap()).collect();
@@ -520,12 +521,12 @@ fn the_watch_tells_what_becomes_of_an_uplink() {
     );
 }
 
-/// All looks as before then, but its routes are gone, ours too.
+/// Everything looks as before, but its routes are gone, including ours.
 #[test]
 fn an_uplink_that_was_down_for_a_moment_is_told_of() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
     let laptop = &net.laptop;
-    // Of IPv6 the address would be gone too, which is seen.
+    // With IPv6 the address would vanish too, which is noticed.
     let route = "route add default via 192.168.77.1 dev ext0 metric 900";
     laptop.ip(["link add ext0 type veth peer name far".into()]).unwrap();
     laptop.ip(["link set far up", "link set ext0 addrgenmode none up"].map(str::to_owned)).unwrap();
@@ -563,7 +564,7 @@ fn a_phone_may_come_later() {
         "default via fdc0:42::129 dev usb1 table 990001",
         "ipv4/conf/usb1/forwarding 1",
         "ipv4/conf/usb1/rp_filter 2",
-        // From now on there is another one with its network.
+        // The network of usb0 now exists on another uplink, too.
         "ipv4/conf/usb0/rp_filter 2",
         "nfproto ipv4 iifname \"usb1\" oifname != \"anabranch*\" drop",
     ] {
@@ -574,7 +575,7 @@ fn a_phone_may_come_later() {
     assert_eq!(net.state(), before);
 }
 
-/// Numbers of the processes whose last arguments are these.
+/// Returns the numbers of the processes whose last arguments are these.
 fn processes(arguments: &[&str]) -> Vec<String> {
     let all = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
     let all = all.filter(|name| name.bytes().all(|c| c.is_ascii_digit()));

@@ -1,9 +1,9 @@
-//! Namespaces joined by a veth pair, without the emulator.
+//! Namespaces connected by a veth pair, without the emulator.
 
 use interop::{Digest, Protocol, accept, available, connect, listen, receive_all, send_pattern};
 use linux::netns::{Keeper, Namespace};
 
-/// Two namespaces and the keeper to whom they belong.
+/// Creates two namespaces with their keeper.
 fn pair(purpose: &str) -> (Keeper, Namespace, Namespace) {
     let mut keeper = Keeper::start().unwrap();
     let name = |end: &str| format!("veth-{purpose}-{end}-{}", std::process::id());

@@ -1,4 +1,4 @@
-//! Carries out what a case does to addresses, subflows and links.
+//! Carries out a case's actions on addresses, subflows and links.
 
 use interop::Rig;
 use transport::path_manager::LocalAddress;
@@ -10,23 +10,23 @@ use crate::engine::{Engine, Watched};
 use crate::kernel;
 use crate::network::engine_ip;
 
-/// What is still to be done.
+/// Actions that are still due.
 pub struct Actions {
-    /// The last one first.
+    /// In reverse order: the last element is next.
     waiting: Vec<Action>,
-    /// Links that heal: when, which.
+    /// Links that will be restored: time and number.
     healing: Vec<(Instant, usize)>,
 }
 
 impl Actions {
-    /// Those of a case.
+    /// Creates the actions of a case.
     pub fn new(case: &Case) -> Self {
         let mut waiting = case.actions.clone();
         waiting.sort_by_key(|action| core::cmp::Reverse(action.at_ms));
         Self { waiting, healing: Vec::new() }
     }
 
-    /// Does what is due.
+    /// Carries out the due actions.
     pub fn act(&mut self, case: &Case, rig: &Rig, engine: &Engine, now: Instant) {
         self.healing.retain(|(at, link)| {
             if *at <= now {
@@ -43,10 +43,10 @@ impl Actions {
         }
     }
 
-    /// Does it. What cannot be done, because it is done already, say, is left undone.
+    /// Carries out a deed. An impossible one, for example because it is already done, is skipped.
     fn perform(&mut self, deed: Deed, case: &Case, rig: &Rig, engine: &Engine, now: Instant) {
         let host = rig.host(0);
-        // The first path stays as it is.
+        // The first path remains unchanged.
         let other = |path: usize| (case.paths.len() > 1).then(|| 1 + path % (case.paths.len() - 1));
         match deed {
             Deed::Cut { path, for_ms } => {
@@ -94,7 +94,7 @@ fn perform_at_engine(deed: Deed, case: &Case, engine: &Engine, other: impl Fn(us
     }
 }
 
-/// Does something on every connection of the engine.
+/// Runs a deed on every connection of the engine.
 fn on_each(engine: &Engine, mut deed: impl FnMut(&mut Watched, ConnectionId, Instant) + Send + 'static) {
     engine.call(move |watched, now| {
         let connections: Vec<_> = watched.host.endpoint.connections().collect();

@@ -1,4 +1,4 @@
-//! As many cases as fit into a time.
+//! Runs as many cases as fit into a given time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -15,33 +15,33 @@ use crate::draw::draw;
 use crate::smaller::{Smallest, smallest};
 use crate::trial::{Numbers, Outcome, Rate, repeat, try_case};
 
-/// How long to go on, and from where.
+/// Extent of a campaign.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// All cases grow from it.
+    /// The seed of all cases.
     pub seed: u64,
     /// The first case.
     pub first: u64,
-    /// No more than so many cases.
+    /// Maximum number of cases.
     pub cases_max: u64,
-    /// No new case after that time.
+    /// No case starts after this time.
     pub time: Duration,
-    /// Time spent on making one failing case smaller.
+    /// Time for making one failing case smaller.
     pub shrinking_time: Duration,
-    /// Runs of a failing case, to tell what always fails from what sometimes does; and of each simpler one.
+    /// Number of runs of a failing case, to find out how often it fails; also of each simpler case.
     pub tries: u32,
 }
 
-/// What came of a campaign.
+/// Results of a campaign.
 #[derive(Debug, Default)]
 pub struct Campaign {
-    /// Cases run.
+    /// Number of cases that ran.
     pub cases: u64,
-    /// The sums over those that passed.
+    /// Sums over the cases that passed.
     pub numbers: Numbers,
-    /// What was drawn.
+    /// Values that were drawn.
     pub coverage: Coverage,
-    /// What failed, by kind.
+    /// Failures by kind.
     pub failures: BTreeMap<String, Failure>,
 }
 
@@ -50,13 +50,14 @@ pub struct Campaign {
 pub struct Failure {
     /// Their numbers.
     pub numbers: BTreeSet<u64>,
-    /// How often the first of them does.
+    /// How often the first of them fails.
     pub rate: Rate,
-    /// The first, made smaller.
+    /// The first of them, made smaller.
     pub smallest: Smallest,
 }
 
-/// Runs cases until the time is over; `tell` hears of each case: its number, and whether something new failed.
+/// Runs cases until the time is over. Calls `tell` after each case with its number and, if it failed in a new way, the
+/// failure.
 pub fn campaign(plan: &Plan, tell: &mut dyn FnMut(&Campaign, u64, Option<&Failure>)) -> Campaign {
     let clock = Clock::start();
     let mut campaign = Campaign::default();
@@ -72,7 +73,7 @@ pub fn campaign(plan: &Plan, tell: &mut dyn FnMut(&Campaign, u64, Option<&Failur
 }
 
 impl Campaign {
-    /// Runs a case; gives the kind of its fault if that is new.
+    /// Runs a case; returns the kind of its fault if that is new.
     fn one(&mut self, plan: &Plan, number: u64) -> Option<String> {
         let case = draw(plan.seed, number);
         self.coverage.add(values(&case));
@@ -95,7 +96,7 @@ impl Campaign {
     }
 }
 
-/// Finds out how often a case fails, and makes it smaller.
+/// Measures how often a case fails, and makes it smaller.
 fn investigate(plan: &Plan, number: u64, case: Case, fault: Fault) -> Failure {
     let clock = Clock::start();
     let rate = repeat(&case, &fault, plan.tries);
@@ -115,7 +116,7 @@ impl Numbers {
 }
 
 impl Failure {
-    /// What a person needs to know, the case included.
+    /// Describes the failure for a person, including the case.
     pub fn describe(&self, seed: u64) -> String {
         let Smallest { case, fault: Fault { kind, detail }, tried } = &self.smallest;
         let mut text = String::new();
@@ -128,7 +129,7 @@ impl Failure {
         text + "\n" + &case.to_text()
     }
 
-    /// Writes the case into a folder; gives the file.
+    /// Writes the case into a folder, and returns the file's path.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -1,29 +1,29 @@
-//! A case: everything that decides a run but the clock, as data. Its text is what a failure prints.
+//! A case: everything that determines a run except the clock, as data. A failure prints its text.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use soak::transport::case::{Settings, Side, Talk};
 
-/// A kernel and an engine, the paths between them, what their applications do and what else happens.
+/// A kernel and an engine, the paths between them, their applications, and actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// Of the network's randomness.
+    /// Seed of the network's randomness.
     pub seed: u64,
     /// IPv6 instead of IPv4.
     pub ipv6: bool,
-    /// Who is the kernel; the engine is the other side.
+    /// The side of the kernel; the engine is the other side.
     pub kernel_is: Side,
-    /// How the kernel is set.
+    /// Settings of the kernel.
     pub kernel: Kernel,
-    /// How the engine is set.
+    /// Settings of the engine.
     pub engine: Settings,
     /// The paths; connections begin on the first.
     pub paths: Vec<PathCase>,
-    /// What the applications do.
+    /// The applications.
     pub talks: Vec<Talk>,
-    /// What happens on the way, in any order.
+    /// Actions during the run, in any order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
 }
@@ -32,7 +32,7 @@ pub struct Case {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
-    /// Its sockets speak MPTCP; otherwise plain TCP.
+    /// Whether its sockets use MPTCP instead of plain TCP.
     pub mptcp: bool,
     /// Octets of its sockets' send buffers (`SO_SNDBUF`), if they are set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,10 +40,10 @@ pub struct Kernel {
     /// Octets of its sockets' receive buffers (`SO_RCVBUF`), if they are set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer_bytes: Option<u32>,
-    /// `ip mptcp limits`: subflows, and addresses accepted from the peer; none: as the kernel has them.
+    /// `ip mptcp limits`: subflows, and addresses accepted from the peer; absent: the kernel's defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<[u8; 2]>,
-    /// Variables below `/proc/sys/net`, and their values; all others are as the kernel has them.
+    /// Variables below `/proc/sys/net`, and their values; all others have the kernel's defaults.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
     /// `ip mptcp endpoint`, set before the first connection.
@@ -55,15 +55,15 @@ pub struct Kernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MptcpEndpoint {
-    /// That of which path.
+    /// Path of the address.
     pub path: usize,
-    /// What for.
+    /// Its use.
     pub role: Role,
-    /// As a backup.
+    /// Whether it is a backup.
     pub backup: bool,
 }
 
-/// What the kernel does with an address.
+/// The kernel's use of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -87,10 +87,10 @@ pub struct PathCase {
     pub down: Way,
     /// MTU of the devices at both ends, octets.
     pub mtu: u16,
-    /// From when until when nothing passes, ms since the network began.
+    /// Start and end of each outage, ms since the network began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages_ms: Vec<[u64; 2]>,
-    /// What stands on it, from the kernel's end on.
+    /// Middleboxes on it, from the kernel's end on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boxes: Vec<Middlebox>,
 }
@@ -103,39 +103,39 @@ pub struct Way {
     pub rate_kbps: u64,
     /// Delay, ms.
     pub delay_ms: u64,
-    /// Packets in the queue at most.
+    /// Maximum number of packets in the queue.
     pub queue_packets: u64,
-    /// Packets lost, of 100.
+    /// Lost packets of 100.
     pub loss_percent: f64,
-    /// Mean length of a burst of losses, packets; one loss at a time if it is 1 or less.
+    /// Mean length of a burst of losses, packets; single losses if it is 1 or less.
     pub burst_packets: f64,
-    /// Packets held back, of 100.
+    /// Delayed packets of 100.
     pub reorder_percent: f64,
-    /// For so long at most, ms.
+    /// Maximum delay of such a packet, ms.
     pub reorder_ms: u64,
-    /// Packets that come twice, of 100.
+    /// Duplicated packets of 100.
     pub duplicate_percent: f64,
-    /// Packets damaged, which TCP's checksum finds, of 100.
+    /// Damaged packets of 100; TCP's checksum detects the damage.
     pub corrupt_percent: f64,
 }
 
-/// Something on a path that does more than forward.
+/// An element of a path that does more than forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Middlebox {
-    /// A hop that takes no larger packets.
+    /// A hop that drops larger packets.
     Narrow {
         /// Octets.
         mtu: u16,
-        /// And tells nobody.
+        /// Whether it does so without ICMP.
         silent: bool,
     },
-    /// Cuts segments.
+    /// Segments are cut.
     Split {
-        /// Octets of data at most.
+        /// Maximum data of a segment, octets.
         bytes: u32,
     },
-    /// Translates the kernel's address; IPv4 and a kernel that is the client.
+    /// Translates the kernel's address; only for IPv4 and a kernel that is the client.
     Nat,
     /// Removes MPTCP's options.
     StripMptcp(StripFrom),
@@ -155,74 +155,75 @@ pub enum StripFrom {
     All,
 }
 
-/// Something that happens while connections run.
+/// An action while connections run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
-    /// When, ms since the applications began.
+    /// Time, ms since the applications began.
     pub at_ms: u64,
-    /// What.
+    /// The action itself.
     pub deed: Deed,
 }
 
-/// What can happen. Paths but the first, counted round, so that connections keep the subflow that they began with.
+/// Possible actions. Paths exclude the first and are modulo their number, so that connections keep their initial
+/// subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Deed {
     /// Nothing passes a path for a while.
     Cut {
-        /// Which path.
+        /// Number of the path.
         path: usize,
-        /// For how long, ms.
+        /// Duration, ms.
         for_ms: u64,
     },
-    /// The kernel's path manager is told of an address.
+    /// The kernel's path manager gets an address.
     KernelAdds(MptcpEndpoint),
-    /// The kernel's path manager is told that an address is no longer to be used.
+    /// The kernel's path manager loses an address.
     KernelRemoves {
-        /// That of which path.
+        /// Path of the address.
         path: usize,
     },
     /// The kernel's path manager changes a priority.
     KernelSetsPriority {
-        /// Of the address of which path.
+        /// Path of the address.
         path: usize,
-        /// To backup, or back.
+        /// Whether it becomes a backup.
         backup: bool,
     },
-    /// The engine gets an address, or gets to know it again.
+    /// The engine gets an address, or hears of it again.
     EngineAdds {
-        /// That of which path.
+        /// Path of the address.
         path: usize,
-        /// As a backup.
+        /// Whether it is a backup.
         backup: bool,
     },
     /// The engine loses an address.
     EngineLoses {
-        /// That of which path.
+        /// Path of the address.
         path: usize,
     },
     /// The engine announces an address on all its connections.
     EngineAnnounces {
-        /// That of which path.
+        /// Path of the address.
         path: usize,
     },
     /// The engine withdraws an address on all its connections.
     EngineWithdraws {
-        /// That of which path.
+        /// Path of the address.
         path: usize,
     },
     /// The engine changes the priority of a subflow on all its connections.
     EngineSetsPriority {
-        /// Which.
+        /// Number of the subflow.
         subflow: u16,
-        /// To backup, or back.
+        /// Whether it becomes a backup.
         backup: bool,
     },
 }
 
 impl Case {
-    /// Who is the engine.
+    /// Returns the side of the engine.
     pub fn engine_is(&self) -> Side {
         match self.kernel_is {
             Side::Client => Side::Server,
@@ -230,12 +231,13 @@ impl Case {
         }
     }
 
-    /// The value of a variable of the kernel, if the case sets it.
+    /// Returns the value of a kernel variable, if the case sets it.
     pub fn setting(&self, variable: &str) -> Option<&str> {
         self.kernel.settings.get(variable).map(String::as_str)
     }
 
-    /// What there is of the case for the applications, which know nothing of networks: a case of the simulator's soak.
+    /// Returns the part of the case for the applications, which know nothing about networks, as a case of the
+    /// simulator's soak.
     pub fn applications(&self) -> soak::transport::case::Case {
         soak::transport::case::Case {
             seed: self.seed,
@@ -249,12 +251,12 @@ impl Case {
         }
     }
 
-    /// Connections of all talks.
+    /// Returns the number of connections of all talks.
     pub fn connections(&self) -> usize {
         self.talks.iter().map(|talk| talk.connections as usize).sum()
     }
 
-    /// The case as text.
+    /// Returns the case as text.
     ///
     /// # Panics
     /// Never: every case has a text.
@@ -262,10 +264,10 @@ impl Case {
         toml::to_string(self).expect("a case has a text")
     }
 
-    /// Reads what [`Self::to_text`] wrote.
+    /// Reads the text that [`Self::to_text`] wrote.
     ///
     /// # Errors
-    /// If it is no case; in words, with the line.
+    /// If it is not a case; the message names the line.
     pub fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| error.to_string())
     }

@@ -1,4 +1,4 @@
-//! What of everything that can be drawn a case has.
+//! The properties of a case, of all that can be drawn.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use soak::coverage::word;
 
 use crate::case::Case;
 
-/// What a case has: dimensions, and its values of each.
+/// Returns the properties of a case: dimensions, each with the values that the case has.
 pub fn values(case: &Case) -> BTreeSet<(String, String)> {
     let mut values = BTreeSet::new();
     let mut add = |dimension: &str, value: String| _ = values.insert((dimension.to_string(), value));

@@ -1,4 +1,5 @@
-//! The engine on a device behind a host, with the applications of a case and the checkers that watch it in simulations.
+//! The engine on a device behind a host, with the applications of a case and the checkers that also watch it in
+//! simulations.
 
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
@@ -24,26 +25,26 @@ use crate::network::{engine_ip, server};
 
 /// A host whose segments are watched.
 pub struct Watched {
-    /// The engine, with the applications of a case, which are made for simulations.
+    /// The engine, with the applications of a case, which are shared with simulations.
     pub host: EndpointHost<Alone, Talker>,
-    /// What the applications did.
+    /// Records of the applications.
     pub conversations: Conversations,
     checker: Checker,
     lists: bool,
 }
 
-/// What of an engine a run looks at.
+/// The state of an engine that a run examines.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
     /// Its connections, as its applications see them.
     pub conversations: Vec<Conversation>,
-    /// What the checkers found.
+    /// Findings of the checkers.
     pub faults: Vec<String>,
-    /// What it holds.
+    /// Memory use of the engine.
     pub footprint: Option<Footprint>,
 }
 
-/// A running engine; it ends when dropped.
+/// A running engine; it ends on drop.
 pub struct Engine {
     remote: Remote<Watched>,
     stop: StopHandle,
@@ -53,7 +54,7 @@ pub struct Engine {
 impl Watched {
     fn see(&mut self, direction: Direction, segment: &Segment, now: Instant) {
         let host = &self.host;
-        // One host is watched; its number means nothing.
+        // Only one host is watched; its number has no meaning.
         self.checker.see(now, CLIENT, direction, segment, |(local, remote)| host.inspect(local, remote));
         if self.lists {
             let own = if direction == Direction::Sent { segment.src } else { segment.dst };
@@ -113,7 +114,7 @@ impl Host for Watched {
 }
 
 impl Engine {
-    /// Starts the engine of a case behind `host`, printing every segment if `lists`.
+    /// Starts the engine of a case behind `host`; prints every segment if `lists`.
     ///
     /// # Panics
     /// If the machine has no device, no randomness or no file descriptors for it.
@@ -137,12 +138,12 @@ impl Engine {
         Self { remote: is_ready.recv().expect("the engine starts"), stop: handle, running: Some(running) }
     }
 
-    /// How it is; nothing if it has panicked.
+    /// Returns the current state; `None` if the engine has panicked.
     pub fn look(&self) -> Option<Look> {
         self.call(|watched, _| watched.look())
     }
 
-    /// Runs a command on the engine; nothing if it has panicked.
+    /// Runs a command on the engine; `None` if it has panicked.
     pub fn call<T: Send + 'static>(
         &self,
         command: impl FnOnce(&mut Watched, Instant) -> T + Send + 'static,
@@ -150,7 +151,7 @@ impl Engine {
         self.remote.call(command).ok()
     }
 
-    /// Ends what may have been left half-open, as applications do when nothing is heard for long.
+    /// Aborts half-open connections, as applications do after a long silence.
     pub fn abort_half_open(&self) {
         self.call(|watched, now| {
             for conversation in watched.conversations.borrow_mut().iter_mut().filter(|known| !known.released) {
@@ -166,7 +167,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.stop.stop();
         if let Some(running) = self.running.take() {
-            // A panic was noted where it happened.
+            // A panic was recorded where it happened.
             let _ = running.join();
         }
     }
@@ -174,7 +175,7 @@ impl Drop for Engine {
 
 fn talker(case: &Case, conversations: Conversations) -> Talker {
     let side = case.engine_is();
-    // As the server it has its own address, which is that of the first path either way.
+    // As the server it has its own address, which is that of the first path on either side.
     debug_assert!(side == Side::Client || server(case).ip() == engine_ip(case, 0));
     Talker::new(&case.applications(), side, engine_ip(case, 0), server(case), conversations)
 }

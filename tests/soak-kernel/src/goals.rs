@@ -1,30 +1,30 @@
-//! What must hold in a case, told from the case alone.
+//! What must hold in a case; it follows from the case alone.
 //!
-//! Always: nothing panics or hangs, the checkers find no fault of the engine, what arrives is what was sent, as far as it
-//! arrives, and at the end the engine holds nothing.
+//! Always: nothing panics or hangs, the checkers find no fault of the engine, received data equal the sent data as far
+//! as they arrive, and at the end the engine holds nothing.
 //!
-//! Where the first path is *sound*, every stream arrives as a whole, whatever happens on the others. Where it is *clean*, MPTCP
-//! stays in use, if both sides speak it. Where nothing on a path takes options away, the kernel finds nothing wrong with
-//! what the engine says.
+//! If the first path is *sound*, every stream arrives completely, whatever happens on the other paths. If it is
+//! *clean*, MPTCP stays in use if both sides support it. If no element of a path removes options, the kernel finds no
+//! fault in the engine's segments.
 
 use soak::transport::case::{Ending, Side};
 use soak::transport::goals;
 
 use crate::case::{Case, Deed, Middlebox, PathCase, StripFrom, Way};
 
-/// Losses of a sound path, of 100 packets.
+/// Maximum losses of a sound path, of 100 packets.
 const LOSS_PERCENT_MAX: f64 = 3.0;
-/// An outage of a sound path lasts no longer, ms: it must not use up the time-outs of handshakes.
+/// Maximum duration of an outage of a sound path, ms: it must not use up the time-outs of handshakes.
 const OUTAGE_MS_MAX: u64 = 1000;
-/// Packets that a clean path's queue holds, so that a burst of SYNs finds room.
+/// Minimum capacity of a clean path's queue in packets, enough for a burst of SYNs.
 const CLEAN_QUEUE_PACKETS: u64 = 30;
 
-/// Octets that `side` sends on each connection of a talk.
+/// Returns the octets that `side` sends on each connection of a talk.
 pub fn bytes_to_send(case: &Case, talk: usize, side: Side) -> u64 {
     goals::bytes_to_send(&case.applications(), talk, side)
 }
 
-/// Whether the stream of `side` must arrive as a whole on each connection of a talk.
+/// Returns whether the stream of `side` must arrive completely on each connection of a talk.
 pub fn must_arrive(case: &Case, talk: usize, side: Side) -> bool {
     let talk = &case.talks[talk];
     let (speaker, listener) = match side {
@@ -32,30 +32,30 @@ pub fn must_arrive(case: &Case, talk: usize, side: Side) -> bool {
         Side::Server => (talk.server, talk.client),
     };
     completes(case) && speaker.ending != Ending::Abort && listener.ending == Ending::Shutdown && {
-        // Who closes reads no more: the peer may meet a reset then.
+        // A side that closes stops reading: the peer may then get a reset.
         speaker.ending == Ending::Shutdown || listener.bytes == 0
     }
 }
 
-/// Whether a kernel that has all octets of a connection that fell back may meet a reset in the place of their end.
+/// Returns whether a kernel that has all octets of a connection after a fallback may get a reset instead of their end.
 ///
-/// If it had sent its DATA_FIN before it fell back, its application is told of the peer's FIN only when its own one is
-/// acknowledged (measured with Linux 6.18: up to 1.4 s after it acknowledged the peer's). If that ACK is lost, what it sends
-/// again may find an engine whose TIME-WAIT, short in all cases, is over.
+/// If the kernel had sent its DATA_FIN before it fell back, it reports the peer's FIN to its application only when its
+/// own is acknowledged (measured with Linux 6.18: up to 1.4 s after it acknowledged the peer's). If that ACK is lost,
+/// the kernel's retransmission may reach an engine whose TIME-WAIT, short in all cases, is over.
 pub fn end_may_be_a_reset(case: &Case) -> bool {
     case.kernel.mptcp && case.paths.first().is_some_and(|path| !is_clean(path, case))
 }
 
-/// Whether every connection of a talk ends in good order at both sides.
+/// Returns whether every connection of a talk ends normally at both sides.
 pub fn ends_well(case: &Case, talk: usize) -> bool {
     let talk = &case.talks[talk];
-    // Who forgets a connection too soon answers a FIN that comes again with a reset.
+    // A host that forgets a connection too soon answers a retransmitted FIN with a reset.
     completes(case)
         && is_clean(&case.paths[0], case)
         && [talk.client, talk.server].iter().all(|speaker| speaker.ending == Ending::Shutdown)
 }
 
-/// Whether MPTCP must be in use, or must not be; nothing if it is chance.
+/// Returns whether MPTCP must be in use, or must not be; `None` if it is chance.
 pub fn mptcp(case: &Case) -> Option<bool> {
     if !case.kernel.mptcp || !case.engine.mptcp {
         return Some(false);
@@ -64,31 +64,32 @@ pub fn mptcp(case: &Case) -> Option<bool> {
     (keeps_options(first) && is_clean(first, case)).then_some(true)
 }
 
-/// Whether the kernel must find nothing wrong: no middlebox falsifies anything.
+/// Returns whether the kernel must find no fault: no middlebox falsifies anything.
 pub fn kernel_finds_nothing(case: &Case) -> bool {
     case.paths.iter().all(keeps_options)
 }
 
-/// Whether the engine must not join at the address and port at which it opened the connection: the kernel says so in its
-/// SYN/ACK (RFC 8684 section 3.1, flag C).
+/// Returns whether the engine must not join at the address and port at which it opened the connection: the kernel
+/// signals this in its SYN/ACK (RFC 8684 section 3.1, flag C).
 pub fn is_closed_to_joins(case: &Case) -> bool {
     case.kernel_is == Side::Server && case.setting("mptcp/allow_join_initial_addr_port") == Some("0")
 }
 
-/// Whether what arrives on a connection comes from one socket of the kernel. A kernel that always sends SYN cookies takes an ACK
-/// for the end of a handshake when both streams have advanced by equally many octets since: if its socket is gone, closed
-/// with data unread, it accepts the rest of the connection as a new one, whose octets nobody can tell from the old one's.
+/// Returns whether the data of a connection come from one socket of the kernel. A kernel that always sends SYN cookies
+/// takes an ACK for the end of a handshake if both streams have since advanced by equally many octets. If its socket is
+/// gone, closed with data unread, it accepts the rest of the connection as a new one, whose octets cannot be told from
+/// the old one's.
 pub fn is_one_socket(case: &Case) -> bool {
     let closes = case.talks.iter().any(|talk| talk.server.ending != Ending::Shutdown);
     !(case.kernel_is == Side::Server && case.setting("ipv4/tcp_syncookies") == Some("2") && closes)
 }
 
-/// Whether connections can count on their first path.
+/// Returns whether connections can rely on their first path.
 fn completes(case: &Case) -> bool {
     case.paths.first().is_some_and(|path| is_sound(path, case)) && keeps_the_first(case)
 }
 
-/// Whether nothing puts backups in the place of the first subflow while a path is not sound: a backup waits for its turn.
+/// Returns whether no backups replace the first subflow while a path is not sound: a backup waits for its turn.
 fn keeps_the_first(case: &Case) -> bool {
     let sets_backup = |deed: &Deed| match deed {
         Deed::EngineSetsPriority { subflow, backup } => *subflow == 0 && *backup,
@@ -111,7 +112,7 @@ fn lost_percent(way: &Way) -> f64 {
     way.loss_percent + way.corrupt_percent
 }
 
-/// Whether a path is good enough to carry a connection to its end.
+/// Returns whether a path is good enough to carry a connection to its end.
 pub fn is_sound(path: &PathCase, case: &Case) -> bool {
     let carries = |way: &&Way| {
         lost_percent(way) <= LOSS_PERCENT_MAX
@@ -122,7 +123,7 @@ pub fn is_sound(path: &PathCase, case: &Case) -> bool {
     ways(path).iter().all(carries) && path.outages_ms.iter().all(comes_back) && !is_black_hole(path, case)
 }
 
-/// Whether large packets vanish without a word. The engine notices; the kernel only when it is told to probe.
+/// Returns whether large packets vanish silently. The engine notices; the kernel only if it is set to probe.
 fn is_black_hole(path: &PathCase, case: &Case) -> bool {
     path.boxes.iter().any(|middlebox| match middlebox {
         Middlebox::Narrow { mtu, silent: true } => case.engine.mtu.min(path.mtu) > *mtu,
@@ -130,13 +131,13 @@ fn is_black_hole(path: &PathCase, case: &Case) -> bool {
     })
 }
 
-/// Whether a path neither loses nor delays beyond any time-out.
+/// Returns whether a path neither loses packets nor delays them beyond any time-out.
 fn is_clean(path: &PathCase, case: &Case) -> bool {
     let flawless = |way: &&Way| lost_percent(way) == 0.0 && way.queue_packets >= CLEAN_QUEUE_PACKETS;
     ways(path).iter().all(flawless) && path.outages_ms.is_empty() && is_sound(path, case)
 }
 
-/// Whether nothing takes MPTCP's options away.
+/// Returns whether nothing removes MPTCP's options.
 fn keeps_options(path: &PathCase) -> bool {
     let strips = |middlebox: &Middlebox| {
         matches!(middlebox, Middlebox::StripMptcp(StripFrom::Syn | StripFrom::SynAck | StripFrom::All))
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
     use crate::draw::draw;
 
-    /// Of a thousand cases; a soak whose cases demand nothing finds nothing.
+    /// Checks a thousand cases; a soak whose cases demand nothing finds nothing.
     #[test]
     fn most_cases_demand_something() {
         let cases: Vec<_> = (0..1000).map(|number| draw(1, number)).collect();

@@ -1,4 +1,4 @@
-//! Judges what came of a case.
+//! Judges the results of a case.
 
 use soak::outcome::{Fault, kind_of_checker};
 use soak::transport::case::Side;
@@ -12,7 +12,7 @@ use crate::goals;
 use crate::kernel::Conversation as KernelConversation;
 use crate::run::Numbers;
 
-/// What there is to see of both sides.
+/// Observations of both sides.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The engine's.
@@ -21,12 +21,12 @@ pub struct Seen {
     pub kernel: Vec<KernelConversation>,
 }
 
-/// Something wrong: a `kind` without numbers, and what exactly.
+/// Creates a fault: a `kind` without numbers, and the details.
 pub fn fault(kind: impl Into<String>, detail: impl Into<String>) -> Fault {
     Fault { kind: kind.into(), detail: detail.into() }
 }
 
-/// Whether every connection of a case was opened and has ended at both sides.
+/// Returns whether every connection of a case was opened and has ended at both sides.
 pub fn is_over(case: &Case, seen: &Seen) -> bool {
     let opened = case.connections();
     seen.engine.conversations.len() == opened
@@ -35,12 +35,12 @@ pub fn is_over(case: &Case, seen: &Seen) -> bool {
         && seen.kernel.iter().all(|one| one.over)
 }
 
-/// Whether an engine holds nothing.
+/// Returns whether an engine holds nothing.
 pub fn holds_nothing(look: &Look) -> bool {
     look.footprint == Some(Footprint { connections: 0, four_tuples: 0, tokens: 0 })
 }
 
-/// Judges streams and ends of connections.
+/// Judges streams and the ends of connections.
 pub fn of_streams(case: &Case, seen: &Seen) -> Result<(), Fault> {
     of_checkers(&seen.engine)?;
     if !goals::is_one_socket(case) {
@@ -118,7 +118,7 @@ fn engine_ending(case: &Case, one: &EngineConversation) -> Option<String> {
     }
 }
 
-/// MPTCP or not, where that is no chance.
+/// Judges whether MPTCP was used, where that is not chance.
 fn protocol(case: &Case, one: &EngineConversation) -> Option<String> {
     let (expected, stats) = (goals::mptcp(case)?, one.stats.as_ref()?);
     match (expected, stats.mptcp && !stats.fell_back) {
@@ -128,7 +128,7 @@ fn protocol(case: &Case, one: &EngineConversation) -> Option<String> {
     }
 }
 
-/// A join at an address where the kernel wants none.
+/// Finds joins at an address where the kernel forbids them.
 fn joins(case: &Case, one: &EngineConversation) -> Option<String> {
     let subflows = &one.stats.as_ref()?.subflows;
     let first = subflows.first()?;
@@ -137,7 +137,7 @@ fn joins(case: &Case, one: &EngineConversation) -> Option<String> {
         .then(|| "join: at the initial address, where the kernel wants none".into())
 }
 
-/// Where all streams arrive, as many connections are seen at either side.
+/// If all streams arrive, both sides must have seen the same number of connections.
 fn of_counts(case: &Case, seen: &Seen) -> Result<(), Fault> {
     let all_arrive =
         (0..case.talks.len()).all(|talk| Side::ALL.iter().all(|side| goals::must_arrive(case, talk, *side)));
@@ -150,7 +150,7 @@ fn of_counts(case: &Case, seen: &Seen) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Judges what the kernel complains of.
+/// Judges the kernel's complaints.
 pub fn of_complaints(case: &Case, complaints: &[(&str, u64)], seen: &Seen) -> Result<(), Fault> {
     match complaints.first() {
         Some((name, _)) if goals::kernel_finds_nothing(case) => {
@@ -160,7 +160,7 @@ pub fn of_complaints(case: &Case, complaints: &[(&str, u64)], seen: &Seen) -> Re
     }
 }
 
-/// Judges what is left when all is over.
+/// Judges what remains at the end.
 pub fn of_what_is_left(look: &Option<Look>) -> Result<(), Fault> {
     let Some(look) = look else { return Ok(()) };
     of_checkers(look)?;
@@ -170,7 +170,7 @@ pub fn of_what_is_left(look: &Option<Look>) -> Result<(), Fault> {
     }
 }
 
-/// How much was done.
+/// Returns the amount of work.
 pub fn numbers(seen: &Seen) -> Numbers {
     let mut numbers = Numbers::default();
     for one in &seen.engine.conversations {
@@ -194,7 +194,7 @@ mod tests {
     use crate::case::{PathCase, Way};
     use crate::draw::draw;
 
-    /// A case in which the kernel's applications must get everything, and what they get.
+    /// Returns a case in which the kernel's applications must get everything, and what they get.
     fn complete() -> (Case, KernelConversation) {
         let case = (0..).map(|number| draw(1, number)).find(|case| goals::must_arrive(case, 0, case.engine_is()));
         let case = case.expect("there are such cases");

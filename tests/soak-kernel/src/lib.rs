@@ -1,19 +1,19 @@
-//! Random settings of Linux kernels in network namespaces, drawn from a seed, and what must hold between their MPTCP and the
-//! engine.
+//! Random settings of Linux kernels in network namespaces, drawn from a seed, and what must hold between their MPTCP
+//! and the engine.
 //!
 //! ```text
-//! case       everything that decides a run but the clock, as data
+//! case       everything that determines a run except the clock, as data
 //! draw       cases from a seed
-//! goals      what must hold in a case, told from the case alone
+//! goals      what must hold in a case, from the case alone
 //! network    from a case to the topology of an emulation, and to addresses
 //! engine     the engine on its device, with its applications and the checkers of the simulator
 //! kernel     the kernel's settings and its applications
-//! actions    what is done to addresses, subflows and links on the way
+//! actions    the actions on addresses, subflows and links
 //! run        runs a case
-//! judge      what came of it
-//! trial      runs a case again and again: real time is not the same twice
-//! smaller    leaves out of a case that fails what it does not need
-//! coverage   what of everything that can be drawn a case has
+//! judge      judges the results
+//! trial      runs a case repeatedly: real time is never the same twice
+//! smaller    leaves out parts that a failing case does not need
+//! coverage   the properties of a case, of all that can be drawn
 //! campaign   as many cases as fit into a time
 //! ```
 

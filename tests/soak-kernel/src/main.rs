@@ -1,4 +1,4 @@
-//! Runs random cases against this machine's kernel for as long as one likes.
+//! Runs random cases against this machine's kernel for any length of time.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,42 +15,42 @@ use soak_kernel::draw::draw;
 use soak_kernel::trial::{Outcome, try_case};
 use units::{Duration, Instant};
 
-/// A line of progress comes this often.
+/// Interval between lines of progress.
 const TELL_EVERY: Duration = Duration::from_secs(15);
-/// A case that takes longer, with all its repetitions, hangs: nothing else can be said of it from inside.
+/// A case that takes longer, including its repetitions, hangs; this process cannot find out why.
 const CASE_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(1200);
 
 /// Random settings of the kernel's MPTCP and of the engine, against each other over emulated paths, in real time (root).
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// All cases grow from it; drawn from the clock unless given.
+    /// Seed of all cases; by default from the clock.
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this case of the seed, as text.
+    /// Run only this case of the seed, and print it.
     #[arg(long, requires = "seed", conflicts_with = "replay")]
     case: Option<u64>,
-    /// Only the case in this file.
+    /// Run only the case in this file.
     #[arg(long)]
     replay: Option<PathBuf>,
-    /// Print every segment of the engine in the one case.
+    /// Print every segment of the engine in the single case.
     #[arg(long)]
     segments: bool,
-    /// How long to go on.
+    /// Duration in seconds.
     #[arg(long, default_value_t = 900)]
     seconds: u64,
     /// The first case.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Cases at most.
+    /// Maximum number of cases.
     #[arg(long, default_value_t = u64::MAX)]
     cases: u64,
-    /// How often a case that fails is run again; and how often a simpler one may pass before it counts as passing.
+    /// Number of repetitions of a failing case; also number of runs that a simpler one must pass to count as passing.
     #[arg(long, default_value_t = 3)]
     tries: u32,
-    /// Seconds spent on making a case smaller that fails in a new way.
+    /// Seconds for making a case smaller that fails in a new way.
     #[arg(long, default_value_t = 120)]
     shrink_seconds: u64,
-    /// Where cases that fail are written.
+    /// Folder for failing cases.
     #[arg(long, default_value = "out/soak")]
     out: PathBuf,
 }
@@ -137,7 +137,7 @@ fn soak(arguments: &Arguments) -> bool {
     done.failures.is_empty()
 }
 
-/// Ends the program if a case does not: namespaces and devices vanish with it.
+/// Ends the program if a case does not end; namespaces and devices vanish with it.
 fn watch_for_hangs(seed: u64, at: Arc<AtomicU64>) {
     std::thread::spawn(move || {
         loop {

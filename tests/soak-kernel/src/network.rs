@@ -7,15 +7,15 @@ use soak::transport::case::Side;
 
 use crate::case::{Case, Middlebox, PathCase, StripFrom, Way};
 
-/// The port of the first talk; each has one of its own.
+/// The port of the first talk; each talk has its own.
 pub const PORT_FIRST: u16 = 5000;
 
-/// The kernel's address on a path.
+/// Returns the kernel's address on a path.
 pub fn kernel_ip(case: &Case, path: usize) -> IpAddr {
     address(case, path, 0, 1)
 }
 
-/// The engine's address on a path: a free one of host `b`.
+/// Returns the engine's address on a path: an unused one of host `b`.
 pub fn engine_ip(case: &Case, path: usize) -> IpAddr {
     address(case, path, 1, 2)
 }
@@ -28,7 +28,7 @@ fn address(case: &Case, path: usize, side: u8, host: u8) -> IpAddr {
     }
 }
 
-/// Where the server listens for the first talk.
+/// Returns the server's address for the first talk.
 pub fn server(case: &Case) -> SocketAddr {
     let ip = match case.kernel_is {
         Side::Server => kernel_ip(case, 0),
@@ -37,7 +37,7 @@ pub fn server(case: &Case) -> SocketAddr {
     SocketAddr::new(ip, PORT_FIRST)
 }
 
-/// The topology, as a file for the emulator.
+/// Returns the topology, as a file for the emulator.
 pub fn topology(case: &Case) -> String {
     let mut text = format!("seed = {}\n[[host]]\nname = 'a'\n[[host]]\nname = 'b'\n", case.seed >> 1);
     case.paths.iter().for_each(|path| link(path, &mut text));
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::draw::draw;
 
-    /// The emulator takes every topology that can be drawn.
+    /// The emulator accepts every topology that can be drawn.
     #[test]
     fn topologies_are_what_the_emulator_takes() {
         for number in 0..500 {

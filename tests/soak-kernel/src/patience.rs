@@ -1,19 +1,19 @@
-//! Waiting in real time. Patience is counted in polls, not in time: a machine that stands still for seconds uses up one of them.
+//! Waiting in real time. Waits are counted in polls, not in time: a machine that pauses for seconds uses only one poll.
 
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks.
+/// Interval between polls.
 const POLL: Duration = Duration::from_millis(20);
-/// Looks in a second of a machine that runs.
+/// Polls per second if the machine does not pause.
 pub const POLLS_PER_SECOND: u32 = 50;
 
-/// Lets a moment pass.
+/// Sleeps for one poll.
 pub fn pause() {
     pause_for(POLL);
 }
 
-/// Lets time pass.
+/// Sleeps for `time`.
 #[expect(clippy::disallowed_methods, reason = "kernels work in real time")]
 pub fn pause_for(time: Duration) {
     thread::sleep(time);

@@ -17,42 +17,42 @@ use crate::kernel::{self, Conversation, Kernel};
 use crate::network::topology;
 use crate::patience::{POLLS_PER_SECOND, pause};
 
-/// A case in which nothing gets on for so long is stuck: longer than any time-out on a sound path.
+/// A case without progress for this long is stuck: it is longer than any time-out on a sound path.
 const SILENT_POLLS_MAX: u32 = 40 * POLLS_PER_SECOND;
-/// The same where nothing needs to get on.
+/// The same if no progress is required.
 const SILENT_POLLS_FUTILE: u32 = 4 * POLLS_PER_SECOND;
-/// No case takes longer.
+/// Maximum duration of a case.
 const POLLS_MAX: u32 = 120 * POLLS_PER_SECOND;
-/// What is still to come after the end of all connections, besides user time-out and TIME-WAIT.
+/// Time after the end of all connections, besides user time-out and TIME-WAIT.
 const AFTERMATH_S: u64 = 15;
 
-/// How a case went.
+/// The result of a case.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// All that must hold holds.
+    /// Everything that must hold holds.
     Passed(Numbers),
-    /// Something is wrong.
+    /// There is a fault.
     Failed(Fault),
 }
 
-/// How much a case did.
+/// Amount of work of a case.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
     /// Connections of the engine.
     pub connections: u64,
-    /// Of these, over MPTCP to the end.
+    /// Of these, connections that used MPTCP to the end.
     pub over_mptcp: u64,
-    /// Their subflows that were established.
+    /// Their established subflows.
     pub subflows: u64,
     /// Octets that applications received.
     pub received_bytes: u64,
-    /// What the kernel lacks, or refuses to be set to.
+    /// Settings that the kernel lacks or refuses.
     pub lacking: std::collections::BTreeSet<String>,
 }
 
 static PANICS: Mutex<Option<Vec<(String, String)>>> = Mutex::new(None);
 
-/// Runs a case, printing every segment of the engine if `lists`; a panic of any thread is a fault like others.
+/// Runs a case; prints every segment of the engine if `lists`. A panic of any thread counts as a fault.
 pub fn run(case: &Case, lists: bool) -> Outcome {
     note_panics();
     panics().replace(Vec::new());
@@ -72,7 +72,7 @@ fn panics() -> std::sync::MutexGuard<'static, Option<Vec<(String, String)>>> {
     PANICS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on panics are noted instead of printed, while a case runs.
+/// Records panics from now on instead of printing them, while a case runs.
 fn note_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -84,7 +84,7 @@ fn note_panics() {
     });
 }
 
-/// Everything of a running case, in the order in which it ends.
+/// All parts of a running case, in the order in which they end.
 struct Stage {
     kernel: Kernel,
     engine: Engine,
@@ -112,7 +112,7 @@ fn staged(case: &Case, lists: bool) -> Result<Numbers, Fault> {
     Ok(Numbers { lacking, ..judge::numbers(&seen) })
 }
 
-/// A server is there before its clients.
+/// Starts a server before its clients.
 fn start(case: &Case, rig: Rig, lists: bool) -> Result<Stage, Fault> {
     let start_kernel =
         || Kernel::start(case, rig.host(0)).map_err(|error| fault("a socket of the kernel fails", error.to_string()));
@@ -130,7 +130,7 @@ fn start(case: &Case, rig: Rig, lists: bool) -> Result<Stage, Fault> {
     Ok(Stage { kernel, engine, rig })
 }
 
-/// Watches until all is over, or nothing gets on any more.
+/// Watches until everything is over, or there is no more progress.
 fn watch(case: &Case, stage: &Stage) -> Seen {
     let mut actions = Actions::new(case);
     let clock = Clock::start();
@@ -151,13 +151,13 @@ fn watch(case: &Case, stage: &Stage) -> Seen {
     Seen { engine: stage.engine.look().unwrap_or_default(), kernel: stage.kernel.conversations() }
 }
 
-/// Whether no stream must arrive, and no connection must end.
+/// Returns whether no stream must arrive and no connection must end.
 fn is_futile(case: &Case) -> bool {
     let arrives = |talk| Side::ALL.into_iter().any(|side| goals::must_arrive(case, talk, side));
     !(0..case.talks.len()).any(arrives)
 }
 
-/// A number that changes whenever a connection gets on.
+/// Returns a number that changes with every progress of a connection.
 fn progress(seen: &Seen) -> u64 {
     let engine = seen.engine.conversations.iter().map(|one| {
         one.sent_bytes
@@ -171,7 +171,7 @@ fn progress(seen: &Seen) -> u64 {
     engine.chain(seen.kernel.iter().map(kernel)).map(|sum| sum + 1).sum()
 }
 
-/// Waits until the engine holds nothing, or for too long.
+/// Waits until the engine holds nothing, or until the time limit.
 fn wait_for_nothing(case: &Case, engine: &Engine) -> Option<Look> {
     let seconds = case.engine.user_timeout_s + case.engine.time_wait_s + AFTERMATH_S;
     let mut latest = engine.look();

@@ -1,6 +1,7 @@
-//! Leaves out of a case that fails what it does not need for that.
+//! Leaves out parts that a failing case does not need.
 //!
-//! A run takes seconds, so what is tried is worked out, the large steps first, instead of found by halving every number.
+//! A run takes seconds. The simplifications are therefore listed by hand, the largest first, instead of halving every
+//! number.
 
 use soak::outcome::Fault;
 use soak::transport::case::{Ending, Settings};
@@ -9,18 +10,18 @@ use transport::ConnectionConfig;
 use crate::case::{Case, Way};
 use crate::trial::fails_within;
 
-/// A case that fails, and from which nothing could be left out any more.
+/// A failing case from which nothing more can be left out.
 #[derive(Clone, Debug)]
 pub struct Smallest {
     /// The case.
     pub case: Case,
-    /// What is wrong with it.
+    /// Its fault.
     pub fault: Fault,
-    /// How many simpler cases were tried.
+    /// Number of simpler cases that were tried.
     pub tried: u32,
 }
 
-/// Makes a case smaller as long as it fails in the same way, once in `tries` runs at least, and `goes_on`.
+/// Makes a case smaller while it fails in the same way, at least once in `tries` runs, and `goes_on` returns true.
 pub fn smallest(case: Case, fault: Fault, tries: u32, goes_on: &dyn Fn() -> bool) -> Smallest {
     let mut smallest = Smallest { case, fault, tried: 0 };
     while let Some((case, fault)) = next(&mut smallest, tries, goes_on) {
@@ -29,7 +30,7 @@ pub fn smallest(case: Case, fault: Fault, tries: u32, goes_on: &dyn Fn() -> bool
     smallest
 }
 
-/// The first simpler case that still fails.
+/// Returns the first simpler case that still fails.
 fn next(smallest: &mut Smallest, tries: u32, goes_on: &dyn Fn() -> bool) -> Option<(Case, Fault)> {
     for candidate in simpler(&smallest.case) {
         if !goes_on() {
@@ -43,7 +44,7 @@ fn next(smallest: &mut Smallest, tries: u32, goes_on: &dyn Fn() -> bool) -> Opti
     None
 }
 
-/// Cases that are simpler than `case`, those with the most left out first.
+/// Returns cases that are simpler than `case`, those with the most left out first.
 fn simpler(case: &Case) -> Vec<Case> {
     let mut all = Vec::new();
     let mut add = |change: &dyn Fn(&mut Case)| {

@@ -1,11 +1,11 @@
-//! Runs a case more than once: what fails in real time may fail sometimes.
+//! Runs a case more than once: a failure in real time may be intermittent.
 
 use soak::outcome::Fault;
 
 use crate::case::Case;
 pub use crate::run::{Numbers, Outcome};
 
-/// Runs a case once, printing every segment of the engine if `lists`.
+/// Runs a case once; prints every segment of the engine if `lists`.
 pub fn try_case(case: &Case, lists: bool) -> Outcome {
     crate::run::run(case, lists)
 }
@@ -13,7 +13,7 @@ pub fn try_case(case: &Case, lists: bool) -> Outcome {
 /// How often a case fails in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Runs that failed so.
+    /// Runs that failed in this way.
     pub failed: u32,
     /// All runs.
     pub of: u32,
@@ -28,13 +28,13 @@ impl std::fmt::Display for Rate {
     }
 }
 
-/// Runs a case that has failed again, `tries` times.
+/// Runs a failed case again, `tries` times.
 pub fn repeat(case: &Case, fault: &Fault, tries: u32) -> Rate {
     let again = (0..tries).filter(|_| fails(case, fault).is_some()).count();
     Rate { failed: 1 + again as u32, of: 1 + tries }
 }
 
-/// Runs a case up to `tries` times; the fault, if it fails in the way of `fault`.
+/// Runs a case up to `tries` times; returns the fault if it fails in the same way as `fault`.
 pub fn fails_within(case: &Case, fault: &Fault, tries: u32) -> Option<Fault> {
     (0..tries).find_map(|_| fails(case, fault))
 }

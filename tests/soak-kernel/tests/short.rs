@@ -9,9 +9,9 @@ use soak_kernel::draw::draw;
 use soak_kernel::trial::{Outcome, try_case};
 use units::Duration;
 
-/// Drawn once; nothing is special about it.
+/// Drawn once; it has no special properties.
 const SEED: u64 = 8684;
-/// No case is begun after that; how many there are is the machine's business.
+/// No case starts after this time; their number depends on the machine.
 const SECONDS: u64 = 8;
 const CASES_MAX: u64 = 8;
 

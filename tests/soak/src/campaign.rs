@@ -1,4 +1,4 @@
-//! As many cases as fit into a time.
+//! Runs as many cases as fit into a given time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,52 +10,52 @@ use crate::hunt::Smallest;
 use crate::kind::Registration;
 use crate::outcome::{Fault, Numbers, Outcome};
 
-/// How long to go on, and from where.
+/// Extent of a campaign.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// All cases grow from it.
+    /// The seed of all cases.
     pub seed: u64,
     /// The first case of each kind.
     pub first: u64,
-    /// No more than so many cases of each kind.
+    /// Maximum number of cases of each kind.
     pub cases_max: u64,
-    /// No new case after that time.
+    /// No case starts after this time.
     pub time: Duration,
-    /// Time spent on making one failing case smaller.
+    /// Time for making one failing case smaller.
     pub shrinking_time: Duration,
 }
 
-/// What came of the cases of one kind.
+/// Results of the cases of one kind.
 #[derive(Debug)]
 pub struct Campaign {
     /// The kind.
     pub kind: &'static Registration,
-    /// Cases run.
+    /// Number of cases that ran.
     pub cases: u64,
-    /// Of these, cut short.
+    /// Of these, the number that were cut short.
     pub cut_short: u64,
-    /// The sums over those that passed.
+    /// Sums over the cases that passed.
     pub numbers: Numbers,
-    /// What was drawn.
+    /// Values that were drawn.
     pub coverage: Coverage,
-    /// What failed, by kind of fault.
+    /// Failures by kind of fault.
     pub failures: BTreeMap<String, Failure>,
-    /// Time that it took, without making cases smaller.
+    /// Time spent, without making cases smaller.
     spent: Duration,
 }
 
 /// Cases that fail in the same way.
 #[derive(Debug)]
 pub struct Failure {
-    /// Their numbers, the first of them.
+    /// The first of their numbers.
     pub numbers: Vec<u64>,
-    /// How many there are.
+    /// Number of such cases.
     pub count: u64,
-    /// The first, made smaller.
+    /// The first of them, made smaller.
     pub smallest: Smallest,
 }
 
-/// Numbers kept of the cases that fail in the same way.
+/// How many numbers are kept of the cases that fail in the same way.
 const NUMBERS_MAX: usize = 5;
 
 #[expect(clippy::disallowed_methods, reason = "a campaign lasts as long as a person says")]
@@ -63,19 +63,19 @@ fn clock() -> Instant {
     Instant::now()
 }
 
-/// Hears of a campaign: a case is about to begin, or is over and failed in a new way, or did not.
+/// Receives the progress of a campaign: a case is about to begin, is over, or has failed in a new way.
 pub trait Listener {
-    /// Case `number` is next.
+    /// Case `number` begins next.
     fn begins(&mut self, kind: &'static Registration, number: u64);
 
-    /// It is over.
+    /// The case is over.
     fn ended(&mut self, campaigns: &[Campaign]);
 
-    /// It failed in a new way, and was made smaller.
+    /// The case failed in a new way, and was made smaller.
     fn failed(&mut self, campaign: &Campaign, failure: &Failure);
 }
 
-/// Runs cases of all `kinds`, each for its share of the time, until it is over.
+/// Runs cases of all `kinds`, each for its share of the time.
 pub fn campaign(plan: &Plan, kinds: &[&'static Registration], listener: &mut dyn Listener) -> Vec<Campaign> {
     let begin = clock();
     let mut campaigns: Vec<Campaign> = kinds.iter().map(|kind| Campaign::new(kind)).collect();
@@ -101,7 +101,7 @@ impl Campaign {
         }
     }
 
-    /// Cases that failed.
+    /// Returns the number of failed cases.
     pub fn failed(&self) -> u64 {
         self.failures.values().map(|failure| failure.count).sum()
     }
@@ -140,7 +140,7 @@ impl Failure {
         self.numbers.push(number);
     }
 
-    /// What a person needs to know, the case included.
+    /// Describes the failure for a person, including the case.
     pub fn describe(&self, kind: &Registration, seed: u64) -> String {
         let Smallest { text: case, fault: Fault { kind: fault, detail }, runs } = &self.smallest;
         let (mut text, number) = (String::new(), self.numbers[0]);
@@ -152,7 +152,7 @@ impl Failure {
         text + "\n" + case
     }
 
-    /// Writes the case into a folder; gives the file.
+    /// Writes the case into a folder, and returns the file's path.
     ///
     /// # Errors
     /// If it cannot be written.

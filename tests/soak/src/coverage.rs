@@ -1,12 +1,12 @@
-//! What of everything that can be drawn has been drawn.
+//! Counts which of the possible values have been drawn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What a case has: dimensions, and its values of each.
+/// Properties of a case: dimensions, each with the values that the case has.
 pub type Values = BTreeSet<(&'static str, String)>;
 
-/// Counts of values by dimension, one for each case that has the value.
+/// Number of cases by dimension and value.
 #[derive(Debug, Default)]
 pub struct Coverage {
     counts: BTreeMap<String, BTreeMap<String, u64>>,
@@ -20,18 +20,18 @@ impl Coverage {
         }
     }
 
-    /// The values of a dimension that were drawn.
+    /// Returns the values of a dimension that were drawn.
     pub fn values(&self, dimension: &str) -> Vec<&str> {
         self.counts.get(dimension).into_iter().flat_map(BTreeMap::keys).map(String::as_str).collect()
     }
 
-    /// Dimensions, and values of all of them.
+    /// Returns the number of dimensions, and of values in all of them.
     pub fn size(&self) -> (usize, usize) {
         (self.counts.len(), self.counts.values().map(BTreeMap::len).sum())
     }
 }
 
-/// A line for each dimension: its values, and in how many cases each was drawn.
+/// Prints one line per dimension: its values, and the number of cases with each.
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.counts.keys().map(String::len).max().unwrap_or(0);
@@ -43,7 +43,7 @@ impl fmt::Display for Coverage {
     }
 }
 
-/// The first word of a value's debug form: the name of an enumeration's variant.
+/// Returns the first word of a value's debug form: the name of an enumeration's variant.
 pub fn word(value: &impl fmt::Debug) -> String {
     let text = format!("{value:?}");
     text.split([' ', '(', '{']).next().unwrap_or_default().into()

@@ -17,38 +17,38 @@ thread_local! {
     static PANIC: RefCell<(String, String)> = const { RefCell::new((String::new(), String::new())) };
 }
 
-/// A case as it was drawn, which can still be shrunk; of whatever kind.
+/// A drawn case of any kind, which can be shrunk.
 pub trait Drawn {
-    /// What it has.
+    /// Returns its properties.
     fn values(&self) -> Values;
 
-    /// It as text.
+    /// Returns it as text.
     fn text(&self) -> String;
 
-    /// Runs it; a panic is a fault like others.
+    /// Runs it; a panic counts as a fault.
     fn try_it(&self) -> Outcome;
 
-    /// Runs it, printing what happens.
+    /// Runs it and prints the events.
     fn list_it(&self) -> Outcome;
 
-    /// Makes a case that fails smaller as long as it fails in the same way and `goes_on`.
+    /// Makes a failing case smaller while it fails in the same way and `goes_on` returns true.
     fn shrink(self: Box<Self>, fault: Fault, goes_on: &dyn Fn() -> bool) -> Smallest;
 }
 
-/// A case that fails, and from which nothing could be left out any more.
+/// A failing case from which nothing more can be left out.
 #[derive(Clone, Debug)]
 pub struct Smallest {
     /// The case.
     pub text: String,
-    /// What is wrong with it.
+    /// Its fault.
     pub fault: Fault,
-    /// How many runs it took.
+    /// Number of runs that this took.
     pub runs: u32,
 }
 
 struct Tree<K: Kind>(Box<dyn ValueTree<Value = K::Case>>);
 
-/// Case `number` of a seed.
+/// Draws case `number` of a seed.
 ///
 /// # Panics
 /// Never: no strategy rejects a case.
@@ -56,7 +56,7 @@ pub fn draw<K: Kind>(seed: u64, number: u64) -> Box<dyn Drawn> {
     Box::new(tree::<K>(seed, number))
 }
 
-/// Case `number` of a seed, as the kind sees it.
+/// Draws case `number` of a seed, as the kind's own type.
 ///
 /// # Panics
 /// Never: no strategy rejects a case.
@@ -113,15 +113,15 @@ impl<K: Kind> Drawn for Tree<K> {
     }
 }
 
-/// Runs a case; a panic is a fault like others.
+/// Runs a case; a panic counts as a fault.
 pub fn try_case<K: Kind>(case: &K::Case) -> Outcome {
     guarded::<K>(case, false)
 }
 
-/// Runs the case in a text; with `list`, printing what happens.
+/// Runs the case in a text; with `list`, prints the events.
 ///
 /// # Errors
-/// If the text is no case of that kind; in words.
+/// If the text is not a case of this kind; the error is a message.
 pub fn replay<K: Kind>(text: &str, list: bool) -> Result<Outcome, String> {
     K::parse(text).map(|case| guarded::<K>(&case, list))
 }
@@ -137,7 +137,7 @@ fn guarded<K: Kind>(case: &K::Case, list: bool) -> Outcome {
     })
 }
 
-/// From now on panics of cases are noted instead of printed.
+/// Records the panics of cases from now on instead of printing them.
 fn note_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,7 +1,7 @@
-//! Kinds of cases, side by side: what each has to say of its own cases, and a registry by name.
+//! Kinds of cases, side by side: what each kind defines for its own cases, and a registry by name.
 //!
-//! What draws, runs, shrinks and counts knows no kind: a kind is a module with one type that implements [`Kind`], and a line
-//! in [`KINDS`].
+//! The code that draws, runs, shrinks and counts knows no kind. A kind is a module with one type that implements
+//! [`Kind`], and a line in [`KINDS`].
 
 use std::fmt::Debug;
 
@@ -15,40 +15,41 @@ use crate::transport::Transport;
 
 /// A kind of cases.
 pub trait Kind: 'static {
-    /// Everything that decides a run, as data.
+    /// Everything that determines a run, as data.
     type Case: Clone + Debug + PartialEq + 'static;
 
-    /// Cases of every sort. Of each choice the first is the simplest: that is where a case that fails is shrunk to.
+    /// Returns a strategy for cases of every sort. The first option of each choice is the simplest; failing cases
+    /// shrink towards it.
     fn cases() -> BoxedStrategy<Self::Case>;
 
-    /// Runs a case and judges it; with `list`, printing what happens as it happens.
+    /// Runs a case and judges it; with `list`, prints the events as they happen.
     fn run(case: &Self::Case, list: bool) -> Outcome;
 
-    /// What a case has of everything that can be drawn.
+    /// Returns the properties of a case, of all that can be drawn.
     fn values(case: &Self::Case) -> Values;
 
-    /// A case as text: what a failure prints and what a regression test keeps.
+    /// Returns a case as text: printed for a failure and kept by a regression test.
     fn to_text(case: &Self::Case) -> String;
 
-    /// Reads what [`Self::to_text`] wrote.
+    /// Reads the text that [`Self::to_text`] wrote.
     ///
     /// # Errors
-    /// If it is no case of this kind; in words, with the line.
+    /// If the text is not a case of this kind; the message names the line.
     fn parse(text: &str) -> Result<Self::Case, String>;
 }
 
-/// A kind that can be asked for by name.
+/// A kind that can be selected by name.
 #[derive(Debug)]
 pub struct Registration {
     /// The name.
     pub name: &'static str,
-    /// What its cases are, in one line.
+    /// Its cases, in one line.
     pub summary: &'static str,
-    /// Its part of the time of a campaign, relative to the other kinds.
+    /// Its share of the time of a campaign, relative to the other kinds.
     pub share: u32,
-    /// The case of that number of that seed.
+    /// Draws the case with this number of this seed.
     pub draw: fn(seed: u64, number: u64) -> Box<dyn Drawn>,
-    /// Runs the case that stands in a text; with `list`, printing what happens.
+    /// Runs the case in a text; with `list`, prints the events.
     pub replay: fn(text: &str, list: bool) -> Result<Outcome, String>,
 }
 
@@ -58,7 +59,7 @@ impl Registration {
     }
 }
 
-/// Every kind there is.
+/// All kinds.
 pub static KINDS: &[Registration] = &[
     Registration::of::<Transport>(
         "transport",
@@ -68,10 +69,10 @@ pub static KINDS: &[Registration] = &[
     Registration::of::<Lab>("lab", "scenario files: cells, Wi-Fi, relays and the modules of cooperation", 1),
 ];
 
-/// The kind of that name.
+/// Returns the kind with this name.
 ///
 /// # Errors
-/// If there is none; in words.
+/// If there is none; the error is a message.
 pub fn find(name: &str) -> Result<&'static Registration, String> {
     let known = || KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
     KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| format!("unknown kind {name:?} (there are: {})", known()))

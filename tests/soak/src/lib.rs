@@ -1,14 +1,14 @@
-//! Random scenarios, drawn from a seed, and what must hold in each.
+//! Random scenarios, drawn from a seed, and the goals that each must meet.
 //!
 //! ```text
-//! kind       what a kind of cases says of its cases, and the registry of kinds
+//! kind       what a kind defines for its cases, and the registry of kinds
 //! transport  a kind: two hosts, paths between them, applications
 //! lab        a kind: scenario files, with cells, Wi-Fi, relays and cooperation
 //!
 //! hunt       draws a case from a seed, runs it, and shrinks it if it fails
 //! campaign   as many cases as fit into a time, of one kind or of several
-//! outcome    how a case went, and what was wrong with it
-//! coverage   what of everything that can be drawn has been drawn
+//! outcome    the result of a case, and its faults
+//! coverage   which of the possible values have been drawn
 //! traffic    segments that hosts send and receive
 //! listing    segments as lines of text
 //! ```

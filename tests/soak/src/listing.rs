@@ -1,4 +1,4 @@
-//! Segments as lines of text, for whoever wants to know why a case fails.
+//! Segments as lines of text, for finding out why a case fails.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use units::Instant;
 use wire::mptcp::{DataSeq, Dss, MptcpOption};
 use wire::{Options, Segment};
 
-/// Prints every segment as it leaves or reaches a host.
+/// Prints every segment when it leaves or reaches a host.
 pub struct Listing;
 
 impl Tap for Listing {

@@ -1,4 +1,4 @@
-//! Runs random scenarios for as long as one likes.
+//! Runs random scenarios for any length of time.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,42 +10,42 @@ use soak::campaign::{Campaign, Failure, Listener, Plan, campaign};
 use soak::kind::{KINDS, Registration, find};
 use soak::outcome::Outcome;
 
-/// A line of progress comes this often.
+/// Interval between lines of progress.
 const TELL_EVERY: Duration = Duration::from_secs(15);
-/// A case that takes longer hangs: nothing else can be said of it from inside.
+/// A case that takes longer hangs; this process cannot find out why.
 const CASE_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// Random scenarios in virtual time, with everything watched that must hold.
+/// Random scenarios in virtual time, with checks of everything that must hold.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// All cases grow from it; drawn from the clock unless given.
+    /// Seed of all cases; by default from the clock.
     #[arg(long)]
     seed: Option<u64>,
     /// Only cases of this kind: transport or lab. By default all kinds take turns.
     #[arg(long, value_parser = find)]
     kind: Option<&'static Registration>,
-    /// Only this case of the seed and kind, as text, run once.
+    /// Run only this case of the seed and kind, once, and print it.
     #[arg(long, requires = "seed", requires = "kind", conflicts_with = "replay")]
     case: Option<u64>,
-    /// Only the case in this file.
+    /// Run only the case in this file.
     #[arg(long)]
     replay: Option<PathBuf>,
-    /// Print every segment of the one case.
+    /// Print every segment of the single case.
     #[arg(long)]
     segments: bool,
-    /// How long to go on.
+    /// Duration in seconds.
     #[arg(long, default_value_t = 3600)]
     seconds: u64,
     /// The first case of each kind.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Cases of each kind at most.
+    /// Maximum number of cases of each kind.
     #[arg(long, default_value_t = u64::MAX)]
     cases: u64,
-    /// Seconds spent on making a case smaller that fails in a new way.
+    /// Seconds for making a case smaller that fails in a new way.
     #[arg(long, default_value_t = 60)]
     shrink_seconds: u64,
-    /// Where cases that fail are written.
+    /// Folder for failing cases.
     #[arg(long, default_value = "out/soak")]
     out: PathBuf,
 }
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the case in a file, of the kind that its text is of unless one is given.
+/// Runs the case in a file. Its text determines the kind, unless one is given.
 fn replay(file: &Path, kind: Option<&'static Registration>, list: bool) -> Result<bool, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut refusals = Vec::new();
@@ -133,10 +133,10 @@ fn soak(arguments: &Arguments) -> bool {
     done.iter().all(|campaign| campaign.failures.is_empty())
 }
 
-/// The case that is run now.
+/// The case that runs now.
 type At = Arc<Mutex<Option<(&'static str, u64)>>>;
 
-/// Tells a person how it goes.
+/// Reports progress to a person.
 struct Told<'a> {
     seed: u64,
     out: &'a Path,
@@ -171,7 +171,7 @@ impl Listener for Told<'_> {
     }
 }
 
-/// Ends the program if a case does not: shrinking counts as the case that it is about.
+/// Ends the program if a case does not end; time for shrinking counts for its case.
 fn watch_for_hangs(seed: u64, at: At) {
     let now = move || *at.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::spawn(move || {

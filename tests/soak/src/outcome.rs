@@ -1,21 +1,21 @@
-//! How a case went, and what was wrong with it.
+//! The result of a case, and its faults.
 
 use std::panic::PanicHookInfo;
 
 use units::Instant;
 
-/// How a case went.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All that must hold holds.
+    /// Everything that must hold holds.
     Passed(Numbers),
-    /// It took too many events to see its end.
+    /// The case was abandoned after too many events.
     CutShort,
     /// Something is wrong.
     Failed(Fault),
 }
 
-/// How much a case did.
+/// Amount of work of a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
     /// Virtual time, s.
@@ -24,7 +24,7 @@ pub struct Numbers {
     pub events: u64,
     /// Octets that applications received.
     pub received_bytes: u64,
-    /// Connections, of both hosts.
+    /// Connections of both hosts.
     pub connections: u64,
 }
 
@@ -41,7 +41,7 @@ impl core::ops::Add for Numbers {
     }
 }
 
-/// What a panic said, and where.
+/// Returns the message and the place of a panic.
 pub fn words_of(panic: &PanicHookInfo<'_>) -> (String, String) {
     let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line()));
     let said = panic.payload();
@@ -50,33 +50,33 @@ pub fn words_of(panic: &PanicHookInfo<'_>) -> (String, String) {
     (message.unwrap_or_default(), place.unwrap_or_default())
 }
 
-/// What is wrong with a run.
+/// A fault of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The same for all runs in which the same thing goes wrong: no numbers, no times.
+    /// Equal for all runs with the same problem: contains no numbers and no times.
     pub kind: String,
-    /// What exactly, with all that is known.
+    /// The details.
     pub detail: String,
 }
 
 impl Fault {
-    /// A fault of that kind.
+    /// Creates a fault of a kind.
     pub fn new(kind: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { kind: kind.into(), detail: detail.into() }
     }
 
-    /// Too much happens.
+    /// Creates a fault for excessive activity.
     pub fn storm(at: Instant, detail: String) -> Self {
         Self::new("storm: too much happens within a second", format!("{at:?}: {detail}"))
     }
 
-    /// A panic.
+    /// Creates a fault for a panic.
     pub fn panic(message: &str, place: &str) -> Self {
         Self::new(format!("panic at {place}: {}", without_numbers(message)), message)
     }
 }
 
-/// The text with every number as `N`.
+/// Returns the text with every number replaced by `N`.
 pub fn without_numbers(text: &str) -> String {
     let mut kind = String::new();
     for character in text.chars() {
@@ -89,7 +89,7 @@ pub fn without_numbers(text: &str) -> String {
     kind
 }
 
-/// What a fault of the simulation's own checkers says, without the time and the addresses before it.
+/// Returns the message of a fault of the simulation's own checkers, without the time and addresses before it.
 pub fn kind_of_checker(text: &str) -> String {
     let rule = text.split_once("->").and_then(|(_, rest)| rest.split_once(": ")).map_or(text, |(_, rule)| rule);
     without_numbers(rule)

@@ -1,4 +1,4 @@
-//! Segments that hosts send and receive, for who looks out for storms.
+//! Counts of segments that hosts send and receive, for detecting storms.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,12 +7,12 @@ use simulator::{Direction, Interface, Tap};
 use units::Instant;
 use wire::Segment;
 
-/// Segments of one host.
+/// Segment counts of one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// That it sent.
+    /// Segments sent.
     pub sent: u64,
-    /// That reached it.
+    /// Segments received.
     pub received: u64,
 }
 
@@ -36,7 +36,7 @@ impl Tap for Counter {
     }
 }
 
-/// Segments that all hosts together sent and received meanwhile.
+/// Returns the number of segments that all hosts together sent and received between two counts.
 pub fn packets(before: &[Traffic], now: &[Traffic]) -> u64 {
     let sum = |counts: &[Traffic]| counts.iter().map(|host| host.sent + host.received).sum::<u64>();
     sum(now) - sum(before)

@@ -1,4 +1,4 @@
-//! A short soak of the lab, the same each time, the cases that once failed, and what is drawn.
+//! A short soak of the lab, the same each time; the cases that once failed; and the coverage of drawing.
 
 use cooperation::relay_selection::SELECTORS;
 use lab::scenario::{Scenario, WorkloadKind};
@@ -50,7 +50,7 @@ fn the_file_of_a_scenario_says_all_of_it_and_nothing_else() {
     }
 }
 
-/// What registries and scenario files know is drawn: nothing is forgotten, and nothing is left out by mistake.
+/// Everything in registries and scenario files is drawn; nothing is forgotten.
 #[test]
 fn everything_that_has_a_name_is_drawn() {
     let mut coverage = Coverage::default();
@@ -77,7 +77,7 @@ fn everything_that_has_a_name_is_drawn() {
     }
 }
 
-/// Fails whenever the relays do what a scenario of the default does not say.
+/// Fails every case that has several relays and a generated workload.
 struct Complaining;
 
 impl Kind for Complaining {

@@ -154,7 +154,7 @@ impl Jail {
     }
 }
 
-/// Prints one line about a test that is left out; panics where `CI` relies on all tests.
+/// Prints one line about a test that is left out; panics if `CI` is `true`, which relies on all tests.
 fn leave_out<T>(why: &str) -> Option<T> {
     let what = format!("left out: the command with fewer rights: {why}");
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{what} (CI leaves nothing out)");

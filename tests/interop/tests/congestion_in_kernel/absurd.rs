@@ -1,5 +1,5 @@
-//! Values in the maps of controllers that no controller writes: whoever may write there is root, or something else is wrong. What is
-//! carried is whole, the kernel is as it was, and windows come back.
+//! Values in the maps of controllers that no controller writes: only root can write there, or there is another fault.
+//! Data arrive intact, the kernel is unharmed, and windows recover.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use units::Prng;
 use super::kernel_log::KernelLog;
 use super::{Flow, Loaded, WIDE, now, rig, segments, sleep};
 
-/// How long values of one kind are written.
+/// Time during which values of one kind are written.
 const SPOILT: Duration = Duration::from_millis(80);
 
-/// Segments, many times what the path and its queue hold. Beyond, a window has grown faster than in slow start, and what is lost then
-/// takes seconds to repair.
+/// Maximum window in segments, many times what the path and its queue hold. Above it, a window has grown faster than in
+/// slow start, and the repair of the losses takes seconds.
 const WINDOW_MAX: u64 = 2000;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,14 +25,14 @@ enum Fill {
     Random,
 }
 
-/// What stays as it was.
+/// The part of the state that stays intact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
-    /// Every subflow finds that it has no place any more, and takes one, if one seems to be free.
+    /// Every subflow finds that it has lost its place, and takes another one if one appears free.
     Nothing,
-    /// Whose each place is: subflows go on with the rest, beside siblings that are not there.
+    /// The owner of each place: subflows continue with the rest, beside siblings that do not exist.
     Owners,
-    /// Which places are in use, too.
+    /// The places in use as well.
     Places,
 }
 
@@ -44,10 +44,10 @@ fn value(fill: Fill, len: usize, random: &mut Prng) -> Vec<u8> {
     }
 }
 
-/// Where words stand that are to stay.
+/// Returns the offsets of the words that stay.
 fn words(kept: Kept) -> Vec<usize> {
     let owners = (0..layout::PLACES).map(|place| layout::PLACES_AT + place * layout::PLACE_OCTETS);
-    // `used` is the first word, `taken` the one before the places.
+    // `used` is the first word, `taken` is the one before the places.
     let bits = [0, layout::PLACES_AT - 8];
     match kept {
         Kept::Nothing => Vec::new(),
@@ -56,7 +56,7 @@ fn words(kept: Kept) -> Vec<usize> {
     }
 }
 
-/// Writes over every connection once.
+/// Overwrites the state of every connection once.
 fn spoil(map: &MapHandle, fill: Fill, kept: Kept, random: &mut Prng) {
     for key in map.keys() {
         let Ok(Some(before)) = map.lookup(&key, MapFlags::ANY) else { continue };
@@ -64,7 +64,7 @@ fn spoil(map: &MapHandle, fill: Fill, kept: Kept, random: &mut Prng) {
         for at in words(kept) {
             after[at..at + 8].copy_from_slice(&before[at..at + 8]);
         }
-        // It may be gone.
+        // The entry may be gone.
         let _ = map.update(&key, &after, MapFlags::EXIST);
     }
 }
@@ -84,7 +84,7 @@ fn carries(flow: &Flow, bytes: u64, what: &str) {
     wait_until(&format!("it carries on: {what}"), || flow.received() > before + bytes);
 }
 
-/// Windows of the subflows, segments.
+/// Returns the windows of the subflows, in segments.
 fn windows(rig: &Rig) -> Vec<u64> {
     segments(rig, "cwnd:")
 }
@@ -93,10 +93,10 @@ fn are_open(windows: &[u64]) -> bool {
     windows.len() == 2 && windows.iter().all(|window| *window >= 5)
 }
 
-/// Every subflow takes a place anew.
+/// Makes every subflow take a new place.
 fn forget(map: &MapHandle, loaded: &Loaded) {
     for key in map.keys() {
-        // It may be gone.
+        // The entry may be gone.
         let _ = map.delete(&key);
     }
     wait_until("both subflows have their places", || loaded.subflows() == [2]);
@@ -115,7 +115,7 @@ fn bears(rig: &Rig, controller: &Controller, log: &mut KernelLog) {
             spoil_for_a_while(&map, fill, kept, &mut random);
             let spoilt = windows(rig);
             assert!(spoilt.iter().all(|window| *window < WINDOW_MAX), "{what}: {spoilt:?}");
-            // What was written last stands there until somebody changes it.
+            // The last written values remain until something changes them.
             carries(&flow, 100_000, &what);
             if kept == Kept::Places {
                 wait_until(&format!("windows are back: {what}"), || are_open(&windows(rig)));
@@ -133,7 +133,7 @@ fn bears(rig: &Rig, controller: &Controller, log: &mut KernelLog) {
 
 fn all_bear(controllers: &[Controller]) {
     let Some(rig) = rig(&[WIDE], 2) else { return };
-    // What waits in the kernel at the end has to go first.
+    // Data that wait in the kernel at the end must leave first.
     rig.host(1).set("ipv4/tcp_wmem", "4096 100000 500000").unwrap();
     let mut log = KernelLog::start();
     for controller in controllers {

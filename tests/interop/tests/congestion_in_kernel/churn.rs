@@ -1,4 +1,4 @@
-//! A thousand connections that come and go while their controller does.
+//! A thousand connections that start and end while their controller is loaded and unloaded.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,15 +21,16 @@ use super::kernel_log::KernelLog;
 use super::{Loaded, remote, rig, sleep};
 
 const FAST: &str = "rate = '100 Mbit/s'\ndelay = '1 ms'\nqueue = '500 packets'";
-/// Connections at a time, and how many follow one another.
+/// Number of simultaneous connections, and number of successive ones.
 const LANES: u16 = 25;
 const EACH: u64 = 40;
 
-/// Octets of each connection before it has a second subflow, and how often somebody looks whether it has.
+/// Octets of each connection before it has a second subflow, and maximum number of checks for that subflow.
 const BEGINNING: usize = 3000;
 const LOOKS_MAX: u32 = 20;
 
-/// Reads what one connection brings, answers once it has two subflows, and at the end with how much of the pattern it was.
+/// Reads the data of one connection. Answers when it has two subflows, checks the pattern, and at the end answers with
+/// its length.
 fn answer(listener: &Socket) {
     let mut stream = accept(listener).unwrap();
     let mut beginning = [0; BEGINNING];
@@ -46,7 +47,7 @@ fn answer(listener: &Socket) {
     stream.write_all(&digest.bytes.to_le_bytes()).unwrap();
 }
 
-/// Connects while the controller is there; in between the kernel has none of that name.
+/// Connects while the controller is loaded; at other times the kernel has none of that name.
 fn connect(rig: &Rig, controller: &str, port: u16, refused: &AtomicU32) -> TcpStream {
     for _ in 0..1500 {
         match connect_with(rig.host(1), Protocol::Mptcp, controller, remote(port)) {
@@ -63,7 +64,7 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EBUSY))
 }
 
-/// One connection after the other, each of another length.
+/// Runs one connection after the other, each with another length.
 fn lane(rig: &Rig, controller: &str, number: u16, refused: &AtomicU32) {
     let port = 6000 + number;
     let listener = listen(rig.host(0), Protocol::Mptcp, remote(port)).unwrap();
@@ -73,7 +74,7 @@ fn lane(rig: &Rig, controller: &str, number: u16, refused: &AtomicU32) {
             let bytes = 20_000 + turn * 500 + u64::from(number);
             let mut stream = connect(rig, controller, port, refused);
             send_pattern(&mut stream, BEGINNING as u64).unwrap();
-            // Once it wants to end, the kernel opens no further subflow.
+            // Once it starts to close, the kernel opens no further subflow.
             stream.read_exact(&mut [0]).unwrap();
             send_pattern_from(&mut stream, BEGINNING as u64, bytes).unwrap();
             stream.shutdown(Shutdown::Write).unwrap();
@@ -84,14 +85,14 @@ fn lane(rig: &Rig, controller: &str, number: u16, refused: &AtomicU32) {
     });
 }
 
-/// The kernel's numbers of the programs of a controller, of all its generations.
+/// Returns the kernel's numbers of a controller's programs, of all its generations.
 fn programs(controller: &Controller) -> BTreeSet<u32> {
     let beginning = format!("{}_", controller.kernel_name);
     let is_its = |name: &OsStr| name.to_string_lossy().starts_with(&beginning);
     ProgInfoIter::default().filter(|program| is_its(&program.name)).map(|program| program.id).collect()
 }
 
-/// The maps of one load, which stay as long as somebody has them open.
+/// The maps of one load, which remain while any process has them open.
 struct Generation {
     connections: MapHandle,
     counters: MapHandle,
@@ -103,7 +104,7 @@ impl Generation {
         Self { connections: open("connections"), counters: open("counters") }
     }
 
-    /// Subflows that were added and removed, and how often there was no place.
+    /// Returns the numbers of added and removed subflows, and of failures to find a place.
     fn counters(&self) -> [u64; 3] {
         [0_u32, 1, 2].map(|which| {
             let value = self.counters.lookup(&which.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
@@ -116,7 +117,7 @@ impl Generation {
     }
 }
 
-/// Loads and unloads it as long as a lane is at work.
+/// Loads and unloads the controller while a lane works.
 fn reload(lanes: &[ScopedJoinHandle<'_, ()>], first: Loaded) -> (Loaded, Vec<Generation>) {
     let name = first.0.name;
     let mut generations = vec![Generation::of(&first)];
@@ -136,7 +137,7 @@ fn a_thousand_connections_outlive_reloads_of_their_controller() {
     let Some(rig) = rig(&[FAST], 2) else { return };
     let mut log = KernelLog::start();
     let lia = Controller::named("lia").unwrap();
-    // A connection of another test that could not end keeps those it has for minutes.
+    // A connection of another test that could not end keeps its programs for minutes.
     let before = programs(&lia);
     let first = Loaded::new("lia", 1024);
     let refused = AtomicU32::new(0);

@@ -1,4 +1,5 @@
-//! What controllers in the kernel cost, and how many connections they bear: over a wire between two namespaces, without an emulator.
+//! Cost of controllers in the kernel, and the number of connections they support: over a wire between two namespaces,
+//! without an emulator.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr};
@@ -19,7 +20,7 @@ use super::{Loaded, sleep};
 
 const CONNECTIONS: usize = 10_000;
 const REMOTE: &str = "10.9.0.1:5000";
-/// Pairs of a figure, and the times of each: of the beginning, after a change of the controller, and of what counts.
+/// Number of pairs per figure, and durations: at the start, after a change of the controller, and of the measurement.
 const ROUNDS: usize = 121;
 const BEGINS: Duration = Duration::from_millis(300);
 const CHANGES: Duration = Duration::from_millis(10);
@@ -43,8 +44,8 @@ impl Wire {
         sender.connect("wire", &receiver, "wire").unwrap();
         let limits = || "mptcp limits set subflow 8 add_addr_accepted 8".to_owned();
         receiver.ip([limits(), "address add 10.9.0.1/24 dev wire".into()]).unwrap();
-        // Room enough from the beginning: by itself the kernel goes by the window, and one of small windows waits for room when an
-        // acknowledgment of the connection comes late, with the kernel's own controllers too.
+        // Enough room from the start: the kernel's own tuning follows the window, and a connection with small windows
+        // waits for room when an acknowledgement of the connection is late, with the kernel's own controllers too.
         sender.set("ipv4/tcp_wmem", "4096 4194304 4194304").unwrap();
         sender
             .ip([limits(), "address add 10.9.0.2/24 dev wire".into(), "address add 10.9.0.3/24 dev wire".into()])
@@ -57,8 +58,8 @@ impl Wire {
         self
     }
 
-    /// One connection that sends as fast as it can, while its controller changes between `name` and CUBIC: pairs of Gbit/s, with the one and
-    /// with CUBIC directly before or after it.
+    /// Runs one connection that sends as fast as it can, while its controller alternates between `name` and CUBIC.
+    /// Returns pairs of Gbit/s: with `name`, and with CUBIC directly before or after it.
     fn rates(&self, protocol: Protocol, name: &str) -> Vec<[f64; 2]> {
         let remote: SocketAddr = REMOTE.parse().unwrap();
         let listener = listen(&self.receiver, protocol, remote).unwrap();
@@ -102,7 +103,8 @@ impl Wire {
     }
 }
 
-/// Sends back what it gets, on ten thousand connections: a program of its own, since a process has no more than 20,000 descriptors by default.
+/// Echoes its input on ten thousand connections. A separate program, since a process has no more than 20,000
+/// descriptors by default.
 const ECHO: &str = "
 import selectors, socket, sys
 listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
@@ -134,7 +136,7 @@ fn echo(namespace: &Namespace) -> Running {
 #[test]
 fn ten_thousand_connections_have_a_place_each() {
     let Some(wire) = Wire::new("many") else { return };
-    // By default a process has 1024 descriptors and may have far more; so may the one that it starts.
+    // By default a process has 1024 descriptors and may raise the limit; its child inherits it.
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
     let lia = Loaded::new("lia", 16_384);
@@ -174,7 +176,7 @@ fn figures_of_throughput() {
         for name in &names {
             let rates = wire.rates(protocol, name);
             let rate = median(rates.iter().map(|[rate, _]| *rate).collect());
-            // What disturbs a machine disturbs neighbours in time alike.
+            // A disturbance of the machine affects measurements that are close in time equally.
             let ratios: Vec<f64> = rates.iter().map(|[rate, cubic]| rate / cubic).collect();
             let (ratio, error) = (median(ratios.clone()), error_of_median(ratios));
             println!("{case}, {name}: {rate:.1} Gbit/s, {ratio:.3} of CUBIC (standard error {error:.3})");
@@ -182,15 +184,15 @@ fn figures_of_throughput() {
     }
 }
 
-/// How far the median of others would be: half of the distance between the values that are a standard deviation of a rank before and
-/// behind it.
+/// Returns the standard error of the median: half of the distance between the values one standard deviation of a rank
+/// before and after it.
 fn error_of_median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let (middle, ranks) = (values.len() / 2, (values.len() as f64).sqrt() as usize / 2);
     (values[middle + ranks] - values[middle - ranks]) / 2.0
 }
 
-/// Keeps this thread on one processor: where threads move about, so do rates.
+/// Pins this thread to one processor: moving threads change rates.
 fn stay_on(processor: usize) {
     let mut only = CpuSet::new();
     only.set(processor);

@@ -1,4 +1,4 @@
-//! Connections that fall back to plain TCP in the middle.
+//! Connections that fall back to plain TCP during a transfer.
 
 use std::io::Read as _;
 use std::net::Shutdown;
@@ -14,10 +14,10 @@ use transport::{ConnectionConfig, Event};
 use super::Loaded;
 use super::kernel_log::KernelLog;
 
-/// Where the middlebox writes in the stream, and what.
+/// Where the middlebox writes in the stream, and the text.
 const AT: usize = 600_000;
 const TEXT: &str = "gateway";
-/// Octets before the fallback, and all.
+/// Octets before the fallback, and in total.
 const BEFORE: u64 = AT as u64 + 5000;
 const ALL: u64 = BEFORE + 4_000_000;
 const REMOTE: &str = "10.1.1.2:5000";
@@ -27,7 +27,7 @@ fn link() -> String {
     format!("rate = '20 Mbit/s'\ndelay = '5 ms'\nqueue = '40 packets'\nmiddleboxes = [{middlebox}]")
 }
 
-/// What arrives behind the middlebox.
+/// Returns the digest of the data behind the middlebox.
 fn overwritten(bytes: u64) -> Digest {
     let mut octets = pattern(usize::try_from(bytes).unwrap());
     octets[AT..AT + TEXT.len()].copy_from_slice(TEXT.as_bytes());
@@ -42,7 +42,8 @@ fn only(controller: &Controller) -> Connection {
     all.remove(0)
 }
 
-/// What the peer says of the checksum makes the kernel fall back, and the connection goes on as one path until `is_single` has seen it.
+/// Checks that a connection continues after the peer's MP_FAIL has made the kernel fall back, and that `is_single` then
+/// finds it to be a single path.
 fn goes_on(name: &str, mut is_single: impl FnMut(&Controller) -> bool) {
     if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
         return;
@@ -50,10 +51,10 @@ fn goes_on(name: &str, mut is_single: impl FnMut(&Controller) -> bool) {
     let Some(rig) = Rig::new(&[&link()]) else { return };
     let mut log = KernelLog::start();
     rig.host(0).set("mptcp/checksum_enabled", "1").unwrap();
-    // What was sent stays in the buffer until it falls back.
+    // Sent data stay in the buffer until it falls back.
     rig.host(0).set("ipv4/tcp_wmem", "4096 2000000 4000000").unwrap();
-    // Linux 6.18 cannot cut what it has put into one segment with the infinite mapping for a device that leaves that to it, and stalls, with
-    // every controller.
+    // If a device leaves the cutting of large segments to Linux 6.18, the kernel cannot cut one with the infinite
+    // mapping, and stalls, with every controller.
     rig.host(0).ip(["link set path0 gso_max_segs 1".into()]).unwrap();
     let loaded = Loaded::new(name, 1024);
     let engine = Engine::start(rig.host(1), &["10.1.1.2"], &[]);
@@ -68,7 +69,7 @@ fn goes_on(name: &str, mut is_single: impl FnMut(&Controller) -> bool) {
     engine.wait_event("the engine falls back", |event| *event == Event::FellBack(id));
     wait_until("the kernel is told", || counter(rig.host(0), "MPFailRx") == 1);
     let added = loaded.counters().added;
-    // The kernel falls back with what it sends next.
+    // The kernel falls back with the next data it sends.
     send_pattern_from(&mut sender, BEFORE, ALL).unwrap();
     wait_until("the kernel falls back", || mptcp_info(&sender).map_or(true, |info| info.fell_back()));
     wait_until("it is controlled like a single path", || is_single(&loaded.0));
@@ -84,7 +85,8 @@ fn goes_on(name: &str, mut is_single: impl FnMut(&Controller) -> bool) {
     log.assert_calm();
 }
 
-/// LIA's alpha, which is 1 for a path that is alone: the connection's second word, 2^-16, as long as the third is not zero.
+/// Returns whether LIA's alpha is 1, as for a single path: the connection's second word, in units of 2^-16, valid while
+/// the third is not zero.
 fn alpha_is_one(lia: &Controller) -> bool {
     let map = MapHandle::from_pinned_path(lia.folder().join("connections")).unwrap();
     let key = map.keys().next().unwrap();

@@ -9,11 +9,11 @@ use kernel_cc::{Controller, Error};
 
 use super::Loaded;
 
-/// By which this program knows that it is the one to be killed.
+/// Variable by which this program knows that it is the one to be killed.
 const TO_BE_KILLED: &str = "ANABRANCH_TEST_HOLDS";
 const NAME: &str = "congestion_in_kernel::held::goes_with_a_process_that_is_killed";
 
-/// The controller, of which nobody else has anything.
+/// Returns the controller after making sure that it is not loaded.
 fn veno() -> Option<Controller> {
     if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
         return None;
@@ -38,7 +38,7 @@ fn is_there_for_as_long_as_it_is_held() {
     assert!(!kernel_cc::is_loaded(&veno) && !veno.folder().exists() && !is_registered(&veno));
 }
 
-/// What it has pinned is of no use afterwards, and in nobody's way.
+/// Its pinned objects are of no use afterwards, and do no harm.
 #[test]
 fn goes_with_a_process_that_is_killed() {
     let _turn = one_at_a_time();
@@ -61,7 +61,7 @@ fn goes_with_a_process_that_is_killed() {
     assert!(!veno.folder().exists());
 }
 
-/// Until standard input ends too: with the test that has started this.
+/// Waits until standard input ends, too: with the test that started this.
 fn hold_until_killed() {
     let veno = Controller::named("veno").unwrap();
     let _held = kernel_cc::hold(&veno, 16).unwrap();

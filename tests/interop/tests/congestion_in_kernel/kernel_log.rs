@@ -1,10 +1,10 @@
-//! What the kernel itself has to say.
+//! Complaints in the kernel's log.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
 
-/// Words of what the kernel writes when it finds itself at fault. Others may make it say other things meanwhile.
+/// Words in messages about a fault of the kernel itself. Other programs may cause other messages meanwhile.
 const COMPLAINTS: [&str; 9] = [
     "WARNING:",
     "BUG:",
@@ -30,13 +30,13 @@ impl KernelLog {
         Self(log.ok())
     }
 
-    /// The kernel has complained of nothing so far.
+    /// Asserts that the kernel has not complained so far.
     pub fn assert_calm(&mut self) {
         let complaints: Vec<String> = self.records().into_iter().filter(|record| is_complaint(record)).collect();
         assert!(complaints.is_empty(), "the kernel complains: {complaints:#?}");
     }
 
-    /// Each read gives one record.
+    /// Each read returns one record.
     fn records(&mut self) -> Vec<String> {
         let Some(log) = &mut self.0 else { return Vec::new() };
         let mut octets = [0; 8192];

@@ -1,4 +1,4 @@
-//! A kernel that leaves programs out: what it takes for their answers is rubbish, and the next ACK mends it.
+//! A kernel that skips programs: it uses garbage as their results, and the next ACK repairs it.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,11 +11,11 @@ use tempfile::TempDir;
 use super::{Flow, rig, segments, sleep};
 
 const LOSSY: &str = "rate = '50 Mbit/s'\ndelay = '5 ms'\nqueue = '60 packets'\nloss = '0.5 %'";
-/// Segments: more than the path and its queue hold, and far less than rubbish.
+/// Segments: more than the path and its queue hold, and far less than garbage.
 const WINDOW_MAX: u64 = 2000;
 const LOOKS: usize = 40;
 
-/// `bpf/tests/left_out.bpf.c`, compiled and loaded.
+/// Compiles and loads `bpf/tests/left_out.bpf.c`.
 fn object(folder: &Path) -> Object {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/tests/left_out.bpf.c");
     let compiled = folder.join("left_out.bpf.o");
@@ -25,7 +25,7 @@ fn object(folder: &Path) -> Object {
     ObjectBuilder::default().open_file(&compiled).unwrap().load().unwrap()
 }
 
-/// No more than one look in ten is between a loss and the ACK after it.
+/// Returns whether at most one sample in ten falls between a loss and the next ACK.
 fn is_nearly_always_sound(seen: &[u64]) -> bool {
     seen.iter().filter(|value| **value >= WINDOW_MAX).count() <= seen.len() / 10
 }
@@ -35,8 +35,8 @@ fn a_threshold_that_is_not_ours_is_mended_by_the_next_ack() {
     in_three_tries(is_mended_by_the_next_ack).unwrap();
 }
 
-/// What was seen, if a threshold or a window was not mended. Once, while other tests ran, 62 thresholds were seen of at least 72, the last of one
-/// subflow only; why was not traced.
+/// Returns the samples if a threshold or a window was not repaired. Once, while other tests ran, 62 of at least 72
+/// thresholds were seen, the last ones of one subflow only; the reason was not traced.
 fn is_mended_by_the_next_ack() -> Result<(), String> {
     let Some(rig) = rig(&[LOSSY], 2) else { return Ok(()) };
     let folder = TempDir::new().unwrap();
@@ -52,7 +52,7 @@ fn is_mended_by_the_next_ack() -> Result<(), String> {
         windows.extend(segments(&rig, "cwnd:"));
         thresholds.extend(segments(&rig, "ssthresh:"));
     }
-    // `ss` says nothing of a threshold beyond 65,535.
+    // `ss` does not show thresholds beyond 65,535.
     let is_mended = thresholds.len() >= LOOKS * 2 * 9 / 10;
     let is_sound = is_nearly_always_sound(&thresholds) && is_nearly_always_sound(&windows);
     assert_eq!(connections.keys().count(), 1, "it is told of the connection although nobody has told of its beginning");

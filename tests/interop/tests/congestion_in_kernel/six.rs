@@ -30,11 +30,11 @@ fn subflows_over_ipv6_are_shown_with_their_addresses() {
     let Some(rig) = rig(&[WIDE], 1) else { return };
     let second = LOCAL[1];
     rig.host(1).ip([format!("address add {second}/47 dev path0 nodad")]).unwrap();
-    // The kernel begins with the one that was added last, but that is not written anywhere.
+    // The kernel starts with the last one added, but that is not documented.
     for local in LOCAL {
         rig.host(1).ip([format!("mptcp endpoint add {local} dev path0 subflow")]).unwrap();
     }
-    // What waits in the kernel at the end has to go first.
+    // Data that wait in the kernel at the end must leave first.
     rig.host(1).set("ipv4/tcp_wmem", "4096 100000 500000").unwrap();
     let remote: SocketAddr = REMOTE.parse().unwrap();
     let expected: BTreeSet<IpAddr> = LOCAL.iter().map(|local| local.parse().unwrap()).collect();
@@ -56,7 +56,7 @@ fn subflows_over_ipv6_are_shown_with_their_addresses() {
     }
 }
 
-/// A socket of IPv6 that speaks IPv4.
+/// An IPv6 socket that uses IPv4.
 #[test]
 fn ipv4_over_a_socket_of_ipv6_is_shown_as_ipv4() {
     let Some(rig) = rig(&[WIDE], 2) else { return };

@@ -1,4 +1,5 @@
-//! What somebody else has loaded, and unloads at bad moments or gave too little room: one error, in words, and nothing hangs.
+//! Controllers that another process loads, and unloads at bad moments or with too little room: one clear error, and
+//! nothing hangs.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,10 +28,10 @@ cellular = { rate = '4 Mbit/s', delay = '10 ms', queue = '60 packets' }
 cellular = { rate = '4 Mbit/s', delay = '10 ms', queue = '60 packets' }
 ";
 
-/// How long nothing of this may take; on a machine that is idle it is less than a second.
+/// Maximum time of each step here; on an idle machine it is less than a second.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The default of a namespace, until the test ends.
+/// Changes a namespace's default until the test ends.
 struct Default<'a>(&'a Namespace);
 
 impl<'a> Default<'a> {
@@ -59,7 +60,7 @@ fn the_default_of_a_namespace_stays_loaded() {
         let _default = Default::set(rig.host(1), "lia");
         let error = unload_in(rig.host(1), lia.0).unwrap_err();
         assert!(matches!(error, Error::IsDefault { name: "lia" }), "{error}");
-        // From elsewhere it names the namespace, and how to get there.
+        // From another namespace the error names this one, and how to enter it.
         for error in [unload_in(rig.host(0), lia.0).unwrap_err(), kernel_cc::unload(&lia.0).unwrap_err()] {
             let said = error.to_string();
             let path = format!("/run/netns/{}", rig.host(1).name());
@@ -67,7 +68,7 @@ fn the_default_of_a_namespace_stays_loaded() {
             assert!(said.matches("netns").count() == 2, "the others do not use it: {said}");
         }
         assert!(kernel_cc::is_loaded(&lia.0));
-        // It is as it was: who chooses nothing gets it, and is seen.
+        // The default is restored: a connection without a choice gets it, and is visible.
         let listener = listen(rig.host(0), Protocol::Mptcp, remote(5000)).unwrap();
         let stream = connect(rig.host(1), Protocol::Mptcp, None, remote(5000)).unwrap();
         wait_until("it is controlled", || lia.subflows() == [1]);
@@ -83,14 +84,15 @@ fn scenario() -> Scenario {
     lab::scenario::load("test.toml", LINKS, &[]).unwrap()
 }
 
-/// Whether a namespace of a run of this process is there.
+/// Returns whether a namespace of a run of this process exists.
 fn has_begun() -> bool {
     let beginning = format!("anabranch-{}-", std::process::id());
     let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
     names.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().starts_with(&beginning))
 }
 
-/// A run beside which the controller is unloaded as soon as there is a host: the run has found it loaded, and has not used it yet.
+/// Runs a scenario and unloads the controller as soon as there is a host: the run has found it loaded, and has not used
+/// it yet.
 fn run_without(controller: Controller) -> Result<Run, RunError> {
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -111,14 +113,14 @@ fn assert_intact(run: &Run) {
     assert!(run.results.totals.completed && run.results.totals.intact, "{:?}", run.results.totals);
 }
 
-/// What is loaded is found so by a run, and gone when it wants to use it.
+/// A run finds the controller loaded, and it is gone when the run wants to use it.
 #[test]
 fn a_run_whose_controller_goes_before_its_use_says_so() {
     if !available_unless("controllers in the kernel", kernel_cc::check().err()) {
         return;
     }
     let _turn = one_at_a_time();
-    // Where the run was faster it goes on with what it has.
+    // If the run was faster, it continues with the controller.
     for _ in 0..5 {
         let mveno = Loaded::new("mveno", 1024);
         let before = now();
@@ -156,7 +158,7 @@ fn a_run_whose_controller_goes_meanwhile_goes_on() {
     assert!(!kernel_cc::is_loaded(&controller));
 }
 
-/// Some connections are controlled as single paths: that is not what the scenario asks.
+/// Some connections are controlled as single paths, which is not what the scenario specifies.
 #[test]
 fn a_run_whose_controller_has_too_little_room_says_so() {
     if !available_unless("controllers in the kernel", kernel_cc::check().err()) {

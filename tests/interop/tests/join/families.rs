@@ -1,4 +1,4 @@
-//! Phones with IPv6 only, with a family each, and with one that does not get through.
+//! Phones with IPv6 only, with one family each, and with one family that does not get through.
 
 use std::net::TcpStream;
 
@@ -22,7 +22,7 @@ fn phones_may_have_ipv6_only() {
     })
     .unwrap();
     let joined = start(&net, options(&[Tier::Primary; 2]));
-    // What has no address of a family cannot be reached by it, and that is said at once.
+    // Without an address of a family there is no way to reach it, and the error comes at once.
     let mut curl = net.laptop.command("curl").unwrap();
     curl.args(["--silent", "--max-time", "10", "--proxytunnel", "--proxy", &format!("http://{}", joined.ready)]);
     let ended = curl.args(["--write-out", "%{http_connect} %{time_total}", URL]).output().unwrap();
@@ -30,28 +30,28 @@ fn phones_may_have_ipv6_only() {
     assert!(said.starts_with("50") && said.ends_with(|c: char| c.is_ascii_digit()), "{said}");
 }
 
-/// A name server that knows both addresses of a server.
+/// Options with a name server that knows both addresses of a server.
 fn both_families() -> JoinOptions {
     let mut options = options(&[Tier::Primary; 2]);
     options.proxy.lookup = Arc::new(|_| Ok(vec!["10.9.9.9".parse().unwrap(), "fd09::9".parse().unwrap()]));
     options
 }
 
-/// As [`both_families`], in the other order.
+/// The same as [`both_families`], in the other order.
 fn ipv6_first() -> JoinOptions {
     let mut options = both_families();
     options.proxy.lookup = Arc::new(|_| Ok(vec!["fd09::9".parse().unwrap(), "10.9.9.9".parse().unwrap()]));
     options
 }
 
-/// For a phone's nft.
+/// A rule for a phone's nft.
 const SWALLOW_IPV6: &str =
     "add table ip6 swallow; add chain ip6 swallow it { type filter hook forward priority 0; policy drop; }";
 
-/// Where [`both_families`] finds the file.
+/// URL of the file by the name that [`both_families`] resolves.
 const NAMED: &str = "http://files.test:8000/data.bin";
 
-/// One phone has IPv4 only, the other one IPv6 only.
+/// Creates one phone with IPv4 only and one with IPv6 only.
 fn one_family_each() -> Option<Tethered> {
     let net = Tethered::new([LINK, LINK])?;
     net.laptop
@@ -92,7 +92,7 @@ fn a_download_lives_on_by_the_family_that_is_left() {
     }
 }
 
-/// Nobody has to look at what moves: the other family's uplink is there when the first one's dies.
+/// The connection needs no traffic: the other family's uplink has joined before the first one's dies.
 #[test]
 fn a_connection_that_is_idle_lives_on_too() {
     let Some(net) = one_family_each() else { return };
@@ -146,7 +146,7 @@ fn a_family_that_one_phone_swallows_leaves_it_the_other() {
     }
 }
 
-/// Addresses of the two families come from different servers, and not always at the same time.
+/// Addresses of the two families come from different servers, not always at the same time.
 #[test]
 fn a_phone_gets_ipv4_after_ipv6() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -179,7 +179,8 @@ fn a_download_lives_on_when_its_family_dies_on_all_phones() {
     assert_eq!(status(&net)["proxy"]["totals"]["connected"], 1);
 }
 
-/// A carrier's device removes MPTCP from IPv6 alone. The first connection finds that out, the second one asks over IPv4 too.
+/// A carrier's device removes MPTCP from IPv6 only. The first connection detects this, and the second one also tries
+/// IPv4.
 #[test]
 fn the_family_in_which_mptcp_gets_through_is_found_out() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -196,14 +197,14 @@ fn the_family_in_which_mptcp_gets_through_is_found_out() {
         }
         let status = status(&net);
         joined.end().unwrap();
-        // Of three, one at least came over both.
+        // At least one of three came over both.
         assert!(status["proxy"]["totals"]["mptcp"].as_u64().unwrap() >= 1, "{status:#}");
         both_carried(&status, BYTES / 2)
     })
     .unwrap();
 }
 
-/// An address that answers nothing is tried by the first connection, and by none that follow.
+/// The first connection tries an address that never answers; later ones do not.
 #[test]
 fn an_address_that_answers_nothing_is_tried_once() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };
@@ -230,7 +231,7 @@ fn an_address_that_answers_nothing_is_tried_once() {
     };
     download();
     assert!(tried() > 0);
-    // Who has lost the race is given up by then.
+    // By then the loser of the race has been given up.
     sleep(Duration::from_secs(2));
     let before = tried();
     (0..3).for_each(|_| download());

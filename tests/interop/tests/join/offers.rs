@@ -1,14 +1,14 @@
-//! Phones whose carriers do something to MPTCP that plain TCP is spared.
+//! Phones whose carriers interfere with MPTCP but not with plain TCP.
 
 use super::*;
 
-/// Has a phone treat what it forwards by a rule of nft.
+/// Adds an nft rule for the packets that a phone forwards.
 fn treat(net: &Tethered, phone: usize, rule: &str) {
     let chain = "add table inet box; add chain inet box pass { type filter hook forward priority 0; policy accept; }; flush chain inet box pass; add rule inet box pass";
     output(net.phone(phone), "nft", &[&format!("{chain} {rule}")]);
 }
 
-/// Seconds until a request through the proxy has its answer.
+/// Returns the seconds until a request through the proxy is answered.
 fn answer_s(net: &Tethered, proxy: &str) -> f64 {
     let proxy = format!("socks5h://{proxy}");
     let arguments = ["--silent", "--fail", "--max-time", "30", "--output", "/dev/null", "--write-out", "%{time_total}"];
@@ -50,7 +50,7 @@ fn one_carrier_that_refuses_offers_leaves_mptcp_to_the_other() {
     joined.end().unwrap();
 }
 
-/// The kernel at the other end speaks MPTCP all along, since what we say arrives whole: it has to be told.
+/// The kernel at the other end keeps using MPTCP, since our options arrive intact: the engine has to tell it.
 #[test]
 fn a_download_whose_options_are_removed_on_the_way_here_goes_on() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };

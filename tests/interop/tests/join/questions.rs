@@ -1,13 +1,14 @@
-//! What is made of answers that get lost.
+//! Effects of lost answers.
 
 use std::net::TcpStream;
 
 use super::*;
 
-/// Longer than the looks at a download go on after its last octet, and shorter than what makes an uplink silent.
+/// Longer than the looks at a download continue after its last octet, and shorter than the time after which an uplink
+/// counts as silent.
 const LOST_FOR: Duration = Duration::from_millis(2500);
 
-/// Gives octets to whoever comes, and has nothing more to say.
+/// Sends octets to every client, and nothing afterwards.
 const GIVER: &str = "
 import socket, threading
 def give(client):
@@ -18,8 +19,8 @@ while True:
     threading.Thread(target=give, args=(server.accept()[0],), daemon=True).start()
 ";
 
-/// The last questions of the looks at a download have no answer, as where another program fills the uplink's queue, and nobody sends
-/// anything afterwards.
+/// The last probes of a download have no answer, as if another program filled the uplink's queue, and nothing is sent
+/// afterwards.
 #[test]
 fn answers_that_are_lost_for_a_moment_make_no_uplink_silent() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };

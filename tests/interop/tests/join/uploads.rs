@@ -1,11 +1,11 @@
-//! How far a client's octets are ahead of what has left.
+//! Distance between the octets accepted from a client and the octets sent.
 
 use super::*;
 
 const RATE_BPS: f64 = 4e6;
 const SPAN_S: f64 = 2.0;
 
-/// Takes what comes.
+/// Discards its input.
 const SINK: &str = "
 import socket, threading
 def sink(client):
@@ -15,7 +15,7 @@ while True:
     threading.Thread(target=sink, args=(server.accept()[0],), daemon=True).start()
 ";
 
-/// Sends for a while as fast as it can, through a proxy, and says how many octets were taken.
+/// Sends as fast as it can for a while, through a proxy, and prints how many octets were accepted.
 const SOURCE: &str = "
 import socket, sys, time
 host, port, span = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
@@ -35,7 +35,8 @@ while (left := until - time.monotonic()) > 0:
 print(taken)
 ";
 
-/// A program that shows progress, or that is broken off, shall know how far it is: megabytes that wait here would be a minute of a slow uplink.
+/// A program that shows progress, or is interrupted, must know how far it is: megabytes that wait here are a minute of
+/// a slow uplink.
 #[test]
 fn a_client_is_not_far_ahead_of_what_has_left() {
     let link = format!("rate = '{RATE_BPS} bit/s'\ndelay = '20 ms'");

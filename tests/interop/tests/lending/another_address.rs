@@ -1,4 +1,4 @@
-//! A relay whose shared link gets another address, as a modem that dials in anew.
+//! A relay whose shared link gets another address, like a modem that dials in again.
 
 use daemon::join::Wanted;
 use daemon::links::RelayChoice;
@@ -16,7 +16,7 @@ fn a_download_over_one_relay_goes_on_when_its_link_gets_another_address() {
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     bed.pair(0);
     let _relay = bed.lend(0);
-    // Over another uplink the download would go on in any case.
+    // With another uplink the download would continue in any case.
     let relays = vec![RelayChoice { name: "anna".into(), address: None, tier: Tier::Primary }];
     let joined = bed.join_with(Wanted { relays, ..bed.wanted() });
     let transfer = bed.curl(&files, &joined.ready);
@@ -37,7 +37,7 @@ fn a_download_over_one_relay_goes_on_when_its_link_gets_another_address() {
     let clock = Clock::start();
     let pause = longest_pause(&files, clock, clock.now() + Duration::from_secs(9));
     println!("nothing arrives for {:.1} s", pause.as_secs_f64());
-    // By itself the connection finds out after a minute.
+    // Without help the connection notices after a minute.
     assert!(pause < Duration::from_secs(6), "nothing arrived for {:.1} s", pause.as_secs_f64());
     wait_for(transfer);
     assert!(files.arrived());

@@ -1,10 +1,10 @@
-//! Devices of links that somebody takes away.
+//! Devices of links that another program removes.
 
 use interop::{Files, carried, output, wait_for, wait_until};
 
 use super::{BYTES, Bed, state_of};
 
-/// The numbers of the devices of links that are there.
+/// Returns the numbers of the existing link devices.
 fn numbers(bed: &Bed) -> [String; 2] {
     ["via-anna", "via-bert"].map(|name| {
         output(&bed.net.laptop, "sh", &["-c", &format!("ip -o link show {name} 2>/dev/null | cut -d: -f1")])

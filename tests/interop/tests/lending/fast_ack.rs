@@ -1,4 +1,4 @@
-//! Relays that acknowledge at once.
+//! Relays that acknowledge at once (fast ACK).
 
 use std::thread;
 use std::time::Duration;
@@ -16,21 +16,21 @@ fn lend(bed: &Bed, number: usize, mode: Mode) -> Daemon<()> {
     bed.lend_with(number, RelayOptions { mode, ..bed.options(number) })
 }
 
-/// Subflows of the laptop that end at a relay.
+/// Returns the number of the laptop's subflows that end at a relay.
 fn spliced(bed: &Bed, number: usize) -> u64 {
     let status = bed.relay_status(number);
     assert_eq!(status["relay"]["mode"], "fast-ack");
     status["relay"]["destinations"][0]["spliced_subflows"].as_u64().unwrap()
 }
 
-/// The relay at which the second subflow ends. The first has the keys, and is routed.
+/// Returns the relay at which the second subflow ends. The first one carries the keys, and is routed.
 fn where_one_ends(bed: &Bed) -> usize {
     let find = || (0..2).find(|number| spliced(bed, *number) == 1);
     wait_until("the second subflow ends at its relay", || find().is_some());
     find().expect("it lasts")
 }
 
-/// Loses one datagram of so many on their way from a relay to the laptop, as a Wi-Fi out of reach does; with none, nothing.
+/// Loses one in `many` datagrams from a relay to the laptop, like a Wi-Fi at the edge of its range; `None` ends this.
 fn lose_one_of(bed: &Bed, number: usize, many: Option<u32>) {
     let phone = bed.net.phone(number);
     output(phone, "sh", &["-c", "nft delete table inet loss 2>/dev/null; true"]);
@@ -87,7 +87,7 @@ fn the_kernels_own_mptcp_joins_through_a_relay_that_acknowledges() {
     assert!((0..2).all(|index| carried(&status, index) > BYTES as u64 / 5), "{status:#}");
 }
 
-/// A relay that acknowledges answers no question in the place of a server that cannot be reached.
+/// A relay that acknowledges does not answer probes in the place of an unreachable server.
 #[test]
 fn a_dead_way_behind_a_relay_is_found_out() {
     let Some(bed) = Bed::new() else { return };
@@ -107,7 +107,8 @@ fn a_dead_way_behind_a_relay_is_found_out() {
     assert!(files.arrived());
 }
 
-/// Beside a download over both relays, one of which its owner uses too. In its pauses nothing comes, so that its subflow is given up and joins anew.
+/// Runs a download over both relays, one of which its owner uses too. In its pauses nothing arrives, so its subflow is
+/// given up and joins again.
 fn the_owner_goes_first_and_what_is_left_is_used(mode: Mode) {
     let Some(bed) = Bed::new() else { return };
     let files = Files::new(150_000_000);
@@ -117,13 +118,13 @@ fn the_owner_goes_first_and_what_is_left_is_used(mode: Mode) {
     let joined = bed.join();
     let _transfer = bed.curl(&files, &joined.ready);
     let is_lent = |number| lent_bytes(&bed, number) > 2_000_000;
-    // An uplink that a busy machine made late is done without for 15 s at first, and one wait is longer.
+    // An uplink that was late on a busy machine is held back for 15 s at first, and a single wait is longer.
     wait_until("one of both is lent", || (0..2).any(is_lent));
     wait_until("all of both is lent", || (0..2).all(is_lent));
     let shared = if mode == Mode::FastAck { where_one_ends(&bed) } else { 1 };
     let before = lent_bytes(&bed, shared);
     what_a_stream_leaves_is_known(&bed, shared).unwrap();
-    // The 10 Mbit/s that are left would be 11 MB in nine seconds.
+    // The remaining 10 Mbit/s would be 11 MB in nine seconds.
     let lent = lent_bytes(&bed, shared) - before;
     assert!(lent > 2_000_000, "{lent} octets beside the owner's");
 }
@@ -175,7 +176,7 @@ fn a_relay_that_ends_leaves_nothing_undelivered() {
     let ends = where_one_ends(&bed);
     relays[ends].take().unwrap().end().unwrap();
     wait_until("it is lost", || bed.status()["uplinks"][ends]["lost"].is_string());
-    // One that begins anew knows nothing of the subflows before.
+    // A restarted relay knows nothing about earlier subflows.
     relays[ends] = Some(lend(&bed, ends, Mode::FastAck));
     wait_until("a new subflow ends at it", || spliced(&bed, ends) == 1);
     wait_for(transfer);
@@ -189,7 +190,7 @@ fn figures_of_modes() {
     let files = Files::new(5 * BYTES);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");
     (0..2).for_each(|number| bed.pair(number));
-    // A server that takes losses for congestion, as most do; the machine's own may be another.
+    // A server that treats losses as congestion, as most do; this machine's own controller may differ.
     output(bed.net.server(), "sh", &["-c", "echo reno > /proc/sys/net/ipv4/tcp_congestion_control"]);
     let clock = Clock::start();
     for many in [Some(1000), Some(100), Some(33)] {

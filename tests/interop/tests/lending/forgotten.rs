@@ -1,4 +1,4 @@
-//! Connections that the translation of a host has forgotten.
+//! Connections that a host's translation has forgotten.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -9,11 +9,12 @@ use linux::netns::Namespace;
 
 use super::{Bed, sleep};
 
-/// A request for `10.9.9.9:8000` in SOCKS5: no authentication, and CONNECT to an IPv4 address.
+/// A SOCKS5 request for `10.9.9.9:8000`: no authentication, and CONNECT to an IPv4 address.
 const HELLO: &[u8] = &[5, 1, 0];
 const CONNECT: &[u8] = &[5, 1, 0, 1, 10, 9, 9, 9, 0x1f, 0x40];
 
-/// Has `host` forget connections over which nothing comes for a second, and count what leaves by `interface` with an address of ours.
+/// Makes `host` forget connections that are idle for a second, and counts packets that leave by `interface` with an
+/// address of ours.
 fn forget_and_count(host: &Namespace, interface: &str) {
     host.set("netfilter/nf_conntrack_tcp_timeout_established", "1").unwrap();
     let table = format!(
@@ -23,15 +24,15 @@ fn forget_and_count(host: &Namespace, interface: &str) {
     output(host, "nft", &[&table]);
 }
 
-/// Packets that left untranslated.
+/// Returns the number of packets that left untranslated.
 fn untranslated(host: &Namespace, interface: &str) -> u64 {
     let listed = output(host, "nft", &["list", "table", "inet", &format!("spy-{interface}")]);
     let (_, after) = listed.split_once("packets ").unwrap();
     after.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// A program's connection through the proxy is reset when nobody between has heard of it for long, as that of one that is killed is. The end
-/// of an ordinary one makes itself known anew.
+/// Resets a program's connection through the proxy after no host in between has seen it for long, as if the program
+/// were killed. The normal end of a connection would renew its translation.
 fn reset_late(bed: &Bed, hosts: &[(&Namespace, &str)]) {
     let files = Files::new(1000);
     let _server = bed.net.web_server(files.path(), "0.0.0.0");

@@ -1,4 +1,4 @@
-//! Relays and destinations that are killed at any moment: nothing is left behind, and transfers go on.
+//! Relays and destinations that are killed at any moment: nothing is left behind, and transfers continue.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{BYTES, Bed, NAMES, sleep, state_of};
 
-/// Runs as a child of tests here, which kill it.
+/// Runs as a child of tests in this file, which kill it.
 #[test]
 #[ignore = "the child of tests here, which kill it"]
 fn lend_until_killed() {
@@ -36,7 +36,7 @@ fn lend_until_killed() {
     phone.run(|| relay(options, &Stop::new()?, |_| (), |_| ())).unwrap().unwrap();
 }
 
-/// As [`lend_until_killed`].
+/// The same as [`lend_until_killed`].
 #[test]
 #[ignore = "the child of tests here, which kill it"]
 fn join_until_killed() {
@@ -62,7 +62,7 @@ fn child(name: &str, namespace: &Namespace, state: &Path) -> Running {
     Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
-/// Moments spread over `span`, in no order.
+/// Returns moments spread over `span`, in no order.
 fn moments(rounds: u64, span: Duration) -> impl Iterator<Item = Duration> {
     (0..rounds).map(move |round| Duration::from_millis(round * 7919 % span.as_millis() as u64))
 }
@@ -117,7 +117,7 @@ fn a_relay_that_was_killed_and_is_back_at_once_carries_again() {
     let transfer = bed.curl(&files, &joined.ready);
     wait_until("it carries", || carried(&bed.status(), 0) > 1_000_000);
     drop(first);
-    // The phone has forgotten what it translated, and tells the server that it knows of no such connection.
+    // The phone has forgotten its translations, and tells the server that there is no such connection.
     sleep(Duration::from_millis(500));
     let _second = child("lend_until_killed", phone, &state);
     wait_for(transfer);

@@ -1,4 +1,4 @@
-//! A relay that is elsewhere than it was, named with its place.
+//! A relay that has moved, named with its new place.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn a_relay_is_named_with_its_tier_and_its_place() {
         address: address.map(Into::into),
         tier: Tier::Backup,
     };
-    // It is elsewhere now, and somebody knows where.
+    // It has moved, and the user knows where to.
     let store = Store::at(&bed.state("laptop"));
     store
         .change_peers(|peers| {
@@ -44,7 +44,7 @@ fn a_relay_is_named_with_its_tier_and_its_place() {
     assert!(Path::new(&bed.state("laptop").join("identity")).exists());
 }
 
-/// IPv4 refuses two default routes with one metric.
+/// IPv4 refuses two default routes with the same metric.
 #[test]
 fn two_joins_have_a_relay_each_and_what_is_taken_is_done_without() {
     let Some(bed) = Bed::with_phones(&[0, 1]) else { return };
@@ -57,7 +57,7 @@ fn two_joins_have_a_relay_each_and_what_is_taken_is_done_without() {
         state: bed.state("laptop"),
     };
     let _first = bed.join_with(wanted(&["anna"]));
-    // It is ready only once something can be used.
+    // It is ready only when an uplink can be used.
     let second = bed.join_with(wanted(&["anna", "bert"]));
     let status = ask(&bed.net, "anabranch1", &Request::Status).unwrap();
     let uplinks = status["uplinks"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! What is lent once a download of the owner's has ended.
+//! The lent rate after a download of the owner has ended.
 
 use std::fs;
 
@@ -14,21 +14,21 @@ use super::{BYTES, Bed, lent_bytes, sleep};
 const NEAR: &str = super::LINK;
 const LINK_BPS: u64 = 16_000_000;
 const OWN_URL: &str = "http://10.9.9.9:8000/own.bin";
-/// How long, and how often, what is lent is looked at.
+/// Duration and interval of the samples.
 const WATCHED_MS: usize = 12_000;
 const LOOK_MS: usize = 100;
-/// A part of it that counts.
+/// The part of the samples that counts.
 const COUNTED_MS: usize = 8000;
 
-/// Whose uplinks the download uses that is lent a link.
+/// The uplinks of the download over the relay.
 #[derive(Clone, Copy, Debug)]
 enum Over {
     TheRelay,
-    /// A tethered phone too.
+    /// Also a tethered phone.
     BothPhones,
 }
 
-/// Octets lent by each look after the owner's end.
+/// Returns the octets lent by each sample after the owner's end.
 fn watch(bed: &Bed) -> Vec<u64> {
     let (clock, first) = (Clock::start(), lent_bytes(bed, 0));
     let look = |number: usize| {
@@ -39,13 +39,14 @@ fn watch(bed: &Bed) -> Vec<u64> {
     (1..=WATCHED_MS / LOOK_MS).map(look).collect()
 }
 
-/// When a tenth of the link was lent first, for half a second; none: not while it was watched.
+/// Returns when a tenth of the link was first lent, for half a second; `None` if not within the samples.
 fn back_after(lent: &[u64]) -> Option<Duration> {
     let first = lent.windows(6).position(|looks| looks[5] - looks[0] >= LINK_BPS / 8 / 20)?;
     Some(Duration::from_millis((first * LOOK_MS) as u64))
 }
 
-/// Octets lent by each look after a download of the owner's of so many octets, which took so long.
+/// Returns the octets lent by each sample after the owner's download of `own_bytes` octets, and that download's
+/// duration.
 fn lend_after(link: &str, over: Over, controller: &str, own_bytes: usize) -> Option<(Vec<u64>, Duration)> {
     let bed = Bed::over([link, link], &[0])?;
     let files = Files::new(50 * BYTES);
@@ -70,7 +71,8 @@ fn lend_after(link: &str, over: Over, controller: &str, own_bytes: usize) -> Opt
     Some((watch(&bed), took))
 }
 
-/// Beside another uplink: a relay that gave way to its owner was late, and is held back for that no longer than it has to.
+/// Beside another uplink: a relay that gave way to its owner was late. It is held back for that no longer than
+/// necessary.
 #[test]
 fn a_link_is_lent_again_soon_after_its_owners_download() {
     in_three_tries(|| {

@@ -1,4 +1,4 @@
-//! A relay whose shared link is dead without a word.
+//! A relay whose shared link is silently dead.
 
 use interop::{Files, wait_until};
 

@@ -1,4 +1,4 @@
-//! A relay with a volume whose disk takes nothing more.
+//! A relay with a volume limit whose disk accepts no more writes.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn a_relay_that_cannot_write_down_what_it_lends_lends_nothing_until_it_can() {
     let joined = bed.join_with(Wanted { relays, ..bed.wanted() });
     let transfer = bed.curl(&files, &joined.ready);
     wait_until("it carries", || carried(&bed.status(), 0) > 1_000_000);
-    // Not even root writes there.
+    // Even root cannot write there.
     let path = bed.state("anna").join("volume.json");
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();

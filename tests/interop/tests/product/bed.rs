@@ -13,7 +13,7 @@ use linux::netns::{Keeper, Namespace};
 use linux::stop::Stop;
 use serde_json::Value;
 
-/// Where the server listens, with MPTCP and without.
+/// Ports of the server, with MPTCP and without.
 pub const MPTCP: u16 = 8000;
 pub const PLAIN: u16 = 8001;
 
@@ -21,15 +21,15 @@ const SERVER: &str = include_str!("server.py");
 const STREAM: &str = include_str!("stream.py");
 const VIDEO: &str = include_str!("video.py");
 const FORWARD: &str = include_str!("forward.py");
-/// Where nginx listens.
+/// Port of nginx.
 const NGINX: u16 = 8002;
 
-/// How a program reaches the server.
+/// A way for a program to reach the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// By one uplink, with the kernel's TCP.
+    /// Over one uplink, with the kernel's TCP.
     Alone(usize),
-    /// By the kernel's MPTCP, with an endpoint for each uplink.
+    /// With the kernel's MPTCP, which has an endpoint for each uplink.
     Kernel,
     /// Through the proxy.
     Join,
@@ -52,7 +52,7 @@ pub struct Bed {
     joined: Daemon<u16>,
 }
 
-/// A daemon that uses these, and the port of its proxy.
+/// Starts a daemon with these uplinks, and returns it with the port of its proxy.
 fn join_with(laptop: &Namespace, uplinks: &[&str]) -> Daemon<u16> {
     let uplinks = Wanted::interfaces(uplinks.iter().map(|name| ((*name).to_owned(), Tier::Primary)).collect());
     let proxy = ProxyConfig::new(([127, 0, 0, 1], 0).into());
@@ -71,7 +71,7 @@ fn join_with(laptop: &Namespace, uplinks: &[&str]) -> Daemon<u16> {
 }
 
 impl Bed {
-    /// Phones whose links to the server have these fields, in TOML. `None` where the tests cannot run.
+    /// Creates phones whose links to the server have these fields, in TOML. `None` if the tests cannot run here.
     pub fn new(links: [&str; 2]) -> Option<Self> {
         let net = Tethered::distinct(links)?;
         for number in 0..2 {
@@ -88,7 +88,7 @@ impl Bed {
         Some(Self { net, servers, joined })
     }
 
-    /// The server also has nginx for a folder, and iperf3, both with MPTCP.
+    /// Starts nginx for a folder, and iperf3, on the server, both with MPTCP.
     pub fn serve_folder(&mut self, folder: &Path) {
         let place = folder.display();
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -112,7 +112,7 @@ impl Bed {
         }
     }
 
-    /// Takes programs that know no proxies to a port of the server.
+    /// Forwards programs that cannot use proxies to a port of the server.
     pub fn forward(&self, port: u16) -> Running {
         let mut command = self.net.laptop.command("python3").unwrap();
         command.args(["-c", FORWARD, &self.joined.ready.to_string(), &port.to_string()]).stdin(Stdio::piped());
@@ -121,7 +121,7 @@ impl Bed {
         forward
     }
 
-    /// Starts a player of a video, which prints when it begins to play, how often it stalls, and for how long.
+    /// Starts a video player. It prints when it begins to play, how often it stalls, and for how long.
     pub fn video(&self, way: Way, rate_bps: u32, seconds: u32) -> Running {
         let mut command = self.program(way, "python3");
         let (device, proxy_port) = match way {
@@ -134,13 +134,13 @@ impl Bed {
         Running(command.stdout(Stdio::piped()).spawn().unwrap())
     }
 
-    /// A daemon that knows nothing yet.
+    /// Restarts the daemon, without any knowledge from before.
     pub fn join_anew(&mut self) {
         let anew = join_with(&self.net.laptop, &USB);
         self.joined = anew;
     }
 
-    /// A program in the laptop's namespace that speaks MPTCP if the way is the kernel's.
+    /// Returns a program in the laptop's namespace; it uses MPTCP if the way is the kernel's.
     pub fn program(&self, way: Way, program: &str) -> std::process::Command {
         match way {
             Way::Kernel => {
@@ -152,12 +152,12 @@ impl Bed {
         }
     }
 
-    /// Starts curl, which says what `format` asks for.
+    /// Starts curl, which prints the values in `format`.
     pub fn curl(&self, way: Way, port: u16, path: &str, more: &[&str]) -> Running {
         let mut command = self.program(way, "curl");
         command.args(["--silent", "--show-error", "--fail", "--max-time", "120"]);
         if !more.contains(&"--output") {
-            // Of two, the first one counts.
+            // If there are two, the first one counts.
             command.args(["--output", "/dev/null"]);
         }
         command.args(["--write-out", "%{time_starttransfer} %{time_total}\n"]).args(more);
@@ -170,7 +170,8 @@ impl Bed {
         Running(command.spawn().unwrap())
     }
 
-    /// A download of so many octets by `anabranch get` over both uplinks, the named one first: its Mbit/s, request and handshake included.
+    /// Downloads `bytes` octets by `anabranch get` over both uplinks, starting on the uplink `first`. Returns Mbit/s,
+    /// including request and handshake.
     pub fn get(&self, first: usize, bytes: u64) -> f64 {
         let mut interfaces = USB.map(str::to_owned).to_vec();
         interfaces.swap(0, first);
@@ -188,7 +189,7 @@ impl Bed {
         bytes as f64 * 8.0 / report.duration.as_secs_f64() / 1e6
     }
 
-    /// Starts a client of a paced stream, which prints its longest stall in ms and its octets.
+    /// Starts a client of a paced stream. It prints its longest stall in ms and its octets.
     pub fn stream(&self, way: Way, path: &str) -> Running {
         let mut command = self.program(way, "python3");
         let (device, proxy_port) = match way {
@@ -200,23 +201,23 @@ impl Bed {
         Running(command.stdout(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Where the proxy listens.
+    /// Returns the address of the proxy.
     pub fn proxy(&self) -> String {
         format!("127.0.0.1:{}", self.joined.ready)
     }
 
-    /// What the daemon says of itself.
+    /// Returns the daemon's status.
     pub fn status(&self) -> Value {
         self.net.laptop.run(|| control::ask("anabranch0", &Request::Status)).unwrap().unwrap()
     }
 }
 
-/// Where nginx serves a file.
+/// Returns the URL of a file on nginx.
 pub fn nginx_url(name: &str) -> String {
     format!("http://10.9.9.9:{NGINX}/{name}")
 }
 
-/// The numbers that a program prints.
+/// Returns the numbers that a program prints.
 pub fn numbers(mut program: Running) -> Vec<f64> {
     let stdout = program.0.stdout.take().unwrap();
     let said = std::io::read_to_string(stdout).unwrap();
@@ -224,7 +225,7 @@ pub fn numbers(mut program: Running) -> Vec<f64> {
     said.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
-/// Lets the kernel use an uplink by its address, and its MPTCP make subflows from it.
+/// Lets the kernel use an uplink by its address, and lets its MPTCP open subflows from it.
 fn set_up_kernel(net: &Tethered, number: usize) {
     let [own, gateway] = net.lan(number);
     let (usb, table) = (USB[number], 101 + number);
@@ -238,7 +239,7 @@ fn set_up_kernel(net: &Tethered, number: usize) {
     net.laptop.ip(["mptcp limits set subflow 4 add_addr_accepted 4".to_owned()]).unwrap();
 }
 
-/// As after the plug was pulled and is in again.
+/// Restores an uplink, as if a plug had been pulled and put in again.
 pub fn plug_in_again(net: &Tethered, number: usize) {
     net.plug_in(number);
     let [own, gateway] = net.lan(number);
@@ -261,7 +262,7 @@ fn serve_in(host: &Namespace, port: u16) -> Running {
     server
 }
 
-/// A laptop with one uplink, a veth without emulation, to the server itself.
+/// A laptop with one uplink to the server itself: a veth without emulation.
 pub struct Direct {
     laptop: Namespace,
     joined: Daemon<u16>,
@@ -292,7 +293,7 @@ impl Direct {
         Some(Self { laptop, joined, _servers: servers, _keeper: keeper })
     }
 
-    /// Gbit/s of a download, and Gbit for a second of the processor's time in the proxy's thread.
+    /// Returns the Gbit/s of a download, and the Gbit per second of processor time in the proxy's thread.
     pub fn download(&self, port: u16, bytes: u64) -> (f64, f64) {
         let mut command = self.laptop.command("curl").unwrap();
         let proxy = format!("socks5h://127.0.0.1:{}", self.joined.ready);
@@ -314,7 +315,7 @@ impl Direct {
     }
 }
 
-/// What threads of this process with this name have used so far.
+/// Returns the processor time that this process's threads of this name have used so far.
 fn processor_seconds(name: &str) -> f64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let ticks = tasks.filter_map(|task| {
@@ -329,7 +330,7 @@ fn processor_seconds(name: &str) -> f64 {
 }
 
 impl Bed {
-    /// ms from the start of a page with images to its load event, in a browser.
+    /// Returns the ms from the start of a page with images to its load event, in a browser. `None` without a browser.
     pub fn page(&self, way: Way, port: u16, images: usize) -> Option<f64> {
         let profile = tempfile::tempdir().unwrap();
         let mut command = self.program(way, "chromium");

@@ -1,4 +1,4 @@
-"""Listens at 127.0.0.1:PORT, and takes who comes to 10.9.9.9:PORT through the proxy: forward.py PROXY_PORT PORT. Ends with its input."""
+"""Forwards connections to 127.0.0.1:PORT through the proxy to 10.9.9.9:PORT: forward.py PROXY_PORT PORT. Ends with its input."""
 import os
 import socket
 import sys

@@ -1,4 +1,4 @@
-//! Programs as people use them, with nginx as the server.
+//! Everyday programs, with nginx as the server.
 
 use std::fs;
 use std::process::Command;
@@ -7,14 +7,14 @@ use interop::available_with;
 
 use super::*;
 
-/// What the figures need besides what all need, with Debian's packages.
+/// Programs that these figures need besides the common ones, with Debian's packages.
 const PROGRAMS: [(&str, &str); 4] = [("nginx", "nginx-light"), ("wget", "wget"), ("git", "git"), ("iperf3", "iperf3")];
 const FILE_BYTES: usize = 15_000_000;
 
-/// Takes the figure of one program.
+/// Measures one program.
 type Measured = fn(&Bed, Way) -> f64;
 
-/// Octets that git does not make fewer (xorshift64).
+/// Returns octets that git cannot compress (xorshift64).
 fn incompressible(bytes: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let next = || {
@@ -48,7 +48,7 @@ fn bed_with_files(links: [&str; 2], folder: &std::path::Path) -> Option<Bed> {
     Some(bed)
 }
 
-/// Seconds that a program takes which ends well.
+/// Returns the seconds that a program takes; it must succeed.
 fn seconds_of(mut command: Command) -> f64 {
     let begin = now();
     let output = command.output().unwrap();
@@ -56,7 +56,7 @@ fn seconds_of(mut command: Command) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-/// By the uplink with the default route, which is the first one.
+/// Alone, it uses the uplink with the default route, which is the first one.
 fn wget(bed: &Bed, way: Way) -> f64 {
     let mut command = bed.program(way, "wget");
     if way == Way::Join {
@@ -76,7 +76,8 @@ fn git_clone(bed: &Bed, way: Way) -> f64 {
     seconds_of(command)
 }
 
-/// Mbit/s of a download of 8 s, as iperf3 counts them. It knows no proxies, so somebody takes it there.
+/// Returns the Mbit/s of a download of 8 s, as iperf3 counts them. iperf3 cannot use proxies, so a forwarder connects
+/// it.
 fn iperf3(bed: &Bed, way: Way) -> f64 {
     let _forward = (way == Way::Join).then(|| bed.forward(5201));
     let to = if way == Way::Join { "127.0.0.1" } else { "10.9.9.9" };
@@ -109,7 +110,7 @@ fn programs_with_nginx() {
     }
 }
 
-/// 4 Mbit/s over two uplinks of 3 Mbit/s each: neither is enough.
+/// 4 Mbit/s over two uplinks of 3 Mbit/s each: one uplink is not enough.
 #[test]
 #[ignore = "minutes; a table of docs/product.md"]
 fn a_video_by_range_requests() {
@@ -135,7 +136,7 @@ fn a_browser_shows_a_page_through_the_proxy() {
         let took = bed.page(Way::Join, port, 20).expect("a page with its images");
         assert!(took < 10_000.0, "{took} ms");
     }
-    // The images came by the proxy, and none of its connections broke.
+    // The images came through the proxy, and none of its connections broke.
     let totals = &bed.status()["proxy"]["totals"];
     assert!(totals["down_bytes"].as_u64().unwrap() > 2 * 20 * 8000, "{totals}");
     assert!(totals["mptcp"].as_u64() > Some(0), "{totals}");

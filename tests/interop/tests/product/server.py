@@ -1,4 +1,4 @@
-"""Answers GET /bytes/N, /paced/BITS_PER_SECOND/SECONDS, /image/N and /page/N, and takes what is put. Ends with its input."""
+"""Answers GET /bytes/N, /paced/BITS_PER_SECOND/SECONDS, /image/N and /page/N, and accepts uploads by PUT. Ends with its input."""
 import http.server
 import os
 import sys

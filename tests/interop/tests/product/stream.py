@@ -1,4 +1,4 @@
-"""Gets a paced stream, and prints the longest time without an octet in ms: stream.py DEVICE PROXY_PORT PORT PATH (- and 0: none)."""
+"""Downloads a paced stream, and prints the longest time without an octet in ms: stream.py DEVICE PROXY_PORT PORT PATH (- and 0: none)."""
 import socket
 import sys
 import time

@@ -1,6 +1,6 @@
 //! Figures of several rounds, as rows of a table.
 
-/// What one way gave, round by round.
+/// Results of one way, one per round.
 #[derive(Debug)]
 pub struct Row {
     pub name: String,
@@ -8,14 +8,14 @@ pub struct Row {
 }
 
 impl Row {
-    /// The middle one.
+    /// Returns the median.
     pub fn median(&self) -> f64 {
         let mut sorted = self.values.clone();
         sorted.sort_by(f64::total_cmp);
         sorted[sorted.len() / 2]
     }
 
-    /// The value that nine of ten do not exceed.
+    /// Returns the value that nine of ten results do not exceed.
     pub fn most_of_ten(&self) -> f64 {
         let mut sorted = self.values.clone();
         sorted.sort_by(f64::total_cmp);
@@ -27,7 +27,7 @@ impl Row {
     }
 }
 
-/// Prints rows of a case: `| case | way | median | least-most | ratios |`.
+/// Prints the rows of a case: `| case | way | median | least-most | ratios |`.
 pub fn print(case: &str, unit: &str, rows: &[Row], against: &[(&str, f64)]) {
     for row in rows {
         let (least, most) = row.span();

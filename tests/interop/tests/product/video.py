@@ -1,7 +1,7 @@
 """Plays a video by range requests: video.py DEVICE PROXY_PORT PORT BITS_PER_SECOND SECONDS (- and 0: none).
 
-Pieces of 2 s, one request each on one connection; at most 10 s are kept, and playing begins with 4 s. Prints the ms until it plays, how
-often it stalled, and the ms of all stalls.
+Pieces of 2 s, one request each on one connection; the buffer holds at most 10 s, and playing begins with 4 s. Prints the ms until it
+plays, the number of stalls, and the ms of all stalls.
 """
 import http.client
 import socket

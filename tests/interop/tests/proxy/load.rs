@@ -2,13 +2,13 @@
 
 use super::*;
 
-/// Resident memory of this process.
+/// Returns the resident memory of this process.
 fn resident_bytes() -> u64 {
     let text = fs::read_to_string("/proc/self/statm").unwrap();
     text.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
-/// Opens as many tunnels to the echo server as it is told, uses each, and all at once when it gets a line.
+/// Opens a given number of tunnels to the echo server, uses each, and uses all at once when it reads a line.
 const SWARM: &str = "
 import resource, socket, sys
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -54,13 +54,13 @@ fn many_clients(count: usize) {
     assert_eq!(lines.next().as_deref(), Some("again"));
     assert_eq!(proxy.status().clients.len(), count);
     assert!(grown / (count as u64) < 50_000, "{grown}");
-    // Then nothing happens, and nobody does anything.
+    // Then there is no activity, and the proxy must not wake up.
     sleep(Duration::from_secs(4));
     let turns = proxy.call(|host, _| (host.app_ref().totals().turns, thread_cpu_s()));
     sleep(Duration::from_secs(3));
     let later = proxy.call(|host, _| (host.app_ref().totals().turns, thread_cpu_s()));
     println!("in 3 s without a word: {} turns, {:.3} s of a core", later.0 - turns.0, later.1 - turns.1);
-    // Our own questions are turns too.
+    // The test's own questions count as turns too.
     assert!(later.0 - turns.0 <= 4, "{turns:?} {later:?}");
     tell.write_all(b"\n").unwrap();
     wait_until("all are gone", || proxy.status().clients.is_empty());
@@ -106,7 +106,7 @@ fn a_slow_client_holds_up_nobody_and_keeps_little() {
     assert!(grown < 10 * (3 << 20), "{grown}");
 }
 
-/// How fast octets pass, for the record: run it with a release build on a quiet machine.
+/// Measures the throughput, for the record: run it with a release build on a quiet machine.
 #[test]
 #[ignore = "prints a figure"]
 fn throughput() {
@@ -133,7 +133,7 @@ fn throughput() {
     }
 }
 
-/// Time that the calling thread has had a core.
+/// Returns the processor time of the calling thread.
 fn thread_cpu_s() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes a plain structure to where `time` is.

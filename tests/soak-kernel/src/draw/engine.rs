@@ -10,7 +10,7 @@ use transport::scheduler::SCHEDULERS;
 
 use super::pick;
 
-/// Settings, most of them as usual.
+/// Draws settings, most of them as usual.
 pub fn engines() -> impl Strategy<Value = Settings> {
     let protocol = (odd(true, 0.05), odd(false, 0.2), odd(false, 0.1));
     let rest = (buffers(), segments(), options(), times(), pick(&[8_usize, 8, 8, 8, 2, 1]));
@@ -40,13 +40,13 @@ pub fn engines() -> impl Strategy<Value = Settings> {
             subflows_max,
             remote_addresses_max: 8,
             time_wait_s: times.3,
-            // Endpoints of other years are the simulator's.
+            // Endpoints of earlier years are left to the simulator.
             era: soak::transport::case::EraCase::default(),
         },
     )
 }
 
-/// Usually `usual`, otherwise the opposite.
+/// Draws `usual` in most cases, otherwise the opposite.
 fn odd(usual: bool, chance: f64) -> impl Strategy<Value = bool> {
     proptest::bool::weighted(chance).prop_map(move |odd| usual ^ odd)
 }
@@ -55,7 +55,7 @@ fn policies() -> impl Strategy<Value = (&'static str, &'static str, &'static str
     let controllers: Vec<_> = CONTROLLERS.iter().map(|known| known.name).collect();
     let schedulers: Vec<_> = SCHEDULERS.iter().map(|known| known.name).collect();
     let path_managers: Vec<_> = PATH_MANAGERS.iter().map(|known| known.name).collect();
-    // Joins are what most of the interplay is about.
+    // Most of the interplay concerns joins.
     let path_manager = prop_oneof![1 => Just("full-mesh"), 1 => select(path_managers)];
     (select(controllers), select(schedulers), path_manager)
 }

@@ -1,17 +1,17 @@
-//! Cuts a case down to what takes seconds.
+//! Reduces a case to a duration of seconds.
 
 use soak::transport::case::{Speaker, Talk};
 
 use crate::case::{Case, Middlebox, PathCase, Way};
 
-/// What one direction may take on the first path alone, ms.
+/// Maximum time of one direction on the first path alone, ms.
 const TRANSFER_MS: u64 = 2500;
-/// What all pauses of an application may take, ms.
+/// Maximum sum of an application's pauses, ms.
 const PAUSES_MS: u64 = 1500;
-/// A payload.
+/// Payload of a segment, octets.
 const MSS_BYTES: f64 = 1400.0;
 
-/// The case with fewer octets where they would take long, and without what cannot be.
+/// Returns the case with fewer octets if they would take long, and without impossible parts.
 pub fn fitted(mut case: Case) -> Case {
     let nat_can_be = !case.ipv6 && case.kernel_is == soak::transport::case::Side::Client;
     for path in &mut case.paths {
@@ -40,7 +40,7 @@ fn limit(speaker: &mut Speaker, listener: &Speaker, budget: u64) {
     speaker.bytes = limits.into_iter().fold(speaker.bytes, u64::min);
 }
 
-/// Octets each way of all connections together.
+/// Returns the octets each way of all connections together.
 fn budget_bytes(case: &Case) -> u64 {
     let Some(path) = case.paths.first() else { return 0 };
     let rtt_ms = path.up.delay_ms + path.down.delay_ms + 4;
@@ -50,7 +50,7 @@ fn budget_bytes(case: &Case) -> u64 {
     by_way.into_iter().chain(by_window).fold(u64::MAX, u64::min)
 }
 
-/// By rate, and by loss after Mathis et al.
+/// Returns the octets by rate, and by loss after Mathis et al.
 fn way_bytes(way: &Way, path: &PathCase, rtt_ms: u64) -> u64 {
     let by_rate = way.rate_kbps * TRANSFER_MS / 8;
     let loss = (way.loss_percent + way.corrupt_percent + reordering_as_loss(path)) / 100.0;
@@ -61,12 +61,12 @@ fn way_bytes(way: &Way, path: &PathCase, rtt_ms: u64) -> u64 {
     by_rate.min((rounds * MSS_BYTES / loss.sqrt() / 2.0) as u64)
 }
 
-/// Without knowing who takes what for a loss.
+/// Counts reordering as loss, because either side may take it for loss.
 fn reordering_as_loss(path: &PathCase) -> f64 {
     (path.up.reorder_percent + path.down.reorder_percent) / 10.0
 }
 
-/// The least of the kernel's buffers, as far as the case says.
+/// Returns the smallest of the kernel's buffers that the case sets.
 fn kernel_window_bytes(case: &Case) -> u64 {
     let variables = ["ipv4/tcp_rmem", "ipv4/tcp_wmem"].into_iter().filter_map(|name| case.setting(name));
     let set = variables.filter_map(|value| value.split(' ').nth(1)?.parse::<u64>().ok());

@@ -10,7 +10,7 @@ use super::{path, pick};
 use crate::case::{Kernel, MptcpEndpoint, Role};
 
 /// Variables below `/proc/sys/net`, and values other than the usual ones (Documentation/networking/ip-sysctl and
-/// mptcp-sysctl of the kernel). A kernel that lacks a variable keeps it out of the case when that runs.
+/// mptcp-sysctl of the kernel). A variable that a kernel lacks is left out when the case runs.
 const VARIABLES: [(&str, &[&str]); 60] = [
     ("mptcp/checksum_enabled", &["1"]),
     ("mptcp/allow_join_initial_addr_port", &["0"]),
@@ -74,7 +74,7 @@ const VARIABLES: [(&str, &[&str]); 60] = [
     ("ipv4/tcp_stdurg", &["1"]),
 ];
 
-/// Kernels: with few, some or many variables that are not as usual.
+/// Draws kernels with few, some or many unusual variables.
 pub fn kernels() -> impl Strategy<Value = Kernel> {
     let settings = pick(&[0.04, 0.15, 0.4]).prop_flat_map(settings);
     let buffers = (option::weighted(0.15, buffer_bytes()), option::weighted(0.15, buffer_bytes()));
@@ -103,7 +103,7 @@ fn settings(density: f64) -> impl Strategy<Value = BTreeMap<String, String>> {
     VARIABLES.iter().map(one).collect::<Vec<_>>().prop_map(|drawn| drawn.into_iter().flatten().collect())
 }
 
-/// An address for the kernel's path manager.
+/// Draws an address for the kernel's path manager.
 pub fn endpoint() -> impl Strategy<Value = MptcpEndpoint> {
     let role = pick(&[Role::Subflow, Role::Signal, Role::SubflowAndSignal, Role::Fullmesh]);
     (path(), role, proptest::bool::weighted(0.25)).prop_map(|(path, role, backup)| MptcpEndpoint { path, role, backup })

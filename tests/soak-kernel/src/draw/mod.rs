@@ -1,4 +1,4 @@
-//! Draws cases. What takes long in real time is cut down to seconds.
+//! Draws cases. Everything that takes long in real time is reduced to seconds.
 
 mod engine;
 mod fit;
@@ -14,10 +14,10 @@ use soak::transport::case::Side;
 
 use crate::case::{Action, Case, Deed};
 
-/// Paths of a case at most.
+/// Maximum number of paths of a case.
 const PATHS_MAX: usize = 3;
 
-/// Case `number` of a seed.
+/// Draws case `number` of a seed.
 ///
 /// # Panics
 /// Never: no strategy rejects a case.
@@ -47,12 +47,12 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-/// One of these.
+/// Draws one of these.
 fn pick<T: Clone + std::fmt::Debug + 'static>(from: &[T]) -> impl Strategy<Value = T> + use<T> {
     select(from.to_vec())
 }
 
-/// A path, the first included.
+/// Draws the number of a path, including the first.
 fn path() -> impl Strategy<Value = usize> {
     0..PATHS_MAX
 }

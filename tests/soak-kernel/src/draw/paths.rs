@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use super::{PATHS_MAX, pick};
 use crate::case::{Middlebox, PathCase, StripFrom, Way};
 
-/// Paths, the first of them sound more often than not.
+/// Draws paths, of which the first is sound more often than not.
 pub fn paths() -> impl Strategy<Value = Vec<PathCase>> {
     let first = prop_oneof![6 => path(false), 1 => path(true)];
     let others = prop_oneof![1 => vec(path(true), 0..PATHS_MAX), 1 => vec(path(false), 0..PATHS_MAX)];
     (first, others).prop_map(|(first, others)| [vec![first], others].concat())
 }
 
-/// A sound path, or any.
+/// Draws a sound path, or any.
 fn path(any: bool) -> BoxedStrategy<PathCase> {
     let sound_outage = (0..1500_u64, 20..700_u64).prop_map(|(from, length)| [from, from + length]);
     let outage = match any {

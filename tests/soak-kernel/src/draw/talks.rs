@@ -1,4 +1,4 @@
-//! What applications do, within seconds.
+//! The behaviour of applications, within seconds.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use soak::transport::case::{Ending, Speaker, Talk};
 
 use super::pick;
 
-/// Mostly one connection, sometimes many.
+/// Draws mostly one connection, sometimes many.
 pub fn talks() -> impl Strategy<Value = Vec<Talk>> {
     prop_oneof![
         4 => long().prop_map(|talk| vec![talk]),
@@ -27,7 +27,7 @@ fn short() -> impl Strategy<Value = Talk> {
     })
 }
 
-/// Two that wait for each other would wait for ever.
+/// Prevents that both sides wait for each other, which would never end.
 fn one_way_or_two(mut talk: Talk) -> Talk {
     talk.server.after_peer &= !talk.client.after_peer;
     talk

@@ -25,22 +25,22 @@ use crate::case::Case;
 use crate::network::{PORT_FIRST, server};
 use crate::patience::pause_for;
 
-/// How long a thread waits for a socket before it looks whether the case is over.
+/// How long a thread waits for a socket before it checks whether the case is over.
 const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// Connections that may wait for `accept`: more than any case opens at once.
+/// Maximum number of connections that wait for `accept`: more than any case opens at once.
 const BACKLOG: i32 = 64;
 
-/// What the applications did.
+/// Records of the applications.
 type Conversations = Arc<Mutex<Vec<Arc<Mutex<Conversation>>>>>;
 
-/// The kernel's applications; they end when dropped.
+/// The kernel's applications; they end on drop.
 pub struct Kernel {
     conversations: Conversations,
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the threads of an application share.
+/// State shared by an application's threads.
 #[derive(Clone)]
 struct Application {
     part: Part,
@@ -51,7 +51,7 @@ struct Application {
 }
 
 impl Kernel {
-    /// Starts the applications of a case: a server listens when this returns, a client begins to connect.
+    /// Starts the applications of a case. On return a server listens, and a client begins to connect.
     ///
     /// # Errors
     /// If a socket cannot be opened.
@@ -73,7 +73,7 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// What its applications did so far.
+    /// Returns the records of its applications so far.
     pub fn conversations(&self) -> Vec<Conversation> {
         let all = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().map(|one| one.lock().unwrap_or_else(PoisonError::into_inner).clone()).collect()
@@ -84,7 +84,7 @@ impl Drop for Kernel {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A panic was noted where it happened.
+            // A panic was recorded where it happened.
             let _ = thread.join();
         }
     }
@@ -99,7 +99,7 @@ impl Application {
             socket.set_reuse_address(true)?;
             socket.bind(&address.into())?;
             socket.listen(BACKLOG)?;
-            // MPTCP's `accept` knows no time-out: the thread polls.
+            // MPTCP's `accept` has no time-out, so the thread polls.
             socket.set_nonblocking(true)?;
             Ok(socket)
         })?;
@@ -121,7 +121,7 @@ impl Application {
         threads.into_iter().for_each(|thread| drop(thread.join()));
     }
 
-    /// A thread for each connection, which opens it in its time.
+    /// Starts a thread for each connection, which opens it at its time.
     fn open(&self, case: &Case, talk: usize, host: &Namespace) -> io::Result<Vec<JoinHandle<()>>> {
         let mut remote = server(case);
         remote.set_port(remote.port() + talk as u16);
@@ -159,7 +159,7 @@ impl Application {
     }
 }
 
-/// Connects, unless all is `over` before.
+/// Connects, unless the run is `over` before.
 fn connected(socket: &Socket, remote: SocketAddr, over: &AtomicBool) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     match socket.connect(&remote.into()) {
@@ -174,12 +174,12 @@ fn connected(socket: &Socket, remote: SocketAddr, over: &AtomicBool) -> io::Resu
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// Whether something happened to a socket within a turn.
+/// Returns whether something happened on a socket within a turn.
 fn wait_for(socket: &Socket, what: PollFlags) -> bool {
     poll(&mut [PollFd::new(socket, what)], Some(&TURN)).is_ok_and(|ready| ready > 0)
 }
 
-/// When connections of a talk open.
+/// Opening times of a talk's connections.
 struct Timing {
     at_ms: u64,
     every_ms: u64,

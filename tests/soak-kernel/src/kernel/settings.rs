@@ -1,4 +1,4 @@
-//! What a namespace's kernel is told before and while connections run.
+//! Settings of a namespace's kernel, before and while connections run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,10 +9,10 @@ use linux::netns::Namespace;
 use crate::case::{Case, MptcpEndpoint, Role};
 use crate::network::kernel_ip;
 
-/// Variables that must be set before others, which they switch off.
+/// A variable that must be set before the others, which it can switch off.
 const ENABLED: &str = "mptcp/enabled";
 
-/// Counters that grow when the kernel finds something wrong with what the peer says, or takes it for a middlebox's doing.
+/// Counters that grow when the kernel finds a fault in the peer's segments, or blames a middlebox.
 const COMPLAINTS: [&str; 12] = [
     "MPJoinSynAckHMacFailure",
     "MPJoinAckHMacFailure",
@@ -28,8 +28,8 @@ const COMPLAINTS: [&str; 12] = [
     "MismatchPortAckRx",
 ];
 
-/// Sets variables, limits and endpoints. Gives the variables that this kernel lacks, or whose values it refuses: kernels differ
-/// in what they are built with, and the case goes on without them.
+/// Sets variables, limits and endpoints. Returns the variables that this kernel lacks, or whose values it refuses:
+/// kernels differ in their build options, and the case continues without these variables.
 ///
 /// # Errors
 /// If `ip` fails.
@@ -48,13 +48,13 @@ pub fn set_up(case: &Case, host: &Namespace) -> linux::Result<BTreeSet<String>> 
         host.ip([format!("mptcp limits set subflow {subflows} add_addr_accepted {accepted}")])?;
     }
     for endpoint in &case.kernel.endpoints {
-        // The same address twice is refused; that it is there is enough.
+        // The kernel refuses an address that it has already, which is fine.
         let _ = add_endpoint(case, host, endpoint);
     }
     Ok(lacking)
 }
 
-/// Tells the path manager of an address.
+/// Adds an address to the path manager.
 ///
 /// # Errors
 /// If it has the address already.
@@ -71,15 +71,15 @@ pub fn add_endpoint(case: &Case, host: &Namespace, endpoint: &MptcpEndpoint) -> 
     host.ip([format!("mptcp endpoint add {ip} dev path{path} id {} {role}{backup}", id(path))])
 }
 
-/// Takes an address from the path manager.
+/// Removes an address from the path manager.
 ///
 /// # Errors
-/// If it does not have it.
+/// If the path manager does not have it.
 pub fn remove_endpoint(host: &Namespace, path: usize) -> linux::Result<()> {
     host.ip([format!("mptcp endpoint delete id {}", id(path))])
 }
 
-/// Changes a priority.
+/// Changes the priority of an address.
 ///
 /// # Errors
 /// If the path manager does not have the address.
@@ -91,7 +91,7 @@ fn id(path: usize) -> usize {
     path + 1
 }
 
-/// What the kernel of a namespace complains of, with how often.
+/// Returns the complaints of a namespace's kernel, each with its count.
 pub fn complaints(host: &Namespace) -> Vec<(&'static str, u64)> {
     COMPLAINTS.iter().map(|name| (*name, counter(host, name))).filter(|(_, count)| *count > 0).collect()
 }

@@ -1,4 +1,4 @@
-//! What an application does on one socket of the kernel.
+//! The behaviour of an application on one socket of the kernel.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -17,41 +17,41 @@ use wire::Payload;
 use crate::case::Case;
 use crate::goals;
 
-/// Longest time in which a socket is not looked at.
+/// Maximum time between looks at a socket.
 const TURN: Duration = Duration::from_millis(50);
-/// Octets read at once at most.
+/// Maximum number of octets read at once.
 const READ_BYTES_MAX: u32 = 1 << 16;
 
 /// One connection of the kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
-    /// Of which talk.
+    /// Number of its talk.
     pub talk: usize,
-    /// Octets that the kernel took.
+    /// Octets that the kernel accepted.
     pub sent_bytes: u64,
-    /// Octets that came.
+    /// Octets received.
     pub received_bytes: u64,
     /// Whether the peer's stream has ended, and all of it was read.
     pub peer_finished: bool,
-    /// Where the first octet is that is not what the peer sends.
+    /// Position of the first octet that differs from the peer's data.
     pub differs_at: Option<u64>,
-    /// What went wrong on the socket.
+    /// Error of the socket.
     pub error: Option<String>,
     /// Whether that was a reset by the peer.
     pub was_reset: bool,
-    /// Nothing more will come.
+    /// Whether it is over: nothing more follows.
     pub over: bool,
-    /// The kernel's view of it, when it stood and when it was over.
+    /// The kernel's view of it, when it was established and at its end.
     pub info: Option<MptcpInfo>,
 }
 
 impl Conversation {
-    /// Has done nothing yet.
+    /// Creates a record without any activity.
     pub fn new(talk: usize) -> Self {
         Self { talk, ..Self::default() }
     }
 
-    /// It ends with an error.
+    /// Ends it with an error.
     pub fn fail(&mut self, error: &io::Error) {
         self.error.get_or_insert_with(|| error.to_string());
         self.was_reset |= error.kind() == io::ErrorKind::ConnectionReset;
@@ -59,10 +59,10 @@ impl Conversation {
     }
 }
 
-/// What the kernel's side does on connections of one talk.
+/// The behaviour of the kernel's side on the connections of one talk.
 #[derive(Clone)]
 pub struct Part {
-    /// Which talk.
+    /// Number of the talk.
     pub talk: usize,
     speaker: Speaker,
     say: Source,
@@ -70,9 +70,9 @@ pub struct Part {
 }
 
 impl Part {
-    /// That of a case's talk.
+    /// Creates the part of a case's talk.
     pub fn new(case: &Case, talk: usize) -> Self {
-        // The same streams as those of the engine's applications, see `soak::talker`.
+        // The same streams as those of the engine's applications; see `soak::talker`.
         let stream = |side: Side| Source::Pattern {
             stream: 2 * talk as u32 + side.index() as u32,
             len: goals::bytes_to_send(case, talk, side),
@@ -85,7 +85,7 @@ impl Part {
     }
 }
 
-/// Does on a socket what a part says, until the connection has ended or all is `over`.
+/// Runs a part on a socket, until the connection has ended or the run is `over`.
 pub fn converse(socket: Socket, part: &Part, conversation: &Arc<Mutex<Conversation>>, over: &AtomicBool) {
     let stream = TcpStream::from(socket);
     let mut speaking =
@@ -96,7 +96,7 @@ pub fn converse(socket: Socket, part: &Part, conversation: &Arc<Mutex<Conversati
     if let Err(error) = speaking.stream.set_nonblocking(true) {
         return update(&mut |conversation| conversation.fail(&error));
     }
-    // A copy is worked on, so that whoever looks does not wait for the socket.
+    // This works on a copy, so that an observer does not wait for the socket.
     let mut own = Conversation::new(part.talk);
     while !own.over && !over.load(Ordering::Relaxed) {
         if let Err(error) = speaking.turn(&mut own) {
@@ -139,7 +139,7 @@ impl Speaking<'_> {
         !own.peer_finished && (!self.ended || self.part.speaker.ending == Ending::Shutdown)
     }
 
-    /// What there is, or a piece now and then.
+    /// Reads all available octets, or pieces with pauses.
     fn read(&mut self, own: &mut Conversation) -> io::Result<()> {
         let speaker = self.part.speaker;
         let begin = Instant::ZERO + Duration::from_millis(speaker.read_after_ms);
@@ -223,7 +223,7 @@ impl Speaking<'_> {
         }
         let left = until.saturating_since(self.clock.now());
         let left = Timespec { tv_sec: 0, tv_nsec: left.as_nanos().min(999_999_999) as i64 };
-        // What is not to be looked at (a peer that hangs up while nobody reads) would end the wait at once.
+        // Polling for an ignored event (a peer that hangs up while nobody reads) would end the wait at once.
         match wanted.is_empty() {
             true => drop(poll(&mut [], Some(&left))),
             false => drop(poll(&mut [PollFd::new(&self.stream, wanted)], Some(&left))),

@@ -1,4 +1,4 @@
-//! What of everything that can be drawn a scenario has.
+//! The properties of a scenario, of all that can be drawn.
 
 use lab::scenario::{
     AckDelay, Connection, Cooperation, Link, LocalTraffic, Loss, PartialAcks, RecoveryEnd, Relay, RepairTimer,
@@ -8,7 +8,7 @@ use lab::scenario::{
 use super::goals;
 use crate::coverage::{Values, word};
 
-/// What a case has, by dimension.
+/// Returns the properties of a case, by dimension.
 pub fn values(case: &Scenario) -> Values {
     let mut values = Values::new();
     values.insert(("relays", case.relays.len().to_string()));

@@ -1,9 +1,10 @@
-//! What must hold in a scenario, told from the scenario alone.
+//! What must hold in a scenario; it follows from the scenario alone.
 //!
-//! Always: validation accepts what was drawn, nothing panics, no checker finds a fault, nobody sends or wakes without end,
-//! what arrives is what was sent as far as it arrives, and after the end nothing is left of it.
+//! Always: validation accepts the drawn scenario, nothing panics, no checker finds a fault, no host sends or wakes
+//! without end, received data equal the sent data as far as they arrive, and after the end nothing remains.
 //!
-//! Where every relay that may carry data is *sound*, the connection lasts, and what can be sent in the time is.
+//! If every relay that may carry data is *sound*, the connection lasts, and everything that can be sent in the time
+//! arrives.
 
 use lab::scenario::{
     Cell, Distance, Fading, Impairments, Link, LocalKind, LocalTraffic, Loss, PathLoss, Queue, Relay, RelayMode,
@@ -14,45 +15,45 @@ use units::text::Text;
 use super::pace::{seconds_at_worst, seconds_to_begin, slowest_round_s};
 use super::storm::highest_bps;
 
-/// Slowest link of a sound path.
+/// Minimum rate of a sound path's links, kbit/s.
 pub const KBPS_MIN: u64 = 300;
-/// Packets that a sound queue holds at least.
+/// Minimum number of packets that a sound queue holds.
 const QUEUE_PACKETS_MIN: u64 = 10;
-/// Loss that TCP gets over without long silence, percent.
+/// Maximum loss that TCP survives without long silence, percent.
 const LOSS_MAX: f64 = 2.1;
-/// Share of a link that its owner's datagrams may take at most.
+/// Maximum share of a link for its owner's datagrams.
 const LOCAL_SHARE_MAX: f64 = 0.3;
-/// What a sound UE of a cell may hope for at least, beside others.
+/// Minimum rate that a sound UE of a cell can expect beside others.
 pub const CELL_KBPS: u64 = 500;
 
-/// Whether the connection must still stand when the run ends.
+/// Returns whether the connection must still exist when the run ends.
 pub fn must_last(scenario: &Scenario) -> bool {
     has_fair_modules(scenario)
         && scenario.bottleneck.as_ref().is_none_or(|link| is_sound_link(link, scenario) && shares(link, scenario))
         && carriers(scenario).all(|relay| is_sound(relay, scenario))
 }
 
-/// Whether no module loses patience with a sound relay.
+/// Returns whether no module can give up on a sound relay.
 fn has_fair_modules(scenario: &Scenario) -> bool {
     let round_s = slowest_round_s(scenario);
     let cooperation = &scenario.cooperation;
-    // The watch is to be longer than the longest retransmission time-out.
+    // The watch must be longer than the longest retransmission time-out.
     let timeout_s = scenario.connection.rto_min.as_secs_f64() + 3.0 * round_s;
     cooperation.watch.is_none_or(|watch| watch.patience.as_secs_f64() > timeout_s)
 }
 
-/// Whether everything must have arrived.
+/// Returns whether everything must have arrived.
 pub fn must_complete(scenario: &Scenario) -> bool {
     scenario.workload.ends() && must_last(scenario) && scenario.duration.as_secs_f64() >= seconds_at_worst(scenario)
 }
 
-/// Whether something must have arrived, if there is anything.
+/// Returns whether something must have arrived, if there is anything to send.
 pub fn must_begin(scenario: &Scenario) -> bool {
     let is_bulk = scenario.workload.kind == WorkloadKind::Bulk && scenario.target.is_none_or(|target| !target.paced);
     is_bulk && must_last(scenario) && scenario.duration.as_secs_f64() >= seconds_to_begin(scenario)
 }
 
-/// The relays that may carry data.
+/// Returns the relays that may carry data.
 pub fn carriers(scenario: &Scenario) -> impl Iterator<Item = &Relay> {
     scenario.active_relays().into_iter().map(|relay| &scenario.relays[relay])
 }
@@ -100,7 +101,7 @@ fn is_sound_link(link: &Link, scenario: &Scenario) -> bool {
         && holds(link.uplink.queue)
 }
 
-/// Packets of full size that fit.
+/// Returns the number of full-sized packets that fit.
 pub fn queued_packets(queue: Queue, mtu_bytes: u64) -> u64 {
     match queue {
         Queue::Packets(packets) => packets.into(),
@@ -108,7 +109,7 @@ pub fn queued_packets(queue: Queue, mtu_bytes: u64) -> u64 {
     }
 }
 
-/// Loss at random, percent; nothing if it comes in bursts.
+/// Returns the random loss in percent; `None` for loss in bursts.
 pub fn loss_percent(loss: &Loss) -> Option<f64> {
     match loss {
         TextOr::Text(share) => Some(share.value() * 100.0),
@@ -127,7 +128,7 @@ fn is_sound_cell(cell: &Cell, relay: &Relay) -> bool {
         Some((Distance::Uniform([_, high]), None)) => high <= reach_m,
         _ => false,
     };
-    // The strongest UE may be the only one that is served.
+    // The strongest UE may be the only one that this scheduler serves.
     let is_fair = cell.scheduler != "maximum-throughput";
     let fades_fast = cell.fading == Fading::None || cell.speed_kmh >= 3.0;
     near && is_fair
@@ -146,7 +147,7 @@ fn is_sound_wlan(wlan: &Wlan) -> bool {
     wlan.hidden.is_empty() && wlan.frame_loss.value() <= 0.1 && queued_packets(wlan.queue, 1500) >= 100
 }
 
-/// Whether what its owner does leaves room on the relay's link.
+/// Returns whether the owner's traffic leaves room on the relay's link.
 fn leaves_room(relay: &Relay) -> bool {
     let fixed = relay.cellular.as_ref().and_then(|link| match &link.rate {
         TextOr::Text(rate) => Some(rate.as_bps()),
@@ -157,14 +158,14 @@ fn leaves_room(relay: &Relay) -> bool {
     demand_bps <= LOCAL_SHARE_MAX * own_bps
 }
 
-/// Whether what the owners of all relays do leaves room on the link that they share, whoever of them carries data.
+/// Returns whether the traffic of all relays' owners leaves room on the shared link, whichever relay carries data.
 fn shares(bottleneck: &Link, scenario: &Scenario) -> bool {
     let TextOr::Text(rate) = &bottleneck.rate else { return false };
     let demand_bps: f64 = scenario.relays.iter().flat_map(|relay| &relay.local).map(demand_bps).sum();
     demand_bps <= LOCAL_SHARE_MAX * rate.as_bps() as f64
 }
 
-/// What gives way to nobody, bit/s; TCP gives way.
+/// Returns the demand of traffic that does not give way, bit/s; TCP gives way.
 fn demand_bps(local: &LocalTraffic) -> f64 {
     if !matches!(local.kind, LocalKind::Udp | LocalKind::Vbr) {
         return 0.0;
@@ -172,7 +173,7 @@ fn demand_bps(local: &LocalTraffic) -> f64 {
     let raised: u64 =
         local.changes.iter().flat_map(|change| [change.raise, change.to]).flatten().map(|rate| rate.0.as_bps()).sum();
     let most = (local.rate.as_ref().map_or(0, highest_bps) + raised) as f64;
-    // Small datagrams are mostly headers.
+    // Small datagrams consist mostly of headers.
     let overhead = 1.0 + 48.0 / local.datagram.0.max(1) as f64;
     most * overhead * f64::from(local.count)
 }

@@ -1,4 +1,4 @@
-//! Judges what came of a scenario.
+//! Judges the results of a scenario.
 
 use lab::run::Examined;
 use lab::scenario::Scenario;
@@ -6,7 +6,7 @@ use lab::scenario::Scenario;
 use super::goals;
 use crate::outcome::{Fault, kind_of_checker, without_numbers};
 
-/// Whether all that must hold holds.
+/// Checks everything that must hold.
 pub fn of(scenario: &Scenario, examined: &Examined) -> Result<(), Fault> {
     if let Some(broken) = examined.broken.first() {
         return Err(Fault::new(format!("checker: {}", kind_of_checker(broken)), broken.clone()));
@@ -19,7 +19,7 @@ pub fn of(scenario: &Scenario, examined: &Examined) -> Result<(), Fault> {
     of_transfer(scenario, examined)
 }
 
-/// Results that make no sense.
+/// Checks for results that make no sense.
 fn of_numbers(examined: &Examined) -> Result<(), Fault> {
     let results = &examined.run.results;
     let totals = &results.totals;

@@ -3,12 +3,12 @@
 //! ```text
 //! draw       scenarios from a seed
 //! text       scenarios as files, and back
-//! goals      what must hold in a scenario, told from the scenario alone
-//! pace       how long a transfer takes at worst
-//! storm      looks out for too much happening
-//! run        runs a scenario, and what is looked at besides
-//! judge      what came of it
-//! coverage   what of everything that can be drawn a scenario has
+//! goals      what must hold in a scenario, from the scenario alone
+//! pace       the longest time that a transfer may take
+//! storm      detects excessive activity
+//! run        runs a scenario, with additional checks
+//! judge      judges the results
+//! coverage   the properties of a scenario, of all that can be drawn
 //! ```
 
 mod coverage;

@@ -1,4 +1,4 @@
-//! How long a transfer takes at worst.
+//! The longest time that a transfer may take.
 
 use lab::scenario::{Drawn, Era, Link, Relay, Scenario, TextOr};
 use units::Duration;
@@ -6,18 +6,18 @@ use units::text::Text;
 
 use super::goals::{CELL_KBPS, carriers, loss_percent, queued_packets};
 
-/// What begins and ends a connection, and what modules take to settle.
+/// Time for opening and closing a connection, and for modules to settle.
 const SETTLING_S: f64 = 30.0;
-/// Nobody needs longer than so many times what it takes on the slowest link.
+/// Maximum ratio of a transfer's time to its time on the slowest link.
 const SLACK: f64 = 4.0;
-/// Losses that today's endpoints repair in a round trip may cost those of other years a time-out.
+/// Losses that present-day endpoints repair in a round trip may cost those of earlier years a time-out.
 const SLACK_OF_OLD: f64 = 20.0;
-/// A round trip within the radio world, queues of Wi-Fi included.
+/// A round trip within the radio media, including Wi-Fi queues.
 const RADIO_ROUND_S: f64 = 1.0;
-/// A queue is full of packets from others as well.
+/// A queue also fills with packets of others.
 const QUEUE_S_MAX: f64 = 4.0;
 
-/// So long, in seconds, if every path that may carry data is sound.
+/// Returns the longest time of a transfer in seconds, if every path that may carry data is sound.
 pub fn seconds_at_worst(scenario: &Scenario) -> f64 {
     let bytes = scenario.workload.size.map_or(0, |Text(size)| size.0) as f64 * f64::from(scenario.workload.connections);
     let flows: u32 = scenario.relays.iter().flat_map(|relay| &relay.local).map(|local| local.count).sum();
@@ -26,7 +26,7 @@ pub fn seconds_at_worst(scenario: &Scenario) -> f64 {
     let others = f64::from(scenario.workload.connections.max(1) + flows);
     let on_link_s = bytes * 8.0 / (slowest / others);
     let mss = scenario.connection.mtu.0 as f64 - 100.0;
-    // What one window allows, and what losses leave of it: MSS / (RTT sqrt p), Mathis et al. 1997.
+    // The rate that one window allows, and the part that losses leave: MSS / (RTT sqrt p), Mathis et al. 1997.
     let era = &scenario.connection.era;
     let own = [era.subflow_window, era.subflow_send_buffer].into_iter().flatten().map(|Text(size)| size.0).min();
     let buffers = scenario.connection.send_buffer.0.min(scenario.connection.receive_buffer.0);
@@ -37,12 +37,13 @@ pub fn seconds_at_worst(scenario: &Scenario) -> f64 {
     SETTLING_S + slack * (on_link_s + in_windows_s)
 }
 
-/// So long, in seconds, until something has arrived: what is lost of the handshake comes again after a second, and after two.
+/// Returns the longest time in seconds until something has arrived. Lost handshake packets are repeated after one
+/// second, and after two.
 pub fn seconds_to_begin(scenario: &Scenario) -> f64 {
     3.0 + 2.0 * slowest_round_s(scenario)
 }
 
-/// A round trip on the slowest path with all its queues full, in seconds.
+/// Returns the round-trip time in seconds on the slowest path with full queues.
 pub fn slowest_round_s(scenario: &Scenario) -> f64 {
     carriers(scenario).map(|relay| round_s(relay, scenario)).fold(0.0, f64::max)
 }
@@ -62,7 +63,7 @@ fn slowest_bps(relay: &Relay, scenario: &Scenario) -> f64 {
 fn rate_bps(link: &Link) -> f64 {
     match &link.rate {
         TextOr::Text(rate) => rate.as_bps() as f64,
-        // At the mean half of the time, more or less.
+        // The rate is at the mean about half of the time.
         TextOr::Table(model) => model.mean.map_or(0.0, |Text(mean)| mean.as_bps() as f64) / 3.0,
     }
 }
@@ -87,7 +88,7 @@ fn delay_s(delay: &Drawn<Duration>) -> f64 {
     }
 }
 
-/// Share of packets lost at random on the worst path.
+/// Returns the share of packets lost at random on the worst path.
 fn worst_loss(scenario: &Scenario) -> f64 {
     let of = |relay: &Relay| links(relay, scenario).filter_map(|link| loss_percent(&link.loss)).sum::<f64>() / 100.0;
     carriers(scenario).map(of).fold(0.0, f64::max)

@@ -1,4 +1,4 @@
-//! Runs a scenario, and what is looked at besides.
+//! Runs a scenario, with additional checks.
 
 use lab::present::report;
 use lab::run::{Examined, examine};
@@ -8,14 +8,14 @@ use super::storm::Watch;
 use super::{judge, text};
 use crate::outcome::{Fault, Numbers, Outcome, without_numbers};
 
-/// Of so many cases one is run on until nothing is left of it: hours in the worst case.
+/// One of this many cases continues until nothing remains of it: hours in the worst case.
 const CLEARED_EVERY: u64 = 3;
-/// One is run twice.
+/// One of this many cases runs twice.
 const REPEATED_EVERY: u64 = 8;
-/// One gets a report.
+/// One of this many cases gets a report.
 const REPORTED_EVERY: u64 = 8;
 
-/// Runs a case; with `list`, printing every segment.
+/// Runs a case; with `list`, prints every segment.
 pub fn run(case: &Scenario, list: bool) -> Outcome {
     match check(case, list) {
         Ok(numbers) => Outcome::Passed(numbers),
@@ -49,7 +49,7 @@ fn check(case: &Scenario, list: bool) -> Result<Numbers, Stop> {
     Ok(numbers(&scenario, &examined))
 }
 
-/// The scenario as its file is read.
+/// Returns the scenario as read from its file.
 fn as_read(case: &Scenario) -> Result<Scenario, Fault> {
     let whole = text::whole(case);
     let scenario = text::read(&whole).map_err(|refused| refusal(&refused))?;
@@ -78,11 +78,11 @@ fn examined(scenario: &Scenario, list: bool) -> Result<Examined, Stop> {
         let text = error.to_string();
         Fault::new(format!("refused to run: {}", without_numbers(&text)), text)
     })?;
-    // Without patience for what comes after it, the run itself can be judged all the same.
+    // If only the time after the run was cut short, the run itself can still be judged.
     if examined.halted { Err(Stop::CutShort) } else { Ok(examined) }
 }
 
-/// A run is a function of scenario and seed.
+/// Checks that a run is a function of scenario and seed.
 fn alike(one: &Examined, other: &Examined) -> Result<(), Fault> {
     let all = |examined: &Examined| {
         let results = examined.run.results.reproducible().to_json();
@@ -97,7 +97,7 @@ fn alike(one: &Examined, other: &Examined) -> Result<(), Fault> {
     }
 }
 
-/// What people see of a run can be shown.
+/// Checks that the report of a run can be rendered.
 fn reported(examined: &Examined) -> Result<(), Fault> {
     let page = report::render(&examined.run.results);
     for nonsense in ["NaN", ">inf<"] {

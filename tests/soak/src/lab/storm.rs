@@ -1,4 +1,4 @@
-//! Looks out for too much happening.
+//! Detects excessive activity.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,22 +11,22 @@ use crate::listing::Listing;
 use crate::outcome::Fault;
 use crate::traffic::{Counter, Counts, Traffic, packets};
 
-/// Events of a case at most; one that needs more is given up, and counted so.
+/// Maximum number of events of a case; a case that needs more is abandoned and counted as cut short.
 const EVENTS_MAX: u64 = 6_000_000;
-/// Events of a second that need no reason: a thousand turns of a cell, and what modules and measurements do.
+/// Events per second that need no reason: a thousand turns of a cell, and the work of modules and measurements.
 const EVENTS_PER_SECOND: u64 = 20_000;
-/// Events for each packet that reached a host or left one: each passes half a dozen elements.
+/// Events per packet that reached or left a host: each packet passes half a dozen elements.
 const EVENTS_PER_PACKET: u64 = 60;
 /// Packets that a host may send in a second without having received any.
 const PACKETS_FREE: u64 = 2_000;
-/// And for each octet of a buffer that may be sent at once, one in so many.
+/// Plus one packet for this many octets of a buffer that may be sent at once.
 const BYTES_PER_PACKET: u64 = 400;
-/// Packets sent for each one received.
+/// Packets sent per packet received.
 const PACKETS_PER_PACKET: u64 = 8;
-/// What a host without settings may send at once.
+/// Octets that a host without settings may send at once.
 const BUFFER_BYTES: u64 = 4 << 20;
 
-/// What was found so far, shared with the run.
+/// Findings so far, shared with the run.
 #[derive(Clone)]
 pub struct Watch {
     counts: Counts,
@@ -36,11 +36,11 @@ pub struct Watch {
 #[derive(Default)]
 struct Found {
     storm: Option<Fault>,
-    /// When traffic was looked at last, and what it was then.
+    /// Time of the last look at traffic, and its counts at that time.
     looked: Option<(Instant, Vec<Traffic>)>,
 }
 
-/// What bounds the traffic of a scenario.
+/// Bounds of a scenario's traffic.
 #[derive(Clone, Copy)]
 struct Bounds {
     window_packets: u64,
@@ -48,17 +48,17 @@ struct Bounds {
 }
 
 impl Watch {
-    /// Nothing was found yet.
+    /// Creates a watch without findings.
     pub fn new() -> Self {
         Self { counts: Counts::default(), found: Rc::default() }
     }
 
-    /// A storm, if there was one.
+    /// Returns a storm, if there was one.
     pub fn storm(&self) -> Option<Fault> {
         self.found.borrow().storm.clone()
     }
 
-    /// Looks over the shoulder of a run; with `list`, printing every segment.
+    /// Returns a supervisor for a run; with `list`, it prints every segment.
     pub fn supervisor(&self, scenario: &Scenario, list: bool) -> Supervisor {
         let mut taps: Vec<Box<dyn simulator::Tap>> = vec![Box::new(Counter(Rc::clone(&self.counts)))];
         if list {
@@ -81,7 +81,7 @@ impl Watch {
         found.storm.is_none() && events <= EVENTS_MAX
     }
 
-    /// A host that talks without end to itself.
+    /// Finds a host that sends endlessly without being answered.
     fn flood(&self, found: &mut Found, bounds: Bounds, now: Instant) -> Option<String> {
         let (since, before) = found.looked.get_or_insert_with(|| (Instant::ZERO, Vec::new()));
         let span = now.saturating_since(*since);
@@ -122,7 +122,7 @@ impl Bounds {
     }
 }
 
-/// The highest rate that may be drawn, bit/s.
+/// Returns the highest rate that may be drawn, bit/s.
 pub fn highest_bps(rate: &lab::scenario::Drawn<units::Rate>) -> u64 {
     match rate {
         TextOr::Text(rate) => rate.as_bps(),

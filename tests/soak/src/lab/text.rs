@@ -9,12 +9,12 @@ use toml::{Table, Value};
 /// If validation refuses it.
 pub fn read(text: &str) -> Result<Scenario, LoadError> {
     let mut scenario = load("case.toml", text, &[])?;
-    // A case is the same wherever its file is.
+    // A case does not depend on the place of its file.
     scenario.file.clear();
     Ok(scenario)
 }
 
-/// A scenario as a file that says everything, defaults included.
+/// Returns a scenario as a complete file, including defaults.
 ///
 /// # Panics
 /// Never: every scenario has a text.
@@ -22,7 +22,7 @@ pub fn whole(scenario: &Scenario) -> String {
     toml::to_string(scenario).expect("a scenario has a text")
 }
 
-/// A scenario as a file that says nothing that goes without saying.
+/// Returns a scenario as the shortest file, without defaults.
 pub fn shortest(scenario: &Scenario) -> String {
     let whole = whole(scenario);
     let Ok(mut table) = whole.parse::<Table>() else { return whole };
@@ -40,7 +40,7 @@ enum Step {
     Index(usize),
 }
 
-/// Leaves out every field below `path` without which the file says the same.
+/// Leaves out every field below `path` without which the file means the same.
 fn leave_out(document: &mut Table, path: &mut Vec<Step>, scenario: &Scenario) {
     let steps: Vec<Step> = match at(document, path) {
         Some(Value::Table(table)) => table.keys().cloned().map(Step::Key).collect(),
@@ -63,7 +63,7 @@ fn leave_out(document: &mut Table, path: &mut Vec<Step>, scenario: &Scenario) {
     }
 }
 
-/// What is at `path`; nothing for the document itself.
+/// Returns the value at `path`; `None` for the document itself.
 fn at<'a>(document: &'a mut Table, path: &[Step]) -> Option<&'a mut Value> {
     let (first, rest) = path.split_first()?;
     let Step::Key(key) = first else { return None };

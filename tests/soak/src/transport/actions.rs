@@ -1,4 +1,4 @@
-//! Carries out what a case does to subflows and addresses.
+//! Carries out a case's actions on subflows and addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,16 +12,16 @@ use super::case::{Action, Case, Deed, Side};
 use super::goals::is_sound;
 use super::wiring::{PORT_FIRST, Stage};
 
-/// How long an address that was lost is gone.
+/// How long a lost address stays away.
 const ADDRESS_GONE: Duration = Duration::from_secs(1);
-/// Nobody listens there.
+/// First port on which nobody listens.
 const DEAF_PORT: u16 = 4000;
 
-/// What is still to be done.
+/// Actions that are still due.
 pub struct Actions {
-    /// The last one first.
+    /// In reverse order: the last element is next.
     waiting: Vec<Action>,
-    /// Addresses that come back: when, whose.
+    /// Addresses that will come back: time and side.
     returning: Vec<(Instant, Side, IpAddr)>,
 }
 
@@ -38,20 +38,20 @@ struct Scene<'a> {
 }
 
 impl Actions {
-    /// Those of a case.
+    /// Creates the actions of a case.
     pub fn new(case: &Case) -> Self {
         let mut waiting = case.actions.clone();
         waiting.sort_by_key(|action| core::cmp::Reverse(action.at_ms));
         Self { waiting, returning: Vec::new() }
     }
 
-    /// When the next one is due.
+    /// Returns the time of the next action.
     pub fn next_at(&self) -> Option<Instant> {
         let action = self.waiting.last().map(|action| Instant::from_millis(action.at_ms));
         self.returning.iter().map(|(at, ..)| *at).chain(action).min()
     }
 
-    /// Does what is due.
+    /// Carries out the due actions.
     pub fn act(&mut self, stage: &mut Stage, case: &Case) {
         let now = stage.simulation.now();
         self.returning.retain(|(at, side, ip)| {
@@ -71,7 +71,7 @@ impl Actions {
     }
 }
 
-/// Does it; gives an address that was lost.
+/// Carries out an action; returns an address that was lost.
 fn perform(action: Action, stage: &mut Stage, case: &Case) -> Option<IpAddr> {
     let clients = stage.paths.iter().map(|path| path.client).collect();
     let servers = stage.paths.iter().map(|path| path.server).collect();
@@ -89,7 +89,7 @@ fn perform(action: Action, stage: &mut Stage, case: &Case) -> Option<IpAddr> {
 }
 
 impl Scene<'_> {
-    /// A deed that the engine refuses is no mistake: there may be no such subflow, or no MPTCP.
+    /// The engine may refuse a deed: there may be no such subflow, or no MPTCP.
     fn perform(&mut self, deed: Deed) -> Option<IpAddr> {
         let (connection, now) = (self.connection, self.now);
         match deed {
@@ -131,7 +131,7 @@ impl Scene<'_> {
         let first = stats.and_then(|stats| stats.subflows.first().map(|subflow| subflow.remote.port()));
         let port = match self.side {
             Side::Client => first.unwrap_or(PORT_FIRST),
-            // The client listens nowhere: a join needs no listener, the token finds the connection.
+            // The client has no listener. A join needs none: the token identifies the connection.
             Side::Server => DEAF_PORT + to as u16,
         };
         let remote = SocketAddr::new(ip, port);
@@ -158,7 +158,7 @@ impl Scene<'_> {
         Some(live.get(number % live.len().max(1))?.id)
     }
 
-    /// Whether a subflow on a sound path stands besides those that `goes`.
+    /// Returns whether a subflow on a sound path remains besides those that `goes` selects.
     fn another_stands(&self, connection: ConnectionId, goes: impl Fn(&SubflowStats) -> bool) -> bool {
         let is_sound = |subflow: &SubflowStats| {
             let clients_side = if self.side == Side::Client { subflow.local } else { subflow.remote };

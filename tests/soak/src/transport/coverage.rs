@@ -1,9 +1,9 @@
-//! What of everything that can be drawn a case has.
+//! The properties of a case, of all that can be drawn.
 
 use super::case::{Case, Element, Loss, PathCase, Settings, Talk, Way};
 use crate::coverage::{Values, word};
 
-/// What a case has, by dimension.
+/// Returns the properties of a case, by dimension.
 pub fn values(case: &Case) -> Values {
     let mut values = Values::new();
     values.insert(("paths", case.paths.len().to_string()));

@@ -1,41 +1,43 @@
-//! What must hold in a case, told from the case alone.
+//! What must hold in a case; it follows from the case alone.
 //!
-//! Always: nothing panics, no checker finds a fault, no host sends or wakes without end, what arrives is what was sent as
-//! far as it arrives, every connection ends, and then nothing is left of it.
+//! Always: nothing panics, no checker finds a fault, no host sends or wakes without end, received data equal the sent
+//! data as far as they arrive, every connection ends, and then nothing remains.
 //!
-//! Where the first path is *sound*, every stream arrives as a whole: whatever happens on the others, whatever the
-//! applications do to subflows while another one on a sound path stands.
+//! If the first path is *sound*, every stream arrives completely, whatever happens on the other paths, and whatever the
+//! applications do to subflows while another one on a sound path remains.
 
 use network::Trace;
 use units::Duration;
 
 use super::case::{Action, Case, Deed, Element, Ending, Loss, PathCase, Settings, Side, Speaker, Strip, Talk, Way};
 
-/// Outages of a sound path end by then, ms.
+/// Time by which the outages of a sound path have ended, ms.
 pub const CALM_MS: u64 = 20_000;
-/// Octets of a stream are so many windows at most: with one octet each, a window takes a round trip.
+/// Maximum number of windows in a stream: with one octet each, a window takes a round trip.
 const WINDOWS_MAX: u64 = 400;
-/// A stream is made or read in so many pieces at most, if there are pauses between them.
+/// Maximum number of pieces in which a stream is written or read, if there are pauses between them.
 const PAUSES_MAX: u64 = 200;
-/// Who hears nothing for so many keep-alive intervals gives a subflow up.
+/// Number of silent keep-alive intervals after which a host gives a subflow up.
 const KEEP_ALIVE_PROBES: u64 = 9;
-/// TIME-WAIT that outlasts any repetition of a FIN on a sound path, s.
+/// TIME-WAIT that outlasts any retransmission of a FIN on a sound path, s.
 const TIME_WAIT_S: u64 = 60;
-/// Who loses so many segments in a row, at time-outs that double from a second on, is through after half a minute.
+/// Maximum number of consecutive losses on a sound path. With time-outs that double from one second, they cost half a
+/// minute.
 const DROPPED_MAX: u64 = 4;
-/// A stream is handed over in so many pieces at most.
+/// Maximum number of pieces in which a stream is written.
 const PIECES_MAX: u64 = 20_000;
 
-/// What the applications of a case may expect of their streams.
+/// What the applications of a case can expect of their streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// What arrives is what was sent.
+    /// Received data equal the sent data.
     Intact,
-    /// As long as the connection is MPTCP with checksums.
+    /// The same while the connection is MPTCP with checksums.
     IntactWithChecksums,
 }
 
-/// Octets that `side` sends on each connection of a talk: as many as it is said to, or as can be in reasonable time.
+/// Returns the octets that `side` sends on each connection of a talk: the number in the case, limited to what can be
+/// sent in reasonable time.
 pub fn bytes_to_send(case: &Case, talk: usize, side: Side) -> u64 {
     let talk = &case.talks[talk];
     let (speaker, listener, other) = match side {
@@ -54,20 +56,20 @@ pub fn bytes_to_send(case: &Case, talk: usize, side: Side) -> u64 {
     limits.into_iter().fold(speaker.bytes, u64::min)
 }
 
-/// Whether the stream of `side` must arrive as a whole on each connection of a talk.
+/// Returns whether the stream of `side` must arrive completely on each connection of a talk.
 pub fn must_arrive(case: &Case, talk: usize, side: Side) -> bool {
     let talk = &case.talks[talk];
     let (speaker, listener) = speakers(talk, side);
     completes(case) && speaker.ending != Ending::Abort && listener.ending == Ending::Shutdown && {
-        // Who closes discards what comes, for a minute: the peer may meet a reset then.
+        // A side that closes discards data for a minute; after that the peer may get a reset.
         speaker.ending == Ending::Shutdown || listener.bytes == 0
     }
 }
 
-/// Whether every connection of a talk ends in good order at both sides.
+/// Returns whether every connection of a talk ends normally at both sides.
 pub fn ends_well(case: &Case, talk: usize) -> bool {
     let talk = &case.talks[talk];
-    // Who forgets a connection too soon answers a FIN that comes again with a reset.
+    // A host that forgets a connection too soon answers a retransmitted FIN with a reset.
     let remembers = Side::ALL.iter().all(|side| case.settings(*side).time_wait_s >= TIME_WAIT_S);
     completes(case) && remembers && [talk.client, talk.server].iter().all(|speaker| speaker.ending == Ending::Shutdown)
 }
@@ -79,19 +81,19 @@ const fn speakers(talk: &Talk, side: Side) -> (Speaker, Speaker) {
     }
 }
 
-/// Whether connections can count on their first path.
+/// Returns whether connections can rely on their first path.
 fn completes(case: &Case) -> bool {
     let Some(first) = case.paths.first().filter(|path| is_sound(path)) else { return false };
     let has_room = ways(first).all(|way| fits(way, &case.talks)) && acks_fit(case, first);
     let are_patient = Side::ALL.iter().all(|side| is_patient(case.settings(*side)))
         && Side::ALL.iter().all(|side| outlasts_queues(case, first, *side));
-    // A relay that nobody has told all bits of the numbers cannot make checksums anew, and ends the subflow.
+    // A relay that does not know all bits of the numbers cannot recompute checksums, and ends the subflow.
     let passes = first.relay.is_none() || !has_checksums(case);
     let serves = repairs_well(case, first) && keeps_the_first(case) && hands_over(case);
     has_room && are_patient && passes && serves && (has_checksums(case) || !case.paths.iter().any(shifts))
 }
 
-/// Whether losses are found without waiting for a time-out each: with SACK, or next to none.
+/// Returns whether losses are found without a time-out for each: with SACK, or with almost no losses.
 fn repairs_well(case: &Case, path: &PathCase) -> bool {
     let strips = |element: &Element| matches!(element, Element::StripSyn { sack: true, .. });
     let has_rack = !case.client.era.no_rack && !case.server.era.no_rack;
@@ -101,12 +103,13 @@ fn repairs_well(case: &Case, path: &PathCase) -> bool {
     has_sack || ways(path).all(|way| lost_percent(way) == 0.0 && is_roomy(way))
 }
 
-/// Whether nothing stays behind on a path that is not sound: without reinjection it does as long as the subflow lasts.
+/// Returns whether no data stay behind on a path that is not sound. Without reinjection they stay while the subflow
+/// lasts.
 fn hands_over(case: &Case) -> bool {
     Side::ALL.iter().all(|side| !case.settings(*side).era.no_reinjection) || case.paths.iter().all(is_sound)
 }
 
-/// Whether nothing puts backups in the place of the first subflow while a path is not sound: a backup waits for its turn.
+/// Returns whether no backups replace the first subflow while a path is not sound: a backup waits for its turn.
 fn keeps_the_first(case: &Case) -> bool {
     let sets_backup = |action: &Action| {
         matches!(action.deed, Deed::SetPriority { backup: true, .. } | Deed::AddSubflow { backup: true, .. })
@@ -114,11 +117,11 @@ fn keeps_the_first(case: &Case) -> bool {
     !case.actions.iter().any(sets_backup) || case.paths.iter().all(is_sound)
 }
 
-/// Whether the ACKs of what one way carries leave room for data on the other: where they fill the queue, it is chance what
+/// Returns whether the ACKs for one way leave room for data on the other. If they fill the queue, it is chance what
 /// gets through.
 fn acks_fit(case: &Case, path: &PathCase) -> bool {
     let mtu = u64::from(case.client.mtu.min(case.server.mtu)).min(1500);
-    // An ACK with its options is up to 100 octets, and there is one for every second packet.
+    // An ACK with its options has up to 100 octets, and there is one for every second packet.
     let suffices = |acks: &Way, data: &Way| bits_per_s(acks) * 2 * mtu / 100 > 2 * bits_per_s(data);
     suffices(&path.up, &path.down) && suffices(&path.down, &path.up)
 }
@@ -130,7 +133,7 @@ fn bits_per_s(way: &Way) -> u64 {
     }
 }
 
-/// Whether a host keeps subflows through any outage of a sound path.
+/// Returns whether a host keeps subflows through any outage of a sound path.
 const fn is_patient(settings: &Settings) -> bool {
     match settings.keep_alive_s {
         Some(idle_s) => idle_s * KEEP_ALIVE_PROBES > 2 * CALM_MS / 1000,
@@ -138,8 +141,8 @@ const fn is_patient(settings: &Settings) -> bool {
     }
 }
 
-/// Whether a host gives nothing up while an answer waits in a full queue for its turn. No packet is larger than what a host
-/// hands over at once, and no queue longer than all windows.
+/// Returns whether a host gives nothing up while an answer waits in a full queue. No packet is larger than what a host
+/// sends at once, and no queue is longer than all windows.
 fn outlasts_queues(case: &Case, path: &PathCase, side: Side) -> bool {
     let connections: u64 = case.talks.iter().map(|talk| u64::from(talk.connections)).sum();
     let drains = |way: &Way, from: &Settings, to: &Settings| {
@@ -152,18 +155,19 @@ fn outlasts_queues(case: &Case, path: &PathCase, side: Side) -> bool {
     2 * turn_s < case.settings(side).user_timeout_s
 }
 
-/// Whether all connections fit on a way at once: where queues are always full, it is chance who gets through in time.
+/// Returns whether all connections fit on a way at once. In queues that are always full it is chance whose packets get
+/// through in time.
 fn fits(way: &Way, talks: &[Talk]) -> bool {
     let connections: u32 = talks.iter().map(|talk| talk.connections).sum();
     connections == 1 || (way.rate_kbps >= 2000 && way.trace_ms.is_empty() && way.queue_packets >= 100)
 }
 
-/// Whether checksums are used wherever MPTCP is.
+/// Returns whether checksums are used wherever MPTCP is.
 fn has_checksums(case: &Case) -> bool {
     case.client.checksum || case.server.checksum
 }
 
-/// What the applications may expect of what arrives.
+/// Returns what the applications can expect of received data.
 pub fn content(case: &Case) -> Option<Content> {
     match case.paths.iter().any(falsifies) {
         false => Some(Content::Intact),
@@ -171,7 +175,7 @@ pub fn content(case: &Case) -> Option<Content> {
     }
 }
 
-/// Whether a path puts wrong data in the place of right ones.
+/// Returns whether a path replaces right data by wrong ones.
 fn shifts(path: &PathCase) -> bool {
     ways(path).any(|way| way.elements.iter().any(|element| matches!(element, Element::ShiftDsn { .. })))
         || path.gateway.is_some_and(|gateway| gateway.inserts)
@@ -186,14 +190,14 @@ fn ways(path: &PathCase) -> impl Iterator<Item = &Way> {
     [&path.up, &path.down].into_iter()
 }
 
-/// Whether a path is good enough, from [`CALM_MS`] on at the latest, to carry a connection to its end.
+/// Returns whether a path is good enough, at the latest from [`CALM_MS`] on, to carry a connection to its end.
 pub fn is_sound(path: &PathCase) -> bool {
     path.gateway.is_none() && path.nat_idle_s.is_none_or(|idle_s| idle_s >= 300) && ways(path).all(is_sound_way)
 }
 
 fn is_sound_way(way: &Way) -> bool {
     let in_bursts = matches!(way.loss, Loss::Gilbert { .. });
-    // What comes in bursts needs room for a burst.
+    // Capacity in bursts needs room for a burst.
     let flows = match Trace::from_times_ms(way.trace_ms.clone()) {
         Ok(trace) => trace.longest_gap() <= Duration::from_secs(1) && way.queue_packets >= 100,
         Err(_) => way.queue_packets >= 4,
@@ -206,7 +210,7 @@ fn is_sound_way(way: &Way) -> bool {
         && way.elements.iter().map(dropped).sum::<u64>() <= DROPPED_MAX
 }
 
-/// Segments of one kind that an element loses in a row.
+/// Returns the number of segments of one kind that an element loses in a row.
 const fn dropped(element: &Element) -> u64 {
     match element {
         Element::Drop { count, .. } => *count,

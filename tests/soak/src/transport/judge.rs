@@ -1,4 +1,4 @@
-//! Judges what came of a case.
+//! Judges the results of a case.
 
 use simulator::{CLIENT, SERVER};
 use transport::Footprint;
@@ -10,7 +10,7 @@ use super::talker::Conversation;
 use super::wiring::Stage;
 use crate::outcome::{Fault, kind_of_checker};
 
-/// Whether every connection of a case was opened and has ended at both hosts.
+/// Returns whether every connection of a case was opened and has ended at both hosts.
 pub fn is_over(case: &Case, stage: &Stage) -> bool {
     let opened: usize = case.talks.iter().map(|talk| talk.connections as usize).sum();
     let [client, server] = &stage.conversations;
@@ -18,14 +18,14 @@ pub fn is_over(case: &Case, stage: &Stage) -> bool {
     client.borrow().len() == opened && all_released(&client.borrow()) && all_released(&server.borrow())
 }
 
-/// How long no connection has got on.
+/// Returns for how long no connection has made progress.
 pub fn idle_for(stage: &Stage) -> Duration {
     let sides = stage.conversations.iter().map(|side| side.borrow());
     let latest = sides.filter_map(|side| side.iter().map(|conversation| conversation.progress_at).max()).max();
     stage.simulation.now().saturating_since(latest.unwrap_or(Instant::ZERO))
 }
 
-/// Judges streams and ends of connections.
+/// Judges streams and the ends of connections.
 pub fn of_streams(case: &Case, stage: &Stage) -> Result<(), Fault> {
     of_checkers(stage)?;
     for side in Side::ALL {
@@ -48,7 +48,7 @@ pub fn of_streams(case: &Case, stage: &Stage) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the checkers and the applications complain of.
+/// Returns the first complaint of the checkers and the applications.
 fn of_checkers(stage: &Stage) -> Result<(), Fault> {
     match stage.simulation.faults().first() {
         Some(fault) => Err(Fault::new(format!("checker: {}", kind_of_checker(fault)), fault.clone())),
@@ -101,7 +101,7 @@ fn description(stage: &Stage, side: Side, conversation: &Conversation) -> String
     format!("{at:?} {side:?}: {conversation:#?}\n{state}")
 }
 
-/// Ends what may have been left half-open, as applications do when nothing is heard for long.
+/// Aborts half-open connections, as applications do after a long silence.
 pub fn abort_half_open(stage: &mut Stage) {
     for (host, side) in [CLIENT, SERVER].into_iter().zip(&stage.conversations) {
         let open: Vec<_> = {
@@ -118,13 +118,13 @@ pub fn abort_half_open(stage: &mut Stage) {
     }
 }
 
-/// Whether neither host holds anything.
+/// Returns whether neither host holds anything.
 pub fn nothing_is_left(stage: &Stage) -> bool {
     const NOTHING: Footprint = Footprint { connections: 0, four_tuples: 0, tokens: 0 };
     [CLIENT, SERVER].into_iter().all(|host| stage.simulation.host(host).endpoint.footprint() == NOTHING)
 }
 
-/// Judges what is left when all is over.
+/// Judges what remains at the end.
 pub fn of_what_is_left(stage: &Stage) -> Result<(), Fault> {
     of_checkers(stage)?;
     if nothing_is_left(stage) {

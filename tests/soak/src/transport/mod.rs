@@ -1,15 +1,15 @@
-//! Cases of the transport level: two hosts, the paths between them, and what applications do.
+//! Cases of the transport level: two hosts, the paths between them, and their applications.
 //!
 //! ```text
-//! case       everything that decides a run, as data: settings, paths, applications, actions
+//! case       everything that determines a run, as data: settings, paths, applications, actions
 //! draw       cases from a seed
-//! goals      what must hold in a case, told from the case alone
+//! goals      what must hold in a case, from the case alone
 //! wiring     from a case to a simulation
 //! talker     the applications
-//! actions    what is done to subflows and addresses on the way
-//! run        runs a case, with an eye on storms
-//! judge      what came of it
-//! coverage   what of everything that can be drawn a case has
+//! actions    the actions on subflows and addresses
+//! run        runs a case, and detects storms
+//! judge      judges the results
+//! coverage   the properties of a case, of all that can be drawn
 //! ```
 
 mod actions;

@@ -10,31 +10,31 @@ use crate::listing::Listing;
 use crate::outcome::{Fault, Numbers, Outcome};
 use crate::traffic::{Traffic, packets};
 
-/// Time is looked at in slices of that length.
+/// Interval between looks at a run.
 const SLICE: Duration = Duration::from_secs(1);
-/// A case in which nothing gets on for so long is stuck: longer than any time-out.
+/// A case without progress for this long is stuck: it is longer than any time-out.
 const PATIENCE: Duration = Duration::from_secs(400);
-/// What ends a connection takes no longer: the last user time-out, the last FINs, TIME-WAIT; on a bad path, what a subflow still has
-/// to deliver, octet by octet.
+/// Maximum time for the end of connections: the last user time-out, the last FINs, TIME-WAIT; on a bad path, also the
+/// rest of a subflow's data, octet by octet.
 const AFTERMATH: Duration = Duration::from_secs(4 * 3600);
-/// No case takes longer, in virtual time.
+/// Maximum duration of a case, in virtual time.
 const TIME_MAX: Instant = Instant::from_secs(4 * 3600);
-/// Events of a case at most; one that needs more is given up, and counted so.
+/// Maximum number of events of a case; a case that needs more is abandoned and counted as cut short.
 const EVENTS_MAX: u64 = 3_000_000;
-/// Events of a slice that need no reason.
+/// Events per slice that need no reason.
 const EVENTS_FREE: u64 = 20_000;
-/// Events for each packet that reached a host or left one.
+/// Events per packet that reached or left a host.
 const EVENTS_PER_PACKET: u64 = 40;
-/// Packets of a slice that a host may send without having received any.
+/// Packets per slice that a host may send without having received any.
 const PACKETS_FREE: u64 = 2_000;
-/// And for each connection.
+/// The addition for each connection.
 const PACKETS_PER_CONNECTION: u64 = 300;
-/// Packets sent for each one received.
+/// Packets sent per packet received.
 const PACKETS_PER_PACKET: u64 = 8;
-/// Octets of a packet, on the average at least: writes may be small.
+/// Minimum mean size of packets, octets: writes may be small.
 const PACKET_BYTES: u64 = 80;
 
-/// Runs a case; with `list`, printing every segment.
+/// Runs a case; with `list`, prints every segment.
 pub fn run(case: &Case, list: bool) -> Outcome {
     let mut run = Run { case, stage: wire(case), actions: Actions::new(case), events: 0 };
     if list {
@@ -72,13 +72,13 @@ impl Run<'_> {
         let end = self.stage.simulation.now() + AFTERMATH;
         while self.stage.simulation.now() < end && !judge::nothing_is_left(&self.stage) {
             self.slice()?;
-            // A handshake may end after all else.
+            // A handshake may end after everything else.
             judge::abort_half_open(&mut self.stage);
         }
         judge::of_what_is_left(&self.stage).map_err(Stop::Fault)
     }
 
-    /// Runs up to the next action, or for a while.
+    /// Runs up to the next action, or to the end of a slice.
     fn slice(&mut self) -> Result<(), Stop> {
         let simulation = &mut self.stage.simulation;
         let end = self.actions.next_at().map_or(Instant::FAR_FUTURE, |at| at).min(simulation.now() + SLICE);
@@ -102,12 +102,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// No host talks without end to itself.
+    /// Checks that no host sends endlessly without being answered.
     fn check_traffic(&self, before: &[Traffic]) -> Result<(), Stop> {
         for (host, (before, now)) in before.iter().zip(self.stage.traffic.borrow().iter()).enumerate() {
             let (sent, received) = (now.sent - before.sent, now.received - before.received);
             let settings = if host == 0 { &self.case.client } else { &self.case.server };
-            // A window may be sent at once, of each connection; in segments of one octet if that was written.
+            // Each connection may send a whole window at once, in segments of one octet if written so.
             let connections: u64 = self.case.talks.iter().map(|talk| u64::from(talk.connections)).sum();
             let windows = settings.send_buffer_bytes / PACKET_BYTES + PACKETS_PER_CONNECTION * connections;
             if sent > PACKETS_FREE + windows + packets_per_packet(self.case) * received {
@@ -128,7 +128,8 @@ impl Run<'_> {
     }
 }
 
-/// Packets sent for each one received at most: an ACK from behind a middlebox that merges packets answers all that it merged.
+/// Returns the maximum number of packets sent per packet received: an ACK behind a middlebox that merges packets
+/// answers all merged ones.
 fn packets_per_packet(case: &Case) -> u64 {
     let elements = case.paths.iter().flat_map(|path| path.up.elements.iter().chain(&path.down.elements));
     let merged = elements.map(|element| match element {

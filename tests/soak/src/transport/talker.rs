@@ -1,4 +1,4 @@
-//! The applications of a case: they speak and listen as its talks say.
+//! The applications of a case: they send and receive as its talks specify.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -13,31 +13,31 @@ use wire::Payload;
 use super::case::{Case, Ending, Side, Speaker, Talk};
 use super::goals;
 
-/// What the applications of one host did, for whoever judges.
+/// Records of the applications of one host, for the judge.
 pub type Conversations = Rc<RefCell<Vec<Conversation>>>;
 
 /// One connection of one host.
 #[derive(Clone, Debug)]
 pub struct Conversation {
-    /// Of which talk.
+    /// Number of its talk.
     pub talk: usize,
-    /// Its name.
+    /// Its identifier.
     pub connection: ConnectionId,
-    /// Octets that the endpoint took.
+    /// Octets that the endpoint accepted.
     pub sent_bytes: u64,
-    /// Octets that came.
+    /// Octets received.
     pub received_bytes: u64,
     /// Whether the peer's stream has ended, and all of it was read.
     pub peer_finished: bool,
-    /// Whether the first difference from what the peer sends was found, and where.
+    /// Position of the first difference from the peer's data, if there is one.
     pub differs_at: Option<u64>,
-    /// Why it ended.
+    /// Why it ended; `None` before.
     pub closed: Option<CloseReason>,
-    /// The last numbers of it.
+    /// Its last statistics.
     pub stats: Option<ConnectionStats>,
-    /// Let go of: nothing more will come.
+    /// Whether it was released: nothing more follows.
     pub released: bool,
-    /// When it last got on.
+    /// Time of the last progress.
     pub progress_at: Instant,
     established_at: Option<Instant>,
     ended: bool,
@@ -67,14 +67,14 @@ impl Conversation {
         }
     }
 
-    /// Whoever clears up ends it and forgets its connection: nothing more is to be written or read.
+    /// Gives it up, for a caller that ends and forgets the connection: nothing more is written or read.
     pub fn give_up(&mut self) -> ConnectionId {
         (self.write_at, self.read_at, self.released) = (None, None, true);
         self.connection
     }
 }
 
-/// What one side does on connections of one talk.
+/// The behaviour of one side on the connections of one talk.
 struct Part {
     speaker: Speaker,
     say: Source,
@@ -90,14 +90,15 @@ pub struct Talker {
     local: IpAddr,
     server: SocketAddr,
     listeners: Vec<ListenerId>,
-    /// Connections still to open: when, and of which talk; the last one first.
+    /// Connections still to open, with time and talk; the last element is next.
     to_open: Vec<(Instant, usize)>,
     conversations: Conversations,
     faults: Vec<String>,
 }
 
 impl Talker {
-    /// Those of `side`. The client has the address `local`; the server listens at `server` and the ports after it.
+    /// Creates the applications of `side`. The client has the address `local`; the server listens at `server` and the
+    /// following ports.
     pub fn new(case: &Case, side: Side, local: IpAddr, server: SocketAddr, conversations: Conversations) -> Self {
         let part = |(number, talk): (usize, &Talk)| {
             let stream = |of: Side| Source::Pattern {
@@ -179,7 +180,7 @@ fn openings((number, talk): (usize, &Talk)) -> impl Iterator<Item = (Instant, us
     (0..u64::from(talk.connections)).map(move |n| (Instant::from_millis(at_ms + n * every_ms), number))
 }
 
-/// Reads as the part says: all there is, or a piece now and then.
+/// Reads as the part specifies: everything at once, or pieces with pauses.
 fn read(
     conversation: &mut Conversation,
     part: &Part,
@@ -206,7 +207,7 @@ fn read(
                 return Ok(());
             }
             Received::Pending => {
-                // The next event tells.
+                // The next event triggers the next read.
                 conversation.read_at = None;
                 return Ok(());
             }
@@ -227,7 +228,7 @@ fn take(conversation: &mut Conversation, part: &Part, data: &Payload) {
     }
 }
 
-/// Writes as the part says, and ends.
+/// Writes as the part specifies, and ends the stream.
 fn write(
     conversation: &mut Conversation,
     part: &Part,

@@ -1,4 +1,4 @@
-//! From a case to a simulation.
+//! Builds a simulation from a case.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,25 +20,25 @@ use super::case::{Case, Element, Gateway, Loss, PathCase, Relay, Segments, Side,
 use super::talker::{Conversations, Talker};
 use crate::traffic::{Counter, Counts, Traffic};
 
-/// The first port at which the server listens: one for each talk.
+/// The server's first port; each talk has its own.
 pub const PORT_FIRST: u16 = 80;
 
-/// Outages of a path that flaps.
+/// Number of outages of a path that flaps.
 const FLAPS: u64 = 500;
 
 /// A case ready to run.
 pub struct Stage {
     /// The hosts on their network.
     pub simulation: Simulation<EndpointHost>,
-    /// The addresses.
+    /// Addresses of each path.
     pub paths: Vec<PathEnds>,
-    /// What the applications of client and server did.
+    /// Records of the applications of client and server.
     pub conversations: [Conversations; 2],
-    /// Segments so far, of both hosts.
+    /// Segment counts of both hosts so far.
     pub traffic: Counts,
 }
 
-/// Wires up a case.
+/// Builds the simulation of a case.
 pub fn wire(case: &Case) -> Stage {
     let mut topology = TwoHosts::new(case.seed);
     if case.ipv6 {
@@ -63,7 +63,7 @@ pub fn wire(case: &Case) -> Stage {
     Stage { simulation, paths, conversations, traffic }
 }
 
-/// The addresses that [`TwoHosts`] gives client and server on a path.
+/// Returns the addresses that [`TwoHosts`] gives client and server on a path.
 fn addresses(case: &Case, path: usize) -> [IpAddr; 2] {
     let own = path as u8 + 1;
     let servers = if case.one_server_address { 1 } else { own };
@@ -167,7 +167,7 @@ fn add(path: Path, element: Element, up: bool) -> Path {
     }
 }
 
-/// The outages of the first minutes.
+/// Returns the outages of the first minutes.
 fn flaps(every_ms: u64, for_ms: u64) -> impl Iterator<Item = Range<Instant>> {
     (1..FLAPS).map(move |n| Instant::from_millis(n * every_ms)..Instant::from_millis(n * every_ms + for_ms))
 }
@@ -181,7 +181,7 @@ const fn strip_on(strip: Strip) -> StripOn {
     }
 }
 
-/// The options chosen, in the order of [`Element::StripSyn`]; none if none is.
+/// Returns the chosen options, in the order of [`Element::StripSyn`]; `None` if none is chosen.
 fn kinds(chosen: [bool; 4]) -> Option<OptionKinds> {
     let kinds = [OptionKinds::MSS, OptionKinds::WINDOW_SCALE, OptionKinds::SACK, OptionKinds::TIMESTAMPS];
     kinds.into_iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(kind, _)| kind).reduce(OptionKinds::and)

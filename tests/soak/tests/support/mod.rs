@@ -1,4 +1,4 @@
-//! What the tests of all kinds share.
+//! Helpers for the tests of all kinds.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use soak::campaign::{Campaign, Failure, Listener, Plan, campaign};
 use soak::kind::Registration;
 use soak::outcome::Outcome;
 
-/// Drawn once; nothing is special about it.
+/// Drawn once; it has no special properties.
 pub const SEED: u64 = 8684;
 
 struct Silent;
@@ -20,7 +20,7 @@ impl Listener for Silent {
     fn failed(&mut self, _: &Campaign, _: &Failure) {}
 }
 
-/// The first cases of a kind, of which none may fail or be cut short.
+/// Runs the first cases of a kind, none of which may fail or be cut short.
 pub fn run_some(kind: &'static Registration, cases: u64) -> Campaign {
     let shrinking_time = Duration::from_secs(60);
     let plan = Plan { seed: SEED, first: 0, cases_max: cases, time: Duration::MAX, shrinking_time };
@@ -31,7 +31,7 @@ pub fn run_some(kind: &'static Registration, cases: u64) -> Campaign {
     done
 }
 
-/// The cases of a kind that failed once.
+/// Runs the cases of a kind that failed once.
 pub fn check_regressions(kind: &Registration) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(kind.name);
     for entry in std::fs::read_dir(&folder).expect("the folder is there") {

@@ -14,7 +14,7 @@ use units::{ByteCount, Duration};
 use super::words::word;
 use super::{odd, pick, rarely, text_ms};
 
-/// Settings: about half of them as they are by default.
+/// Draws settings; about half of them are the defaults.
 pub fn connection() -> BoxedStrategy<Connection> {
     let protocol = (odd(true, 0.08), odd(false, 0.3), proptest::option::weighted(0.12, receiver_centric()));
     let options = (odd(true, 0.3), odd(true, 0.2), odd(false, 0.3), odd(true, 0.4), odd(true, 0.3));
@@ -50,7 +50,7 @@ pub fn connection() -> BoxedStrategy<Connection> {
         .boxed()
 }
 
-/// Half of them of today, else with some of the switches of other years.
+/// Half of the hosts are present-day ones; the others have some of the switches of earlier years.
 fn era() -> impl Strategy<Value = Era> {
     let bytes = |known: &'static [u64]| rarely(0.4, known);
     let sizes =
@@ -102,7 +102,7 @@ fn receiver_centric() -> impl Strategy<Value = ReceiverCentric> {
     })
 }
 
-/// Any controller, sometimes with its parameters written out.
+/// Any controller, sometimes with explicit parameters.
 pub fn controller() -> BoxedStrategy<ControllerSpec> {
     (select(CONTROLLERS), odd(false, 0.3))
         .prop_map(|(known, written)| {
@@ -126,7 +126,7 @@ fn sizes() -> impl Strategy<Value = (u64, u64, u64, u32)> {
     (bytes(), bytes(), mtu, prop_oneof![3 => Just(10_u32), 1 => pick(&[1_u32, 3, 100])])
 }
 
-/// Longest delay of an ACK, least time-out, user time-out, idle time before keep-alive probes; all in ms.
+/// Maximum delay of an ACK, minimum time-out, user time-out, idle time before keep-alive probes; all in ms.
 fn times() -> impl Strategy<Value = (u64, u64, u64, Option<u64>)> {
     let rto_min = prop_oneof![3 => Just(200_u64), 1 => pick(&[1000_u64, 20, 1])];
     let user_timeout = prop_oneof![3 => Just(300_000_u64), 1 => pick(&[120_000_u64, 60_000])];

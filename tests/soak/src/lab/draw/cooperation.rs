@@ -12,22 +12,22 @@ use units::{ByteCount, Duration};
 use super::words::word;
 use super::{kbps, odd, pick, rarely, share, text_ms};
 
-/// Cooperation, and what makes it fit a scenario.
+/// Cooperation, and the values that fit it to a scenario.
 #[derive(Clone, Debug)]
 pub struct CooperationParts {
     /// All modules that were drawn.
     pub cooperation: Cooperation,
-    /// A target, used if something needs it, or by chance.
+    /// A target; used if a module needs it, or by chance.
     pub target: Target,
-    /// Whether there is one in any case.
+    /// Whether there is a target in any case.
     pub has_target: bool,
-    /// Relays that carry data, counted round, where they are fixed.
+    /// Relays that carry data if they are fixed, modulo the number of relays.
     pub fixed: Vec<usize>,
-    /// A rho for each relay, counted round.
+    /// A rho for each relay, repeated if there are more relays.
     pub ratios: Vec<f64>,
 }
 
-/// Each module with some chance.
+/// Draws each module with some probability.
 pub fn cooperation() -> BoxedStrategy<CooperationParts> {
     let modules = (
         weighted(0.25, adaptive_congestion()),

@@ -1,4 +1,4 @@
-//! Puts the parts together so that they fit: a scenario says nothing that means nothing in it.
+//! Combines the parts so that they fit: a scenario contains no setting without effect.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -15,12 +15,12 @@ use super::link::World;
 use super::relay::RelayParts;
 use super::workload::Times;
 
-/// Least MTU of IPv6 (RFC 8200 section 5).
+/// Minimum MTU of IPv6 (RFC 8200 section 5).
 const MTU_MIN_IPV6: u64 = 1280;
-/// Headers of a datagram, IP's included, at most.
+/// Maximum size of a datagram's headers in octets, including IP's.
 const DATAGRAM_HEADERS_BYTES: u64 = 48;
 
-/// What was drawn.
+/// The drawn parts.
 pub struct Parts {
     pub seed: u32,
     pub ipv6: bool,
@@ -33,7 +33,7 @@ pub struct Parts {
     pub attack: Option<Attack>,
 }
 
-/// A scenario of them.
+/// Combines them into a scenario.
 pub fn together(parts: Parts) -> Scenario {
     let Parts { seed, ipv6, world, mut workload, times, relays, mut connection, cooperation, attack } = parts;
     let mode = cooperation.cooperation.relays;
@@ -82,7 +82,7 @@ pub fn together(parts: Parts) -> Scenario {
     scenario
 }
 
-/// Nothing is dropped early by a queue that is full before.
+/// Removes early dropping from a queue that is full before it would start.
 fn fit_cell(mut cell: Cell, mtu: ByteCount) -> Cell {
     cell.queue = fit_queue(cell.queue, mtu);
     if let Queue::Bytes(most) = cell.queue {
@@ -100,7 +100,7 @@ fn fit_sizes(connection: &mut Connection, ipv6: bool) {
     }
 }
 
-/// Takes back what another setting rules out.
+/// Removes settings that another setting rules out.
 fn fit_era(connection: &mut Connection) {
     let least = connection.mtu;
     let era = &mut connection.era;
@@ -129,7 +129,7 @@ fn metrics(times: Times, duration: Duration) -> Metrics {
     let window = Duration::from_millis(times.window_ms).min(duration);
     let period = Duration::from_millis(times.period_ms).clamp(window, duration);
     let periods = |until: Duration| until.as_nanos() / period.as_nanos();
-    // A part without the end of a period has no metrics, and is refused.
+    // An analysis that contains no end of a period has no metrics, and is refused.
     let has_metrics = |analysis: &Analysis| periods(analysis.from) < periods(analysis.to);
     Metrics {
         window,
@@ -207,7 +207,7 @@ fn fit_queue(queue: Queue, mtu: ByteCount) -> Queue {
     }
 }
 
-/// Relays counted round, each at most once with the same other one.
+/// Turns drawn numbers, modulo the number of relays, into pairs of names; leaves out pairs of a relay with itself.
 fn hidden_pairs(pairs: &[(usize, usize)], relays: &[Relay]) -> Vec<[String; 2]> {
     let name = |index: usize| relays[index % relays.len()].name.clone();
     let pairs = pairs.iter().map(|(one, apart)| [name(*one), name(one + apart)]);

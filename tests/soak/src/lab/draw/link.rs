@@ -1,4 +1,4 @@
-//! Links, and the radio world in their place.
+//! Links, and the radio media that replace them.
 
 use lab::scenario::{
     Burst, Cell, Drawn, Handover, Link, Loss, Merge, Middlebox, OptionKind, Outage, Queue, RateModel, Reorder, Split,
@@ -14,20 +14,20 @@ use units::{ByteCount, Duration, Probability, Rate};
 use super::words::word;
 use super::{kbps, pick, rarely, share, text_ms};
 
-/// What all relays share.
+/// Media that all relays share.
 #[derive(Clone, Debug)]
 pub struct World {
-    /// A cell in place of cellular links.
+    /// A cell instead of cellular links.
     pub cell: Option<Cell>,
-    /// A channel in place of Wi-Fi links.
+    /// A channel instead of Wi-Fi links.
     pub wlan: Option<Wlan>,
-    /// Pairs of relays, counted round, that do not hear each other on it.
+    /// Pairs of relays that do not hear each other on the channel, modulo the number of relays.
     pub hidden: Vec<(usize, usize)>,
-    /// A link that all packets pass.
+    /// A link that all packets cross.
     pub bottleneck: Option<Link>,
 }
 
-/// Links of their own more often than not; if it is `calm`, media that are good to all.
+/// Draws separate links more often than not; if `calm`, media that serve all relays well.
 pub fn world(calm: bool) -> BoxedStrategy<World> {
     let hidden = prop_oneof![if calm { 20 } else { 2 } => Just(Vec::new()), 1 => proptest::collection::vec((0..5_usize, 1..5_usize), 1..4)];
     (weighted(0.35, cell(calm)), weighted(0.3, wlan(calm)), hidden, weighted(0.12, link(true)))
@@ -35,7 +35,7 @@ pub fn world(calm: bool) -> BoxedStrategy<World> {
         .boxed()
 }
 
-/// A link; if it is `sound`, one that a connection must get through.
+/// Draws a link; if `sound`, one over which a connection must succeed.
 pub fn link(sound: bool) -> BoxedStrategy<Link> {
     let rate =
         || if sound { pick(&[3000_u64, 1000, 10_000, 20_000, 500]) } else { pick(&[3000_u64, 1000, 20_000, 128, 20]) };
@@ -49,7 +49,7 @@ pub fn link(sound: bool) -> BoxedStrategy<Link> {
             queue,
             loss,
             uplink: Uplink { rate: kbps(uplink), queue: uplink_queue, loss: uplink_loss, ..Uplink::default() },
-            // Narrow links have tests of their own; what fits through them depends on all flows of a scenario.
+            // Narrow links have tests of their own; which packets fit depends on all flows of a scenario.
             mtu: None,
             reorder: elements.reorder,
             duplicate: elements.duplicate,
@@ -60,7 +60,7 @@ pub fn link(sound: bool) -> BoxedStrategy<Link> {
         .boxed()
 }
 
-/// What else a link has.
+/// Other properties of a link.
 #[derive(Clone, Debug, Default)]
 struct Elements {
     reorder: Option<Reorder>,
@@ -70,7 +70,7 @@ struct Elements {
     middleboxes: Vec<Middlebox>,
 }
 
-/// Nothing on a link that is sound, and little on most others.
+/// Nothing for a sound link, and little for most others.
 fn elements(sound: bool) -> BoxedStrategy<Elements> {
     let reorder = (pick(&[1.0, 10.0]), pick(&[5_u64, 50, 200]))
         .prop_map(|(percent, ms)| Reorder { probability: share(percent), delay: Duration::from_millis(ms) });
@@ -122,7 +122,7 @@ fn uniform_ms(low: u64, high: u64) -> Uniform<Duration> {
     Uniform { uniform: [Text(Duration::from_millis(low)), Text(Duration::from_millis(high))] }
 }
 
-/// A rate made from the seed.
+/// A rate that varies by the seed.
 fn varying(sound: bool) -> impl Strategy<Value = RateModel> {
     let mean = pick(&[3000_u64, 1000, 10_000]);
     let changes =
@@ -171,7 +171,7 @@ fn uplink_loss(sound: bool) -> impl Strategy<Value = Probability> {
 
 fn cell(calm: bool) -> BoxedStrategy<Cell> {
     let schedulers: Vec<_> = RESOURCE_SCHEDULERS.iter().map(|known| known.name).collect();
-    // The first few of each are those of a calm cell.
+    // In a calm cell only the first few values of each list are used.
     let of = |calm_count: usize, all: &[f64]| pick(if calm { &all[..calm_count] } else { all });
     let blocks = pick(if calm { &[50_u32, 25, 15, 100] } else { &[50, 25, 6, 15, 100] });
     let air = (blocks, of(2, &[30.0, 46.0, 10.0]), word(), of(1, &[0.0, 4.0, 8.0]));

@@ -1,4 +1,4 @@
-//! What owners of relays do meanwhile.
+//! Traffic of the relays' owners.
 
 use lab::scenario::{Change, Drawn, LocalKind, LocalTraffic, OnOff, TextOr, Uniform};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use super::words::word;
 use super::workload::{varied_bytes, varied_ms, video};
 use super::{kbps, pick, rarely, text_ms};
 
-/// Flows of one section; if they are `modest`, they leave room for others.
+/// Draws the flows of one section; if `modest`, they leave room for others.
 pub fn local(modest: bool) -> BoxedStrategy<LocalTraffic> {
     let times = (rarely(0.3, &[500_u64, 2000]), rarely(0.3, &[3000_u64, 6000]));
     let process = (
@@ -51,7 +51,7 @@ pub fn local(modest: bool) -> BoxedStrategy<LocalTraffic> {
         .boxed()
 }
 
-/// Without what its kind does not have.
+/// Removes fields that the kind does not have.
 fn fitted(mut local: LocalTraffic) -> LocalTraffic {
     let (short, video) = (local.kind == LocalKind::ShortFlows, local.kind == LocalKind::Video);
     local.rate = local.rate.filter(|_| !short);
@@ -60,7 +60,7 @@ fn fitted(mut local: LocalTraffic) -> LocalTraffic {
     local.video = local.video.filter(|_| video);
     local.congestion = local.congestion.filter(|_| local.kind != LocalKind::Udp);
     if local.kind == LocalKind::Tcp && local.count == 4 {
-        // A TCP flow may take all it can get.
+        // A TCP flow may take all the capacity it can get.
         local.rate = None;
     }
     if short || video || local.rate.is_none() {
@@ -72,7 +72,7 @@ fn fitted(mut local: LocalTraffic) -> LocalTraffic {
         change.at += over;
         over = change.at + change.lasts();
     }
-    // Datagrams of an octet each are many.
+    // Datagrams of one octet each would be too many.
     if local.datagram.0 < 100 {
         local.rate = local.rate.map(|_| TextOr::Text(kbps(10)));
         local.changes.clear();
@@ -90,7 +90,7 @@ fn rate(modest: bool) -> impl Strategy<Value = Drawn<Rate>> {
     ]
 }
 
-/// How long after the one before is over, in place of when.
+/// Draws a time relative to the end of the previous flow instead of an absolute one.
 fn change(modest: bool) -> impl Strategy<Value = Change> {
     let rate = (0..3_u8, pick(if modest { &[10_u64, 5] } else { &[200, 50, 1000] }));
     (pick(&[500_u64, 0, 2000]), rate, rarely(0.3, &[500_u64, 2000])).prop_map(|(at, (which, rate), over)| {

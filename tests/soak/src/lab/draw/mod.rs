@@ -1,15 +1,15 @@
-//! Draws scenarios that validation accepts. Of each choice the first is the simplest: that is where a case that fails is
-//! shrunk to.
+//! Draws scenarios that validation accepts. The first option of each choice is the simplest; failing cases shrink
+//! towards it.
 //!
 //! ```text
-//! words        what enumerations of scenario files can say, from their schema
+//! words        values of the enumerations of scenario files, from their schema
 //! connection   settings of the connection
 //! cooperation  which modules take part, and how
-//! link         links, and the radio world in their place
-//! local        what owners of relays do meanwhile
-//! relay        relays, with all that any scenario could use of them
+//! link         links, and the radio media that replace them
+//! local        traffic of the relays' owners
+//! relay        relays, with all parts that any scenario could use
 //! workload     what is sent, and for how long
-//! fit          puts the parts together so that they fit
+//! fit          combines the parts so that they fit
 //! ```
 
 mod connection;
@@ -29,12 +29,12 @@ use proptest::sample::select;
 use units::text::Text;
 use units::{Duration, Probability, Rate};
 
-/// Scenarios of every sort: calm ones, in which much must hold, more often than not.
+/// Draws scenarios of every sort; more often than not calm ones, in which much must hold.
 pub fn scenarios() -> BoxedStrategy<Scenario> {
     prop_oneof![3 => of(true), 2 => of(false)].boxed()
 }
 
-/// With `calm`, what a connection must get through, more often than not.
+/// With `calm`, more often than not conditions under which a connection must succeed.
 fn of(calm: bool) -> BoxedStrategy<Scenario> {
     let world = link::world(calm);
     let shape = (any::<u32>(), proptest::bool::weighted(0.15), world, workload::workload(), workload::times());
@@ -53,17 +53,17 @@ fn attack() -> impl Strategy<Value = Option<lab::scenario::Attack>> {
     proptest::option::weighted(0.15, attack)
 }
 
-/// One of these.
+/// Draws one of these.
 fn pick<T: Clone + Debug + 'static>(from: &[T]) -> impl Strategy<Value = T> + use<T> {
     select(from.to_vec())
 }
 
-/// Usually `usual`, otherwise the opposite.
+/// Draws `usual` in most cases, otherwise the opposite.
 fn odd(usual: bool, chance: f64) -> impl Strategy<Value = bool> {
     proptest::bool::weighted(chance).prop_map(move |odd| usual ^ odd)
 }
 
-/// Rarely something.
+/// Draws a value rarely.
 fn rarely<T: Clone + Debug + 'static>(chance: f64, from: &[T]) -> impl Strategy<Value = Option<T>> + use<T> {
     proptest::option::weighted(chance, pick(from))
 }
@@ -76,7 +76,7 @@ const fn kbps(kbps: u64) -> Rate {
     Rate::from_bps(kbps * 1000)
 }
 
-/// A time in milliseconds, as an optional field has it.
+/// Converts milliseconds to the type of an optional field.
 fn text_ms(ms: Option<u64>) -> Option<Text<Duration>> {
     ms.map(|ms| Text(Duration::from_millis(ms)))
 }

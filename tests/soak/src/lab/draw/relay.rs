@@ -1,4 +1,4 @@
-//! Relays, with all that any scenario could use of them.
+//! Relays, with all parts that any scenario could use.
 
 use lab::scenario::{Distance, EnergyPrice, Lends, Link, LocalTraffic, Placement, Swallows, Walk};
 use proptest::option::weighted;
@@ -10,34 +10,34 @@ use super::link::link;
 use super::local::local;
 use super::{kbps, pick, rarely};
 
-/// A relay before it is known what of it the scenario uses.
+/// The parts of a relay, before it is known which of them the scenario uses.
 #[derive(Clone, Debug)]
 pub struct RelayParts {
-    /// Its links, where they are its own.
+    /// Its links, if it has links of its own.
     pub links: [Link; 2],
-    /// Whether it says something of its Wi-Fi.
+    /// Whether it has settings for its Wi-Fi.
     pub own_wifi: bool,
-    /// How far it is from a channel, ms.
+    /// Its distance from a channel, ms.
     pub wlan_delay_ms: Option<u64>,
-    /// Its place in a cell, if it says one.
+    /// Its place in a cell, if specified.
     pub place: Option<Placement>,
-    /// Ceiling of a cell, kbit/s.
+    /// Rate ceiling in a cell, kbit/s.
     pub kbps_max: Option<u64>,
-    /// What it lends at most.
+    /// Its lending limits.
     pub lends: Option<Lends>,
     /// When it leaves, ms.
     pub leaves_ms: Option<u64>,
-    /// When it turns bad.
+    /// When and how it begins to swallow.
     pub swallows: Option<Swallows>,
-    /// What it pays.
+    /// Its energy price.
     pub energy: Option<EnergyPrice>,
-    /// How much it boasts.
+    /// Factor by which it exaggerates.
     pub exaggerates: Option<f64>,
-    /// What its owner does.
+    /// Its owner's traffic.
     pub local: Vec<LocalTraffic>,
 }
 
-/// Relays: sound ones if it is `calm`, for the most part.
+/// Draws relays; if `calm`, mostly sound ones.
 pub fn relay(calm: bool) -> BoxedStrategy<RelayParts> {
     let (sound, others) = if calm { (30, 1) } else { (2, 3) };
     prop_oneof![sound => relay_of(true), others => relay_of(false)].boxed()

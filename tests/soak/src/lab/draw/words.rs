@@ -1,4 +1,4 @@
-//! What enumerations of scenario files can say: read off their schema, so that nothing new is left out.
+//! Values of the enumerations of scenario files, read from their schema, so that new ones are included.
 
 use std::fmt::Debug;
 
@@ -8,11 +8,11 @@ use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Every value of an enumeration, in the order of its declaration.
+/// Returns every value of an enumeration, in the order of its declaration.
 pub fn words<T: JsonSchema + DeserializeOwned>() -> Vec<T> {
     let schema = schema_for!(T).to_value();
     let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
-    // Values with a description of their own stand by themselves.
+    // Values with their own description are listed separately.
     let alone = list(&schema, "oneOf").into_iter().flat_map(|one| {
         let several = list(&one, "enum");
         one.get("const").cloned().into_iter().chain(several)
@@ -23,7 +23,7 @@ pub fn words<T: JsonSchema + DeserializeOwned>() -> Vec<T> {
     words
 }
 
-/// One of them.
+/// Draws one of them.
 pub fn word<T: JsonSchema + DeserializeOwned + Clone + Debug + 'static>() -> impl Strategy<Value = T> + use<T> {
     select(words::<T>())
 }

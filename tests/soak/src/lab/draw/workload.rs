@@ -9,23 +9,23 @@ use units::{ByteCount, Duration};
 use super::words::words;
 use super::{kbps, pick, share};
 
-/// Of a run that ends when all has arrived: long enough for most.
+/// Duration of a run that ends when everything has arrived: long enough for most.
 const PATIENT_MS: u64 = 240_000;
 
-/// How long a run takes, and what is measured.
+/// Duration of a run, and intervals of its measurements.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// Of a run that could go on for ever, ms.
+    /// Duration of an endless run, ms.
     pub lasting_ms: u64,
-    /// Of any other, ms.
+    /// Duration of any other run, ms.
     pub patient_ms: u64,
-    /// Windows, ms.
+    /// Length of windows, ms.
     pub window_ms: u64,
-    /// Period in windows at least, ms.
+    /// Minimum length of a period in windows, ms.
     pub period_ms: u64,
-    /// Packets of a unit.
+    /// Packets per unit.
     pub unit_packets: Option<u32>,
-    /// The part that counts, in thousandths of the run.
+    /// Bounds of the analysed part, in thousandths of the run.
     pub analysis: Option<(u64, u64)>,
 }
 
@@ -47,9 +47,9 @@ pub fn times() -> BoxedStrategy<Times> {
         .boxed()
 }
 
-/// Mostly so many octets.
+/// Draws mostly workloads with a fixed number of octets.
 pub fn workload() -> BoxedStrategy<Workload> {
-    // A file would have to lie beside the scenario.
+    // A file would have to exist beside the scenario.
     let kinds: Vec<WorkloadKind> = words();
     let kinds: Vec<_> = kinds.into_iter().filter(|kind| *kind != WorkloadKind::File).collect();
     let kind = prop_oneof![2 => Just(WorkloadKind::Generated), 1 => select(kinds)];
@@ -70,7 +70,7 @@ pub fn workload() -> BoxedStrategy<Workload> {
         .boxed()
 }
 
-/// Answers of nothing are refused; short flows of nothing are not.
+/// Empty answers are refused; empty short flows are not.
 fn at_least_one(answers: Varied<ByteCount>) -> Varied<ByteCount> {
     match answers {
         TextOr::Text(ByteCount(0)) => TextOr::Text(ByteCount(1)),
@@ -104,7 +104,7 @@ pub fn varied_ms() -> BoxedStrategy<Varied<Duration>> {
     .boxed()
 }
 
-/// The distribution of that number: uniform, exponential, Pareto.
+/// The distribution number `which`: uniform, exponential, Pareto.
 fn table<T>([low, high]: [Text<T>; 2], which: u8, shape: Option<f64>) -> Varied<T>
 where
     Text<T>: Copy,
@@ -117,7 +117,7 @@ where
     })
 }
 
-/// Frames, and the buffer of who watches.
+/// Frames, and the viewer's buffer.
 pub fn video() -> BoxedStrategy<Video> {
     let frames = (pick(&[25_u32, 1, 60]), pick(&[12_u32, 1, 100]), pick(&[3_u32, 1, 200]));
     let waits = (pick(&[2000_u64, 0, 100]), pick(&[1000_u64, 0]));

@@ -1,72 +1,73 @@
-//! What happens to subflows and addresses on the way.
+//! Actions on subflows and addresses during a run.
 
 use serde::{Deserialize, Serialize};
 
 use super::Side;
 
-/// Something that a host does to its connections while they run.
+/// An action of a host on its connections while they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
-    /// When, ms.
+    /// Time, ms.
     pub at_ms: u64,
-    /// Who.
+    /// The acting host.
     pub side: Side,
-    /// To which of the connections that it has then, counted round.
+    /// Which of the host's current connections, modulo their number.
     pub connection: usize,
-    /// What.
+    /// The action itself.
     pub deed: Deed,
 }
 
-/// What a host can do to a connection. Paths and subflows are counted round.
+/// What a host can do to a connection. Numbers of paths and subflows are modulo their count.
 ///
-/// What takes a subflow away is left undone where no other subflow on a sound path stands (see [`super::super::goals`]).
+/// A deed that removes a subflow is skipped unless another subflow on a sound path remains (see
+/// [`super::super::goals`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Deed {
-    /// Opens a subflow from an address of its own to one of the peer's.
+    /// Opens a subflow from one of the host's addresses to one of the peer's.
     AddSubflow {
-        /// Path of its own address.
+        /// Path of the host's address.
         from: usize,
         /// Path of the peer's address.
         to: usize,
-        /// As a backup.
+        /// Whether it is a backup.
         backup: bool,
     },
     /// Closes a subflow.
     RemoveSubflow {
-        /// Which.
+        /// Number of the subflow.
         subflow: usize,
     },
     /// Changes a priority.
     SetPriority {
-        /// Of which subflow.
+        /// Number of the subflow.
         subflow: usize,
-        /// To backup, or back.
+        /// Whether it becomes a backup.
         backup: bool,
     },
-    /// Announces an address of its own.
+    /// Announces one of the host's addresses.
     Announce {
-        /// Of which path.
+        /// Path of the address.
         path: usize,
-        /// With a port at which nobody listens.
+        /// Whether to announce a port on which nobody listens.
         port: bool,
     },
-    /// Withdraws an address of its own.
+    /// Withdraws one of the host's addresses.
     Withdraw {
-        /// Of which path.
+        /// Path of the address.
         path: usize,
     },
-    /// Loses an address, for all its connections, and gets it back after a second.
+    /// Loses an address, for all connections of the host, and gets it back after a second.
     LoseAddress {
-        /// Of which path.
+        /// Path of the address.
         path: usize,
     },
     /// Cuts a window.
     CutWindow {
-        /// Of which subflow.
+        /// Number of the subflow.
         subflow: usize,
-        /// To so many octets.
+        /// New window, octets.
         cwnd_bytes: u64,
     },
 }

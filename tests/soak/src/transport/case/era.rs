@@ -1,16 +1,16 @@
-//! What a host does as endpoints of other years did.
+//! Behaviour of endpoints of earlier years.
 
 use serde::{Deserialize, Serialize};
 use transport::era::{AckDelay, Binding, Era, PartialAcks, RecoveryEnd, RepairTimer, RtoFloor};
 
-/// See [`Era`]; nothing of it by default.
+/// See [`Era`]; by default nothing of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EraCase {
-    /// Octets of a subflow's own send buffer; with one, data are bound early.
+    /// Octets of a subflow's own send buffer; if present, data are bound early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subflow_send_buffer_bytes: Option<u64>,
-    /// Data are bound early, to send buffers that grow with windows; rules the size above out.
+    /// Data are bound early, to send buffers that grow with windows; excludes the size above.
     pub autotuned: bool,
     /// Octets.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -18,12 +18,12 @@ pub struct EraCase {
     /// Octets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh_bytes: Option<u64>,
-    /// Nothing that timed out goes out on other subflows.
+    /// Data that timed out are not sent on other subflows.
     pub no_reinjection: bool,
-    /// Time-outs in a row before what a subflow owes goes out on others; 1 without.
+    /// Consecutive time-outs before a subflow's data are sent on others; absent: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reinjection_timeouts: Option<u32>,
-    /// What the head waits for goes to subflows that owe nothing.
+    /// Data that block the head of the stream are sent on subflows that owe nothing.
     pub idle_reinjection: bool,
     /// RFC 3042 is off.
     pub no_limited_transmit: bool,
@@ -35,23 +35,23 @@ pub struct EraCase {
     pub whole_rto_floor: bool,
     /// RFC 6582 section 4, Slow-but-Steady.
     pub every_partial_ack: bool,
-    /// ACKs wait by what segments were apart.
+    /// Delay of ACKs by the interval between segments.
     pub adaptive_ack_delay: bool,
-    /// RFC 6675 section 6: what is sent again restarts the timer.
+    /// RFC 6675 section 6: a retransmission restarts the timer.
     pub repair_timer_on_resend: bool,
-    /// And SACKs of what was sent before that do.
+    /// SACKs of data sent before the retransmission restart it, too.
     pub repair_timer_on_sack: bool,
     /// RFC 9937: a recovery ends at the threshold.
     pub recovery_end_at_threshold: bool,
 }
 
 impl EraCase {
-    /// Whether there is nothing of it.
+    /// Returns whether none of this is set.
     pub fn is_of_today(&self) -> bool {
         *self == Self::default()
     }
 
-    /// As the engine wants it.
+    /// Returns the settings as the engine's type.
     pub fn config(&self) -> Era {
         Era {
             binding: match self.subflow_send_buffer_bytes {

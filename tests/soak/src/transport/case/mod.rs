@@ -1,4 +1,4 @@
-//! A case: everything that decides a run, as data. Its text is what a failure prints and what a regression test keeps.
+//! A case: everything that determines a run, as data. A failure prints its text, and a regression test keeps it.
 
 mod action;
 mod era;
@@ -18,17 +18,17 @@ pub use talk::{Ending, Speaker, Talk};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// Who opens connections.
+    /// The host that opens connections.
     Client,
-    /// Who takes them.
+    /// The host that accepts them.
     Server,
 }
 
 impl Side {
-    /// Both.
+    /// Both hosts.
     pub const ALL: [Self; 2] = [Self::Client, Self::Server];
 
-    /// As an index of a pair.
+    /// Returns the index of this side in a pair.
     pub const fn index(self) -> usize {
         match self {
             Self::Client => 0,
@@ -37,30 +37,30 @@ impl Side {
     }
 }
 
-/// A scenario: two hosts, the paths between them, what their applications do and what else happens.
+/// A scenario: two hosts, the paths between them, their applications, and actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// Of the network's and the hosts' randomness.
+    /// Seed of the network's and the hosts' randomness.
     pub seed: u64,
     /// IPv6 instead of IPv4.
     pub ipv6: bool,
     /// The server has the address of the first path only.
     pub one_server_address: bool,
-    /// How the client is set.
+    /// Settings of the client.
     pub client: Settings,
-    /// How the server is set.
+    /// Settings of the server.
     pub server: Settings,
     /// The paths; connections begin on the first.
     pub paths: Vec<PathCase>,
-    /// What the applications do.
+    /// The applications.
     pub talks: Vec<Talk>,
-    /// What happens to subflows and addresses on the way, in any order.
+    /// Actions on subflows and addresses during the run, in any order.
     pub actions: Vec<Action>,
 }
 
 impl Case {
-    /// The settings of one side.
+    /// Returns the settings of one side.
     pub const fn settings(&self, side: Side) -> &Settings {
         match side {
             Side::Client => &self.client,
@@ -68,7 +68,7 @@ impl Case {
         }
     }
 
-    /// The case as text.
+    /// Returns the case as text.
     ///
     /// # Panics
     /// Never: every case has a text.
@@ -76,10 +76,10 @@ impl Case {
         toml::to_string(self).expect("a case has a text")
     }
 
-    /// Reads what [`Self::to_text`] wrote.
+    /// Reads the text that [`Self::to_text`] wrote.
     ///
     /// # Errors
-    /// If it is no case; in words, with the line.
+    /// If it is not a case; the message names the line.
     pub fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| error.to_string())
     }

@@ -1,15 +1,15 @@
-//! What lies between the hosts.
+//! The network between the hosts.
 
 use serde::{Deserialize, Serialize};
 
-/// A path: a way in each direction, and what both directions pass.
+/// A path: a way in each direction, and elements that both directions pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathCase {
-    /// A NAT in front of the client that forgets what was idle for so many seconds.
+    /// A NAT in front of the client that forgets connections after this many idle seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nat_idle_s: Option<u64>,
-    /// A gateway that edits what one side sends.
+    /// A gateway that edits one side's data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<Gateway>,
     /// A fast-ACK relay: the client is the destination.
@@ -27,22 +27,23 @@ pub struct PathCase {
 pub struct Way {
     /// Rate, kbit/s; not with a trace.
     pub rate_kbps: u64,
-    /// Opportunities to deliver 1500 octets, in milliseconds, repeated (the mahimahi format); none: the rate counts.
+    /// Opportunities to deliver 1500 octets, in milliseconds, repeated (the mahimahi format); if empty, the rate
+    /// counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace_ms: Vec<u32>,
     /// Delay, ms.
     pub delay_ms: u64,
-    /// Packets in the queue at most.
+    /// Maximum number of packets in the queue.
     pub queue_packets: u64,
-    /// Octets in the queue at most, if that is limited too.
+    /// Maximum number of octets in the queue, if that is limited too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<u64>,
-    /// Marks packets that find so many packets in the queue.
+    /// Queue length in packets above which packets are marked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark_above: Option<u64>,
-    /// What the link loses.
+    /// Losses of the link.
     pub loss: Loss,
-    /// What stands behind the link, in order.
+    /// Elements behind the link, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elements: Vec<Element>,
 }
@@ -53,14 +54,14 @@ pub struct Way {
 pub enum Loss {
     /// None.
     None,
-    /// Each with the same chance.
+    /// Each packet with the same probability.
     Uniform {
-        /// Of 100 packets.
+        /// Lost packets of 100.
         percent: f64,
     },
-    /// In bursts of packets: what sends few, such as SYNs, may lose all of them.
+    /// In bursts of packets: a sender of few packets, such as SYNs, may lose all of them.
     Gilbert {
-        /// Of 100 packets, in the mean.
+        /// Mean number of lost packets of 100.
         percent: f64,
         /// Mean length of a burst, packets.
         burst: f64,
@@ -68,7 +69,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Packets lost of 100, in the mean.
+    /// Returns the mean number of lost packets of 100.
     pub const fn percent(&self) -> f64 {
         match self {
             Self::None => 0.0,
@@ -87,7 +88,7 @@ pub enum Strip {
     SynAck,
     /// All.
     All,
-    /// All but the first so many.
+    /// All except this many at first.
     After(u64),
 }
 
@@ -113,54 +114,54 @@ pub enum Segments {
     Fastclose,
 }
 
-/// Something on a way that does more than forward.
+/// An element that does more than forward.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Element {
     /// Nothing passes for a while.
     Outage {
-        /// From then on, ms.
+        /// Start, ms.
         from_ms: u64,
-        /// Until then, ms.
+        /// End, ms.
         until_ms: u64,
     },
-    /// Nothing passes for a moment, again and again: losses in bursts, however few packets there are.
+    /// Nothing passes for a moment, repeatedly: losses in bursts, however few packets there are.
     Flaps {
-        /// From the begin of one outage to that of the next, ms.
+        /// Interval between the starts of outages, ms.
         every_ms: u64,
         /// Length of an outage, ms.
         for_ms: u64,
     },
     /// Nothing passes any more.
     Dead {
-        /// From then on, ms.
+        /// Start, ms.
         from_ms: u64,
     },
     /// Some packets are overtaken.
     Reorder {
-        /// Of 100 packets.
+        /// Packets of 100.
         percent: f64,
-        /// Held back for so long at most, ms.
+        /// Maximum delay of such a packet, ms.
         delay_ms: u64,
     },
-    /// Some packets come twice.
+    /// Some packets arrive twice.
     Duplicate {
-        /// Of 100 packets.
+        /// Packets of 100.
         percent: f64,
     },
-    /// Some packets are damaged, which TCP's checksum finds.
+    /// Some packets are damaged; TCP's checksum detects it.
     Damage {
-        /// Of 100 packets.
+        /// Packets of 100.
         percent: f64,
     },
-    /// Some payloads are damaged, and TCP's checksum fits nevertheless.
+    /// Some payloads are damaged, but TCP's checksum fits.
     Corrupt {
-        /// Of 100 packets.
+        /// Packets of 100.
         percent: f64,
     },
     /// MPTCP's options are removed.
     StripMptcp(Strip),
-    /// Options of SYNs, and what follows from them, are removed.
+    /// Options of SYNs are removed, with their consequences.
     StripSyn {
         /// Maximum segment size.
         mss: bool,
@@ -171,57 +172,57 @@ pub enum Element {
         /// Timestamps.
         timestamps: bool,
     },
-    /// Cuts segments.
+    /// Segments are cut.
     Split {
-        /// Octets of data at most.
+        /// Maximum data of a segment, octets.
         bytes: u64,
     },
-    /// Joins segments.
+    /// Segments are joined.
     Merge {
-        /// Octets of data at most.
+        /// Maximum data of a segment, octets.
         bytes: u64,
-        /// Waits for the next for so long, ms.
+        /// Maximum wait for the next segment, ms.
         hold_ms: u64,
     },
-    /// Falsifies data sequence numbers.
+    /// Data sequence numbers are falsified.
     ShiftDsn {
-        /// By so many.
+        /// Offset added to them.
         octets: u64,
-        /// But of the first so many mappings.
+        /// Number of mappings at first that stay correct.
         after: u64,
     },
     /// Some segments of a kind are lost.
     Drop {
-        /// Which kind.
+        /// The kind.
         what: Segments,
-        /// The first so many pass.
+        /// Number of such segments that pass first.
         after: u64,
-        /// Then so many are lost.
+        /// Number that are lost then.
         count: u64,
     },
 }
 
-/// Edits a stream and keeps TCP's numbers consistent.
+/// A middlebox that edits a stream and keeps TCP's numbers consistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gateway {
-    /// What the server sends; else what the client sends.
+    /// Whether it edits the server's data instead of the client's.
     pub of_server: bool,
     /// Position in the subflow.
     pub at: u32,
-    /// So many octets.
+    /// Number of octets.
     pub octets: u32,
-    /// They are inserted; else they overwrite what is there.
+    /// Whether to insert octets instead of overwriting.
     pub inserts: bool,
 }
 
-/// A relay that acknowledges at once.
+/// A relay that acknowledges at once (fast ACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
-    /// Octets that a subflow may have in it each way.
+    /// Maximum octets of a subflow in it, each way.
     pub buffer_bytes: u64,
-    /// Its TCP's MTU, octets.
+    /// MTU of its TCP, octets.
     pub mtu: u16,
     /// Delay of the link behind it (Wi-Fi), ms.
     pub delay_ms: u64,

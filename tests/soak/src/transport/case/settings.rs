@@ -1,4 +1,4 @@
-//! How a host is set.
+//! Settings of a host.
 
 use serde::{Deserialize, Serialize};
 use transport::ConnectionConfig;
@@ -56,19 +56,19 @@ pub struct Settings {
     pub keep_alive_s: Option<u64>,
     /// Seconds.
     pub user_timeout_s: u64,
-    /// Subflows at most.
+    /// Maximum number of subflows.
     pub subflows_max: usize,
-    /// Addresses of the peer remembered at most.
+    /// Maximum number of remembered addresses of the peer.
     pub remote_addresses_max: usize,
     /// Seconds.
     pub time_wait_s: u64,
-    /// What it does as endpoints of other years did.
+    /// Behaviour of endpoints of earlier years.
     #[serde(default, skip_serializing_if = "EraCase::is_of_today")]
     pub era: EraCase,
 }
 
 impl Settings {
-    /// As the engine wants them.
+    /// Returns the settings as the engine's type.
     pub fn config(&self) -> ConnectionConfig {
         ConnectionConfig {
             mptcp: self.mptcp,

@@ -1,4 +1,4 @@
-//! What applications do.
+//! The behaviour of applications.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,39 +6,39 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Talk {
-    /// The first connection opens then, ms.
+    /// Time of the first connection, ms.
     pub at_ms: u64,
-    /// How many.
+    /// Number of connections.
     pub connections: u32,
-    /// One after so many milliseconds.
+    /// Interval between connections, ms.
     pub every_ms: u64,
-    /// What the client does on each.
+    /// Behaviour of the client on each.
     pub client: Speaker,
-    /// What the server does on each.
+    /// Behaviour of the server on each.
     pub server: Speaker,
 }
 
-/// What one side does on a connection.
+/// Behaviour of one side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Speaker {
     /// Octets to send.
     pub bytes: u64,
-    /// Octets handed over at once.
+    /// Octets written at once.
     pub piece_bytes: u32,
-    /// Waits so long after each piece, ms.
+    /// Pause after each piece, ms.
     pub pause_ms: u64,
-    /// Says nothing for so long after half of it, ms.
+    /// Pause after half of the octets, ms.
     pub idle_ms: u64,
-    /// Sends only when the peer has ended its stream.
+    /// Whether to send only after the end of the peer's stream.
     pub after_peer: bool,
-    /// How it ends.
+    /// How it ends the connection.
     pub ending: Ending,
-    /// Octets taken at once.
+    /// Octets read at once.
     pub read_bytes: u32,
-    /// Takes again after so long, ms; at once if zero.
+    /// Pause between reads, ms; none if zero.
     pub read_pause_ms: u64,
-    /// Takes nothing before that much time has passed since the connection stood, ms.
+    /// Time after establishment before the first read, ms.
     pub read_after_ms: u64,
 }
 
@@ -48,8 +48,8 @@ pub struct Speaker {
 pub enum Ending {
     /// Ends its stream after the last octet, and waits for the end of the peer's.
     Shutdown,
-    /// Closes after the last octet, and reads no more.
+    /// Closes after the last octet, and stops reading.
     Close,
-    /// Aborts after the last octet was handed over.
+    /// Aborts after writing the last octet.
     Abort,
 }

@@ -1,4 +1,4 @@
-//! Draws cases. Of each choice the first is the simplest: that is where a case that fails is shrunk to.
+//! Draws cases. The first option of each choice is the simplest; failing cases shrink towards it.
 
 mod paths;
 mod settings;
@@ -9,7 +9,7 @@ use proptest::sample::select;
 
 use crate::transport::case::{Action, Case, Deed, Side};
 
-/// Cases of every kind.
+/// Draws cases of every sort.
 pub fn cases() -> BoxedStrategy<Case> {
     let shape = (any::<u64>(), proptest::bool::weighted(0.2), proptest::bool::weighted(0.5));
     let hosts = (settings::settings(), settings::settings());
@@ -22,7 +22,7 @@ pub fn cases() -> BoxedStrategy<Case> {
         .boxed()
 }
 
-/// One of these.
+/// Draws one of these.
 fn pick<T: Clone + std::fmt::Debug + 'static>(from: &[T]) -> impl Strategy<Value = T> + use<T> {
     select(from.to_vec())
 }

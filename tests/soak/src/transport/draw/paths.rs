@@ -8,7 +8,7 @@ use super::pick;
 use crate::transport::case::{Element, Gateway, Loss, PathCase, Relay, Segments, Strip, Way};
 use crate::transport::goals::CALM_MS;
 
-/// Paths, the first of them sound more often than not.
+/// Draws paths, of which the first is sound more often than not.
 pub fn paths() -> BoxedStrategy<Vec<PathCase>> {
     let first = prop_oneof![4 => path(sound_element().boxed(), false), 1 => path(element().boxed(), true)];
     let others = vec(path(element().boxed(), true), 0..4);
@@ -85,7 +85,7 @@ fn loss(any: bool) -> BoxedStrategy<Loss> {
     .boxed()
 }
 
-/// What a connection must survive on its only path.
+/// An element with which a connection must survive on its only path.
 fn sound_element() -> impl Strategy<Value = Element> {
     prop_oneof![
         3 => (0..10_000_u64, 1..10_000_u64).prop_map(|(from_ms, length_ms)| Element::Outage {
@@ -123,7 +123,7 @@ fn drops() -> impl Strategy<Value = Element> {
     (pick(&kinds), after, 1..4_u64).prop_map(|(what, after, count)| Element::Drop { what, after, count })
 }
 
-/// Everything.
+/// Any element.
 fn element() -> impl Strategy<Value = Element> {
     prop_oneof![
         6 => sound_element(),

@@ -10,7 +10,7 @@ use transport::scheduler::SCHEDULERS;
 use super::pick;
 use crate::transport::case::{EraCase, Settings};
 
-/// Settings: half of them as they are by default, each of the others with some chance.
+/// Draws settings: half of them defaults, the others with each switch changed with some probability.
 pub fn settings() -> BoxedStrategy<Settings> {
     let protocol = (odd(true, 0.15), odd(false, 0.3), odd(false, 0.1));
     (protocol, policies(), buffers(), segments(), options(), times(), (limits(), era()))
@@ -48,7 +48,7 @@ pub fn settings() -> BoxedStrategy<Settings> {
         .boxed()
 }
 
-/// Usually `usual`, otherwise the opposite.
+/// Draws `usual` in most cases, otherwise the opposite.
 fn odd(usual: bool, chance: f64) -> impl Strategy<Value = bool> {
     proptest::bool::weighted(chance).prop_map(move |odd| usual ^ odd)
 }
@@ -96,7 +96,7 @@ fn limits() -> impl Strategy<Value = (usize, usize, u64)> {
     (subflows, addresses, pick(&[60_u64, 1, 0]))
 }
 
-/// Half of them of today, else with some of the switches of other years.
+/// Half of the hosts are present-day ones; the others have some of the switches of earlier years.
 fn era() -> impl Strategy<Value = EraCase> {
     let sizes = (
         weighted(0.5, pick(&[131_072_u64, 20_000, 3000, 1])),

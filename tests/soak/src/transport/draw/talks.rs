@@ -1,4 +1,4 @@
-//! What applications do.
+//! The behaviour of applications.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::pick;
 use crate::transport::case::{Ending, Speaker, Talk};
 
-/// Mostly one long connection, sometimes several kinds of them.
+/// Draws mostly one long connection, sometimes several kinds of connections.
 pub fn talks() -> BoxedStrategy<Vec<Talk>> {
     prop_oneof![
         4 => talk().prop_map(|talk| vec![talk]),
@@ -31,7 +31,7 @@ fn short() -> impl Strategy<Value = Talk> {
     })
 }
 
-/// Two that wait for each other would wait for ever.
+/// Prevents that both sides wait for each other, which would never end.
 fn one_way_or_two(mut talk: Talk) -> Talk {
     talk.server.after_peer &= !talk.client.after_peer;
     talk
