@@ -333,7 +333,9 @@ const FOUR: Several = Several { count: 40, at_a_time: 4, bytes: 2_000_000 };
 fn some_at_a_time(bed: &Bed, way: Way, port: u16, Several { count, at_a_time, bytes }: Several) -> f64 {
     let begin = now();
     let at_a_time = at_a_time.to_string();
-    let more = ["--parallel", "--parallel-max", &at_a_time, "--no-progress-meter", "--header", "Connection: close"];
+    // Otherwise curl may wait for each transfer to end, in case the next could share its connection: one at a time.
+    let parallel = ["--parallel", "--parallel-immediate", "--parallel-max", &at_a_time];
+    let more = [&parallel[..], &["--no-progress-meter", "--header", "Connection: close"]].concat();
     let curl = bed.curl(way, port, &format!("/bytes/{bytes}?[1-{count}]"), &more);
     assert_eq!(numbers(curl).len(), 2 * count as usize);
     f64::from(count) * f64::from(bytes) * 8e-6 / begin.elapsed().as_secs_f64()
@@ -536,6 +538,26 @@ fn a_bad_uplink_does_little_harm() {
         let is_enough = joined.min(got) > 0.8 * alone;
         let found = || format!("{joined} Mbit/s through the proxy, {got} by get, {alone} without");
         is_enough.then_some(()).ok_or_else(found)
+    })
+    .unwrap();
+}
+
+/// Twelve files of 1 MB at once from a server without MPTCP that is known for such files.
+#[test]
+fn downloads_that_begin_at_once_use_both_uplinks() {
+    let links = [link(20, 20, ""), link(10, 40, "")];
+    in_three_tries(|| {
+        let Some(bed) = Bed::new([&links[0], &links[1]]) else { return Ok(()) };
+        let several = |count, at_a_time| Several { count, at_a_time, bytes: 1_000_000 };
+        // The rates of the uplinks become known.
+        some_at_a_time(&bed, Way::Join, PLAIN, several(18, 4));
+        let alone = some_at_a_time(&bed, Way::Alone(0), PLAIN, several(12, 12));
+        let before = bed.net.received_bytes(1);
+        let joined = some_at_a_time(&bed, Way::Join, PLAIN, several(12, 12));
+        let far_mb = (bed.net.received_bytes(1) - before) / 1_000_000;
+        // Eight and four take two thirds of the time that the nearer uplink takes for all.
+        let is_spread = (2..=6).contains(&far_mb) && joined > 1.15 * alone;
+        is_spread.then_some(()).ok_or_else(|| format!("{far_mb} MB, {joined} Mbit/s, {alone} over the nearer alone"))
     })
     .unwrap();
 }
