@@ -3,7 +3,7 @@
 //! ```text
 //! after a period in which relay i carried data:
 //!     q = delivered / advertised;  q < 1/2:  c_i = q, lies += 1      else: c_i stays
-//! after any other period:  c_i = 1 - (1 - c_i) 2^(-1 / h),  h = 4 2^lies periods, at most 64
+//! after any other period:  c_i = 1 - (1 - c_i) 2^(-1 / h),  h = 4 2^(lies - 1) periods, at most 32
 //! an offer of i counts as c_i b_i
 //! ```
 //!

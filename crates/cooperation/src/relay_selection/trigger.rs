@@ -1,5 +1,5 @@
-//! Triggers: when the set in use no longer serves (digest of the papers: SSRS sections I, II-B and IV, thesis sections
-//! 4.1.1, 4.1.2 and 7.3.2 name the one or the other).
+//! Triggers: when the set in use no longer serves (SSRS sections I, II-B and IV, thesis sections 4.1.1, 4.1.2 and 7.3.2
+//! name the one or the other).
 
 use units::Rate;
 

@@ -8,8 +8,8 @@
 //! ```text
 //! answer   octets from the server until the next question: until the client sends and the server's octets then pause
 //! backlog  octets to the server that it has not acknowledged
-//! joins    answer >= 128 kB, for RTT or longer; or answer >= 32 kB, for 3 RTT; or backlog >= 128 kB, for RTT
-//! blocks   rate * base > 1.5 MB: then never
+//! joins    answer >= 128 KiB, for RTT or longer; or answer >= 32 KiB, for 3 RTT; or backlog >= 128 KiB, for RTT
+//! blocks   rate * base > 1.5 MiB: then never
 //!
 //! RTT      least round-trip time of the subflow that may join
 //! base     the same of its uplink, if that is less: a subflow that carries nothing only knows its handshake, which may

@@ -33,7 +33,7 @@ pub struct LocalTraffic {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_off: Option<OnOff>,
     /// Demands a random share of the rate, uniform from zero to all of it, and draws it again after each such interval.
-    /// By default only `vbr` does, every second.
+    /// By default only `vbr` without `on_off` does, every second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub redrawn: Option<Text<Duration>>,
