@@ -12,7 +12,7 @@
 //!                          plain TCP, or that of small answers on a slow uplink
 //! slow                     delivers less than a quarter of what the fastest does
 //! not filled lately        assumed to deliver what the best does; for downloads 32 Mbit/s, if that is more than four
-//!                          times as much, and the uplink is at most three times as far
+//!                          times as much, and the uplink is at most three times as far, or within 150 ms
 //! free                     no queue, and no more than its share of busy downloads that stay where they are
 //! none is near and free    the lowest base RTT + queue of those without their share of downloads; of all, if all have
 //!                          theirs
