@@ -65,7 +65,7 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
 /// Refuses a number without quotes, which has no unit. The error of parsing it as a text says what to write.
 fn unquoted<T: FromStr<Err: Display>, E: de::Error>(number: &impl Display) -> E {
     match number.to_string().parse::<T>() {
-        Ok(_) => E::custom(format!("{number} is to be written in quotes: \"{number}\"")),
+        Ok(_) => E::custom(format!("write {number} in quotes: \"{number}\"")),
         Err(problem) => E::custom(problem),
     }
 }
