@@ -2,10 +2,10 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup demo build test test-long bench choosing fuzz soak clean
 
-help: ## this list
+help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-setup: ## install what is missing (as root), or name it
+setup: ## install missing tools (as root), or list them
 	@bash scripts/setup.sh test
 
 demo: ## send a file over four relays and write a report (FILE=path: your own file)
@@ -20,7 +20,7 @@ test: ## all checks: format, lint, tests, docs, interop (VERBOSE=1: all output)
 	@bash scripts/setup.sh test
 	@bash scripts/test.sh
 
-test-long: ## the checks that take longer: more seeds, larger transfers, valgrind
+test-long: ## longer checks: more seeds, larger transfers, valgrind
 	@bash scripts/setup.sh test
 	@bash scripts/test.sh long
 
@@ -34,7 +34,7 @@ choosing: ## run the sweeps behind docs/choosing.md, with a report of plots for 
 fuzz: ## look for crashes with cargo-fuzz for SECONDS_EACH=60 per target
 	@bash scripts/fuzz.sh
 
-soak: ## random scenarios for an hour (MINUTES=, KIND=, SEED=), the failing ones made small; CASE= or REPLAY=FILE: one again
+soak: ## random scenarios for an hour (MINUTES=, KIND=, SEED=), failing ones reduced; CASE= or REPLAY=FILE: repeat one
 	@SOAK_SECONDS="$(SOAK_SECONDS)" MINUTES="$(MINUTES)" KIND="$(KIND)" SEED="$(SEED)" FIRST="$(FIRST)" CASE="$(CASE)" REPLAY="$(REPLAY)" SEGMENTS="$(SEGMENTS)" \
 		bash scripts/soak.sh
 

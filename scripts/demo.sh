@@ -5,4 +5,4 @@ need_cargo
 say "building the anabranch command, for a first look"
 cargo build --profile quick "${LOCKED[@]}" -p anabranch
 "$TARGET/quick/anabranch" demo ${FILE:+--file "$FILE"}
-say "Next: 'make demo FILE=path' sends a file of yours, 'make build' makes the command for use, 'make test' runs every check"
+say "Next: 'make demo FILE=path' sends one of your files, 'make build' builds the command for use, 'make test' runs every check"

@@ -15,16 +15,16 @@ need_ns3() {
     if ! have g++; then missing+=(g++); fi
     if [ ${#missing[@]} != 0 ] && is_root && have apt-get; then
         say "ns3: apt-get install ${missing[*]}"
-        apt-get update -qq || say "ns3: apt-get update failed; going on with the package lists there are"
+        apt-get update -qq || say "ns3: apt-get update failed; continuing with the existing package lists"
         apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${missing[@]}" >/dev/null ||
-            die "apt-get could not install ${missing[*]}; ns-3 installed elsewhere is named by NS3_PREFIX"
+            die "apt-get could not install ${missing[*]}; if ns-3 is installed elsewhere, set NS3_PREFIX"
     fi
     [ -e "$PREFIX/include/ns3/lte-module.h" ] ||
-        die "no ns-3 in $PREFIX. As root: apt-get install libns3-dev; or name its place in NS3_PREFIX"
+        die "no ns-3 in $PREFIX. As root: apt-get install libns3-dev; or set NS3_PREFIX to its folder"
     have g++ || die "no C++ compiler. As root: apt-get install g++"
     # The tables were measured with 3.37; other releases may differ.
     if [ -z "${NS3_PREFIX:-}" ] && have dpkg-query; then
-        say "ns3: libns3-dev $(dpkg-query -W -f '${Version}' libns3-dev 2>/dev/null || say unknown), the tables are of 3.37"
+        say "ns3: libns3-dev $(dpkg-query -W -f '${Version}' libns3-dev 2>/dev/null || say unknown); the tables are from 3.37"
     fi
 }
 

@@ -45,7 +45,7 @@ apt_updated=no
 apt_update() {
     [ $apt_updated = no ] || return 0
     say "setup: apt-get update"
-    apt-get update -qq || say "setup: apt-get update failed; going on with the package lists there are"
+    apt-get update -qq || say "setup: apt-get update failed; continuing with the existing package lists"
     apt_updated=yes
 }
 
@@ -109,7 +109,7 @@ setup_rust() {
     die "no Rust $RUST_NEEDED or newer. Remedy: $remedy; then run this again"
 }
 
-say "setup: checks for tools; installs missing ones with apt when root; builds into $TARGET/ and writes into out/ only"
+say "setup: checks for tools; installs missing ones with apt when root; writes only into $TARGET/ (builds) and out/"
 setup_tools
 setup_rust
 say "setup: ready ($(rustc --version), $(cargo --version))"

@@ -198,4 +198,4 @@ if [ ${#failed[@]} -gt 0 ]; then
     say "failed: $(printf '%s; ' "${failed[@]}" | sed 's/; $//'). Logs: $logs/"
     exit 1
 fi
-say "all good in $SECONDS s. Next: 'make demo' sends a file over four relays; 'make test-long' looks harder; 'make bench' measures."
+say "all good in $SECONDS s. Next: 'make demo' sends a file over four relays; 'make test-long' tests longer; 'make bench' measures speed."

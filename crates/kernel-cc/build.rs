@@ -20,7 +20,10 @@ fn main() {
     let named = env::var("CLANG").ok();
     let compilers = named.iter().map(String::as_str).chain(COMPILERS);
     let Some(compiler) = compilers.into_iter().find(|compiler| compiles_for_bpf(compiler)) else {
-        println!("cargo::warning=no clang for BPF: `anabranch cc` will load nothing (apt-get install clang-14)");
+        println!(
+            "cargo::warning=no clang for BPF: `anabranch cc` will have no controllers to load (apt-get install \
+            clang-14)"
+        );
         return;
     };
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));

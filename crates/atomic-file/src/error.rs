@@ -27,9 +27,9 @@ impl Error {
         match self.source.kind() {
             io::ErrorKind::IsADirectory => "name a file in it",
             io::ErrorKind::AlreadyExists => "name a regular file",
-            io::ErrorKind::NotFound => "make its folder first (mkdir -p), or name a place in one that is there",
+            io::ErrorKind::NotFound => "create its folder first (mkdir -p), or name a file in an existing one",
             // The remedy for nearly all causes.
-            _ => "name a place in a directory that you may write to, on a disk with room",
+            _ => "name a file in a directory that you may write to, on a disk with free space",
         }
     }
 }

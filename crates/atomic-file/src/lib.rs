@@ -208,7 +208,7 @@ pub fn check_place(path: &Path) -> Result<()> {
         return Err(Error::at(path)(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")));
     }
     if is_special(path) {
-        let what = "is a device, a pipe or a socket, which no file is to replace";
+        let what = "is a device, a pipe or a socket, which is never replaced by a file";
         return Err(Error::at(path)(io::Error::new(io::ErrorKind::AlreadyExists, what)));
     }
     Ok(())
@@ -244,7 +244,7 @@ pub fn rehearse(folder: &Path) -> Result<()> {
     let there = folder.ancestors().find(|path| path.as_os_str().is_empty() || path.exists());
     let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !there.is_dir() {
-        let problem = format!("{} is no folder", there.display());
+        let problem = format!("{} is not a folder", there.display());
         return Err(Error::at(folder)(io::Error::new(io::ErrorKind::NotADirectory, problem)));
     }
     Backing::open(there, PRIVATE_MODE).map(drop).map_err(Error::at(folder))

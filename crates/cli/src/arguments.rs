@@ -255,7 +255,7 @@ fn methods() -> String {
 /// Arguments of `anabranch fading`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Ten seconds, after which ns-3 begins anew; every UE starts somewhere else in them.\n\nExample:\n  \
+    after_help = "The trace lasts ten seconds; ns-3 then repeats it. Every UE starts at a different point.\n\nExample:\n  \
     anabranch fading --profile eva --speed '60 km/h' -o car.fad"
 )]
 pub struct Fading {
@@ -320,8 +320,8 @@ pub struct Emulate {
 #[command(after_help = "Examples:\n  \
     anabranch serve /srv/files\n  \
     ip netns exec server anabranch serve . --port 8080 --via 10.1.0.3 --via 10.2.0.3\n\n\
-    A line on standard error says of each request how it was answered, once the client has acknowledged the answer or the connection\n\
-    has ended: how many octets of the file were sent, and if these are not all, why.")]
+    For each request, a line on standard error says how it was answered, as soon as the client has acknowledged the\n\
+    answer or the connection has ended: how many octets of the file were sent and, if not all, why.")]
 pub struct Serve {
     /// The folder; nothing outside it is reachable
     pub folder: PathBuf,
@@ -354,15 +354,15 @@ const BESIDE_PAIR: [&str; 4] = ["interfaces", "relays", "kernel", "dry_run"];
     anabranch join --interface usb0 --interface usb1 --interface wlan0=backup\n  \
     anabranch join --interface usb0 --dry-run                   # what that would change on this host\n  \
     anabranch join set usb1=never target=4M                     # while it runs, from another terminal\n  \
-    curl --proxy socks5h://127.0.0.1:1080 http://example.org/   # programs use it so, or as an HTTP proxy\n  \
+    curl --proxy socks5h://127.0.0.1:1080 http://example.org/   # how programs use it; it is an HTTP proxy, too\n  \
     anabranch join --kernel --interface usb0 --interface usb1=backup\n  \
-    mptcpize run curl http://example.org/                       # programs use that so\n  \
-    anabranch join --pair                                       # get to know a relay; asks for the code that it shows\n  \
-    anabranch join --pair 'anabranch:pair?address=...'          # the same with what its QR code holds\n  \
-    anabranch join --relay anna --interface wlan0=backup        # over the relay that is called anna\n\n\
-    Tiers: primary is used always, secondary if no primary can connect, backup carries data only when no other can,\n\
-    never is not used until it is given another tier. With --kernel, secondary is used as primary. All that is changed is taken back at the end, also if the\n\
-    program is killed; docs/uplinks.md lists it."
+    mptcpize run curl http://example.org/                       # how programs use that\n  \
+    anabranch join --pair                                       # pair with a relay; asks for its code\n  \
+    anabranch join --pair 'anabranch:pair?address=...'          # the same, with the URI in its QR code\n  \
+    anabranch join --relay anna --interface wlan0=backup        # over the relay called anna\n\n\
+    Tiers: primary is always used; secondary if no primary can connect; backup carries data only when no other\n\
+    uplink can; never is not used until it gets another tier. With --kernel, secondary is used as primary. All\n\
+    changes are undone at the end, even if the program is killed; docs/uplinks.md lists them."
 )]
 pub struct Join {
     /// An interface that reaches the Internet directly, such as a tethered phone, and its tier: usb0, or wlan0=backup;
@@ -472,9 +472,10 @@ pub struct Set {
     anabranch relay --share wwan0 --rate 4M --volume 5GB/month --reset-day 15 --battery 30\n  \
     anabranch relay --share wwan0 --dry-run               # what that would change on this host\n  \
     anabranch relay --pair                                # while it runs, from another terminal: a code for one more device\n\n\
-    Only paired devices can use it, over UDP port 8684, from every network but that of the shared interface. They reach the Internet through\n\
-    it and its own network (the page of a modem or router), and neither programs of this device nor its other networks. All that is changed is taken back at the end, also if the program\n\
-    is killed; docs/relay.md says more.")]
+    Only paired devices can use it, over UDP port 8684, from all networks except that of the shared interface. They\n\
+    reach the Internet and the interface's own network (such as the page of a modem or router), but neither programs\n\
+    of this device nor its other networks. All changes are undone at the end, even if the program is killed; see\n\
+    docs/relay.md.")]
 pub struct Relay {
     /// The interface that reaches the Internet: wwan0
     #[arg(long, value_name = "NAME", value_parser = uplink)]
@@ -576,10 +577,10 @@ pub struct Status {
     anabranch doctor                                        # this machine and its uplinks\n  \
     anabranch doctor example.org:443 10.1.0.1:8000          # and whether MPTCP gets through to servers\n  \
     anabranch doctor --interface usb0 --interface usb1 example.org --json\n\n\
-    Two servers or more, one of them known to speak MPTCP, and two uplinks tell who removes MPTCP, if somebody does. Each server\n\
-    gets a few connections and the beginning of a request. It takes 20 seconds at most. As root an engine is connected with\n\
-    the uplinks, as `anabranch join` does; all of it is taken back at the end. The exit code is 0 if `anabranch join` would work\n\
-    with one uplink at least.")]
+    Two or more servers, one of them known to speak MPTCP, and two uplinks show where MPTCP is removed, if anywhere.\n\
+    Each server gets a few connections and the beginning of a request. The test takes at most 20 seconds. As root,\n\
+    it connects an engine with the uplinks, as `anabranch join` does, and undoes all changes at the end. The exit\n\
+    code is 0 if `anabranch join` would work with at least one uplink.")]
 pub struct Doctor {
     /// Servers to test, with port 443 by default: example.org, 10.1.0.1:8000, [2001:db8::1]:80
     #[arg(value_name = "SERVER[:PORT]")]
@@ -604,8 +605,8 @@ pub struct Doctor {
     anabranch get http://example.org/big.iso --interface usb0 --interface usb1   # over two tethered phones\n  \
     anabranch get http://example.org/big.iso --interface usb0 --dry-run          # what that would change on this host\n  \
     ip netns exec laptop anabranch get http://10.1.0.1/big.iso --via 10.1.0.3 --via 10.2.0.3\n\n\
-    With --interface, routing tables, rules, translation (nftables) and forwarding of the interfaces named are set up for the\n\
-    download and taken back when it ends, in whatever way. Nothing is needed on the phones but tethering.")]
+    With --interface, routing tables, rules, translation (nftables) and forwarding of the named interfaces are set\n\
+    up for the download and undone when it ends, however it ends. The phones need nothing but tethering.")]
 pub struct Get {
     /// URL of the file: http://HOST[:PORT]/PATH, where HOST is an IP address or a name that this host can resolve; a
     /// redirection is reported, not followed
@@ -668,7 +669,7 @@ fn tiered(text: &str) -> Result<(String, Tier), String> {
 /// Parses the name of an interface or a relay, and refuses an empty one, such as an unset variable of a script.
 fn uplink(text: &str) -> Result<String, String> {
     match text.trim().is_empty() {
-        true => Err("the name is missing: write that of an uplink, like usb0".into()),
+        true => Err("the name is missing: write the name of an uplink, like usb0".into()),
         false => Ok(text.into()),
     }
 }
@@ -744,7 +745,7 @@ fn cap(text: &str) -> Result<Cap, String> {
     }
     let rate = target(text)?;
     if rate < RATE_MIN {
-        return Err(format!("{text} is hardly a packet a second: write 16k at least, like 4M, or all"));
+        return Err(format!("{text} is hardly a packet per second: write 16k or more, like 4M, or all"));
     }
     Ok(Cap(Some(rate)))
 }
@@ -758,19 +759,19 @@ fn volume(text: &str) -> Result<Limit, String> {
     let period = match period.trim() {
         "day" => Period::Day,
         "month" => Period::Month { reset_day: 1 },
-        other => return Err(format!("the period is day or month, as in 5GB/month, not {other:?}")),
+        other => return Err(format!("the period must be day or month, as in 5GB/month, not {other:?}")),
     };
     let bytes = bytes.parse::<ByteCount>().map_err(|why| format!("{why}, as in 5GB/month"))?.0;
     // A smaller volume holds no packet, and fractions of an octet are rounded.
     if bytes < VOLUME_BYTES_MIN {
-        return Err(format!("{text} is hardly a packet: write 1kB at least, like 5GB/month"));
+        return Err(format!("{text} is less than a packet: write 1kB or more, like 5GB/month"));
     }
     Ok(Limit { bytes, period })
 }
 
 fn percent(text: &str) -> Result<u8, String> {
     let percent = text.parse().ok().filter(|percent| *percent <= 100);
-    percent.ok_or_else(|| "write a whole number from 0 to 100, of percent, like 20".into())
+    percent.ok_or_else(|| "write a whole number of percent from 0 to 100, like 20".into())
 }
 
 fn relay(text: &str) -> Result<RelayChoice, String> {
@@ -789,7 +790,7 @@ fn with_tier(text: &str) -> Result<(String, Tier), String> {
 }
 
 fn address(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_| "is no IP address: write it like 10.1.0.3 or fd00::3".into())
+    text.parse().map_err(|_| "not an IP address: write it like 10.1.0.3 or fd00::3".into())
 }
 
 fn place(text: &str) -> Result<SocketAddr, String> {

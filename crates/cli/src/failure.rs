@@ -97,7 +97,7 @@ mod tests {
     fn whoever_reads_a_download_and_goes_away_makes_it_fail() {
         let gone = linux::Error::NobodyReads { place: "it".into(), written_bytes: 5, whole_bytes: None };
         assert!(
-            matches!(Failure::from(gone), Failure::Failed(why) if why == "whoever reads it has gone away after 5 bytes")
+            matches!(Failure::from(gone), Failure::Failed(why) if why == "the reader of it closed it after 5 bytes")
         );
     }
 

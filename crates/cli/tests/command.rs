@@ -172,7 +172,7 @@ fn mistakes_are_bad_input() {
 #[test]
 fn an_unknown_name_points_to_what_ships() {
     for command in ["run", "check", "sweep"] {
-        let wanted = contains("no scenario of that name ships").and(contains("did you mean \"thesis-4.3\"?"));
+        let wanted = contains("no shipped scenario of that name").and(contains("did you mean \"thesis-4.3\"?"));
         anabranch(&[command, "thesi-4.3"]).code(2).stderr(wanted.and(contains("`anabranch scenarios` lists")));
     }
     anabranch(&["run", "qqqq"]).code(2).stderr(contains("`anabranch scenarios`").and(contains("did you mean").not()));
@@ -209,7 +209,7 @@ fn numbers_out_of_range_are_bad_input_by_name() {
     }
     let too_large = contains("seed").and(contains("write at most 9223372036854775807"));
     anabranch(&["run", "demo", "--set", "seed=9223372036854775808"]).code(2).stderr(too_large);
-    let too_large = contains("are no seeds: the last one is 9223372036854775807");
+    let too_large = contains("is out of range: the largest seed is 9223372036854775807");
     anabranch(&["sweep", "demo", "--seeds", "9223372036854775808"]).code(2).stderr(too_large);
     for command in [&["sweep", "demo"][..], &["claims"]] {
         for jobs in ["0", "-1"] {
@@ -219,7 +219,7 @@ fn numbers_out_of_range_are_bad_input_by_name() {
     }
     anabranch(&["sweep", "demo", "--seeds", "-3..2"])
         .code(2)
-        .stderr(contains("\"-3..2\" are no seeds: write them like"));
+        .stderr(contains("\"-3..2\" is not a range of seeds: write them like"));
     anabranch(&["serve", ".", "--port", "0"]).code(2).stderr(contains("--port").and(contains("1..")));
     anabranch(&["get", "10.1.0.1/file", "--via", "here"]).code(2).stderr(contains("write it like 10.1.0.3"));
     anabranch(&["get", "10.1.0.1/file", "--dry-run"]).code(2).stderr(contains("--interface <NAME>"));
@@ -238,17 +238,17 @@ fn a_device_is_forgotten_in_either_order_of_words() {
     }
     anabranch(&["peers", "--state", state, "remove", ""]).failure().stderr(contains("is called \"\""));
     assert!(!Path::new(state).exists(), "nobody is paired");
-    anabranch(&["peers", "--json", "remove", "anna"]).code(2).stderr(contains("leave it out beside `remove`"));
+    anabranch(&["peers", "--json", "remove", "anna"]).code(2).stderr(contains("leave it out with `remove`"));
 }
 
 #[test]
 fn what_is_refused_is_said_in_words_that_help() {
-    let tiny = contains("hardly a packet").and(contains("write 1kB at least"));
+    let tiny = contains("less than a packet").and(contains("write 1kB or more"));
     anabranch(&["relay", "--share", "lo", "--volume", "0.5B/day", "--dry-run"]).code(2).stderr(tiny);
     let missing = contains("no-such-link");
     anabranch(&["relay", "--share", "no-such-link", "--volume", "1TB/month", "--dry-run"]).failure().stderr(missing);
     for rate in ["1bit/s", "1k", "0.000001M", "15.9k"] {
-        let slow = contains("--rate").and(contains("hardly a packet a second: write 16k at least"));
+        let slow = contains("--rate").and(contains("hardly a packet per second: write 16k or more"));
         anabranch(&["relay", "--share", "lo", "--rate", rate, "--dry-run"]).code(2).stderr(slow);
     }
     for rate in ["16k", "all"] {
@@ -256,7 +256,7 @@ fn what_is_refused_is_said_in_words_that_help() {
         anabranch(&["relay", "--share", "no-such-link", "--rate", rate, "--dry-run"]).failure().stderr(text);
     }
     for charge in ["50%", "20.5", "101", "-1"] {
-        let text = contains("--battery").and(contains("write a whole number from 0 to 100, of percent, like 20"));
+        let text = contains("--battery").and(contains("write a whole number of percent from 0 to 100, like 20"));
         anabranch(&["relay", "--share", "lo", "--battery", charge, "--dry-run"]).code(2).stderr(text);
     }
     // The name of a relay is not the name of an uplink.
@@ -311,7 +311,7 @@ fn names_of_uplinks_that_are_empty_are_said_to_be() {
         &["relay", "--share", ""],
         &["get", "10.1.0.1/file", "--interface", ""],
     ] {
-        anabranch(arguments).code(2).stderr(contains("the name is missing: write that of an uplink, like usb0"));
+        anabranch(arguments).code(2).stderr(contains("the name is missing: write the name of an uplink, like usb0"));
     }
 }
 
@@ -320,7 +320,7 @@ fn settings_in_upper_case_are_told_from_uplinks() {
     for (text, said) in [
         ("TARGET=4M", "write it in lower case: target=4M"),
         ("Price.USB1=3", "price.USB1=3"),
-        ("USB1=4M", "is no tier"),
+        ("USB1=4M", "is not a tier"),
     ] {
         anabranch(&["join", "set", text]).code(2).stderr(contains(said));
     }
@@ -380,7 +380,7 @@ fn a_topology_with_a_mistake_is_bad_input() {
 #[test]
 fn get_says_what_a_url_looks_like() {
     anabranch(&["get", "ftp://10.1.0.1/file"]).code(2).stderr(contains("http://"));
-    anabranch(&["get", "http://10.1.0.1/"]).code(2).stderr(contains("say with -o where to put it"));
+    anabranch(&["get", "http://10.1.0.1/"]).code(2).stderr(contains("choose the output file with -o"));
     anabranch(&["get", "foo"]).code(2).stderr(contains("write it like http://"));
 }
 
@@ -427,7 +427,7 @@ fn a_relay_is_told_what_it_lends() {
     anabranch(&["relay"]).code(2).stderr(contains("--share"));
     anabranch(&["relay", "--dry-run"]).code(2).stderr(contains("--share"));
     for limit in [["--rate", "5M"], ["--volume", "5GB/day"], ["--battery", "0"], ["--mode", "route"]] {
-        let text = contains(format!("{} is of the interface", limit[0])).and(contains("--share"));
+        let text = contains(format!("{} needs the interface to lend", limit[0])).and(contains("--share"));
         anabranch(&[&["relay", "--pair"], &limit[..]].concat()).code(2).stderr(text);
     }
 }

@@ -53,7 +53,7 @@ fn rows_of_a_sweep_are_what_they_are_called() {
         assert_eq!(record["point"], json("[[\"workload.size\", \"70 kB\"]]"));
         assert_eq!(record["values"]["delivered_bytes"], 70_000.0);
     }
-    let wanted = contains("--set connection.congestion=bbr: the variants \"LIA\", \"CUBIC, it's\" set that themselves")
+    let wanted = contains("--set connection.congestion=bbr: the variants \"LIA\", \"CUBIC, it's\" set this themselves")
         .and(contains("help: "));
     sweep("connection.congestion=bbr").assert().code(2).stderr(wanted);
     sweep("connection={}").assert().code(2).stderr(contains("\"LIA\"").and(contains("--set 'variants=[]'")));
@@ -113,7 +113,7 @@ fn a_run_says_that_there_are_variants_and_takes_no_name_in_vain() {
     anabranch(&undone)
         .assert()
         .code(2)
-        .stderr(contains("the variant \"LIA\" sets that itself").and(contains("leave out --variant")));
+        .stderr(contains("the variant \"LIA\" sets this itself").and(contains("leave out --variant")));
     anabranch(&["run", &path, "--seed", "1", "--set", "seed=2"])
         .assert()
         .code(2)

@@ -52,7 +52,7 @@ fn rates_are_read_as_people_write_them() {
 
 #[test]
 fn nothing_in_range_is_an_answer_and_a_failure() {
-    let told = "error: no set in range was found: accepted is 2.7 Mbit/s to 3.3 Mbit/s\n";
+    let told = "error: found no set in the accepted range, 2.7 Mbit/s to 3.3 Mbit/s\n";
     let asked = ["--relays", "1M,1M", "--target", "3M"];
     let output = select(&[&asked[..], &["--json"]].concat()).assert().code(1).stderr(told);
     let answer: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
@@ -88,7 +88,7 @@ fn bad_input_is_one_line_that_names_the_remedy() {
         (&["--relays", "", "--target", "3M"], "like 0.5M"),
         (&["--relays", "1M,-1M", "--target", "3M"], "\"-1M\" is not a rate"),
         (&["--relays", "1M", "--target", "99999999999G"], "too large"),
-        (&["--relays", "1M", "--target", "0"], "--target: nothing carries 0 bit/s: write a rate above zero"),
+        (&["--relays", "1M", "--target", "0"], "--target: the rate is zero: write a rate above zero"),
         (&["--relays", "1M", "--target", "3M", "--theta", "1.5"], "--theta"),
         (
             &["--relays", "18446744073709551615,1", "--target", "3M"],
@@ -96,7 +96,7 @@ fn bad_input_is_one_line_that_names_the_remedy() {
         ),
         (&["--relays", "1M", "--target", "3M", "--epsilon", "0"], "--epsilon: epsilon = 0 is not between 0.001 and 1"),
         (&["--relays", "1M,1M", "--target", "3M", "--active", "2"], "from 0 to 1"),
-        (&["--relays", "1M,1M", "--target", "3M", "--active", "1, 0,1"], "relay 1 is there twice: write it once"),
+        (&["--relays", "1M,1M", "--target", "3M", "--active", "1, 0,1"], "relay 1 is listed twice: write it once"),
         (
             &["--relays", "1M", "--target", "3M", "--method", "best"],
             "--method: unknown relay selector \"best\" (there are: ssrs, greedy-thesis",

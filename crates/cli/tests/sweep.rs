@@ -92,7 +92,7 @@ fn more_seeds_are_not_suggested_where_nothing_is_random() {
         cellular = { rate = \"8 Mbit/s\", delay = \"20 ms\" }\n";
     std::fs::write(&path, text).unwrap();
     let wanted = contains("nothing in this scenario is random").and(contains("narrower intervals").not());
-    sweep(&path, &out, &["--seeds", "1..3"]).assert().success().stdout(wanted.and(contains("one run as it went")));
+    sweep(&path, &out, &["--seeds", "1..3"]).assert().success().stdout(wanted.and(contains("one run in detail")));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn variants_that_cannot_be_run_leave_the_others_their_report() {
     std::fs::write(&path, format!("{SCENARIO}{missing}")).unwrap();
     sweep(&path, &out, &["--seeds", "1..2"]).assert().failure().stderr(contains("--variant traced"));
     let html = std::fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(html.contains("What could not be run") && html.contains("2 did not run") && html.contains("none.mahi"));
+    assert!(html.contains("Runs with faults") && html.contains("2 did not run") && html.contains("none.mahi"));
 }
 
 #[test]
@@ -124,6 +124,6 @@ fn what_comes_to_nothing_in_every_run_is_noted() {
     let directory = tempfile::tempdir().unwrap();
     let scenario = scenario(directory.path());
     let late = ["--seeds", "1", "--set", "duration=2 s", "--set", "relays[0].leaves=3 s"];
-    let note = "note: relays[0].leaves: 3 s never comes: the run ends at 2 s";
+    let note = "note: relays[0].leaves: 3 s is never reached: the run ends at 2 s";
     sweep(&scenario, &directory.path().join("out"), &late).assert().success().stderr(contains(note));
 }

@@ -164,7 +164,7 @@ fn daemon() -> Result<ServiceDaemon> {
 }
 
 fn unknown(error: mdns_sd::Error) -> Error {
-    Error::Peer(format!("relays cannot be found by name here: {error}"))
+    Error::Peer(format!("relays cannot be found by multicast DNS here: {error}"))
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ pub struct DoctorOptions {
 /// the machine are no errors: they are in the report.
 pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Result<Report> {
     let places = places(&options.servers)?;
-    say("looking at this machine and its uplinks");
+    say("examining this machine and its uplinks");
     let lookup = names::begin(&places, &options.interfaces);
     let mut facts =
         Facts { machine: collect::machine(), uplinks_named: !options.interfaces.is_empty(), ..Facts::default() };
@@ -99,7 +99,7 @@ pub fn examine(options: &DoctorOptions, stop: &Stop, say: &dyn Fn(&str)) -> Resu
     (facts.servers, facts.machine.name_servers) = lookup.end(&places);
     if facts.servers.is_empty() {
         facts.left_out.push(
-            "whether servers are reached and MPTCP gets through: name one or two (anabranch doctor SERVER:PORT)".into(),
+            "whether servers answer and MPTCP gets through: name one or two (anabranch doctor SERVER:PORT)".into(),
         );
     }
     ask(&uplinks, &mut facts, stop, say)?;
@@ -121,7 +121,7 @@ fn look_for_relays(facts: &mut Facts) {
         Ok(relays) if relays.is_empty() => {}
         Ok(relays) => {
             facts.left_out.push(format!(
-                "whether the relays that this device is paired with are there and lend ({}, by {folder}): `anabranch join` says so",
+                "whether the paired relays ({}, according to {folder}) are reachable and lend: run `anabranch join`",
                 relays.join(", ")
             ));
             facts.relays = relays;
@@ -140,7 +140,7 @@ fn places(servers: &[String]) -> Result<Vec<(String, u16)>> {
         }
     }
     match places.len() > SERVERS_MAX {
-        true => Err(Error::Usage(format!("{} servers are too many: name {SERVERS_MAX} at most", places.len()))),
+        true => Err(Error::Usage(format!("too many servers ({}): name at most {SERVERS_MAX}", places.len()))),
         false => Ok(places),
     }
 }
@@ -148,7 +148,9 @@ fn places(servers: &[String]) -> Result<Vec<(String, u16)>> {
 /// Parses `SERVER[:PORT]`; an IPv6 address with a port is in brackets.
 fn place(text: &str) -> Result<(String, u16)> {
     let refuse = || {
-        Error::Usage(format!("{text:?} is no server: write it like example.org, example.org:443 or [2001:db8::1]:443"))
+        Error::Usage(format!(
+            "{text:?} is not a server: write it like example.org, example.org:443 or [2001:db8::1]:443"
+        ))
     };
     if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
         return Ok((ip.to_string(), PORT));
@@ -167,11 +169,11 @@ fn place(text: &str) -> Result<(String, u16)> {
 /// Attaches an engine to the uplinks, as a join does, and asks the servers.
 fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -> Result<()> {
     let machine = &facts.machine;
-    let what = "MPTCP, path MTU, and whether TUN device and nftables work";
+    let what = "MPTCP, path MTU, and whether the TUN device and nftables work";
     if !machine.may_administer || !machine.missing_programs.is_empty() {
-        let needs = if machine.may_administer { "the programs that are missing" } else { "root" };
-        facts.left_out.push(format!("{what}: that needs {needs}"));
-        say("asking the servers, as far as this user may");
+        let needs = if machine.may_administer { "the missing programs" } else { "root" };
+        facts.left_out.push(format!("{what}: this needs {needs}"));
+        say("asking the servers with the kernel's sockets only");
         facts.inquiries = direct::ask(uplinks, &facts.servers);
         // A strict filter drops answers to kernel sockets; a join is not affected by it.
         let strict: Vec<&str> = facts
@@ -215,7 +217,7 @@ fn ask(uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, say: &dyn Fn(&str)) -
     }
     if !orders.is_empty() {
         say(&format!(
-            "asking {} over {} (connected as a join is; taken back at the end)",
+            "asking {} over {} (with a join's changes to the network, reverted at the end)",
             count(&facts.servers, "server"),
             count(uplinks, "uplink")
         ));

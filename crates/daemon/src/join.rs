@@ -136,7 +136,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     let watch = options.uplinks.watch(&uplinks)?;
     for entry in &lock(&shared).entries {
         let (uplink, addresses) = (&entry.uplink.interface, &entry.addresses);
-        debug!(device, uplink, ?addresses, tier = entry.tier.name(), "an uplink is laid");
+        debug!(device, uplink, ?addresses, tier = entry.tier.name(), "an uplink is set up");
     }
     rights::give_up_beside(links.as_ref().map(|_| Store::at(&options.uplinks.state)).as_ref())?;
     let status = JoinStatus::new(&lock(&shared), &mut proxy, &mut endpoint, driver.now());
@@ -167,7 +167,7 @@ fn check_prices(prices: &[(String, u32)], uplinks: &[Uplink]) -> Result<()> {
     let known: Vec<String> = uplinks.iter().map(|uplink| uplink.interface.clone()).collect();
     for (position, (name, price)) in prices.iter().enumerate() {
         if prices[..position].iter().any(|(other, _)| other == name) {
-            return Err(Error::Usage(format!("--price {name} is named twice: name one price of each uplink")));
+            return Err(Error::Usage(format!("--price names {name} twice: give one price for each uplink")));
         }
         if !known.contains(name) {
             return Err(Error::Usage(format!("--price {name}={price}: {}", unknown(name, &known))));
@@ -187,20 +187,21 @@ fn tell_what_there_is(wrong: &[String], uplinks: &[Uplink]) -> Result<()> {
     for line in wrong {
         // The line begins with the name.
         let uplink = line.split(' ').next();
-        warn!(uplink, "going on without an uplink until it is there: {line}");
+        warn!(uplink, "continuing without an uplink until it is available: {line}");
     }
     // The user of a VPN may rely on all traffic going through it.
     if let Some(Vpn { interface, kind }) =
         vpn_now().filter(|vpn| uplinks.iter().any(|it| it.interface != vpn.interface))
     {
         warn!(
-            "the tunnel {interface} ({kind}) takes this host's default route: what uses this proxy leaves by the uplinks, not through the \
-             tunnel (`anabranch doctor` says more)"
+            "the tunnel {interface} ({kind}) has this host's default route: traffic through this proxy leaves over the \
+             uplinks, not through the tunnel (`anabranch doctor` says more)"
         );
     }
     if control::running()?.iter().any(|device| device == LENDER) {
         info!(
-            "this device lends a link as well (`anabranch relay`): what goes through this proxy is its owner's there, and comes first"
+            "this device also lends a link (`anabranch relay`): there, traffic through this proxy counts as the \
+             owner's and takes precedence"
         );
     }
     Ok(())
@@ -209,7 +210,7 @@ fn tell_what_there_is(wrong: &[String], uplinks: &[Uplink]) -> Result<()> {
 /// Carries packets of links to relays until `over`. If that fails, subflows over relays die and the others go on.
 pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus)) {
     if let Err(error) = links.run(over, told) {
-        error!("going on without relays ({error}): start again soon");
+        error!("continuing without relays ({error}): restart this program soon");
     }
 }
 
@@ -217,7 +218,7 @@ pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus)) {
 fn heed_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>) {
     let grown = lock(roster).heed_offer(status);
     if !grown.is_empty() {
-        debug!(uplink = status.interface, relay = status.relay, "it has more to lend than before");
+        debug!(uplink = status.interface, relay = status.relay, "the relay has more to lend than before");
         let reconsider = move |host: &mut ProxyHost, now| {
             host.with_app_mut(|proxy, endpoint| grown.iter().for_each(|ip| proxy.reconsider(*ip, endpoint, now)));
         };
@@ -316,6 +317,6 @@ mod tests {
             "--price foo=3: there is no uplink foo: the uplinks are usb0, usb1"
         );
         let twice = check(&[("usb1", 3), ("usb0", 1), ("usb1", 4)]).unwrap_err();
-        assert_eq!(twice, "--price usb1 is named twice: name one price of each uplink");
+        assert_eq!(twice, "--price names usb1 twice: give one price for each uplink");
     }
 }

@@ -99,11 +99,11 @@ pub fn rehearse(options: &KernelOptions) -> Result<Plan> {
 pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) -> Result<()> {
     if control::running()?.iter().any(|device| device == KERNEL) {
         return Err(Error::Usage(
-            "join --kernel runs here already: change it with `anabranch join set`, or end it".into(),
+            "join --kernel is already running here: change it with `anabranch join set`, or stop it".into(),
         ));
     }
     let Found { uplinks, tiers, wrong, links } = options.uplinks.find(stop)?;
-    wrong.iter().for_each(|line| warn!("going on without an uplink until it is there: {line}"));
+    wrong.iter().for_each(|line| warn!("continuing without an uplink until it is available: {line}"));
     let plan = uplink::kernel_plan(&uplinks, &Surroundings::look_without_firewalls(&uplinks)?)?;
     plan.notes.iter().for_each(|note| warn!("{note}"));
     let (clock, paths) = (Clock::start(), PathManager::new()?);
@@ -219,7 +219,7 @@ impl Keeper<'_> {
     fn lost(&self, interface: &str, why: String) {
         let (why, is_news) = lock(self.state).lost(interface, why, self.clock.now());
         if is_news {
-            warn!(uplink = interface, "going on without {interface}: it {why}");
+            warn!(uplink = interface, "continuing without {interface}: it {why}");
         }
     }
 
@@ -228,10 +228,10 @@ impl Keeper<'_> {
         if let Err(error) = self.plumbing.replace(&uplink) {
             // If it is gone again, `watch` reports that next.
             let _ = self.watch.retry(&name);
-            return self.lost(&name, format!("cannot be connected ({error})"));
+            return self.lost(&name, format!("cannot be set up ({error})"));
         }
         let was_lost = lock(self.state).usable(uplink, self.clock.now());
-        let what = if was_lost { "is there and in use" } else { "has changed, and is used as it is now" };
+        let what = if was_lost { "is available and in use" } else { "has changed, and its new settings are in use" };
         info!(uplink = name, "{name} {what}");
     }
 }
@@ -249,11 +249,10 @@ fn answer(request: Request, state: &Mutex<State>, clock: Clock) -> Answer {
         }
         Request::SetTarget { bps: None } => Ok(Value::Null),
         Request::SetTarget { bps: Some(_) } => {
-            Err("with --kernel all uplinks carry: a target needs `join` without it".into())
+            Err("with --kernel, all uplinks carry data: for a target, use `join` without --kernel".into())
         }
         Request::SetPrice { .. } | Request::SetAll { .. } => {
-            Err("with --kernel all uplinks carry, whatever they cost: only tiers can be set; a target, and prices, need `join` without it"
-                .into())
+            Err("with --kernel, uplinks carry data at any price: set only tiers, or use `join` without --kernel".into())
         }
     };
     done.map_or_else(Answer::Refused, Answer::Done)

@@ -82,7 +82,7 @@ pub fn offer(store: &Store, own: &Name, shared: &str, stop: &Stop, show: &dyn Fn
         // The code has also expired if the device slept for its lifetime.
         if awake.now() >= Instant::ZERO + CODE_LIFE {
             return Err(Error::Peer(
-                "nobody has typed the code in 5 minutes: begin again when the other device is at hand".into(),
+                "nobody typed the code within 5 minutes: start again when the other device is at hand".into(),
             ));
         }
         if let Some(name) = offer.serve(&listener, &ready, clock.now())? {
@@ -121,7 +121,7 @@ impl Offer<'_> {
             }
         }
         for from in self.visitors.expire(now) {
-            self.note_broken(from, "it says nothing, or takes too long");
+            self.note_broken(from, "it sent nothing or took too long");
         }
         if ready.first() == Some(&0) {
             self.accept(listener, now)?;
@@ -154,10 +154,10 @@ impl Offer<'_> {
         let banned = self.visitors.note_wrong(from);
         if self.visitors.is_besieged() {
             return Err(Error::Peer(
-                "too many wrong codes: somebody on this network may be guessing; nobody is paired".into(),
+                "too many wrong codes: someone on this network may be guessing; no device was paired".into(),
             ));
         }
-        warn!(%from, "somebody at {from} has typed a wrong code, which is no longer good");
+        warn!(%from, "someone at {from} typed a wrong code: the shown code is void and replaced by a new one");
         self.tell_banned(from, banned);
         self.invitation.code = Code::draw(random_seed()?);
         (self.show)(&self.invitation);
@@ -173,7 +173,7 @@ impl Offer<'_> {
 
     fn tell_banned(&self, from: IpAddr, banned: Option<Banned>) {
         if let Some(why) = banned {
-            warn!(%from, "{from} is not heard any more: {why}. If that was your device, begin again");
+            warn!(%from, "ignoring {from} from now on: {why}. If that was your device, start again");
         }
     }
 }
@@ -217,15 +217,15 @@ fn note(relays: &mut Vec<Shown>, Found { name, addresses, .. }: Found) {
 fn only(relays: &[Shown]) -> Result<(Name, ScopedAddress)> {
     match relays {
         [] => Err(Error::Peer(
-            "no relay that shows a code is found on the networks of this device: run `anabranch relay --pair` there, or name its \
-             address (anabranch join --pair ADDRESS)"
+            "found no relay that shows a code on this device's networks: run `anabranch relay --pair` on the relay, \
+             or name its address (anabranch join --pair ADDRESS)"
                 .into(),
         )),
         [(name, at)] => Ok((name.clone(), at[0].clone())),
         several => {
             let list: Vec<String> = several.iter().map(|(name, at)| format!("{name} at {}", at[0])).collect();
             Err(Error::Usage(format!(
-                "several relays show a code: {}; name one's address (anabranch join --pair ADDRESS)",
+                "several relays show a code: {}; name the address of one (anabranch join --pair ADDRESS)",
                 list.join(", ")
             )))
         }
@@ -250,12 +250,12 @@ pub fn accept(store: &Store, own: &Name, invitation: &Invitation, stop: &Stop) -
         Broken::Own(error) => error,
         // An impostor that answers in the relay's place has used up a guess too.
         Broken::Pairing(error @ PairingError::WrongCode) => Error::Peer(format!(
-            "{error}; if it still shows the same one, something else has answered at {address}: get a new code, and name the relay's own \
-             address (anabranch join --pair ADDRESS)"
+            "{error}; if the relay still shows the same code, another device answered at {address}: get a new code, \
+             and name the relay's own address (anabranch join --pair ADDRESS)"
         )),
         Broken::Pairing(error) => Error::Peer(error.to_string()),
         Broken::Stream(error) => {
-            Error::Peer(format!("the relay breaks off ({error}): look at what it says, and start anew"))
+            Error::Peer(format!("the relay breaks off the connection ({error}): see what it reports, and start again"))
         }
     })?;
     let relay = Relay { name: relay.name, key: relay.key, slot: relay.slot, address };
@@ -278,9 +278,9 @@ fn connect(invitation: &Invitation) -> Result<(ScopedAddress, TcpStream)> {
 
 fn why_unreachable(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => "it does not pair now: run `anabranch relay --pair` there".into(),
+        io::ErrorKind::ConnectionRefused => "it is not pairing now: run `anabranch relay --pair` there".into(),
         io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable => {
-            "nobody answers: is the address right, is it on this network, and is no firewall in between?".into()
+            "no answer; check that the address is right and on this network, and that no firewall is in between".into()
         }
         _ => error.to_string(),
     }

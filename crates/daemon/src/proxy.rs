@@ -196,11 +196,12 @@ impl ProxyConfig {
     pub fn check(&self) -> linux::Result<()> {
         let why = match (self.listen.ip().is_loopback(), self.open) {
             (false, false) => {
-                "is no loopback address: whoever reaches such a proxy may use it, and reaches through it whatever this device reaches. Listen on \
-                 127.0.0.1, or allow it with --open"
+                "is not a loopback address: anyone who reaches the proxy can use it to reach everything that this \
+                 device reaches; listen on 127.0.0.1, or allow it with --open"
             }
             (true, true) => {
-                "is a loopback address, which nobody else reaches: leave out --open, or name another one, as --listen 0.0.0.0:1080"
+                "is a loopback address, which no other device reaches: leave out --open, or choose another one, such \
+                 as --listen 0.0.0.0:1080"
             }
             _ => return Ok(()),
         };
@@ -224,7 +225,8 @@ impl Proxy {
         let listener = TcpListener::bind(config.listen).map_err(|error| {
             let remedy = match error.kind() {
                 io::ErrorKind::AddrInUse => {
-                    " (another program does, perhaps another `anabranch join`: end it, or choose another address with --listen)"
+                    " (another program already does, perhaps another `anabranch join`: stop it, or \
+                     choose another address with --listen)"
                 }
                 io::ErrorKind::AddrNotAvailable => " (this device has no such address)",
                 _ => "",

@@ -114,7 +114,7 @@ pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
     let mut plan =
         uplink::lending_plan(&shared, INNER_MTU, PORT, &Surroundings::look(core::slice::from_ref(&shared))?)?;
     if runs_here()? {
-        plan.notes.push("a relay runs here already, and only one can: end it first".into());
+        plan.notes.push("a relay is already running here, and only one can: stop it first".into());
     }
     Ok(plan)
 }
@@ -211,7 +211,7 @@ fn check_alone() -> Result<()> {
 }
 
 fn not_alone() -> Error {
-    Error::Unready("a relay runs here already, and lends one interface: end it first".into())
+    Error::Unready("a relay is already running here, and only one can: stop it first".into())
 }
 
 /// Creates the relay's device. If two relays start at the same instant, neither finds the other running, but only one
@@ -329,7 +329,7 @@ impl Keeper<'_> {
         match check_guard(&mut self.plumbing) {
             Some(false) => {
                 self.is_unguarded = true;
-                self.lost("is lent to nobody while this program's rules of the firewall are missing".into());
+                self.lost("is not lent while this program's firewall rules are missing".into());
             }
             Some(true) if core::mem::take(&mut self.is_unguarded) => self.usable(&lent_by(&self.plumbing).clone()),
             Some(true) | None => {}
@@ -338,7 +338,7 @@ impl Keeper<'_> {
 
     /// Stops following the interface. What exists stays, and so does its guard.
     fn give_up(&self, why: &str, over: &Stop) {
-        error!("changes of the shared interface are no longer followed ({why}): start again soon");
+        error!("the shared interface is no longer watched for changes ({why}): restart the relay soon");
         over.wait();
     }
 
@@ -352,7 +352,7 @@ impl Keeper<'_> {
     fn usable(&mut self, uplink: &Uplink) {
         if let Err(error) = self.plumbing.replace(uplink) {
             let _ = self.watch.retry(&uplink.interface);
-            return self.lost(format!("cannot be connected ({error})"));
+            return self.lost(format!("cannot be set up ({error})"));
         }
         let uplink = lent_by(&self.plumbing);
         let now = addresses(uplink);
@@ -371,7 +371,7 @@ impl Keeper<'_> {
         (shared.status.relay.ways, shared.status.relay.ipv6) = (ways, ipv6);
         shared.header_bytes = header_bytes;
         let share = uplink.interface.as_str();
-        let what = if was_lost { "is lent again" } else { "has changed, and is lent as it is now" };
+        let what = if was_lost { "is lent again" } else { "has changed, and is lent with its new settings" };
         info!(share, "{share} {what}");
     }
 }
@@ -385,8 +385,8 @@ fn answer(request: Request, shared: &Mutex<Shared>) -> Answer {
         },
         Request::SetTier { .. } | Request::SetPrice { .. } | Request::SetTarget { .. } | Request::SetAll { .. } => {
             Answer::Refused(format!(
-                "{LENDER} is a relay, which has no uplinks to set: `anabranch join set` is for an `anabranch join` that runs here (where \
-                 both do, --device names it)"
+                "{LENDER} is a relay, which has no uplinks to set: `anabranch join set` needs a running `anabranch \
+                 join` (if both run here, name it with --device)"
             ))
         }
     }

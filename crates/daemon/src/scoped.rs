@@ -83,21 +83,19 @@ impl FromStr for ScopedAddress {
         let (ip, interface) = text.split_once('%').map_or((text, None), |(ip, interface)| (ip, Some(interface)));
         let ip: IpAddr = ip
             .parse()
-            .map_err(|_| format!("{text:?} is no IP address: write it like 192.168.43.1 or fe80::1%wlan0"))?;
+            .map_err(|_| format!("{text:?} is not an IP address: write it like 192.168.43.1 or fe80::1%wlan0"))?;
         // The text is scanned or typed, and appears in messages: only characters of interface names are allowed.
         let is_fit = |name: &str| {
             (1..16).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:@".contains(c))
         };
         match interface {
             None if is_link_local(ip) => {
-                Err(format!("{ip} says nothing without the interface behind which it is: write it like {ip}%wlan0"))
+                Err(format!("{ip} is link-local and needs an interface: write it like {ip}%wlan0"))
             }
             Some(_) if !is_link_local(ip) => {
-                Err(format!("{ip} needs no interface: write it without what follows the %"))
+                Err(format!("{ip} needs no interface: leave out the % and what follows it"))
             }
-            Some(name) if !is_fit(name) => {
-                Err(format!("{name:?} is no name of an interface: write it like {ip}%wlan0"))
-            }
+            Some(name) if !is_fit(name) => Err(format!("{name:?} is not an interface name: write it like {ip}%wlan0")),
             interface => Ok(Self { ip, interface: interface.map(str::to_owned) }),
         }
     }
@@ -129,12 +127,12 @@ mod tests {
             ("fe80::1", "fe80::1%wlan0"),
             ("192.168.43.1%wlan0", "no interface"),
             ("fd00::1%wlan0", "no interface"),
-            ("fe80::1%", "no name"),
-            ("fe80::1%a/b", "no name"),
-            ("fe80::1%a\u{1b}[2J", "no name"),
-            ("fe80::1%a-name-that-is-too-long", "no name"),
-            ("anna", "no IP address"),
-            ("", "no IP address"),
+            ("fe80::1%", "not an interface name"),
+            ("fe80::1%a/b", "not an interface name"),
+            ("fe80::1%a\u{1b}[2J", "not an interface name"),
+            ("fe80::1%a-name-that-is-too-long", "not an interface name"),
+            ("anna", "not an IP address"),
+            ("", "not an IP address"),
         ] {
             assert!(read(text).unwrap_err().contains(why), "{text}");
         }

@@ -54,7 +54,7 @@ impl Store {
         let made = builder.recursive(true).mode(0o700).create(&self.folder);
         made.map_err(|error| {
             let remedy = dangling(&self.folder).unwrap_or_else(|| remedy(&error).into());
-            let what = format!("make {}, where keys are kept{remedy}", self.folder.display());
+            let what = format!("create {}, where keys are kept{remedy}", self.folder.display());
             Error::system(what)(error)
         })
     }
@@ -86,7 +86,7 @@ impl Store {
         }
         // Paired devices know this device by the missing key.
         if self.peers()? != Peers::default() {
-            return Err(self.lost_identity("it is missing, and peers.json beside it names devices that know it"));
+            return Err(self.lost_identity("it is missing, but peers.json lists devices that know it"));
         }
         let secret = random_seed()?;
         atomic_file::write_private(&path, format!("{}\n", PublicKey::new(secret)).as_bytes())?;
@@ -98,8 +98,8 @@ impl Store {
     fn lost_identity(&self, why: &str) -> Error {
         let (path, peers) = (self.path("identity"), self.path("peers.json"));
         Error::file(&path)(format!(
-            "{why}: restore it from a backup; or remove both files (rm -f {} {}), and this device is another one, which has to be paired \
-             again",
+            "{why}: restore it from a backup; or remove both files (rm -f {} {}), which gives this device a new \
+             identity that must be paired again",
             path.display(),
             peers.display()
         ))
@@ -140,11 +140,12 @@ impl Store {
         self.change_peers(|_| Ok(())).map_err(|error| {
             let user = rustix::process::geteuid().as_raw();
             if let Some(closed) = self.closed_to_its_owner(user) {
-                return Error::Usage(format!("{error}: its mode keeps its owner out (chmod {closed})"));
+                return Error::Usage(format!("{error}: its mode denies its owner access (chmod {closed})"));
             }
             Error::Usage(format!(
-                "{error}: as a daemon runs without root's special rights, {0} and the folders above it have to be open to user {user} without \
-                 them: name another folder with --state, or sudo chown -R {user} {0}",
+                "{error}: a daemon runs without root's special rights, so {0} and the folders above it must be \
+                 accessible to user {user} without them: name another folder with --state, or run sudo chown -R \
+                 {user} {0}",
                 self.folder.display()
             ))
         })
@@ -186,10 +187,7 @@ fn warn_if_exposed(path: &Path) {
     }
     let mut told = lock(&TOLD);
     if !told.iter().any(|known| known == path) {
-        warn!(
-            "{0} can be read by others, who can pass themselves off as this device with it: chmod 600 {0}",
-            path.display()
-        );
+        warn!("other users can read {0}, and so impersonate this device: chmod 600 {0}", path.display());
         told.push(path.into());
     }
 }
@@ -207,7 +205,7 @@ fn dangling(folder: &Path) -> Option<String> {
     let link = link.display();
     is_dangling.then(|| {
         format!(
-            " ({link} is a symbolic link to {}, which is not there: make that, or remove the link)",
+            " ({link} is a symbolic link to {}, which does not exist: create that, or remove the link)",
             target.display()
         )
     })
@@ -218,9 +216,9 @@ pub(crate) fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::PermissionDenied if !rustix::process::geteuid().is_root() => " (try sudo)",
         ErrorKind::AlreadyExists | ErrorKind::NotADirectory => " (name a folder with --state: this is a file)",
-        ErrorKind::IsADirectory => " (a folder is in its place: move that away)",
-        ErrorKind::ReadOnlyFilesystem => " (name a folder that can be written to with --state)",
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => " (make room on that disk)",
+        ErrorKind::IsADirectory => " (a folder is in its place: move it away)",
+        ErrorKind::ReadOnlyFilesystem => " (name a writable folder with --state)",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => " (free some space on that disk)",
         _ => "",
     }
 }
@@ -288,7 +286,7 @@ mod tests {
         std::os::unix::fs::symlink("/no/such/folder", &link).unwrap();
         for path in [link.clone(), link.join("deeper")] {
             let why = Store::at(&path).identity().unwrap_err().to_string();
-            assert!(why.contains("state is a symbolic link to /no/such/folder, which is not there"), "{why}");
+            assert!(why.contains("state is a symbolic link to /no/such/folder, which does not exist"), "{why}");
         }
     }
 

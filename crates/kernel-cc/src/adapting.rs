@@ -37,7 +37,7 @@ impl Adapting {
             return absurd("the mode", "paper".into(), "\"build\" in the kernel");
         }
         if self.acc.acts_on != ActsOn::Window {
-            return absurd("what is lowered", "what waits".into(), "the window in the kernel");
+            return absurd("the lowered quantity", "waiting data".into(), "the window in the kernel");
         }
         if !(PERIOD_MIN..=Duration::from_secs(3600)).contains(&self.period) {
             return absurd("the period", format!("{} s", self.period.as_secs_f64()), "between 0.01 s and an hour");

@@ -30,9 +30,9 @@ pub const CONTROLLERS: &[Controller] = &[
     controller("mveno", "mveno", "mveno", "Veno with weighted increases, as the paper prints it"),
     controller("mveno-own-rtt", "mveno_own_rtt", "mveno_own_rtt", "mVeno by each subflow's own round-trip time"),
     controller("mpveno", "mpveno", "mpveno", "OLIA's increases and Veno's decreases"),
-    controller("mcc-coop", "mcc_coop", "mcc_coop", "LIA that yields to TCP flows of relays, as told"),
-    controller("gmcc-coop", "gmcc_coop", "gmcc_coop", "LIA that yields to AIMD flows of relays, as told"),
-    own("template", "to be copied for a controller of your own (docs/linux-cc.md)"),
+    controller("mcc-coop", "mcc_coop", "mcc_coop", "LIA that yields to TCP flows of relays, as reported"),
+    controller("gmcc-coop", "gmcc_coop", "gmcc_coop", "LIA that yields to AIMD flows of relays, as reported"),
+    own("template", "a template for your own controller (docs/linux-cc.md)"),
 ];
 
 /// Creates the entry of a controller with a file of its own, whose name is the same everywhere.

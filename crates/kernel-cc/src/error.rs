@@ -9,7 +9,7 @@ use crate::CONTROLLERS;
 #[non_exhaustive]
 pub enum Error {
     /// There is no such controller.
-    #[error("no controller `{name}` for the kernel; there are {}", CONTROLLERS.iter().map(|known| known.name).collect::<Vec<_>>().join(", "))]
+    #[error("there is no controller `{name}` for the kernel; known: {}", CONTROLLERS.iter().map(|known| known.name).collect::<Vec<_>>().join(", "))]
     Unknown {
         /// The requested name.
         name: String,
@@ -35,7 +35,7 @@ pub enum Error {
     #[error("another process has been loading or unloading a controller for half a minute: end it, then try again")]
     Busy,
     /// The controller is already loaded.
-    #[error("`{name}` is loaded already; `anabranch cc unload {name}` first")]
+    #[error("`{name}` is loaded already; run `anabranch cc unload {name}` first")]
     Loaded {
         /// Name of the controller.
         name: &'static str,
@@ -47,27 +47,27 @@ pub enum Error {
         name: &'static str,
     },
     /// The controller is not loaded.
-    #[error("`{name}` is not loaded; `anabranch cc load {name}` first")]
+    #[error("`{name}` is not loaded; run `anabranch cc load {name}` first")]
     NotLoaded {
         /// Name of the controller.
         name: &'static str,
     },
     /// A process has loaded it for itself.
-    #[error("a run that is under way has loaded `{name}`, and takes it back at its end: wait for it, or end it")]
+    #[error("a run in progress has loaded `{name}`, and unloads it at its end: wait for the run, or end it")]
     Held {
         /// Name of the controller.
         name: &'static str,
     },
     /// New connections would continue to use it.
-    #[error("`{name}` is the default of this network namespace; `anabranch cc set reno`, or another, first")]
+    #[error("`{name}` is the default of this network namespace; run `anabranch cc set reno` (or another) first")]
     IsDefault {
         /// Name of the controller.
         name: &'static str,
     },
     /// New connections of other network namespaces would continue to use it, and `cc status` would not know of them.
     #[error(
-        "`{name}` is the default of other network namespaces ({}): give each another one first, as by nsenter --net={} \
-         sysctl net.ipv4.tcp_congestion_control=reno",
+        "`{name}` is the default of other network namespaces ({}): give each another one first, as with \
+         nsenter --net={} sysctl net.ipv4.tcp_congestion_control=reno",
         some(namespaces), namespaces.first().map_or("", String::as_str)
     )]
     IsDefaultElsewhere {
@@ -77,7 +77,7 @@ pub enum Error {
         namespaces: Vec<String>,
     },
     /// What is loaded is not a controller of this version.
-    #[error("what is pinned for `{name}` is of another version: unload it with that one, or remove {folder}")]
+    #[error("`{name}` was loaded by another version: unload it with that version, or remove {folder}")]
     Version {
         /// Name of the controller.
         name: &'static str,
@@ -93,13 +93,13 @@ pub enum Error {
         why: String,
     },
     /// The controller has no use for the reported information.
-    #[error("`{name}` yields to nobody: mcc-coop and gmcc-coop do")]
+    #[error("`{name}` does not yield to competing flows: use mcc-coop or gmcc-coop")]
     Deaf {
         /// Name of the controller.
         name: &'static str,
     },
     /// The controller has no such connection.
-    #[error("`{name}` has no connection {token:08x}; `anabranch cc status` shows those there are")]
+    #[error("`{name}` has no connection {token:08x}: see `anabranch cc status`")]
     NoConnection {
         /// Name of the controller.
         name: &'static str,
@@ -121,8 +121,8 @@ pub enum Error {
     Adapting(#[from] cooperation::adaptive_congestion::SettingsError),
     /// This network namespace may not use the controller.
     #[error(
-        "this network namespace may not use `{name}`: outside of it add that to net.ipv4.tcp_allowed_congestion_control, or take \
-         one that is there (reno is always)"
+        "this network namespace may not use `{name}`: outside of it, add it to \
+         net.ipv4.tcp_allowed_congestion_control, or use an allowed one (reno always is)"
     )]
     NotAllowed {
         /// Name of the controller.

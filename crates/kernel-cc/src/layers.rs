@@ -21,7 +21,7 @@ pub fn tell(controller: &Controller, path: PathId, what: Told, holds: Duration) 
         return Err(Error::Deaf { name: controller.name });
     }
     what.check()?;
-    check_time("how long it holds", holds)?;
+    check_time("the lifetime", holds)?;
     let connections = pinned(controller, "connections")?;
     let told = pinned(controller, "told")?;
     let refused = |error: libbpf_rs::Error| Error::Refused { name: controller.name, why: error.to_string() };

@@ -39,7 +39,7 @@ impl Told {
                 return Err(Error::Absurd { what, value: value.to_string(), range: "a number above zero" });
             }
         }
-        self.way.map_or(Ok(()), |way| check_time("the way", way))
+        self.way.map_or(Ok(()), |way| check_time("the delay", way))
     }
 }
 
@@ -47,7 +47,7 @@ impl Told {
 pub(crate) fn check_time(what: &'static str, time: Duration) -> Result<()> {
     if time.is_zero() || time > TIME_MAX {
         let value = format!("{} s", time.as_secs_f64());
-        return Err(Error::Absurd { what, value, range: "above zero, and a day at most" });
+        return Err(Error::Absurd { what, value, range: "above zero and at most a day" });
     }
     Ok(())
 }

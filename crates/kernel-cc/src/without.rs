@@ -70,7 +70,7 @@ pub fn counters(_controller: &Controller) -> Result<Counters> {
 /// # Errors
 /// Always.
 pub fn tell(_controller: &Controller, _path: PathId, what: Told, holds: Duration) -> Result<()> {
-    what.check().and_then(|()| check_time("how long it holds", holds))?;
+    what.check().and_then(|()| check_time("the lifetime", holds))?;
     Err(Error::NotBuilt)
 }
 

@@ -229,7 +229,7 @@ fn the_first_relay_may_swallow_from_the_start_while_another_joins() {
 #[test]
 fn a_source_that_fell_back_before_anybody_joined_is_named() {
     let told = "nothing arrived: data were acknowledged over the first relay, relay-1, without MPTCP's options before another path had \
-        joined, so the source fell back to plain TCP, which has that path alone (relays[0].swallows does this from the first packet on)";
+        joined, so the source fell back to plain TCP, which uses only that path (relays[0].swallows causes this from the first packet on)";
     for workload in ["workload={ kind = \"bulk\" }", "workload.size=1 MB"] {
         let run = attacked(FROM_THE_START, &["relays[1].cellular.delay=30 ms", workload]);
         assert_eq!(run.faults, [told], "{workload}");

@@ -61,7 +61,7 @@ fn a_file_whose_relays_have_left_has_no_path() {
 #[test]
 fn a_file_beyond_what_relays_lend_has_no_path() {
     let (at, rest) = since(&["relays[0].lends.volume=1 MB"]);
-    assert_eq!(rest, "; no path was left: amber had lent all that it lends (relays[0].lends.volume)");
+    assert_eq!(rest, "; no path was left: amber had lent its whole volume (relays[0].lends.volume)");
     assert!(at < 5.0, "{at}");
 }
 
@@ -76,7 +76,7 @@ fn a_file_whose_data_are_swallowed_ceases() {
 #[test]
 fn a_file_behind_a_dead_link_ceases() {
     let (at, rest) = since(&["relays[0].cellular.outages=[{ from = '5 s', until = '40 s' }]"]);
-    assert_eq!(rest, "; the series of the results show what the paths did then");
+    assert_eq!(rest, "; the series in the results show what the paths did then");
     assert!((4.5..5.5).contains(&at), "{at}");
 }
 
@@ -91,8 +91,8 @@ fn a_file_of_which_a_piece_is_missing_ceases_in_order_only() {
         "connection.send_buffer=64 MB",
         "connection.receive_buffer=64 MB",
     ]);
-    let told =
-        "s, though data that wait for others came until 30.0 s; the series of the results show what the paths did then";
+    let told = "s, although data that wait for others arrived until 30.0 s; the series in the results show what the paths did \
+         then";
     assert!(rest.starts_with(", and none in order after 5.") && rest.ends_with(told), "{rest}");
 }
 

@@ -139,7 +139,7 @@ fn octets_that_a_gateway_overwrites_are_noticed() {
 fn what_makes_no_sense_is_refused_by_its_name() {
     let cases = [
         ("relays[0].cellular.outages=[{ from = '2 s', until = '1 s' }]", ["outages[0]", "no duration"]),
-        ("relays[0].cellular.middleboxes=[{}]", ["middleboxes[0]", "one thing"]),
+        ("relays[0].cellular.middleboxes=[{}]", ["middleboxes[0]", "exactly one action"]),
         ("relays[0].cellular.middleboxes=[{ nat = { idle_timeout = '1 s' } }]", ["middleboxes[0]", "emulate"]),
         ("relays[0].cellular.middleboxes=[{ narrow = { size = '1400 B' } }]", ["middleboxes[0]", "`mtu`"]),
         ("relays[0].cellular.middleboxes=[{ strip = { options = ['mptpc'] } }]", ["options[0]", "mptcp"]),

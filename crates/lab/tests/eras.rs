@@ -155,41 +155,41 @@ fn queues_have_names() {
 fn what_does_not_go_together_is_refused_in_one_sentence() {
     for (overrides, words) in [
         (&["connection.era.limited_transmit=false"][..], "connection.era.limited_transmit: with SACK"),
-        (&["connection.era.subflow_send_buffer=64 KiB"], "connection.era.subflow_send_buffer: nothing waits"),
+        (&["connection.era.subflow_send_buffer=64 KiB"], "connection.era.subflow_send_buffer: with late binding"),
         (
             &["connection.era.binding=autotuned", "connection.era.subflow_send_buffer=64 KiB"],
-            "connection.era.subflow_send_buffer: an autotuned buffer",
+            "connection.era.subflow_send_buffer: the size of an autotuned buffer",
         ),
-        (&["connection.era.reinjection_timeouts=0"], "connection.era.reinjection_timeouts: before the first"),
+        (&["connection.era.reinjection_timeouts=0"], "connection.era.reinjection_timeouts: data are reinjected"),
         (
             &["connection.era.reinjection_timeouts=2", "connection.era.reinjection=false"],
-            "connection.era.reinjection_timeouts: nothing is reinjected",
+            "connection.era.reinjection_timeouts: has no effect",
         ),
         (
             &["connection.era.idle_reinjection=true", "connection.era.reinjection=false"],
-            "connection.era.idle_reinjection: nothing is reinjected",
+            "connection.era.idle_reinjection: has no effect",
         ),
         (
             &["connection.era.ack_delay=adaptive", "connection.delayed_ack=0 s"],
-            "connection.era.ack_delay: ACKs that do not wait",
+            "connection.era.ack_delay: ACKs are not delayed",
         ),
-        (&["connection.era.subflow_window=7 B"], "connection.era.subflow_window: 7 B is no size"),
-        (&["connection.era.initial_ssthresh=2 GiB"], "connection.era.initial_ssthresh: 2 GiB is no size"),
+        (&["connection.era.subflow_window=7 B"], "connection.era.subflow_window: 7 B is out of range"),
+        (&["connection.era.initial_ssthresh=2 GiB"], "connection.era.initial_ssthresh: 2 GiB is out of range"),
         (&["connection.era.binding=soon"], "connection.era.binding: unknown value"),
         (
             &["connection.era.reinjection=false", "connection.scheduler=penalizing"],
-            "connection.era.reinjection: the scheduler \"penalizing\" does nothing",
+            "connection.era.reinjection: the scheduler \"penalizing\" needs it",
         ),
         (&["connection.era.binding=early", "connection.receiver_centric={}"], "connection.era.binding: MPTCP-rec says"),
         (
             &["connection.era.binding=autotuned", "connection.receiver_centric={}"],
             "connection.era.binding: MPTCP-rec says",
         ),
-        (&["relays[0].wlan_delay=5 ms"], "relays[0].wlan_delay: there is no channel"),
+        (&["relays[0].wlan_delay=5 ms"], "relays[0].wlan_delay: has no effect"),
     ] {
         let refusal = read(PATHS, overrides).unwrap_err();
         assert!(refusal.contains(words), "{overrides:?}: {refusal}");
     }
     let refusal = read(CHANNEL, &["relays[0].wlan_delay=11 s"]).unwrap_err();
-    assert!(refusal.contains("relays[0].wlan_delay: 11 s is no delay"), "{refusal}");
+    assert!(refusal.contains("relays[0].wlan_delay: 11 s is too long"), "{refusal}");
 }

@@ -79,13 +79,13 @@ fn nonsense_is_named() {
         assert!(parts.iter().all(|part| mistake.contains(part)), "{mistake}\n{parts:?}");
     };
     expect(HANDOVER, "cell.sites_m=[]", &["cell.sites_m", "write 1 to 1000"]);
-    expect(HANDOVER, "cell.sites_m=[[0.0, 0.0]]", &["cell.handover", "means nothing with one site"]);
-    expect(HANDOVER, "cell.sites_m=[[0.0, 0.0], [1e9, 0.0]]", &["cell.sites_m[1]", "is no place"]);
+    expect(HANDOVER, "cell.sites_m=[[0.0, 0.0]]", &["cell.handover", "has no effect with one site"]);
+    expect(HANDOVER, "cell.sites_m=[[0.0, 0.0], [1e9, 0.0]]", &["cell.sites_m[1]", "is out of range"]);
     expect(HANDOVER, "cell.handover.hysteresis_db=-1", &["cell.handover.hysteresis_db", "0 to 50"]);
     expect(HANDOVER, "cell.handover.period=0 s", &["cell.handover.period", "1 ms"]);
-    expect(HANDOVER, "cell.handover.interruption=1 h", &["cell.handover.interruption", "no interruption"]);
-    expect(HANDOVER, "relays[0].place.walk.speed_kmh=0", &["relays[0].place.walk.speed_kmh", "nowhere"]);
-    expect(HANDOVER, "relays[0].place.walk.to_m=[nan, 0.0]", &["relays[0].place.walk.to_m", "is no place"]);
+    expect(HANDOVER, "cell.handover.interruption=1 h", &["cell.handover.interruption", "too long an interruption"]);
+    expect(HANDOVER, "relays[0].place.walk.speed_kmh=0", &["relays[0].place.walk.speed_kmh", "not a valid speed"]);
+    expect(HANDOVER, "relays[0].place.walk.to_m=[nan, 0.0]", &["relays[0].place.walk.to_m", "is out of range"]);
     expect(HANDOVER, "cell.speed_kmh=0", &["cell.speed_kmh", "fading = \"none\""]);
     expect(
         CHANNEL,

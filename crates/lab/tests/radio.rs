@@ -116,18 +116,18 @@ fn contradictions_are_named() {
     expect(&["relays[2].cellular={ rate = \"1 Mbit/s\", delay = \"1 ms\" }"], &["contradicts the section [cell]"]);
     expect(&["relays[2].local[0].rate={ uniform = [\"2 Mbit/s\", \"1 Mbit/s\"] }"], &["lower bound first"]);
     expect(&["relays[2].local[0].congestion=newreno"], &["datagrams have no congestion control"]);
-    expect(&["relays[2].local[0].changes=[{ at = \"1 s\" }]"], &["says 0 of raise, lower and to"]);
+    expect(&["relays[2].local[0].changes=[{ at = \"1 s\" }]"], &["has 0 of raise, lower and to"]);
     expect(&["relays[8].local[0].stop=5 s"], &["is not after its start"]);
-    expect(&["cooperation.selection.method=ssrs"], &["there is none", "target"]);
+    expect(&["cooperation.selection.method=ssrs"], &["none is set", "target"]);
     expect(&["cooperation.selection.fixed=[10]"], &["there is no relay 10"]);
     expect(&["cooperation.selection.method=fixed"], &["is missing"]);
-    expect(&["cooperation.forwarding={}"], &["cooperation.forwarding.range_packets", "no range follows"]);
+    expect(&["cooperation.forwarding={}"], &["cooperation.forwarding.range_packets", "no default"]);
     expect(&["metrics.analysis={ from = \"9 s\", to = \"3 s\" }"], &["metrics.analysis"]);
     expect(&["target={ bit_rate = \"3 Mbit/s\", tolerance = \"0 %\" }"], &["target.tolerance"]);
     expect(&["workload.connections=0"], &["workload.connections"]);
     let ranges = "cooperation.forwarding={ range_packets = 100 }";
     expect(&["workload.connections=2", ranges], &["cooperation.forwarding", "one connection", "connections = 1"]);
-    expect(&["relays[0].count=0"], &["relays[0].count", "no number of relays"]);
+    expect(&["relays[0].count=0"], &["relays[0].count", "not a valid number of relays"]);
     let no_relays = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n[cell]\n";
-    assert!(read(no_relays, &[]).unwrap_err().to_string().contains("no way from the source"));
+    assert!(read(no_relays, &[]).unwrap_err().to_string().contains("no path from the source"));
 }

@@ -42,7 +42,7 @@ fn a_report_depends_on_everything_but_the_wall_clock() {
 #[test]
 fn what_waits_is_said_to_wait_for_other_subflows() {
     let html = report::render(&support::results(1, 10));
-    assert!(html.contains("Waiting for other subflows") && html.contains("behind a hole of its own"), "{html}");
+    assert!(html.contains("Waiting for other subflows") && html.contains("behind a gap in their own"), "{html}");
 }
 
 #[test]

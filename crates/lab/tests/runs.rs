@@ -150,7 +150,7 @@ fn nothing_to_send_is_a_run_too() {
 fn a_link_that_loses_everything_ends_with_the_duration() {
     let Run { results, faults, .. } = run_quietly(&demo(&["relays[*].cellular.loss=100 %", "duration=5 s"]));
     assert!(!results.totals.completed && faults.len() == 1);
-    assert!(faults[0].starts_with("nothing of ") && !faults[0].contains("would complete it"), "{faults:?}");
+    assert!(faults[0].starts_with("none of ") && !faults[0].contains("would complete it"), "{faults:?}");
     let text = lab::present::summary(&results);
     assert!(text.contains("nothing arrived") && !text.contains("incomplete"), "{text}");
     assert_eq!(results.totals.delivered_bytes, 0);
@@ -272,7 +272,7 @@ fn bulk_data_of_which_nothing_arrives_are_neither_complete_nor_intact() {
     let text = lab::present::summary(&results);
     assert!(text.contains("(not complete)") && text.contains("integrity   nothing arrived"), "{text}");
     let report = lab::present::report::render(&results);
-    assert!(report.contains("Nothing arrived</span>") && !report.contains("Not what was sent"));
+    assert!(report.contains("Nothing arrived</span>") && !report.contains("Differs from the data sent"));
 }
 
 #[test]

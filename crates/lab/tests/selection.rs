@@ -227,7 +227,7 @@ fn a_relay_that_carries_unchosen_is_not_said_to_be_left_out() {
     assert_eq!(carries, [true, false, false, false]);
     assert!(results.relays.iter().map(|relay| relay.chosen).eq(carries));
     let text = lab::present::summary(&results);
-    let said = "o relays were chosen: the connection stayed on the one over which it began, r-1";
+    let said = "o relays were chosen: the connection stayed on the relay where it began, r-1";
     assert!(text.contains(&format!("selection   n{said}")), "{text}");
     assert_eq!(text.matches("not chosen").count(), 3, "{text}");
     let report = lab::present::report::render(&results);

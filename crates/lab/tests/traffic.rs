@@ -83,10 +83,10 @@ fn an_answer_that_does_not_come_is_told_apart() {
     let (answers, told) = line(&[]);
     assert_eq!((answers.completed, answers.unfinished, answers.awaited_max_s), (1, 1, answers.max_s));
     let [half, awaited] = [answers.median_s, answers.max_s].map(|time_s| time_s.unwrap() * 1000.0);
-    assert_eq!(told, format!("answers     1 of 2; half within {half:.1} ms, one not there after {awaited:.1} ms"));
+    assert_eq!(told, format!("answers     1 of 2; half within {half:.1} ms, one missing after {awaited:.1} ms"));
     let (answers, told) = line(&["workload.answers=3 MB"]);
     let awaited = answers.max_s.unwrap() * 1000.0;
-    assert_eq!(told, format!("answers     none of 1; one not there after {awaited:.1} ms"));
+    assert_eq!(told, format!("answers     none of 1; one missing after {awaited:.1} ms"));
 }
 
 #[test]
@@ -196,19 +196,19 @@ fn workloads_say_what_they_need_and_nothing_else() {
     refused(&["workload.video.frames_per_s=25"], &["workload.video", "contradicts"]);
     let video = ["workload.kind=video", "workload.rate=1 Mbit/s"];
     let with = |change: &'static str| [video[0], video[1], change];
-    refused(&with("workload.video.frames_per_s=0"), &["video.frames_per_s", "0 is no number of frames", "1 to 1000"]);
-    refused(&with("workload.video.weights=[0, 0, 0]"), &["video.weights", "make no video"]);
+    refused(&with("workload.video.frames_per_s=0"), &["video.frames_per_s", "not a valid number", "1 to 1000"]);
+    refused(&with("workload.video.weights=[0, 0, 0]"), &["video.weights", "not valid weights"]);
     refused(&with("workload.video.weights=[1, 2]"), &["workload.video.weights"]);
     refused(&with("workload.video.frams=3"), &["unknown field", "frames_per_s"]);
     refused(
         &["workload.kind=video", "workload.rate=1000000000000000000 bit/s"],
-        &["workload.rate", "no rate for a source"],
+        &["workload.rate", "too high for a source"],
     );
     let requests = |answers: &str| ["workload.kind=requests".to_string(), format!("workload.answers={answers}")];
     for (answers, why) in [
         ("{ uniform = [\"2 kB\", \"1 kB\"] }", "wrong order"),
         ("{ }", "exactly one"),
-        ("9000000 GB", "more than can be meant"),
+        ("9000000 GB", "is too large"),
         ("-1 kB", "64 kB"),
     ] {
         let overrides = requests(answers);
@@ -221,7 +221,7 @@ fn local_traffic_says_what_it_needs_and_nothing_else() {
     for (local, parts) in [
         ("kind = \"short-flows\"", &["local[0].sizes", "is missing", "add a line"][..]),
         ("kind = \"short-flows\", sizes = \"1 kB\", rate = \"1 Mbit/s\"", &["local[0].rate", "contradicts kind"]),
-        ("kind = \"short-flows\", sizes = \"0 B\"", &["local[0].sizes", "flows of nothing", "like \"20 kB\""]),
+        ("kind = \"short-flows\", sizes = \"0 B\"", &["local[0].sizes", "flows of size zero", "like \"20 kB\""]),
         ("kind = \"tcp\", sizes = \"1 kB\"", &["local[0].sizes", "contradicts kind = \"tcp\""]),
         ("kind = \"tcp\", redrawn = \"1 s\"", &["local[0].redrawn", "no rate"]),
         ("kind = \"video\"", &["local[0].rate", "is missing"]),
@@ -231,11 +231,11 @@ fn local_traffic_says_what_it_needs_and_nothing_else() {
             "kind = \"vbr\", rate = \"1 Mbit/s\", redrawn = \"1 s\", on_off = { on = \"1 s\", off = \"1 s\" }",
             &["local[0].redrawn", "one random process"],
         ),
-        ("kind = \"udp\", rate = \"1000000000 Gbit/s\"", &["local[0].rate", "no rate for a source"]),
+        ("kind = \"udp\", rate = \"1000000000 Gbit/s\"", &["local[0].rate", "too high for a source"]),
         (
             "kind = \"udp\", rate = \"1 Mbit/s\", changes = [{ at = \"1 s\", to = \"2 Mbit/s\", over = \"5 s\" }, \
              { at = \"3 s\", to = \"1 Mbit/s\" }]",
-            &["local[0].changes[1].at", "is over", "before the next begins"],
+            &["local[0].changes[1].at", "before the end", "before the next begins"],
         ),
         (
             "kind = \"udp\", rate = \"1 Mbit/s\", start = \"5 s\", changes = [{ at = \"1 s\", to = \"2 Mbit/s\" }]",

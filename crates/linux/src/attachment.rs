@@ -97,7 +97,7 @@ fn free_numbers() -> impl Iterator<Item = u8> {
 }
 
 fn no_number() -> Error {
-    Error::Usage(format!("all of anabranch0 to anabranch{} exist already: end some of their programs", DEVICES_MAX - 1))
+    Error::Usage(format!("anabranch0 to anabranch{} all exist already: end some of their programs", DEVICES_MAX - 1))
 }
 
 /// Creates a device with a free number, in a private network if `is_private`. Returns it with the engine's addresses
@@ -130,7 +130,7 @@ fn check(via: &[IpAddr]) -> Result<()> {
             IpAddr::V4(ip) if ip.is_link_local() => "is a link-local address, which is not routed",
             IpAddr::V6(ip) if ip.is_unicast_link_local() => "is a link-local address, which is not routed",
             ip if via[..position].contains(ip) => "is named twice",
-            ip if is_own(*ip) => "is an address of this host itself, and the engine is a host of its own",
+            ip if is_own(*ip) => "is an address of this host, and the engine is a separate host",
             _ => continue,
         };
         return Err(Error::Usage(format!(

@@ -16,7 +16,7 @@ const NOT_SENT: Opcode = 0x894b;
 pub fn unsent_bytes(socket: impl AsFd) -> Result<u64> {
     // SAFETY: the kernel writes one `int` for this request, for any kind of socket.
     let unsent = unsafe { ioctl(socket.as_fd(), Getter::<NOT_SENT, i32>::new()) };
-    let unsent = unsent.map_err(Error::system("ask for the unsent octets of a socket"))?;
+    let unsent = unsent.map_err(Error::system("query the unsent octets of a socket"))?;
     Ok(u64::try_from(unsent).unwrap_or(0))
 }
 

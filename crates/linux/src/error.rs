@@ -59,7 +59,7 @@ pub enum Error {
         kept: String,
     },
     /// The reader of the output has closed the pipe.
-    #[error("whoever reads {place} has gone away after {written_bytes} {}bytes", of(*.whole_bytes))]
+    #[error("the reader of {place} closed it after {written_bytes} {}bytes", of(*.whole_bytes))]
     NobodyReads {
         /// Which pipe, in words for the user.
         place: String,
@@ -102,7 +102,7 @@ impl Error {
     pub(crate) fn device(what: &str, source: io::Error) -> Self {
         // EIO: it is down. EBADFD: it has been removed.
         let remedy = match source.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::IO | Errno::BADFD) => ", which another program has set down or removed: start again",
+            Some(Errno::IO | Errno::BADFD) => ", which another program has brought down or removed: start again",
             _ => "",
         };
         Self::System { what: format!("{what} the TUN device{remedy}"), source }

@@ -138,9 +138,9 @@ fn attach(options: &GetOptions, stop: &Stop) -> Result<(Attachment, Option<Uplin
 /// The error for a URL whose address is the engine's own.
 fn engines_own(remote: IpAddr, is_via: bool) -> Error {
     Error::Usage(if is_via {
-        format!("{remote} is an address of our own: name another one with --via")
+        format!("{remote} is an address of the engine: name another one with --via")
     } else {
-        format!("{remote} is an address of this download's own engine, where nobody serves: write that of the server")
+        format!("{remote} is an address of this download's own engine, which serves nothing: write that of the server")
     })
 }
 
@@ -148,9 +148,9 @@ fn engines_own(remote: IpAddr, is_via: bool) -> Error {
 fn no_way(remote: IpAddr, over_uplinks: bool) -> Error {
     let family = if remote.is_ipv4() { "IPv4" } else { "IPv6" };
     Error::Usage(if over_uplinks {
-        format!("{remote} is an {family} address, and no uplink has {family}: name another one with --interface")
+        format!("{remote} is an {family} address, but no uplink has {family}: name another one with --interface")
     } else {
-        format!("{remote} is an {family} address: add one of ours with --via")
+        format!("{remote} is an {family} address: give the engine one as well with --via")
     })
 }
 
@@ -165,7 +165,7 @@ fn resolve(url: &Url, leads_back: &dyn Fn(IpAddr) -> bool) -> Result<Vec<SocketA
     let remotes: Vec<SocketAddr> = found.map(|remote| (remote.ip().to_canonical(), remote.port()).into()).collect();
     let why_not = |remote: &SocketAddr| match why_not(remote.ip()) {
         None if leads_back(remote.ip()) => {
-            Some("is an address of this host itself, where no uplink leads: leave out --interface")
+            Some("is an address of this host itself, which no uplink reaches: leave out --interface")
         }
         why => why,
     };
@@ -181,12 +181,12 @@ fn resolve(url: &Url, leads_back: &dyn Fn(IpAddr) -> bool) -> Result<Vec<SocketA
 fn why_not(address: IpAddr) -> Option<&'static str> {
     match address {
         ip if ip.is_loopback() => Some(
-            "is a loopback address, and the engine is a host of its own: write an address by which others reach this \
+            "is a loopback address, and the engine is a separate host: write an address at which others reach this \
              host, like 10.99.0.1 on anabranch0",
         ),
-        ip if ip.is_unspecified() => Some("stands for all addresses: write that of one host"),
-        ip if ip.is_multicast() => Some("is a multicast address: write that of one host"),
-        IpAddr::V4(ip) if ip.is_broadcast() => Some("is the broadcast address: write that of one host"),
+        ip if ip.is_unspecified() => Some("means all addresses: write the address of one host"),
+        ip if ip.is_multicast() => Some("is a multicast address: write the address of one host"),
+        IpAddr::V4(ip) if ip.is_broadcast() => Some("is the broadcast address: write the address of one host"),
         _ => None,
     }
 }
@@ -196,12 +196,12 @@ fn explain(error: Error, remotes: &[SocketAddr], via: &[IpAddr]) -> Error {
     let why = match error {
         Error::Peer(ref message) if !message.contains("did not answer") => return error,
         Error::Peer(_) if !forwards(remotes[0].ip()) => {
-            "the kernel does not forward, so answers of other hosts do not reach us: sysctl -w net.ipv4.ip_forward=1"
+            "the kernel does not forward, so answers from others do not arrive: run sysctl -w net.ipv4.ip_forward=1"
         }
         // With `--via` the user chose addresses that other hosts route here.
         Error::Peer(_) if via.is_empty() => {
-            "without --interface the download leaves from a private address of its own, to which only this host knows the way: name an uplink, \
-             as --interface usb0"
+            "without --interface, the download uses a private address that only this host can reach: name an uplink, \
+             like --interface usb0"
         }
         error => return error,
     };

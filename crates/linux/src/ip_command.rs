@@ -53,25 +53,26 @@ pub(crate) fn explain(message: &str) -> String {
         said.trim_start_matches("RTNETLINK answers: ").trim_start_matches("Error: ").trim_end_matches(['.', ' ']);
     let meaning = match said {
         m if m.contains("File exists") => {
-            "it exists already: another program uses it; name another, or end that program"
+            "it exists already: another program uses it; choose another name, or end that program"
         }
         m if m.contains("ddress already assigned") => "this host has the address already: name another one",
         m if m.contains("Operation not permitted") => {
             "not permitted: it needs root with CAP_NET_ADMIN, which containers often lack"
         }
         m if m.contains("IPv6 is disabled") || m.contains("Permission denied") => {
-            "IPv6 is switched off (sysctl -w net.ipv6.conf.all.disable_ipv6=0), so leave out IPv6 addresses"
+            "IPv6 is switched off: switch it on (sysctl -w net.ipv6.conf.all.disable_ipv6=0), or leave out IPv6 \
+             addresses"
         }
         m if m.contains("No such device") || m.contains("Cannot find device") => {
             "there is no such device, or it was removed meanwhile"
         }
         m if m.contains("unreachable") || m.contains("invalid gateway") => {
-            "no route leads to the next hop: give this host an address of its network first"
+            "there is no route to the next hop: give this host an address of its network first"
         }
         m if m.contains("Device or resource busy") => "it is in use: end the program that uses it",
-        m if m.contains("Invalid argument") => "the kernel takes no such value: is it a plain unicast address?",
+        m if m.contains("Invalid argument") => "the kernel rejects the value: is it a plain unicast address?",
         m if m.contains("not supported") => "this kernel lacks the feature: load its module, or use another kernel",
-        "" => "it failed without a word",
+        "" => "it failed without a message",
         other => return format!("the kernel or `ip` refuses it: {other}"),
     };
     meaning.into()

@@ -244,7 +244,7 @@ fn check_name(name: &str) -> Result<()> {
     if (1..=64).contains(&name.len()) && name.chars().all(fit) && !name.starts_with(['-', '.']) {
         return Ok(());
     }
-    Err(Error::Usage(format!("{name:?} is not a name for a host: use 1 to 64 letters, digits, '-', '_' and '.'")))
+    Err(Error::Usage(format!("{name:?} is not a valid host name: use 1 to 64 letters, digits, '-', '_' and '.'")))
 }
 
 /// Explains why `ip netns add` failed, with the remedy.

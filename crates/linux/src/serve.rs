@@ -86,7 +86,7 @@ pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> 
     }
     if let Some(address) = addresses.iter().find(|address| !forwards(**address)) {
         say(&format!(
-            "{address} is reachable from this host only: the kernel does not forward (sysctl net.ipv4.ip_forward)"
+            "{address} is reachable only from this host: the kernel does not forward (sysctl net.ipv4.ip_forward)"
         ));
     }
     let mut server = Server::new(folder, listeners, options.idle_max, say);
@@ -158,7 +158,7 @@ impl App for Server<'_> {
 
     fn handle_end(&mut self, endpoint: &mut Endpoint, now: Instant) {
         for (id, session) in &mut self.sessions {
-            session.close(endpoint.acked_bytes(*id), "the server was ended", self.say);
+            session.close(endpoint.acked_bytes(*id), "the server was stopped", self.say);
             let _ = endpoint.abort(*id, now);
         }
     }

@@ -65,11 +65,11 @@ impl Adapted {
         let is_set = kernel_cc::adapting(controller).map_err(broken_controller)?.is_some();
         let name = controller.name;
         let problem = match (wanted.is_some(), is_set) {
-            (true, _) => format!("somebody else has loaded `{name}`, and it would be set for all that use it"),
-            (false, true) => format!("somebody has set it for `{name}`, and this run has none"),
+            (true, _) => format!("another process has loaded `{name}`, and all its users would be affected"),
+            (false, true) => format!("another process has set it for `{name}`, but this run does not want it"),
             (false, false) => return Ok(()),
         };
-        let remedy = "unload the controller first (anabranch cc unload), or wait for whoever uses it";
+        let remedy = "unload the controller first (anabranch cc unload), or wait for its user to end";
         Err(Unsupported { field: FIELD, problem, remedy }.into())
     }
 }

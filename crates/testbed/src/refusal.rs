@@ -9,9 +9,9 @@ use crate::{Ends, Stack, adapting, controllers};
 /// Maximum number of subflows, besides the first, in the kernel's path manager.
 pub const KERNEL_SUBFLOWS_MAX: usize = 8;
 /// Remedy for most things that a kernel cannot do as the source.
-const OUR_SOURCE: &str = "our engine can: --source engine";
+const OUR_SOURCE: &str = "use our engine: --source engine";
 /// Remedy for everything that a kernel cannot do as the destination.
-const OUR_DESTINATION: &str = "our engine can: --destination engine";
+const OUR_DESTINATION: &str = "use our engine: --destination engine";
 
 /// Checks what the kernel would have to do.
 ///
@@ -34,17 +34,17 @@ fn beyond_the_destination(scenario: &Scenario) -> Vec<Unsupported> {
     let (connection, cooperation) = (&scenario.connection, &scenario.cooperation);
     let is_used = matches!(scenario.workload.kind, WorkloadKind::Video | WorkloadKind::Requests);
     let asked = [
-        ("connection.receiver_centric", connection.receiver_centric.is_some(), "rates that the receiver says"),
+        ("connection.receiver_centric", connection.receiver_centric.is_some(), "rates set by the receiver"),
         ("cooperation.selection", cooperation.selection.method.steers(), "relay selection"),
         ("cooperation.relays", cooperation.relays == RelayMode::FastAck, "relays that splice subflows"),
         ("cooperation.forwarding", cooperation.forwarding.is_some(), "differentiated forwarding"),
-        ("cooperation.watch", cooperation.watch.is_some(), "a watch over its relays"),
-        ("cooperation.bandwidth_sharing", cooperation.bandwidth_sharing.is_some(), "what relays tell the source"),
-        ("workload.kind", is_used, "who watches a video or asks for answers"),
+        ("cooperation.watch", cooperation.watch.is_some(), "watching its relays"),
+        ("cooperation.bandwidth_sharing", cooperation.bandwidth_sharing.is_some(), "reports of relays to the source"),
+        ("workload.kind", is_used, "videos and requests"),
     ];
     let refuse = |(field, _, what)| Unsupported {
         field,
-        problem: format!("the kernel as the destination knows nothing of {what}"),
+        problem: format!("the kernel as the destination does not support {what}"),
         remedy: OUR_DESTINATION,
     };
     asked.into_iter().filter(|(_, asked, _)| *asked).map(refuse).collect()
@@ -60,10 +60,10 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
     }
     for (field, asked, what) in [
         ("connection.receiver_centric", connection.receiver_centric.is_some(), "receiver-centric scheduling"),
-        ("connection.era", !is_kernels(&connection.era), "endpoints of other years"),
+        ("connection.era", !is_kernels(&connection.era), "endpoints of other eras"),
     ] {
         if asked {
-            refuse(field, format!("the kernel as the source knows nothing of {what}"));
+            refuse(field, format!("the kernel as the source does not support {what}"));
         }
     }
     let most = KERNEL_SUBFLOWS_MAX + 1;
@@ -93,19 +93,21 @@ fn controller(scenario: &Scenario) -> Option<Unsupported> {
     let refuse = |problem| Unsupported {
         field: "connection.congestion",
         problem,
-        remedy: "cubic and newreno are always there (--set connection.congestion=cubic); our engine has all: --source engine",
+        remedy: "cubic and newreno are always available (--set connection.congestion=cubic); our engine has all of \
+            them: --source engine",
     };
     if kernel_name(&congestion).is_none() {
         let problem = format!("the kernel's Multipath TCP has no congestion controller \"{congestion}\"");
         return Some(refuse(problem));
     }
     if let Some(lack) = lack(&congestion) {
-        return Some(refuse(format!("the kernel cannot be given \"{congestion}\": {lack}")));
+        return Some(refuse(format!("cannot load \"{congestion}\" into the kernel: {lack}")));
     }
     (congestion == "cubic" && !scenario.connection.hystart).then(|| Unsupported {
         field: "connection.hystart",
         problem: "the kernel's CUBIC always uses HyStart".into(),
-        remedy: "give it that too (--set connection.hystart=true), or have our engine send (--source engine)",
+        remedy: "use HyStart in the scenario, too (--set connection.hystart=true), or let our engine send (--source \
+            engine)",
     })
 }
 
@@ -117,9 +119,9 @@ fn layer(scenario: &Scenario) -> Option<Unsupported> {
     let name = kernel_name(&scenario.connection.congestion.0.to_string())?;
     let problem = match (controllers::of(scenario), wanted.check()) {
         (Some(_), Ok(())) => return None,
-        (Some(_), Err(error)) => format!("the kernel as the source has it not like that: {error}"),
+        (Some(_), Err(error)) => format!("the kernel as the source does not support these settings: {error}"),
         (None, _) => format!(
-            "the kernel has it over controllers of ours, not over its own `{name}` (--set connection.congestion=lia)"
+            "the kernel has it only over our controllers, not over its own `{name}` (--set connection.congestion=lia)"
         ),
     };
     Some(Unsupported { field: adapting::FIELD, problem, remedy: OUR_SOURCE })

@@ -281,8 +281,10 @@ fn control(socket: &Socket, controller: &str) -> io::Result<()> {
     match error.kind() {
         _ if socket.tcp_congestion().is_ok_and(has_it) => Ok(()),
         io::ErrorKind::NotFound => {
-            let what =
-                format!("somebody has unloaded the congestion controller `{controller}` meanwhile; run it again");
+            let what = format!(
+                "another process has unloaded the congestion controller `{controller}` during the run: run it \
+                    again"
+            );
             Err(io::Error::new(io::ErrorKind::NotFound, what))
         }
         _ => Err(error),

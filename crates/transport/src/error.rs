@@ -64,7 +64,7 @@ pub enum Violation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListenError {
     /// Nobody can send to port 0.
-    #[error("nobody can send to port 0: listen on another")]
+    #[error("no peer can send to port 0: listen on another")]
     PortZero,
     /// Another listener has this address and port.
     #[error("address and port are in use")]
@@ -160,7 +160,7 @@ pub enum ConnectError {
     #[error("addresses of different families")]
     FamilyMismatch,
     /// No host can be there: port 0, or an address that is unspecified or not that of one host.
-    #[error("{0} is no peer's: name the address of one host, and a port above 0")]
+    #[error("{0} is not a peer's address: name the address of one host, and a port above 0")]
     NoPeer(SocketAddr),
     /// The local address is unspecified, and no address of its family is known.
     #[error("no local address of this family is known: name one")]

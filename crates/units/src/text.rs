@@ -48,7 +48,7 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
             type Value = Text<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text in quotes")
+                f.write_str("a string")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
@@ -65,7 +65,7 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
 /// Refuses a number without quotes, which has no unit. The error of parsing it as a text says what to write.
 fn unquoted<T: FromStr<Err: Display>, E: de::Error>(number: &impl Display) -> E {
     match number.to_string().parse::<T>() {
-        Ok(_) => E::custom(format!("{number} is to be written in quotes: \"{number}\"")),
+        Ok(_) => E::custom(format!("write {number} in quotes: \"{number}\"")),
         Err(problem) => E::custom(problem),
     }
 }
@@ -89,7 +89,7 @@ impl<'de, T: FromStr<Err: Display>, U: Deserialize<'de>> Deserialize<'de> for Te
             type Value = TextOr<T, U>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text in quotes or a table")
+                f.write_str("a string or a table")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {

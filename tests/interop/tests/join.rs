@@ -130,7 +130,7 @@ fn names_are_found_over_the_phone_that_answers_where_the_devices_name_server_is_
     assert!(files.arrived());
     // An answer that a name has no address is passed on as it is.
     for (name, why) in
-        [("none.test", "it does not exist"), ("empty.test", "it has none"), ("broken.test", "could not find it out")]
+        [("none.test", "it does not exist"), ("empty.test", "it has none"), ("broken.test", "could not resolve it")]
     {
         let url = format!("http://{name}:8000/");
         let proxy = format!("http://{}", joined.ready);
@@ -548,7 +548,7 @@ fn only_the_owner_may_ask_and_nonsense_is_answered() {
         let _ = stream.write_all(nonsense.as_bytes());
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer);
-        assert!(answer.is_empty() && nonsense.len() > 1000 || answer.contains("not understood"), "{answer:?}");
+        assert!(answer.is_empty() && nonsense.len() > 1000 || answer.contains("cannot parse"), "{answer:?}");
     }
     // A silent client delays nobody for long.
     let _silent = UnixStream::connect(&socket).unwrap();
@@ -587,7 +587,7 @@ fn a_phone_that_is_called_otherwise_is_told_of_and_left_as_it_was() {
     let lost = || status(&net)["uplinks"][1]["lost"].as_str().unwrap_or_default().to_owned();
     wait_until("it is lost", || lost().contains("is down"));
     net.laptop.ip(["link set usb1 name phone".to_owned()]).unwrap();
-    wait_until("its new name is told", || lost().contains("is called phone now"));
+    wait_until("its new name is told", || lost().contains("is now called phone"));
     // The guard against strangers on its network uses its old name.
     assert_eq!(forwarding(), before);
     wait_for(curl);
@@ -604,7 +604,7 @@ fn a_phone_that_gets_the_name_of_another_uplink_needs_no_remedy() {
     three.uplinks.interfaces.push(("phone".into(), Tier::Primary));
     let joined = start(&net, three);
     net.laptop.ip(["link set usb1 down", "link set usb1 name phone"].map(str::to_owned)).unwrap();
-    wait_until("its new name is told, and no more", || status(&net)["uplinks"][1]["lost"] == "is called phone now");
+    wait_until("its new name is told, and no more", || status(&net)["uplinks"][1]["lost"] == "is now called phone");
     joined.end().unwrap();
 }
 
@@ -710,7 +710,7 @@ fn what_cannot_work_is_told_in_a_line() {
     assert!(refusal(options(&[Tier::Never; 2])).contains("never"));
     let mut open = options(&[Tier::Primary; 2]);
     open.proxy.listen = "0.0.0.0:0".parse().unwrap();
-    assert!(refusal(open).contains("whoever reaches such a proxy"));
+    assert!(refusal(open).contains("anyone who reaches the proxy"));
     let before = net.state();
     let taken = output(&net.laptop, "ip", &["-o", "link"]);
     assert_eq!(before.matches("anabranch").count(), 0, "{taken}");

@@ -336,5 +336,5 @@ fn what_cannot_work_is_told_in_a_line() {
     assert!(off.contains("sysctl -w net.mptcp.enabled=1") && !off.contains('\n'), "{off}");
     net.laptop.set("mptcp/enabled", "1").unwrap();
     let _joined = start(&net, &[Tier::Primary; 2]);
-    assert!(refusal(options(&[Tier::Primary; 2])).contains("runs here already"));
+    assert!(refusal(options(&[Tier::Primary; 2])).contains("is already running here"));
 }

@@ -721,7 +721,7 @@ fn a_device_that_is_another_destination_than_before_is_told_so() {
     Store::at(&bed.state("anna")).change_peers(renumber).unwrap();
     bed.pair(0);
     wait_until("it is said what to do", || {
-        bed.status()["uplinks"][1]["lost"].to_string().contains("start anabranch join again")
+        bed.status()["uplinks"][1]["lost"].to_string().contains("restart anabranch join")
     });
     joined.end().unwrap();
     let _joined = bed.join();

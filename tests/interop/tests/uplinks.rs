@@ -445,7 +445,7 @@ fn what_is_no_uplink_is_told_in_one_line() {
     expect("usb7", "does not exist: there are usb0, usb1");
     expect("lo", "loopback");
     net.laptop.ip(["address flush dev usb1".into()]).unwrap();
-    expect("usb1", "has no address: is the phone's tethering switched on");
+    expect("usb1", "has no address: switch on the phone's tethering");
     net.laptop.ip(["link set usb1 down".into()]).unwrap();
     expect("usb1", "ip link set usb1 up");
     net.laptop.ip(["link set usb1 up".into(), "address add 192.168.42.10/24 dev usb1".into()]).unwrap();

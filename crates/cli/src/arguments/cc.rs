@@ -6,10 +6,10 @@ use cooperation::adaptive_congestion::Beyond;
 /// Arguments of `anabranch cc`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    sudo anabranch cc load lia          # until unload, or the next start of the machine\n  \
+    sudo anabranch cc load lia          # until it is unloaded or the machine restarts\n  \
     sudo anabranch cc set lia           # for all new connections of this network namespace\n  \
     sudo anabranch cc status --watch    # windows and round-trip times of every subflow\n  \
-    sudo anabranch cc tell 1f2e3d4c 1 --rho 5  # what the subflows of a path compete with, for mcc-coop\n  \
+    sudo anabranch cc tell 1f2e3d4c 1 --rho 5  # competition on a path, for mcc-coop\n  \
     sudo anabranch cc adapt lia         # adaptive congestion control over it, as in the thesis")]
 pub struct Cc {
     /// The subcommand.

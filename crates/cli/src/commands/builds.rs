@@ -12,7 +12,8 @@ pub fn complain_of_others(journal: &Journal, remedy: &str) -> io::Result<bool> {
     let (others, all) = (journal.of_other_builds(), journal.records().len());
     if others > 0 {
         console::complain(&format!(
-            "note: {others} of {all} finished runs were made by another build of this program: if what it computes has changed, {remedy}\n"
+            "note: {others} of {all} finished runs come from another build of this program: if its results have \
+             changed, {remedy}\n"
         ))?;
     }
     Ok(others > 0)

@@ -50,7 +50,7 @@ fn each(names: &[String], act: impl Fn(&Controller) -> Result<(), Failure>) -> R
 fn list() -> Result<(), Failure> {
     let default = kernel_cc::default().unwrap_or_default();
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(["controller", "the kernel calls it", "state", "what it is"]);
+    table.load_preset(NOTHING).set_header(["controller", "name in the kernel", "state", "description"]);
     for controller in CONTROLLERS {
         let state = match () {
             () if default == controller.kernel_name => "loaded, default here",
@@ -61,7 +61,7 @@ fn list() -> Result<(), Failure> {
     }
     let mut text = format!("{table}\n");
     if let Err(error) = kernel_cc::check() {
-        text += &format!("none can be loaded now: {error}\n");
+        text += &format!("cannot load any of them now: {error}\n");
     }
     Ok(console::print(&text)?)
 }
@@ -70,13 +70,14 @@ fn load(controller: &Controller, connections_max: u32) -> Result<(), Failure> {
     kernel_cc::load(controller, connections_max)?;
     let name = controller.kernel_name;
     Ok(console::print(&format!(
-        "{name} is loaded: `anabranch cc set {name}` for all new connections, or TCP_CONGESTION on a socket\n"
+        "{name} is loaded; use it for all new connections with `anabranch cc set {name}`, or for a socket with \
+         TCP_CONGESTION\n"
     ))?)
 }
 
 fn unload(controller: &Controller) -> Result<(), Failure> {
     kernel_cc::unload(controller)?;
-    Ok(console::print(&format!("{} is unloaded; connections that use it go on with it\n", controller.kernel_name))?)
+    Ok(console::print(&format!("{} is unloaded; connections that use it continue to do so\n", controller.kernel_name))?)
 }
 
 /// Selects one of our controllers by either of its names, or one of the kernel's by its own.
@@ -85,8 +86,11 @@ fn set(name: &str) -> Result<(), Failure> {
     let available = kernel_cc::available()?;
     if !available.iter().any(|known| known == name) {
         let known = available.join(", ");
-        let remedy =
-            if Controller::named(name).is_ok() { format!("; `anabranch cc load {name}` first") } else { String::new() };
+        let remedy = if Controller::named(name).is_ok() {
+            format!("; run `anabranch cc load {name}` first")
+        } else {
+            String::new()
+        };
         return Err(Failure::Failed(format!("the kernel has no controller `{name}` now, only {known}{remedy}")));
     }
     kernel_cc::set_default(name)?;
@@ -103,9 +107,9 @@ fn tell(order: &arguments::CcTell) -> Result<(), Failure> {
         return Err(no_subflow(&connection, token, address_id));
     }
     kernel_cc::tell(&controller, PathId { token, address_id }, told, Duration::from_secs(holds_s))?;
-    let what = if told == Told::default() { "nothing".into() } else { format!("this for {holds_s} s") };
+    let what = if told == Told::default() { "no report".into() } else { format!("the report for {holds_s} s") };
     let counts = competition.map(counts_as).unwrap_or_default();
-    Ok(console::print(&format!("{token:08x}, address {address_id}: {} is told {what}{counts}\n", controller.name))?)
+    Ok(console::print(&format!("{token:08x}, address {address_id}: {} uses {what}{counts}\n", controller.name))?)
 }
 
 fn owner(token: u32) -> Result<(Controller, Connection), Failure> {
@@ -115,7 +119,7 @@ fn owner(token: u32) -> Result<(Controller, Connection), Failure> {
         Some((*known, found))
     };
     CONTROLLERS.iter().filter(|known| kernel_cc::is_loaded(known)).find_map(of).ok_or_else(|| {
-        Failure::Failed(format!("no controller that is loaded has a connection {token:08x}: see `anabranch cc status`"))
+        Failure::Failed(format!("no loaded controller has a connection {token:08x}: see `anabranch cc status`"))
     })
 }
 
@@ -126,7 +130,7 @@ fn no_subflow(connection: &Connection, token: u32, address_id: u8) -> Failure {
     let known: Vec<_> = known.iter().map(u8::to_string).collect();
     let known = known.join(", ");
     Failure::Failed(format!(
-        "{token:08x} has no subflow to an address {address_id}, only to {known}: see `anabranch cc status`"
+        "{token:08x} has no subflow to address {address_id}, only to {known}: see `anabranch cc status`"
     ))
 }
 
@@ -137,14 +141,14 @@ fn counts_as(competition: Competition) -> String {
         return String::new();
     }
     let Competition { ratio, increase, decrease } = believed;
-    format!("; it counts as rho {ratio}, alpha' {increase}, beta' {decrease}")
+    format!("; used as rho {ratio}, alpha' {increase}, beta' {decrease}")
 }
 
 fn adapt(order: &arguments::CcAdapt) -> Result<(), Failure> {
     let controller = Controller::named(&order.name)?;
     if order.off {
         kernel_cc::adapt(&controller, None)?;
-        return Ok(console::print(&format!("{} cuts no window of slow paths\n", controller.name))?);
+        return Ok(console::print(&format!("{} no longer cuts windows of slow paths\n", controller.name))?);
     }
     let arguments::CcAdapt { period_s, eta_min, eta_max, beyond, cuts_max, age_rtts, .. } = *order;
     let acc = Settings { eta_min, eta_max, beyond, cuts_max, age_rtts, ..Settings::default() };
@@ -152,7 +156,7 @@ fn adapt(order: &arguments::CcAdapt) -> Result<(), Failure> {
     let period = Duration::try_from_secs_f64(period_s).unwrap_or_default();
     kernel_cc::adapt(&controller, Some(&Adapting { acc, period }))?;
     let name = controller.name;
-    Ok(console::print(&format!("{name} cuts windows of the slowest paths, every {period_s} s at most\n"))?)
+    Ok(console::print(&format!("{name} cuts windows of the slowest paths, at most every {period_s} s\n"))?)
 }
 
 /// Output of `--json` for a controller.
@@ -282,7 +286,7 @@ impl From<&Subflow> for SubflowStatus {
 
 fn describe(all: &[Status]) -> String {
     if all.is_empty() {
-        return "no controller is loaded: `anabranch cc load lia`\n".into();
+        return "no controller is loaded: run `anabranch cc load lia`\n".into();
     }
     all.iter().map(describe_one).collect()
 }
@@ -292,14 +296,15 @@ fn describe_one(status: &Status) -> String {
     let mut text = format!("{name}: {count} connection{}\n", if count == 1 { "" } else { "s" });
     if status.without_place > 0 {
         text += &format!(
-            "  {} times without room: such subflows are controlled like single paths (`cc load --connections-max`)\n",
+            "  no room for a subflow {} times; such subflows are controlled like single paths: \
+             raise `cc load --connections-max`\n",
             status.without_place
         );
     }
     if let Some(AdaptingStatus { period_s, eta_min, eta_max, beyond, cuts_max, age_rtts }) = status.adapting {
         text += &format!(
-            "  slowest paths are cut every {period_s} s, for delay ratios of {eta_min:.2} to {eta_max:.2} (beyond: {beyond}), \
-             {cuts_max} times in a row, after {age_rtts} round trips\n"
+            "  cuts the slowest paths every {period_s} s, for delay ratios of {eta_min:.2} to {eta_max:.2} \
+             (beyond: {beyond}), at most {cuts_max} times in a row, after {age_rtts} round trips\n"
         );
     }
     if count == 0 {
@@ -339,6 +344,6 @@ fn row(token: &str, subflow: &SubflowStatus) -> Vec<String> {
         fraction(subflow.beta),
         millis(subflow.way_s),
         subflow.cuts.to_string(),
-        if subflow.in_recovery { "repairs a loss" } else { "" }.into(),
+        if subflow.in_recovery { "in recovery" } else { "" }.into(),
     ]
 }

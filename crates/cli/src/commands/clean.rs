@@ -13,13 +13,13 @@ pub fn clean() -> Result<(), Failure> {
     control::clean()?;
     let mut text = String::new();
     if !devices.is_empty() {
-        text += &format!("taken back: what was changed for {}\n", devices.join(", "));
+        text += &format!("undone: changes for {}\n", devices.join(", "));
     }
     if forgotten > 0 {
-        text += "removed: notes of changes in network namespaces that are no more\n";
+        text += "removed: records of changes in network namespaces that no longer exist\n";
     }
     if text.is_empty() {
-        text += "nothing was left\n";
+        text += "nothing to undo\n";
     }
     Ok(console::print(&text)?)
 }

@@ -38,7 +38,7 @@ pub fn demo(arguments: &arguments::Demo) -> Result<(), Failure> {
 
 /// Ten relays in one cell and on one Wi-Fi channel, each with traffic of its own.
 fn show_cell(arguments: &arguments::Demo) -> Result<(), Failure> {
-    let text = "a cooperative cell: ten relays of one LTE cell, all of which have traffic of their own";
+    let text = "a cooperative cell: ten relays in one LTE cell, each with traffic of its own";
     console::print(&format!("Running {text}\n\n"))?;
     let mut scenario = scenario::load("scenarios/cell.toml", CELL, &[])?;
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
@@ -74,7 +74,7 @@ fn scenario(arguments: &arguments::Demo) -> Result<Scenario, Failure> {
         let refuse = |problem: &str| Failure::Input(format!("--file {}: {problem}", path.display()));
         let metadata = std::fs::metadata(path).map_err(|error| refuse(&error.to_string()))?;
         if !metadata.is_file() {
-            return Err(refuse("is not a file"));
+            return Err(refuse("not a regular file"));
         }
         scenario.workload = Workload { path: Some(path.clone()), ..Workload::of(WorkloadKind::File) };
     }
@@ -86,7 +86,7 @@ fn what_next(arguments: &arguments::Demo) -> String {
     let report = arguments.out.join("report.html");
     format!(
         "next:\n  xdg-open {}    # look at it\n  \
-         anabranch demo --file PATH    # send a file of yours\n  \
+         anabranch demo --file PATH    # send one of your files\n  \
          anabranch run demo --set connection.congestion=cubic\n  \
          anabranch scenarios    # the papers' experiments\n",
         report.display()

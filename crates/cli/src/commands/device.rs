@@ -14,7 +14,7 @@ pub fn name(told: Option<&Name>) -> Result<Name, Failure> {
     let text: String = host.trim().chars().filter(fit).skip_while(|c| !c.is_ascii_alphanumeric()).collect();
     let text: String = text.split('.').next().unwrap_or_default().chars().take(Name::BYTES_MAX).collect();
     text.parse().map_err(|_| {
-        Failure::Input(format!("the host name {:?} is no name for a device: give one with --name", host.trim()))
+        Failure::Input(format!("the host name {:?} is not a valid device name: choose one with --name", host.trim()))
     })
 }
 
@@ -25,6 +25,6 @@ pub fn group(name: &str) -> Result<u32, Failure> {
     let mut fields = groups.lines().map(|line| line.split(':'));
     let found = fields.find_map(|mut fields| (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok())?);
     found.ok_or_else(|| {
-        Failure::Input(format!("--control-group {name}: /etc/group has no such group; make it with groupadd {name}"))
+        Failure::Input(format!("--control-group {name}: /etc/group has no such group: create it with groupadd {name}"))
     })
 }

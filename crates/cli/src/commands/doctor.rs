@@ -26,6 +26,6 @@ pub fn doctor(arguments: &arguments::Doctor) -> Result<(), Failure> {
     }
     match report.join_works {
         true => Ok(()),
-        false => Err(Failure::Failed("`anabranch join` would not work now: see what to change".into())),
+        false => Err(Failure::Failed("`anabranch join` would not work now: see the report for what to change".into())),
     }
 }

@@ -42,7 +42,7 @@ pub fn fading(arguments: &arguments::Fading) -> Result<(), Failure> {
     }
     let mut trace = String::new();
     fading.write_fad(carrier_hz, arguments.seed, &mut trace).map_err(|error| Failure::Failed(error.to_string()))?;
-    let fast = if doppler_hz > DOPPLER_MAX_HZ { "; too fast for its samples, of which each is by itself" } else { "" };
+    let fast = if doppler_hz > DOPPLER_MAX_HZ { "; too fast for samples of this length" } else { "" };
     let done = format!("100 resource blocks, 10000 samples of 1 ms, Doppler frequency {doppler_hz:.2} Hz{fast}\n");
     if arguments.out == Path::new("-") {
         console::print(&trace)?;

@@ -59,7 +59,7 @@ fn check_capture(capture: Option<&Path>, output: &Output) -> Result<(), Failure>
     let Output::File(path) = output else { return Ok(()) };
     match capture.filter(|capture| real_path(capture) == real_path(path)) {
         Some(capture) => Err(Failure::Input(format!(
-            "--pcap {} is where the download goes: name another file for the capture",
+            "--pcap {} is also the output file: choose another file for the capture",
             capture.display()
         ))),
         None => Ok(()),
@@ -94,7 +94,7 @@ fn leaves_stdout(output: &Output) -> bool {
 fn name_of(url: &Url) -> Result<PathBuf, Failure> {
     url.file_name().map(PathBuf::from).ok_or_else(|| {
         Failure::Input(format!(
-            "{url} names no file: write it like http://10.1.0.1/big.iso, or say with -o where to put it"
+            "{url} names no file: write it like http://10.1.0.1/big.iso, or choose the output file with -o"
         ))
     })
 }
@@ -105,7 +105,7 @@ fn describe(report: &GetReport, place: &str) -> String {
     let bytes = quantity(report.bytes as f64, "B");
     let before = match report.resumed_bytes {
         0 => String::new(),
-        there => format!(" after {} that were there", quantity(there as f64, "B")),
+        there => format!(" after {} kept from before", quantity(there as f64, "B")),
     };
     let protocol = if report.connection.mptcp { "MPTCP" } else { "TCP" };
     let used = report.connection.subflows.iter().filter(|subflow| subflow.received_bytes > 0).count();
@@ -135,7 +135,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let check = |capture: &str, output: &str| check_capture(Some(&at(capture)), &Output::File(at(output)));
-        assert!(matches!(check("f", "f"), Err(Failure::Input(why)) if why.contains("name another file")));
+        assert!(matches!(check("f", "f"), Err(Failure::Input(why)) if why.contains("choose another file")));
         fs::write(at("f"), b"").unwrap();
         symlink(at("f"), at("link")).unwrap();
         assert!(check("link", "f").is_err() && check("./f", "link").is_err());
@@ -152,6 +152,6 @@ mod tests {
         };
         assert_eq!(describe(&report, "x"), "x: 5.00 MB in 2.000 s, 20.0 Mbit/s over TCP with 0 subflows\n");
         let report = GetReport { resumed_bytes: 1_000, ..report };
-        assert!(describe(&report, "x").contains("5.00 MB after 1.00 kB that were there in 2.000 s"));
+        assert!(describe(&report, "x").contains("5.00 MB after 1.00 kB kept from before in 2.000 s"));
     }
 }

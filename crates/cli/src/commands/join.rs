@@ -113,7 +113,7 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
     store.identity()?;
     let invitation = match target {
         Some(PairTarget::Invited(_)) if told.is_some() => {
-            return Err(Failure::Input("the URI has the code in it: leave --code out".into()));
+            return Err(Failure::Input("the URI contains the code: leave out --code".into()));
         }
         Some(PairTarget::Invited(invitation)) => invitation.clone(),
         Some(PairTarget::At(address)) => invitation_at(address.clone(), told)?,
@@ -128,8 +128,8 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
     for running in Running::all().iter().filter(|running| running.joins()) {
         text += &match running.hint(&arguments.state) {
             Some(hint) => format!("{hint}\n"),
-            None if is_used(running) => format!("the `anabranch join` that runs here uses {relay} as before\n"),
-            None => format!("the `anabranch join` that runs here uses {relay} when it is started again\n"),
+            None if is_used(running) => format!("the running `anabranch join` continues to use {relay}\n"),
+            None => format!("restart the running `anabranch join` to use {relay}\n"),
         };
     }
     Ok(console::print(&text)?)
@@ -153,10 +153,10 @@ fn find_pairing() -> Result<ScopedAddress, Failure> {
 }
 
 fn ask_for_code() -> Result<Code, Failure> {
-    console::print("code that the relay shows: ")?;
+    console::print("code shown by the relay: ")?;
     let mut line = String::new();
     if std::io::stdin().read_line(&mut line)? == 0 {
-        return Err(Failure::Input("standard input has ended without a code: type it, or give it with --code".into()));
+        return Err(Failure::Input("standard input ended without a code: type it, or pass it with --code".into()));
     }
     code(&line)
 }
@@ -179,19 +179,19 @@ fn describe(status: &JoinStatus) -> String {
         None => (format!("{count} uplink{plural} for the kernel's Multipath TCP:"), KERNEL_USES.to_owned()),
     };
     format!(
-        "{title}\n{uplinks}{uses}Ctrl-C ends it and takes everything back; `anabranch status --watch` in another terminal shows what it \
-         does\n"
+        "{title}\n{uplinks}{uses}Ctrl-C ends it and undoes all changes; `anabranch status --watch` in another \
+         terminal shows its state\n"
     )
 }
 
 /// Names the relay and the round-trip time to it.
 fn through(link: &LinkStatus) -> String {
-    let far = link.round_trip.map_or(String::new(), |span| format!(", {:.1} ms away", span.as_secs_f64() * 1e3));
+    let far = link.round_trip.map_or(String::new(), |span| format!(", RTT {:.1} ms", span.as_secs_f64() * 1e3));
     format!("the relay {} at {}{far}", link.relay, link.place)
 }
 
 /// How programs use the kernel's connections.
-const KERNEL_USES: &str = "programs use them with sockets of IPPROTO_MPTCP, or so:
+const KERNEL_USES: &str = "programs use them with IPPROTO_MPTCP sockets, or like this:
   mptcpize run curl URL
   mptcpize run ssh HOST
 ";
@@ -202,7 +202,7 @@ fn uses(proxy: SocketAddr) -> String {
         false => proxy.to_string(),
     };
     let which = if proxy.starts_with("ADDRESS") {
-        "  (ADDRESS: one of this device's; whoever reaches it may use the proxy)\n"
+        "  (ADDRESS: an address of this device; everyone who can reach it may use the proxy)\n"
     } else {
         ""
     };
@@ -233,7 +233,7 @@ fn request(change: &Change) -> (Request, String) {
         }
         Change::Target(Some(rate)) => {
             let done =
-                format!("as few uplinks as deliver {} carry data now\n", quantity(rate.as_bps() as f64, "bit/s"));
+                format!("only as many uplinks as {} needs carry data now\n", quantity(rate.as_bps() as f64, "bit/s"));
             (Request::SetTarget { bps: Some(rate.as_bps()) }, done)
         }
         Change::Target(None) => (Request::SetTarget { bps: None }, "all uplinks carry data now\n".into()),

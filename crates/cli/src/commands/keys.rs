@@ -48,10 +48,7 @@ impl Running {
     pub fn hint(&self, state: &Path) -> Option<String> {
         let other = self.other_state(state)?;
         let what = if self.joins() { "`anabranch join`" } else { "`anabranch relay`" };
-        Some(format!(
-            "the {what} that runs here keeps its keys in {0}, and heeds those alone: --state {0}",
-            other.display()
-        ))
+        Some(format!("the running {what} keeps its keys in {0} and uses only those: add --state {0}", other.display()))
     }
 }
 
@@ -69,7 +66,7 @@ mod tests {
         };
         assert_eq!(join("/var/lib/anabranch").hint(Path::new("/var/lib/anabranch")), None);
         let hint = join("/tmp/laptop").hint(Path::new("/var/lib/anabranch")).unwrap();
-        assert!(hint.contains("`anabranch join` that runs here keeps its keys in /tmp/laptop"), "{hint}");
+        assert!(hint.contains("running `anabranch join` keeps its keys in /tmp/laptop"), "{hint}");
         let join_uses = |key, slot| join("/tmp").uses(key, slot);
         assert!(join_uses("07", 1) && !join_uses("08", 1) && !join_uses("07", 2));
         let relay = Running { device: LENDER.into(), status: json!({ "relay": { "state": "/tmp/anna" } }) };

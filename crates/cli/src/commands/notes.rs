@@ -36,7 +36,7 @@ mod tests {
         let (short, long) = (scenario("30 s", 1), scenario("60 s", 1));
         assert_eq!(
             notes_on("x.toml: ", [&short]),
-            "note: x.toml: relays[0].leaves: 40 s never comes: the run ends at 30 s\n"
+            "note: x.toml: relays[0].leaves: 40 s is never reached: the run ends at 30 s\n"
         );
         assert_eq!(notes_on("", [&short, &long]), "");
         let many = notes_on("", [&scenario("30 s", 20)]);

@@ -23,12 +23,14 @@ fn list_or_remove(arguments: &arguments::Peers) -> Result<(), Failure> {
     let store = Store::at(&arguments.state);
     if let Some(PeersOrder::Remove(remove)) = &arguments.order {
         if arguments.json {
-            return Err(Failure::Input("--json is for the list of devices: leave it out beside `remove`".into()));
+            return Err(Failure::Input(
+                "--json applies only to the list of devices: leave it out with `remove`".into(),
+            ));
         }
         // This does not create the folder if it is absent.
         store.peers()?.remove(&remove.name)?;
         store.change_peers(|peers| peers.remove(&remove.name))?;
-        return Ok(console::print(&format!("{} is forgotten\n", remove.name))?);
+        return Ok(console::print(&format!("{} is no longer paired\n", remove.name))?);
     }
     let peers = store.peers()?;
     Ok(console::print(&if arguments.json { peers.text() } else { describe(&peers) })?)
@@ -36,8 +38,8 @@ fn list_or_remove(arguments: &arguments::Peers) -> Result<(), Failure> {
 
 fn describe(peers: &Peers) -> String {
     if peers.relays.is_empty() && peers.destinations.is_empty() {
-        return "no device is paired with this one: `anabranch relay --pair` on the one that lends its link, `anabranch join --pair` \
-                on the other\n"
+        return "no device is paired with this one: run `anabranch relay --pair` on the device that lends its link, \
+                and `anabranch join --pair` on the other\n"
             .into();
     }
     let mut table = Table::new();

@@ -44,6 +44,6 @@ pub fn complete(plan: &Plan, journal: &mut Journal, ends: Ends, jobs: usize, wha
     ran.map_err(|error| Failure::Failed(error.to_string()))?;
     match broken.into_inner().unwrap_or_else(PoisonError::into_inner) {
         None => Ok(()),
-        Some(why) => Err(Failure::Failed(format!("{why}\n  help: finished runs are kept; the same command goes on"))),
+        Some(why) => Err(Failure::Failed(format!("{why}\n  help: finished runs are kept; the same command continues"))),
     }
 }

@@ -66,11 +66,9 @@ fn refuse_limits(arguments: &arguments::Relay) -> Result<(), Failure> {
     // An error means that no relay runs.
     let runs = control::running().is_ok_and(|devices| devices.iter().any(|device| device == LENDER));
     Err(Failure::Input(if runs {
-        format!("{option} cannot be changed while a relay runs: end it, and start it anew with --share and {option}")
+        format!("{option} cannot be changed while a relay runs: end it, and start it again with --share and {option}")
     } else {
-        format!(
-            "{option} is of the interface that is to lend its link: name that as well (anabranch relay --share wwan0 {option} ...)"
-        )
+        format!("{option} needs the interface to lend: name that, too (anabranch relay --share wwan0 {option} ...)")
     }))
 }
 
@@ -80,12 +78,12 @@ fn unnamed() -> Failure {
         Ok((uplinks, _)) => {
             let names: Vec<String> = uplinks.into_iter().map(|uplink| uplink.interface).collect();
             Failure::Input(format!(
-                "name the interface that is to lend its link (anabranch relay --share {}); those that reach the Internet here: {}",
+                "name the interface to lend (anabranch relay --share {}); interfaces that reach the Internet: {}",
                 names[0],
                 names.join(", ")
             ))
         }
-        Err(error) => Failure::Input(format!("name the interface that is to lend its link (--share NAME); {error}")),
+        Err(error) => Failure::Input(format!("name the interface to lend (--share NAME); {error}")),
     }
 }
 
@@ -94,8 +92,8 @@ fn show(invitation: &Invitation, qr: bool) {
     let wants_squares = qr || std::io::stdout().is_terminal();
     let squares = if wants_squares { qr::draw(&invitation.to_string()) } else { String::new() };
     let text = format!(
-        "{squares}pairing code: {}   (type it on the other device: anabranch join --pair; if that does not find this one, add its \
-         address on the network of both)\n",
+        "{squares}pairing code: {}   (on the other device, run anabranch join --pair and type the code; if it does \
+         not find this device, add its address on the shared network)\n",
         invitation.code
     );
     // A closed output must not end the service.
@@ -112,7 +110,7 @@ const fn mode(mode: RelayMode) -> Mode {
 fn volume(arguments: &arguments::Relay) -> Result<Option<Limit>, Failure> {
     match (arguments.volume, arguments.reset_day) {
         (Some(Limit { period: Period::Day, .. }), Some(_)) => Err(Failure::Input(
-            "--reset-day is for volumes of a month: leave it out, or write --volume SIZE/month".into(),
+            "--reset-day applies only to monthly volumes: leave it out, or write --volume SIZE/month".into(),
         )),
         (Some(limit), Some(reset_day)) => Ok(Some(Limit { period: Period::Month { reset_day }, ..limit })),
         (limit, _) => Ok(limit),
@@ -123,13 +121,13 @@ fn volume(arguments: &arguments::Relay) -> Result<Option<Limit>, Failure> {
 fn pair(arguments: &arguments::Relay) -> Result<(), Failure> {
     if !control::running()?.iter().any(|device| device == LENDER) {
         return Err(Failure::Input(
-            "no relay runs here: name the interface that it is to lend (anabranch relay --share wwan0 --pair)".into(),
+            "no relay runs here: name the interface to lend (anabranch relay --share wwan0 --pair)".into(),
         ));
     }
     let status = control::ask(LENDER, &Request::Status)?;
     note_ignored(arguments, &status)?;
     let name = status.pointer("/relay/name").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let name = name.parse().map_err(|_| Failure::Failed("the relay that runs here is of another release".into()))?;
+    let name = name.parse().map_err(|_| Failure::Failed("the running relay has another release: restart it".into()))?;
     let share = status.pointer("/relay/interface").and_then(serde_json::Value::as_str).unwrap_or_default();
     // The folder in which the running relay keeps its keys.
     let state =
@@ -152,7 +150,7 @@ fn note_ignored(arguments: &arguments::Relay, status: &serde_json::Value) -> Res
     let wants_state = !is_default && wanted_state != std::path::Path::new(state);
     for (option, is_ignored, own) in [("--name", wants_name, name), ("--state", wants_state, state)] {
         if is_ignored {
-            console::complain(&format!("{option} is ignored: the relay that runs here began with {own}\n"))?;
+            console::complain(&format!("{option} is ignored: the running relay was started with {own}\n"))?;
         }
     }
     Ok(())
@@ -161,38 +159,39 @@ fn note_ignored(arguments: &arguments::Relay, status: &serde_json::Value) -> Res
 /// Describes what is lent, and how others use it.
 fn describe(status: &RelayStatus, pairs: bool) -> String {
     let relay = &status.relay;
-    let rate = relay.rate_bps.map_or("all that there is".into(), |bps| {
-        format!("{} each way at most (--rate)", quantity(bps as f64, "bit/s"))
-    });
+    let rate = relay
+        .rate_bps
+        .map_or("no rate limit".into(), |bps| format!("{} each way at most (--rate)", quantity(bps as f64, "bit/s")));
     let volume = match (relay.volume_bytes, relay.volume_used_bytes) {
         (Some(bytes), Some(used)) => {
-            let renews = relay.volume_renews.as_ref().map_or(String::new(), |date| format!(", anew on {date}"));
+            let renews = relay.volume_renews.as_ref().map_or(String::new(), |date| format!(", renewed on {date}"));
             format!(", {} of {} used{renews} (--volume)", quantity(used as f64, "B"), quantity(bytes as f64, "B"))
         }
         _ => String::new(),
     };
     let lends = match relay.lends {
         "fully" | "as-backup" => "lends".into(),
-        _ => format!("lends nothing for now ({}); it is to lend", relay.lends_in_words),
+        _ => format!("lends nothing for now ({}); interface", relay.lends_in_words),
     };
     let mode = match relay.mode {
         Mode::Route => "",
-        Mode::FastAck => ", acknowledges at once",
+        Mode::FastAck => ", fast ACKs",
     };
     let names: Vec<&str> = relay.destinations.iter().map(|destination| destination.name.as_str()).collect();
     let to = if names.is_empty() {
         if pairs {
-            "nobody yet: the code below is for the first device"
+            "no device yet: pair the first one with the code below"
         } else {
-            "nobody yet: pair a device with `anabranch relay --pair` in another terminal"
+            "no device yet: pair one with `anabranch relay --pair` in another terminal"
         }
         .into()
     } else {
         names.join(", ")
     };
     format!(
-        "{} {lends} {} ({})\n  to {to}\n  {rate}{volume}{mode}\n  heard on UDP port {}, from every network but that of {}\nCtrl-C ends it and takes \
-         everything back; `anabranch status --watch` in another terminal shows what it does\n",
+        "{} {lends} {} ({})\n  to {to}\n  {rate}{volume}{mode}\n  reachable on UDP port {}, from all networks except \
+         that of {}\nCtrl-C ends it and undoes all changes; `anabranch status --watch` in another terminal shows its \
+         state\n",
         relay.name,
         relay.interface,
         relay.ways.join(", "),
@@ -219,7 +218,7 @@ mod tests {
         };
         assert!(text("fully", "lends its link").starts_with("anna lends wwan0 ("));
         let spent = text("no-volume", "has no volume left");
-        assert!(spent.starts_with("anna lends nothing for now (has no volume left); it is to lend wwan0 ("), "{spent}");
-        assert!(spent.contains("5.00 MB of 5.00 MB used, anew on 2026-12-01"), "{spent}");
+        assert!(spent.starts_with("anna lends nothing for now (has no volume left); interface wwan0 ("), "{spent}");
+        assert!(spent.contains("5.00 MB of 5.00 MB used, renewed on 2026-12-01"), "{spent}");
     }
 }

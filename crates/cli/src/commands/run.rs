@@ -68,7 +68,7 @@ fn wall_clock() -> std::time::Instant {
 /// Loads the scenario with the chosen variant and the changes of the command line.
 fn load(arguments: &arguments::Run) -> Result<Scenario, Failure> {
     if arguments.seed.is_some() && arguments.overrides.iter().any(|change| change.is_of("seed")) {
-        return Err(Failure::Input("--seed and --set seed both say the seed\n  help: leave one of them out".into()));
+        return Err(Failure::Input("--seed and --set seed both set the seed\n  help: leave one of them out".into()));
     }
     let found = shipped::find(&arguments.scenario).map_err(|error| Failure::Input(error.to_string()))?;
     let load = |overrides: &[_]| found.load(overrides);
@@ -90,8 +90,9 @@ fn what_else(scenario: &Scenario) -> String {
 fn how_late(results: &Results) -> String {
     match results.totals.lateness {
         Some(late) if late.behind_ratio > BEHIND_RATIO_MAX => format!(
-            "warning: this machine was more than 1 ms late for {:.0} % of the run, at most {:.0} ms: the results are its own as well as \
-             the network's\n  help: give it less to do beside, or the scenario lower rates or fewer relays\n",
+            "warning: this machine was more than 1 ms late for {:.0} % of the run, by up to {:.0} ms: the results \
+             depend on the machine, too\n  help: reduce the machine's other load, or the rates or the number of \
+             relays in the scenario\n",
             late.behind_ratio * 100.0,
             late.max_s * 1000.0
         ),
@@ -103,8 +104,9 @@ fn how_late(results: &Results) -> String {
 fn what_was_reset(results: &Results) -> String {
     match results.totals.subflows_reset {
         Some(reset @ 1..) => format!(
-            "warning: the kernel at the destination reset {reset} subflow{} before any data came over {}: that is what it does with a join \
-             whose first data are lost\n  help: run it again, or look at several seeds (docs/linux.md, \"Joins that die\")\n",
+            "warning: the kernel at the destination reset {reset} subflow{} before any data arrived over {}, as it \
+             does when the first data after a join are lost\n  help: run it again, or compare several seeds \
+             (docs/linux.md, \"Joins that die\")\n",
             if reset == 1 { "" } else { "s" },
             if reset == 1 { "it" } else { "them" },
         ),

@@ -25,7 +25,7 @@ pub fn select(arguments: &Select) -> Result<(), Failure> {
     if selector.name() == "exact" && !Exact::is_exact_for(&question.offers) {
         let given = question.offers.len();
         return Err(Failure::Input(format!(
-            "--method exact tries every subset of at most {EXACT_RELAYS_MAX} relays, not {given}: use --method ssrs"
+            "--method exact takes at most {EXACT_RELAYS_MAX} relays, not {given}: use --method ssrs"
         )));
     }
     let choice = selector.select(&question.offers, &question.goal, &question.in_use);
@@ -37,7 +37,7 @@ pub fn select(arguments: &Select) -> Result<(), Failure> {
     console::print(&text)?;
     match choice.feasible {
         true => Ok(()),
-        false => Err(Failure::Failed(format!("no set in range was found: accepted is {}", question.accepted()))),
+        false => Err(Failure::Failed(format!("found no set in the accepted range, {}", question.accepted()))),
     }
 }
 
@@ -82,11 +82,11 @@ impl Question {
         }
         let theta = &arguments.theta;
         let tolerance: Probability = theta.parse().map_err(|_| {
-            Failure::Input(format!("--theta: {theta:?} is not a part of the target: write 0.1 or \"10 %\""))
+            Failure::Input(format!("--theta: {theta:?} is not a fraction of the target: write 0.1 or \"10 %\""))
         })?;
         let target = rate("--target", &arguments.target)?;
         if target == Rate::ZERO {
-            return Err(input("--target: nothing carries 0 bit/s: write a rate above zero, like 3M"));
+            return Err(input("--target: the rate is zero: write a rate above zero, like 3M"));
         }
         let goal = Goal { target, tolerance: tolerance.value() };
         let in_use = match &arguments.active {
@@ -193,7 +193,7 @@ fn each_once(relays: Vec<RelayId>) -> Result<Vec<RelayId>, Failure> {
     let twice = relays.iter().enumerate().find(|(index, relay)| relays[..*index].contains(relay));
     match twice {
         Some((_, RelayId(relay))) => {
-            Err(Failure::Input(format!("--active: relay {relay} is there twice: write it once")))
+            Err(Failure::Input(format!("--active: relay {relay} is listed twice: write it once")))
         }
         None => Ok(relays),
     }

@@ -64,7 +64,7 @@ pub fn load_shipped(name: &str, text: &str, overrides: &[Override]) -> Result<Sc
     let find_base = |from: &Layer, base: &str| {
         let path = Path::new(&from.name).with_file_name(base);
         let file = SCENARIOS.get_file(&path).and_then(include_dir::File::contents_utf8);
-        let text = file.ok_or_else(|| format!("no scenario {} ships", path.display()))?;
+        let text = file.ok_or_else(|| format!("there is no shipped scenario {}", path.display()))?;
         Ok(Layer { name: path.display().to_string(), text: text.into() })
     };
     let scenario = scenario::load_layers(top, &find_base, overrides)?;

@@ -25,7 +25,8 @@ pub fn status(arguments: &arguments::Status) -> Result<(), Failure> {
     };
     if devices.is_empty() {
         return Err(Failure::Failed(
-            "nothing runs here: start it with `anabranch join` or `anabranch relay`, and ask in the same network namespace".into(),
+            "nothing runs here: start `anabranch join` or `anabranch relay`, and ask in the same network namespace"
+                .into(),
         ));
     }
     if arguments.json {
@@ -72,9 +73,11 @@ pub fn chosen(device: Option<&str>) -> Result<String, Failure> {
         false => devices.truncate(1),
     }
     match devices.len() {
-        0 => Err(Failure::Failed("nothing runs here: start it with `anabranch join`".into())),
+        0 => Err(Failure::Failed("nothing runs here: start `anabranch join`".into())),
         1 => Ok(devices.remove(0)),
-        _ => Err(Failure::Input(format!("several run here: choose with --device one of {}", devices.join(", ")))),
+        _ => {
+            Err(Failure::Input(format!("several daemons run here: choose one with --device ({})", devices.join(", "))))
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         && arguments.overrides.iter().any(|change| change.text.trim().starts_with("sweep.seeds"))
     {
         return Err(Failure::Input(
-            "--seeds and --set sweep.seeds both say the seeds\n  help: leave one of them out".into(),
+            "--seeds and --set sweep.seeds both set the seeds\n  help: leave one of them out".into(),
         ));
     }
     let found = shipped::find(&arguments.scenario).map_err(|error| Failure::Input(error.to_string()))?;
@@ -34,7 +34,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(folder(&plan)));
     let mut journal = Journal::open(&out.join("runs.jsonl"), &Manifest::new(&plan), arguments.restart)
         .map_err(|error| Failure::Input(error.to_string()))?;
-    builds::complain_of_others(&journal, "--restart runs all anew")?;
+    builds::complain_of_others(&journal, "repeat all runs with --restart")?;
     run_missing(&plan, &mut journal, arguments)?;
     let records = journal.finish(&plan).map_err(|error| Failure::Failed(error.to_string()))?;
     let summary = Summary::new(&plan, &records);
@@ -78,7 +78,7 @@ fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path, summary: &Su
         ("report.html", "the report, for a browser"),
         ("summary.json", "means, intervals and comparisons, for programs"),
         ("runs.csv", "every run, for spreadsheets"),
-        ("runs.jsonl", "the same, a line each; a sweep goes on from it"),
+        ("runs.jsonl", "the same, one per line; a sweep continues from it"),
     ];
     let width = out.join("summary.json").display().to_string().len();
     let mut text = String::from("written:\n");
@@ -98,7 +98,7 @@ fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path, summary: &Su
             "  anabranch sweep {again} --seeds 1..30{out}    # narrower intervals; finished runs are kept"
         );
     }
-    let _ = writeln!(text, "  {first} --out out/run    # one run as it went, with plots");
+    let _ = writeln!(text, "  {first} --out out/run    # one run in detail, with plots");
     text
 }
 

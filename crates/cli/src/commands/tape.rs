@@ -90,7 +90,7 @@ impl Tape {
             let why = recorder.cannot(&error);
             *tape = None;
             // Standard error may be closed.
-            let _ = console::complain(&format!("the capture ends here, all else goes on: {why}\n"));
+            let _ = console::complain(&format!("the capture ends here, everything else continues: {why}\n"));
         }
     }
 

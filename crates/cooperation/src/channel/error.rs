@@ -41,12 +41,12 @@ pub enum AuthenticationError {
     },
     /// The peer's handshake message matches neither our keys nor our own message.
     #[error(
-        "the handshake fails: one end has another key than the other one thinks, or octets were changed on their way; \
+        "the handshake failed: one end has another key than the other expects, or data were changed in transit; \
          compare the public keys, and pair the devices again if they differ"
     )]
     Handshake,
     /// A record has an impossible length.
-    #[error("record {record} announces {len} octets, of {min} to {max}: the peer is broken or not the peer")]
+    #[error("record {record} announces {len} octets, not {min} to {max}: the peer is broken or an impostor")]
     Length {
         /// Number of the record in its direction, from 0.
         record: u64,
@@ -59,7 +59,7 @@ pub enum AuthenticationError {
     },
     /// A record does not decrypt at its place in the channel.
     #[error(
-        "record {record} is not the peer's next one: forged, damaged, played again or out of its turn; open another \
+        "record {record} is not the peer's next one: it was forged, damaged, replayed or reordered; open another \
          channel, and do not trust the network if it happens again"
     )]
     Forged {

@@ -7,7 +7,7 @@ use super::VERSION;
 #[non_exhaustive]
 pub enum Fault {
     /// The frame is too short for a version and a kind.
-    #[error("a frame of {octets} octets has no room for its version and kind: the peer is broken")]
+    #[error("a frame of {octets} octets is too short for its version and kind: the peer is broken")]
     Headless {
         /// Length of the frame.
         octets: usize,
@@ -19,7 +19,7 @@ pub enum Fault {
         version: u8,
     },
     /// No frame has this kind.
-    #[error("no frame has the kind {kind:#04x}: is this the port of another service?")]
+    #[error("there is no frame of kind {kind:#04x}: is this the port of another service?")]
     UnknownKind {
         /// The kind: the second octet.
         kind: u8,

@@ -114,20 +114,23 @@ pub struct Destination {
 pub enum PairingError {
     /// The peer speaks another protocol.
     #[error(
-        "what answers there does not pair devices: is the address right, and is `anabranch relay --pair` running there?"
+        "the other end does not pair devices: is the address right, and is `anabranch relay --pair` running there?"
     )]
     OtherService,
     /// The peer has another version.
-    #[error("the other device pairs in version {0} instead of {PAIRING_VERSION}: run the same release on both")]
+    #[error("the other device has pairing version {0} instead of {PAIRING_VERSION}: run the same release on both")]
     Version(u8),
     /// The codes differ, or an attacker in between has tried one.
-    #[error("the code is wrong: each is good for one try, so take the new one that the relay shows")]
+    #[error("the code is wrong: each code is valid for one try, so type the new one that the relay shows")]
     WrongCode,
     /// The peer has this end's own key.
-    #[error("that is this device: `anabranch relay --pair` and `anabranch join --pair` run on two of them")]
+    #[error(
+        "this device cannot pair with itself: run `anabranch relay --pair` and `anabranch join --pair` on two \
+        devices"
+    )]
     Itself,
     /// The peer breaks the protocol.
-    #[error("the other device breaks off or sends nonsense: start anew on both")]
+    #[error("the other device breaks off or sends invalid data: start again on both")]
     Broken,
 }
 

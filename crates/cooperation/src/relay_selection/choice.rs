@@ -53,8 +53,8 @@ pub(super) const fn reasons(feasible: bool) -> Reasons {
     if feasible {
         Reasons {
             active: "least cost of the sets in range; cost adds distance from the target and number of relays,\n\
-                     each scaled from 0 (best) to 1 (worst); it is what one would begin with",
-            backup: "least cost of the others, the number of changes counted as well",
+                     each scaled from 0 (best) to 1 (worst); it is the set to start with",
+            backup: "least cost of the others, with the number of changes counted as well",
         }
     } else {
         Reasons {

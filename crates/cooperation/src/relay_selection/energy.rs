@@ -166,8 +166,8 @@ impl RelaySelector for EnergyAware {
             return self.otherwise.reasons(feasible);
         }
         Reasons {
-            active: "least cost of the sets in range, what relays pay counted as well",
-            backup: "least cost of the others, what relays pay and the number of changes counted as well",
+            active: "least cost of the sets in range, with the relays' costs counted as well",
+            backup: "least cost of the others, with the relays' costs and the number of changes counted as well",
         }
     }
 }

@@ -26,7 +26,7 @@ impl RelaySelector for GreedyThesis {
     }
 
     fn reasons(&self, _: bool) -> Reasons {
-        Reasons { active: "relays added from the smallest offer on until the range is reached", backup: SAME_RULE }
+        Reasons { active: "relays added from the smallest offer upwards until the range is reached", backup: SAME_RULE }
     }
 }
 

@@ -150,7 +150,7 @@ fn an_authentic_record_that_is_no_frame_ends_the_channel_too() {
     let (mut destination, _) = ends(1);
     let fault = ChannelError::from(Fault::UnknownKind { kind: 0x3f });
     assert_eq!(received(&mut destination, &sealed(&mut peer, &[4, 0x3f])), (vec![], Some(fault)));
-    assert_eq!(fault.to_string(), "no frame has the kind 0x3f: is this the port of another service?");
+    assert_eq!(fault.to_string(), "there is no frame of kind 0x3f: is this the port of another service?");
     assert!(!destination.is_open() && destination.peer().is_none());
     assert_eq!(received(&mut destination, &sealed(&mut peer, &[4, 0x3f])), (vec![], Some(fault)));
 }

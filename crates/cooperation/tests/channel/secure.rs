@@ -81,6 +81,6 @@ fn lengths_are_bounded() {
     assert_eq!(opened(&mut pair().0, &[0, 0]), Err(length(0)));
     assert_eq!(
         length(257).to_string(),
-        "record 0 announces 257 octets, of 17 to 256: the peer is broken or not the peer"
+        "record 0 announces 257 octets, not 17 to 256: the peer is broken or an impostor"
     );
 }

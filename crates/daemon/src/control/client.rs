@@ -56,22 +56,22 @@ pub fn ask(device: &str, request: &Request) -> Result<Value> {
     let path = Place::here()?.socket(device);
     let answer = exchange(&path, request).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            Error::Peer(format!("only root and the group of `join --control-group` may ask {device} (try sudo)"))
+            Error::Peer(format!("only root and the group of `join --control-group` may control {device} (try sudo)"))
         }
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Error::Peer(format!(
-            "{device} does not run here{}",
+            "{device} is not running here{}",
             running()
                 .ok()
                 .filter(|all| !all.is_empty())
-                .map_or(String::new(), |all| format!("; what runs: {}", all.join(", ")))
+                .map_or(String::new(), |all| format!("; running: {}", all.join(", ")))
         )),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            let later = if matches!(request, Request::Status) { "" } else { ", and may still do it once it goes on" };
+            let later = if matches!(request, Request::Status) { "" } else { ", but may act on the request later" };
             Error::Peer(format!(
-                "{device} does not answer: it is busy or stopped{later} (its process may have to be killed)"
+                "{device} does not answer: it is busy or stopped{later}; if this persists, kill its process"
             ))
         }
-        _ => Error::system(format!("ask {device} at {}", path.display()))(error),
+        _ => Error::system(format!("send a request to {device} at {}", path.display()))(error),
     })?;
     match answer {
         Answer::Done(value) => Ok(value),

@@ -40,7 +40,7 @@ impl Server {
     /// If the socket cannot be created or given to the group.
     pub fn open(place: &Place, device: &str, group: Option<u32>) -> Result<Self> {
         let path = place.socket(device);
-        let cannot = |what: &str| format!("{what} {}, where this program is asked for its status", path.display());
+        let cannot = |what: &str| format!("{what} {}, the control socket of this program", path.display());
         fs::create_dir_all(place.folder()).map_err(Error::system(cannot("create")))?;
         // Sockets of killed daemons do no harm, but are of no use either.
         let _ = super::clean();
@@ -49,7 +49,7 @@ impl Server {
         let listener = UnixListener::bind(&path).map_err(Error::system(cannot("listen on")))?;
         let server = Self { listener, path };
         let mode = if group.is_some() { 0o660 } else { 0o600 };
-        let cannot = format!("protect {}", server.path.display());
+        let cannot = format!("set the permissions of {}", server.path.display());
         fs::set_permissions(&server.path, Permissions::from_mode(mode)).map_err(Error::system(cannot.clone()))?;
         if group.is_some() {
             chown(&server.path, None, group).map_err(Error::system(cannot))?;
@@ -92,7 +92,9 @@ fn talk(stream: &UnixStream, answer: &mut impl FnMut(Request) -> Answer) -> io::
     BufReader::new(Hurried::new(stream)).take(REQUEST_BYTES_MAX).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
         Ok(request) => answer(request),
-        Err(error) => Answer::Refused(format!("not understood: {error}; is this the same version of anabranch?")),
+        Err(error) => {
+            Answer::Refused(format!("cannot parse the request: {error}; use one version of anabranch at both ends"))
+        }
     };
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');

@@ -177,5 +177,5 @@ fn without_uplink(facts: &Facts, uplink: &str) -> String {
     let names = facts.uplinks.iter().filter(|known| known.wrong.is_none()).map(|known| known.interface.as_str());
     let arguments: String =
         names.map(|name| format!(" --interface {name}{}", if name == uplink { "=secondary" } else { "" })).collect();
-    format!("anabranch join{arguments}; or try another access point name (APN) or another provider in that phone")
+    format!("anabranch join{arguments}; or try another access point name (APN) or another provider on that phone")
 }

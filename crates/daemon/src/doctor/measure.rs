@@ -29,7 +29,7 @@ pub fn measure(url: &Url, uplinks: &[Uplink], facts: &mut Facts, stop: &Stop, sa
         return Ok(());
     }
     for uplink in uplinks {
-        say(&format!("fetching some of {url} over {}", uplink.interface));
+        say(&format!("fetching part of {url} over {}", uplink.interface));
         let (mut rate, is_stalled) = over(url, &uplink.interface, None, stop)?;
         if is_stalled {
             say("nothing arrives; trying with small packets");

@@ -40,7 +40,7 @@ impl Report {
             self.findings_of(&uplink.interface, &mut text);
         }
         for (interface, _) in &self.facts.others {
-            let _ = writeln!(text, "{interface}  is no uplink now");
+            let _ = writeln!(text, "{interface}  is not an uplink now");
             self.findings_of(interface, &mut text);
         }
         for server in &self.facts.servers {
@@ -65,8 +65,10 @@ impl Report {
     fn machine(&self, text: &mut String) {
         let machine = &self.facts.machine;
         let rights = if machine.may_administer { "may change the network" } else { "may not change the network" };
-        let plumbing =
-            if machine.is_plumbed { "; the engine was connected with the uplinks, and all was taken back" } else { "" };
+        let plumbing = match machine.is_plumbed {
+            true => "; the engine was connected with the uplinks, and all changes were reverted",
+            false => "",
+        };
         let _ = writeln!(text, "{MACHINE}  {rights}{plumbing}");
         if !machine.congestion_controls.is_empty() {
             let _ = writeln!(text, "  congestion control of the kernel: {}", machine.congestion_controls.join(", "));
@@ -142,7 +144,7 @@ fn describe_inquiry(inquiry: &Inquiry, joins: &[&Join]) -> String {
     match (inquiry.mtu.carries, inquiry.mtu.told) {
         (0, _) => {}
         (carries, 0) => parts.push(format!("packets of {carries} octets")),
-        (carries, _) => parts.push(format!("packets of {carries} octets, as a router says")),
+        (carries, _) => parts.push(format!("packets of {carries} octets, as a router reports")),
     }
     if !joins.is_empty() {
         let done = joins.iter().filter(|join| join.outcome == JoinOutcome::Established).count();
@@ -157,9 +159,9 @@ fn describe_mptcp(inquiry: &Inquiry) -> &'static str {
         (Spoken::Offered, _) => "MPTCP in the handshake, data not confirmed",
         (Spoken::FellBack, _) => "MPTCP in the handshake only",
         (Spoken::Plain, _) => "plain TCP",
-        (Spoken::Refused, Reached::Yes) => "plain TCP; what offers MPTCP is refused",
+        (Spoken::Refused, Reached::Yes) => "plain TCP; connections that offer MPTCP are refused",
         (Spoken::Refused, _) | (_, Reached::Refused) => "refused",
-        (Spoken::Silent, Reached::Yes) => "plain TCP; what offers MPTCP is not answered",
+        (Spoken::Silent, Reached::Yes) => "plain TCP; connections that offer MPTCP are not answered",
         (Spoken::Unknown, Reached::Yes) => "can connect",
         (Spoken::Silent | Spoken::Unknown, Reached::Silent) => "no answer",
     }

@@ -172,11 +172,11 @@ impl Keeper {
         self.gone.entry(interface.to_owned()).or_insert_with(|| self.clock.now());
         let (why, is_news) = lock(&self.roster).lose(interface, why);
         if is_news {
-            warn!(uplink = interface, "going on without {interface}: it {why}");
+            warn!(uplink = interface, "continuing without {interface}: it {why}");
         }
         let addresses = lock(&self.roster).entry(interface).map(|entry| entry.addresses.clone());
         if is_news && lock(&self.roster).used().is_empty() {
-            warn!("no uplink is left: new connections are refused, and those with MPTCP wait a minute for one");
+            warn!("no uplink is left: new connections are refused; MPTCP connections wait a minute for an uplink");
         }
         self.change(addresses.unwrap_or_default(), Vec::new())
     }
@@ -189,7 +189,7 @@ impl Keeper {
         if let Err(error) = self.plumbing.replace(&uplink) {
             // If the uplink is gone again, the watch reports that next.
             let _ = self.watch.retry(&name);
-            return self.lost(&name, format!("cannot be connected ({error})"));
+            return self.lost(&name, format!("cannot be set up ({error})"));
         }
         self.gone.remove(&name);
         let mut roster = lock(&self.roster);
@@ -200,7 +200,7 @@ impl Keeper {
         let differ = entry.replace(self.plumbing.paths()[index].uplink.clone());
         let used = roster.used_of(index).into_iter().filter(|uplink| differ.contains(&uplink.ip)).collect();
         drop(roster);
-        let what = if was_lost { "is there and in use" } else { "has changed, and is used as it is now" };
+        let what = if was_lost { "is available and in use" } else { "has changed, and its new settings are in use" };
         info!(uplink = name, "{name} {what}");
         self.change(differ, used)
     }
@@ -214,7 +214,7 @@ impl Keeper {
                 // Retry: a place may become free, or the obstacle may disappear.
                 let _ = self.watch.retry(name);
                 if self.gone.insert(name.to_owned(), self.clock.now()).is_none() {
-                    warn!(uplink = name, "{name} has come, and cannot be used ({error})");
+                    warn!(uplink = name, "{name} appeared but cannot be used ({error})");
                 }
                 return Ok(());
             }
@@ -223,13 +223,13 @@ impl Keeper {
         if let Some(gone) = &predecessor {
             self.watch.forget(gone);
             self.gone.remove(gone);
-            debug!(uplink = gone, "it is gone for long, and has left its place to {name}");
+            debug!(uplink = gone, "it has been gone for long, and {name} takes its place");
         }
         let mut roster = lock(&self.roster);
         roster.admit(index, &self.plumbing.paths()[index]);
         let (entry, used) = (roster.entries[index].clone(), roster.used_of(index));
         drop(roster);
-        info!(uplink = name, "{name} has come, and is used as primary (anabranch join set {name}=TIER changes that)");
+        info!(uplink = name, "{name} appeared and is used as primary (anabranch join set {name}=TIER changes that)");
         let (addresses, called) = (entry.addresses.clone(), name.to_owned());
         self.remote.call(move |host, _| {
             host.with_app_mut(|proxy, _| addresses.iter().for_each(|ip| proxy.hand_over(*ip, &called)));
@@ -266,7 +266,7 @@ impl Keeper {
         let now = self.clock.now();
         let elsewhere = match silences.iter().filter(|it| it.uplink.is_none()).count() {
             0 => "",
-            _ => ": new connections, and those with MPTCP, go on over the others",
+            _ => ": new connections and MPTCP connections use the other uplinks",
         };
         for (name, Unheard { uplink, family }) in names.iter().zip(silences) {
             let asked = family.map_or(String::new(), |it| format!(" over {}", it.family));
@@ -274,7 +274,7 @@ impl Keeper {
             // If the whole uplink is silent, its families are not reported separately.
             for (known, other) in [("IPv4", "IPv6"), ("IPv6", "IPv4")].into_iter().filter(|_| uplink.is_none()) {
                 let span = family.filter(|it| it.family == known).map(|it| it.span);
-                let rest = format!(" ({other} answers): servers without an {other} address are not reached over it");
+                let rest = format!(" ({other} answers): servers without an {other} address are unreachable over it");
                 self.tell_silence(name, format!("{known} of {name}"), span, &rest, now);
             }
         }
@@ -292,13 +292,13 @@ impl Keeper {
                 let seconds = span.as_secs_f64();
                 warn!(
                     uplink,
-                    "nothing is heard over {place} for {seconds:.0} s, although something was asked there{elsewhere}{POINTER}"
+                    "nothing received over {place} for {seconds:.0} s, although answers are due{elsewhere}{POINTER}"
                 );
                 self.silent.insert(key, now.saturating_sub(span));
             }
             (None, Some(since)) => {
                 let seconds = now.saturating_since(since).as_secs_f64();
-                info!(uplink, "{place} is heard again, after {seconds:.0} s");
+                info!(uplink, "packets come back over {place} again, after {seconds:.0} s");
                 self.silent.remove(&key);
             }
             _ => {}
@@ -346,7 +346,7 @@ impl Keeper {
         if !changes {
             return Ok(());
         }
-        debug!("other uplinks carry for the target bit rate");
+        debug!("other uplinks now carry data for the target bit rate");
         super::retier(&self.roster, &self.remote)
     }
 
@@ -368,11 +368,11 @@ pub fn heed_clocks(jumps: &mut Jumps, watch: &mut Watch) {
         Some(Jump::Slept(span)) => {
             info!(
                 slept_s = span.as_secs_f64(),
-                "this device was asleep for {:.0} s: uplinks are looked at anew",
+                "this device was asleep for {:.0} s: listing the uplinks again",
                 span.as_secs_f64()
             );
             if let Err(error) = watch.look_again() {
-                warn!("uplinks cannot be looked at anew: {error}");
+                warn!("cannot list the uplinks again: {error}");
             }
         }
         Some(Jump::SetForward(span)) => debug!("the clock was set forward by {:.0} s", span.as_secs_f64()),
@@ -385,11 +385,11 @@ pub fn heed_clocks(jumps: &mut Jumps, watch: &mut Watch) {
 pub fn check_janitor(plumbing: &mut Plumbing) {
     match plumbing.check_janitor() {
         Some(JanitorLoss::Replaced) => {
-            warn!("the janitor, which takes changes of this host back, was killed: another one does its work")
+            warn!("the janitor, which undoes changes to this host, was killed; another one has taken its place")
         }
         Some(JanitorLoss::Final(why)) => warn!(
-            "the janitor was killed and cannot be started again ({why}): when this program has ended, `anabranch clean` takes back what is \
-             left of its changes"
+            "the janitor was killed and cannot be started again ({why}): when this program has ended, run \
+             `anabranch clean` to undo its remaining changes"
         ),
         None => {}
     }
@@ -400,13 +400,11 @@ pub fn check_janitor(plumbing: &mut Plumbing) {
 pub fn check_guard(plumbing: &mut Plumbing) -> Option<bool> {
     match plumbing.check_guard()? {
         GuardLoss::Replaced => {
-            warn!("this program's rules of the firewall were removed by somebody, and are there again");
+            warn!("another program removed this program's firewall rules; they have been restored");
             Some(true)
         }
         GuardLoss::Lasting(why) => {
-            error!(
-                "this program's rules of the firewall were removed by somebody, and cannot be made again for now ({why})"
-            );
+            error!("another program removed this program's firewall rules; they cannot be restored for now ({why})");
             Some(false)
         }
     }
@@ -416,13 +414,11 @@ pub fn check_guard(plumbing: &mut Plumbing) -> Option<bool> {
 pub fn check_ways(plumbing: &mut Plumbing, watch: &mut Watch) {
     match plumbing.check_ways(watch) {
         Some(WaysLoss::Replaced) => warn!(
-            "rules or routes of this program were removed by somebody, and are there again (if it was systemd-networkd: \
-             ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no)"
+            "another program removed rules or routes of this program; they have been restored (if it was \
+             systemd-networkd, set ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no)"
         ),
         Some(WaysLoss::Lasting(why)) => {
-            error!(
-                "rules or routes of this program were removed by somebody, and cannot be made again for now ({why})"
-            );
+            error!("another program removed rules or routes of this program; they cannot be restored for now ({why})");
         }
         None => {}
     }
@@ -432,13 +428,13 @@ pub fn check_ways(plumbing: &mut Plumbing, watch: &mut Watch) {
 pub fn note_renamed(plumbing: &mut Plumbing, from: &str, to: Option<&str>) {
     let Some(to) = to else { return };
     if let Err(error) = plumbing.note_renamed(from, to) {
-        warn!(uplink = from, "what was changed for {from} cannot be taken back from {to}: {error}");
+        warn!(uplink = from, "cannot undo the changes made for {from} under its new name {to}: {error}");
     }
 }
 
 /// Stops following changes. Uplinks stay in use as they are, with all changes made for them, until the end.
 fn give_up(why: &dyn std::fmt::Display, over: &Stop) {
-    error!("changes of uplinks are no longer followed ({why}): start again soon");
+    error!("uplinks are no longer watched for changes ({why}): restart this program soon");
     over.wait();
 }
 

@@ -53,7 +53,7 @@ impl Entry {
             addresses: path.addresses.clone(),
             tier,
             price: 0,
-            lost: path.uplink.ways().next().is_none().then(|| "is not there yet".into()),
+            lost: path.uplink.ways().next().is_none().then(|| "is not available yet".into()),
             link: None,
             offer: Offer::default(),
         }
@@ -253,7 +253,7 @@ impl Roster {
     fn check_used(&self) -> Result<(), String> {
         match self.entries.iter().any(|entry| entry.tier != Tier::Never) {
             true => Ok(()),
-            false => Err("no uplink would be left in use: give one another tier than never".into()),
+            false => Err("no uplink would be left in use: give at least one a tier other than never".into()),
         }
     }
 
@@ -273,7 +273,7 @@ impl Roster {
             return Err(unknown(interface, &names));
         };
         if tier == Tier::Never && !others_used {
-            return Err(format!("{interface} is the last uplink in use: give another one a tier first"));
+            return Err(format!("{interface} is the last uplink in use: first put another one into use"));
         }
         entry.tier = tier;
         Ok(())

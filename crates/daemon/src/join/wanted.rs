@@ -100,7 +100,8 @@ impl Wanted {
         uplinks.extend(absent.collect::<Result<Vec<_>>>()?);
         let notes = chosen.iter().map(|Chosen { relay, interface, .. }| {
             format!(
-                "{interface} is made for the relay {} at {}, with a default route that comes after all others; it vanishes with the process",
+                "{interface} is created for the relay {} at {}, with a default route after all others; \
+                 it is removed when the process ends",
                 relay.name, relay.address
             )
         });
@@ -121,7 +122,7 @@ impl Wanted {
             chosen = free;
             for Chosen { relay, .. } in taken.into_iter().filter(|_| tells) {
                 let relay = relay.name.as_str();
-                warn!(relay, "going on without the relay {relay}: another `anabranch join` uses it");
+                warn!(relay, "continuing without the relay {relay}: another `anabranch join` uses it");
             }
         }
         Ok(chosen)
@@ -143,8 +144,7 @@ impl Wanted {
         named.extend(lent.iter().map(|chosen| (chosen.interface.clone(), chosen.tier)));
         if named.is_empty() {
             return Err(Error::Unready(
-                "nothing is left to be used: no interface reaches the Internet by itself, and relays are used by another `anabranch join`"
-                    .into(),
+                "no uplink: no interface reaches the Internet, and another `anabranch join` uses the relays".into(),
             ));
         }
         let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
@@ -153,7 +153,7 @@ impl Wanted {
         let usable = |(uplink, tier): (&Uplink, &Tier)| uplink.ways().next().is_some() && *tier != Tier::Never;
         if !uplinks.iter().zip(&tiers).any(usable) {
             return Err(Error::Usage(
-                "none of the uplinks that are there may be used: give one another tier than never".into(),
+                "none of the available uplinks may be used: give at least one a tier other than never".into(),
             ));
         }
         Ok(Seen { uplinks, tiers, wrong, misnamed })

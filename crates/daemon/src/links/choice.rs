@@ -62,7 +62,7 @@ fn unknown(choice: &RelayChoice, known: &[Relay]) -> Error {
     let names: Vec<&str> = known.iter().map(|relay| relay.name.as_str()).collect();
     let there = if names.is_empty() { "none is paired".into() } else { format!("paired: {}", names.join(", ")) };
     Error::Usage(format!(
-        "--relay {}: no relay of that name is paired with this device ({there}): anabranch join --pair",
+        "--relay {}: no relay of that name is paired with this device ({there}): pair it with anabranch join --pair",
         choice.name
     ))
 }

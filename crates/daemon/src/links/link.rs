@@ -78,11 +78,14 @@ impl LinkStatus {
     /// Returns why the link carries nothing, if known, as the continuation of a sentence after its name.
     pub fn why_not(&self) -> Option<String> {
         if !self.is_paired {
-            return Some(format!("leads nowhere: the relay {} was removed here (anabranch join --pair)", self.relay));
+            return Some(format!(
+                "leads nowhere: the relay {} was removed on this device (pair it again with anabranch join --pair)",
+                self.relay
+            ));
         }
         if self.is_renumbered {
             return Some(format!(
-                "leads nowhere: the relay {} has given this device another number since (start anabranch join again)",
+                "leads nowhere: the relay {} has given this device another slot (restart anabranch join)",
                 self.relay
             ));
         }
@@ -248,12 +251,14 @@ impl Link {
     fn lose(&mut self, error: &Error) {
         let (interface, relay) = (&self.interface, self.relay.name.to_string());
         // Dropping the device deletes what may be left of it.
-        self.device = Device::Gone { since: self.now, why: "was deleted by somebody, and is made again soon".into() };
+        let why = "was deleted by another program and will be created again soon".into();
+        self.device = Device::Gone { since: self.now, why };
         (self.has_carrier, self.changed) = (false, true);
         warn!(
             uplink = interface,
             relay,
-            "the device {interface} was deleted by somebody ({error}): it is made again in a second, the other uplinks go on"
+            "another program deleted the device {interface} ({error}): it will be created again in a second; the \
+             other uplinks continue"
         );
     }
 
@@ -266,17 +271,18 @@ impl Link {
         let (interface, relay) = (&self.interface, self.relay.name.to_string());
         match self.ways.remake(INNER_MTU) {
             Ok(tun) => {
-                info!(uplink = interface, relay, "the device {interface} was made again");
+                info!(uplink = interface, relay, "the device {interface} was created again");
                 self.device = Device::There(tun);
                 self.changed = true;
             }
             Err(error) => {
                 *since = self.now;
                 let now = format!(
-                    "was deleted by somebody, and cannot be made again now ({error}); if that does not help, start anabranch join again"
+                    "was deleted by another program and cannot be created again now ({error}); if this persists, \
+                     restart anabranch join"
                 );
                 if *why != now {
-                    warn!(uplink = interface, relay, "going on without {interface}: it {now}");
+                    warn!(uplink = interface, relay, "continuing without {interface}: it {now}");
                     *why = now;
                     self.changed = true;
                 }

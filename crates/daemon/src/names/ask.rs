@@ -37,13 +37,13 @@ pub enum NoAddress {
     #[error("no name server answered")]
     Silence,
     /// The servers that answered could not find it.
-    #[error("name servers answered, and could not find it out")]
+    #[error("the name servers answered, but could not resolve it")]
     Untold,
     /// The name does not exist.
-    #[error("it does not exist, say the name servers of the uplinks")]
+    #[error("according to the uplinks' name servers, it does not exist")]
     NoSuchName,
     /// The name exists, but has no address.
-    #[error("it has none, say the name servers of the uplinks")]
+    #[error("according to the uplinks' name servers, it has none")]
     None,
 }
 

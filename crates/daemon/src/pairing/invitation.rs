@@ -51,15 +51,18 @@ impl FromStr for Invitation {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
-            || format!("is no invitation: it is like {SCHEME}{KIND}?address=192.168.43.1&port=8684&code=042117");
+            || format!("is not an invitation: write it like {SCHEME}{KIND}?address=192.168.43.1&port=8684&code=042117");
         let query = text.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix(KIND)?.strip_prefix('?'));
         let (mut addresses, mut port, mut code, mut unknown) = (Vec::new(), PORT, None, Vec::new());
         for part in query.ok_or_else(wrong)?.split('&') {
             match part.split_once('=').ok_or_else(wrong)? {
                 ("address", value) => addresses.push(value.replace("%25", "%").parse()?),
                 ("port", value) => {
-                    port =
-                        value.parse().ok().filter(|port| *port > 0).ok_or_else(|| format!("{value:?} is no port"))?;
+                    port = value
+                        .parse()
+                        .ok()
+                        .filter(|port| *port > 0)
+                        .ok_or_else(|| format!("{value:?} is not a port"))?;
                 }
                 ("code", value) => code = Some(value.parse().map_err(|error: NoCode| error.to_string())?),
                 // Probably an addition of a later release.
@@ -69,7 +72,7 @@ impl FromStr for Invitation {
         // A missing field may be misspelt.
         let lacks = |name: &str| match &unknown[..] {
             [] => wrong(),
-            unknown => format!("has no {name}; what is {} in it?", unknown.join(" and ")),
+            unknown => format!("has no {name}, but an unknown {}", unknown.join(" and ")),
         };
         if addresses.is_empty() {
             return Err(lacks("address"));
@@ -100,17 +103,17 @@ mod tests {
     #[test]
     fn what_is_none_is_refused() {
         for (text, why) in [
-            ("", "no invitation"),
-            ("anabranch:pair", "no invitation"),
-            ("anabranch:pair?", "no invitation"),
-            ("anabranch:share?code=042117&address=10.0.0.1", "no invitation"),
-            ("anabranch:pair?code=042117", "no invitation"),
-            ("anabranch:pair?address=10.0.0.1", "no invitation"),
-            ("anabranch:pair?adress=10.0.0.1&code=042117", "has no address; what is adress in it?"),
-            ("anabranch:pair?address=10.0.0.1&cod=042117", "has no code; what is cod in it?"),
-            ("anabranch:pair?address=x&code=042117", "no IP address"),
+            ("", "not an invitation"),
+            ("anabranch:pair", "not an invitation"),
+            ("anabranch:pair?", "not an invitation"),
+            ("anabranch:share?code=042117&address=10.0.0.1", "not an invitation"),
+            ("anabranch:pair?code=042117", "not an invitation"),
+            ("anabranch:pair?address=10.0.0.1", "not an invitation"),
+            ("anabranch:pair?adress=10.0.0.1&code=042117", "has no address, but an unknown adress"),
+            ("anabranch:pair?address=10.0.0.1&cod=042117", "has no code, but an unknown cod"),
+            ("anabranch:pair?address=x&code=042117", "not an IP address"),
             ("anabranch:pair?address=10.0.0.1&code=42", "six digits"),
-            ("anabranch:pair?address=10.0.0.1&code=042117&port=0", "no port"),
+            ("anabranch:pair?address=10.0.0.1&code=042117&port=0", "not a port"),
         ] {
             assert!(read(text).unwrap_err().contains(why), "{text}: {}", read(text).unwrap_err());
         }

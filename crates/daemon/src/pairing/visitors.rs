@@ -68,8 +68,8 @@ pub enum Banned {
 impl fmt::Display for Banned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Guesses => write!(f, "{WRONG_MAX_EACH} wrong codes were typed there"),
-            Self::Pesters => write!(f, "it has connected {BROKEN_MAX_EACH} times, and did not pair"),
+            Self::Guesses => write!(f, "it tried {WRONG_MAX_EACH} wrong codes"),
+            Self::Pesters => write!(f, "it connected {BROKEN_MAX_EACH} times without pairing"),
         }
     }
 }

@@ -83,7 +83,7 @@ impl Proxy {
         self.accepting.waiting = false;
         for _ in 0..BATCH {
             if self.sessions.len() >= self.accepting.clients_max {
-                let why = format!("there are {} clients, and no more are allowed", self.sessions.len());
+                let why = format!("the limit of {} clients is reached", self.sessions.len());
                 return self.pause(&why, now);
             }
             match self.accepting.next().and_then(|stream| stream.map(|stream| self.admit(stream, now)).transpose()) {
@@ -121,7 +121,7 @@ impl Proxy {
         self.totals.pauses += 1;
         if !core::mem::replace(&mut self.accepting.told, true) {
             (self.say)(&format!(
-                "no more clients are accepted for now: {why} (raise it with ulimit -n, or LimitNOFILE= of systemd)"
+                "no more clients are accepted for now: {why} (raise the limit: ulimit -n, or LimitNOFILE= in systemd)"
             ));
         }
     }

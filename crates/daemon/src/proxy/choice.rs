@@ -97,7 +97,7 @@ impl FromStr for Tier {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|tier| tier.name() == text);
-        known.ok_or_else(|| format!("{text:?} is no tier: write {}", Self::ALL.map(Self::name).join(", ")))
+        known.ok_or_else(|| format!("{text:?} is not a tier: write {}", Self::ALL.map(Self::name).join(", ")))
     }
 }
 

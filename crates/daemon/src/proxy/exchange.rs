@@ -91,7 +91,7 @@ impl Exchange {
         };
         let by_old = self.asked.by_old;
         let passed = if by_old { framing.take_content(&rest, &mut out) } else { framing.pass(&rest) };
-        let passed = passed.map_err(|_| "the chunks of its body are malformed")?;
+        let passed = passed.map_err(|_| "the chunks of its answer are malformed")?;
         self.server_keeps &= passed == rest.len();
         if framing.is_done() {
             self.answer = Answering::Done;
@@ -118,7 +118,7 @@ impl Exchange {
             if answer.is_informational {
                 self.informational += 1;
                 if self.informational > INFORMATIONAL_MAX {
-                    return Err("it only informs, and never answers");
+                    return Err("it sends informational answers without end");
                 }
                 if !self.asked.by_old {
                     out.extend(answer.finish(false));

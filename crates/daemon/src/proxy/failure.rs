@@ -28,7 +28,8 @@ pub enum Failure {
     },
     /// No name server answers, or none could find the address: this device's resolver does not distinguish the two.
     #[error(
-        "no name server answers for {0}, or none could find it out: look at /etc/resolv.conf (resolvectl status), which may name that of an uplink that is gone{POINTER}"
+        "no name server answers for {0}, or none could resolve it: check /etc/resolv.conf (resolvectl status), which \
+         may name the server of an uplink that is gone{POINTER}"
     )]
     NamesSilent(String),
     /// A limit is reached.
@@ -43,7 +44,7 @@ pub enum Failure {
         target: Target,
     },
     /// There is no uplink at all.
-    #[error("no uplink is there, so nobody reaches {0}: connect one, or wait for one{POINTER}")]
+    #[error("no uplink is available to reach {0}: connect one, or wait for one{POINTER}")]
     NoUplinks(Target),
     /// No attempt succeeded.
     #[error("cannot connect to {target}: {attempts}{}", pointer(*.reason))]
@@ -56,7 +57,7 @@ pub enum Failure {
         attempts: String,
     },
     /// The proxy is ending.
-    #[error("the proxy ends: start it again")]
+    #[error("the proxy is shutting down: start it again")]
     Ending,
 }
 

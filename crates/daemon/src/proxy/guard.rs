@@ -159,7 +159,7 @@ impl Proxy {
                 return;
             }
             Finding::Silent(_) => {
-                debug!(%ip, "silent: the subflow is given up, and joins anew");
+                debug!(%ip, "silent: the subflow is given up, and joins again");
                 self.choice.failed(ip, now);
             }
             Finding::Late(_) => {

@@ -23,7 +23,7 @@ const NEVER_NOMINATED: [&str; 3] = ["host", "content-length", "transfer-encoding
 const OF_CHUNKS: [&str; 2] = ["transfer-encoding", "trailer"];
 const PORT: u16 = 80;
 const NO_WEBSOCKET: &str =
-    "a WebSocket goes through CONNECT: have the program use this proxy for ws:// as for wss://, or as a SOCKS5 proxy";
+    "a WebSocket needs CONNECT: configure the program to use this proxy for ws:// as for wss://, or as a SOCKS5 proxy";
 
 /// A request that the proxy refuses, with the reason for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal>
             return Err(too_large(format!("the request's head has more than {FIELDS_MAX} fields")));
         }
         Err(httparse::Error::Version) => {
-            return Err(refuse(505, "HTTP Version Not Supported", "only HTTP/1.1 and HTTP/1.0 are spoken here"));
+            return Err(refuse(505, "HTTP Version Not Supported", "only HTTP/1.1 and HTTP/1.0 are supported"));
         }
         Err(error) => return Err(bad(format!("this is neither SOCKS5 nor HTTP ({error})"))),
     };
@@ -160,17 +160,15 @@ fn split_url<'a>(method: &str, url: &'a str) -> Result<(&'a str, String), Refusa
     let rest = match url.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
         Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => {
-            return Err(bad(
-                "https goes through CONNECT: programs do so by themselves once this is their proxy for https",
-            ));
+            return Err(bad("https needs CONNECT: programs use it by themselves once this is their proxy for https"));
         }
         Some(_) => return Err(bad(format!("{url:?} is not an http URL"))),
-        None => return Err(bad(format!("{url:?} is no URL, and this is no web server"))),
+        None => return Err(bad(format!("{url:?} is not a URL, and this proxy is not a web server"))),
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, target) = rest.split_at(end);
     if authority.contains('@') {
-        return Err(bad("user names and passwords do not belong into a URL that is passed on"));
+        return Err(bad("the URL contains a user name or password, which is not passed on: remove it"));
     }
     let target = target.split('#').next().unwrap_or_default();
     let origin_form = match target {
@@ -184,10 +182,10 @@ fn split_url<'a>(method: &str, url: &'a str) -> Result<(&'a str, String), Refusa
 /// Finds out how a request's body ends (RFC 9112 section 6.3). Refuses ambiguous requests.
 fn request_body(version: u8, fields: &[httparse::Header<'_>]) -> Result<Framing, Refusal> {
     match (coding(fields), length(fields)) {
-        (Some(_), Some(_)) => Err(bad("a body has a Transfer-Encoding or a Content-Length, not both")),
+        (Some(_), Some(_)) => Err(bad("the request has a Transfer-Encoding and a Content-Length: use only one")),
         (Some(coding), None) if version == 1 && coding.eq_ignore_ascii_case("chunked") => Ok(Framing::chunked()),
-        (Some(coding), None) => Err(refuse(501, "Not Implemented", format!("the transfer coding {coding:?}"))),
-        (None, Some(len)) => len.map(Framing::Length).ok_or_else(|| bad("the Content-Length is not one number")),
+        (Some(coding), None) => Err(refuse(501, "Not Implemented", format!("unsupported transfer coding {coding:?}"))),
+        (None, Some(len)) => len.map(Framing::Length).ok_or_else(|| bad("the Content-Length is not a single number")),
         (None, None) => Ok(Framing::NONE),
     }
 }
@@ -202,13 +200,13 @@ pub fn parse_answer(octets: &[u8], asked: Asked) -> Result<Option<(Answer, usize
     let len = match parsed.parse(octets) {
         Ok(httparse::Status::Complete(len)) => len,
         Ok(httparse::Status::Partial) if octets.len() < ANSWER_HEAD_BYTES_MAX => return Ok(None),
-        Ok(httparse::Status::Partial) => return Err("its head is longer than 256 KiB"),
-        Err(httparse::Error::TooManyHeaders) => return Err("its head has more than 256 fields"),
-        Err(_) => return Err("it is not HTTP"),
+        Ok(httparse::Status::Partial) => return Err("its answer's head is longer than 256 KiB"),
+        Err(httparse::Error::TooManyHeaders) => return Err("its answer has more than 256 fields"),
+        Err(_) => return Err("its answer is not HTTP"),
     };
     let (code, version) = (parsed.code.unwrap_or(0), parsed.version.unwrap_or(0));
     if code == 101 {
-        return Err("it changes to a protocol that was not asked for");
+        return Err("it changes to a protocol that was not requested");
     }
     let fields = &*parsed.headers;
     let options = Options::of(fields);
@@ -234,16 +232,16 @@ pub fn parse_answer(octets: &[u8], asked: Asked) -> Result<Option<(Answer, usize
 
 fn answer_body(version: u8, to_old: bool, fields: &[httparse::Header<'_>]) -> Result<Framing, &'static str> {
     match (coding(fields), length(fields)) {
-        (Some(_), _) if version == 0 => Err("it uses a transfer coding, which HTTP/1.0 has not"),
+        (Some(_), _) if version == 0 => Err("it uses a transfer coding, which HTTP/1.0 does not have"),
         // The client would take any other coding for a part of the content.
         (Some(coding), _) if to_old && !coding.eq_ignore_ascii_case("chunked") => {
-            Err("it uses a transfer coding that cannot be taken off for a client with HTTP/1.0")
+            Err("it uses a transfer coding that cannot be removed for an HTTP/1.0 client")
         }
         (Some(coding), _) => {
             let last = coding.rsplit(',').next().unwrap_or_default().trim();
             Ok(if last.eq_ignore_ascii_case("chunked") { Framing::chunked() } else { Framing::UntilClose })
         }
-        (None, Some(len)) => len.map(Framing::Length).ok_or("its Content-Length is not one number"),
+        (None, Some(len)) => len.map(Framing::Length).ok_or("its Content-Length is not a single number"),
         (None, None) => Ok(Framing::UntilClose),
     }
 }

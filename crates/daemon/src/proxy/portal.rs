@@ -171,10 +171,10 @@ impl Proxy {
             return;
         }
         let name = self.names.get(&doubted).cloned().unwrap_or_else(|| doubted.to_string());
-        let to = place.as_ref().map(|host| format!(", at {host}")).unwrap_or_default();
+        let to = place.as_ref().map(|host| format!(" at {host}")).unwrap_or_default();
         (self.say)(&format!(
-            "{name} answers in the place of servers, as a network does that wants a login (a captive portal{to}): it is used last. Log in \
-             with a browser that does not use the proxy, or leave it out: anabranch join set {name}=never"
+            "{name} wants a login (captive portal{to}) and is used last: log in with a browser that does not use the \
+             proxy, or exclude {name} with `anabranch join set {name}=never`"
         ));
     }
 

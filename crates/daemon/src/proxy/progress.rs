@@ -138,8 +138,9 @@ impl Proxy {
         let silent = matches!(&session.stage, Stage::Exchange(exchange) if exchange.is_silent());
         let target = session.target().map(ToString::to_string).unwrap_or_default();
         self.drop_server(key, true, endpoint, now);
+        let text = format!("the request to {target} failed: {why}");
         match silent {
-            true => self.refuse(key, own_answer(status, format!("no answer from {target}: {why}")), endpoint, now),
+            true => self.refuse(key, own_answer(status, text), endpoint, now),
             false => self.finish(key, End::ServerGone, endpoint, now),
         }
     }
@@ -319,7 +320,7 @@ impl Proxy {
         match ip {
             ip if self.choice.has(ip) => Some("is an address of the engine itself"),
             ip if self.config.forbidden.contains(&ip) => {
-                Some("is an address of this device: have the program leave it out of the proxy")
+                Some("is an address of this device: configure the program to bypass the proxy for it")
             }
             ip if self.config.broadcasts.contains(&ip) => Some("is the broadcast address of a network of this device"),
             ip => why_not(ip),
@@ -532,11 +533,11 @@ impl Proxy {
 /// Returns what to tell a client whose connection ended against the server's will.
 const fn why_ended(reason: CloseReason, without_uplinks: bool) -> Option<(Status, &'static str)> {
     match reason {
-        CloseReason::TimedOut if without_uplinks => Some((GATEWAY_TIMEOUT, "no uplink was there for a minute")),
-        CloseReason::TimedOut => Some((GATEWAY_TIMEOUT, "it acknowledges nothing any more")),
+        CloseReason::TimedOut if without_uplinks => Some((GATEWAY_TIMEOUT, "no uplink was available for a minute")),
+        CloseReason::TimedOut => Some((GATEWAY_TIMEOUT, "it no longer acknowledges anything")),
         CloseReason::AddressWithdrawn => Some((
             (502, "Bad Gateway"),
-            "the uplink of this connection is gone, and without MPTCP it goes on over no other",
+            "the uplink of this connection is gone, and without MPTCP it cannot continue over another",
         )),
         _ => None,
     }

@@ -35,7 +35,7 @@ pub fn run(
 ) -> Result<Totals> {
     let via: Vec<IpAddr> = options.uplinks.iter().map(|uplink| uplink.ip).collect();
     if via.is_empty() {
-        return Err(Error::Usage("a proxy needs an uplink: name one address of the engine for each".into()));
+        return Err(Error::Usage("a proxy needs at least one uplink: name an address of the engine for each".into()));
     }
     let Attachment { mut endpoint, tun, .. } = Attachment::open(&via)?;
     let mut driver = Driver::new(tun, MTU)?;

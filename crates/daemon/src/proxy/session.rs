@@ -471,7 +471,7 @@ impl Session {
         match exchange.server_ended(orderly) {
             Ended::Whole => Ok(()),
             Ended::Again(forward) => Err(Progress::Retry(forward)),
-            Ended::Nothing => Err(Progress::Fault("the server ended the connection instead")),
+            Ended::Nothing => Err(Progress::Fault("it closed the connection")),
             Ended::Cut => Err(Progress::Over(End::ServerGone)),
         }
     }

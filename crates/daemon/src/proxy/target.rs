@@ -55,11 +55,11 @@ impl Target {
             _ => (authority, ""),
         };
         if host.contains(':') && !host.starts_with('[') {
-            return Err("an IPv6 address stands in brackets, like [2001:db8::1]:80");
+            return Err("an IPv6 address must be in brackets, as in [2001:db8::1]:80");
         }
         let digits = !port.is_empty() && port.bytes().all(|octet| octet.is_ascii_digit());
         let port = if port.is_empty() { usual_port } else { port.parse().ok().filter(|_| digits) };
-        let port = port.filter(|port| *port != 0).ok_or("the port is missing, or no number from 1 to 65535")?;
+        let port = port.filter(|port| *port != 0).ok_or("the port is missing, or is not a number from 1 to 65535")?;
         Ok(Self { host: Host::parse(host)?, port })
     }
 }
@@ -85,7 +85,7 @@ impl fmt::Display for Target {
 /// may reach.
 pub fn why_not(ip: IpAddr) -> Option<&'static str> {
     match ip.to_canonical() {
-        ip if ip.is_loopback() => Some("is a loopback address: have the program leave it out of the proxy"),
+        ip if ip.is_loopback() => Some("is a loopback address: configure the program to bypass the proxy for it"),
         ip if ip.is_unspecified() => Some("stands for all addresses of a host"),
         ip if ip.is_multicast() => Some("is a multicast address"),
         IpAddr::V4(ip) => why_not_v4(ip),
@@ -97,7 +97,7 @@ fn why_not_v4(ip: Ipv4Addr) -> Option<&'static str> {
     match ip {
         ip if ip.is_broadcast() => Some("is the broadcast address"),
         ip if ip.is_link_local() => Some("is a link-local address, which is not routed"),
-        ip if ip.octets()[0] == 0 => Some("is of this network (0.0.0.0/8), which is not routed"),
+        ip if ip.octets()[0] == 0 => Some("is in 0.0.0.0/8 (\"this network\"), which is not routed"),
         ip if ip.octets()[0] >= 240 => Some("is reserved (240.0.0.0/4)"),
         _ => None,
     }
@@ -115,7 +115,7 @@ fn why_not_v6(ip: Ipv6Addr) -> Option<&'static str> {
     };
     let [a, b] = embedded.0.to_be_bytes();
     let [c, d] = embedded.1.to_be_bytes();
-    why_not(Ipv4Addr::new(a, b, c, d).into()).map(|_| "holds an IPv4 address that nobody is taken to")
+    why_not(Ipv4Addr::new(a, b, c, d).into()).map(|_| "contains an IPv4 address that the proxy does not connect to")
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ impl World {
 fn only_the_loopback_is_open_without_a_word() {
     let config = |open| ProxyConfig { open, ..ProxyConfig::new("0.0.0.0:0".parse().unwrap()) };
     let error = Proxy::new(config(false), &[], || {}, |_| {}).err().unwrap().to_string();
-    assert!(error.contains("no loopback address") && error.contains("127.0.0.1"), "{error}");
+    assert!(error.contains("not a loopback address") && error.contains("127.0.0.1"), "{error}");
     assert!(Proxy::new(config(true), &[], || {}, |_| {}).is_ok());
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let config = ProxyConfig::new(taken.local_addr().unwrap());
@@ -206,7 +206,7 @@ fn whoever_connects_when_the_last_uplink_goes_does_not_wait() {
     world.proxy.remove_uplink(UPLINK, &mut world.endpoint, now);
     world.proxy.strand_all(&mut world.endpoint, now);
     let answer = String::from_utf8_lossy(&world.answer(&mut client)).into_owned();
-    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("no uplink is there"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("no uplink is available"), "{answer}");
     assert!(world.proxy.by_connection.is_empty());
 }
 

@@ -29,7 +29,7 @@ impl AllowList {
             Ok(peers) => self.replace(peers.destinations),
             // Known destinations stay: a broken file must not end what works.
             Err(error) => {
-                error!("going on with the devices paired before: {error}");
+                error!("continuing with the devices paired before: {error}");
                 return None;
             }
         }

@@ -158,14 +158,14 @@ impl Lending {
 
     fn heed_counted(&mut self, counted: Result<()>) {
         match counted {
-            Ok(()) if self.uncounted.take().is_some() => info!("what is lent can be written down again"),
+            Ok(()) if self.uncounted.take().is_some() => info!("the volume file can be written again"),
             Ok(()) => {}
             Err(error) => {
-                let why = format!("is lent to nobody while what is lent cannot be written down ({error})");
+                let why = format!("is not lent while the volume file cannot be written ({error})");
                 let before = self.uncounted.replace(why);
                 self.uncounted_looks = RETRY_LOOKS;
                 if before.is_none() {
-                    warn!("nothing is lent for now: what is lent cannot be written down ({error})");
+                    warn!("nothing is lent for now: the volume file cannot be written ({error})");
                 }
             }
         }
@@ -244,7 +244,7 @@ mod tests {
         fs::create_dir(&path).unwrap();
         lending.count(1_000);
         assert_eq!((lending.lends(), lending.admits()), (Lends::NoUplink, false));
-        assert!(lending.why_not().unwrap().contains("volume.json (a folder is in its place: move that away)"));
+        assert!(lending.why_not().unwrap().contains("volume.json (a folder is in its place: move it away)"));
         // Packets in transit still count, and the warning comes once.
         lending.count(500);
         lending.heed_date(today);
@@ -253,7 +253,7 @@ mod tests {
         fs::remove_dir(&path).unwrap();
         (0..RETRY_LOOKS).for_each(|_| lending.heed_date(today));
         assert_eq!((lending.lends(), lending.admits(), lending.why_not()), (Lends::Fully, true, None));
-        assert!(heard.take().contains("can be written down again"));
+        assert!(heard.take().contains("the volume file can be written again"));
         drop(lending);
         assert!(Volume::open(limit, path, today).unwrap().used_bytes() >= 1_500);
     }

@@ -46,7 +46,7 @@ impl Unheard {
             let asked = self.asked.take();
             if let Some((first, _)) = asked.filter(|_| core::mem::take(&mut self.is_told)) {
                 let seconds = now.saturating_since(first).as_secs_f64();
-                info!(share, "{share} is heard again, after {seconds:.0} s");
+                info!(share, "packets come back over {share} again, after {seconds:.0} s");
             }
         } else if asking_bytes > asking_before && counters.up_bytes > before.up_bytes {
             let first = self.asked.map_or(now, |(first, _)| first);
@@ -57,7 +57,7 @@ impl Unheard {
             let seconds = span.as_secs_f64();
             warn!(
                 share,
-                "nothing has come back over {share} for {seconds:.0} s, although others have sent something there"
+                "nothing has come back over {share} for {seconds:.0} s, although destinations have sent packets over it"
             );
         }
     }
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(spans(&looks), [none, none, none, none, none, none, Some(5), Some(6), Some(7), none]);
         let said = heard.take();
         assert_eq!(said.matches("nothing has come back over wwan0 for 5 s").count(), 1, "{said}");
-        assert!(said.contains("wwan0 is heard again, after 8 s"), "{said}");
+        assert!(said.contains("packets come back over wwan0 again, after 8 s"), "{said}");
     }
 
     #[test]

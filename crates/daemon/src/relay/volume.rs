@@ -207,7 +207,7 @@ impl Volume {
         let (bytes, total) = (self.bytes.saturating_add(ahead_bytes), self.total.saturating_add(ahead_bytes));
         let (since, days) = (self.since, self.days.clone());
         let entry = Entry { version: VERSION, since, bytes, total, days, others: Vec::new() };
-        let text = serde_json::to_string(&entry).expect("it has no keys but names of fields") + "\n";
+        let text = serde_json::to_string(&entry).expect("all keys are field names") + "\n";
         atomic_file::write_private(&self.path, text.as_bytes()).map_err(|error| {
             let what = format!("write {}{}", self.path.display(), remedy(&error.source));
             Error::system(what)(error.source)
@@ -244,7 +244,7 @@ impl Volume {
 
 fn broken(path: &std::path::Path) -> Error {
     Error::file(path)(format!(
-        "it does not say how much volume was used: remove it (rm {}) to begin with none",
+        "it does not say how much volume was used: remove it (rm {}) to start from zero",
         path.display()
     ))
 }
@@ -455,7 +455,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let limit = Limit { bytes: 1, period: Period::Day };
         let why = Volume::open(limit, folder.path().into(), date(2026, 5, 9)).unwrap_err().to_string();
-        assert!(why.contains("a folder is in its place: move that away"), "{why}");
+        assert!(why.contains("a folder is in its place: move it away"), "{why}");
     }
 
     #[test]

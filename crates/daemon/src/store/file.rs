@@ -16,7 +16,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// If it cannot be opened, or is no regular file.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let irregular = || io::Error::new(ErrorKind::InvalidInput, "it is no regular file (a FIFO, perhaps): move it away");
+    let irregular = || io::Error::new(ErrorKind::InvalidInput, "not a regular file (perhaps a FIFO): move it away");
     let opened = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
     // The error for a FIFO without a reader, and for a socket.
     let file =
@@ -39,7 +39,7 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         opened => opened?,
     };
     if file.metadata()?.len() > BYTES_MAX {
-        return Err(io::Error::new(ErrorKind::InvalidData, "it is larger than any that this program writes"));
+        return Err(io::Error::new(ErrorKind::InvalidData, "larger than any file that this program writes"));
     }
     let mut octets = Vec::new();
     file.read_to_end(&mut octets)?;
@@ -63,9 +63,9 @@ mod tests {
         std::os::unix::fs::symlink(path("fifo"), path("link")).unwrap();
         for place in [path("fifo"), path("link"), path("socket"), "/dev/null".into()] {
             let why = read(&place).unwrap_err().to_string();
-            assert!(why.contains("no regular file"), "{place:?}: {why}");
+            assert!(why.contains("not a regular file"), "{place:?}: {why}");
             let why = open(&place, OpenOptions::new().append(true).create(true)).unwrap_err().to_string();
-            assert!(why.contains("no regular file"), "{place:?}: {why}");
+            assert!(why.contains("not a regular file"), "{place:?}: {why}");
         }
         assert_eq!(read(folder.path()).unwrap_err().kind(), ErrorKind::IsADirectory);
         assert_eq!(read(&path("none")).unwrap(), None);

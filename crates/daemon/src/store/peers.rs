@@ -93,15 +93,15 @@ impl Peers {
     pub fn parse(text: &str) -> Result<Self, String> {
         let peers: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if peers.version != VERSION {
-            return Err(format!("it is of version {} and not {VERSION}, which this release reads", peers.version));
+            return Err(format!("it has version {}; this release reads version {VERSION}", peers.version));
         }
         let slots: Vec<u8> = peers.destinations.iter().map(|destination| destination.slot).collect();
         let all = slots.iter().chain(peers.relays.iter().map(|relay| &relay.slot));
         if let Some(slot) = all.clone().find(|slot| !(1..=SLOTS_MAX).contains(slot)) {
-            return Err(format!("slot {slot} is none of 1 to {SLOTS_MAX}"));
+            return Err(format!("slot {slot} is not between 1 and {SLOTS_MAX}"));
         }
         if let Some(slot) = twice(&slots) {
-            return Err(format!("two destinations are in slot {slot}"));
+            return Err(format!("two destinations have slot {slot}"));
         }
         if let Some(name) = twice(&peers.names()) {
             return Err(format!("two devices are called {name}"));
@@ -111,7 +111,7 @@ impl Peers {
 
     /// Returns the text of the file.
     pub fn text(&self) -> String {
-        serde_json::to_string_pretty(self).expect("it has no keys but names of fields") + "\n"
+        serde_json::to_string_pretty(self).expect("all keys are field names") + "\n"
     }
 
     fn names(&self) -> Vec<&Name> {
@@ -144,8 +144,8 @@ impl Peers {
         let is_free = |slot: &u8| self.destinations.iter().all(|destination| destination.slot != *slot);
         (1..=SLOTS_MAX).find(is_free).ok_or_else(|| {
             Error::Usage(format!(
-                "{SLOTS_MAX} devices are paired already, which is as many as one relay serves: remove one (anabranch peers remove \
-                 NAME)"
+                "{SLOTS_MAX} devices are already paired, the most that one relay serves: remove one (anabranch peers \
+                 remove NAME)"
             ))
         })
     }

@@ -91,25 +91,25 @@ fn time(seconds: f64, size_s: f64) -> String {
 #[rustfmt::skip]
 pub(crate) const METRICS: [Metric; 31] = [
     Metric::new("answers.median_s", "Answers, median", Kind::Time, Better::Less,
-        "How long they took, median; what did not come counts with the time for which it was awaited.")
+        "Median time until an answer is complete; a missing answer counts with the time spent waiting for it.")
         .column("median answer"),
     Metric::new("answers.p95_s", "Answers, 95th percentile", Kind::Time, Better::Less,
-        "How long the slowest took but for 5 %; what did not come counts with the time for which it was awaited.")
+        "Time within which 95 % of the answers are complete; a missing answer counts with the time spent waiting for it.")
         .column("95th-percentile answer"),
     Metric::new("answers.completed", "Answers", Kind::Number, Better::More,
-        "How many came.").column("answers").tells_zero(),
-    Metric::new("answers.unfinished", "Answers that did not come", Kind::Number, Better::Less,
-        "Not there at the end, and awaited for longer than the others took on average."),
+        "Number of complete answers.").column("answers").tells_zero(),
+    Metric::new("answers.unfinished", "Missing answers", Kind::Number, Better::Less,
+        "Answers not complete at the end, after a longer wait than the others took on average."),
     Metric::new("video.stalls", "Stalls", Kind::Number, Better::Less,
-        "How often the picture stood still after it had begun to move; all viewers.").column("stalls").tells_zero(),
+        "How often playback stopped after it had started; total of all viewers.").column("stalls").tells_zero(),
     Metric::new("video.stalled_s", "Time stalled", Kind::Time, Better::Less,
-        "How long the picture stood still, all viewers; all the time if one never saw it move.")
+        "How long playback was stopped, total of all viewers; the whole time for a viewer whose video never started.")
         .column("time stalled").tells_zero(),
     Metric::new("video.started_s", "Start-up delay", Kind::Time, Better::Less,
-        "Until the picture first moved, for the latest viewer; all the time if one never saw it move.")
+        "Time until playback started, for the last viewer; the whole time if a video never started.")
         .column("start-up delay"),
     Metric::new("video.frames", "Frames", Kind::Number, Better::More,
-        "How many arrived as a whole; all viewers."),
+        "Frames that arrived completely; total of all viewers."),
     Metric::new("goodput_in_order_bps", "Goodput in order", Kind::Rate, Better::More,
         "Octets delivered in order to the application, over the run (G3).").column("goodput"),
     Metric::new("aggregate_throughput_bps", "Aggregate throughput", Kind::Rate, Better::More,
@@ -126,25 +126,25 @@ pub(crate) const METRICS: [Metric; 31] = [
     Metric::new("analysis.subflows_mean", "Active subflows", Kind::Number, Better::Neither,
         "Size of the active set; mean over the monitor points.").column("subflows"),
     Metric::new("local_ratio_mean", "Relays' own traffic", Kind::Ratio, Better::More,
-        "What the relays' own traffic got of what it asked for; mean over the relays.").column("local traffic"),
+        "Share of its demand that the relays' own traffic got; mean over the relays.").column("local traffic"),
     Metric::new("local_video.stalls", "Owners' stalls", Kind::Number, Better::Less,
-        "How often the picture of a relay's owner stood still; mean over the relays whose owners watch."),
+        "How often playback stopped for a relay's owner; mean over the relays whose owners watch a video."),
     Metric::new("local_video.stalled_s", "Owners' time stalled", Kind::Time, Better::Less,
-        "How long it stood still, all the time if it never moved; mean over the relays whose owners watch.")
+        "How long playback was stopped, the whole time if it never started; mean over the relays whose owners watch a video.")
         .column("owners' time stalled").tells_zero(),
     Metric::new("local_video.started_s", "Owners' start-up delay", Kind::Time, Better::Less,
-        "Until it first moved, all the time if it never did; mean over the relays whose owners watch."),
+        "Time until playback started, the whole time if it never did; mean over the relays whose owners watch a video."),
     Metric::new("local_flows.median_s", "Owners' short flows, median", Kind::Time, Better::Less,
-        "How long they took, median, what did not come as long as it was awaited. Mean over the relays whose owners wait.")
+        "Median time that a flow takes; a missing flow counts with the time spent waiting for it. Mean over the relays whose owners wait for flows.")
         .column("owners' median flow"),
     Metric::new("local_flows.p95_s", "Owners' short flows, 95th percentile", Kind::Time, Better::Less,
-        "How long the slowest took but for 5 %, what did not come as long as it was awaited. Mean over the relays whose owners wait."),
+        "Time within which 95 % of the flows are complete; a missing flow counts with the time spent waiting for it. Mean over the relays whose owners wait for flows."),
     Metric::new("local_flows.completed", "Owners' short flows", Kind::Number, Better::More,
-        "How many came; mean over the relays whose owners wait."),
-    Metric::new("local_flows.unfinished", "Owners' short flows that did not come", Kind::Number, Better::Less,
-        "Broken off or not there at the end; mean over the relays whose owners wait."),
+        "Number of complete flows; mean over the relays whose owners wait for flows."),
+    Metric::new("local_flows.unfinished", "Owners' missing short flows", Kind::Number, Better::Less,
+        "Flows broken off or not complete at the end; mean over the relays whose owners wait for flows."),
     Metric::new("jain_index", "Jain's fairness index", Kind::Number, Better::More,
-        "Over the goodputs of the connections and of owners' flows that take all they can get; 1 if all get the same.").column("Jain index"),
+        "Over the goodputs of the connections and of owners' flows that take as much as they can; 1 if all get the same.").column("Jain index"),
     Metric::new("duration_s", "Time to the last delivery", Kind::Time, Better::Less,
         "Or to the end of a run that did not complete."),
     Metric::new("analysis.delay_s", "Delay", Kind::Time, Better::Less,
@@ -158,8 +158,8 @@ pub(crate) const METRICS: [Metric; 31] = [
     Metric::new("retransmitted_packets", "Retransmissions", Kind::Number, Better::Less,
         "Packets that a subflow sent again."),
     Metric::new("duplicate_bytes", "Duplicates", Kind::Amount, Better::Less,
-        "Octets that came in order on their subflow when the connection had them already, over whichever subflow; what a subflow drops \
-         or still holds by its own sequence numbers, and what waits twice, counts as throughput only."),
+        "Octets that arrived in order on their subflow when the connection already had them from any subflow. Octets that a subflow drops \
+         or still holds by its own sequence numbers, or that wait twice, count as throughput only."),
 ];
 
 /// Returns an entry of [`METRICS`].

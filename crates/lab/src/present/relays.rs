@@ -9,7 +9,7 @@ use crate::measure::results::{RelayResults, RelaySeries, Results};
 const COLUMNS: [&str; 7] = ["relay", "distance", "could carry", "carried", "share", "own traffic", "carried over time"];
 /// Explains why the sum of a column exceeds the cell's capacity.
 const IDLE_AT_FIRST: &str =
-    "could carry: mean of what the cell would grant; it begins idle, which makes that too much in short runs\n\n";
+    "could carry: mean of what the cell would grant; the cell begins idle, so this is too high in short runs\n\n";
 /// Most characters of a sparkline.
 const SPARKS_MAX: usize = 40;
 const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -88,15 +88,15 @@ fn integrity(totals: &Totals) -> (&'static str, String) {
     }
     let (Some(sent), Some(received)) = (&totals.sha256_source, &totals.sha256_received) else {
         let found = match totals.intact {
-            true => "what arrived is what was sent, octet for octet",
+            true => "the data received are the data sent, octet for octet",
             false if totals.is_cut_short() => "incomplete",
-            false => "what arrived is NOT what was sent",
+            false => "the data received DIFFER from the data sent",
         };
         return ("integrity", found.into());
     };
     let found = match totals.intact {
         true => format!("{received} (the same at both ends)"),
-        false if totals.is_cut_short() => format!("incomplete: {received} is that of what arrived"),
+        false if totals.is_cut_short() => format!("incomplete: {received} is that of the data received"),
         false => format!("MISMATCH: sent {sent}, received {received}"),
     };
     ("SHA-256", found)
@@ -134,7 +134,7 @@ fn totals(totals: &Totals) -> String {
 /// The text for runs in which relays have traffic of their own and nothing else is sent.
 fn no_connection(totals: &Totals) -> String {
     let what = format!(
-        "none in {:.3} s: the workload is \"none\", and relays carry traffic of their own alone",
+        "none in {:.3} s: the workload is \"none\", and relays carry only their own traffic",
         totals.duration_s
     );
     listed([("connection", what)].into_iter().chain(wall_clock(totals)))
@@ -168,14 +168,14 @@ fn watched(video: &VideoResults) -> String {
     let VideoResults { viewers, frames, stalls, stalled_s, .. } = video;
     match (video.started_s, viewers) {
         (Some(started_s), 0 | 1) => {
-            format!("began at {started_s:.2} s, stood still {stalls} times for {stalled_s:.2} s; {frames} frames")
+            format!("started at {started_s:.2} s, stalled {stalls} times for {stalled_s:.2} s; {frames} frames")
         }
-        (None, 0 | 1) => format!("never began; {frames} frames"),
+        (None, 0 | 1) => format!("never started; {frames} frames"),
         (Some(started_s), _) => format!(
-            "{viewers} viewers: the last one's began at {started_s:.2} s; stood still {stalls} times for {stalled_s:.2} s, {frames} frames, \
-             all viewers together"
+            "{viewers} viewers: the last video started at {started_s:.2} s; in total, stalled {stalls} times for {stalled_s:.2} s, \
+             {frames} frames"
         ),
-        (None, _) => format!("{viewers} viewers: one's never began; {frames} frames, all viewers together"),
+        (None, _) => format!("{viewers} viewers: a video never started; in total, {frames} frames"),
     }
 }
 
@@ -208,7 +208,7 @@ fn awaited(answers: &LatencyResults, unfinished: u64) -> String {
         (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
         (least, _) => least.unwrap_or_default(),
     };
-    format!("{count} not there after {time}")
+    format!("{count} missing after {time}")
 }
 
 #[cfg(test)]
@@ -219,14 +219,14 @@ mod tests {
     fn what_several_viewers_saw_is_said_to_be_of_all() {
         let one =
             VideoResults { viewers: 1, started_s: Some(1.5), stalls: 4, stalled_s: 3.0, frames: 70, buffered_s: 0.0 };
-        assert_eq!(watched(&one), "began at 1.50 s, stood still 4 times for 3.00 s; 70 frames");
+        assert_eq!(watched(&one), "started at 1.50 s, stalled 4 times for 3.00 s; 70 frames");
         let ten = VideoResults { viewers: 10, ..one };
         assert_eq!(
             watched(&ten),
-            "10 viewers: the last one's began at 1.50 s; stood still 4 times for 3.00 s, 70 frames, all viewers together"
+            "10 viewers: the last video started at 1.50 s; in total, stalled 4 times for 3.00 s, 70 frames"
         );
         let unseen = VideoResults { started_s: None, ..ten };
-        assert_eq!(watched(&unseen), "10 viewers: one's never began; 70 frames, all viewers together");
+        assert_eq!(watched(&unseen), "10 viewers: a video never started; in total, 70 frames");
     }
 
     #[test]
@@ -241,11 +241,11 @@ mod tests {
         };
         for (answers, text) in [
             (of(40, &[]), "40; half within 1000.0 ms, 95 % within 2000.0 ms, all within 3000.0 ms"),
-            (of(39, &[3.0]), "39 of 40; half within 1000.0 ms, 95 % within 2000.0 ms, one not there after 3000.0 ms"),
-            (of(1, &[2.0, 3.0]), "1 of 3; half within 1000.0 ms, 2 not there after 2000.0 ms to 3000.0 ms"),
-            (of(1, &[0.5, 3.0, 3.0]), "1 of 4; 3 not there after 500.0 ms to 3000.0 ms"),
-            (of(0, &[1.0]), "none of 1; one not there after 1000.0 ms"),
-            (of(0, &[1.0, 1.0]), "none of 2; 2 not there after 1000.0 ms"),
+            (of(39, &[3.0]), "39 of 40; half within 1000.0 ms, 95 % within 2000.0 ms, one missing after 3000.0 ms"),
+            (of(1, &[2.0, 3.0]), "1 of 3; half within 1000.0 ms, 2 missing after 2000.0 ms to 3000.0 ms"),
+            (of(1, &[0.5, 3.0, 3.0]), "1 of 4; 3 missing after 500.0 ms to 3000.0 ms"),
+            (of(0, &[1.0]), "none of 1; one missing after 1000.0 ms"),
+            (of(0, &[1.0, 1.0]), "none of 2; 2 missing after 1000.0 ms"),
             (LatencyResults::default(), "none"),
         ] {
             assert_eq!(waited(&answers), text);

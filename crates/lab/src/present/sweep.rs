@@ -132,7 +132,7 @@ impl Summary {
         let (name, seeds) = (&self.manifest.scenario, self.seeds.len());
         let sets: String = self.manifest.overrides.iter().map(|change| format!(", with {change}")).collect();
         let over = match seeds {
-            1 => "one seed, so without intervals".into(),
+            1 => "one seed, so no intervals".into(),
             _ => format!("means over {seeds} seeds, with 95 % intervals{}", self.explained_counts()),
         };
         let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
@@ -145,7 +145,7 @@ impl Summary {
             let mut values = shown.filter_map(|metric| case.values.get(metric.name));
             values.any(|interval| !self.count(case, interval).is_empty())
         };
-        if self.cases.iter().any(partial) { "; n is the number of runs where it is another" } else { "" }
+        if self.cases.iter().any(partial) { "; n is the number of runs where it differs" } else { "" }
     }
 
     /// Number of runs of a mean, if not all seeds contribute.
@@ -204,11 +204,11 @@ fn note_on_connections(plan: &Plan) -> Option<String> {
     let first = several.next()?;
     let watched = first.kind == WorkloadKind::Video || several.any(|workload| workload.kind == WorkloadKind::Video);
     let viewers =
-        "; stalls, the time stalled and frames are totals of all viewers, and the start-up delay is the last one's";
+        "; stalls, time stalled and frames are totals of all viewers, and the start-up delay is that of the last one";
     let viewers = if watched { viewers } else { "" };
     Some(format!(
-        "where there are several connections, goodput, throughput, Jain's index, retransmissions and duplicates are those of all; G1, \
-             outages, subflows, delay, jitter, receive buffer and reordering are those of the first{viewers}"
+        "with several connections, goodput, throughput, Jain's index, retransmissions and duplicates are of all; G1, \
+             outages, subflows, delay, jitter, receive buffer and reordering are of the first{viewers}"
     ))
 }
 
@@ -223,7 +223,7 @@ fn notes(plan: &Plan, evidence: &Evidence) -> Vec<String> {
         let fault = runs.fault.as_ref()?;
         let (faulty, all) = (runs.faulty, runs.runs);
         Some(format!(
-            "* {}: {faulty} of {all} runs had faults, so there is no verdict on it; the first: {fault}",
+            "* {}: {faulty} of {all} runs had faults, so there is no verdict; the first fault: {fault}",
             name(number)
         ))
     };

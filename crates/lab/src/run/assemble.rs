@@ -131,7 +131,10 @@ fn is_in_vain(scenario: &Scenario, totals: &Totals) -> bool {
 
 fn nothing_arrived(scenario: &Scenario, totals: &Totals) -> Option<String> {
     is_in_vain(scenario, totals).then(|| {
-        format!("nothing arrived within {}: no connection came about, or none of its paths works", scenario.duration)
+        format!(
+            "nothing arrived within {}: no connection was established, or none of its paths works",
+            scenario.duration
+        )
     })
 }
 
@@ -159,7 +162,7 @@ fn fell_back_in_vain(scenario: &Scenario, totals: &Totals, at_source: &Connectio
     is_so.then(|| {
         format!(
             "nothing arrived: data were acknowledged over the first relay, {name}, without MPTCP's options before another path had \
-             joined, so the source fell back to plain TCP, which has that path alone (relays[{index}].swallows does this from the \
+             joined, so the source fell back to plain TCP, which uses only that path (relays[{index}].swallows causes this from the \
              first packet on)"
         )
     })
@@ -193,7 +196,7 @@ fn verdict(
 ) -> Verdict {
     let mut faults: Vec<String> = given_up.into_iter().chain(stage.simulation.faults()).collect();
     if stage.interrupted {
-        faults.push(format!("interrupted after {:.1} s: what was measured ends there", stage.ended_at.as_secs_f64()));
+        faults.push(format!("interrupted after {:.1} s: the measurements end there", stage.ended_at.as_secs_f64()));
     }
     faults.extend(stage.kernel_source.as_ref().and_then(|kernel| kernel.fault()));
     let damage = totals.damage(|| delivery.is_beginning()).or_else(|| totals.difference());

@@ -60,7 +60,8 @@ fn commit(path: PathBuf, capture: Rc<RefCell<HostCapture>>) -> Result<PathBuf, S
     if let Some(error) = host.error {
         let path = path.display();
         return Err(format!(
-            "cannot write {path}: {error}; this capture is not kept, the run is whole\n  help: name a folder on a disk with room"
+            "cannot write {path}: {error}; this capture is discarded, but the run is complete\n  \
+             help: choose a folder on a disk with enough space"
         ));
     }
     host.capture.finish().commit().map_err(|error| error.to_string())?;

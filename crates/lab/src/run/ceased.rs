@@ -32,7 +32,7 @@ pub(super) fn ceased(scenario: &Scenario, stage: &Stage, series: &Series) -> Opt
     let last_s = delivered.last_at.as_secs_f64();
     let after = match came_until_s(series, last_s) {
         Some(until_s) => {
-            format!("in order after {last_s:.2} s, though data that wait for others came until {until_s:.1} s")
+            format!("in order after {last_s:.2} s, although data that wait for others arrived until {until_s:.1} s")
         }
         None => format!("after {last_s:.2} s"),
     };
@@ -40,7 +40,7 @@ pub(super) fn ceased(scenario: &Scenario, stage: &Stage, series: &Series) -> Opt
     Some(match (is_cut_off, fates.is_empty()) {
         (true, _) => format!("{after}; no path was left: {fates}"),
         (false, false) => format!("{after}; {fates}"),
-        (false, true) => format!("{after}; the series of the results show what the paths did then"),
+        (false, true) => format!("{after}; the series in the results show what the paths did then"),
     })
 }
 
@@ -90,7 +90,7 @@ fn fate(scenario: &Scenario, stage: &Stage, index: usize) -> Option<String> {
         return Some(format!("{name} left at {at} ({field}.leaves)"));
     }
     if stage.has_spent(index) {
-        return Some(format!("{name} had lent all that it lends ({field}.lends.volume)"));
+        return Some(format!("{name} had lent its whole volume ({field}.lends.volume)"));
     }
     let from = relay.swallows?.from;
     let did = Instant::ZERO + from <= stage.ended_at;

@@ -145,7 +145,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         file.take(PIPE_BYTES_MAX + 1).read_to_end(&mut octets)?;
         return match octets.len() as u64 {
             ..=PIPE_BYTES_MAX => Ok(octets),
-            _ => Err(io::Error::other(format!("more than {} come out of this pipe", ByteCount(PIPE_BYTES_MAX)))),
+            _ => Err(io::Error::other(format!("the pipe delivers more than {}", ByteCount(PIPE_BYTES_MAX)))),
         };
     }
     if !kind.is_file() && !kind.is_dir() {
@@ -170,7 +170,7 @@ pub(super) fn files(scenario: &Scenario) -> Vec<PathBuf> {
 /// # Errors
 /// If it cannot be read, is a device, is a pipe with too much output, or is not text.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read(path)?).map_err(|_| io::Error::other("it is no text (UTF-8)"))
+    String::from_utf8(read(path)?).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }
 
 fn read_trace(path: &Path, field: String) -> Result<Trace, RunError> {

@@ -63,7 +63,7 @@ use stage::{Recorders, Stage};
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A file that the scenario names cannot be read.
-    #[error("{field}: cannot read {}: {source}\n  help: paths are relative to the scenario file, after --set to the working directory", path.display())]
+    #[error("{field}: cannot read {}: {source}\n  help: paths are relative to the scenario file, or in --set to the working directory", path.display())]
     Unreadable {
         /// The field that names the file.
         field: String,

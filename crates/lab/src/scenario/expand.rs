@@ -40,7 +40,7 @@ fn take_count(relay: &mut Value) -> Result<i64, Value> {
 
 fn refuse(index: usize, given: &Value) -> Complaint {
     let remedy = format!("write a whole number from 1 to {COUNT_MAX}, without quotes");
-    Complaint::new(format!("relays[{index}].count"), format!("{given} is no number of relays"), remedy)
+    Complaint::new(format!("relays[{index}].count"), format!("{given} is not a valid number of relays"), remedy)
 }
 
 /// Appends a number to a name that several relays would share.

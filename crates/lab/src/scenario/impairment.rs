@@ -128,7 +128,7 @@ impl Middlebox {
     pub fn problem(&self) -> Option<(String, &'static str)> {
         match self.deed() {
             None => Some((
-                "a middlebox does one thing".into(),
+                "a middlebox has exactly one action".into(),
                 "write one of strip, split, merge, shift_dsn, overwrite, narrow and nat, like { split = { payload = \"500 B\" } }",
             )),
             Some(Deed::Strip(strip)) if strip.options.is_empty() => {
@@ -144,7 +144,7 @@ impl Middlebox {
                 Some(("a segment without payload carries nothing".into(), "write a larger `payload`"))
             }
             Some(Deed::Narrow(narrow)) if narrow.size.0 < 68 => {
-                Some(("every path of IPv4 carries packets of 68 octets (RFC 791)".into(), "write a larger `size`"))
+                Some(("every IPv4 path carries packets of 68 octets (RFC 791)".into(), "write a larger `size`"))
             }
             Some(_) => None,
         }

@@ -39,7 +39,7 @@ pub(super) fn read(top: Layer, find_base: &FindBase<'_>) -> Result<Vec<Layer>, L
 fn read_bases(at: usize, layers: &mut Vec<Layer>, find_base: &FindBase<'_>) -> Result<(), LoadError> {
     for base in bases_of(&layers[at])?.iter().rev() {
         if layers.len() == DEPTH_MAX {
-            return Err(mistake(&layers[0], "names a file that leads back here, or too many of them".into()));
+            return Err(mistake(&layers[0], "leads back to this file, or to too many files".into()));
         }
         let found = find_base(&layers[at], base).map_err(|why| mistake(&layers[at], why))?;
         layers.push(found);
@@ -62,11 +62,11 @@ fn parse(layer: &Layer) -> Result<Table, LoadError> {
     let map = SourceMap::new(&layer.name, &layer.text);
     let syntax = |error: &toml::de::Error| {
         let place = map.place_at(error.span().map_or(0, |span| span.start));
-        let remedy = "TOML is written as `field = value`; quantities are texts in quotes, like \"10 ms\"";
+        let remedy = "write TOML as `field = value`, with quantities in quotes, like \"10 ms\"";
         let (field, context) = (String::new(), String::new());
         let written = error.span().and_then(|span| layer.text.get(span)).unwrap_or_default();
         if is_whole_number(written) {
-            let (problem, remedy) = (format!("{written} is larger than any number"), "write a smaller one".into());
+            let (problem, remedy) = (format!("{written} is too large"), "write a smaller number".into());
             return Mistake { place, field, problem, remedy, context };
         }
         Mistake { place, field, problem: error.message().into(), remedy: remedy.into(), context }
@@ -81,7 +81,7 @@ fn parse(layer: &Layer) -> Result<Table, LoadError> {
             let others = mistakes.len() - 1;
             mistakes.truncate(1);
             mistakes[0].remedy =
-                format!("this may be no TOML at all: {others} more lines are wrong. {}", mistakes[0].remedy);
+                format!("this may not be TOML at all: {others} more lines are wrong; {}", mistakes[0].remedy);
         }
         LoadError::mistakes(mistakes)
     })
@@ -95,7 +95,7 @@ fn is_whole_number(text: &str) -> bool {
 fn bases_of(layer: &Layer) -> Result<Vec<String>, LoadError> {
     let name = |value: &Value| match value {
         Value::String(base) => Ok(base.clone()),
-        other => Err(mistake(layer, format!("{other} is no file name"))),
+        other => Err(mistake(layer, format!("{other} is not a file name"))),
     };
     match parse(layer)?.get("extends") {
         None => Ok(Vec::new()),
@@ -182,7 +182,7 @@ mod tests {
         let document = merged("[\"base.toml\", \"profile.toml\"]");
         assert_eq!((mtu(&document), document["relays"].as_array().map(Vec::len)), (Some("576 B".into()), Some(2)));
         assert_eq!(mtu(&merged("[\"profile.toml\", \"base.toml\"]")).as_deref(), Some("1400 B"));
-        assert!(refusal("extends = [\"base.toml\", 7]").contains("7 is no file name"));
+        assert!(refusal("extends = [\"base.toml\", 7]").contains("7 is not a file name"));
         assert!(refusal("extends = [\"base.toml\", \"circle.toml\"]").contains("leads back"));
     }
 
@@ -204,6 +204,6 @@ mod tests {
     fn files_that_lead_nowhere_are_refused() {
         assert!(refusal("extends = \"none.toml\"").contains("x.toml:1:1: extends: there is no such file"));
         assert!(refusal("extends = \"circle.toml\"").contains("leads back"));
-        assert!(refusal("extends = 7").contains("7 is no file name"));
+        assert!(refusal("extends = 7").contains("7 is not a file name"));
     }
 }

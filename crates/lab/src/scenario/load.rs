@@ -67,9 +67,9 @@ fn read(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut octets).map_err(|error| error.to_string())?;
     if octets.len() as u64 > FILE_BYTES_MAX {
-        return Err(format!("it is larger than {}, and no scenario", ByteCount(FILE_BYTES_MAX)));
+        return Err(format!("it is larger than {}, too large for a scenario", ByteCount(FILE_BYTES_MAX)));
     }
-    String::from_utf8(octets).map_err(|_| "it is no text (UTF-8)".into())
+    String::from_utf8(octets).map_err(|_| "it is not UTF-8 text".into())
 }
 
 /// Loads the scenario `text`, which comes from the file `name` and extends no other, changed by `overrides`.
@@ -77,7 +77,7 @@ fn read(path: &Path) -> Result<String, String> {
 /// # Errors
 /// If it is invalid.
 pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, LoadError> {
-    let nothing = |_: &Layer, _: &str| Err("there are no files beside this one".into());
+    let nothing = |_: &Layer, _: &str| Err("there are no other files".into());
     load_layers(Layer { name: name.into(), text: text.into() }, &nothing, overrides)
 }
 
@@ -131,7 +131,7 @@ impl Blame<'_> {
         let mut found = Vec::new();
         for change in changes {
             let applied = match change.is_of("extends") {
-                true => Err("files are put together before fields are changed".into()),
+                true => Err("files are merged before fields are changed".into()),
                 false => change.apply(document),
             };
             match applied {
@@ -144,7 +144,7 @@ impl Blame<'_> {
 
     fn refused(&self, change: &Override, problem: String) -> Mistake {
         let remedy = match change.is_of("extends") {
-            true => "write a file that extends the other one",
+            true => "write a file that extends the other file",
             false => "",
         };
         let place = self.place_of_override(change);

@@ -16,7 +16,7 @@ pub enum LoadError {
         why: String,
     },
     /// There is neither a file nor a shipped scenario of this name.
-    #[error("there is no file {name}, and no scenario of that name ships\n  help: {}", remedy(.nearest.as_deref()))]
+    #[error("there is no file {name}, and no shipped scenario of that name\n  help: {}", remedy(.nearest.as_deref()))]
     Unknown {
         /// The requested name.
         name: String,
@@ -57,7 +57,7 @@ impl LoadError {
 }
 
 fn remedy(nearest: Option<&str>) -> String {
-    let list = "`anabranch scenarios` lists what ships";
+    let list = "`anabranch scenarios` lists the shipped scenarios";
     nearest.map_or(list.into(), |nearest| format!("did you mean \"{nearest}\"? {list}"))
 }
 

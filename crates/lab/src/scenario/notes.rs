@@ -21,7 +21,8 @@ impl Scenario {
     /// Describes settings without effect, in one sentence each that begins with the field.
     pub fn notes(&self) -> Vec<String> {
         let late = self.times().into_iter().filter(|(_, at)| *at >= self.duration);
-        let never = late.map(|(field, at)| format!("{field}: {at} never comes: the run ends at {}", self.duration));
+        let never =
+            late.map(|(field, at)| format!("{field}: {at} is never reached: the run ends at {}", self.duration));
         never.chain(self.endless()).chain(self.idle()).chain(self.of_links()).collect()
     }
 
@@ -49,7 +50,7 @@ impl Scenario {
         let selection = &self.cooperation.selection;
         // Adverts between the ends of periods take effect at once.
         if selection.method.steers() && selection.advert_period.is_none() {
-            let what = "relays are chosen at the start, and later only for those that are lost";
+            let what = "relays are chosen at the start, and later only to replace lost ones";
             note("cooperation.selection.period", selection.period, what);
         }
         if let Some(acc) = &self.cooperation.adaptive_congestion {
@@ -75,7 +76,7 @@ impl Scenario {
         let (period, run) = (sharing.period, self.duration);
         let (span, when) = match begins.is_zero() {
             true => (format!("the run of {run}"), "at the start".into()),
-            false => (format!("what is left of the run of {run} from {begins} on, {left}"), format!("at {begins}")),
+            false => (format!("the {left} that remain of the run of {run} from {begins} on"), format!("at {begins}")),
         };
         let what = if sharing.fixed.is_empty() { "it never acts".into() } else { format!("it acts once, {when}") };
         Some(format!("cooperation.bandwidth_sharing.period: {period} is longer than {span}: {what}"))
@@ -97,15 +98,16 @@ impl Scenario {
         let acts_on = self.cooperation.adaptive_congestion.as_ref().map(|acc| acc.acts_on);
         if acts_on == Some(ActsOnKind::Waiting) && self.connection.era.binding == Binding::Late {
             idle.push(
-                "cooperation.adaptive_congestion.acts_on: \"waiting\" does nothing, and leaves windows alone: data are bound late, so \
-                 that none wait at subflows; connection.era.binding = \"early\" lets them wait"
+                "cooperation.adaptive_congestion.acts_on: \"waiting\" does nothing: data are bound late, so none wait at \
+                 subflows; write connection.era.binding = \"early\" to let them wait"
                     .into(),
             );
         }
         let steers = self.cooperation.selection.method.steers();
         for (index, _) in self.relays.iter().enumerate().filter(|(_, relay)| relay.exaggerates.is_some() && !steers) {
             idle.push(format!(
-                "relays[{index}].exaggerates: does nothing: nobody asks what relays have to offer; cooperation.selection.method = \"ssrs\" does"
+                "relays[{index}].exaggerates: does nothing: relays are not asked for offers; \
+                 write cooperation.selection.method = \"ssrs\""
             ));
         }
         idle.extend(self.unasked());
@@ -121,7 +123,7 @@ impl Scenario {
             let unused = relay.local.iter().enumerate().filter(|(_, local)| has_no_use_for_datagram(local));
             idle.extend(unused.map(|(number, local)| {
                 let kind = local.kind.name();
-                format!("relays[{index}].local[{number}].datagram: does nothing with kind = \"{kind}\" as it is here")
+                format!("relays[{index}].local[{number}].datagram: does nothing here with kind = \"{kind}\"")
             }));
         }
         idle
@@ -132,13 +134,14 @@ impl Scenario {
         let mut absent = Vec::new();
         let connections = self.workload.connections;
         if self.workload.kind == WorkloadKind::None && connections > 1 && !self.varies("workload.kind") {
-            absent
-                .push(format!("workload.connections: {connections} does nothing with kind = \"none\": there is none"));
+            absent.push(format!(
+                "workload.connections: {connections} does nothing with kind = \"none\": there are no connections"
+            ));
         }
         let marks = self.cell.as_ref().is_some_and(|cell| cell.early_drop_above.is_some());
         if self.connection.ecn && !marks && !self.varies("connection.ecn") && !self.varies("cell.early_drop_above") {
             absent.push(
-                "connection.ecn: does nothing: no queue marks packets; that of a cell with early_drop_above does"
+                "connection.ecn: does nothing: no queue marks packets; a cell's queue does with early_drop_above"
                     .into(),
             );
         }
@@ -154,8 +157,8 @@ impl Scenario {
             && !self.varies("connection.mtu")
         {
             absent.push(format!(
-                "connection.mtu: {} in one frame is more than 802.11 has: a frame there holds {MSDU_MAX_BYTES} B, and larger packets make the \
-                 channel faster than it is",
+                "connection.mtu: {} is more than the {MSDU_MAX_BYTES} B of an 802.11 frame: larger packets make the channel seem \
+                 faster than it is",
                 self.connection.mtu
             ));
         }
@@ -167,8 +170,8 @@ impl Scenario {
         let cell = self.cell.as_ref()?;
         let is_meant = self.relays.len() > 1 && cell.scheduler == MAXIMUM_THROUGHPUT;
         (is_meant && !self.varies("cell.scheduler")).then(|| {
-            "cell.scheduler: \"maximum-throughput\" gives groups to the first of the best, however little waits for it: where many \
-             receive packet by packet, the cell carries far less than it could, and those behind get nothing"
+            "cell.scheduler: \"maximum-throughput\" serves the first of the best receivers, however little waits for it: \
+             with many receivers of single packets, the cell carries far less than it could, and the later ones get nothing"
                 .into()
         })
     }
@@ -193,7 +196,7 @@ impl Scenario {
         let (verb, them) = if changed.len() == 1 { ("does", "it") } else { ("do", "them") };
         (!changed.is_empty()).then(|| {
             format!(
-                "cooperation.selection: {} {verb} nothing with method = \"{}\"; method = \"ssrs\" chooses relays by {them}",
+                "cooperation.selection: {} {verb} nothing with method = \"{}\"; method = \"ssrs\" uses {them}",
                 changed.join(", "),
                 selection.method.name()
             )

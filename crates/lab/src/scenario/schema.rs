@@ -139,13 +139,13 @@ pub fn schema() -> String {
     let mut schema = WHOLE.clone();
     // The loader removes these fields before it reads the rest.
     let extends = json!({
-        "description": "Another scenario file, of which this one says what differs, or several, of which the last lies on top.",
+        "description": "Another scenario file that this one extends, or several; later ones take precedence.",
         "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }],
     });
     if let Some(properties) = schema.pointer_mut("/properties").and_then(Value::as_object_mut) {
         properties.insert("extends".into(), extends);
     }
-    add_property(&mut schema, "/$defs/Relay/properties", "count", "integer", "That many of a kind.");
+    add_property(&mut schema, "/$defs/Relay/properties", "count", "integer", "Number of relays like this one.");
     // A file that extends another may omit any field, except in lists, which are replaced as a whole.
     for table in ["", "/$defs/Workload", "/$defs/Target"] {
         if let Some(object) = schema.pointer_mut(table).and_then(Value::as_object_mut) {

@@ -67,7 +67,7 @@ impl Shape {
             self.refuse(path, problem, "");
         }
         if schema["format"] == "ip" && text.parse::<core::net::IpAddr>().is_err() {
-            self.refuse(path, format!("{text:?} is no IP address"), "write it like \"10.1.0.3\" or \"fd00::3\"");
+            self.refuse(path, format!("{text:?} is not an IP address"), "write it like \"10.1.0.3\" or \"fd00::3\"");
         }
     }
 
@@ -186,14 +186,14 @@ fn most(schema: &Json) -> i64 {
 
 fn whole_number(most: i64) -> String {
     match most {
-        i64::MAX => "write a whole number from 0 on, without quotes".into(),
+        i64::MAX => "write a whole number of at least 0, without quotes".into(),
         most => format!("write a whole number from 0 to {most}, without quotes"),
     }
 }
 
 fn wanted(schema: &Json) -> String {
     let noun = match kind(schema) {
-        Some("string") => return form(schema).map_or("a text", |form| form.noun).into(),
+        Some("string") => return form(schema).map_or("a string", |form| form.noun).into(),
         Some("number") => "a number",
         Some("integer") => "a whole number",
         Some("boolean") => "true or false",
@@ -211,7 +211,7 @@ fn remedy(path: &str, value: &Value, alternatives: &[&Json]) -> String {
     };
     match kind(schema) {
         Some("string") if !names(schema).is_empty() => format!("known: {}", names(schema).join(", ")),
-        Some("string") => format!("write a text in quotes, like {}", example(schema)),
+        Some("string") => format!("write a string in quotes, like {}", example(schema)),
         Some("integer") => whole_number(most(schema)),
         Some("number") => "write a number without quotes, like 1.5".into(),
         Some("boolean") => "write true or false, without quotes".into(),
@@ -264,7 +264,7 @@ fn example(schema: &Json) -> String {
 
 fn described(value: &Value) -> String {
     let kind = match value {
-        Value::String(_) => "the text",
+        Value::String(_) => "the string",
         Value::Integer(_) => "the integer",
         Value::Float(_) => "the number",
         Value::Boolean(_) => "the boolean",
@@ -453,24 +453,24 @@ mod tests {
 
     /// Place, value, and the resulting message.
     const WORDS: [(&str, &str, &str); 18] = [
-        ("/duration", "10", "duration: the integer 10 is not a time | write a text in quotes, like \"30 s\""),
+        ("/duration", "10", "duration: the integer 10 is not a time | write a string in quotes, like \"30 s\""),
         (
             "/connection/mtu",
             "1.5",
-            "connection.mtu: the number 1.5 is not an amount of data | write a text in quotes, like \"64 kB\"",
+            "connection.mtu: the number 1.5 is not an amount of data | write a string in quotes, like \"64 kB\"",
         ),
         (
             "/relays/0/cellular/loss",
             "0.01",
-            "relays[0].cellular.loss: the number 0.01 is not a share or a table | write a text in quotes, like \"1 %\"",
+            "relays[0].cellular.loss: the number 0.01 is not a share or a table | write a string in quotes, like \"1 %\"",
         ),
-        ("/name", "7", "name: the integer 7 is not a text | write a text in quotes, like \"my-scenario\""),
+        ("/name", "7", "name: the integer 7 is not a string | write a string in quotes, like \"my-scenario\""),
         (
             "/seed",
             "\"7\"",
-            "seed: the text \"7\" is not a whole number | write a whole number from 0 on, without quotes",
+            "seed: the string \"7\" is not a whole number | write a whole number of at least 0, without quotes",
         ),
-        ("/seed", "-1", "seed: -1 is out of range | write a whole number from 0 on, without quotes"),
+        ("/seed", "-1", "seed: -1 is out of range | write a whole number of at least 0, without quotes"),
         (
             "/workload/connections",
             "4294967296",
@@ -484,7 +484,7 @@ mod tests {
         (
             "/relays/0/exaggerates",
             "\"2\"",
-            "relays[0].exaggerates: the text \"2\" is not a number | write a number without quotes, like 1.5",
+            "relays[0].exaggerates: the string \"2\" is not a number | write a number without quotes, like 1.5",
         ),
         ("/relays", "{}", "relays: a table is not a list | write [[relays]], with two brackets: there may be several"),
         ("/connection", "true", "connection: the boolean true is not a table | write a table: {}"),
@@ -497,7 +497,7 @@ mod tests {
         (
             "/source/address",
             "\"here\"",
-            "source.address: \"here\" is no IP address | write it like \"10.1.0.3\" or \"fd00::3\"",
+            "source.address: \"here\" is not an IP address | write it like \"10.1.0.3\" or \"fd00::3\"",
         ),
         (
             "/relays/0/place/distance_m",
@@ -507,7 +507,7 @@ mod tests {
         (
             "/relays/0/place/distance_m",
             "\"far\"",
-            "relays[0].place.distance_m: the text \"far\" is not a number or a list | write a number without quotes, like 1.5",
+            "relays[0].place.distance_m: the string \"far\" is not a number or a list | write a number without quotes, like 1.5",
         ),
         (
             "/target",

@@ -77,16 +77,16 @@ impl FromStr for Seeds {
         let number = |part: &str| part.trim().trim_start_matches('=').parse::<u64>().ok();
         let is_too_large = |seed: Option<u64>| seed.is_some_and(|seed| seed > SEED_MAX);
         if is_too_large(number(first)) || is_too_large(number(last)) {
-            return Err(format!("{text:?} are no seeds: the last one is {SEED_MAX}"));
+            return Err(format!("{text:?} is out of range: the largest seed is {SEED_MAX}"));
         }
         let (Some(first), Some(last)) = (number(first), number(last)) else {
-            return Err(format!("{text:?} are no seeds: {wanted}"));
+            return Err(format!("{text:?} is not a range of seeds: {wanted}"));
         };
         if first > last {
             return Err(format!("{text:?} begins after its end: {wanted}"));
         }
         if last - first >= SEEDS_MAX {
-            return Err(format!("{text:?} are more than {SEEDS_MAX} seeds: {wanted}"));
+            return Err(format!("{text:?} has more than {SEEDS_MAX} seeds: {wanted}"));
         }
         Ok(Self { first, last })
     }
@@ -109,9 +109,10 @@ mod tests {
         assert_eq!("1..3".parse::<Seeds>().unwrap().to_string(), "1..3");
         assert!("30..1".parse::<Seeds>().unwrap_err().contains("begins after its end"));
         assert!("1..1000000000".parse::<Seeds>().unwrap_err().contains("more than"));
-        assert!("1..9223372036854775808".parse::<Seeds>().unwrap_err().contains("the last one is 9223372036854775807"));
+        let too_large = "1..9223372036854775808".parse::<Seeds>().unwrap_err();
+        assert!(too_large.contains("the largest seed is 9223372036854775807"));
         assert!("9223372036854775807".parse::<Seeds>().is_ok());
-        assert!("a..b".parse::<Seeds>().unwrap_err().contains("are no seeds"));
+        assert!("a..b".parse::<Seeds>().unwrap_err().contains("is not a range of seeds"));
         assert!("".parse::<Seeds>().is_err());
     }
 }

@@ -69,13 +69,11 @@ pub(super) fn draw_of<T: Quantity>(varied: &Varied<T>) -> Result<Draw, &'static 
         (Some(_), None, None) => Draw::Uniform { min, max },
         (None, Some(Text(mean)), None) => Draw::Exponential { mean: mean.value() },
         (None, None, Some(_)) => Draw::Pareto { min, max, shape: spread.shape.unwrap_or(SHAPE) },
-        _ => return Err("says not exactly one of uniform, exponential and pareto"),
+        _ => return Err("needs exactly one of uniform, exponential and pareto"),
     };
     match draw {
-        Draw::Pareto { min: 0.0, .. } => Err("a Pareto distribution has a least above zero"),
-        Draw::Pareto { shape, .. } if !(shape > 0.0 && shape <= 100.0) => {
-            Err("has a shape that is not within 0 to 100")
-        }
+        Draw::Pareto { min: 0.0, .. } => Err("needs a lower bound above zero for a Pareto distribution"),
+        Draw::Pareto { shape, .. } if !(shape > 0.0 && shape <= 100.0) => Err("has a shape outside 0 to 100"),
         Draw::Uniform { .. } | Draw::Pareto { .. } if min > max => Err("has its bounds in the wrong order"),
         Draw::Constant(_) | Draw::Uniform { .. } | Draw::Exponential { .. } if spread.shape.is_some() => {
             Err("has a shape, which only a Pareto distribution has")
@@ -125,7 +123,7 @@ mod tests {
             ("{}", "exactly one"),
             ("{ uniform = [\"1 kB\", \"2 kB\"], exponential = \"1 kB\" }", "exactly one"),
             ("{ uniform = [\"2 kB\", \"1 kB\"] }", "wrong order"),
-            ("{ pareto = [\"0 B\", \"1 kB\"] }", "least above zero"),
+            ("{ pareto = [\"0 B\", \"1 kB\"] }", "lower bound above zero"),
             ("{ pareto = [\"1 B\", \"1 kB\"], shape = -1.0 }", "shape"),
             ("{ pareto = [\"1 B\", \"1 kB\"], shape = nan }", "shape"),
             ("{ exponential = \"1 kB\", shape = 1.0 }", "only a Pareto"),

@@ -218,7 +218,7 @@ impl<'a> Download<'a> {
                     octets.drain(..len);
                     self.informational += 1;
                     if self.informational > INFORMATIONAL_MAX {
-                        self.fail("the server informs without end and does not answer");
+                        self.fail("the server sends informational responses without end");
                     }
                 }
                 Ok(Some((head, len))) => return self.begin(&head, &octets[len..]),
@@ -248,14 +248,14 @@ impl<'a> Download<'a> {
             (206, Some(range), Some(_)) if range.reaches_end() && is_false(range, head.body) => {
                 let (ContentRange { first, last, .. }, whole) = (range, range.complete_len.unwrap_or_default());
                 return self
-                    .fail(format!("the server sends another length than that of {first}-{last} of {whole} bytes"));
+                    .fail(format!("the server sends a length that does not match {first}-{last} of {whole} bytes"));
             }
             (206, Some(range), Some((at, _))) if range.first == at && range.reaches_end() => {
                 self.resumed_bytes = at;
                 self.promised_bytes = range.complete_len;
                 self.sink.go_on()
             }
-            (206, ..) => return self.fail("the server sends another part than it was asked for"),
+            (206, ..) => return self.fail("the server sends a different part than requested"),
             (416, _, Some(_)) => {
                 // The server ignores If-Range and has less than we have: what we kept is useless.
                 return self.drop_kept();
@@ -281,7 +281,7 @@ impl<'a> Download<'a> {
     /// Drops what was kept, because the server has another version.
     fn drop_kept(&mut self) {
         let _ = self.sink.restart(None, None);
-        self.fail("the file there is another one by now: what was kept of the old one is dropped");
+        self.fail("the file on the server has changed: the kept part of the old one was dropped");
     }
 
     fn take_body(&mut self, octets: &[u8]) {
@@ -317,7 +317,7 @@ impl<'a> Download<'a> {
         };
         self.note_written(written, total_bytes);
         match complete {
-            Ok(_) if is_too_long => self.fail(self.broken_off("the server sends more than the rest that it promised,")),
+            Ok(_) if is_too_long => self.fail(self.broken_off("the server sends more than it announced,")),
             Ok(true) => self.complete(),
             Ok(false) => {}
             Err(error) => self.fail(error.to_string()),
@@ -347,7 +347,8 @@ impl<'a> Download<'a> {
             Phase::Body(Remaining::UntilClose) => self.complete(),
             Phase::Closing => {}
             Phase::Head(ref head) => {
-                let what = if head.is_empty() { "without an answer" } else { "within the head of its answer" };
+                let what =
+                    if head.is_empty() { "without an answer" } else { "in the middle of the head of its answer" };
                 self.fail(format!("the server ended the connection {what}"));
             }
             _ => self.fail(self.broken_off("the server ended the connection")),

@@ -134,7 +134,7 @@ fn answers_that_only_inform_are_skipped() {
                   HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     assert_eq!(download(&folder.output(), false, answer).result, Ok(5));
     assert_eq!(fs::read_to_string(folder.output()).unwrap(), "hello");
-    expect_failure(&"HTTP/1.1 102 Processing\r\n\r\n".repeat(1000), "informs without end");
+    expect_failure(&"HTTP/1.1 102 Processing\r\n\r\n".repeat(1000), "informational responses without end");
     expect_failure("HTTP/1.1 101 Switching Protocols\r\n\r\n", "101");
 }
 
@@ -143,7 +143,7 @@ fn what_is_no_answer_fails_in_a_line() {
     for (answer, why) in [
         ("SSH-2.0-OpenSSH_9\r\n".into(), "not HTTP"),
         (String::new(), "ended the connection without an answer"),
-        ("HTTP/1.1 200 OK\r\nContent-Le".into(), "ended the connection within the head of its answer"),
+        ("HTTP/1.1 200 OK\r\nContent-Le".into(), "ended the connection in the middle of the head of its answer"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello".into(), "5 of 9 bytes"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n".into(), "after 5 bytes"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n\r\n".into(), "malformed"),
@@ -151,7 +151,7 @@ fn what_is_no_answer_fails_in_a_line() {
         ("HTTP/1.1 301 Moved\r\nLocation: http://elsewhere/\r\n\r\n".into(), "it is now at http://elsewhere/"),
         (format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "a".repeat(100_000)), "too long"),
         (format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: 1\r\n".repeat(1000)), "too long"),
-        ("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\n\r\nhello".into(), "another part"),
+        ("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\n\r\nhello".into(), "a different part"),
     ] {
         expect_failure(&answer, why);
     }
@@ -194,7 +194,7 @@ fn what_is_kept_of_an_interrupted_download_is_said() {
     let answer = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
     let error = download_from(&folder.output(), true, &answer, End::Interrupt).result.unwrap_err();
     assert!(
-        error.starts_with("interrupted; 5 bytes are kept in ") && error.contains("out.part: -C goes on"),
+        error.starts_with("interrupted; 5 bytes are kept in ") && error.contains("out.part: -C continues"),
         "{error}"
     );
     assert_eq!(folder.names(), ["out.part", "out.part.version"]);
@@ -227,7 +227,7 @@ fn a_reader_that_goes_away_early_makes_it_fail_and_is_named() {
     // One wake for each write.
     wakes.recv().and_then(|()| wakes.recv()).unwrap();
     let why = sink.commit(10).unwrap_err().to_string();
-    assert_eq!(why, format!("whoever reads {} has gone away after 5 of 10 bytes", fifo.display()));
+    assert_eq!(why, format!("the reader of {} closed it after 5 of 10 bytes", fifo.display()));
 }
 
 #[test]
@@ -262,14 +262,14 @@ fn a_changed_file_is_fetched_whole() {
 fn parts_that_do_not_fit_are_not_joined() {
     let broken = format!("HTTP/1.1 200 OK\r\n{DAY}ETag: \"v1\"\r\nContent-Length: 10\r\n\r\n01234");
     for (answer, why) in [
-        ("HTTP/1.1 206 P\r\nContent-Range: bytes 5-9/10\r\nContent-Length: 5\r\n\r\n56789", "another part"),
-        ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-8/10\r\nContent-Length: 5\r\n\r\n45678", "another part"),
+        ("HTTP/1.1 206 P\r\nContent-Range: bytes 5-9/10\r\nContent-Length: 5\r\n\r\n56789", "a different part"),
+        ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-8/10\r\nContent-Length: 5\r\n\r\n45678", "a different part"),
         ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 5\r\n\r\n45678", "10 bytes"),
         ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\n\r\n45678", "10 bytes"),
-        ("HTTP/1.1 206 P\r\nContent-Length: 6\r\n\r\n456789", "another part"),
+        ("HTTP/1.1 206 P\r\nContent-Length: 6\r\n\r\n456789", "a different part"),
         (
             "HTTP/1.1 206 P\r\nETag: \"v2\"\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n456789",
-            "another one by now",
+            "has changed",
         ),
         (
             "HTTP/1.1 206 P\r\nContent-Range: bytes 4-9/10\r\nContent-Length: 18446744073709551615\r\n\r\n456789",
@@ -278,9 +278,9 @@ fn parts_that_do_not_fit_are_not_joined() {
         // The same version cannot have another length.
         (
             "HTTP/1.1 206 P\r\nETag: \"v1\"\r\nContent-Range: bytes 4-11/12\r\nContent-Length: 8\r\n\r\n456789ab",
-            "another one by now",
+            "has changed",
         ),
-        ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-4/5\r\nContent-Length: 1\r\n\r\n4", "another one by now"),
+        ("HTTP/1.1 206 P\r\nContent-Range: bytes 4-4/5\r\nContent-Length: 1\r\n\r\n4", "has changed"),
         ("HTTP/1.1 416 R\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n", "dropped"),
     ] {
         let folder = Folder::new("unfit");

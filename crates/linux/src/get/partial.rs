@@ -36,8 +36,8 @@ pub struct PartialFile {
 }
 
 /// Explains why nothing is kept of a version without a validator.
-const UNNAMED: &str = "nothing is kept for -C: the server names no version of the file that can be relied on (a strong ETag would do), \
-    so the rest could be that of another one";
+const UNNAMED: &str = "nothing is kept for -C: the server does not identify the version of the file reliably (such as \
+    by a strong ETag), so the rest could be that of another version";
 
 impl PartialFile {
     /// Opens what an earlier download of `url` to `path` has left, or starts a new part.
@@ -57,7 +57,7 @@ impl PartialFile {
             let file = open_own(&part, standing.writable().mode_at_first()).map_err(Error::file(known))?;
             rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| Error::File {
                 path: part.clone(),
-                message: "another download is writing it: wait for its end".into(),
+                message: "another download is writing it: wait until that ends".into(),
             })?;
             if is_still_at(&file, &part).map_err(Error::file(known))? {
                 break file;
@@ -133,7 +133,7 @@ impl PartialFile {
     pub fn keep(self) -> Option<String> {
         let len = self.file.metadata().map_or(0, |metadata| metadata.len());
         if len > 0 && self.is_named && self.file.sync_data().is_ok() {
-            return Some(format!("{len} bytes are kept in {}: -C goes on from there", self.part.display()));
+            return Some(format!("{len} bytes are kept in {}: -C continues from there", self.part.display()));
         }
         let _ = fs::remove_file(&self.part);
         let _ = fs::remove_file(&self.version);
@@ -154,7 +154,8 @@ impl Write for PartialFile {
 /// The error for a part that no download of ours has left.
 fn not_ours(part: PathBuf, version: &Path) -> Error {
     let message = format!(
-        "was not left by a download (there is no {}), and -C would write over it: move it away, or name another file with -o",
+        "does not come from a download (there is no {}), and -C would overwrite it: move it away, or name another \
+         file with -o",
         version.display()
     );
     Error::File { path: part, message }
@@ -250,7 +251,7 @@ mod tests {
         let (path, part) = (folder.join("out"), folder.join("out.part"));
         fs::write(&part, "foreign").unwrap();
         let why = PartialFile::open(&path, URL).unwrap_err().to_string();
-        assert!(why.starts_with(&format!("{}: was not left by a download", part.display())), "{why}");
+        assert!(why.starts_with(&format!("{}: does not come from a download", part.display())), "{why}");
         assert!(why.contains("move it away") && !why.contains('\n'), "{why}");
         assert_eq!(fs::read_to_string(&part).unwrap(), "foreign");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);

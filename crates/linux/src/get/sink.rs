@@ -33,9 +33,7 @@ impl Sink {
     /// Opens `output`. With `resume` it continues what an earlier download of `url` has left.
     pub fn open(output: &Output, url: &str, resume: bool, wake: Wake) -> Result<Self> {
         match output {
-            Output::Stdout if resume => {
-                Err(Error::Usage("--continue needs a file to go on with: name one with -o".into()))
-            }
+            Output::Stdout if resume => Err(Error::Usage("--continue needs an output file: name one with -o".into())),
             Output::Stdout => Stream::to_stdout(wake).map(Self::Stream),
             Output::File(path) => {
                 // Follow a link: it stays a link, and its target is replaced.
@@ -43,7 +41,7 @@ impl Sink {
                 match atomic_file::is_special(path) {
                     true if resume => Err(Error::File {
                         path: path.clone(),
-                        message: "is no regular file: --continue cannot go on with it".into(),
+                        message: "is not a regular file: leave out --continue".into(),
                     }),
                     // A device like /dev/null must not be replaced by a file.
                     true => Stream::to_path(path, wake).map(Self::Stream),

@@ -65,7 +65,7 @@ pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal>
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
             Err(refuse(431, "the request's head is too long"))
         }
-        Err(httparse::Error::Version) => Err(refuse(505, "only HTTP/1.1 and HTTP/1.0 are spoken here")),
+        Err(httparse::Error::Version) => Err(refuse(505, "only HTTP/1.1 and HTTP/1.0 are supported")),
         Err(_) => Err(refuse(400, "the request is malformed")),
     }
 }
@@ -75,7 +75,7 @@ fn read(parsed: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
     let method = match parsed.method {
         Some("GET") => Method::Get,
         Some("HEAD") => Method::Head,
-        _ => return Err(refuse(405, "only GET and HEAD are served")),
+        _ => return Err(refuse(405, "only GET and HEAD are supported")),
     };
     let version = parsed.version.unwrap_or(0);
     let hosts = parsed.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host")).count();

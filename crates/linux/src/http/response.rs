@@ -75,11 +75,11 @@ fn body(headers: &[httparse::Header<'_>]) -> Result<Body, String> {
     let lines = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-length")).count();
     match (field(headers, "transfer-encoding"), field(headers, "content-length")) {
         (Some(coding), _) if coding.eq_ignore_ascii_case("chunked") => Ok(Body::Chunked),
-        (Some(coding), _) => Err(format!("the transfer coding {coding:?} is not known here")),
+        (Some(coding), _) => Err(format!("the transfer coding {coding:?} is not supported")),
         (None, Some(_)) if lines > 1 => Err("the answer has two Content-Lengths".into()),
         (None, Some(len)) => {
             let digits = !len.is_empty() && len.bytes().all(|digit| digit.is_ascii_digit());
-            let len = len.parse().ok().filter(|_| digits).ok_or(format!("{len:?} is no Content-Length"))?;
+            let len = len.parse().ok().filter(|_| digits).ok_or(format!("{len:?} is not a Content-Length"))?;
             Ok(Body::Length(len))
         }
         (None, None) => Ok(Body::UntilClose),

@@ -22,7 +22,7 @@ impl FromStr for Url {
         let rest = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
             Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => {
-                return Err(refuse("needs TLS, which is not spoken here"));
+                return Err(refuse("needs TLS, which is not supported"));
             }
             Some(_) => return Err(refuse("is not an http URL")),
             None => text,
@@ -33,10 +33,10 @@ impl FromStr for Url {
         }
         let url = url::Url::parse(&format!("http://{rest}")).map_err(|error| refuse(&explain(error)))?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(refuse("holds a user name, but nobody is told names or passwords here"));
+            return Err(refuse("contains a user name or password, which are not supported"));
         }
         if url.port() == Some(0) {
-            return Err(refuse("has port 0, where nobody listens"));
+            return Err(refuse("has port 0, on which no server can listen"));
         }
         Ok(Self(url))
     }
@@ -45,12 +45,10 @@ impl FromStr for Url {
 fn explain(error: url::ParseError) -> String {
     match error {
         url::ParseError::InvalidPort => {
-            "has a port that is no number up to 65535 (IPv6 addresses stand in brackets, like [fd00::1])".into()
+            "has a port that is not a number up to 65535 (write IPv6 addresses in brackets, like [fd00::1])".into()
         }
-        url::ParseError::IdnaError => {
-            "has a host that is no name (names that are not ASCII are written as xn--...)".into()
-        }
-        error => format!("is no URL ({error})"),
+        url::ParseError::IdnaError => "has an invalid host name (write names that are not ASCII as xn--...)".into(),
+        error => format!("is not a URL ({error})"),
     }
 }
 
@@ -147,7 +145,7 @@ mod tests {
             ("http://[::1/", "IPv6"),
             ("http://fd00::1/", "brackets"),
             ("http://u@h/", "user name"),
-            ("http://a b/", "no name"),
+            ("http://a b/", "invalid host name"),
             ("http://bücher.example/", "xn--"),
         ] {
             let error = text.parse::<Url>().unwrap_err();

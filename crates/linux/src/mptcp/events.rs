@@ -120,8 +120,7 @@ impl Monitor {
             let _ = socket.set_rx_buf_sz(BUFFER_BYTES);
             Ok(socket)
         };
-        let socket =
-            socket().map_err(Error::system::<io::Error>("hear of the kernel's MPTCP connections (try sudo)"))?;
+        let socket = socket().map_err(Error::system::<io::Error>("receive the kernel's MPTCP events (try sudo)"))?;
         Ok(Self { socket, family: family.id })
     }
 
@@ -141,7 +140,7 @@ impl Monitor {
                 Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => {
                     events.push(Event::Lost);
                 }
-                Err(error) => return Err(Error::system("hear of MPTCP connections")(error)),
+                Err(error) => return Err(Error::system("receive events of MPTCP connections")(error)),
             }
         }
     }

@@ -60,10 +60,9 @@ pub(super) fn family() -> Result<(Requests, Family)> {
     let (requests, family) = generic_family(FAMILY, GROUP)?;
     let family = family.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::Usage(
-            "the kernel has no MPTCP: it needs Linux 5.19 or newer with CONFIG_MPTCP; join without --kernel does not"
-                .into(),
+            "the kernel has no MPTCP: use Linux 5.19 or newer with CONFIG_MPTCP, or join without --kernel".into(),
         ),
-        _ => Error::system("look for the kernel's MPTCP")(error),
+        _ => Error::system("query the kernel's MPTCP")(error),
     })?;
     Ok((requests, family))
 }

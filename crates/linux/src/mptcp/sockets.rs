@@ -124,7 +124,7 @@ impl EndedSockets {
             socket.set_non_blocking(true)?;
             Ok(socket)
         };
-        socket().map(Self).map_err(Error::system::<io::Error>("hear of TCP sockets that end"))
+        socket().map(Self).map_err(Error::system::<io::Error>("receive events of closed TCP sockets"))
     }
 
     /// Returns the sockets that have ended since the last call, as far as the buffer could hold them; does not wait.
@@ -142,7 +142,7 @@ impl EndedSockets {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(ended),
                 // Some reports were lost: for these sockets, the last listing remains the latest information.
                 Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => {}
-                Err(error) => return Err(Error::system("hear of TCP sockets that end")(error)),
+                Err(error) => return Err(Error::system("receive events of closed TCP sockets")(error)),
             }
         }
     }

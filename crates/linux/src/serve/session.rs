@@ -117,7 +117,7 @@ impl Session {
         }
         if self.closing || self.is_answering() || self.acked_bytes < self.sent_bytes {
             // The peer takes nothing, or is gone: an orderly end would wait for it.
-            self.given_up = Some(format!("nothing moved for {idle_max}"));
+            self.given_up = Some(format!("no progress for {idle_max}"));
             return Progress::Fails;
         }
         self.active_at = now;
@@ -269,7 +269,7 @@ impl Part {
                 let len = file.read_at(&mut octets, *at)?;
                 if len == 0 {
                     // The file has shrunk since its length was announced: only an abort tells the peer.
-                    return Err(std::io::Error::other("the file has become shorter"));
+                    return Err(std::io::Error::other("the file became shorter"));
                 }
                 octets.truncate(len);
                 Ok(octets.into())

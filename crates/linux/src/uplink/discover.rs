@@ -112,7 +112,7 @@ impl Uplink {
                     "the name {interface:?} is not supported, as commands would misread it: {}",
                     rename(interface, "usb5")
                 ),
-                false => format!("{interface:?} is no name of an interface: write it like usb0"),
+                false => format!("{interface:?} is not a valid interface name: write it like usb0"),
             }));
         }
         Ok(Self { interface: interface.into(), index: 0, mtu: u32::from(crate::attachment::MTU), v4: None, v6: None })
@@ -314,7 +314,7 @@ impl Listing {
         });
         let names: Vec<&str> = names.collect();
         match names.as_slice() {
-            [] => "there is none but the loopback (plug one in)".into(),
+            [] => "there is only the loopback (plug a device in)".into(),
             [one] => format!("there is {one}"),
             several => format!("there are {}", several.join(", ")),
         }
@@ -370,22 +370,22 @@ impl Listing {
         }
         if has_flag(interface, "NO-CARRIER") || !has_flag(interface, "LOWER_UP") {
             if lent::is_device(interface) {
-                return "has no relay behind it: does `anabranch relay` run there, on the same network, and does `anabranch peers` there \
-                        still have this device?"
+                return "has no relay behind it: check that `anabranch relay` runs there, on the same network, and \
+                        that `anabranch peers` there lists this device"
                     .into();
             }
-            return "has no carrier: is the cable or the phone plugged in, or the Wi-Fi joined?".into();
+            return "has no carrier: plug in the cable or the phone, or join the Wi-Fi".into();
         }
         let has = |family| usable_address(interface, family).is_some();
         if !has("inet") && !has("inet6") {
-            return "has no address: is the phone's tethering switched on, and does a DHCP client run for it?".into();
+            return "has no address: switch on the phone's tethering, and run a DHCP client for the interface".into();
         }
         let v6 = if has("inet") { "" } else { "-6 " };
         let via = if has_flag(interface, "POINTOPOINT") { "" } else { " via GATEWAY" };
         let metric = self.free_metric(interface, if has("inet") { &self.routes_v4 } else { &self.routes_v6 });
         format!(
-            "has an address and no default route: add one (ip {v6}route add default{via} dev {name} metric {metric}), or let the network \
-             manager do so"
+            "has an address but no default route: add one (ip {v6}route add default{via} dev {name} metric {metric}), \
+             or let the network manager do so"
         )
     }
 
@@ -452,14 +452,14 @@ fn is_fit(name: &str) -> bool {
 /// Refuses interfaces that can never be uplinks.
 fn refuse_kind(name: &str, interface: &Value) -> Result<(), String> {
     if has_flag(interface, "LOOPBACK") {
-        return Err("is the loopback, which leads nowhere: name one like usb0 or wlan0".into());
+        return Err("is the loopback: name an interface like usb0 or wlan0".into());
     }
     let number = name.strip_prefix(OWN_PREFIX);
     if number.is_some_and(|number| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())) {
-        return Err("is a device of our own: name one like usb0 or wlan0".into());
+        return Err("is a device of Anabranch: name an interface like usb0 or wlan0".into());
     }
     match text(interface, "master") {
-        Some(master) => Err(format!("is part of {master}: name that instead")),
+        Some(master) => Err(format!("is part of {master}: name {master} instead")),
         None => Ok(()),
     }
 }
@@ -521,7 +521,7 @@ fn ip_json(arguments: &[&str]) -> Result<Vec<Value>> {
     }
     parse_list(&output.stdout).ok_or_else(|| Error::Command {
         command: command(),
-        message: "its answer is no JSON list: install iproute2 5.0 or newer".into(),
+        message: "its output is not a JSON list: install iproute2 5.0 or newer".into(),
     })
 }
 

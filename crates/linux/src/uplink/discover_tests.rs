@@ -117,10 +117,10 @@ fn what_cannot_be_an_uplink_is_told_with_the_remedy() {
         ("lo", "loopback"),
         ("usb1", "ip link set usb1 up"),
         ("usb2", "no carrier"),
-        ("usb3", "is the phone's tethering switched on"),
+        ("usb3", "switch on the phone's tethering"),
         ("usb4", "is part of br0"),
         ("usb'$(x)", "rename it"),
-        ("anabranch3", "of our own"),
+        ("anabranch3", "a device of Anabranch"),
         ("usb6", "ip route add default via GATEWAY dev usb6"),
     ] {
         let refusal = all.uplink(name).unwrap_err();
@@ -161,7 +161,7 @@ fn an_interface_that_commands_would_misread_is_left_out_with_a_line() {
         assert!(why.contains("is not supported") && why.contains(": rename it"), "{why}");
     }
     for name in ["", ".", "..", "a b", "a/b", "a:b/", "sixteen-octets-x", "a\tb"] {
-        assert!(Uplink::absent(name).unwrap_err().to_string().contains("is no name of an interface"), "{name:?}");
+        assert!(Uplink::absent(name).unwrap_err().to_string().contains("is not a valid interface name"), "{name:?}");
     }
 }
 

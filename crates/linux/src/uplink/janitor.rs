@@ -63,7 +63,7 @@ impl Janitor {
     /// # Errors
     /// If the janitor is gone.
     pub fn request(&mut self, change: &str) -> Result<Result<(), String>> {
-        let gone = || Error::system(format!("reach the janitor, which is to do `{change}`"));
+        let gone = || Error::system(format!("reach the janitor for `{change}`"));
         let requests = self.requests.as_mut().expect("open until drop");
         writeln!(requests, "{change}").map_err(gone())?;
         let mut answer = String::new();
@@ -106,8 +106,9 @@ pub(super) fn undo(claim: &Claim) -> Result<()> {
     }
     let [folder, namespace, device] = claim.names();
     Err(Error::Unready(format!(
-        "what an earlier process changed for {device} cannot be taken back ({folder}/{namespace}-{device}.undo says what it is): see that \
-         `ip` and `nft` are there (apt-get install iproute2 nftables) and that this process may use them, then anabranch clean"
+        "cannot undo the changes of an earlier process for {device} ({folder}/{namespace}-{device}.undo lists them): \
+         check that `ip` and `nft` are installed (apt-get install iproute2 nftables) and that this process may use \
+         them, then run anabranch clean"
     )))
 }
 

@@ -22,7 +22,7 @@ while read -r line; do
     if message=$(apply $line 2>&1); then message=ok; fi
     # In one line, and without another program, which may be missing.
     # shellcheck disable=SC2086
-    echo ${message:-it failed without a word}
+    echo ${message:-it failed without a message}
 done 2>/dev/null
 
 # If another of our programs still needs the variable, the last one restores it.

@@ -29,7 +29,7 @@ const MANAGER_BEFORE: (&str, &str) = ("mptcp/pm_type", "1");
 /// uplinks.
 pub fn kernel_plan(uplinks: &[Uplink], surroundings: &Surroundings) -> Result<Plan> {
     if uplinks.len() > UPLINKS_MAX {
-        return Err(Error::Usage(format!("{} uplinks are too many: name {UPLINKS_MAX} at most", uplinks.len())));
+        return Err(Error::Usage(format!("{} uplinks are too many: name at most {UPLINKS_MAX}", uplinks.len())));
     }
     let mut plan = Plan {
         purpose: Purpose::Kernel,
@@ -54,8 +54,8 @@ pub fn kernel_plan(uplinks: &[Uplink], surroundings: &Surroundings) -> Result<Pl
     plan.steps.push(take_over(surroundings, &mut plan.notes)?);
     for address in shared(uplinks) {
         plan.notes.push(format!(
-            "several uplinks have the address {address}: connections begin over the one that the main routing table prefers, and \
-             programs that bind to {address} do too"
+            "several uplinks have the address {address}: connections begin over the one that the main routing table \
+             prefers, even for programs that bind to {address}"
         ));
     }
     Ok(plan)
@@ -63,7 +63,7 @@ pub fn kernel_plan(uplinks: &[Uplink], surroundings: &Surroundings) -> Result<Pl
 
 /// Makes us the path manager of connections that begin from now on.
 fn take_over(surroundings: &Surroundings, notes: &mut Vec<String>) -> Result<Step> {
-    let refused = |why: &str| Err(Error::Usage(format!("{why}; join without --kernel needs none of it")));
+    let refused = |why: &str| Err(Error::Usage(format!("{why}; or join without --kernel")));
     match surroundings.now("mptcp/enabled") {
         None => return refused("the kernel has no MPTCP: --kernel needs Linux 5.19 or newer with CONFIG_MPTCP"),
         Some("0") => return refused("the kernel's MPTCP is off: switch it on (sysctl -w net.mptcp.enabled=1)"),
@@ -73,7 +73,7 @@ fn take_over(surroundings: &Surroundings, notes: &mut Vec<String>) -> Result<Ste
         if let Some(setting) = surroundings.settings.get(variable) {
             if setting.original == value {
                 notes.push(format!(
-                    "net.{} was {value} already: if another path manager runs (mptcpd), end it, or the two will disagree",
+                    "net.{} was {value} already: if another path manager runs (mptcpd), end it, or the two conflict",
                     variable.replace('/', ".")
                 ));
             }
@@ -81,7 +81,7 @@ fn take_over(surroundings: &Surroundings, notes: &mut Vec<String>) -> Result<Ste
             return Ok(Step::Set { path, value, original });
         }
     }
-    refused("the kernel's MPTCP cannot be managed from outside: --kernel needs Linux 5.19 or newer")
+    refused("the kernel's MPTCP cannot be managed from user space: --kernel needs Linux 5.19 or newer")
 }
 
 /// Returns the rules that direct packets of sockets bound to the interface to its table, and packets from its address

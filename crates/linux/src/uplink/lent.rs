@@ -69,14 +69,14 @@ pub fn exists(name: &str) -> bool {
 pub fn open(name: &str, mtu: u16) -> Result<Tun> {
     if tun::exists(LENDER) {
         return Err(Error::Unready(
-            "this device lends its own link (anabranch relay), and cannot use a relay's at the same time: end that, or name interfaces only \
-             (--interface)"
+            "this device lends its own link (anabranch relay), and cannot use a relay's link at the same time: end \
+             `anabranch relay`, or name only interfaces (--interface)"
                 .into(),
         ));
     }
     if tun::exists(name) {
         return Err(Error::Unready(format!(
-            "there is an interface {name} already: does another `anabranch join` use that relay?"
+            "the interface {name} exists already: does another `anabranch join` use that relay?"
         )));
     }
     let tun = Tun::open(&config(name, mtu))?;
@@ -89,7 +89,7 @@ fn config(name: &str, mtu: u16) -> TunConfig {
 }
 
 fn lead_nowhere(tun: &Tun) -> Result<()> {
-    tun.set_carrier(false).map_err(Error::system(format!("take the carrier from {}", tun.name())))
+    tun.set_carrier(false).map_err(Error::system(format!("switch off the carrier of {}", tun.name())))
 }
 
 /// State of one address family.
@@ -206,12 +206,12 @@ impl Ways {
         let device = self.device.clone();
         self.families = [Family::default(); 2];
         if tun::exists(&device) {
-            return Err(Error::Unready(format!("there is an interface {device} already: ip link delete {device}")));
+            return Err(Error::Unready(format!("the interface {device} exists already: run ip link delete {device}")));
         }
         let config = config(&device, mtu);
         let user = rustix::process::geteuid().as_raw();
         let made = self.request(&format!("tuntap add dev {device} mode tun user {user}"));
-        made.map_err(Error::system(format!("make {device} again")))?;
+        made.map_err(Error::system(format!("create {device} again")))?;
         let taken = Tun::take(&config).and_then(|tun| {
             lead_nowhere(&tun)?;
             tun.vanish_when_dropped().map_err(Error::system(format!("set up {device}")))?;

@@ -146,7 +146,7 @@ pub fn engine_paths(number: u8, uplinks: &[Uplink], families: Families) -> Vec<E
 pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> Result<Plan> {
     let number = u32::from(device_number(device)?);
     if paths.len() > UPLINKS_MAX {
-        return Err(Error::Usage(format!("{} uplinks are too many: name {UPLINKS_MAX} at most", paths.len())));
+        return Err(Error::Usage(format!("{} uplinks are too many: name at most {UPLINKS_MAX}", paths.len())));
     }
     check_networks(device, paths, surroundings)?;
     let mut plan = Plan {
@@ -192,7 +192,7 @@ pub fn device_number(device: &str) -> Result<u8> {
     let number = device.strip_prefix(OWN_PREFIX).and_then(|number| number.parse::<u8>().ok());
     number.filter(|number| *number < DEVICES_MAX && device == format!("{OWN_PREFIX}{number}")).ok_or_else(|| {
         Error::Usage(format!(
-            "{device} is no device of an engine: those are {OWN_PREFIX}0 to {OWN_PREFIX}{}",
+            "{device} is not a device of an engine: use {OWN_PREFIX}0 to {OWN_PREFIX}{}",
             DEVICES_MAX - 1
         ))
     })
@@ -214,13 +214,14 @@ pub(super) fn check_networks(device: &str, paths: &[EnginePath], surroundings: &
         let inside = paths.iter().flat_map(|path| &path.addresses).find(|address| network.contains(**address));
         if inside.is_some() && interface.starts_with(lent::PREFIX) {
             return Err(Error::Usage(format!(
-                "{interface} is a link to a relay, and a device that uses one cannot lend at the same time: end `anabranch join` first, or \
-                 have it use no relays (--interface)"
+                "{interface} is a link to a relay, and a device that uses a relay cannot lend at the same time: end \
+                 `anabranch join` first, or run it without relays (--interface)"
             )));
         }
         if let Some(address) = inside {
             return Err(Error::Usage(format!(
-                "{interface} is in the network {}/{}, and {address} of it is the engine's: give {interface} another network",
+                "{interface} is in the network {}/{}, which contains the engine's address {address}: give {interface} \
+                 another network",
                 network.first(),
                 network.prefix_len
             )));
@@ -242,10 +243,10 @@ pub(super) fn leave_out_ipv6(
     if path.uplink.v6.is_none() || forwards || surroundings.now(&force_forwarding(name)).is_some() {
         return Ok(());
     }
-    let remedy = "before Linux 6.17 IPv6 is forwarded for all interfaces or none \
-        (sysctl -w net.ipv6.conf.all.forwarding=1; accept_ra=2 for interfaces that are to keep their router)";
+    let remedy = "before Linux 6.17, IPv6 is forwarded for all interfaces or none \
+        (sysctl -w net.ipv6.conf.all.forwarding=1; accept_ra=2 for interfaces that must keep their router)";
     if path.uplink.v4.is_none() {
-        return Err(format!("{name} has IPv6 only, and cannot be used: {remedy}"));
+        return Err(format!("{name} has only IPv6 and cannot be used: {remedy}"));
     }
     notes.push(format!("{name} is used without IPv6: {remedy}"));
     path.uplink.v6 = None;
@@ -262,7 +263,8 @@ impl Plan {
         let device = &self.device;
         self.notes.extend(surroundings.dropping_chains.iter().map(|chain| {
             format!(
-                "the firewall's chain `{chain}` drops what it does not know: unless a rule of it accepts {device}, nothing passes \
+                "the firewall's chain `{chain}` drops unknown packets: unless one of its rules accepts {device}, \
+                 nothing passes \
                  (nft insert rule {chain} iifname {device} accept; nft insert rule {chain} oifname {device} accept)"
             )
         }));

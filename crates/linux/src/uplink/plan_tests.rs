@@ -147,13 +147,13 @@ fn before_linux_6_17_ipv6_is_left_to_people() {
     assert!(has(&shown, "note: usb0 is used without IPv6") && !has(&shown, "ip -6"), "{shown:#?}");
     let only_v6 = [Uplink { v4: None, ..with_ipv6(phone("usb0")) }];
     let error = plan("anabranch7", &engine_paths(7, &only_v6, Families::OfNow), &old).unwrap_err().to_string();
-    assert!(error.contains("usb0 has IPv6 only") && !error.contains('\n'), "{error}");
+    assert!(error.contains("usb0 has only IPv6") && !error.contains('\n'), "{error}");
     // Beside another uplink it gets its place, and the other one is used.
     let both = [only_v6[0].clone(), phone("usb1")];
     let mut old = host(&both, &[]);
     old.settings.remove("ipv6/conf/usb0/force_forwarding");
     let shown = lines(&both, &old);
-    assert!(has(&shown, "note: usb0 has IPv6 only") && has(&shown, "from 10.99.7.3 lookup 990701"), "{shown:#?}");
+    assert!(has(&shown, "note: usb0 has only IPv6") && has(&shown, "from 10.99.7.3 lookup 990701"), "{shown:#?}");
     let on = ("ipv6/conf/all/forwarding", "1", "1");
     let shown = lines(&uplinks, &host(&uplinks, &[on]));
     assert!(
@@ -177,7 +177,7 @@ fn what_cannot_be_is_told_in_one_line() {
         plan(device, &engine_paths(7, uplinks, Families::OfNow), surroundings).unwrap_err().to_string()
     };
     for device in ["tun0", "anabranch", "anabranch100", "anabranch07", "anabranch-1", "anabranch+1"] {
-        assert!(refusal(device, &uplinks, &surroundings).contains("is no device of an engine"), "{device}");
+        assert!(refusal(device, &uplinks, &surroundings).contains("is not a device of an engine"), "{device}");
     }
     let many: Vec<Uplink> = (0..=UPLINKS_MAX).map(|number| phone(&format!("usb{number}"))).collect();
     assert!(refusal("anabranch7", &many, &surroundings).contains("too many"));

@@ -119,7 +119,7 @@ impl Plumbing {
     pub fn replace(&mut self, uplink: &Uplink) -> Result<()> {
         let index = self.paths.iter().position(|path| path.uplink.interface == uplink.interface);
         let Some(index) = index else {
-            return Err(Error::Usage(format!("{} is none of the uplinks of {}", uplink.interface, self.device)));
+            return Err(Error::Usage(format!("{} is not an uplink of {}", uplink.interface, self.device)));
         };
         self.lay_anew(index, uplink)
     }
@@ -135,7 +135,7 @@ impl Plumbing {
         let before = predecessor.and_then(place).map(|index| (index, self.paths[index].clone()));
         let index = before.as_ref().map_or(self.paths.len(), |(index, _)| *index);
         if index >= UPLINKS_MAX {
-            return Err(Error::Usage(format!("{UPLINKS_MAX} uplinks are the most")));
+            return Err(Error::Usage(format!("there are {UPLINKS_MAX} uplinks already, which is the maximum")));
         }
         if before.is_none() {
             self.paths.push(self.path_of_next(uplink)?);
@@ -174,7 +174,7 @@ impl Plumbing {
         self.paths[index].uplink.clone_from(&path.uplink);
         if path.uplink.ways().next().is_none() {
             let of_it = |note: &&String| note.split(' ').next() == Some(uplink.interface.as_str());
-            let why = plan.notes.iter().find(of_it).map_or("the kernel can forward none of it", String::as_str);
+            let why = plan.notes.iter().find(of_it).map_or("the kernel cannot forward its packets", String::as_str);
             return Err(Error::Usage(why.into()));
         }
         let table = table_of(self.purpose, &self.device, index)?;

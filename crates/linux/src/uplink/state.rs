@@ -55,7 +55,7 @@ impl Claim {
             }
         }
         Err(Error::Usage(format!(
-            "another process still holds the uplinks of {device}: end it, or look for it with fuser {FOLDER}/*.alive"
+            "another process still holds the uplinks of {device}: end it (fuser {FOLDER}/*.alive finds it)"
         )))
     }
 
@@ -132,7 +132,7 @@ impl Turn {
             }
         }
         Err(Error::Usage(format!(
-            "another process changes uplinks of this host and does not end: look for it with fuser {}",
+            "another process keeps changing uplinks of this host: find it with fuser {}",
             path.display()
         )))
     }
@@ -234,12 +234,12 @@ fn entries(namespace: &str, kind: &str) -> Vec<(String, PathBuf)> {
 
 /// Returns the number of the calling thread's network namespace.
 fn namespace() -> Result<String> {
-    let own = fs::metadata("/proc/thread-self/ns/net").map_err(Error::system("look at /proc/thread-self/ns/net"))?;
+    let own = fs::metadata("/proc/thread-self/ns/net").map_err(Error::system("read /proc/thread-self/ns/net"))?;
     Ok(own.ino().to_string())
 }
 
 fn unwritable(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
-    Error::system(format!("write to {}, where changes of this host are written down (try sudo)", path.display()))
+    Error::system(format!("write to {}, where changes of this host are recorded (try sudo)", path.display()))
 }
 
 fn pause() {

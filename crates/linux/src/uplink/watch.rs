@@ -243,7 +243,7 @@ impl Watch {
                 Err(Errno::NOBUFS) => self.known.iter_mut().for_each(|known| known.was_down = true),
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return Ok(any),
-                Err(errno) => return Err(Error::system("hear of changes of interfaces")(errno)),
+                Err(errno) => return Err(Error::system("receive changes of interfaces")(errno)),
             }
             any = true;
         }
@@ -280,11 +280,11 @@ impl AsFd for Watch {
 /// Returns why an uplink is lost that has been renamed, and may be used under its new name.
 fn why_renamed(interface: &str, name: &str, is_used: bool) -> String {
     if is_used {
-        return format!("is called {name} now");
+        return format!("is now called {name}");
     }
     format!(
-        "is called {name} now, and uplinks are known by their names: give it back its name (ip link set {name} name {interface}), or begin \
-         again with {name}"
+        "is now called {name}, but uplinks are known by their names: rename it back \
+         (ip link set {name} name {interface}), or start again with {name}"
     )
 }
 

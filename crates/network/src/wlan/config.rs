@@ -76,29 +76,29 @@ impl WlanConfig {
         let refuse = |field, problem: String| Err(WlanError { field, problem });
         let (min, max) = (self.contention_window_min, self.contention_window_max);
         if self.stations < 2 {
-            return refuse("stations", format!("{} cannot talk to each other: at least 2 can", self.stations));
+            return refuse("stations", format!("{} is too few: set 2 or more", self.stations));
         }
         if min == 0 || min > max || max > 0xffff {
             return refuse(
                 "contention_window_min",
-                format!("no windows lie from {min} to {max}: 15 to 1023 are usual"),
+                format!("there are no windows from {min} to {max}: 15 to 1023 are usual"),
             );
         }
         if self.short_retry_limit == 0 || self.long_retry_limit == 0 {
-            return refuse("short_retry_limit", "no frame may be sent at all: 7 and 4 are usual".into());
+            return refuse("short_retry_limit", "no frame can be sent: 7 and 4 are usual".into());
         }
         if self.frame_error.value() >= 1.0 {
             return refuse("frame_error", "no frame gets through: it must be less than 1".into());
         }
         if self.propagation > Duration::from_micros(3) {
-            let problem = format!("{} is farther than IEEE 802.11a's slot allows: at most 3 us", self.propagation);
+            let problem = format!("{} is longer than IEEE 802.11a's slot allows: set at most 3 us", self.propagation);
             return refuse("propagation", problem);
         }
         for (one, other) in &self.hidden {
             if one == other || one.0.max(other.0) >= self.stations {
                 let (one, other, last) = (one.0, other.0, self.stations - 1);
                 let problem =
-                    format!("{one} and {other} are no pair of stations: name two different ones from 0 to {last}");
+                    format!("{one} and {other} are not a pair of stations: name two different ones from 0 to {last}");
                 return refuse("hidden", problem);
             }
         }

@@ -98,19 +98,19 @@ pub enum Rule {
         cwnd: u64,
     },
     /// Something waits and no timer runs for it.
-    #[error("{waits}, and no timer runs for that")]
+    #[error("{waits}, but no timer runs for that")]
     NoTimer {
         /// Description of the waiting data.
         waits: &'static str,
     },
     /// A timer runs without need.
-    #[error("the timer of {of} runs, and nothing is unacknowledged")]
+    #[error("the timer of {of} runs, although nothing is unacknowledged")]
     NeedlessTimer {
         /// Name of the timer.
         of: &'static str,
     },
     /// A join with a token that belongs to no connection with the peer.
-    #[error("joins with token {token:#010x}, which is none that the peer has given")]
+    #[error("joins with token {token:#010x}, which the peer has not given")]
     WrongToken {
         /// The wrong token.
         token: u32,

@@ -162,7 +162,7 @@ impl Topology {
     fn check(&self) -> Result<(), String> {
         for (index, host) in self.hosts.iter().enumerate() {
             if self.host(&host.name) != Some(index) {
-                return Err(format!("two hosts have the name {:?}: choose another for one", host.name));
+                return Err(format!("two hosts have the name {:?}: rename one of them", host.name));
             }
         }
         if self.links.len() > 254 {
@@ -184,7 +184,7 @@ impl Topology {
                 let [one, two] =
                     [other, index].map(|index| format!("{} ({})", index + 1, self.links[index].between.join(" - ")));
                 return Err(format!(
-                    "links {one} and {two} have one network, {network}: give one of them other `addresses`"
+                    "links {one} and {two} share the network {network}: give one of them other `addresses`"
                 ));
             }
         }
@@ -194,7 +194,7 @@ impl Topology {
     fn check_link(&self, link: &LinkSpec) -> Result<(), String> {
         if link.between.len() != 2 {
             let (count, noun) = (link.between.len(), if link.between.len() == 1 { "host" } else { "hosts" });
-            return Err(format!("`between` names {count} {noun}: a link has two"));
+            return Err(format!("`between` names {count} {noun}: name two"));
         }
         for name in &link.between {
             if self.host(name).is_none() {
@@ -202,16 +202,16 @@ impl Topology {
             }
         }
         if link.between[0] == link.between[1] {
-            return Err("both ends are the same host: `between` needs two".into());
+            return Err("both ends are the same host: `between` needs two different hosts".into());
         }
         if link.mtu < 1280 {
             return Err(format!("an MTU of {} is too small for IPv6: use 1280 or more (RFC 8200 section 5)", link.mtu));
         }
         if link.addresses.is_some_and(|addresses| addresses.iter().any(IpAddr::is_ipv6)) {
-            return Err("`addresses` are IPv4; those of IPv6 are automatic".into());
+            return Err("`addresses` must be IPv4; IPv6 addresses are automatic".into());
         }
         if link.addresses.is_some_and(|[first, second]| first == second) {
-            return Err("both ends have the same address: `addresses` needs two".into());
+            return Err("both ends have the same address: `addresses` needs two different ones".into());
         }
         link.addresses.map_or(Ok(()), |given| check_network(given, &link.middleboxes))?;
         let outages = link.outages.iter().filter_map(Outage::problem);
@@ -233,13 +233,14 @@ fn check_network(given: [IpAddr; 2], middleboxes: &[Middlebox]) -> Result<(), St
         if is_special || is_all {
             let bits = super::plan::V4_LINK_BITS;
             return Err(format!(
-                "{ip} is no host's address, or the first or last one of its network of {bits} bits: take addresses like 10.9.0.1 and 10.9.0.9"
+                "{ip} cannot be a host's address, or is the first or last one of its /{bits} network: use addresses \
+                 like 10.9.0.1 and 10.9.0.9"
             ));
         }
     }
     if (first.to_bits() ^ second.to_bits()) >> (32 - super::plan::V4_LINK_BITS) != 0 {
         let bits = super::plan::V4_LINK_BITS;
-        return Err(format!("{first} and {second} are not in one network of {bits} bits: take addresses that are"));
+        return Err(format!("{first} and {second} are not in the same /{bits} network: use addresses that are"));
     }
     let has_nat = middleboxes.iter().any(|middlebox| matches!(middlebox.deed(), Some(Deed::Nat(_))));
     if has_nat && super::plan::external(first) == second {
@@ -285,19 +286,19 @@ impl Way {
         }
         if let Some(TextOr::Table(model)) = &self.rate {
             if model.trace.is_none() && model.generator().is_none() {
-                return Err("a rate that varies has a `trace` or a `mean`: add one".into());
+                return Err("a rate that varies needs a `trace` or a `mean`: add one".into());
             }
         }
         if let Some(TextOr::Table(Burst { mean: TextOr::Table(_), .. })) = self.loss {
-            return Err("bounds are drawn in scenarios only: write one mean of the loss".into());
+            return Err("bounds work only in scenarios: write a single mean of the loss".into());
         }
         if let Some(TextOr::Table(Burst { mean, burst_packets: Some(packets) })) = self.loss {
             // A chain that loses `mean` in bursts of this length leaves its good state with a certain probability.
             let (mean, mean_max) = (value_of(&mean), packets / (packets + 1.0));
             if !(packets >= 1.0 && mean.value() <= mean_max) {
                 return Err(format!(
-                    "no process loses {mean} of the packets in bursts of {packets}: burst_packets must be 1 or more, and mean at \
-                     most burst_packets / (burst_packets + 1)"
+                    "losing {mean} of the packets in bursts of {packets} is impossible: burst_packets must be 1 or \
+                     more, and mean at most burst_packets / (burst_packets + 1)"
                 ));
             }
         }
@@ -307,13 +308,13 @@ impl Way {
 
 /// Messages of serde, and plainer ones.
 const PLAIN: [(&str, &str); 10] = [
-    ("missing field `host`", "there is no host: add `[[host]]` with a `name`, for each of them"),
+    ("missing field `host`", "there is no host: add `[[host]]` with a `name`, for each host"),
     ("missing field `link`", "there is no link: add `[[link]]` with `between = [\"a\", \"b\"]`"),
     ("expected u16", "expected a number without quotes, at most 65535"),
     ("expected u64", "expected a number without quotes"),
-    ("expected path string", "expected a text in quotes"),
-    ("invalid type: map, expected a string", "expected a text in quotes, not a table: what varies is for scenarios"),
-    ("expected a string", "expected a text in quotes"),
+    ("expected path string", "expected a string"),
+    ("invalid type: map, expected a string", "expected a string, not a table: values vary only in scenarios"),
+    ("expected a string", "expected a string"),
     ("expected a sequence", "expected a list"),
     ("expected a map", "expected a table"),
     ("expected struct", "expected a table, that of"),
@@ -359,7 +360,7 @@ mod tests {
             ("rate = '10'", ["line 7 (rate = '10'): ", "10 Mbit/s"]),
             ("rate = 10", ["line 7", "10 Mbit/s"]),
             ("delay = 5", ["line 7 (delay = 5): \"5\" is not a duration", "20 ms"]),
-            ("rate = { trace = 3 }", ["line 7", "expected a text in quotes"]),
+            ("rate = { trace = 3 }", ["line 7", "expected a string"]),
             ("outages = 3", ["line 7", "expected a list"]),
             ("mtu = '1400 B'", ["line 7", "a number without quotes"]),
             ("up = 3", ["line 7", "expected a table"]),
@@ -368,11 +369,11 @@ mod tests {
             ("mtu = 1000", ["link 1", "1280"]),
             ("loss = { mean = '60 %', burst_packets = 1.0 }", ["link 1", "burst_packets"]),
             ("addresses = ['10.9.0.1', '10.9.0.1']", ["link 1", "same address"]),
-            ("addresses = ['127.0.0.1', '127.0.0.2']", ["link 1", "127.0.0.1 is no host's address"]),
-            ("addresses = ['192.168.0.1', '192.168.1.255']", ["link 1", "192.168.1.255 is no host's address"]),
+            ("addresses = ['127.0.0.1', '127.0.0.2']", ["link 1", "127.0.0.1 cannot be a host's address"]),
+            ("addresses = ['192.168.0.1', '192.168.1.255']", ["link 1", "192.168.1.255 cannot be a host's address"]),
             ("queue = '0 packets'", ["link 1", "holds no packet"]),
             ("down = { queue = '1 kB' }", ["link 1", "holds no packet of 1.5 kB"]),
-            ("addresses = ['10.9.0.1', '10.9.2.1']", ["link 1", "23 bits"]),
+            ("addresses = ['10.9.0.1', '10.9.2.1']", ["link 1", "the same /23 network"]),
             (
                 "addresses = ['10.9.0.1', '10.9.0.254']\nmiddleboxes = [{ nat = { idle_timeout = '60 s' } }]",
                 ["link 1", "behind its NAT"],
@@ -392,7 +393,7 @@ mod tests {
         let error = Topology::parse(&same).unwrap_err();
         assert_eq!(
             error,
-            "links 1 (a - b) and 2 (a - b) have one network, 10.1.0.0/23: give one of them other `addresses`"
+            "links 1 (a - b) and 2 (a - b) share the network 10.1.0.0/23: give one of them other `addresses`"
         );
         let error = Topology::parse(&format!("{HOSTS}[[link]]\nbetween = ['a', 'c']")).unwrap_err();
         assert!(error.contains("no host \"c\""), "{error}");

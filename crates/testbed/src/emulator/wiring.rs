@@ -148,7 +148,7 @@ fn trace(model: &RateModel, label: Label<'_>) -> Result<Trace> {
     let (first, second) = (&label.link[0], &label.link[1]);
     if let Some(file) = &model.trace {
         let named = format!(
-            "`rate.trace` of the link between {first} and {second} names it, from the folder of the topology on"
+            "`rate.trace` of the link between {first} and {second} names it, relative to the topology's folder"
         );
         let text = read_text(file).map_err(|error| Error::file(file)(format!("{error}: {named}")))?;
         return Trace::parse(&text).map_err(|error| Error::file(file)(format!("{error}: {named}")));

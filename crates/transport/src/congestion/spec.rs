@@ -18,13 +18,13 @@ pub struct ControllerSpec {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// No name before the parentheses.
-    #[error("{text:?} names no congestion controller; write one as lia or aimd(0.7,0.625)")]
+    #[error("{text:?} is not a congestion controller; write it like lia or aimd(0.7,0.625)")]
     NoName {
         /// The text.
         text: String,
     },
     /// The text does not end with the closing parenthesis.
-    #[error("{text:?} does not end with the parenthesis that closes its parameters; write them as in aimd(0.7,0.625)")]
+    #[error("{text:?} does not end with the closing parenthesis of its parameters; write them as in aimd(0.7,0.625)")]
     Parentheses {
         /// The text.
         text: String,
@@ -120,9 +120,9 @@ mod tests {
 
     #[test]
     fn errors_say_what_and_where() {
-        assert!(error("").starts_with("\"\" names no congestion controller"));
-        assert!(error("(1)").contains("names no"));
-        assert!(error("aimd(1").contains("does not end with the parenthesis"));
+        assert!(error("").starts_with("\"\" is not a congestion controller"));
+        assert!(error("(1)").contains("is not a"));
+        assert!(error("aimd(1").contains("does not end with the closing"));
         assert!(error("aimd)").contains("parenthesis"));
         assert!(error("aimd(1)(2)").contains("parenthesis"));
         assert_eq!(error("aimd(1,x)"), "parameter 2 of \"aimd(1,x)\", \"x\", is not a finite number");

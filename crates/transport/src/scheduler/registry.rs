@@ -46,7 +46,7 @@ pub const SCHEDULERS: &[Registration] = &[
     },
     Registration {
         name: "linux",
-        summary: "the one that would be done soonest, in bursts of 64 kB (Linux's default)",
+        summary: "the one that would finish soonest, in bursts of 64 kB (Linux's default)",
         build: || Box::<Linux>::default(),
     },
     Registration { name: "redundant", summary: "the same data on all subflows", build: || Box::new(Redundant) },

@@ -28,7 +28,7 @@ fn a_device_that_is_deleted_is_made_again_and_the_other_link_goes_on() {
     output(&bed.net.laptop, "ip", &["link", "delete", "via-anna"]);
     wait_until("it is lost, and it is said why", || {
         let lost = bed.status()["uplinks"][0]["lost"].to_string();
-        lost.contains("deleted") && lost.contains("made again")
+        lost.contains("deleted") && lost.contains("created again")
     });
     let (had, other) = (carried(&bed.status(), 0), carried(&bed.status(), 1));
     wait_until("the other goes on", || carried(&bed.status(), 1) > other + 100_000);

@@ -28,7 +28,7 @@ fn a_relay_that_cannot_write_down_what_it_lends_lends_nothing_until_it_can() {
     fs::create_dir(&path).unwrap();
     wait_until("it says why it lends nothing", || {
         let relay = bed.relay_status(0)["relay"].clone();
-        relay["lends"] == "no-uplink" && relay["lost"].to_string().contains("cannot be written down")
+        relay["lends"] == "no-uplink" && relay["lost"].to_string().contains("the volume file cannot be written")
     });
     wait_until("the laptop hears so", || {
         bed.status()["uplinks"][0]["lost"].to_string().contains("no connection to lend")

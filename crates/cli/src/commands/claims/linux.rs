@@ -44,7 +44,7 @@ fn judged(
         chosen.iter().filter(is_asked).partition(|claim| !needs(claim).is_empty());
     let mut left_out: Vec<String> = computed
         .iter()
-        .map(|claim| format!("{} is not judged on Linux: it is computed, and has nothing to run", claim.id))
+        .map(|claim| format!("{} is not judged on Linux: it is computed, without runs", claim.id))
         .collect();
     let mut judged = Vec::new();
     if !runnable.is_empty() {
@@ -112,8 +112,8 @@ fn how_long(plans: &[(Needs, Plan)], arguments: &arguments::Claims, mode: Mode) 
         count += plan.cases.len() * plan.seeds.len();
     }
     Ok(format!(
-        "{count} runs in real time, {jobs} at a time: about {:.0} minutes for all of them; what is finished is kept, and the same \
-         command goes on from there\n",
+        "{count} runs in real time, {jobs} at a time: about {:.0} minutes in total; finished runs are kept, and the \
+         same command continues from there\n",
         (seconds / 60.0 / jobs as f64).ceil()
     ))
 }

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// Runs what the claims need, and prints the results.
 pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
     if !arguments.map && arguments.ids.iter().any(|id| id == map::USERS) {
-        return Err(Failure::Input("--ids users: what people notice is looked at with --map".into()));
+        return Err(Failure::Input("--ids users: needs --map".into()));
     }
     let chosen = choose(&arguments.ids)?;
     // Also if nothing is run, because the output names the folder of the runs.
@@ -62,7 +62,7 @@ fn complain_of_gaps(outcomes: &[Outcome]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Failed(format!(
-        "no run gave what {} are about: see their faults with anabranch sweep",
+        "not measured by any run: {}; see the faults of the runs with anabranch sweep",
         missing.join(", ")
     )))
 }

@@ -61,8 +61,8 @@ pub(super) fn of_linux(judged: &[&'static Claim], arguments: &arguments::Claims)
 /// Text below a map whose page is `page`.
 pub(super) fn of_map(arguments: &arguments::Claims, page: &Path) -> String {
     format!(
-        "{}  xdg-open {}    # every square opens into its intervals\n  anabranch claims --map --ids {} --conditions short-units{}    # \
-         some squares alone\n",
+        "{}  xdg-open {}    # click a square for its intervals\n  \
+         anabranch claims --map --ids {} --conditions short-units{}    # only some squares\n",
         runs_are_in(arguments),
         shell::quote(&page.display().to_string()),
         if arguments.ids.is_empty() { "C11,C20".into() } else { arguments.ids.join(",") },

@@ -69,7 +69,7 @@ fn records(
     // Warn only once: there may be hundreds of journals.
     static TOLD: AtomicBool = AtomicBool::new(false);
     if !TOLD.load(Ordering::Relaxed) {
-        let remedy = format!("another --out than {} runs all anew", arguments.out.display());
+        let remedy = format!("repeat all runs with an --out other than {}", arguments.out.display());
         TOLD.store(builds::complain_of_others(&journal, &remedy)?, Ordering::Relaxed);
     }
     complete(&mut journal)?;

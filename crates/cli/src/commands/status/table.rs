@@ -132,10 +132,10 @@ fn silence(now: &Sample, at: &impl Fn(&str) -> String) -> Option<String> {
     let family = over("unheard_family/family").unwrap_or_default();
     match (span("unheard"), span("unheard_family/span")) {
         (Some(seconds), _) => {
-            Some(format!("is silent: nothing heard for {seconds:.0} s, although something was asked{family}"))
+            Some(format!("is silent: nothing received for {seconds:.0} s, although answers are due{family}"))
         }
         (None, Some(seconds)) => {
-            Some(format!("is silent{family}: nothing heard for {seconds:.0} s, although something was asked"))
+            Some(format!("is silent{family}: nothing received for {seconds:.0} s, although answers are due"))
         }
         (None, None) => None,
     }
@@ -212,7 +212,7 @@ pub fn clients(now: &Sample) -> String {
 /// Returns the target, if there is one, phrased to follow the name of the device.
 pub fn target(now: &Sample) -> String {
     match now.number("/target_bps") {
-        bps if bps > 0.0 => format!(", as few uplinks as deliver {}", quantity(bps, "bit/s")),
+        bps if bps > 0.0 => format!(", as few uplinks as {} needs", quantity(bps, "bit/s")),
         _ => String::new(),
     }
 }
@@ -224,11 +224,11 @@ fn kernel(now: &Sample) -> String {
     let connections = number("connections");
     let others = match number("unmanaged_subflows") {
         0.0 => String::new(),
-        count => format!(", {count} of them of connections that began before and are not managed"),
+        count => format!(", {count} of them of earlier connections, which are not managed"),
     };
     format!(
-        "the kernel's Multipath TCP: {} now, {} begun since the start; {} over the uplinks now{}; {} asked for, {} of them instead of one \
-         that died; {} not established",
+        "the kernel's Multipath TCP: {} now, {} since the start; {} over the uplinks now{}; {} requested, {} of them \
+         to replace a dead one; {} not established",
         counted(connections, "connection"),
         number("totals/connections"),
         counted(subflows, "subflow"),
@@ -300,9 +300,9 @@ mod tests {
             "1.5 %",
             "2.00 MB",
             "usb1 does not exist",
-            "usb2 is silent: nothing heard for 34 s",
+            "usb2 is silent: nothing received for 34 s",
             "primary, silent",
-            "usb3 is silent over IPv6: nothing heard for 9 s",
+            "usb3 is silent over IPv6: nothing received for 9 s",
             "usb5 has IPv6 only",
             "1 client now",
         ] {
@@ -333,7 +333,7 @@ mod tests {
         let text = describe(&Sample::new(status.clone()), &Sample::new(status));
         assert!(
             text.contains(
-                "1 connection now, 5 begun since the start; 2 subflows over the uplinks now; 7 subflows asked for, 2 of"
+                "1 connection now, 5 since the start; 2 subflows over the uplinks now; 7 subflows requested, 2 of"
             ),
             "{text}"
         );
@@ -381,11 +381,11 @@ mod tests {
         };
         let text = |unheard: Option<u64>| describe(&status(unheard), &status(unheard));
         assert!(
-            text(None).contains("8.58 Mbit/s down and 250 kbit/s up can be lent beside it")
-                && !text(None).contains("come back")
+            text(None).contains("which leaves 8.58 Mbit/s down and 250 kbit/s up to lend")
+                && !text(None).contains("no answer")
         );
         let silent = text(Some(12_000_000_000));
-        assert!(silent.contains("nothing has come back over wwan0 for 12 s") && !silent.contains("8.58"), "{silent}");
+        assert!(silent.contains("no answer over wwan0 for 12 s") && !silent.contains("8.58"), "{silent}");
     }
 
     #[test]
@@ -396,10 +396,10 @@ mod tests {
         let status = json!({ "relay": relay });
         let text = describe(&Sample::new(status.clone()), &Sample::new(status));
         assert!(
-            text.contains("has no volume left") && text.contains("1.99 MB of 2.00 MB used, anew on 2026-12-01"),
+            text.contains("has no volume left") && text.contains("1.99 MB of 2.00 MB used, renewed on 2026-12-01"),
             "{text}"
         );
-        assert!(!text.contains("can be lent") && !text.contains("at most"), "{text}");
+        assert!(!text.contains("to lend") && !text.contains("at most"), "{text}");
     }
 
     #[test]
@@ -425,7 +425,8 @@ mod tests {
             "relay": "anna", "place": "192.168.43.1", "round_trip": 4_000_000, "lends_in_words": "has little volume left",
             "spare_bps": 4_000_000, "left_bytes": 2_000_000 } }] });
         let text = describe(&Sample::new(status.clone()), &Sample::new(status));
-        let wanted = "via-anna: the relay anna at 192.168.43.1, 4.0 ms away, has little volume left, 4.00 Mbit/s towards this device, 2.00 MB left";
+        let wanted = "via-anna: the relay anna at 192.168.43.1, RTT 4.0 ms, has little volume left, 4.00 Mbit/s towards this \
+            device, 2.00 MB left";
         assert!(text.contains(wanted), "{text}");
     }
 

@@ -31,7 +31,7 @@ pub(super) fn look_here_first(facts: &Facts, hooks: &[&str]) -> String {
     match chains.is_empty() {
         true => String::new(),
         false => format!(
-            "look first at this device's own rules that drop ({}); else: ",
+            "first check this device's own rules that drop packets ({}); otherwise: ",
             list(&chains.iter().map(|chain| format!("nft list chain {}", chain.name)).collect::<Vec<_>>())
         ),
     }
@@ -48,29 +48,28 @@ fn rules_before(facts: &Facts) -> Option<Finding> {
     let first = rules.first()?;
     let shown = list(&rules.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>());
     let (rule, comes) = if rules.len() == 1 { ("the rule", "comes") } else { ("the rules", "come") };
-    let text =
-        format!("{rule} {shown} (ip rule) {comes} before those of the engine, which have priorities from 100 on");
+    let text = format!("{rule} {shown} (ip rule) {comes} before the engine's rules, which have priorities from 100 on");
     if facts.detours.is_empty() {
         let effect = match facts.inquiries.is_empty() {
-            true => "what it concerns does not leave by its uplink",
-            false => "what was asked is not concerned",
+            true => "matching packets do not leave by their uplink",
+            false => "the servers that were asked are not affected",
         };
         return Some(Finding::note("rules-before", MACHINE, format!("{text}: {effect}")));
     }
     let way = |detour: &super::super::facts::Detour| {
         let how = detour.leaves_by.as_ref().map_or("not at all".to_owned(), |interface| format!("by {interface}"));
-        let whose = if detour.is_back { "answers of " } else { "" };
+        let whose = if detour.is_back { "answers from " } else { "" };
         format!("{whose}{} over {}: {how}", detour.remote, detour.uplink)
     };
     let ways: Vec<String> = facts.detours.iter().map(way).collect();
     let text = format!(
-        "{text}: what concerns some servers does not leave by its uplink, or does not find back ({})",
+        "{text}: packets to some servers do not leave by their uplink, or their answers do not come back ({})",
         ways.join("; ")
     );
     let priority = first.split_once(':').map_or("", |(priority, _)| priority);
     let remedy = format!(
-        "ip rule del pref {priority}, and add it again with a priority of 200 or more (ip rule add ... pref 200), where it is to concern what join \
-         carries no longer; if it is a VPN's, that means past the VPN"
+        "ip rule del pref {priority}, and add it again with a priority of 200 or more (ip rule add ... pref 200), \
+         where it no longer affects what join carries; if it is a VPN's rule, join then bypasses the VPN"
     );
     let level = if facts.inquiries.iter().any(answered) { Level::Warning } else { Level::Problem };
     Some(Finding::new(level, "rules-before", MACHINE, text).remedy(remedy).likely_cause())
@@ -87,19 +86,20 @@ fn forwarding_drops(facts: &Facts) -> Option<Finding> {
     }
     let chains = dropping(facts, &["prerouting", "forward", "postrouting"]);
     let text = format!(
-        "this device drops what it forwards: over {} servers answer its own programs, and not the engine",
+        "this device drops forwarded packets: over {}, servers answer its own programs but not the engine",
         list(&uplinks)
     );
     let remedy = match chains.as_slice() {
-        [] => "look for rules that drop what is forwarded: iptables-legacy -S FORWARD, and what a security program has set up".to_owned(),
+        [] => "look for rules that drop forwarded packets: iptables-legacy -S FORWARD, and rules of security programs"
+            .to_owned(),
         chains => {
             let commands = chains.iter().map(|Chain { name, .. }| {
                 format!(
-                    "nft list chain {name} shows them; nft insert rule {name} iifname '\"anabranch*\"' accept; nft insert rule {name} oifname \
-                     '\"anabranch*\"' accept"
+                    "nft list chain {name} shows them; nft insert rule {name} iifname '\"anabranch*\"' accept; nft \
+                     insert rule {name} oifname '\"anabranch*\"' accept"
                 )
             });
-            format!("look at the rules that drop there: {}", commands.collect::<Vec<_>>().join("; "))
+            format!("check the rules that drop packets: {}", commands.collect::<Vec<_>>().join("; "))
         }
     };
     let level = if facts.inquiries.iter().any(answered) { Level::Warning } else { Level::Problem };

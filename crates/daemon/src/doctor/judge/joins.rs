@@ -82,20 +82,21 @@ fn limit(joins: &[&Join]) -> Option<usize> {
 }
 
 fn refuses(server: &str) -> Finding {
-    let text = "it speaks MPTCP and refuses every further subflow: each connection has one uplink";
-    let remedy = "if the server is yours: ip mptcp limits set subflows 8 on it, and no load balancer before it that does not know \
-                  MPTCP's tokens";
+    let text = "it speaks MPTCP but refuses every further subflow: each connection has one uplink";
+    let remedy = "if the server is yours: run ip mptcp limits set subflows 8 on it, and use no load balancer that \
+                  does not know MPTCP's tokens";
     Finding::warning("server-refuses-joins", server, text).remedy(remedy)
 }
 
 fn limits(server: &str, limit: usize) -> Finding {
     let text = format!(
-        "it takes {limit} further subflow{} of a connection and resets others, over whichever uplink: each connection has {} uplinks",
+        "it accepts {limit} further subflow{} per connection and resets others, over whichever uplink: each \
+         connection has {} uplinks",
         if limit == 1 { "" } else { "s" },
         limit + 1
     );
     Finding::warning("server-limits-joins", server, text)
-        .remedy("if the server is yours: ip mptcp limits set subflows 8 on it")
+        .remedy("if the server is yours: run ip mptcp limits set subflows 8 on it")
 }
 
 /// Returns whether a join may have been lost by chance: it was tried only once, another join over the same uplink was
@@ -113,8 +114,8 @@ fn may_be_chance(join: &Join, facts: &Facts) -> bool {
 fn joins_unsure(uplink: &str, count: usize) -> Finding {
     let (joins, were) = if count == 1 { ("join", "was") } else { ("joins", "were") };
     let text = format!(
-        "{count} {joins} over it {were} not answered; whether they were lost as other packets are, or something drops what would add it to a \
-         connection (MP_JOIN), cannot be told from that: ask again"
+        "{count} {joins} over it {were} not answered: they were lost like other packets, or something drops joins \
+         (MP_JOIN); run the doctor again to find out"
     );
     Finding::note("joins-unsure", uplink, text)
 }
@@ -122,9 +123,9 @@ fn joins_unsure(uplink: &str, count: usize) -> Finding {
 fn join_fails(uplink: &str, joins: &[&Join], facts: &Facts) -> Finding {
     let outcome = joins.first().map_or(JoinOutcome::Silent, |join| join.outcome);
     let how = match outcome {
-        JoinOutcome::Stripped => "it removes the option (MP_JOIN) by which it would carry a part of a connection",
-        JoinOutcome::Refused => "something behind it resets subflows that are added there (MP_JOIN)",
-        _ => "it drops what would add it to a connection (MP_JOIN)",
+        JoinOutcome::Stripped => "it removes the option that adds it to a connection (MP_JOIN)",
+        JoinOutcome::Refused => "something behind it resets subflows that are added over it (MP_JOIN)",
+        _ => "it drops packets that add it to a connection (MP_JOIN)",
     };
     let bases = unique(joins.iter().map(|join| join.base.as_str()));
     let servers = unique(joins.iter().map(|join| join.server.as_str()));

@@ -22,12 +22,12 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
 fn abilities(machine: &Machine) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !machine.may_administer {
-        let text = "this process may not change the network (no CAP_NET_ADMIN), which join needs";
+        let text = "this process lacks CAP_NET_ADMIN, which join needs to change the network";
         let remedy = "sudo anabranch doctor, and sudo anabranch join (in a container: --cap-add NET_ADMIN)";
         findings.push(Finding::problem("no-rights", MACHINE, text).remedy(remedy));
     }
     for (program, package) in &machine.missing_programs {
-        let text = format!("the program `{program}` is missing, which join needs");
+        let text = format!("the program `{program}`, which join needs, is missing");
         findings.push(Finding::problem("no-program", MACHINE, text).remedy(format!("apt-get install {package}")));
     }
     if let Some(why) = &machine.tun_refused {
@@ -43,7 +43,7 @@ fn abilities(machine: &Machine) -> Vec<Finding> {
 }
 
 fn clock(machine: &Machine) -> Option<Finding> {
-    let text = "the clock is years behind, so that every certificate of HTTPS looks invalid";
+    let text = "the clock is years behind: every HTTPS certificate looks invalid";
     (machine.clock_unix_s < CLOCK_LEAST_UNIX_S).then(|| {
         Finding::warning("clock", MACHINE, text).remedy("timedatectl set-ntp true, or date -s 'YYYY-MM-DD HH:MM'")
     })
@@ -57,7 +57,7 @@ fn firewall(facts: &Facts) -> Vec<Finding> {
         if chain.hook == "forward" {
             forward_drop(facts, name)
         } else {
-            let text = format!("the firewall's chain `{name}` drops what this host sends and no rule of it accepts");
+            let text = format!("the firewall chain `{name}` drops outgoing packets that none of its rules accepts");
             let finding = |level| Finding::new(level, "output-drop", MACHINE, text);
             match lacks_names(facts) {
                 true => finding(super::Level::Warning)
@@ -77,13 +77,13 @@ fn lacks_names(facts: &Facts) -> bool {
 }
 
 fn forward_drop(facts: &Facts, name: &str) -> Finding {
-    let text = format!("the firewall's chain `{name}` drops what is forwarded and no rule of it accepts");
+    let text = format!("the firewall chain `{name}` drops forwarded packets that none of its rules accepts");
     if facts.inquiries.iter().any(answered) {
         return Finding::note("forward-drop", MACHINE, text + "; it lets the engine's packets pass");
     }
     // Without inquiries nothing shows whether engine packets pass.
     let level = if facts.inquiries.is_empty() { super::Level::Warning } else { super::Level::Problem };
-    Finding::new(level, "forward-drop", MACHINE, text + ", so nothing of the engine may pass").remedy(format!(
+    Finding::new(level, "forward-drop", MACHINE, text + ", so it may drop all of the engine's packets").remedy(format!(
         "nft insert rule {name} iifname '\"anabranch*\"' accept; nft insert rule {name} oifname '\"anabranch*\"' accept"
     ))
 }
@@ -102,12 +102,13 @@ fn vpn(facts: &Facts) -> Option<Finding> {
         .map(|uplink| uplink.interface.as_str())
         .collect();
     let text = format!(
-        "the tunnel {} ({}) takes this host's default route; what uses join leaves by the uplinks, not through the tunnel",
+        "the tunnel {} ({}) takes this host's default route; join's traffic leaves by the uplinks, not through the \
+         tunnel",
         vpn.interface, vpn.kind
     );
     let which = if others.is_empty() { " --interface NAME".into() } else { named(&others) };
     let remedy = format!(
-        "if that is meant, name the uplinks: anabranch join{which}; if not, do not join while the tunnel is up"
+        "if this is intended, name the uplinks: anabranch join{which}; if not, do not join while the tunnel is up"
     );
     Some(Finding::warning("vpn", MACHINE, text).remedy(remedy))
 }
@@ -140,8 +141,9 @@ fn kernel_mptcp(machine: &Machine) -> Vec<Finding> {
 fn ipv6(facts: &Facts) -> Option<Finding> {
     let is_concerned = |uplink: &super::super::facts::UplinkFacts| uplink.ways.iter().any(|way| way.address.is_ipv6());
     let concerned = facts.machine.forwards_ipv6 == Ipv6Forwarding::Off && facts.uplinks.iter().any(is_concerned);
-    let text = "this kernel forwards IPv6 for all interfaces or none, and it is off: uplinks are used without IPv6 \
-                (sysctl -w net.ipv6.conf.all.forwarding=1, with accept_ra=2 for interfaces that are to keep their router)";
+    let text = "this kernel forwards IPv6 for all interfaces or none, and forwarding is off: uplinks are used without \
+                IPv6 (sysctl -w net.ipv6.conf.all.forwarding=1, with accept_ra=2 for interfaces that must keep their \
+                router)";
     concerned.then(|| Finding::note("ipv6-forwarding", MACHINE, text))
 }
 
@@ -149,7 +151,7 @@ fn ipv6(facts: &Facts) -> Option<Finding> {
 fn name_servers(facts: &Facts) -> Option<Finding> {
     let servers = &facts.machine.name_servers;
     let shown = |server: &NameServer| match server.fails {
-        true => format!("{} answers that it could not find out (SERVFAIL)", server.ip),
+        true => format!("{} fails to resolve names (SERVFAIL)", server.ip),
         false => format!("{} does not answer", server.ip),
     };
     let silent: Vec<String> = servers.iter().filter(|server| !server.answers).map(shown).collect();
@@ -159,14 +161,15 @@ fn name_servers(facts: &Facts) -> Option<Finding> {
         (true, _, Some(server)) => {
             format!("this machine's name servers did not find {} in time; it was found over an uplink", server.name)
         }
-        (false, true, _) => format!("the name server {}, so that names take long", list(&silent)),
+        (false, true, _) => format!("the name server {}: look-ups take long", list(&silent)),
         (false, false, _) => format!(
-            "no name server of this machine finds names ({}): programs find none, and join asks over each uplink instead",
+            "none of this machine's name servers resolves names ({}): programs find no names, and join asks over each \
+             uplink instead",
             list(&silent)
         ),
     };
     let remedy = format!(
-        "{}look at /etc/resolv.conf (resolvectl status): it may name that of an uplink that is gone, or of a VPN",
+        "{}check /etc/resolv.conf (resolvectl status), which may name a server of a VPN, or of an uplink that is gone",
         look_at_output_first(facts)
     );
     Some(Finding::warning("names-silent", MACHINE, text).remedy(remedy))
@@ -178,8 +181,6 @@ pub(super) fn look_at_output_first(facts: &Facts) -> String {
     let policies: Vec<&str> = policies.map(|chain| chain.name.as_str()).collect();
     match policies.is_empty() {
         true => look_here_first(facts, &["output", "postrouting"]),
-        false => {
-            format!("let the firewall's chain {} accept what asks for names (output-drop); else: ", list(&policies))
-        }
+        false => format!("make the firewall chain {} accept name queries (output-drop); otherwise: ", list(&policies)),
     }
 }

@@ -12,7 +12,7 @@ use super::{Finding, list, unique, without_uplink};
 /// Below this time the answer comes from a device of this network, if other servers are at least `FAR_RTT_MIN` away.
 const NEAR_RTT_MAX: Duration = Duration::from_millis(2);
 const FAR_RTT_MIN: Duration = Duration::from_millis(10);
-const PORTAL_REMEDY: &str = "open a page over that network alone in a browser, and log in if it asks for that";
+const PORTAL_REMEDY: &str = "connect to that network alone, open a page in a browser, and log in if asked to";
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -57,12 +57,12 @@ impl Symptom {
     /// Describes what an uplink does to MPTCP.
     fn deed(self) -> &'static str {
         match self {
-            Self::Plain => "it removes the MPTCP options of connections",
+            Self::Plain => "it removes MPTCP's options from connections",
             Self::Dropped => {
-                "it drops connections that offer MPTCP; at first they go on as plain TCP after two seconds only"
+                "it drops connections that offer MPTCP; the first ones continue as plain TCP after two seconds"
             }
-            Self::Refused => "it resets connections that offer MPTCP; they have to begin again as plain TCP",
-            Self::FellBack => "it lets MPTCP's handshake pass and removes its options from data",
+            Self::Refused => "it resets connections that offer MPTCP; they must start again as plain TCP",
+            Self::FellBack => "it lets MPTCP's handshake pass but removes its options from data",
         }
     }
 
@@ -83,8 +83,8 @@ impl Symptom {
         match self {
             Self::Plain | Self::FellBack => "Nothing is bonded towards that server: each connection has one uplink",
             Self::Dropped | Self::Refused => {
-                "Nothing is bonded towards that server: each connection has one uplink, and the first ones take longer, since they are \
-                 begun again as plain TCP"
+                "Nothing is bonded towards that server: each connection has one uplink, and the first ones take \
+                 longer, since they start again as plain TCP"
             }
         }
     }
@@ -107,7 +107,7 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
     for uplink in &uplinks {
         let of = by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink);
         let proof: Vec<String> =
-            of.map(|it| format!("{} answers with it over {}", it.server, list(&speaks(it)))).collect();
+            of.map(|it| format!("{} answers with MPTCP over {}", it.server, list(&speaks(it)))).collect();
         let text = format!("{} ({})", symptom.deed(), unique(proof.iter().map(String::as_str)).join("; "));
         let too_soon =
             by_uplink.iter().filter(|inquiry| inquiry.uplink == *uplink).find_map(|it| too_soon(inquiries, it));
@@ -123,10 +123,10 @@ fn attribute(facts: &Facts, symptom: Symptom) -> Vec<Finding> {
         let via =
             unique(by_server.iter().filter(|inquiry| inquiry.server == *server).map(|inquiry| inquiry.uplink.as_str()));
         let proof: Vec<String> =
-            via.iter().map(|uplink| format!("{uplink} lets that of {} pass", list(&passes(uplink)))).collect();
+            via.iter().map(|uplink| format!("{uplink} carries MPTCP to {}", list(&passes(uplink)))).collect();
         findings.push(match of_one_family(inquiries, server, symptom) {
             Some((family, other)) => {
-                let proof = format!("over {other} it answers with it");
+                let proof = format!("over {other} it answers with MPTCP");
                 server_without(server, symptom, &format!("over {family} "), &proof)
             }
             None => server_without(server, symptom, "", &proof.join("; ")),
@@ -147,8 +147,8 @@ fn too_soon(inquiries: &[Inquiry], suspect: &Inquiry) -> Option<String> {
     let far = others.filter(|it| it.mptcp.is_good()).find(|it| least(it).is_some_and(|rtt| rtt >= FAR_RTT_MIN))?;
     let ms = |rtt: Duration| rtt.as_secs_f64() * 1e3;
     Some(format!(
-        "{} answers within {:.1} ms there, and {} over {} within {:.0} ms: likely something near answers in its place, as a network does \
-         that wants you to log in (a captive portal)",
+        "{} answers within {:.1} ms there, but {} over {} within {:.0} ms: a device nearby likely answers in its \
+         place, as in a network that asks you to log in (a captive portal)",
         suspect.server,
         ms(soon),
         far.server,
@@ -181,18 +181,19 @@ fn server_without(server: &str, symptom: Symptom, wherein: &str, proof: &str) ->
         ),
         Symptom::Dropped => (
             "server-drops-mptcp",
-            format!("{wherein}it, or a firewall before it, drops connections that offer MPTCP ({proof})"),
+            format!("{wherein}it, or a firewall in front of it, drops connections that offer MPTCP ({proof})"),
         ),
         Symptom::Refused => (
             "server-refuses-mptcp",
-            format!("{wherein}it, or a firewall before it, resets connections that offer MPTCP ({proof})"),
+            format!("{wherein}it, or a firewall in front of it, resets connections that offer MPTCP ({proof})"),
         ),
-        Symptom::FellBack => {
-            ("server-strips-data", format!("{wherein}something before it removes MPTCP's options from data ({proof})"))
-        }
+        Symptom::FellBack => (
+            "server-strips-data",
+            format!("{wherein}something in front of it removes MPTCP's options from data ({proof})"),
+        ),
     };
-    let remedy = "if the server is yours: Linux 5.6 or newer, sysctl -w net.mptcp.enabled=1, its program under mptcpize run, and no \
-                  proxy or load balancer before it";
+    let remedy = "if the server is yours: use Linux 5.6 or newer, run sysctl -w net.mptcp.enabled=1, start its \
+                  program with mptcpize run, and put no proxy or load balancer in front of it";
     Finding::warning(code, server, text).remedy(remedy)
 }
 
@@ -212,15 +213,15 @@ fn undecided(open: &[&&Inquiry], symptom: Symptom) -> Option<Finding> {
         1 => format!("whether the server or {} is to blame", uplinks[0]),
         _ => format!("whether the server or all of {} are to blame", list(&uplinks)),
     };
-    let text = format!("{what} over {}: {whether} cannot be told from that. {}", list(&uplinks), symptom.consequence());
+    let text = format!("{what} over {}; this does not show {whether}. {}", list(&uplinks), symptom.consequence());
     let (which, speaks) = match servers.len() {
-        1 => (format!("if {first} is"), "if not, name one that is as well"),
-        _ => (format!("if one of {} is", list(&servers)), "if none is, name one that is as well"),
+        1 => (format!("if {first} is"), "if not, also name a server that is"),
+        _ => (format!("if one of {} is", list(&servers)), "if none is, also name a server that is"),
     };
     let deed = format!("{} {}", list(&uplinks), symptom.deeds(uplinks.len() > 1));
     let remedy = format!(
-        "{which} known to speak MPTCP, {deed}: try another access point name (APN) or another provider there; {speaks}: anabranch doctor {} \
-         KNOWN:PORT",
+        "{which} known to speak MPTCP, {deed}: try another access point name (APN) or another provider there; \
+         {speaks}: anabranch doctor {} KNOWN:PORT",
         servers.join(" ")
     );
     let code = match symptom {

@@ -32,12 +32,13 @@ pub(super) fn without(facts: &Facts) -> Facts {
 fn lie(facts: &Facts, uplink: &str, ip: IpAddr) -> Finding {
     let names = unique(named(facts).filter(|it| it.addresses.contains(&ip)).map(|it| it.name.as_str()));
     let text = format!(
-        "the address of {} is {ip}, in this network itself: likely a name server there gives that one for every name, as where one is to log \
-         in (a captive portal)",
+        "the address of {} is {ip}, in this network itself: its name server likely gives that address for every name, \
+         as in a network that asks you to log in (a captive portal)",
         list(&names)
     );
-    let remedy = "open a page over that network alone in a browser, and log in if it asks for that; or name another name server in \
-                  /etc/resolv.conf (resolvectl status). A server that is there indeed is to be named by its address";
+    let remedy = "connect to that network alone, open a page in a browser, and log in if asked to; or set another \
+                  name server in /etc/resolv.conf (resolvectl status). If the server really is in that network, name \
+                  it by its address";
     Finding::problem("name-in-own-network", uplink, text).remedy(remedy).likely_cause()
 }
 

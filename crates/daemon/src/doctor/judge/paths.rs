@@ -34,15 +34,13 @@ fn measured(rate: &Rate, facts: &Facts) -> Option<Finding> {
     let is_alone = fetched.is_empty();
     if rate.bytes_small > 0 {
         let text = format!(
-            "of the transfer of --measure {why}, but {} with packets of {SMALL_MTU} octets at most: larger ones vanish without a word on \
-             their way from the server (a black hole). Downloads stall over it",
+            "the transfer of --measure failed ({why}), but {} arrived with packets of at most {SMALL_MTU} octets: \
+             larger ones vanish silently on their way from the server (a black hole). Downloads over it stall",
             amount(rate.bytes_small)
         );
         let remedy = smaller_packets(&rate.uplink, SMALL_MTU, facts);
         let remedy = match is_alone {
-            true => {
-                format!("{remedy}; it may be the server's doing as well, since no uplink fetched that: try another URL")
-            }
+            true => format!("{remedy}; or the server is the cause, since no uplink fetched the URL: try another one"),
             false => remedy,
         };
         return Some(Finding::warning("mtu-black-hole-back", &rate.uplink, text).remedy(remedy));
@@ -51,7 +49,8 @@ fn measured(rate: &Rate, facts: &Facts) -> Option<Finding> {
     let remedy = match is_alone {
         true => "name an http:// URL of a large file that every uplink can fetch".to_owned(),
         false => format!(
-            "the URL is right, for {} fetched it: something behind {} blocks it, or lets too little through; name its server as well",
+            "the URL is right, since {} fetched it: something behind {} blocks it or lets too little through; name \
+             its server as well",
             list(&fetched),
             rate.uplink
         ),
@@ -64,10 +63,11 @@ fn names(facts: &Facts) -> Vec<Finding> {
     let failed: Vec<&ServerFacts> = facts.servers.iter().filter(|server| server.lookup_failed.is_some()).collect();
     let why = |server: &&ServerFacts| server.lookup_failed.clone().unwrap_or_default();
     if failed.len() > 1 && failed.len() == facts.servers.len() {
-        let text = format!("no name was found ({}): the name servers do not do their work", why(&failed[0]));
+        let text = format!("no name was found ({}): the name servers do not work", why(&failed[0]));
         let first = look_at_output_first(facts);
         let remedy = format!(
-            "{first}look at /etc/resolv.conf (resolvectl status): a name server of an uplink that is gone, or of a VPN?"
+            "{first}check /etc/resolv.conf (resolvectl status), which may name a server of a VPN, or of an uplink \
+             that is gone"
         );
         return vec![Finding::problem("no-names", MACHINE, text).remedy(remedy)];
     }
@@ -89,8 +89,8 @@ fn without_family(server: &ServerFacts, facts: &Facts) -> Option<Finding> {
     let is_missed = |family_of: &IpAddr| ways.clone().all(|way| way.address.is_ipv4() != family_of.is_ipv4());
     let first = server.addresses.first().filter(|_| server.addresses.iter().all(is_missed))?;
     let family = if first.is_ipv4() { "IPv4" } else { "IPv6" };
-    let text = format!("it has {family} only, which no uplink has, so that it was not asked");
-    let remedy = format!("name a server that has both families, or let an uplink have {family} as well");
+    let text = format!("it has {family} only, which no uplink has: it was not asked");
+    let remedy = format!("name a server that has both families, or set up {family} on an uplink");
     Some(Finding::warning("no-family", &server.name, text).remedy(remedy))
 }
 
@@ -108,8 +108,8 @@ fn missed_by(server: &ServerFacts, facts: &Facts) -> Option<Finding> {
     let (lacks, carries) = if without.len() == 1 { ("lacks", "carries") } else { ("lack", "carry") };
     let uplinks = list(&without);
     let text = format!(
-        "it has {family} only, which {uplinks} {lacks}: {uplinks} {carries} nothing from there. Of a server that has both families each uplink can \
-         carry a part"
+        "it has {family} only, which {uplinks} {lacks}: {uplinks} {carries} nothing from there. All uplinks can carry \
+         a part only if a server has both families"
     );
     Some(Finding::note("family-missed", &server.name, text))
 }
@@ -157,7 +157,7 @@ pub(super) fn is_open(facts: &Facts) -> bool {
 }
 
 fn nothing_answers(facts: &Facts, servers: &[&str]) -> Finding {
-    let text = format!("nothing answers over any uplink: not {}", list(servers));
+    let text = format!("nothing answers over any uplink (asked: {})", list(servers));
     let first = look_here_first(facts, &EVERYWHERE);
     let remedy =
         format!("{first}check that the phones have mobile data and the plan has volume left, and name another server");
@@ -171,13 +171,13 @@ fn servers_silent(facts: &Facts, servers: &[&str]) -> Finding {
     let (heard, data) = match finding.is_empty() {
         true => (
             "their gateways do".to_owned(),
-            "; if that is silent as well, have the phones mobile data, and volume left?",
+            "; if that is silent as well, check that the phones have mobile data and volume left",
         ),
         false => (format!("name servers do over {}", list(&finding)), ""),
     };
     let (does, others) = if servers.len() == 1 { ("does", "it is") } else { ("do", "they are") };
     let text = format!(
-        "{} {does} not answer over any uplink, while {heard}: whether {others} down, or the uplinks lead nowhere, is not known",
+        "{} {does} not answer over any uplink, while {heard}: either {others} down, or the uplinks lead nowhere",
         list(servers)
     );
     let first = look_here_first(facts, &EVERYWHERE);
@@ -199,31 +199,31 @@ fn uplink_dead(facts: &Facts, uplink: &str, servers: &[&str]) -> Option<Finding>
         return None;
     }
     let first = look_here_first(facts, &EVERYWHERE);
-    let data =
-        "has the phone mobile data, and volume left? A page that asks to sign in (hotels, trains) must be opened first";
+    let data = "check that the phone has mobile data and volume left, and open the sign-in page if there is one \
+                (hotels, trains)";
     let [server] = servers else {
-        let text = "no server answers over it, while others do over other uplinks";
+        let text = "no server answers over it, while servers answer over other uplinks";
         return Some(Finding::problem("uplink-dead", uplink, text).remedy(format!("{first}{data}")));
     };
     // The uplink may block this one server.
-    let port = if server.ends_with(":443") { "OTHER:443" } else { "OTHER:443, the port that hardly anybody blocks" };
+    let port = if server.ends_with(":443") { "OTHER:443" } else { "OTHER:443, a port that is rarely blocked" };
     let second = format!("name a second server (anabranch doctor {server} {port})");
     let finds_names = facts.uplinks.iter().any(|known| known.interface == uplink && known.finds_names == Some(true));
     Some(match finds_names {
         true => {
             let text = format!(
-                "{server} does not answer over it, while it does over other uplinks and names are found: it may block that server or its port"
+                "{server} answers over other uplinks but not over this one, although names are found over it: it \
+                 may block that server or its port"
             );
             Finding::warning("uplink-blocks", uplink, text).remedy(format!(
                 "{first}{second}: if that answers, use the other uplinks for the first one; if not: {data}"
             ))
         }
         false => {
-            let text = format!(
-                "{server}, the only server that was named, does not answer over it, while it does over other uplinks"
-            );
-            Finding::problem("uplink-dead", uplink, text)
-                .remedy(format!("{first}{data} If it has: it may block that server or its port; {second}"))
+            let text = format!("{server}, the only server named, answers over other uplinks but not over this one");
+            Finding::problem("uplink-dead", uplink, text).remedy(format!(
+                "{first}{data}; if that does not help, the uplink may block that server or its port: {second}"
+            ))
         }
     })
 }
@@ -240,8 +240,8 @@ fn family_silent(facts: &Facts, uplink: &str, is_ipv4: bool) -> Option<Finding> 
     let elsewhere = unique(elsewhere.map(|it| it.uplink.as_str()));
     let (family, other) = if is_ipv4 { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
     let whose = match elsewhere.is_empty() {
-        true => "nor over that of any other: the servers may have none, or the uplinks".to_owned(),
-        false => format!("and over that of {} something does", list(&elsewhere)),
+        true => "nor over that of any other: the servers or the uplinks may lack it".to_owned(),
+        false => format!("but something does over that of {}", list(&elsewhere)),
     };
     let text = format!("nothing answers over its {family}, {whose}. Connections use {other} there");
     Some(Finding::note("family-silent", uplink, text))
@@ -263,7 +263,7 @@ fn refused(facts: &Facts) -> Vec<Finding> {
         of.peek().is_some() && of.all(|inquiry| inquiry.plain == Reached::Refused)
     };
     let finding = |server: &str| {
-        let text = "it refuses connections to this port; the way there is open";
+        let text = "it refuses connections to this port, but is reachable";
         Finding::warning("refused", server, text).remedy("name a port on which the server listens: SERVER:PORT")
     };
     servers.into_iter().filter(all_refuse).map(finding).collect()
@@ -289,11 +289,11 @@ fn server_silent(server: &str, inquiries: &[&Inquiry], facts: &Facts) -> Option<
     let others = unique(inquiries.iter().filter(|inquiry| answered(inquiry)).map(|inquiry| inquiry.uplink.as_str()));
     let (text, remedy) = match others.is_empty() {
         true => (
-            format!("it does not answer over {}, which reach others", list(&over)),
-            "check name and port; the server may be down, or drop what it does not know".to_owned(),
+            format!("it does not answer over {}, while other servers do", list(&over)),
+            "check its name and port; the server may be down, or drop unexpected packets".to_owned(),
         ),
         false => (
-            format!("it does not answer over {}; it does over {}", list(&over), list(&others)),
+            format!("it does not answer over {}, but does over {}", list(&over), list(&others)),
             format!("something behind {} blocks this server or its port: use the other uplinks for it", list(&over)),
         ),
     };
@@ -309,8 +309,8 @@ fn black_holes(facts: &Facts) -> Vec<Finding> {
         let vanishes = of.iter().map(|inquiry| inquiry.mtu.vanishes).min().unwrap_or(0);
         let servers = unique(of.iter().map(|inquiry| inquiry.server.as_str()));
         let text = format!(
-            "packets of {vanishes} octets vanish without a word on the way to {} (a black hole); {carries} octets get through. Every \
-             connection stalls for a second or two until it has found out",
+            "packets of {vanishes} octets vanish silently on the way to {} (a black hole); {carries} octets get \
+             through. Every connection stalls for a second or two until it has found the path MTU",
             list(&servers)
         );
         Finding::warning("mtu-black-hole", uplink, text).remedy(smaller_packets(uplink, carries, facts))
@@ -329,7 +329,8 @@ fn smaller_packets(uplink: &str, octets: u16, facts: &Facts) -> String {
     let gateway = ways.find(|way| way.address.is_ipv4()).and_then(|way| way.gateway);
     let via = gateway.map_or(String::new(), |gateway| format!(" via {gateway}"));
     format!(
-        "ip route change default{via} dev {uplink} mtu lock {octets} (with the metric that `ip route` shows; for IPv4 alone: an interface with an MTU below {IPV6_MTU_MIN} has no IPv6)"
+        "ip route change default{via} dev {uplink} mtu lock {octets} (with the metric that `ip route` shows; for IPv4 \
+         alone: an interface with an MTU below {IPV6_MTU_MIN} has no IPv6)"
     )
 }
 

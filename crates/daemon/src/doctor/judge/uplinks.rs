@@ -36,9 +36,7 @@ fn none(facts: &Facts) -> Option<Finding> {
     let remedy = "switch on a phone's tethering, or join a Wi-Fi";
     if !facts.relays.is_empty() {
         let relays = list(&facts.relays);
-        let text = format!(
-            "{text}: `anabranch join` works if a relay that it is paired with lends ({relays}), which was not looked at"
-        );
+        let text = format!("{text}: `anabranch join` works if a paired relay ({relays}) lends, which was not examined");
         return facts.uplinks.is_empty().then(|| Finding::warning("relays-alone", MACHINE, text).remedy(remedy));
     }
     facts.uplinks.is_empty().then(|| Finding::problem("no-uplinks", MACHINE, text).remedy(remedy))
@@ -49,8 +47,8 @@ fn many(facts: &Facts) -> Option<Finding> {
     const TAKEN: usize = 3;
     let usable = facts.uplinks.iter().filter(|uplink| uplink.wrong.is_none()).count();
     let text = format!(
-        "{usable} uplinks: most Linux servers take {TAKEN} subflows of a connection, so that it leaves other uplinks idle; on a server \
-         that is yours: ip mptcp limits set subflows 8 add_addr_accepted 8"
+        "{usable} uplinks: most Linux servers take {TAKEN} subflows per connection, which leaves its other uplinks \
+         idle; on a server of yours, run ip mptcp limits set subflows 8 add_addr_accepted 8"
     );
     (usable > TAKEN).then(|| Finding::note("many-uplinks", MACHINE, text))
 }
@@ -69,10 +67,11 @@ fn gateways(uplink: &UplinkFacts, facts: &Facts) -> Option<Finding> {
     }
     let asked = if gateway.is_ipv4() { "ARP" } else { "neighbour solicitation" };
     let remedy = format!(
-        "wake the phone, switch its tethering off and on, or plug it in again (ip neigh show dev {} tells when it answers)",
+        "wake the phone, switch its tethering off and on, or plug it in again (ip neigh show dev {} shows when it \
+         answers)",
         uplink.interface
     );
-    let text = format!("the gateway {gateway} does not answer ({asked}): nothing gets out there");
+    let text = format!("the gateway {gateway} does not answer ({asked}): nothing gets past it");
     Some(Finding::problem("gateway-silent", &uplink.interface, text).remedy(remedy))
 }
 
@@ -86,13 +85,13 @@ fn translated(uplink: &UplinkFacts) -> Option<Finding> {
 
 fn managed(uplink: &UplinkFacts) -> Option<Finding> {
     let text = match uplink.manager? {
-        Manager::NetworkManager => "NetworkManager sets it up; what it does is left alone",
+        Manager::NetworkManager => "NetworkManager manages it; its settings are left alone",
         Manager::Networkd => {
-            "systemd-networkd sets it up; if restarted it removes rules and routes of others, unless networkd.conf says \
-             ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no"
+            "systemd-networkd manages it; when restarted, it removes other programs' rules and routes unless \
+             networkd.conf says ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no"
         }
-        Manager::ConnMan => "ConnMan sets it up; what it does is left alone",
-        Manager::Dhcpcd => "dhcpcd sets it up; what it does is left alone",
+        Manager::ConnMan => "ConnMan manages it; its settings are left alone",
+        Manager::Dhcpcd => "dhcpcd manages it; its settings are left alone",
     };
     Some(Finding::note("managed", &uplink.interface, text))
 }
@@ -109,11 +108,12 @@ fn clash(one: &UplinkFacts, other: &UplinkFacts) -> Option<Finding> {
     };
     let shared = network(way);
     let filter = match one.has_strict_filter || other.has_strict_filter {
-        true => "; their reverse-path filter is strict, and loose while join runs",
+        true => "; their reverse-path filter is strict, and join loosens it while it runs",
         false => "",
     };
     let text = format!(
-        "{same} as {} ({}/{}): harmless here, each has a routing table of its own; the kernel's own path manager refuses it{filter}",
+        "{same} as {} ({}/{}): harmless here, since each has its own routing table; the kernel's own path manager \
+         refuses it{filter}",
         one.interface,
         shared.first(),
         shared.prefix_len

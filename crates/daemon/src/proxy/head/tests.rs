@@ -60,7 +60,7 @@ fn bodies_are_told_by_length_or_chunks() {
 #[test]
 fn what_is_ambiguous_or_no_proxy_request_is_refused() {
     assert_eq!(status("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), 400);
-    assert!(request("GET / HTTP/1.1\r\n\r\n").unwrap_err().why.contains("no web server"));
+    assert!(request("GET / HTTP/1.1\r\n\r\n").unwrap_err().why.contains("not a web server"));
     assert_eq!(status("GET https://h/ HTTP/1.1\r\n\r\n"), 400);
     assert_eq!(status("GET ftp://h/ HTTP/1.1\r\n\r\n"), 400);
     assert_eq!(status("GET http://u:p@h/ HTTP/1.1\r\n\r\n"), 400);
@@ -86,14 +86,14 @@ fn as_many_fields_are_taken_as_servers_take() {
     assert_eq!((refusal.status.0, refusal.why.as_str()), (431, "the request's head has more than 256 fields"));
     let to_client = |count| answer(&with_fields("HTTP/1.1 200 OK", count));
     assert!(to_client(FIELDS_MAX).is_ok());
-    assert_eq!(to_client(FIELDS_MAX + 1).unwrap_err(), format!("its head has more than {FIELDS_MAX} fields"));
+    assert_eq!(to_client(FIELDS_MAX + 1).unwrap_err(), format!("its answer has more than {FIELDS_MAX} fields"));
 }
 
 #[test]
 fn an_answer_may_have_a_longer_head_than_a_request() {
     let long = |bytes: usize| parse_answer(format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(bytes)).as_bytes(), ASKED);
     assert_eq!(long(200 << 10), Ok(None));
-    assert_eq!(long(256 << 10), Err("its head is longer than 256 KiB"));
+    assert_eq!(long(256 << 10), Err("its answer's head is longer than 256 KiB"));
 }
 
 #[test]

@@ -252,7 +252,7 @@ impl Totals {
     /// was sent.
     pub fn damage(&self, is_beginning: impl FnOnce() -> bool) -> Option<String> {
         let damaged = self.is_cut_short() && !is_beginning();
-        damaged.then(|| "what arrived is not the beginning of what was sent".into())
+        damaged.then(|| "the data received are not the beginning of the data sent".into())
     }
 
     /// Describes what is wrong with a run of at most `duration`. `ceased` says since when nothing arrived and why, if
@@ -261,8 +261,8 @@ impl Totals {
         if !self.completed {
             let (delivered, wanted) = (self.delivered_bytes, self.source_bytes);
             if delivered == 0 {
-                let why = "no connection came about, or none of its paths carries anything in that time";
-                return Some(format!("nothing of {wanted} bytes arrived within {duration}: {why}"));
+                let why = "no connection was established, or none of its paths delivered data in that time";
+                return Some(format!("none of {wanted} bytes arrived within {duration}: {why}"));
             }
             let problem = format!("only {delivered} of {wanted} bytes arrived within {duration}");
             return Some(match ceased {
@@ -276,7 +276,7 @@ impl Totals {
     /// Describes what is wrong with the data of a completed run.
     pub fn difference(&self) -> Option<String> {
         let differs = self.completed && !self.intact;
-        differs.then(|| "what arrived is not what was sent".into())
+        differs.then(|| "the data received differ from the data sent".into())
     }
 }
 
@@ -314,9 +314,8 @@ impl Results {
     pub fn begun_unchosen(&self) -> Option<String> {
         let Some(first) = self.selection.as_ref()?.migrations.first() else {
             let paths = self.paths().join(", ");
-            return (!paths.is_empty()).then(|| {
-                format!("no relays were chosen: the connection stayed on the one over which it began, {paths}")
-            });
+            return (!paths.is_empty())
+                .then(|| format!("no relays were chosen: the connection stayed on the relay where it began, {paths}"));
         };
         let began = first.from.join(", ");
         (!began.is_empty())

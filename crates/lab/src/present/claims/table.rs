@@ -54,7 +54,7 @@ fn why_not_shown(outcome: &Outcome) -> &'static str {
     let fails = |finding: &&Finding| finding.holds == Some(false);
     let mut failed = outcome.findings.iter().filter(fails);
     match outcome.verdict == Verdict::NotReproduced && failed.all(|finding| finding.undecided) {
-        true => ": one seed gives no interval, and nothing can be shown",
+        true => ": one seed gives no interval, so nothing can be shown",
         false => "",
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn one_seed_that_cannot_decide_is_not_held_against_a_claim() {
         let less = || Finding { undecided: true, ..finding("outages below 0", -3.0, None, false) };
-        let said = "| 1 | **not reproduced**: one seed gives no interval, and nothing can be shown |";
+        let said = "| 1 | **not reproduced**: one seed gives no interval, so nothing can be shown |";
         assert!(to_text(&[outcome(vec![less()], 1)]).contains(said));
         let both = vec![less(), finding("ratio in [1, 1.05]", 1.2, None, false)];
         assert!(to_text(&[outcome(both, 1)]).contains("| 1 | **not reproduced** |"));

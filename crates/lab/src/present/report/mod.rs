@@ -33,8 +33,8 @@ const COLOURS: usize = 8;
 /// Shades of each colour, for more paths.
 const SHADES: usize = 4;
 /// Description of the plot of `out_of_order_bytes`.
-const OTHERS_AWAITED: &str = "Data at the destination that came in order on their subflow and wait for those of others. What a subflow \
-    keeps behind a hole of its own is not in it.";
+const OTHERS_AWAITED: &str = "Data at the destination that arrived in order on their subflow and wait for data of other subflows. Data \
+    behind a gap in their own subflow do not count.";
 const WIDE: (f64, f64) = (920.0, 330.0);
 const HALF: (f64, f64) = (460.0, 230.0);
 /// Time over which the goodput curve averages: in-order delivery is bursty.
@@ -80,7 +80,7 @@ fn heading(results: &Results) -> String {
         (true, false) if totals.interrupted => ("fair", "Interrupted; intact so far"),
         (true, false) => ("fair", "Intact so far; ended before completion"),
         (false, _) if totals.is_cut_short() => ("fair", "Incomplete: not all octets arrived"),
-        (false, _) => ("bad", "Not what was sent"),
+        (false, _) => ("bad", "Differs from the data sent"),
     };
     let verdict = match results.has_connection() {
         true => format!("<span class=\"chip {class}\">{verdict}</span>"),
@@ -215,9 +215,9 @@ impl<'a> View<'a> {
             relays.len(),
             self.results.begun_unchosen().map_or(String::new(), |said| format!("{}. ", capitalised(&said))),
             if placed {
-                "Distances from the eNB are to scale, angles are not."
+                "Distances from the eNB are to scale; angles are not."
             } else {
-                "Every relay has links of its own."
+                "Every relay has its own links."
             }
         );
         figure("Topology", &caption, "", &topology::svg(self))
@@ -280,7 +280,8 @@ impl<'a> View<'a> {
         let drawn = match thin::group_of(series.time_s.len()) {
             1 => String::new(),
             group => format!(
-                " There are more windows than can be drawn: a point, here and in the charts below, is the mean of {group}, that is of {} s.",
+                " There are too many windows to draw: each point, here and in the charts below, is the mean of \
+                 {group} windows ({} s).",
                 (series.window_s * group as f64 * 10.0).round() / 10.0
             ),
         };
@@ -318,7 +319,7 @@ impl<'a> View<'a> {
             figure("Congestion window", "Of the source, per subflow.", &legend, &cwnd),
             figure(
                 "Loss",
-                "Packets the path dropped, by window: the stronger the colour, the more.",
+                "Packets that the path dropped, per window; a stronger colour means more.",
                 "",
                 &self.losses(),
             ),

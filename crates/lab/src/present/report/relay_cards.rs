@@ -49,10 +49,10 @@ pub(super) fn section(view: &View<'_>) -> String {
     let shown = if all > CARDS_MAX { format!(" The {CARDS_MAX} of {all} that carried most.") } else { String::new() };
     let is_granted = relays.iter().any(|(_, series)| is_granted(series));
     let idle =
-        if is_granted { " The cell begins idle, and would grant all it has to each until others use it." } else { "" };
+        if is_granted { " The cell begins idle, and would grant a relay everything until others use it." } else { "" };
     format!(
-        "<section class=\"relays\"><h2>Relays</h2><p class=\"note\">Above, to {}: what each relay carried with its own traffic \
-         on top. Below, to {}: what waited.{idle}{shown}</p>{}<div class=\"cards\">{cards}</div></section>",
+        "<section class=\"relays\"><h2>Relays</h2><p class=\"note\">Above, up to {}: what each relay carried, with its own traffic \
+         on top. Below, up to {}: data waiting in its queues.{idle}{shown}</p>{}<div class=\"cards\">{cards}</div></section>",
         quantity(axes.rates.to, "bit/s"),
         quantity(axes.queues.to, "B"),
         legend(&relays),

@@ -4,10 +4,11 @@ use super::html::escape;
 use crate::measure::results::{LatencyResults, Results, VideoResults};
 use crate::present::wording::milliseconds;
 
-const VIDEO: [&str; 6] = ["Viewer", "Began at", "Stood still", "For", "Frames", "Buffered at the end"];
+const VIDEO: [&str; 6] = ["Viewer", "Started at", "Stalled", "Time stalled", "Frames", "Buffered at the end"];
 const WAITING: [&str; 6] = ["Who", "Complete", "Mean", "Median", "95th percentile", "Longest"];
 /// The note in the table of waiting times about things that did not arrive.
-const UNFINISHED: &str = "<p class=\"note\">At least: what was not there at the end, or broke off, counts with the time for which it was awaited.</p>";
+const UNFINISHED: &str = "<p class=\"note\">\"At least\": what was broken off or missing at the end counts with the \
+    time spent waiting for it.</p>";
 
 /// The section; empty if nobody watched or waited.
 pub(super) fn section(results: &Results) -> String {

@@ -51,16 +51,16 @@ impl Journal {
             DestinationEvent::Guilty(relay) => self.guilty.push(usize::from(relay.0)),
             DestinationEvent::GaveUp { missing, silence: true } => {
                 return Some(format!(
-                    "octets from data sequence number {} on never arrived, and for five times its patience nothing came over any relay, so the \
-                     destination gave up: either a relay swallowed them, and the source has them no longer, or no relay has a link \
-                     (a longer cooperation.watch.patience outlasts longer outages)",
+                    "octets from data sequence number {} on never arrived, and for five times the patience no relay delivered anything, so the \
+                     destination gave up: either a relay swallowed them, and the source no longer has them, or no relay has a link \
+                     (to outlast longer outages, increase cooperation.watch.patience)",
                     missing.0
                 ));
             }
             DestinationEvent::GaveUp { missing, silence: false } => {
                 return Some(format!(
-                    "octets from data sequence number {} on were acknowledged and never arrived: a relay swallowed \
-                     them, and the source has them no longer",
+                    "octets from data sequence number {} on were acknowledged but never arrived: a relay swallowed \
+                     them, and the source no longer has them",
                     missing.0
                 ));
             }

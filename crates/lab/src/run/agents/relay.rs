@@ -46,7 +46,7 @@ pub(super) fn agent(agents: &Agents<'_>, index: usize) -> Result<Role, RunError>
     let refused = |error: RelayError| Unsupported {
         field: "connection",
         problem: error.to_string(),
-        remedy: "use settings that relays know",
+        remedy: "use settings that relays support",
     };
     let agent = RelayAgent::new(settings).map_err(refused)?;
     Ok(Role::Relay(Box::new(agent)))

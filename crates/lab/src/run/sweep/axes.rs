@@ -53,8 +53,8 @@ pub(super) fn conflicts(scenario: &Scenario, overrides: &[Override]) -> Vec<Mist
     let mut found = Vec::new();
     for change in overrides {
         if change.is_of("seed") {
-            let remedy = "write --seeds, first and last included: --seeds 1..30";
-            found.push(mistake(change, "every run of a sweep has a seed of its own".into(), remedy));
+            let remedy = "choose seeds with --seeds, both ends included: --seeds 1..30";
+            found.push(mistake(change, "every run of a sweep has its own seed".into(), remedy));
         }
         let variants: Vec<&Variant> = scenario.variants.iter().filter(|variant| is_set_by(change, variant)).collect();
         if !variants.is_empty() {
@@ -67,7 +67,7 @@ pub(super) fn conflicts(scenario: &Scenario, overrides: &[Override]) -> Vec<Mist
         for axis in scenario.sweep.iter().flat_map(|sweep| sweep.grid.keys()) {
             let path: Option<FieldPath> = axis.parse().ok();
             if path.is_some_and(|path| path != *change.path() && path.overlaps(change.path())) {
-                let problem = format!("the grid goes through {axis}, and its points would not be what they are called");
+                let problem = format!("the grid varies {axis}, so its points would no longer match their names");
                 found.push(mistake(change, problem, "leave it out, or drop the grid with --set 'sweep.grid={}'"));
             }
         }
@@ -93,11 +93,10 @@ fn undone(variants: &[&Variant]) -> String {
     let names: Vec<String> = variants.iter().take(NAMED_MAX).map(|variant| format!("\"{}\"", variant.name)).collect();
     let more = if variants.len() > NAMED_MAX { ", ..." } else { "" };
     match names.as_slice() {
-        [name] => format!("the variant {name} sets that itself, and would not be what it is called"),
-        names => format!(
-            "the variants {}{more} set that themselves, and would not be what they are called",
-            names.join(", ")
-        ),
+        [name] => format!("the variant {name} sets this itself and would no longer match its name"),
+        names => {
+            format!("the variants {}{more} set this themselves and would no longer match their names", names.join(", "))
+        }
     }
 }
 

@@ -13,7 +13,7 @@ pub enum ChoiceError {
     #[error("{0}")]
     Load(#[from] LoadError),
     /// The scenario has no variant of this name.
-    #[error("--variant {name}: there is none of that name\n  help: {}", remedy(.known))]
+    #[error("--variant {name}: there is no such variant\n  help: {}", remedy(.known))]
     Unknown {
         /// The requested name.
         name: String,

@@ -26,7 +26,7 @@ pub struct Journal {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// It cannot be read or written.
-    #[error("cannot use {}: {source}\n  help: choose another --out, a directory that you may write to", path.display())]
+    #[error("cannot use {}: {source}\n  help: choose another --out, a writable directory", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum JournalError {
         path: PathBuf,
     },
     /// It belongs to another scenario, or to another version of this one.
-    #[error("{} holds runs of {theirs}, not of {ours}\n  help: choose another --out, or remove the file; sweep --restart does", path.display())]
+    #[error("{} holds runs of {theirs}, not of {ours}\n  help: choose another --out, or discard the file with sweep --restart", path.display())]
     Other {
         /// The file.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum JournalError {
         ours: String,
     },
     /// A line in its middle is not a record.
-    #[error("{}:{line}: {problem}\n  help: choose another --out, or remove the file; sweep --restart does", path.display())]
+    #[error("{}:{line}: {problem}\n  help: choose another --out, or discard the file with sweep --restart", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -93,7 +93,7 @@ impl Journal {
             let records = rest.lines().zip(2..).map(|(text, line)| journal.parse(text, line));
             journal.records = latest(records.collect::<Result<_, _>>()?);
         } else if !text.is_empty() && !is_begun(&text) {
-            return Err(journal.damaged(1, "this is no journal of a sweep"));
+            return Err(journal.damaged(1, "this is not a journal of a sweep"));
         }
         journal.file.set_len(whole.len() as u64).map_err(io)?;
         journal.file.seek(SeekFrom::End(0)).map_err(io)?;
@@ -117,7 +117,8 @@ impl Journal {
     }
 
     fn parse<T: serde::de::DeserializeOwned>(&self, text: &str, line: usize) -> Result<T, JournalError> {
-        serde_json::from_str(text).map_err(|error| self.damaged(line, format!("this is no line of a sweep: {error}")))
+        serde_json::from_str(text)
+            .map_err(|error| self.damaged(line, format!("this is not a line of a sweep: {error}")))
     }
 
     /// The runs finished so far.
@@ -220,7 +221,7 @@ fn told_apart(theirs: &Manifest, ours: &Manifest) -> [String; 2] {
         });
         return [format!("{their_name} {their_sets}"), format!("the same {our_sets}")];
     }
-    [format!("{their_name} as its files were before"), format!("{our_name} as they are now")]
+    [format!("{their_name} before its files changed"), format!("{our_name} as it is now")]
 }
 
 #[cfg(test)]
@@ -314,13 +315,13 @@ mod tests {
         Journal::open(&path, &manifest("m"), false).unwrap().add(record(1)).unwrap();
         let error = Journal::open(&path, &manifest("other"), false).unwrap_err().to_string();
         assert!(
-            error.contains("runs of the scenario \"x\" as its files were before") && error.contains("--restart"),
+            error.contains("runs of the scenario \"x\" before its files changed") && error.contains("--restart"),
             "{error}"
         );
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("\"seed\":1", "\"seed\":one")).unwrap();
         let error = Journal::open(&path, &manifest("m"), false).unwrap_err().to_string();
-        assert!(error.contains("runs.jsonl:2: this is no line of a sweep"), "{error}");
+        assert!(error.contains("runs.jsonl:2: this is not a line of a sweep"), "{error}");
     }
 
     #[test]
@@ -362,7 +363,7 @@ mod tests {
         for text in ["my own notes", "my own\nnotes without an end", "\0\n"] {
             std::fs::write(&path, text).unwrap();
             let error = Journal::open(&path, &manifest("m"), false).unwrap_err().to_string();
-            assert!(error.contains("runs.jsonl:1: this is no"), "{error}");
+            assert!(error.contains("runs.jsonl:1: this is not"), "{error}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
         let link = directory.path().join("link.jsonl");

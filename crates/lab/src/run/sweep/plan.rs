@@ -275,25 +275,25 @@ mod tests {
 
     #[test]
     fn an_override_that_would_make_rows_lie_is_refused() {
-        let named = ["the variants \"a\", \"b\" set that themselves", "--set connection.congestion=bbr"];
+        let named = ["the variants \"a\", \"b\" set this themselves", "--set connection.congestion=bbr"];
         refused(TEXT, "connection.congestion=bbr", &named, &[]);
         refused(
             TEXT,
             "connection={ mtu = \"1400 B\" }",
-            &["set that themselves", "the grid goes through connection.mtu"],
+            &["set this themselves", "the grid varies connection.mtu"],
             &["variants=[]"],
         );
-        refused(TEXT, "seed=3", &["every run of a sweep has a seed of its own", "--seeds 1..30"], &[]);
+        refused(TEXT, "seed=3", &["every run of a sweep has its own seed", "--seeds 1..30"], &[]);
         let relays = TEXT.replace(
             "\"connection.mtu\" = [\"1400 B\", \"1500 B\", \"9000 B\"]",
             "\"relays[*].cellular.loss\" = [\"1 %\", \"2 %\"]",
         );
-        refused(&relays, "relays[0].cellular.loss=3 %", &["the grid goes through relays[*].cellular.loss"], &[]);
+        refused(&relays, "relays[0].cellular.loss=3 %", &["the grid varies relays[*].cellular.loss"], &[]);
         let whole = TEXT.replace(
             "\"connection.congestion\" = \"lia\"",
             "\"relays[0].cellular\" = { rate = \"1 Mbit/s\", delay = \"1 ms\" }",
         );
-        refused(&whole, "relays[0].cellular.delay=3 ms", &["the variant \"a\" sets that itself"], &[]);
+        refused(&whole, "relays[0].cellular.delay=3 ms", &["the variant \"a\" sets this itself"], &[]);
         // Settings that do not appear in any name may change.
         assert_eq!(plan(TEXT, &["connection.scheduler=random"]).unwrap().cases.len(), 6);
     }
@@ -311,10 +311,7 @@ mod tests {
         let other = plan(TEXT, &["variants[0].set.connection.congestion=olia"]).unwrap();
         assert_eq!(other.cases[0].scenario.connection.congestion.0.to_string(), "olia");
         let error = plan(TEXT, &["extends=other.toml"]).unwrap_err().to_string();
-        assert!(
-            error.contains("files are put together before") && error.contains("write a file that extends"),
-            "{error}"
-        );
+        assert!(error.contains("files are merged before") && error.contains("write a file that extends"), "{error}");
     }
 
     #[test]

@@ -135,7 +135,7 @@ fn run_one(plan: &Plan, job: Job, how: &How<'_>) -> Option<Record> {
 /// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }
 
 #[cfg(test)]
@@ -146,6 +146,6 @@ mod tests {
     fn a_panic_is_quoted() {
         assert_eq!(said(&"plain"), "plain");
         assert_eq!(said(&String::from("made")), "made");
-        assert_eq!(said(&7), "without a word");
+        assert_eq!(said(&7), "without a message");
     }
 }

@@ -28,13 +28,13 @@ pub(super) fn check_cooperation(scenario: &Scenario, found: &mut Vec<Complaint>)
 fn check_target(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let Some(target) = scenario.target else { return };
     if target.bit_rate.as_bps() == 0 {
-        found.push(Complaint::new("target.bit_rate", "no relay is needed for it", "write a rate above zero"));
+        found.push(Complaint::new("target.bit_rate", "a rate of zero needs no relay", "write a rate above zero"));
     }
     if target.paced && scenario.workload.kind != WorkloadKind::Bulk {
-        let problem = format!("means nothing with {}", scenario.workload.kind.name());
+        let problem = format!("has no effect with workload.kind = \"{}\"", scenario.workload.kind.name());
         found.push(Complaint::new("target.paced", problem, "remove it, or write workload.kind = \"bulk\""));
     } else if target.paced && target.bit_rate.as_bps() > 0 && target.bit_rate.bytes_in(scenario.duration) == 0 {
-        let problem = format!("a paced source writes not one octet in {}", scenario.duration);
+        let problem = format!("a paced source does not write one octet in {}", scenario.duration);
         found.push(Complaint::new("target.bit_rate", problem, "write a higher rate, or a longer duration"));
     }
     if !(target.tolerance.value() > 0.0 && target.tolerance.value() < 1.0) {
@@ -42,7 +42,7 @@ fn check_target(scenario: &Scenario, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(
             "target.tolerance",
             problem,
-            "write a share above nothing and below all, like \"10 %\"",
+            "write a share above 0 % and below 100 %, like \"10 %\"",
         ));
     }
 }
@@ -51,15 +51,15 @@ fn check_metrics(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let metrics = &scenario.metrics;
     if metrics.period < metrics.window {
         let problem = format!("{} is shorter than the window of {}", metrics.period, metrics.window);
-        found.push(Complaint::new("metrics.period", problem, "write a time from one window on; \"2 s\" is usual"));
+        found.push(Complaint::new("metrics.period", problem, "write a time of one window or more; \"2 s\" is usual"));
     }
     if metrics.unit_packets == Some(0) {
-        found.push(Complaint::new("metrics.unit_packets", "no unit has 0 packets", "write 1 or more"));
+        found.push(Complaint::new("metrics.unit_packets", "a unit of 0 packets is empty", "write 1 or more"));
     }
     let inside = |part: crate::scenario::Analysis| part.from < part.to && part.to <= scenario.duration;
     if metrics.analysis.is_some_and(|part| !inside(part)) {
-        let remedy = format!("write from before to, and to within the run of {}", scenario.duration);
-        found.push(Complaint::new("metrics.analysis", "is no part of the run", remedy));
+        let remedy = format!("write `from` before `to`, and `to` within the run of {}", scenario.duration);
+        found.push(Complaint::new("metrics.analysis", "is not a part of the run", remedy));
         return;
     }
     check_monitor_points(scenario, found);
@@ -72,13 +72,13 @@ fn check_monitor_points(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if let Some(part) = metrics.analysis {
         let periods = |until: Duration| until.as_nanos() / metrics.period.as_nanos().max(1);
         if periods(part.from) == periods(part.to) {
-            let problem = format!("has no end of a period of {}, at which metrics are taken", metrics.period);
+            let problem = format!("contains no end of a period of {}, when metrics are taken", metrics.period);
             let remedy = "write a longer part of the run, or a shorter metrics.period";
             found.push(Complaint::new("metrics.analysis", problem, remedy));
         }
     } else if metrics.period > scenario.duration && metrics.period != Metrics::default().period {
         let problem = format!("{} is longer than the run of {}", metrics.period, scenario.duration);
-        found.push(Complaint::new("metrics.period", problem, "write a time from one window up to the run's duration"));
+        found.push(Complaint::new("metrics.period", problem, "write a time between one window and the run's duration"));
     }
 }
 
@@ -93,7 +93,7 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
     for (index, relay) in selection.fixed.iter().enumerate() {
         if selection.fixed[..index].contains(relay) {
-            let problem = format!("relay {relay} is there twice");
+            let problem = format!("relay {relay} is listed twice");
             found.push(Complaint::new(format!("{field}.fixed[{index}]"), problem, "remove one of them"));
         }
     }
@@ -101,30 +101,29 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if fixed == selection.fixed.is_empty() {
         let (problem, remedy) = match fixed {
             true => ("is missing: method = \"fixed\" needs it", "add a list of relay numbers, like [0, 1, 2]"),
-            false => ("means nothing with this method", "remove it, or write method = \"fixed\""),
+            false => ("has no effect with this method", "remove it, or write method = \"fixed\""),
         };
         found.push(Complaint::new(format!("{field}.fixed"), problem, remedy));
     }
     let by_target = selection.method.steers();
     if by_target && scenario.target.is_none() {
-        let problem =
-            format!("\"{}\" chooses relays for a target bit rate, and there is none", selection.method.name());
+        let problem = format!("\"{}\" chooses relays for a target bit rate, and none is set", selection.method.name());
         let remedy = "add `target = { bit_rate = \"3 Mbit/s\" }`";
         found.push(Complaint::new(format!("{field}.method"), problem, remedy));
     }
     if by_target && scenario.workload.connections > 1 {
-        let problem = format!("is for one connection, and there are {}", scenario.workload.connections);
+        let problem = format!("supports only one connection, not {}", scenario.workload.connections);
         found.push(Complaint::new(format!("{field}.method"), problem, "write workload.connections = 1"));
     }
     if by_target && selection.epsilon.value() < EPSILON_MIN {
-        let problem = format!("{} is too little to trim sums by", selection.epsilon);
+        let problem = format!("{} is too small for trimming sums", selection.epsilon);
         let remedy = format!("write a share from \"{} %\" to \"100 %\"", EPSILON_MIN * 100.0);
         found.push(Complaint::new(format!("{field}.epsilon"), problem, remedy));
     }
     check_options(scenario, found);
     check_period(selection.period, &format!("{field}.period"), scenario, found);
     if selection.advert_period.is_some_and(|every| every.0 < ADVERT_PERIOD_MIN) {
-        let (problem, remedy) = ("is hardly ever over", format!("write \"{ADVERT_PERIOD_MIN}\" or more"));
+        let (problem, remedy) = ("is too short", format!("write \"{ADVERT_PERIOD_MIN}\" or more"));
         found.push(Complaint::new(format!("{field}.advert_period"), problem, remedy));
     }
     check_count(scenario, found);
@@ -160,7 +159,7 @@ fn check_exact(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let offering = scenario.relays.iter().filter(|relay| relay.exaggerates != Some(0.0)).count();
     if offering > EXACT_RELAYS_MAX {
         let problem = format!(
-            "\"exact\" tries every subset of at most {EXACT_RELAYS_MAX} relays, and there are {offering} that may offer something"
+            "\"exact\" tries every subset of at most {EXACT_RELAYS_MAX} relays, and {offering} may offer something"
         );
         let remedy = format!("write \"ssrs\", or keep at most {EXACT_RELAYS_MAX} relays");
         found.push(Complaint::new("cooperation.selection.method", problem, remedy));
@@ -171,11 +170,11 @@ fn check_options(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let selection = &scenario.cooperation.selection;
     let field = "cooperation.selection";
     if selection.energy_weight.is_some_and(|weight| !(weight >= 0.0 && weight.is_finite())) {
-        let (problem, remedy) = ("is no weight", "write a number from 0 on");
+        let (problem, remedy) = ("is not a valid weight", "write a number of 0 or more");
         found.push(Complaint::new(format!("{field}.energy_weight"), problem, remedy));
     }
     if selection.buffered_tolerance.is_some_and(|wide| wide.full.is_zero()) {
-        let problem = "is no time to play";
+        let problem = "is zero";
         found.push(Complaint::new(format!("{field}.buffered_tolerance.full"), problem, "write a time above zero"));
     }
     for (index, relay) in scenario.relays.iter().enumerate() {
@@ -185,11 +184,11 @@ fn check_options(scenario: &Scenario, found: &mut Vec<Complaint>) {
         };
         if relay.energy_nj_per_bit.is_some_and(|price| !is_price(price)) {
             let remedy = "write a number from 0 to 1e9, or two in ascending order";
-            found.push(Complaint::new(format!("relays[{index}].energy_nj_per_bit"), "is no price", remedy));
+            found.push(Complaint::new(format!("relays[{index}].energy_nj_per_bit"), "is not a valid price", remedy));
         }
         check_lends(scenario, index, found);
         if relay.exaggerates.is_some_and(|times| !(times >= 0.0 && times.is_finite())) {
-            let (problem, remedy) = ("is no factor", "write a number from 0 on");
+            let (problem, remedy) = ("is not a valid factor", "write a number of 0 or more");
             found.push(Complaint::new(format!("relays[{index}].exaggerates"), problem, remedy));
         }
     }
@@ -201,13 +200,13 @@ fn check_lends(scenario: &Scenario, index: usize, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(format!("relays[{index}].lends{name}"), problem, remedy));
     };
     if lends.rate.is_some_and(|Text(rate)| rate == Rate::ZERO) {
-        refuse(".rate", "at a rate of zero nothing gets through", "write a rate, or remove the relay");
+        refuse(".rate", "a rate of zero lets nothing through", "write a rate above zero, or remove the relay");
     }
     if lends.volume.is_some_and(|Text(volume)| volume.0 == 0) {
-        refuse(".volume", "of a volume of zero nothing can be lent", "write an amount of octets, or remove the relay");
+        refuse(".volume", "a volume of zero lends nothing", "write a volume above zero, or remove the relay");
     }
     if scenario.cooperation.relays == RelayMode::MultiHomed {
-        refuse("", "is for relays, and with multi-homed there are none", "remove it, or choose other relays");
+        refuse("", "needs relays, and \"multi-homed\" has none", "remove it, or write another cooperation.relays");
     }
 }
 
@@ -216,19 +215,19 @@ fn check_forwarding(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let field = "cooperation.forwarding";
     if scenario.workload.connections > 1 {
         // The destination's messages about its ranges, and about the data it has, do not name a connection.
-        let problem = format!("is for one connection, and there are {}", scenario.workload.connections);
+        let problem = format!("supports only one connection, not {}", scenario.workload.connections);
         found.push(Complaint::new(field, problem, "write workload.connections = 1"));
     }
     if forwarding.threshold.value() == 0.0 {
-        let problem = "moves the range on before anything of it has arrived";
+        let problem = "moves the range on before any of it has arrived";
         found.push(Complaint::new(format!("{field}.threshold"), problem, "write more than \"0 %\"; \"95 %\" is usual"));
     }
     let range_packets = format!("{field}.range_packets");
     if forwarding.range_packets == Some(0) {
         found.push(Complaint::new(range_packets, "a range of 0 packets never arrives", "write 1 or more"));
     } else if forwarding.range_packets.is_none() && scenario.target.is_none() {
-        let remedy = "write the packets of a range, or add `target = { bit_rate = \"3 Mbit/s\" }`";
-        found.push(Complaint::new(range_packets, "is missing, and without a target no range follows", remedy));
+        let remedy = "write a number of packets, or add `target = { bit_rate = \"3 Mbit/s\" }`";
+        found.push(Complaint::new(range_packets, "is missing, and without a target it has no default", remedy));
     }
 }
 
@@ -243,7 +242,7 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
         }
         if acc.reductions_max == 0 {
             let field = format!("{field}.reductions_max");
-            found.push(Complaint::new(field, "would never do anything", "write 1 or more"));
+            found.push(Complaint::new(field, "is zero: nothing would ever be reduced", "write 1 or more"));
         }
         check_period(acc.period, &format!("{field}.period"), scenario, found);
     }
@@ -255,7 +254,7 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
             found.push(Complaint::new("cooperation.watch.patience", problem, remedy));
         }
         if scenario.workload.connections > 1 {
-            let problem = format!("is for one connection, and there are {}", scenario.workload.connections);
+            let problem = format!("supports only one connection, not {}", scenario.workload.connections);
             found.push(Complaint::new("cooperation.watch", problem, "write workload.connections = 1"));
         }
     }
@@ -266,8 +265,8 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
             found.push(Complaint::new("cooperation.bandwidth_sharing.fixed", problem, "write one for each relay"));
         }
         if let Some(rho) = sharing.fixed.iter().find(|rho| !(**rho > 0.0 && **rho <= RATIO_MAX)) {
-            let problem = format!("has {rho}, which no relay tells");
-            let remedy = format!("write numbers above zero, {RATIO_MAX} at most");
+            let problem = format!("has {rho}, which no relay reports");
+            let remedy = format!("write numbers above zero, up to {RATIO_MAX}");
             found.push(Complaint::new("cooperation.bandwidth_sharing.fixed", problem, remedy));
         }
     }
@@ -277,8 +276,8 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
 fn check_period(period: Duration, field: &str, scenario: &Scenario, found: &mut Vec<Complaint>) {
     let least = PERIOD_MIN.max(shortest_window(scenario));
     if period < least {
-        let remedy = format!("write a time from \"{least}\" on; \"2 s\" is usual");
-        found.push(Complaint::new(field, format!("{period} is too short for a period of this run"), remedy));
+        let remedy = format!("write at least \"{least}\"; \"2 s\" is usual");
+        found.push(Complaint::new(field, format!("{period} is too short a period for this run"), remedy));
     }
 }
 

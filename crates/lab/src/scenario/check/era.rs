@@ -27,7 +27,7 @@ fn check_sizes(connection: &Connection, found: &mut Vec<Complaint>) {
     for (field, size) in sizes {
         let Some(Text(size)) = size.filter(|Text(size)| *size < least || size.0 > 1 << 30) else { continue };
         let remedy = format!("write a size from one MTU (\"{}\") to \"{}\"", least, ByteCount(1 << 30));
-        found.push(Complaint::new(format!("connection.era.{field}"), format!("{size} is no size for it"), remedy));
+        found.push(Complaint::new(format!("connection.era.{field}"), format!("{size} is out of range"), remedy));
     }
 }
 
@@ -38,36 +38,36 @@ fn check_together(connection: &Connection, found: &mut Vec<Complaint>) {
     };
     let sized_by = match era.binding {
         Binding::Early => None,
-        Binding::Late => Some("nothing waits at a subflow that data are bound to late"),
-        Binding::Autotuned => Some("an autotuned buffer has the size that its window gives it"),
+        Binding::Late => Some("with late binding, no data wait at a subflow"),
+        Binding::Autotuned => Some("the size of an autotuned buffer follows from its window"),
     };
     if let Some(problem) = sized_by.filter(|_| era.subflow_send_buffer.is_some()) {
-        refuse("subflow_send_buffer", problem, "write binding = \"early\" beside it, or remove it");
+        refuse("subflow_send_buffer", problem, "add binding = \"early\", or remove it");
     }
     if era.binding != Binding::Late && connection.receiver_centric.is_some() {
         let remedy = "write \"late\", or remove connection.receiver_centric";
-        refuse("binding", "MPTCP-rec says for every moment which subflow is to send", remedy);
+        refuse("binding", "MPTCP-rec says which subflow sends next", remedy);
     }
     if era.reinjection_timeouts == 0 {
-        refuse("reinjection_timeouts", "before the first time-out nothing is owed", "write 1 or more");
+        refuse("reinjection_timeouts", "data are reinjected only after a time-out", "write 1 or more");
     }
     if era.reinjection_timeouts > 1 && !era.reinjection {
-        refuse("reinjection_timeouts", "nothing is reinjected", "write reinjection = true, or remove it");
+        refuse("reinjection_timeouts", "has no effect without reinjection", "write reinjection = true, or remove it");
     }
     if era.idle_reinjection && !era.reinjection {
-        refuse("idle_reinjection", "nothing is reinjected", "write reinjection = true, or remove it");
+        refuse("idle_reinjection", "has no effect without reinjection", "write reinjection = true, or remove it");
     }
     if !era.reinjection && connection.scheduler_reinjects() {
-        let problem = format!("the scheduler \"{}\" does nothing without it", connection.scheduler);
+        let problem = format!("the scheduler \"{}\" needs it", connection.scheduler);
         refuse("reinjection", &problem, "write true, or choose another connection.scheduler");
     }
     if era.ack_delay == AckDelay::Adaptive && connection.delayed_ack.is_zero() {
-        let remedy = "write a connection.delayed_ack, as \"40 ms\", or remove it";
-        refuse("ack_delay", "ACKs that do not wait have no delay to adapt", remedy);
+        let remedy = "set connection.delayed_ack, for example to 40 ms, or remove it";
+        refuse("ack_delay", "ACKs are not delayed, so there is no delay to adapt", remedy);
     }
     if !era.limited_transmit && connection.sack {
         let remedy = "write connection.sack = false as well, or remove it";
-        refuse("limited_transmit", "with SACK the pipe of RFC 6675 lets these segments out by itself", remedy);
+        refuse("limited_transmit", "with SACK, the pipe of RFC 6675 allows these segments anyway", remedy);
     }
 }
 
@@ -75,11 +75,11 @@ fn check_wlan_delay(relay: &Relay, index: usize, scenario: &Scenario, found: &mu
     let Some(Text(delay)) = relay.wlan_delay else { return };
     let field = format!("relays[{index}].wlan_delay");
     if scenario.wlan.is_none() || scenario.cooperation.relays == RelayMode::MultiHomed {
-        let remedy = "add a section [wlan], or say the delay in `wifi` of the relay";
-        return found.push(Complaint::new(field, "there is no channel that the relay could be far from", remedy));
+        let remedy = "add a section [wlan], or set the delay in the relay's `wifi`";
+        return found.push(Complaint::new(field, "has no effect without a shared Wi-Fi channel", remedy));
     }
     if delay > DELAY_MAX {
         let remedy = format!("write a time up to \"{}\"", DELAY_MAX);
-        found.push(Complaint::new(field, format!("{delay} is no delay of a hop"), remedy));
+        found.push(Complaint::new(field, format!("{delay} is too long for a hop"), remedy));
     }
 }

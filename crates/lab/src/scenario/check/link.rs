@@ -64,7 +64,7 @@ pub(super) fn check_link(link: &Link, field: &str, scenario: &Scenario, found: &
     };
     refuse_bounds(&link.delay, "delay", &mut refuse);
     if highest(&link.delay) > DELAY_MAX {
-        refuse("delay", format!("{} is no delay on earth", highest(&link.delay)), "write a time up to \"10 s\"");
+        refuse("delay", format!("{} is too long for a link", highest(&link.delay)), "write a time up to \"10 s\"");
     }
     if let Loss::Table(burst) = &link.loss {
         refuse_bounds(&burst.mean, "loss.mean", &mut refuse);
@@ -72,13 +72,12 @@ pub(super) fn check_link(link: &Link, field: &str, scenario: &Scenario, found: &
         // The probability of leaving the good state is at most 1: mean / (1 - mean) / burst <= 1.
         let most = if packets.is_finite() { packets / (packets + 1.0) } else { 1.0 };
         if !(packets >= 1.0 && mean.value() <= most) {
-            let problem = format!("no process loses {mean} in bursts of {packets} packets");
+            let problem = format!("a mean loss of {mean} is impossible in bursts of {packets} packets");
             let remedy = "write burst_packets of at least 1, and a mean of at most burst_packets / (burst_packets + 1)";
             found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
         } else if burst.burst_packets.is_some_and(|packets| packets > BURST_MAX) {
-            let problem = format!("a burst of {packets} packets does not come to pass: nothing would be lost");
-            let remedy =
-                format!("write burst_packets of at most {BURST_MAX}, or `outages` for a link that is away for long");
+            let problem = format!("a burst of {packets} packets never occurs: nothing would be lost");
+            let remedy = format!("write burst_packets of at most {BURST_MAX}, or use `outages` for long interruptions");
             found.push(Complaint::new(format!("{field}.loss"), problem, remedy));
         }
     }
@@ -94,11 +93,9 @@ fn check_elements(link: &Link, field: &str, found: &mut Vec<Complaint>) {
     }
     for (index, middlebox) in link.middleboxes.iter().enumerate() {
         let elsewhere = match middlebox.deed() {
-            Some(Deed::Narrow(_)) => {
-                Some(("a scenario's links say by themselves how narrow they are", "write `mtu` of the link"))
-            }
+            Some(Deed::Narrow(_)) => Some(("`narrow` is not available in scenarios", "set the link's `mtu` instead")),
             Some(Deed::Nat(_)) => {
-                Some(("scenarios know their hosts by their addresses", "leave it out; `anabranch emulate` has it"))
+                Some(("`nat` is not available in scenarios", "remove it; `anabranch emulate` supports it"))
             }
             _ => None,
         };
@@ -124,10 +121,9 @@ fn check_narrow(mtu: Mtu, field: &str, scenario: &Scenario, found: &mut Vec<Comp
     let own = scenario.connection.mtu;
     if silent && size < own && size < SILENT_MTU_MIN && own <= SILENT_MTU_MIN {
         let own = own.0;
-        let problem = format!(
-            "hosts with connection.mtu = \"{own} B\" never find out: they look for no path of less than 1280 B"
-        );
-        let remedy = "remove `silent`, write a larger connection.mtu, or a size from \"1280 B\" on";
+        let problem =
+            format!("hosts with connection.mtu = \"{own} B\" never find out: they do not search below 1280 B");
+        let remedy = "remove `silent`, write a larger connection.mtu, or a size of at least \"1280 B\"";
         found.push(Complaint::new(field, problem, remedy));
     }
 }
@@ -138,7 +134,7 @@ fn check_rate(rate: Rate, field: &str, found: &mut Vec<Complaint>) {
     }
     if rate > RATE_MAX {
         let remedy = format!("write at most \"{RATE_MAX}\"");
-        found.push(Complaint::new(field, format!("{rate} is no rate of a link"), remedy));
+        found.push(Complaint::new(field, format!("{rate} is too high for a link"), remedy));
     }
 }
 
@@ -146,7 +142,7 @@ fn check_rate_model(model: &RateModel, field: &str, found: &mut Vec<Complaint>) 
     let generated = model.describes_a_generated_trace();
     if model.trace.is_some() {
         if generated {
-            let remedy = "keep `trace`, or remove it and keep the fields of a generated one";
+            let remedy = "keep `trace`, or remove it and keep the fields of a generated rate";
             found.push(Complaint::new(format!("{field}.trace"), "contradicts a generated rate", remedy));
         }
         return;
@@ -156,16 +152,16 @@ fn check_rate_model(model: &RateModel, field: &str, found: &mut Vec<Complaint>) 
         return found.push(Complaint::new(format!("{field}.mean"), "is missing", remedy));
     };
     if generator.mean_rate < TRACE_RATE_MIN || generator.mean_rate > TRACE_RATE_MAX {
-        let problem = format!("{} is no rate for a generated trace", generator.mean_rate);
+        let problem = format!("{} is out of range for a generated trace", generator.mean_rate);
         let remedy = format!("write a rate from \"{TRACE_RATE_MIN}\" to \"{TRACE_RATE_MAX}\"");
         found.push(Complaint::new(format!("{field}.mean"), problem, remedy));
     }
     if generator.outage_interval == Some(Duration::ZERO) {
-        let remedy = "remove it, which is no outages, or write a time above zero";
-        found.push(Complaint::new(format!("{field}.outage_interval"), "outages have nothing between them", remedy));
+        let remedy = "remove it to have no outages, or write a time above zero";
+        found.push(Complaint::new(format!("{field}.outage_interval"), "there is no time between outages", remedy));
     }
     if generator.duration < Duration::from_secs(1) || generator.duration > TRACE_PERIOD_MAX {
-        let problem = format!("{} is no duration for a trace", generator.duration);
+        let problem = format!("{} is out of range for the length of a trace", generator.duration);
         let remedy = format!("write a time from \"1 s\" to \"{TRACE_PERIOD_MAX}\"");
         found.push(Complaint::new(format!("{field}.period"), problem, remedy));
     }

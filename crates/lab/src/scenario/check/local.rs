@@ -74,7 +74,7 @@ fn check_kind(local: &LocalTraffic, refuse: &mut impl Refuse) {
         ("redrawn", local.redrawn.is_some()),
     ];
     for (name, _) in without_rate.into_iter().filter(|(_, given)| *given && local.rate.is_none() && demanded) {
-        refuse(name, "there is no rate that they change".into(), "add `rate`, or remove them");
+        refuse(name, "there is no rate to change".into(), "add `rate`, or remove it");
     }
     if local.on_off.is_some() && local.redrawn.is_some() {
         refuse("redrawn", "contradicts on_off: a rate has one random process".into(), "remove one of them");
@@ -83,7 +83,7 @@ fn check_kind(local: &LocalTraffic, refuse: &mut impl Refuse) {
 
 fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl Refuse) {
     if local.count == 0 || local.count > FLOWS_MAX {
-        refuse("count", format!("{} is no number of flows", local.count), "write 1 to 1000");
+        refuse("count", format!("{} is not a valid number of flows", local.count), "write 1 to 1000");
     }
     if let Some(rate) = &local.rate {
         refuse_bounds(rate, "rate", refuse);
@@ -95,7 +95,7 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
     check_size(local, scenario, refuse);
     check_datagrams(local, refuse);
     if local.on_off.is_some_and(|times| times.on.is_zero()) {
-        refuse("on_off.on", "it never sends".into(), "write a time above zero");
+        refuse("on_off.on", "would never send".into(), "write a time above zero");
     }
     let states = [
         ("on_off.on", local.on_off.map(|times| times.on).filter(|on| !on.is_zero())),
@@ -103,7 +103,7 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
         ("redrawn", local.redrawn.map(|Text(every)| every)),
     ];
     for (name, span) in states.into_iter().filter_map(|(name, span)| Some((name, span.filter(|at| *at < STATE_MIN)?))) {
-        refuse(name, format!("{span} is too short for a change of the rate"), "write a time from \"1 ms\" on");
+        refuse(name, format!("{span} is too short for a change of the rate"), "write at least \"1 ms\"");
     }
     let start = local.start.map_or(Duration::ZERO, |start| start.0);
     if local.stop.is_some_and(|stop| stop.0 <= start) {
@@ -111,7 +111,7 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
     }
     refuse_varied(local.sizes.as_ref(), "sizes", refuse);
     if local.sizes.as_ref().and_then(|sizes| draw_of(sizes).ok()).is_some_and(|draw| most(draw) <= 0.0) {
-        refuse("sizes", "flows of nothing carry nothing".into(), "write a size, like \"20 kB\"");
+        refuse("sizes", "flows of size zero carry nothing".into(), "write a size, like \"20 kB\"");
     }
     refuse_varied(local.pauses.as_ref(), "pauses", refuse);
     if let Some(video) = &local.video {
@@ -150,7 +150,7 @@ fn check_datagrams(local: &LocalTraffic, refuse: &mut impl Refuse) {
     let least = rate.as_bps().div_ceil(8 * DATAGRAMS_PER_S_MAX);
     if local.datagram.0 < least {
         let problem = format!("datagrams of {} are too many at {rate}", local.datagram);
-        refuse("datagram", problem, &format!("write a size from \"{least} B\" on, or a lower rate"));
+        refuse("datagram", problem, &format!("write a size of at least \"{least} B\", or a lower rate"));
     }
 }
 
@@ -181,8 +181,9 @@ fn check_changes(local: &LocalTraffic, refuse: &mut impl Refuse) {
         let field = format!("changes[{index}]");
         check_change(change, &field, refuse);
         if index > 0 && change.at < over {
-            let problem = format!("is before the change at {} is over", local.changes[index - 1].at);
-            refuse(&format!("{field}.at"), problem, "sort the changes by time, each over before the next begins");
+            let problem = format!("is before the end of the change at {}", local.changes[index - 1].at);
+            let remedy = "sort the changes by time, and let each end before the next begins";
+            refuse(&format!("{field}.at"), problem, remedy);
         } else if change.at < over {
             refuse(&format!("{field}.at"), format!("is before the start at {over}"), "write a later time");
         }
@@ -194,8 +195,8 @@ fn check_change(change: &Change, field: &str, refuse: &mut impl Refuse) {
     let rates = [("raise", change.raise), ("lower", change.lower), ("to", change.to)];
     let given = rates.iter().filter(|(_, rate)| rate.is_some()).count();
     if given != 1 {
-        let remedy = "write one of them, like { at = \"7 s\", raise = \"0.2 Mbit/s\" }";
-        refuse(field, format!("says {given} of raise, lower and to"), remedy);
+        let remedy = "write exactly one of them, like { at = \"7 s\", raise = \"0.2 Mbit/s\" }";
+        refuse(field, format!("has {given} of raise, lower and to"), remedy);
     }
     for (name, rate) in rates.into_iter().filter_map(|(name, rate)| Some((name, rate?.0))) {
         check_rate(rate, &format!("{field}.{name}"), refuse);

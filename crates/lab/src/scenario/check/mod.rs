@@ -83,7 +83,7 @@ pub(super) fn complaints(scenario: &Scenario) -> Vec<Complaint> {
 
 fn check_times(scenario: &Scenario, found: &mut Vec<Complaint>) {
     if scenario.duration.is_zero() || scenario.duration > DURATION_MAX {
-        let problem = format!("{} is no duration for a run", scenario.duration);
+        let problem = format!("{} is not a valid duration of a run", scenario.duration);
         return found.push(Complaint::new("duration", problem, "write a time above zero and up to \"24 h\""));
     }
     let window = scenario.metrics.window;
@@ -93,7 +93,7 @@ fn check_times(scenario: &Scenario, found: &mut Vec<Complaint>) {
     } else if scenario.duration.as_nanos() / window.as_nanos() > WINDOWS_MAX {
         let problem = format!("windows of {window} are too many in a run of {}", scenario.duration);
         let least = shortest_window(scenario);
-        found.push(Complaint::new("metrics.window", problem, format!("write a time from \"{least}\" on")));
+        found.push(Complaint::new("metrics.window", problem, format!("write at least \"{least}\"")));
     }
 }
 
@@ -108,7 +108,7 @@ fn check_connection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     check_mtu(mtu, scenario, "connection.mtu", found);
     for (field, size) in [("send_buffer", connection.send_buffer), ("receive_buffer", connection.receive_buffer)] {
         if size < mtu || size.0 > 1 << 30 {
-            let problem = format!("{size} is no size for a buffer");
+            let problem = format!("{size} is not a valid buffer size");
             found.push(Complaint::new(
                 format!("connection.{field}"),
                 problem,
@@ -127,7 +127,7 @@ fn check_connection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     check_subflows_max(connection, found);
     if connection.initial_window_segments == 0 {
         let field = "connection.initial_window_segments";
-        found.push(Complaint::new(field, "no segment may be sent", "write 1 or more; 10 is usual (RFC 6928)"));
+        found.push(Complaint::new(field, "no segment could be sent", "write 1 or more; 10 is usual (RFC 6928)"));
     }
     check_timers(connection, found);
     check_receiver_centric(connection, found);
@@ -135,8 +135,8 @@ fn check_connection(scenario: &Scenario, found: &mut Vec<Complaint>) {
 
 fn check_subflows_max(connection: &Connection, found: &mut Vec<Complaint>) {
     let problem = match connection.subflows_max {
-        Some(0) => "no subflow may carry data".into(),
-        Some(most) if most > SUBFLOWS_CAP => format!("a connection has {SUBFLOWS_CAP} subflows at most"),
+        Some(0) => "no subflow could carry data".into(),
+        Some(most) if most > SUBFLOWS_CAP => format!("a connection has at most {SUBFLOWS_CAP} subflows"),
         _ => return,
     };
     found.push(Complaint::new("connection.subflows_max", problem, format!("write 1 to {SUBFLOWS_CAP}")));
@@ -146,7 +146,7 @@ fn check_subflows_max(connection: &Connection, found: &mut Vec<Complaint>) {
 fn check_receiver_centric(connection: &Connection, found: &mut Vec<Complaint>) {
     let Some(settings) = connection.receiver_centric else { return };
     if !(0.0..=1.0).contains(&settings.lossy_weight) {
-        let problem = format!("{} is no weight", settings.lossy_weight);
+        let problem = format!("{} is not a valid weight", settings.lossy_weight);
         found.push(Complaint::new("connection.receiver_centric.lossy_weight", problem, "write 0.0 to 1.0"));
     }
     if settings.clear_rounds == 0 {
@@ -161,7 +161,7 @@ fn check_mtu(mtu: ByteCount, scenario: &Scenario, field: &str, found: &mut Vec<C
     let mtu_min = if ipv6 { MTU_MIN_IPV6 } else { MTU_MIN };
     if !(mtu_min..=MTU_MAX).contains(&mtu.0) {
         let remedy = format!("write a size from \"{mtu_min} B\" to \"{MTU_MAX} B\"");
-        found.push(Complaint::new(field, format!("no MTU is {mtu}"), remedy));
+        found.push(Complaint::new(field, format!("{mtu} is not a valid MTU"), remedy));
     }
 }
 
@@ -176,7 +176,7 @@ fn check_timers(connection: &Connection, found: &mut Vec<Complaint>) {
     ];
     for (field, time, range) in ranges.into_iter().filter(|(_, time, range)| !range.contains(time)) {
         let remedy = format!("write a time from \"{}\" to \"{}\"", range.start(), range.end());
-        found.push(Complaint::new(format!("connection.{field}"), format!("{time} is no time for it"), remedy));
+        found.push(Complaint::new(format!("connection.{field}"), format!("{time} is out of range"), remedy));
     }
 }
 
@@ -184,17 +184,17 @@ fn check_relays(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let relays = &scenario.relays;
     if relays.is_empty() {
         let remedy = "add a section [[relays]] with `cellular = { rate = \"3 Mbit/s\", delay = \"40 ms\" }`";
-        found.push(Complaint::new("relays", "there is no way from the source to the destination", remedy));
+        found.push(Complaint::new("relays", "there is no path from the source to the destination", remedy));
     }
     if relays.len() > RELAYS_MAX {
-        let problem = format!("{} relays are more than there are addresses for", relays.len());
+        let problem = format!("there are not enough addresses for {} relays", relays.len());
         found.push(Complaint::new("relays", problem, format!("keep at most {RELAYS_MAX}")));
     }
     let mut names = BTreeSet::new();
     for (index, relay) in relays.iter().enumerate() {
         if !names.insert(&relay.name) {
             let problem = format!("\"{}\" is the name of an earlier relay", relay.name);
-            found.push(Complaint::new(format!("relays[{index}].name"), problem, "choose another"));
+            found.push(Complaint::new(format!("relays[{index}].name"), problem, "choose another name"));
         }
     }
 }

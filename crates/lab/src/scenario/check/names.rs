@@ -15,7 +15,7 @@ pub(super) fn check_names(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let remedy = "write a plain name, like \"my-scenario\"; a sweep writes to a folder of that name";
     refuse("name", of_a_label(&scenario.name).or_else(|| of_a_folder(&scenario.name)), remedy);
     for (index, relay) in scenario.relays.iter().enumerate() {
-        let remedy = "write a plain name, like \"amber\", or none";
+        let remedy = "write a plain name, like \"amber\", or remove it";
         refuse(&format!("relays[{index}].name"), of_a_label(&relay.name), remedy);
     }
     let mut earlier = BTreeMap::new();
@@ -23,7 +23,7 @@ pub(super) fn check_names(scenario: &Scenario, found: &mut Vec<Complaint>) {
         let field = format!("variants[{index}].name");
         refuse(&field, of_a_label(&variant.name), "write a plain name, like \"LIA\"");
         if let Some(same) = earlier.insert(variant.name.to_lowercase(), &variant.name) {
-            let problem = format!("\"{}\" is there twice: an earlier variant is called \"{same}\"", variant.name);
+            let problem = format!("\"{}\" is used twice: an earlier variant is called \"{same}\"", variant.name);
             refuse(&field, Some(&problem), "choose another name");
         }
     }
@@ -56,7 +56,7 @@ fn is_unseen(character: char) -> bool {
 /// Explains what is wrong with the name of a folder inside another folder.
 fn of_a_folder(name: &str) -> Option<&'static str> {
     let leads_out = name == "." || name == ".." || name.contains(['/', '\\']);
-    leads_out.then_some("leads out of the folder of its files")
+    leads_out.then_some("leads out of the output folder")
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
     if !RESOURCE_SCHEDULERS.iter().any(|scheduler| scheduler.name == cell.scheduler) {
         let known: Vec<&str> = RESOURCE_SCHEDULERS.iter().map(|scheduler| scheduler.name).collect();
         let known = format!("known: {}", known.join(", "));
-        refuse("scheduler", format!("\"{}\" is no scheduler", cell.scheduler), &known);
+        refuse("scheduler", format!("unknown scheduler \"{}\"", cell.scheduler), &known);
     }
     if !RESOURCE_BLOCKS.contains(&cell.resource_blocks) {
         let problem = format!("no LTE carrier has {} resource blocks", cell.resource_blocks);
@@ -92,25 +92,26 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
     if !(-50.0..=80.0).contains(&cell.transmit_power_dbm) {
         refuse(
             "transmit_power_dbm",
-            format!("{} dBm is no eNB", cell.transmit_power_dbm),
+            format!("{} dBm is not a valid transmit power", cell.transmit_power_dbm),
             "write -50 to 80; 30 is usual",
         );
     }
     if !(0.0..=50.0).contains(&cell.noise_figure_db) {
         refuse(
             "noise_figure_db",
-            format!("{} dB is no noise figure", cell.noise_figure_db),
+            format!("{} dB is not a valid noise figure", cell.noise_figure_db),
             "write 0 to 50; 5 is usual",
         );
     }
     if !(0.0..=30.0).contains(&cell.shadowing_db) {
-        refuse("shadowing_db", format!("{} dB is no shadowing", cell.shadowing_db), "write 0 to 30; 8 is usual");
+        let problem = format!("{} dB is not a valid shadowing", cell.shadowing_db);
+        refuse("shadowing_db", problem, "write 0 to 30; 8 is usual");
     }
     if cell.fading != Fading::None && !(SPEED_MIN_KMH..=SPEED_MAX_KMH).contains(&cell.speed_kmh) {
         let remedy = "write 0.3 to 500, or fading = \"none\"";
-        refuse("speed_kmh", format!("{} km/h is no speed of a UE that fades", cell.speed_kmh), remedy);
+        refuse("speed_kmh", format!("{} km/h is not a valid speed with fading", cell.speed_kmh), remedy);
     } else if !(0.0..=SPEED_MAX_KMH).contains(&cell.speed_kmh) {
-        refuse("speed_kmh", format!("{} km/h is no speed", cell.speed_kmh), "write 0 to 500; 3 is usual");
+        refuse("speed_kmh", format!("{} km/h is not a valid speed", cell.speed_kmh), "write 0 to 500; 3 is usual");
     }
     if !cell.queue.holds(mtu) {
         refuse("queue", format!("a queue of {} holds no packet", cell.queue), "write at least \"1 packet\" or one MTU");
@@ -122,7 +123,7 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
     }
     for (field, delay) in [("core_delay", cell.core_delay), ("uplink_delay", cell.uplink_delay)] {
         if delay > Duration::from_secs(10) {
-            refuse(field, format!("{delay} is no delay on earth"), "write a time up to \"10 s\"");
+            refuse(field, format!("{delay} is too long for a link"), "write a time up to \"10 s\"");
         }
     }
 }
@@ -148,11 +149,11 @@ fn is_place([x_m, y_m]: [f64; 2]) -> bool {
 fn check_sites(cell: &Cell, found: &mut Vec<Complaint>) {
     let sites = &cell.sites_m;
     if sites.is_empty() || sites.len() > SITES_MAX {
-        let problem = format!("{} sites make no cell", sites.len());
+        let problem = format!("a cell cannot have {} sites", sites.len());
         found.push(Complaint::new("cell.sites_m", problem, "write 1 to 1000: [[0.0, 0.0], [2000.0, 0.0]]"));
     }
     if let Some(index) = sites.iter().position(|site_m| !is_place(*site_m)) {
-        let problem = format!("{:?} m is no place", sites[index]);
+        let problem = format!("{:?} m is out of range", sites[index]);
         let remedy = format!("write metres east and north, up to {DISTANCE_MAX_M} each");
         found.push(Complaint::new(format!("cell.sites_m[{index}]"), problem, remedy));
     }
@@ -161,17 +162,17 @@ fn check_sites(cell: &Cell, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(format!("cell.handover{field}"), problem, remedy));
     };
     if sites.len() == 1 {
-        refuse("", "means nothing with one site".into(), "add a second one to cell.sites_m, or remove it");
+        refuse("", "has no effect with one site".into(), "add a second site to cell.sites_m, or remove it");
     }
     if !(0.0..=50.0).contains(&handover.hysteresis_db) {
-        let problem = format!("{} dB is no hysteresis", handover.hysteresis_db);
+        let problem = format!("{} dB is not a valid hysteresis", handover.hysteresis_db);
         refuse(".hysteresis_db", problem, "write 0 to 50; 3 is usual");
     }
     if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&handover.period) {
-        refuse(".period", format!("{} is no period", handover.period), "write \"1 ms\" to \"60 s\"");
+        refuse(".period", format!("{} is not a valid period", handover.period), "write \"1 ms\" to \"60 s\"");
     }
     if handover.interruption > Duration::from_secs(10) {
-        let problem = format!("{} is no interruption", handover.interruption);
+        let problem = format!("{} is too long an interruption", handover.interruption);
         refuse(".interruption", problem, "write a time up to \"10 s\"; \"50 ms\" is usual");
     }
 }
@@ -182,7 +183,7 @@ fn check_hidden(wlan: &Wlan, relays: &[Relay], found: &mut Vec<Complaint>) {
             found.push(Complaint::new(format!("wlan.hidden[{index}]"), problem, remedy));
         };
         if one == other {
-            refuse(format!("\"{one}\" does not hear itself anyway"), "name two different relays".into());
+            refuse(format!("\"{one}\" cannot be hidden from itself"), "name two different relays".into());
         }
         for name in [one, other] {
             let known = relays.iter().filter(|relay| relay.name == *name).count();
@@ -191,7 +192,7 @@ fn check_hidden(wlan: &Wlan, relays: &[Relay], found: &mut Vec<Complaint>) {
             match known {
                 0 => refuse(format!("there is no relay \"{name}\""), remedy),
                 1 => {}
-                _ => refuse(format!("several relays are called \"{name}\""), "give each a name of its own".into()),
+                _ => refuse(format!("several relays are called \"{name}\""), "give each its own name".into()),
             }
         }
     }
@@ -200,7 +201,7 @@ fn check_hidden(wlan: &Wlan, relays: &[Relay], found: &mut Vec<Complaint>) {
 fn check_wlan(wlan: &Wlan, mtu: ByteCount, found: &mut Vec<Complaint>) {
     let mbps = wlan.rate.as_bps() / 1_000_000;
     if wlan.rate.as_bps() % 1_000_000 != 0 || !WLAN_RATES_MBPS.contains(&mbps) {
-        let problem = format!("{} is no data rate of IEEE 802.11a", wlan.rate);
+        let problem = format!("{} is not a data rate of IEEE 802.11a", wlan.rate);
         found.push(Complaint::new(
             "wlan.rate",
             problem,
@@ -220,7 +221,7 @@ fn check_place(relay: &Relay, in_cell: bool, field: &str, found: &mut Vec<Compla
     for (name, given) in [("place", relay.place.is_some()), ("bit_rate_max", relay.bit_rate_max.is_some())] {
         if given && !in_cell {
             let remedy = format!("add a section [cell], or remove {name}");
-            found.push(Complaint::new(format!("{field}.{name}"), "means nothing without a cell", remedy));
+            found.push(Complaint::new(format!("{field}.{name}"), "has no effect without a cell", remedy));
         }
     }
     if relay.bit_rate_max.is_some_and(|rate| rate.0.as_bps() == 0) {
@@ -233,7 +234,7 @@ fn check_place(relay: &Relay, in_cell: bool, field: &str, found: &mut Vec<Compla
         Distance::Uniform([low, high]) => (low, high),
     };
     if !(low >= 1.0 && low <= high && high <= DISTANCE_MAX_M) {
-        let problem = format!("{low} to {high} m is no distance from the eNB");
+        let problem = format!("{low} to {high} m is not a valid distance from the eNB");
         let remedy = format!("write 1 to {DISTANCE_MAX_M}, the lower bound first");
         found.push(Complaint::new(format!("{field}.place.distance_m"), problem, remedy));
     }
@@ -244,11 +245,11 @@ fn check_place(relay: &Relay, in_cell: bool, field: &str, found: &mut Vec<Compla
 
 fn check_walk(walk: Walk, field: &str, found: &mut Vec<Complaint>) {
     if !(SPEED_MIN_KMH..=SPEED_MAX_KMH).contains(&walk.speed_kmh) {
-        let problem = format!("{} km/h gets a relay nowhere", walk.speed_kmh);
+        let problem = format!("{} km/h is not a valid speed", walk.speed_kmh);
         found.push(Complaint::new(format!("{field}.speed_kmh"), problem, "write 0.3 to 500"));
     }
     if !is_place(walk.to_m) {
-        let problem = format!("{:?} m is no place", walk.to_m);
+        let problem = format!("{:?} m is out of range", walk.to_m);
         let remedy = format!("write metres east and north, up to {DISTANCE_MAX_M} each");
         found.push(Complaint::new(format!("{field}.to_m"), problem, remedy));
     }

@@ -25,7 +25,7 @@ pub(super) fn check_sweep(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
     let baselines = scenario.variants.iter().enumerate().filter(|(_, variant)| variant.baseline);
     for (index, _) in baselines.skip(1) {
-        let problem = "another variant is the baseline already";
+        let problem = "another variant is already the baseline";
         found.push(Complaint::new(format!("variants[{index}].baseline"), problem, "remove one of them"));
     }
     let Some(sweep) = &scenario.sweep else { return };
@@ -51,12 +51,12 @@ fn changes<'a>(fields: impl Iterator<Item = (String, &'a str)>, found: &mut Vec<
         match (key.parse(), top) {
             (Err(problem), _) => found.push(Complaint::new(field, problem, "")),
             (Ok(_), "seed") => {
-                let remedy = "remove it, and write the seeds of all of them: sweep.seeds = \"1..30\"";
-                found.push(Complaint::new(field, "every run has a seed of its own", remedy));
+                let remedy = "remove it, and set the seeds of all runs: sweep.seeds = \"1..30\"";
+                found.push(Complaint::new(field, "every run has its own seed", remedy));
             }
             (Ok(_), "name" | "extends" | "variants" | "sweep") => {
                 let problem = format!("\"{top}\" is the same for all runs");
-                found.push(Complaint::new(field, problem, "remove it, or write a scenario of its own"));
+                found.push(Complaint::new(field, problem, "remove it, or write a separate scenario"));
             }
             (Ok(path), _) => changes.push(Change { field, key, path }),
         }
@@ -77,7 +77,7 @@ fn check_order(changes: &[Change<'_>], relays: usize, found: &mut Vec<Complaint>
         if relays > 0 && (0..relays).all(|relay| change.path.of_relay(relay).is_some_and(is_undone)) {
             found.push(Complaint::new(
                 &change.field,
-                "is undone for every relay by what follows it",
+                "is undone for every relay by later changes",
                 "remove one of them",
             ));
         }
@@ -87,12 +87,12 @@ fn check_order(changes: &[Change<'_>], relays: usize, found: &mut Vec<Complaint>
 fn check_values(key: &str, values: &[Value], found: &mut Vec<Complaint>) {
     if values.is_empty() {
         let field = format!("sweep.grid.{key}");
-        found.push(Complaint::new(field, "has no values", "write a list of some, or remove it"));
+        found.push(Complaint::new(field, "has no values", "write a list of values, or remove it"));
     }
     for (index, value) in values.iter().enumerate() {
         if values[..index].contains(value) {
             let field = format!("sweep.grid.{key}[{index}]");
-            found.push(Complaint::new(field, format!("{value} is there twice"), "remove one of them"));
+            found.push(Complaint::new(field, format!("{value} is listed twice"), "remove one of them"));
         }
     }
 }

@@ -26,7 +26,7 @@ impl<F: FnMut(&str, String, &str)> Refuse for F {}
 
 pub(super) fn check_rate(rate: Rate, name: &str, refuse: &mut impl Refuse) {
     if rate > RATE_MAX {
-        refuse(name, format!("{rate} is no rate for a source"), &format!("write at most \"{RATE_MAX}\""));
+        refuse(name, format!("{rate} is too high for a source"), &format!("write at most \"{RATE_MAX}\""));
     }
 }
 
@@ -52,9 +52,7 @@ pub(super) fn refuse_varied<T: Bounded>(varied: Option<&Varied<T>>, name: &str, 
     let Some(varied) = varied else { return };
     match draw_of(varied) {
         Err(problem) => refuse(name, problem.into(), T::EXAMPLE),
-        Ok(draw) if most(draw) > Quantity::value(T::MOST) => {
-            refuse(name, "is more than can be meant".into(), T::EXAMPLE)
-        }
+        Ok(draw) if most(draw) > Quantity::value(T::MOST) => refuse(name, "is too large".into(), T::EXAMPLE),
         Ok(_) => {}
     }
 }
@@ -67,19 +65,15 @@ pub(super) fn check_video(video: &Video, refuse: &mut impl Refuse) {
     ];
     for (name, count) in counts {
         if count == 0 || count > FRAMES_MAX {
-            refuse(&format!("video.{name}"), format!("{count} is no number of frames"), "write 1 to 1000");
+            refuse(&format!("video.{name}"), format!("{count} is not a valid number of frames"), "write 1 to 1000");
         }
     }
     if video.weights.iter().all(|weight| *weight == 0) || video.weights.iter().any(|weight| *weight > FRAMES_MAX) {
-        refuse(
-            "video.weights",
-            "frames of these sizes make no video".into(),
-            "write numbers up to 1000, like [5, 3, 1]",
-        );
+        refuse("video.weights", "are not valid weights of frames".into(), "write numbers up to 1000, like [5, 3, 1]");
     }
     for (name, span) in [("startup", video.startup), ("rebuffer", video.rebuffer)] {
         if span > PAUSE_MAX {
-            refuse(&format!("video.{name}"), format!("nobody waits for {span}"), "write a time like \"2 s\"");
+            refuse(&format!("video.{name}"), format!("{span} is too long a wait"), "write a time like \"2 s\"");
         }
     }
 }

@@ -37,8 +37,8 @@ pub(super) fn check_workload(workload: &Workload, found: &mut Vec<Complaint>) {
         found.push(Complaint::new(format!("workload.{field}"), problem, remedy));
     }
     if workload.connections == 0 || workload.connections > CONNECTIONS_MAX {
-        let problem = format!("{} is no number of connections", workload.connections);
-        let remedy = "write 1 to 1000; for no connection at all choose kind = \"none\"";
+        let problem = format!("{} is not a valid number of connections", workload.connections);
+        let remedy = "write 1 to 1000; for no connection, choose kind = \"none\"";
         found.push(Complaint::new("workload.connections", problem, remedy));
     }
     let mut refuse = |name: &str, problem: String, remedy: &str| {
@@ -62,7 +62,7 @@ pub(super) fn check_workload(workload: &Workload, found: &mut Vec<Complaint>) {
     }
     refuse_varied(workload.answers.as_ref(), "answers", &mut refuse);
     if workload.answers.as_ref().and_then(|answers| draw_of(answers).ok()).is_some_and(|draw| most(draw) <= 0.0) {
-        refuse("answers", "answers of nothing never come".into(), "write a size, like \"20 kB\"");
+        refuse("answers", "answers of size zero never arrive".into(), "write a size, like \"20 kB\"");
     }
     refuse_varied(workload.pauses.as_ref(), "pauses", &mut refuse);
 }

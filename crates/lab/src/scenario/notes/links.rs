@@ -38,8 +38,8 @@ fn cut(field: &str, model: &RateModel) -> Option<String> {
     let (mean, deviation) = generator.after_the_cut();
     (mean >= MEAN_NOTED).then(|| {
         format!(
-            "{field}.rate.variation: of {:.0} % comes a mean of {:.0} % of `mean` and a variation of {:.0} % of it, for the rate is cut at \
-             5 % and 300 % of `mean`",
+            "{field}.rate.variation: {:.0} % gives a mean of {:.0} % of `mean` and a variation of {:.0} % of it, because \
+             the rate is limited to 5 % to 300 % of `mean`",
             generator.variation * 100.0,
             mean * 100.0,
             deviation * 100.0

@@ -22,7 +22,7 @@ pub(super) fn note(scenario: &Scenario) -> Option<String> {
     let opens_no_other = connection.path_manager != FULL_MESH && !scenario.cooperation.selection.method.steers();
     (opens_no_other && !scenario.varies("connection.path_manager")).then(|| {
         format!(
-            "connection.path_manager: \"{}\" opens no subflow beside the first, so that only {first} of {relays} relays carries data; \
+            "connection.path_manager: \"{}\" opens only the first subflow, so only {first} of {relays} relays carries data; \
              \"{FULL_MESH}\" uses all",
             connection.path_manager
         )

@@ -55,7 +55,7 @@ pub fn lent(now: &Sample) -> String {
     let rate = rate.map_or(String::new(), |bps| format!(", {} each way at most", quantity(bps, "bit/s")));
     let volume = known("volume_bytes").map_or(String::new(), |bytes| {
         let renews = now.0.pointer(&at("volume_renews")).and_then(Value::as_str);
-        let renews = renews.map_or(String::new(), |date| format!(", anew on {date}"));
+        let renews = renews.map_or(String::new(), |date| format!(", renewed on {date}"));
         format!("; {} of {} used{renews}", quantity(now.number(&at("volume_used_bytes")), "B"), quantity(bytes, "B"))
     });
     let splices = || {
@@ -63,8 +63,7 @@ pub fn lent(now: &Sample) -> String {
         (0..count).map(|index| now.number(&at(&format!("destinations/{index}/spliced_subflows")))).sum()
     };
     let acknowledges = now.0.pointer(&at("mode")).is_some_and(|mode| mode == "fast-ack");
-    let mode =
-        if acknowledges { format!(", acknowledges {} at once", counted(splices(), "subflow")) } else { String::new() };
+    let mode = if acknowledges { format!(", fast ACKs for {}", counted(splices(), "subflow")) } else { String::new() };
     let battery = known("battery_percent").map_or(String::new(), |percent| format!("; battery {percent} %"));
     let cap = known("rate_bps").unwrap_or(f64::MAX);
     let unheard = known("unheard").filter(|_| lost.is_none());
@@ -78,12 +77,13 @@ pub fn lent(now: &Sample) -> String {
         .filter_map(|(field, way)| spare(field, way))
         .collect();
     let spare =
-        if spare.is_empty() { String::new() } else { format!(", {} can be lent beside it", spare.join(" and ")) };
+        if spare.is_empty() { String::new() } else { format!(", which leaves {} to lend", spare.join(" and ")) };
     let unheard = unheard.map_or(String::new(), |nanos| {
-        format!("; nothing has come back over {} for {:.0} s", now.word(&at("interface")), nanos / 1e9)
+        format!("; no answer over {} for {:.0} s", now.word(&at("interface")), nanos / 1e9)
     });
     format!(
-        "{} {state}{rate}{mode}{unheard}; its owner's own traffic takes {} both ways together{spare}{volume}{battery}; {} refused, of strangers or with keys from before",
+        "{} {state}{rate}{mode}{unheard}; its owner's own traffic takes {} in both directions \
+         together{spare}{volume}{battery}; {} refused, from unknown devices or with old keys",
         now.word(&at("name")),
         quantity(now.number(&at("owner_bps")), "bit/s"),
         counted(now.number(&at("refused_datagrams")), "datagram"),
@@ -104,7 +104,7 @@ pub fn links(now: &Sample) -> Vec<String> {
             return Some(format!("{relay}{gone}, not heard for {:.1} s", nanos / 1e9));
         }
         let lends = now.0.pointer(&at("lends_in_words"))?.as_str()?;
-        let far = known("round_trip").map_or(String::new(), |nanos| format!(", {} away", milliseconds(nanos)));
+        let far = known("round_trip").map_or(String::new(), |nanos| format!(", RTT {}", milliseconds(nanos)));
         let rate =
             known("spare_bps").map_or(String::new(), |bps| format!(", {} towards this device", quantity(bps, "bit/s")));
         // The rest of an exhausted volume is for packets in flight; nobody can use it.

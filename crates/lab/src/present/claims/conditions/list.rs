@@ -40,45 +40,45 @@ pub const CONDITIONS: &[Condition] = &[
     ),
     switch(
         "early-binding",
-        "thesis 3.2.1 gives data to subflows with room in their sending buffers, of 128 KiB each in ns-3",
+        "thesis 3.2.1 gives data to subflows with room in their send buffers, which have 128 KiB each in ns-3",
         &[EARLY, EARLY_BUFFER],
     ),
-    switch("no-sack", "ns-3 had no selective acknowledgements before its version 3.28", &[NO_SACK, PARTIAL_ACKS]),
+    switch("no-sack", "ns-3 had no selective acknowledgements before version 3.28", &[NO_SACK, PARTIAL_ACKS]),
     switch(
         "no-sack-no-limited-transmit",
-        "and its NewReno did not send beyond the window for the first duplicate ACKs",
+        "as no-sack; ns-3's NewReno also did not send beyond the window on the first duplicate ACKs",
         &[NO_SACK, PARTIAL_ACKS, NO_LIMITED_TRANSMIT],
     ),
-    switch("no-rack", "RFC 8985 is of 2021: losses are told by what was SACKed above them", &[NO_RACK]),
-    switch("no-tail-loss-probe", "likewise: the end of a flight waits for its time-out", &[NO_TAIL_PROBE]),
+    switch("no-rack", "RFC 8985 dates from 2021; before, losses were detected by SACKs above them", &[NO_RACK]),
+    switch(
+        "no-tail-loss-probe",
+        "RFC 8985 dates from 2021; before, a loss at the end of a flight waited for the time-out",
+        &[NO_TAIL_PROBE],
+    ),
     switch(
         "timer-on-ack",
-        "RFC 6298 (5.3) taken at its word: only ACKs restart the timer, so that a long repair ends in a time-out",
+        "RFC 6298 (5.3) read literally: only ACKs restart the timer, so a long repair ends in a time-out",
         &[Always("connection.era.repair_timer=on-ack")],
     ),
     switch(
         "repairs-as-linux",
-        "SACKs restart the timer too, and a recovery ends at the threshold (RFC 9937): what windows of a few segments gain by it",
+        "SACKs restart the timer too, and a recovery ends at the threshold (RFC 9937), which helps small windows",
         &[ON_SACK, AT_THRESHOLD],
     ),
-    switch("no-reinjection", "what a subflow timed out on stays on it, as in ns-3's MPTCP", &[NO_REINJECTION]),
-    switch("window-64k", "no window scaling: 64 KiB in flight on a subflow at most", &[WINDOW_64K]),
+    switch("no-reinjection", "after a time-out, data stay on their subflow, as in ns-3's MPTCP", &[NO_REINJECTION]),
+    switch("window-64k", "no window scaling: at most 64 KiB in flight on a subflow", &[WINDOW_64K]),
     switch("threshold-64k", "ns-3's first slow start ends at 64 KiB", &[THRESHOLD_64K]),
-    switch(
-        "no-timestamps",
-        "ns-3 had no TCP timestamps before its version 3.20",
-        &[Always("connection.timestamps=false")],
-    ),
-    switch("initial-window-1", "ns-3's default of the time", &[Always("connection.initial_window_segments=1")]),
+    switch("no-timestamps", "ns-3 had no TCP timestamps before version 3.20", &[Always("connection.timestamps=false")]),
+    switch("initial-window-1", "ns-3's default at the time", &[Always("connection.initial_window_segments=1")]),
     switch(
         "rto-1s",
-        "RFC 6298 (2.4): a time-out below one second is rounded up; ns-3's minimum until today",
+        "RFC 6298 (2.4): a time-out below one second is rounded up; still ns-3's minimum",
         &[Always("connection.rto_min=1 s"), Always("connection.era.rto_floor=whole")],
     ),
-    switch("delayed-ack-200ms", "ns-3's and RFC 1122's common value", &[Always("connection.delayed_ack=200 ms")]),
+    switch("delayed-ack-200ms", "a common value of ns-3 and RFC 1122", &[Always("connection.delayed_ack=200 ms")]),
     switch(
         "no-hystart",
-        "RFC 9406 is of 2023: slow start ended at the first loss",
+        "RFC 9406 dates from 2023; before, slow start ended at the first loss",
         &[Always("connection.hystart=false")],
     ),
     switch(
@@ -88,24 +88,24 @@ pub const CONDITIONS: &[Condition] = &[
     ),
     switch(
         "queue-1MB",
-        "4 s at 2 Mbit/s: what is measured in mobile networks",
+        "4 s at 2 Mbit/s, as measured in mobile networks",
         &[InCell("cell.queue=1 MB"), OnLinks("relays[*].cellular.queue=1 MB")],
     ),
     switch(
         "queue-10MB",
-        "so large that windows end growth and not loss, as ns-3's LTE module was used",
+        "so large that windows, not losses, limit growth, as in ns-3's LTE module",
         &[InCell("cell.queue=10 MB"), OnLinks("relays[*].cellular.queue=10 MB")],
     ),
-    switch("unequal-wifi", "Wi-Fi hops of 1 to 300 ms: relays of unlike age, load and distance", &[UNEQUAL_WIFI]),
+    switch("unequal-wifi", "Wi-Fi hops of 1 to 300 ms: relays that differ in age, load and distance", &[UNEQUAL_WIFI]),
     switch(
         "segments-1500",
         "full packets instead of the 536 octets of ns-3's default",
         &[Always("connection.mtu=1500 B")],
     ),
-    switch("lossy-wifi", "noise destroys one frame in ten; 802.11 tries again", &[OnWlan("wlan.frame_loss=10 %")]),
+    switch("lossy-wifi", "noise destroys one frame in ten; 802.11 retransmits", &[OnWlan("wlan.frame_loss=10 %")]),
     world(
         "home-wifi",
-        "a home network on a middling channel: 24 Mbit/s, one frame in twenty lost, hops of 2 to 20 ms",
+        "a home network on a mediocre channel: 24 Mbit/s, one frame in twenty lost, hops of 2 to 20 ms",
         &[
             OnWlan("wlan.rate=24 Mbit/s"),
             OnWlan("wlan.frame_loss=5 %"),
@@ -142,7 +142,7 @@ pub const CONDITIONS: &[Condition] = &[
     ),
     world(
         "linux-sender",
-        "the source that people have: Linux's scheduler, buffers, repairs and reinjection, as base/linux.toml models them",
+        "a common source: Linux's scheduler, buffers, repairs and reinjection, as base/linux.toml models them",
         &[
             WithScheduler("connection.scheduler=linux"),
             WithScheduler("connection.era.binding=autotuned"),
@@ -155,7 +155,7 @@ pub const CONDITIONS: &[Condition] = &[
     ),
     world(
         "thesis-ns3",
-        "what the thesis ran on, as far as it is known: the endpoints of ns-3 of 2012 to 2014, its queues, short units",
+        "the setup of the thesis as far as it is known: endpoints of ns-3 from 2012 to 2014, its queues, short units",
         &[
             SHORT_UNIT,
             SHORT_RANGE,

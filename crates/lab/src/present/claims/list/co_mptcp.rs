@@ -15,7 +15,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         "C41",
         "Co-MPTCP figure 5",
-        "each subflow of Co-MPTCP has the throughput of one of a multi-homed destination",
+        "each subflow of Co-MPTCP has the throughput of a subflow of a multi-homed destination",
         &[runs(
             "comptcp-5",
             &[ratio("Co-MPTCP", "multi-homed", PATH_1, 0.9, 1.1), ratio("Co-MPTCP", "multi-homed", PATH_2, 0.9, 1.1)],
@@ -24,13 +24,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         "C42",
         "Co-MPTCP figure 5",
-        "and much more than with IP relays",
+        "subflow throughput is much higher than with IP relays",
         &[runs("comptcp-5", &[ratio("Co-MPTCP", "IP relays", THROUGHPUT, 1.2, MORE)])],
     ),
     claim(
         "C43",
         "Co-MPTCP figure 6",
-        "Co-MPTCP needs the smallest receive buffer, and the steadiest",
+        "Co-MPTCP needs the smallest and steadiest receive buffer",
         &[runs(
             "comptcp-6",
             &[
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         "C46",
         "Co-MPTCP figure 9",
-        "rho hardly changes goodput, but for block 2 with rho = 1",
+        "rho hardly changes goodput, except for block 2 with rho = 1",
         &[runs(
             "comptcp-9",
             &[

@@ -10,7 +10,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         "C65",
         "SSRS II-C",
-        "algorithm 1 finds a set in the range where one sums up to (1 + epsilon) L or more",
+        "algorithm 1 finds a set in the range if one sums up to (1 + epsilon) L or more",
         &[
             always("share found, as printed", || compute::feasible_found(Mode::PaperThesis), 1.0),
             always("share found, as corrected", || compute::feasible_found(Mode::Build), 1.0),

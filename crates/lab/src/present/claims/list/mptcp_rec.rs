@@ -18,7 +18,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         "C60",
         "MPTCP-rec figure 6",
-        "more data are sent and received",
+        "MPTCP-rec sends and receives more data",
         &[runs("rec-6", &[less("standard", "rec", DELIVERED), show_ratio("rec", "standard", DELIVERED, "")])],
     ),
     claim(

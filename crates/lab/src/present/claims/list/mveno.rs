@@ -76,13 +76,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         "C50",
         "mVeno figures 5 to 8",
-        "mVeno downloads fastest of five",
+        "of five controllers, mVeno downloads fastest",
         &[runs("mveno-5", BEST), runs("mveno-6", BEST), runs("mveno-7", BEST), runs("mveno-8", BEST)],
     ),
     claim(
         "C51",
         "mVeno figures 5 to 8",
-        "then MPVeno, wVegas, BALIA, OLIA",
+        "MPVeno, wVegas, BALIA and OLIA follow mVeno in this order",
         &[runs("mveno-5", ORDER), runs("mveno-6", ORDER), runs("mveno-7", ORDER), runs("mveno-8", ORDER)],
     ),
     claim(
@@ -94,7 +94,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         "C53",
         "mVeno figure 9",
-        "with a link that dies mVeno is the fastest, and wVegas faster than MPVeno",
+        "when a link dies, mVeno is the fastest, and wVegas is faster than MPVeno",
         &[
             runs("mveno-9", STRICTLY_BEST),
             runs(

@@ -73,7 +73,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         "C25",
         "thesis 6.6b",
-        "and above DPF + SSRS at 50 % of the points (falling) and 91 % (rising)",
+        "all three are above DPF + SSRS at 50 % of the points (falling) and 91 % (rising)",
         &[runs(
             "thesis-6.6b",
             &[
@@ -97,7 +97,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         "C27",
         "thesis 6.7a",
-        "with rho = 0.85 all three are like ACC + SSRS",
+        "with rho = 0.85, all three are like ACC + SSRS",
         &[runs("thesis-6.7a", &[ratio("rho = 0.85", "ACC + SSRS", GOODPUT, 0.9, 1.1)])],
     ),
     claim(

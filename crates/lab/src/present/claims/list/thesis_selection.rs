@@ -45,7 +45,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim(
         "C04",
         "thesis 4.3, SSRS figure 3",
-        "the sets SSRS decides for offer 2.85 or 2.9, Greedy's 3.25 Mbit/s",
+        "the sets that SSRS chooses offer 2.85 or 2.9 Mbit/s, Greedy's 3.25",
         &[
             runs("thesis-4.3", &[less("SSRS", "Greedy-T", DISTANCE)]),
             runs("ssrs-3", &[less("SSRS", "Greedy-P", DISTANCE)]),

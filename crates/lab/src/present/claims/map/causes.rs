@@ -8,18 +8,18 @@ pub(super) fn of(id: &str) -> Option<&'static str> {
 const CAUSES: &[(&str, &str)] = &[
     (
         "C01",
-        "1.051 where 1.05 is the bound: each block lifts the scheduler's average of 99 TTIs by a 99th of itself, so that UEs with \
+        "it is 1.051, and the bound is 1.05: each block lifts the scheduler's average of 99 TTIs by a 99th of itself, so that UEs with \
          larger blocks get a little more; with an average of 990 TTIs it is 1.007",
     ),
     (
         "C05",
-        "each step of the load takes a fifth of the target from three relays at once, so that the next point is out of range whoever \
-         selects; SSRS has 0.68 times as many outages at best",
+        "each step of the load takes a fifth of the target from three relays at once, so that the next point is out of range with any \
+         method; SSRS has 0.68 times as many outages at best",
     ),
     (
         "C06",
-        "each step of the load takes a fifth of the target from three relays at once, so that the next point is out of range whoever \
-         selects; SSRS has 0.82 times as many outages at best",
+        "each step of the load takes a fifth of the target from three relays at once, so that the next point is out of range with any \
+         method; SSRS has 0.82 times as many outages at best",
     ),
     (
         "C11",
@@ -38,7 +38,7 @@ const CAUSES: &[(&str, &str)] = &[
     ),
     (
         "C17",
-        "what ACC gains while traffic changes is small (C15), and the difference between both windows, -8 to 8 %, has either sign",
+        "ACC gains little while traffic changes (C15), and the difference between the two windows, -8 to 8 %, has either sign",
     ),
     (
         "C18",
@@ -52,12 +52,12 @@ const CAUSES: &[(&str, &str)] = &[
     ),
     (
         "C26",
-        "all that ACC gives under constant traffic is 3 % of G1 as shipped (C14), so the steps of rho cost 0.1 and 0.4 %, less than seeds \
-         differ; elsewhere the first costs 7 % at most, and the second less and not more in 19 of 25 conditions",
+        "under constant traffic, ACC gives only 3 % of G1 as shipped (C14), so the steps of rho cost 0.1 and 0.4 %, less than seeds \
+         differ; elsewhere the first costs at most 7 %, and the second costs less, not more, in 19 of 25 conditions",
     ),
     (
         "C31",
-        "AIMD(0.7, 0.625) is TCP-friendly, so LIA gets beside such flows what it gets beside TCP flows (C29): 0.75 to 0.94 times the \
+        "AIMD(0.7, 0.625) is TCP-friendly, so LIA gets as much beside such flows as beside TCP flows (C29): 0.75 to 0.94 times the \
          larger one",
     ),
     ("C35", "rho / K stays below one whenever the selected set is in range, so MCC-Coop grows as LIA does"),
@@ -75,20 +75,20 @@ const CAUSES: &[(&str, &str)] = &[
     ),
     (
         "C53",
-        "ten downloads over 4, then 2 Mbit/s fill the links with every controller: what is asked, the mean over downloads, differs by \
-         41 kbit/s at most and says who shares unequally; the last ends with wVegas before MPVeno in all conditions but no-reinjection \
-         and thesis-ns3",
+        "ten downloads over 4, then 2 Mbit/s fill the links with every controller: the mean over downloads differs by at most \
+         41 kbit/s and shows who shares unequally; the last download ends earlier with wVegas than with MPVeno in all conditions except \
+         no-reinjection and thesis-ns3",
     ),
     (
         "C54",
-        "MPVeno's subflow 1 is as fast (-0.11 to 0.18 Mbit/s), and mVeno's subflow 2 gets 0.33 to 0.88 of a TCP flow where 0.9 is the \
-         bound, because it is coupled: 0.77 as shipped; in an earlier version that had 0.81, it was 0.46 with a file ten times as long, \
-         and 0.96 and 0.92 with uncoupled veno",
+        "MPVeno's subflow 1 is as fast (-0.11 to 0.18 Mbit/s), and mVeno's subflow 2 gets 0.33 to 0.88 of a TCP flow, where 0.9 is the \
+         bound, because it is coupled: 0.77 as shipped; an earlier version with 0.81 had 0.46 with a file \
+         ten times as long, and 0.96 and 0.92 with uncoupled veno",
     ),
     (
         "C55",
-        "at one bottleneck with 0.1 % loss (figure 15) the link is full, and what mVeno gets more a TCP flow gets less: 0.82 to 0.93 of \
-         what it gets beside wVegas; where the links are apart (figure 11) it is 0.94 to 1.01 as shipped, without the two seconds after the end \
+        "at one bottleneck with 0.1 % loss (figure 15) the link is full, and what mVeno gains, a TCP flow loses: it gets 0.82 to 0.93 of \
+         what it gets beside wVegas; where the links are separate (figure 11) it is 0.94 to 1.01 as shipped, without the two seconds after the end \
          that counted in earlier versions",
     ),
 ];

@@ -126,7 +126,7 @@ impl Map {
         let confirmed = self
             .confirmed_on
             .map_or("not confirmed on others".into(), |[first, last]| format!("confirmed on seeds {first} to {last}"));
-        format!("Looked at on seeds {first} to {last}, corrected for many comparisons; {confirmed}.")
+        format!("Explored on seeds {first} to {last}, corrected for many comparisons; {confirmed}.")
     }
 
     /// As JSON.

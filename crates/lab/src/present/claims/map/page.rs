@@ -81,7 +81,8 @@ fn lead(map: &Map) -> String {
     let under = count(|place| matches!(place, Place::Under(_)));
     let nowhere = count(|place| matches!(place, Place::Nowhere));
     format!(
-        "Of {} claims {shipped} hold as shipped, {under} under other conditions, {nowhere} under none of these. {} A square opens into its intervals.",
+        "Of {} claims {shipped} hold as shipped, {under} under other conditions, {nowhere} under none of these. {} \
+         Open a square to see its intervals.",
         map.claims.len(),
         map.seeds_in_words()
     )
@@ -92,7 +93,7 @@ const STATES: [State; 6] =
 
 fn legend() -> String {
     let entries = STATES.iter().map(|state| format!("<span class=\"mark {}\">{}</span>", class(*state), word(*state)));
-    entries.chain(["= the condition changes no run of it".to_owned()]).collect::<Vec<_>>().join(" ")
+    entries.chain(["= the condition changes none of its runs".to_owned()]).collect::<Vec<_>>().join(" ")
 }
 
 fn row_of(row: &Row) -> String {
@@ -110,7 +111,7 @@ fn square_of(square: &Square) -> String {
     format!(
         "<td class=\"{class}\"><details><summary title=\"{word}\">{sign}</summary><div><b>{}: {word}</b>{}{confirmed}</div></details></td>",
         square.condition,
-        reading_of("looked at", &square.looked_at),
+        reading_of("explored", &square.looked_at),
     )
 }
 

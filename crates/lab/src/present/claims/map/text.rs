@@ -45,7 +45,7 @@ fn users_of(map: &Map) -> String {
         let squares: Vec<_> = row.squares.iter().map(effect).collect();
         let _ = writeln!(text, "| {} | {} | {} |", row.module, row.measure, squares.join(" | "));
     }
-    text + "\nBold: better, or worse, with the module than without it; the means without and with it.\n\n"
+    text + "\nBold: better or worse with the module than without it. Numbers are the means without and with it.\n\n"
 }
 
 /// Means without and with the module, and the result of the comparison.
@@ -60,8 +60,8 @@ fn effect(square: &users::Comparison) -> String {
     }
 }
 
-const LEGEND: &str = "+ holds; (+) held and was not confirmed; ? held, and may be luck among so many; - does not hold; \
-    = the condition changes no run of it; i informative; x not measured.";
+const LEGEND: &str = "+ holds; (+) held, but was not confirmed; ? held, but may be luck among so many; \
+    - does not hold; = the condition changes none of its runs; i informative; x not measured.";
 
 fn mark(state: State, unchanged: bool) -> String {
     let mark = match state {

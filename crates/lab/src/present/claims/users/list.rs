@@ -22,11 +22,11 @@ const MODULES: [Module; 8] = [
 type Measure = (&'static str, &'static str, Metric, bool);
 
 const MEASURES: [Measure; 5] = [
-    ("a video of 3 Mbit/s stands still, s", "users-video", Metric::Value("video.stalled_s"), true),
-    ("a page takes, mean, s", "users-pages", Metric::Value("answers.mean_s"), true),
-    ("the slowest twentieth of pages takes, s", "users-pages", Metric::Value("answers.p95_s"), true),
-    ("a file of 8 MB takes, s", "users-file", Metric::Value("duration_s"), true),
-    ("owners get, while the file is fetched, least share", "users-file", Metric::Value("local_ratio_min"), false),
+    ("video of 3 Mbit/s: stall time, s", "users-video", Metric::Value("video.stalled_s"), true),
+    ("page: mean, s", "users-pages", Metric::Value("answers.mean_s"), true),
+    ("page: slowest twentieth, s", "users-pages", Metric::Value("answers.p95_s"), true),
+    ("file of 8 MB, s", "users-file", Metric::Value("duration_s"), true),
+    ("owners of relays: least share", "users-file", Metric::Value("local_ratio_min"), false),
 ];
 
 const COUNT: usize = MODULES.len() * MEASURES.len();

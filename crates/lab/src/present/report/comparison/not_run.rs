@@ -37,9 +37,9 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
         String::new()
     };
     format!(
-        "<section class=\"faults\"><h2>What could not be run</h2><p class=\"note\">Runs that did not begin have no part in the \
-         means; those that ended with a fault have: they are marked *, and no \
-         verdict is given on them.</p><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Variant</th>\
+        "<section class=\"faults\"><h2>Runs with faults</h2><p class=\"note\">Runs that did not begin do not count in the \
+         means. Those that ended with a fault do; they are marked * and have no \
+         verdict.</p><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Variant</th>\
          <th scope=\"col\">Runs</th><th scope=\"col\" class=\"name\">Why</th></tr></thead><tbody>{rows}</tbody></table></div>{more}</section>"
     )
 }

@@ -26,12 +26,13 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
     };
     let rows: String = view.shown.iter().map(row).collect();
     let baseline = layout.baseline;
-    let points = if layout.axis.is_some() { " One sign for each point of the grid, in its order." } else { "" };
+    let points = if layout.axis.is_some() { " One sign for each point of the grid, in order." } else { "" };
     let mean = if layout.points() > 1 { "mean: least to most of the points" } else { "mean" };
     format!(
-        "<section class=\"overview\"><h2>What the seeds say</h2><p class=\"note\">Against {}, on the same seeds: ▲ larger, \
-         ▼ smaller, at 95 %; · where the interval of the difference holds zero; * no verdict, since runs had faults.{points} On a pale bed: better; on a dark one: worse. At \
-         95 % one sign in twenty may stand where nothing differs.</p><div class=\"scroll\"><table><thead><tr><th scope=\"col\">Metric</th>\
+        "<section class=\"overview\"><h2>What the seeds say</h2><p class=\"note\">Compared with {} on the same seeds: ▲ larger, \
+         ▼ smaller, at 95 %; · the interval of the difference includes zero; * no verdict, because runs had faults.{points} \
+         Pale background: better; dark background: worse. At 95 %, one sign in twenty may appear where nothing differs.</p>\
+         <div class=\"scroll\"><table><thead><tr><th scope=\"col\">Metric</th>\
          <th scope=\"col\">{}{}, {mean}</th>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>",
         escape(layout.variants[baseline]),
         mark::swatch(baseline),
