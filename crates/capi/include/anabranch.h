@@ -18,20 +18,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Version of this interface; grows with every incompatible change.
+// Version of this interface. It grows with every incompatible change.
 #define ANABRANCH_ABI_VERSION 1
 
 // Octets of the seed of `anabranch_endpoint_new`.
 #define ANABRANCH_SEED_LEN 32
 
-// `anabranch_poll_timeout`: no wake-up is needed.
+// Value of `anabranch_poll_timeout` if no wake-up is needed.
 #define ANABRANCH_NEVER UINT64_MAX
 
-// How a call went: zero when done, positive when there is nothing now, negative on error.
+// Result of a call: zero on success, positive if there is nothing now, negative on error.
 typedef enum AnabranchStatus {
-  // Done.
+  // Success.
   ANABRANCH_STATUS_OK = 0,
-  // Nothing now; ask again later.
+  // Nothing now; try again later.
   ANABRANCH_STATUS_AGAIN = 1,
   // The peer's stream has ended and everything was received.
   ANABRANCH_STATUS_FINISHED = 2,
@@ -45,13 +45,13 @@ typedef enum AnabranchStatus {
   ANABRANCH_STATUS_CLOSED = -4,
   // Address and port are in use.
   ANABRANCH_STATUS_IN_USE = -5,
-  // The limit on connections or subflows is reached.
+  // The limit on connections or subflows has been reached.
   ANABRANCH_STATUS_LIMIT = -6,
   // Not an established MPTCP connection.
   ANABRANCH_STATUS_NOT_MPTCP = -7,
   // The packet cannot be read; nothing happened.
   ANABRANCH_STATUS_MALFORMED_PACKET = -8,
-  // The buffer is too short; nothing is lost, try again with more room.
+  // The buffer is too short; nothing is lost. Try again with a larger one.
   ANABRANCH_STATUS_BUFFER_TOO_SMALL = -9,
   // A bug of the library: the endpoint refuses further work.
   ANABRANCH_STATUS_INTERNAL = -10,
@@ -59,13 +59,13 @@ typedef enum AnabranchStatus {
   ANABRANCH_STATUS_FIXED = -11,
 } AnabranchStatus;
 
-// What happened, and which members of `AnabranchEvent` besides `kind` and `connection` tell of it.
+// Kinds of events, with the meaningful members of `AnabranchEvent` besides `kind` and `connection`.
 typedef enum AnabranchEventKind {
   // Nothing.
   ANABRANCH_EVENT_KIND_NONE = 0,
-  // A peer's connection is established and waits to be accepted: `listener` (and no `connection`).
+  // A connection that the peer opened is established and waits to be accepted: `listener` (and no `connection`).
   ANABRANCH_EVENT_KIND_INCOMING = 1,
-  // A connection that this side opened is established: `flag` says whether MPTCP was agreed upon.
+  // A connection that this side opened is established: `flag` tells whether MPTCP was agreed upon.
   ANABRANCH_EVENT_KIND_CONNECTED = 2,
   // Data, or the end of the stream, can be received.
   ANABRANCH_EVENT_KIND_READABLE = 3,
@@ -73,15 +73,15 @@ typedef enum AnabranchEventKind {
   ANABRANCH_EVENT_KIND_WRITABLE = 4,
   // The peer sent all its data.
   ANABRANCH_EVENT_KIND_PEER_FINISHED = 5,
-  // Everything sent, the end of the stream included, is acknowledged.
+  // Everything sent, including the end of the stream, is acknowledged.
   ANABRANCH_EVENT_KIND_ALL_ACKNOWLEDGED = 6,
-  // MPTCP was given up; the connection goes on as plain TCP.
+  // MPTCP was given up; the connection continues as plain TCP.
   ANABRANCH_EVENT_KIND_FELL_BACK = 7,
   // A subflow is ready to carry data: `subflow`, `local`, `remote`.
   ANABRANCH_EVENT_KIND_SUBFLOW_ESTABLISHED = 8,
   // A subflow is gone: `subflow`, `reason`.
   ANABRANCH_EVENT_KIND_SUBFLOW_CLOSED = 9,
-  // The peer changed a subflow's priority: `subflow`, `flag` is whether it is a backup now.
+  // The peer changed a subflow's priority: `subflow`, `flag` tells whether it is a backup now.
   ANABRANCH_EVENT_KIND_PRIORITY_CHANGED = 10,
   // The peer announced an address: `address_id`, `remote`.
   ANABRANCH_EVENT_KIND_ADDRESS_ANNOUNCED = 11,
@@ -97,9 +97,9 @@ typedef enum AnabranchEventKind {
 typedef enum AnabranchCloseReason {
   // Nothing ended.
   ANABRANCH_CLOSE_REASON_NONE = 0,
-  // Both sides closed in good order.
+  // Both sides closed normally.
   ANABRANCH_CLOSE_REASON_FINISHED = 1,
-  // This side asked for it.
+  // This side aborted it.
   ANABRANCH_CLOSE_REASON_ABORTED = 2,
   // The peer reset it.
   ANABRANCH_CLOSE_REASON_RESET = 3,
@@ -115,7 +115,7 @@ typedef enum AnabranchCloseReason {
   ANABRANCH_CLOSE_REASON_VIOLATION = 8,
 } AnabranchCloseReason;
 
-// One host.
+// The engine of one host.
 typedef struct AnabranchEndpoint AnabranchEndpoint;
 
 // An IP address and a port.
@@ -128,25 +128,25 @@ typedef struct AnabranchAddress {
   uint8_t octets[16];
 } AnabranchAddress;
 
-// Something that happened. Members that `AnabranchEventKind` does not name for the kind are zero.
+// An event. Members that `AnabranchEventKind` does not name for the kind are zero.
 typedef struct AnabranchEvent {
-  // What happened.
+  // Kind of the event.
   enum AnabranchEventKind kind;
-  // Why something ended.
+  // Why a connection or subflow ended.
   enum AnabranchCloseReason reason;
-  // To which connection.
+  // Number of the connection.
   uint64_t connection;
-  // To which listener.
+  // Number of the listener.
   uint64_t listener;
-  // To which subflow.
+  // Number of the subflow.
   uint16_t subflow;
   // Identifier of an address (RFC 8684 section 3.4).
   uint8_t address_id;
-  // Yes or no.
+  // A flag; its meaning depends on the kind.
   bool flag;
-  // This side.
+  // Address of this side.
   struct AnabranchAddress local;
-  // The peer's side.
+  // Address of the peer.
   struct AnabranchAddress remote;
 } AnabranchEvent;
 
@@ -154,21 +154,22 @@ typedef struct AnabranchEvent {
 extern "C" {
 #endif // __cplusplus
 
-// The version of the interface that the library was built with: compare it with `ANABRANCH_ABI_VERSION`.
+// Returns the version of the interface that the library was built with: compare it with `ANABRANCH_ABI_VERSION`.
 uint32_t anabranch_abi_version(void);
 
-// Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`. One with a scope
-// (`[fe80::1%3]:80`) is refused: it would be lost.
+// Reads an address from text: `10.0.0.1`, `10.0.0.1:80`, `2001:db8::1` or `[2001:db8::1]:80`. Refuses an address with
+// a scope (`[fe80::1%3]:80`), because the scope would be lost.
 //
 // # Safety
 // `text` is null or a string; `address` is null or valid for writes.
 enum AnabranchStatus anabranch_address_parse(const char *text, struct AnabranchAddress *address);
 
-// Changes settings of a connection, all that `config_json` names or, on an error, none. It is an object as for
-// `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `unsent_max_bytes`, `receive_buffer_bytes`, `nagle`,
-// `delayed_ack`, `keep_alive` (null sends none), `user_timeout`, `subflows_max`, `remote_addresses_max` and `time_wait`.
-// Every other setting was agreed upon with the peer, or used up, when the connection was opened:
-// `ANABRANCH_STATUS_FIXED`. Possible at once after `anabranch_connect`, and after `anabranch_accept`.
+// Changes settings of a connection: all that `config_json` names or, on an error, none. It is an object as for
+// `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `unsent_max_bytes`,
+// `receive_buffer_bytes`, `nagle`, `delayed_ack`, `keep_alive` (null sends none), `user_timeout`, `subflows_max`,
+// `remote_addresses_max` and `time_wait`. All other settings were agreed upon with the peer, or used, when the
+// connection was opened: `ANABRANCH_STATUS_FIXED`. Allowed immediately after `anabranch_connect`, and after
+// `anabranch_accept`.
 //
 // # Safety
 // `endpoint` is null or valid; `config_json` is null or a string.
@@ -177,8 +178,8 @@ enum AnabranchStatus anabranch_change(struct AnabranchEndpoint *endpoint,
                                       const char *config_json,
                                       uint64_t now_ns);
 
-// As `anabranch_send`, and says that more will follow at once: what does not fill a segment waits for it, and goes with the
-// next data, with `anabranch_set_corked(..., false, ...)`, or at the end of the stream.
+// Like `anabranch_send`, but announces that more data will follow at once: data that do not fill a segment wait for
+// it. They leave with the next data, with `anabranch_set_corked(..., false, ...)`, or at the end of the stream.
 //
 // # Safety
 // Pointers are null or valid; `data` points to `len` octets.
@@ -189,8 +190,8 @@ enum AnabranchStatus anabranch_send_more(struct AnabranchEndpoint *endpoint,
                                          uint64_t now_ns,
                                          size_t *taken);
 
-// Puts a cork in, or pulls it: with a cork every segment that the data do not fill waits, without limit, until the cork is
-// pulled, the stream ends, or the send buffer is three quarters full of it.
+// Corks or uncorks a connection. While corked, every segment that the data do not fill waits, without limit, until the
+// connection is uncorked, the stream ends, or the waiting data fill three quarters of the send buffer.
 //
 // # Safety
 // `endpoint` is null or valid.
@@ -199,16 +200,15 @@ enum AnabranchStatus anabranch_set_corked(struct AnabranchEndpoint *endpoint,
                                           bool corked,
                                           uint64_t now_ns);
 
-// Reads no more: what waits and what still arrives is discarded, so that the peer is not held up, and `anabranch_recv` gives
-// `ANABRANCH_STATUS_FINISHED`. This side may go on sending; the peer is told nothing.
+// Stops reading: discards data that wait or still arrive, so that the peer is not held up. `anabranch_recv` then
+// returns `ANABRANCH_STATUS_FINISHED`. This side may continue to send; the peer is not notified.
 //
 // # Safety
 // `endpoint` is null or valid.
-enum AnabranchStatus anabranch_shutdown_read(struct AnabranchEndpoint *endpoint,
-                                             uint64_t connection,
-                                             uint64_t now_ns);
+enum AnabranchStatus anabranch_shutdown_read(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t now_ns);
 
-// Gives this side's and the peer's address of a connection: those of its first subflow, also when that is gone.
+// Returns both addresses of a connection, this side's and the peer's: those of its first subflow, even if that is
+// gone.
 //
 // # Safety
 // Pointers are null or valid.
@@ -217,20 +217,20 @@ enum AnabranchStatus anabranch_addresses(struct AnabranchEndpoint *endpoint,
                                          struct AnabranchAddress *local,
                                          struct AnabranchAddress *remote);
 
-// Gives the number of octets that `anabranch_send` would take now: zero after `anabranch_shutdown`, too.
+// Returns the number of octets that `anabranch_send` would take now; zero after `anabranch_shutdown`.
 //
 // # Safety
 // Pointers are null or valid.
 enum AnabranchStatus anabranch_send_capacity(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t *bytes);
 
-// Gives the number of octets that `anabranch_recv` would give now, and takes none of them.
+// Returns the number of octets that `anabranch_recv` would return now, without taking any.
 //
 // # Safety
 // Pointers are null or valid.
 enum AnabranchStatus anabranch_readable_bytes(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t *bytes);
 
-// Gives the largest payload in octets of one packet of a subflow: what the smaller MSS of both sides leaves beside the
-// options. It may change while the connection lives. `ANABRANCH_STATUS_UNKNOWN` for a subflow that is gone.
+// Returns the largest payload in octets of one packet of a subflow: the smaller MSS of both sides, less the options.
+// It may change during the connection. `ANABRANCH_STATUS_UNKNOWN` for a subflow that is gone.
 //
 // # Safety
 // Pointers are null or valid.
@@ -239,14 +239,14 @@ enum AnabranchStatus anabranch_mss(struct AnabranchEndpoint *endpoint,
                                    uint16_t subflow,
                                    uint32_t *bytes);
 
-// Gives the number of established connections of a listener that wait for `anabranch_accept`.
+// Returns the number of established connections of a listener that wait for `anabranch_accept`.
 //
 // # Safety
 // Pointers are null or valid.
 enum AnabranchStatus anabranch_pending_accepts(struct AnabranchEndpoint *endpoint, uint64_t listener, size_t *count);
 
-// Waits for connections to `local`; an unspecified address takes any. `config_json` is null for the defaults, or an
-// object of connection settings: see `anabranch_connect`. Gives a number that names the listener, never zero.
+// Waits for connections to `local`; an unspecified address accepts any. `config_json` is null for the defaults, or an
+// object of connection settings: see `anabranch_connect`. Returns a number for the listener, never zero.
 //
 // # Safety
 // Pointers are null or valid; `config_json` is null or a string.
@@ -261,7 +261,7 @@ enum AnabranchStatus anabranch_listen(struct AnabranchEndpoint *endpoint,
 // `endpoint` is null or valid.
 enum AnabranchStatus anabranch_close_listener(struct AnabranchEndpoint *endpoint, uint64_t listener, uint64_t now_ns);
 
-// Takes the next established connection of a listener: `ANABRANCH_STATUS_AGAIN` if there is none.
+// Accepts the next established connection of a listener; `ANABRANCH_STATUS_AGAIN` if there is none.
 //
 // # Safety
 // Pointers are null or valid.
@@ -270,11 +270,12 @@ enum AnabranchStatus anabranch_accept(struct AnabranchEndpoint *endpoint, uint64
 // Opens a connection. Port zero in `local` lets the endpoint choose one; an unspecified address there stands for the
 // first of its family among `local_addresses` of `anabranch_endpoint_new`. `config_json` is null for the defaults, or
 // an object with any of these, durations written as text ("40 ms"):
-// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `unsent_max_bytes`, `receive_buffer_bytes`, `mtu`,
+// `mptcp`, `checksum`, `congestion`, `scheduler`, `path_manager`, `send_buffer_bytes`, `unsent_max_bytes`,
+// `receive_buffer_bytes`, `mtu`,
 // `offload_max_bytes`, `initial_window_segments`, `timestamps`, `sack`, `ecn`, `nagle`, `suspension`, `hystart`,
 // `delayed_ack`, `rto_min`, `keep_alive` (or null), `user_timeout`, `subflows_max`, `remote_addresses_max`,
 // `time_wait`, `receiver_centric` (null, or an object: `{}` turns MPTCP-rec on).
-// Gives a number that names the connection, never zero and never given again.
+// Returns a number for the connection, never zero and never reused.
 //
 // # Safety
 // Pointers are null or valid; `config_json` is null or a string.
@@ -285,8 +286,8 @@ enum AnabranchStatus anabranch_connect(struct AnabranchEndpoint *endpoint,
                                        uint64_t now_ns,
                                        uint64_t *connection);
 
-// Hands over `len` octets of data, which are copied. `taken` gets the number taken from the front; if it is less than
-// `len` the send buffer is full, and `ANABRANCH_EVENT_KIND_WRITABLE` tells when it has room again.
+// Sends `len` octets of data, which are copied. `taken` gets the number of octets taken from the front. If it is less
+// than `len`, the send buffer is full; `ANABRANCH_EVENT_KIND_WRITABLE` reports when it has room again.
 //
 // # Safety
 // Pointers are null or valid; `data` points to `len` octets.
@@ -297,8 +298,8 @@ enum AnabranchStatus anabranch_send(struct AnabranchEndpoint *endpoint,
                                     uint64_t now_ns,
                                     size_t *taken);
 
-// Takes at most `capacity` octets of received data, as many as there are. `ANABRANCH_STATUS_AGAIN` if there is none
-// now, `ANABRANCH_STATUS_FINISHED` when the peer's stream has ended; `len` is zero in both cases.
+// Receives at most `capacity` octets, as many as are available. `ANABRANCH_STATUS_AGAIN` if there are none now,
+// `ANABRANCH_STATUS_FINISHED` if the peer's stream has ended; `len` is zero in both cases.
 //
 // # Safety
 // Pointers are null or valid; `out` points to `capacity` octets.
@@ -315,7 +316,7 @@ enum AnabranchStatus anabranch_recv(struct AnabranchEndpoint *endpoint,
 // `endpoint` is null or valid.
 enum AnabranchStatus anabranch_shutdown(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t now_ns);
 
-// Ends this side's stream and discards what still arrives; the connection lingers until the peer has all data.
+// Ends this side's stream and discards data that still arrive. The connection lingers until the peer has all data.
 //
 // # Safety
 // `endpoint` is null or valid.
@@ -327,15 +328,15 @@ enum AnabranchStatus anabranch_close(struct AnabranchEndpoint *endpoint, uint64_
 // `endpoint` is null or valid.
 enum AnabranchStatus anabranch_abort(struct AnabranchEndpoint *endpoint, uint64_t connection, uint64_t now_ns);
 
-// Forgets a connection that has closed, its statistics included; its number is void from then on.
+// Releases a closed connection with its statistics; its number is invalid from then on.
 //
 // # Safety
 // `endpoint` is null or valid.
 enum AnabranchStatus anabranch_release(struct AnabranchEndpoint *endpoint, uint64_t connection);
 
-// Makes an endpoint. `config_json` is null for the defaults, or an object with any of `local_addresses` (a list of
+// Creates an endpoint. `config_json` is null for the defaults, or an object with any of `local_addresses` (a list of
 // `{"ip": "10.0.0.1", "backup": false}`), `ephemeral_port_first`, `connections_max`, `backlog` and `reset_unknown`.
-// `seed` points to `ANABRANCH_SEED_LEN` octets from which all keys and initial sequence numbers grow: on a real
+// `seed` points to `ANABRANCH_SEED_LEN` octets from which all keys and initial sequence numbers are derived: on a real
 // network take them from the operating system's random numbers, in a simulation from the scenario.
 //
 // # Safety
@@ -344,20 +345,20 @@ enum AnabranchStatus anabranch_endpoint_new(const char *config_json,
                                             const uint8_t *seed,
                                             struct AnabranchEndpoint **endpoint);
 
-// Frees an endpoint; null is allowed. Peers are told nothing: close or abort connections before.
+// Frees an endpoint; null is allowed. Peers are not notified: close or abort connections first.
 //
 // # Safety
 // `endpoint` is null or comes from `anabranch_endpoint_new` and is freed once.
 void anabranch_endpoint_free(struct AnabranchEndpoint *endpoint);
 
-// Tells the endpoint that it is `now_ns`, nanoseconds since any fixed moment. Harmless before the wake-up.
+// Tells the endpoint the time: `now_ns`, in nanoseconds since any fixed moment. Harmless before the wake-up.
 //
 // # Safety
 // `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed.
 enum AnabranchStatus anabranch_handle_timeout(struct AnabranchEndpoint *endpoint, uint64_t now_ns);
 
-// When to call `anabranch_handle_timeout` next, in nanoseconds of the same clock; `ANABRANCH_NEVER` if nothing is
-// due. May be early, never late.
+// Returns when to call `anabranch_handle_timeout` next, in nanoseconds of the same clock; `ANABRANCH_NEVER` if nothing
+// is due. May be early, never late.
 //
 // # Safety
 // `endpoint` is null or comes from `anabranch_endpoint_new` and was not freed; `at_ns` is null or valid for writes.
@@ -377,19 +378,20 @@ enum AnabranchStatus anabranch_add_local_address(struct AnabranchEndpoint *endpo
 // Tells the endpoint that a local address is gone: its subflows fail. The port is ignored.
 //
 // # Safety
-// As for `anabranch_add_local_address`.
+// Those of `anabranch_add_local_address`.
 enum AnabranchStatus anabranch_remove_local_address(struct AnabranchEndpoint *endpoint,
                                                     const struct AnabranchAddress *address,
                                                     uint64_t now_ns);
 
-// Takes the next event, of those about connections that were not released: `ANABRANCH_STATUS_AGAIN` if there is none.
+// Returns the next event; leaves out events about released connections. `ANABRANCH_STATUS_AGAIN` if there is none.
 //
 // # Safety
 // Pointers are null or valid.
 enum AnabranchStatus anabranch_poll_event(struct AnabranchEndpoint *endpoint, struct AnabranchEvent *event);
 
-// Takes an IP packet from the network: TCP over IPv4 or IPv6, or ICMP's word that a packet was too big for its path.
-// Another packet, or a damaged one, gives `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and go on.
+// Passes in an IP packet from the network: TCP over IPv4 or IPv6, or an ICMP error about a packet that was too big for
+// its path. Any other or damaged packet returns `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and
+// continue.
 //
 // # Safety
 // `endpoint` is null or valid; `packet` points to `len` octets.
@@ -398,9 +400,9 @@ enum AnabranchStatus anabranch_handle_packet(struct AnabranchEndpoint *endpoint,
                                              size_t len,
                                              uint64_t now_ns);
 
-// Writes the next IP packet to send into `out` and its length into `len`: `ANABRANCH_STATUS_AGAIN` if there is none.
-// If `capacity` is less than the packet, `ANABRANCH_STATUS_BUFFER_TOO_SMALL`, and `len` says what it needs: the MTU
-// is always enough without offload, 65535 octets with it.
+// Writes the next IP packet to send into `out` and its length into `len`; `ANABRANCH_STATUS_AGAIN` if there is none.
+// If the packet is larger than `capacity`, returns `ANABRANCH_STATUS_BUFFER_TOO_SMALL`, and `len` is the required
+// capacity: the MTU is always enough without offload, 65535 octets with it.
 //
 // # Safety
 // Pointers are null or valid; `out` points to `capacity` octets.
@@ -410,27 +412,26 @@ enum AnabranchStatus anabranch_poll_transmit(struct AnabranchEndpoint *endpoint,
                                              size_t capacity,
                                              size_t *len);
 
-// Gives the statistics of a connection, also of one that closed, as a JSON object: free it with
-// `anabranch_string_free`. Names end in their unit (`_bytes`, `_segments`, `_ns`); `subflows` lists every subflow
-// that ever was.
+// Returns the statistics of a connection, open or closed, as a JSON object; free it with `anabranch_string_free`.
+// Names end in their unit (`_bytes`, `_segments`, `_ns`); `subflows` lists every subflow, including closed ones.
 //
 // # Safety
 // Pointers are null or valid.
 enum AnabranchStatus anabranch_stats_json(struct AnabranchEndpoint *endpoint, uint64_t connection, char **json);
 
-// Frees a string that the library gave; null is allowed.
+// Frees a string that the library returned; null is allowed.
 //
 // # Safety
 // `string` is null or comes from a function that says so, and is freed once.
 void anabranch_string_free(char *string);
 
-// What the last failed call of this thread has to say; empty if none failed. Valid until this thread's next call
-// that fails.
+// Returns the message of this thread's last failed call; empty if none failed. Valid until this thread's next failed
+// call.
 const char *anabranch_last_error(void);
 
-// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). Port zero in `local` lets the endpoint choose one. Gives the number
-// of the subflow within its connection, from zero on in order of creation. `ANABRANCH_STATUS_NOT_MPTCP` also until the
-// peer has acknowledged data of a connection that this side opened (RFC 8684 section 3.1): try again then.
+// Opens a subflow (RFC 6897 TCP_MULTIPATH_ADD). Port zero in `local` lets the endpoint choose one. Returns the number
+// of the subflow within its connection, in order of creation from zero. Also returns `ANABRANCH_STATUS_NOT_MPTCP`
+// until the peer has acknowledged data of a connection that this side opened (RFC 8684 section 3.1): try again then.
 //
 // # Safety
 // Pointers are null or valid.
@@ -442,7 +443,7 @@ enum AnabranchStatus anabranch_add_subflow(struct AnabranchEndpoint *endpoint,
                                            uint64_t now_ns,
                                            uint16_t *subflow);
 
-// Closes a subflow (RFC 6897 TCP_MULTIPATH_REMOVE); its unacknowledged data go to the others.
+// Closes a subflow (RFC 6897 TCP_MULTIPATH_REMOVE); other subflows carry its unacknowledged data.
 //
 // # Safety
 // `endpoint` is null or valid.
@@ -461,7 +462,7 @@ enum AnabranchStatus anabranch_set_priority(struct AnabranchEndpoint *endpoint,
                                             bool backup,
                                             uint64_t now_ns);
 
-// Announces an address to the peer of a connection (ADD_ADDR); port zero announces none.
+// Announces an address to the peer of a connection (ADD_ADDR); port zero announces no port.
 //
 // # Safety
 // Pointers are null or valid.

@@ -157,7 +157,7 @@ fn a_variant_with_faulty_runs_is_marked_and_there_is_no_verdict_on_it() {
     second.faults.push("only 1 of 2 bytes arrived".into());
     let (text, html) = (Summary::new(&plan, &records).to_text(), render_sweep(&plan, &records));
     assert!(text.contains("new *") && text.contains("old  ") && !text.contains("larger than"), "{text}");
-    assert!(text.contains("* new: 1 of 4 runs had faults") && text.contains("the first: only 1 of 2"), "{text}");
+    assert!(text.contains("* new: 1 of 4 runs had faults") && text.contains("the first fault: only 1 of 2"), "{text}");
     assert!(html.contains("none: faulty runs") && html.contains("1 of 4 runs had faults"));
     assert!(!html.contains("larger: better"));
     let json: serde_json::Value = serde_json::from_str(&Summary::new(&plan, &records).to_json()).unwrap();

@@ -283,7 +283,7 @@ mod tests {
         assert!(!download(10, 106).is_worth(ms(110), ms(110)));
         assert!(download(10, 111).is_worth(ms(110), ms(110)));
         assert!(download(10, 106).is_heavy() && !download(10, 106).is_download());
-        assert!(!download(10, 419).is_download() && download(10, 420).is_download());
+        assert!(!download(10, 418).is_download() && download(10, 419).is_download());
     }
 
     #[test]

@@ -293,7 +293,7 @@ mod tests {
         for wanted in [
             "usb0",
             "primary, price 3, waits",
-            "deliver 4.00 Mbit/s",
+            "as few uplinks as 4.00 Mbit/s needs",
             "4.00 Mbit/s",
             "21 ms",
             "3.0 ms",
@@ -361,7 +361,7 @@ mod tests {
             "7",
             "2.00 MB",
             "anna lends its link",
-            "acknowledges 2 subflows at once",
+            "fast ACKs for 2 subflows",
             "10.0 Mbit/s",
             "1.20 Mbit/s",
             "100 MB of 5.00 GB",
