@@ -111,7 +111,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     plan.notes.iter().for_each(|note| warn!(device, "{note}"));
     let plumbing = Plumbing::lay(plan, stop)?;
     let mut roster = Roster::new(&device, &options.uplinks.state, plumbing.paths(), &tiers);
-    links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
+    links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.handle_link(&status)));
     options.prices.iter().try_for_each(|(name, price)| roster.set_price(name, *price)).map_err(Error::Usage)?;
     roster.set_target(options.target).map_err(Error::Usage)?;
     let mut driver = Driver::new(tun, MTU)?;
@@ -151,7 +151,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared, &remote)));
         if let Some(links) = links {
             let (over, shared, remote) = (&over, &shared, &remote);
-            scope.spawn(move || follow(links, over, |status| heed_link(status, shared, remote)));
+            scope.spawn(move || follow(links, over, |status| handle_link(status, shared, remote)));
         }
         // The proxy watches `stop`: it ends in good order, and the driver ends with it.
         let ended = driver.run_with(&mut host, &Stop::new()?, Some(source.as_fd()));
@@ -215,8 +215,8 @@ pub(crate) fn follow(links: Links, over: &Stop, told: impl FnMut(&LinkStatus)) {
 }
 
 /// Applies the status of a link: its relay may have become a backup, ceased to be one, or have more to lend.
-fn heed_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>) {
-    let grown = lock(roster).heed_offer(status);
+fn handle_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>) {
+    let grown = lock(roster).handle_offer(status);
     if !grown.is_empty() {
         debug!(uplink = status.interface, relay = status.relay, "the relay has more to lend than before");
         let reconsider = move |host: &mut ProxyHost, now| {
@@ -225,7 +225,7 @@ fn heed_link(status: &LinkStatus, roster: &Shared, remote: &Remote<ProxyHost>) {
         // An error means that the driver has ended: nothing is left to do.
         let _ = remote.call(reconsider);
     }
-    let changed = lock(roster).heed_link(status);
+    let changed = lock(roster).handle_link(status);
     if let Some(line) = changed {
         info!(uplink = status.interface, relay = status.relay, "{line}");
         // As above.

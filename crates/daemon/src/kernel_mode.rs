@@ -41,7 +41,7 @@ use units::{Duration, Instant};
 
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
-use crate::join::keeper::{EverySecond, check_janitor, check_ways, heed_clocks, note_renamed};
+use crate::join::keeper::{EverySecond, check_janitor, check_ways, handle_clocks, note_renamed};
 use crate::join::roster::Roster;
 use crate::join::status::JoinStatus;
 use crate::join::{Found, Wanted, follow, rights};
@@ -112,7 +112,7 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
     let ended_sockets = EndedSockets::new()?;
     let plumbing = Plumbing::lay(plan, stop)?;
     let mut roster = Roster::new(KERNEL, &options.uplinks.state, plumbing.paths(), &tiers);
-    links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.heed_link(&status)));
+    links.iter().flat_map(Links::statuses).for_each(|status| drop(roster.handle_link(&status)));
     let state = State::new(roster, paths);
     let server = server::Server::open(&Place::here()?, KERNEL, options.control_group)?;
     let watch = Watch::new(&uplinks)?;
@@ -130,7 +130,7 @@ pub fn join(options: KernelOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)
         if let Some(links) = links {
             let (over, state) = (&over, &state);
             let told = move |status: &LinkStatus| {
-                let changed = lock(state).heed_link(status, clock.now());
+                let changed = lock(state).handle_link(status, clock.now());
                 changed.iter().for_each(|line| info!(uplink = status.interface, relay = status.relay, "{line}"));
             };
             scope.spawn(move || follow(links, over, told));
@@ -166,10 +166,10 @@ impl Keeper<'_> {
             if every_second.is_due(self.clock.now()) {
                 check_ways(&mut self.plumbing, &mut self.watch);
             }
-            heed_clocks(&mut self.jumps, &mut self.watch);
+            handle_clocks(&mut self.jumps, &mut self.watch);
             // In this order: an ended socket may be a subflow whose event has just arrived.
             let (events, ended) = (self.monitor.events()?, self.ended_sockets.ended()?);
-            if lock(self.state).heed(&events, self.clock.now())? {
+            if lock(self.state).handle(&events, self.clock.now())? {
                 look_at = look_at.min(self.clock.now() + LOOK_AT_NEW);
             }
             lock(self.state).count(&ended);

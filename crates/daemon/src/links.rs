@@ -72,7 +72,7 @@ impl Links {
         while self.clock.now() < until && !self.links.iter().all(is_there) {
             let period = if self.links.iter().all(Link::has_carrier) { KERNEL_PERIOD } else { SEARCH_PERIOD };
             let step = (self.clock.now() + period).min(until);
-            self.heed_found();
+            self.handle_found();
             if !self.step(step, stop)? {
                 return Err(Error::Interrupted);
             }
@@ -96,10 +96,10 @@ impl Links {
             let is_time = self.look_at <= now;
             if is_time {
                 self.look_at = now + LOOK;
-                self.heed_found();
+                self.handle_found();
                 self.note_places();
-                self.heed_removed();
-                self.links.iter_mut().for_each(Link::heed_lost_ways);
+                self.handle_removed();
+                self.links.iter_mut().for_each(Link::handle_lost_ways);
             }
             for link in &mut self.links {
                 if link.takes_change() || is_time {
@@ -121,15 +121,15 @@ impl Links {
     }
 
     /// Passes newly found relays to the links, which may have moved.
-    fn heed_found(&mut self) {
+    fn handle_found(&mut self) {
         let Some(search) = &self.search else { return };
         while let Some(found) = search.next(core::time::Duration::ZERO) {
-            self.links.iter_mut().for_each(|link| link.heed_found(&found));
+            self.links.iter_mut().for_each(|link| link.handle_found(&found));
         }
     }
 
     /// Stops using relays that were removed from the store, or that know this device by another number now.
-    fn heed_removed(&mut self) {
+    fn handle_removed(&mut self) {
         // A broken file must not end a working link.
         let Some(Ok(peers)) = self.changes.poll() else { return };
         for link in &mut self.links {

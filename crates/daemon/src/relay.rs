@@ -67,7 +67,7 @@ use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::discovery::Announcement;
 use crate::doctor::pointed;
-use crate::join::keeper::{EverySecond, PERIOD, check_guard, check_janitor, check_ways, heed_clocks, note_renamed};
+use crate::join::keeper::{EverySecond, PERIOD, check_guard, check_janitor, check_ways, handle_clocks, note_renamed};
 use crate::join::rights;
 use crate::join::status::describe;
 use crate::lock;
@@ -305,11 +305,11 @@ impl Keeper<'_> {
                 return;
             }
             check_janitor(&mut self.plumbing);
-            self.heed_guard();
+            self.handle_guard();
             if every_second.is_due(clock.now()) {
                 check_ways(&mut self.plumbing, &mut self.watch);
             }
-            heed_clocks(&mut self.jumps, &mut self.watch);
+            handle_clocks(&mut self.jumps, &mut self.watch);
             loop {
                 match self.watch.next() {
                     Ok(Some(Change::Lost { interface, why, renamed })) => {
@@ -325,7 +325,7 @@ impl Keeper<'_> {
     }
 
     /// Suspends lending while the guard is missing: without it, destinations would reach this host's own programs.
-    fn heed_guard(&mut self) {
+    fn handle_guard(&mut self) {
         match check_guard(&mut self.plumbing) {
             Some(false) => {
                 self.is_unguarded = true;

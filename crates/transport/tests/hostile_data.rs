@@ -105,7 +105,7 @@ fn mappings_that_nothing_fills_are_limited() {
 }
 
 /// Builds a packet with a single octet, as a device delivers it: the payload is a part of the packet's memory.
-fn crumb(forger: &Forger, distance: u32, victim: &Victim) -> Segment {
+fn small_piece(forger: &Forger, distance: u32, victim: &Victim) -> Segment {
     const PACKET_BYTES: usize = 1500;
     let (seq, dsn) = (forger.flows[0].nxt + distance, forger.dsn + u64::from(distance));
     let mut segment = forger.data_at(0, seq, dsn, 1, victim.now);
@@ -116,16 +116,16 @@ fn crumb(forger: &Forger, distance: u32, victim: &Victim) -> Segment {
 }
 
 #[test]
-fn crumbs_out_of_order_cost_little_more_than_the_buffer() {
+fn small_pieces_out_of_order_cost_little_more_than_the_buffer() {
     for mptcp in [false, true] {
         let (mut victim, mut forger, _) = attack(mptcp);
         let before = live_bytes();
         for n in 0..50_000 {
-            victim.inject(crumb(&forger, 2 * n + 1, &victim));
+            victim.inject(small_piece(&forger, 2 * n + 1, &victim));
         }
         let cost = live_bytes() - before;
         assert!(cost < 8 * BUFFER as isize, "{cost} octets for a buffer of {BUFFER}");
-        // The next octet releases the data that the crumbs blocked.
+        // The next octet releases the data that the small pieces blocked.
         forger.timestamps = false;
         victim.send_data(&mut forger, 0, 1);
         victim.assert_honest_goes_on();
@@ -133,12 +133,12 @@ fn crumbs_out_of_order_cost_little_more_than_the_buffer() {
 }
 
 #[test]
-fn crumbs_that_nobody_reads_cost_little_more_than_the_buffer() {
+fn small_pieces_that_nobody_reads_cost_little_more_than_the_buffer() {
     for mptcp in [false, true] {
         let (mut victim, mut forger, id) = attack(mptcp);
         let before = live_bytes();
         for _ in 0..BUFFER {
-            let segment = crumb(&forger, 0, &victim);
+            let segment = small_piece(&forger, 0, &victim);
             victim.inject(segment);
             forger.sent(0, 1);
         }

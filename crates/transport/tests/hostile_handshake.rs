@@ -200,7 +200,7 @@ fn strange_options_on_a_syn_are_bounded() {
             for segment in &sent {
                 octets += segment.payload.len();
                 assert!(segment.payload.len() + segment.options.encoded_len() <= 1460);
-                assert!(segment.payload.len() >= 20 || octets >= 20_000, "no crumbs: {}", segment.payload.len());
+                assert!(segment.payload.len() >= 20 || octets >= 20_000, "no small pieces: {}", segment.payload.len());
                 forger.learn(segment);
             }
             if !sent.is_empty() {

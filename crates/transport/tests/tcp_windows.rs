@@ -66,10 +66,10 @@ fn half_of_a_small_window_is_worth_it() {
     script.expect_nothing();
 }
 
-/// Section 3.8.6.2.2: the window does not open by crumbs. The buffer takes 4000 octets, a step is half of it or a
+/// Section 3.8.6.2.2: the window does not open by small pieces. The buffer takes 4000 octets, a step is half of it or a
 /// packet, here 1040 octets; an update leaves by itself from 2920 octets on.
 #[test]
-fn a_receiver_does_not_offer_crumbs() {
+fn a_receiver_does_not_offer_small_pieces() {
     let config = ConnectionConfig { receive_buffer_bytes: 4000, ..config() };
     let mut script = Script::established(config, "mss 1000 sackok");
     for n in 0..4 {

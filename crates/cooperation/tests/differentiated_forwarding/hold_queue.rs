@@ -183,7 +183,7 @@ fn copies_wait_side_by_side() {
 }
 
 #[test]
-fn crumbs_fill_the_queue_sooner_and_no_data_never_wait() {
+fn small_pieces_fill_the_queue_sooner_and_no_data_never_wait() {
     let mut queue = queue(640);
     queue.on_range(range(1, 0, 999));
     for dsn in 1000..1011 {

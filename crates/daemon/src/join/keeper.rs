@@ -115,7 +115,7 @@ impl Keeper {
                 Err(errno) => return give_up(&errno, over),
             }
             if every_second.is_due(clock.now()) {
-                heed_clocks(&mut self.jumps, &mut self.watch);
+                handle_clocks(&mut self.jumps, &mut self.watch);
                 check_ways(&mut self.plumbing, &mut self.watch);
                 if self.listen().and_then(|()| self.select()).is_err() {
                     return;
@@ -143,7 +143,7 @@ impl Keeper {
         loop {
             match self.watch.next() {
                 Ok(Some(change)) => {
-                    if self.heed(change).is_err() {
+                    if self.handle(change).is_err() {
                         return false;
                     }
                 }
@@ -158,7 +158,7 @@ impl Keeper {
 
     /// # Errors
     /// If the driver has ended.
-    fn heed(&mut self, change: Change) -> Result<()> {
+    fn handle(&mut self, change: Change) -> Result<()> {
         match change {
             Change::Lost { interface, why, renamed } => {
                 note_renamed(&mut self.plumbing, &interface, renamed.as_deref());
@@ -363,7 +363,7 @@ impl Keeper {
 }
 
 /// Handles jumps of the clock. After a sleep, uplinks may have changed without a report from the kernel.
-pub fn heed_clocks(jumps: &mut Jumps, watch: &mut Watch) {
+pub fn handle_clocks(jumps: &mut Jumps, watch: &mut Watch) {
     match jumps.look(Times::now()) {
         Some(Jump::Slept(span)) => {
             info!(

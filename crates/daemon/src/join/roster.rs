@@ -138,7 +138,7 @@ impl Roster {
 
     /// Stores the status of a link to a relay. Returns a line for the log if the relay lends differently than before:
     /// the use of its uplink may change then.
-    pub fn heed_link(&mut self, status: &LinkStatus) -> Option<String> {
+    pub fn handle_link(&mut self, status: &LinkStatus) -> Option<String> {
         let entry = self.entry(&status.interface)?;
         let before = entry.link.replace(status.clone());
         // The reason so far is only that the device has no carrier; the relay's own reason says more.
@@ -153,7 +153,7 @@ impl Roster {
     }
 
     /// Notes the offer of a link's relay. Returns the addresses of its uplink if the offer is much more than before.
-    pub fn heed_offer(&mut self, status: &LinkStatus) -> Vec<IpAddr> {
+    pub fn handle_offer(&mut self, status: &LinkStatus) -> Vec<IpAddr> {
         let Some(entry) = self.entry(&status.interface).filter(|_| status.is_up) else { return Vec::new() };
         if entry.offer.grows_to(status.spare_bps) { entry.usable().collect() } else { Vec::new() }
     }
@@ -403,20 +403,20 @@ mod tests {
             left_bytes: None,
             volume_renews: None,
         };
-        assert_eq!(roster.heed_link(&status(Some("fully"), false)), None, "as expected");
+        assert_eq!(roster.handle_link(&status(Some("fully"), false)), None, "as expected");
         assert_eq!(roster.tier_of(0), Tier::Primary);
-        assert_eq!(roster.heed_link(&status(Some("as-backup"), true)).unwrap(), "the relay anna as-backup");
+        assert_eq!(roster.handle_link(&status(Some("as-backup"), true)).unwrap(), "the relay anna as-backup");
         assert_eq!((roster.tier_of(0), roster.entries[0].tier), (Tier::Backup, Tier::Primary));
-        assert_eq!(roster.heed_link(&status(Some("as-backup"), true)), None);
-        assert_eq!(roster.heed_link(&status(None, false)), None, "it is lost: its device tells");
-        assert!(roster.heed_link(&status(Some("fully"), false)).is_some());
+        assert_eq!(roster.handle_link(&status(Some("as-backup"), true)), None);
+        assert_eq!(roster.handle_link(&status(None, false)), None, "it is lost: its device tells");
+        assert!(roster.handle_link(&status(Some("fully"), false)).is_some());
         assert_eq!(roster.tier_of(0), Tier::Primary);
-        assert_eq!(roster.heed_link(&status(Some("ended"), false)), None, "it is about to be lost, which tells why");
+        assert_eq!(roster.handle_link(&status(Some("ended"), false)), None, "it is about to be lost, which tells why");
         for is_news in [true, false] {
             let (why, told) = roster.lose("usb0", "has no carrier".into());
             assert_eq!((why.as_str(), told), ("is not lent now: the relay anna ended", is_news));
         }
-        assert_eq!(roster.heed_link(&status(Some("no-battery"), false)).unwrap(), "the relay anna no-battery");
+        assert_eq!(roster.handle_link(&status(Some("no-battery"), false)).unwrap(), "the relay anna no-battery");
     }
 
     #[test]

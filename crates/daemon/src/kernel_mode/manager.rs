@@ -205,7 +205,7 @@ impl Manager {
     }
 
     /// Handles an event of the kernel.
-    pub fn heed(&mut self, event: Event, now: Instant) {
+    pub fn handle(&mut self, event: Event, now: Instant) {
         self.touched.extend(token_of(event));
         match event {
             // `adopt` found this connection before its event arrived.

@@ -32,18 +32,18 @@ fn at(seconds: u64) -> Instant {
 fn begun(second: Tier) -> (Manager, Vec<Command>) {
     let mut manager = Manager::default();
     manager.set_uplinks(views(second));
-    manager.heed(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: false }, at(0));
+    manager.handle(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: false }, at(0));
     let commands = manager.commands(at(0));
     (manager, commands)
 }
 
 fn established(manager: &mut Manager, number: u32, port: u16, backup: bool, now: Instant) {
     let event = Event::SubflowEstablished { token: TOKEN, ends: ends(number, port), interface: Some(number), backup };
-    manager.heed(event, now);
+    manager.handle(event, now);
 }
 
 fn closed(manager: &mut Manager, number: u32, port: u16, now: Instant) {
-    manager.heed(Event::SubflowClosed { token: TOKEN, ends: ends(number, port) }, now);
+    manager.handle(Event::SubflowClosed { token: TOKEN, ends: ends(number, port) }, now);
 }
 
 fn creates(commands: &[Command]) -> Vec<usize> {
@@ -95,7 +95,7 @@ fn what_ends_as_soon_as_it_is_there_did_not_come_about() {
     let totals = manager.totals();
     assert_eq!((totals.created, totals.remade, totals.failed), (2, 0, 1));
     // The connection ends before the second attempt is answered.
-    manager.heed(Event::Closed { token: TOKEN }, at(3));
+    manager.handle(Event::Closed { token: TOKEN }, at(3));
     assert_eq!(manager.totals().failed, 2);
 }
 
@@ -169,10 +169,10 @@ fn tiers_change_what_is_there() {
 fn joins_that_the_peer_does_not_want_are_not_tried() {
     let mut manager = Manager::default();
     manager.set_uplinks(views(Tier::Primary));
-    manager.heed(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: true }, at(0));
+    manager.handle(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: true }, at(0));
     assert_eq!(manager.commands(at(0)), []);
     let ip = "10.9.9.8".parse().unwrap();
-    manager.heed(Event::Announced { token: TOKEN, id: 3, ip, port: None }, at(1));
+    manager.handle(Event::Announced { token: TOKEN, id: 3, ip, port: None }, at(1));
     let commands = manager.commands(at(1));
     let Command::Create { to, .. } = commands[0] else { panic!("{commands:?}") };
     assert_eq!(to, "10.9.9.8:80".parse().unwrap());
@@ -184,14 +184,14 @@ fn a_server_opens_nothing_and_tells_its_addresses_to_who_may_reach_them() {
         let mut manager = Manager::default();
         manager.set_uplinks(views(Tier::Primary));
         let ends = Ends { local: "192.168.1.10:80".parse().unwrap(), remote: peer.parse().unwrap() };
-        manager.heed(Event::Established { token: TOKEN, ends, is_server: true, no_join: false }, at(0));
+        manager.handle(Event::Established { token: TOKEN, ends, is_server: true, no_join: false }, at(0));
         manager
     };
     assert_eq!(began("192.0.2.1:5000").commands(at(0)), [], "private addresses are nothing to the Internet");
     let mut manager = began("10.9.9.9:5000");
     let ip = "192.168.2.10".parse().unwrap();
     assert_eq!(manager.commands(at(0)), [Command::Announce { token: TOKEN, ip, id: 1 }]);
-    manager.heed(Event::Removed { token: TOKEN, id: 5 }, at(1));
+    manager.handle(Event::Removed { token: TOKEN, id: 5 }, at(1));
     assert_eq!(manager.commands(at(1)), [], "once");
     manager.set_uplinks(views(Tier::Never));
     assert_eq!(manager.commands(at(2)), [Command::Withdraw { token: TOKEN, id: 1 }]);
@@ -205,10 +205,10 @@ fn two_uplinks_with_one_address_are_told_by_their_interfaces() {
     uplinks[1].addresses = uplinks[0].addresses.clone();
     let mut manager = Manager::default();
     manager.set_uplinks(uplinks);
-    manager.heed(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: false }, at(0));
+    manager.handle(Event::Established { token: TOKEN, ends: ends(1, 1000), is_server: false, no_join: false }, at(0));
     assert_eq!(creates(&manager.commands(at(0))), [1]);
     let event = Event::SubflowEstablished { token: TOKEN, ends: ends(1, 2000), interface: Some(2), backup: false };
-    manager.heed(event, at(0));
+    manager.handle(event, at(0));
     assert_eq!((manager.commands(at(1)), manager.deadline()), (Vec::new(), None));
 }
 
@@ -218,8 +218,8 @@ fn events_of_unknown_connections_do_nothing() {
     manager.set_uplinks(views(Tier::Primary));
     established(&mut manager, 2, 2000, false, at(0));
     closed(&mut manager, 2, 2000, at(0));
-    manager.heed(Event::Removed { token: 1, id: 1 }, at(0));
-    manager.heed(Event::Lost, at(0));
+    manager.handle(Event::Removed { token: 1, id: 1 }, at(0));
+    manager.handle(Event::Lost, at(0));
     manager.refused(1, 40, ErrorKind::InvalidInput, at(0));
     assert_eq!((manager.commands(at(1)), manager.connections()), (Vec::new(), 0));
 }

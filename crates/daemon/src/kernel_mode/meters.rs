@@ -92,7 +92,7 @@ impl Meters {
     }
 
     /// Takes the totals of an ended socket, if it was a subflow, and the position of its uplink, if any.
-    pub fn heed(&mut self, ended: &Ended, uplink: Option<usize>) {
+    pub fn handle(&mut self, ended: &Ended, uplink: Option<usize>) {
         let seen = self.living.remove(&ended.cookie).or_else(|| self.leaving.remove(&ended.cookie));
         let was_expected = self.expected.remove(&ended.ends).is_some();
         match (seen, uplink) {
@@ -193,15 +193,15 @@ mod tests {
         (1..=4).for_each(|port| meters.expect(ends(port)));
         // The first one ends before any look, even if a look comes between its end and the report.
         meters.look([look(2, 0, 10), look(3, 0, 10), look(4, 0, 10)]);
-        meters.heed(&ended(1, 1), Some(0));
-        meters.heed(&ended(2, 20), Some(0));
+        meters.handle(&ended(1, 1), Some(0));
+        meters.handle(&ended(2, 20), Some(0));
         // The kernel no longer knows the totals.
-        meters.heed(&ended(3, 0), None);
+        meters.handle(&ended(3, 0), None);
         meters.look([]);
-        meters.heed(&ended(4, 300), Some(0));
+        meters.handle(&ended(4, 300), Some(0));
         // The first of these was reported already; the second is no subflow.
-        meters.heed(&ended(4, 300), Some(0));
-        meters.heed(&ended(5, 1000), Some(0));
+        meters.handle(&ended(4, 300), Some(0));
+        meters.handle(&ended(5, 1000), Some(0));
         for _ in 0..3 {
             assert_eq!(meters.read(0).meter.down_bytes, 1 + 20 + 10 + 300);
             meters.look([]);
@@ -214,9 +214,9 @@ mod tests {
         meters.begin([look(1, 0, 1000), look(2, 0, 500), look(3, 0, 50)]);
         meters.look([look(1, 0, 1000), look(2, 0, 510), look(3, 0, 50)]);
         assert_eq!(meters.read(0).meter.down_bytes, 10);
-        meters.heed(&ended(1, 1200), Some(0));
+        meters.handle(&ended(1, 1200), Some(0));
         // The kernel no longer knows the totals.
-        meters.heed(&ended(3, 0), None);
+        meters.handle(&ended(3, 0), None);
         for _ in 0..4 {
             assert_eq!(meters.read(0).meter.down_bytes, 210);
             meters.look([]);

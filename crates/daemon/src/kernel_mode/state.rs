@@ -54,10 +54,10 @@ impl State {
     }
 
     /// Handles the kernel's events. Returns whether there are new subflows.
-    pub fn heed(&mut self, events: &[Event], now: Instant) -> Result<bool> {
+    pub fn handle(&mut self, events: &[Event], now: Instant) -> Result<bool> {
         let mut has_new = false;
         for event in events {
-            self.manager.heed(*event, now);
+            self.manager.handle(*event, now);
             if let Event::Established { ends, .. } | Event::SubflowEstablished { ends, .. } = event {
                 self.meters.expect(*ends);
                 has_new = true;
@@ -72,7 +72,7 @@ impl State {
     /// Counts the traffic of ended sockets.
     pub fn count(&mut self, ended: &[Ended]) {
         for ended in ended {
-            self.meters.heed(ended, self.manager.uplink_of(ended.ends.local.ip(), ended.interface));
+            self.meters.handle(ended, self.manager.uplink_of(ended.ends.local.ip(), ended.interface));
         }
     }
 
@@ -167,8 +167,8 @@ impl State {
     }
 
     /// Handles the status of a link to a relay. Returns a line for the user if there is news.
-    pub fn heed_link(&mut self, status: &LinkStatus, now: Instant) -> Option<String> {
-        let line = self.roster.heed_link(status)?;
+    pub fn handle_link(&mut self, status: &LinkStatus, now: Instant) -> Option<String> {
+        let line = self.roster.handle_link(status)?;
         self.tell_uplinks();
         self.act(now);
         Some(line)

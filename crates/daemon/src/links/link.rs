@@ -173,7 +173,7 @@ impl Link {
     }
 
     /// Notes the addresses of a found relay if its mark matches. The relay must still prove its identity.
-    pub fn heed_found(&mut self, found: &Found) {
+    pub fn handle_found(&mut self, found: &Found) {
         if found.mark == self.mark {
             let places = found.addresses.iter().filter_map(|address| address.at(PORT).ok());
             self.candidates = places.take(CANDIDATES_MAX).collect();
@@ -241,7 +241,7 @@ impl Link {
             // If there is no route to the relay, the next call comes later.
             places.into_iter().for_each(|place| drop(self.socket.send_to(&datagram, place)));
         }
-        if let Err(error) = done.and_then(|()| self.heed_terms()) {
+        if let Err(error) = done.and_then(|()| self.handle_terms()) {
             self.lose(&error);
         }
         self.remake();
@@ -336,7 +336,7 @@ impl Link {
 
     /// Gives the device a carrier while the relay is reachable and lends, and the addresses of the families that the
     /// relay's own link carries.
-    fn heed_terms(&mut self) -> Result<()> {
+    fn handle_terms(&mut self) -> Result<()> {
         let Device::There(tun) = &self.device else { return Ok(()) };
         let terms = self.caller.terms().filter(|_| self.is_up());
         if let Some(terms) = terms {
@@ -360,9 +360,9 @@ impl Link {
     }
 
     /// Restores address and route of a device that somebody has set down and up again.
-    pub fn heed_lost_ways(&mut self) {
+    pub fn handle_lost_ways(&mut self) {
         if self.has_carrier {
-            self.ways.heed_loss(self.now);
+            self.ways.handle_loss(self.now);
         }
     }
 

@@ -30,7 +30,7 @@ impl Capacity {
     }
 
     /// Adds a tick's sample: `bps` arrived, and the link was full or not.
-    pub fn heed(&mut self, bps: f64, is_full: bool, now: Instant) {
+    pub fn observe(&mut self, bps: f64, is_full: bool, now: Instant) {
         self.passed_bps += NEWEST_OF_ALL * (bps - self.passed_bps);
         let known = self.bps(now);
         if is_full {
@@ -64,17 +64,17 @@ mod tests {
     fn samples_that_somebody_did_not_want_more_than_only_raise_it() {
         let mut capacity = Capacity::new();
         assert!(!capacity.was_known());
-        (0..50).for_each(|tick| capacity.heed(2e6, false, at(tick)));
+        (0..50).for_each(|tick| capacity.observe(2e6, false, at(tick)));
         assert_eq!(capacity.bps(at(50)), None, "it was never full");
-        (50..100).for_each(|tick| capacity.heed(8e6, true, at(tick)));
-        (100..600).for_each(|tick| capacity.heed(1e6, false, at(tick)));
+        (50..100).for_each(|tick| capacity.observe(8e6, true, at(tick)));
+        (100..600).for_each(|tick| capacity.observe(1e6, false, at(tick)));
         assert_eq!(capacity.bps(at(600)), Some(8e6));
         assert_eq!(capacity.bps(at(701)), None, "that was long ago");
         assert!(capacity.was_known());
-        capacity.heed(8e6, true, at(702));
-        (703..900).for_each(|tick| capacity.heed(9e6, false, at(tick)));
+        capacity.observe(8e6, true, at(702));
+        (703..900).for_each(|tick| capacity.observe(9e6, false, at(tick)));
         assert!(capacity.bps(at(900)).is_some_and(|bps| bps > 8.9e6 && bps <= 9e6));
-        (900..950).for_each(|tick| capacity.heed(4e6, true, at(tick)));
+        (900..950).for_each(|tick| capacity.observe(4e6, true, at(tick)));
         assert!(capacity.bps(at(950)).is_some_and(|bps| bps < 4.1e6), "it was full, and slower");
     }
 }

@@ -54,14 +54,14 @@ impl<D, U> Courtesy<D, U> {
     /// Takes a packet for a destination that has arrived over the shared link, which counts `header_bytes` in front of
     /// its `octets`.
     pub fn enter_down(&mut self, packet: D, octets: &[u8], header_bytes: u64, now: Instant) {
-        match self.passive_rtt.heed_down(octets, now) {
+        match self.passive_rtt.observe_down(octets, now) {
             Some(Wait::Somewhere(wait)) => {
-                self.scavenger.heed_wait(wait, false);
-                self.of_uploads.heed_wait(wait, false);
+                self.scavenger.observe_wait(wait, false);
+                self.of_uploads.observe_wait(wait, false);
             }
             Some(Wait::Split { down, up }) => {
-                self.scavenger.heed_wait(down, true);
-                self.of_uploads.heed_wait(up, true);
+                self.scavenger.observe_wait(down, true);
+                self.of_uploads.observe_wait(up, true);
             }
             None => {}
         }
@@ -98,7 +98,7 @@ impl<D, U> Courtesy<D, U> {
 
     /// Notes that a destination's packet was sent.
     pub fn sent_up(&mut self, octets: &[u8], header_bytes: u64, now: Instant) {
-        self.passive_rtt.heed_up(octets, now);
+        self.passive_rtt.observe_up(octets, now);
         self.lent.up_bytes += octets.len() as u64 + header_bytes;
     }
 

@@ -311,7 +311,7 @@ impl Forwarder {
         let found = self.courtesy.scavenger();
         (shared.lending.owner, shared.lending.spare) = (found.owner(), found.spare());
         shared.lending.spare_up = self.courtesy.of_uploads().spare();
-        shared.lending.heed_rate(found.lent());
+        shared.lending.handle_rate(found.lent());
         if Told::of(&shared.lending.terms()) != self.told {
             self.tell_terms(&shared.lending);
             drop(shared);
@@ -347,9 +347,9 @@ impl Forwarder {
         self.refresh_allowed();
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
-        shared.lending.heed_date(today());
+        shared.lending.handle_date(today());
         self.looked_at = now;
-        shared.lending.heed_battery(battery::charge(Path::new(battery::FOLDER)));
+        shared.lending.handle_battery(battery::charge(Path::new(battery::FOLDER)));
         self.tell_terms(&shared.lending);
         let share = &shared.status.relay.interface;
         let counters = Counters::read(share).filter(|_| shared.lending.lost.is_none());

@@ -60,7 +60,7 @@ pub struct OneWay {
 impl OneWay {
     /// Handles a packet that the server sent at `value` and whose round trip waited for `both` in total. Returns the
     /// wait of this packet, if known.
-    pub fn heed(&mut self, value: u32, both: Duration, now: Instant) -> Option<Duration> {
+    pub fn observe(&mut self, value: u32, both: Duration, now: Instant) -> Option<Duration> {
         let last = if self.since.is_some() { self.last } else { value };
         let span = now.saturating_since(*self.since.get_or_insert(now));
         self.passed += i64::from(i32::from_ne_bytes(value.wrapping_sub(last).to_ne_bytes()));
@@ -119,7 +119,7 @@ mod tests {
                 let value = u32::MAX.wrapping_add((sent_ms as f64 / tick_ms) as u32);
                 let came = Instant::from_millis(sent_ms + 30 + down);
                 let wait =
-                    one_way.heed(value, Duration::from_millis(*both), came).map(|wait| wait.as_nanos() / 1_000_000);
+                    one_way.observe(value, Duration::from_millis(*both), came).map(|wait| wait.as_nanos() / 1_000_000);
                 shortest = shortest.min(wait).or(wait);
             }
             known.push(shortest);
@@ -145,6 +145,6 @@ mod tests {
     fn a_clock_that_nobody_has_tells_nothing() {
         assert_eq!(run(2.5, &[(0, 0); 4]), [None; 4]);
         let mut one_way = OneWay::default();
-        assert!((0..500).all(|step| one_way.heed(7, Duration::ZERO, Instant::from_millis(step * 20)).is_none()));
+        assert!((0..500).all(|step| one_way.observe(7, Duration::ZERO, Instant::from_millis(step * 20)).is_none()));
     }
 }

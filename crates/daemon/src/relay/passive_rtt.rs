@@ -57,7 +57,7 @@ impl Flow {
     /// Handles a departing packet with this timestamp. A server echoes the first segment that it receives of several
     /// with one timestamp (RFC 7323 section 4.3), so only the first may count. A later one, which may have waited here,
     /// would make the path look too short for minutes.
-    fn heed_up(&mut self, stamp: u32, now: Instant) {
+    fn observe_up(&mut self, stamp: u32, now: Instant) {
         let last = self.stamps.back().map(|(_, sent)| now.saturating_since(*sent));
         // A reused port has another clock.
         let is_first = is_newer(stamp, self.newest) || last.is_none_or(|span| span >= ECHO_MAX);
@@ -90,7 +90,7 @@ pub struct PassiveRtt {
 
 impl PassiveRtt {
     /// Handles a destination's packet that leaves over the shared link.
-    pub fn heed_up(&mut self, packet: &[u8], now: Instant) {
+    pub fn observe_up(&mut self, packet: &[u8], now: Instant) {
         let Some((source, destination, Timestamps { value: stamp, .. })) = stamped(packet) else { return };
         let ends = (source, destination);
         if !self.flows.contains_key(&ends) && self.flows.len() >= FLOWS_MAX {
@@ -100,12 +100,12 @@ impl PassiveRtt {
                 return;
             }
         }
-        self.flows.entry(ends).or_default().heed_up(stamp, now);
+        self.flows.entry(ends).or_default().observe_up(stamp, now);
     }
 
     /// Handles a packet for a destination that has come over the shared link. Returns how long it, or the packet it
     /// answers, waited in queues, if it shows that.
-    pub fn heed_down(&mut self, packet: &[u8], now: Instant) -> Option<Wait> {
+    pub fn observe_down(&mut self, packet: &[u8], now: Instant) -> Option<Wait> {
         let (source, destination, Timestamps { value, echo }) = stamped(packet)?;
         let ends = (destination, source);
         let stamps = &mut self.flows.get_mut(&ends)?.stamps;
@@ -116,7 +116,7 @@ impl PassiveRtt {
             return None;
         }
         let both = span.saturating_sub(self.base(source.ip(), span, now)?);
-        let down = self.flows.get_mut(&ends)?.one_way.heed(value, both, now);
+        let down = self.flows.get_mut(&ends)?.one_way.observe(value, both, now);
         Some(down.map_or(Wait::Somewhere(both), |down| Wait::Split { down, up: both.saturating_sub(down) }))
     }
 
@@ -180,16 +180,16 @@ mod tests {
     fn what_is_longer_than_the_shortest_way_is_a_queue() {
         let (mut passive, ms) = (PassiveRtt::default(), Instant::from_millis);
         for (value, sent, heard, queue) in [(1, 0, 50, 0), (2, 60, 130, 20), (3, 140, 180, 0), (4, 190, 240, 10)] {
-            passive.heed_up(&packet(true, value, 0), ms(sent));
-            passive.heed_up(&packet(true, value, 0), ms(sent + 5));
+            passive.observe_up(&packet(true, value, 0), ms(sent));
+            passive.observe_up(&packet(true, value, 0), ms(sent + 5));
             // The first round trip only shows the length of the path.
             let wait = (value > 1).then_some(Wait::Somewhere(Duration::from_millis(queue)));
-            assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard)), wait);
-            assert_eq!(passive.heed_down(&packet(false, 9, value), ms(heard + 1)), None, "told once");
+            assert_eq!(passive.observe_down(&packet(false, 9, value), ms(heard)), wait);
+            assert_eq!(passive.observe_down(&packet(false, 9, value), ms(heard + 1)), None, "told once");
         }
-        assert_eq!(passive.heed_down(&packet(false, 9, 77), ms(300)), None, "nobody said that");
-        passive.heed_up(&packet(true, 5, 0), ms(300));
-        assert_eq!(passive.heed_down(&packet(false, 9, 5), ms(4000)), None, "the server had nothing to say");
+        assert_eq!(passive.observe_down(&packet(false, 9, 77), ms(300)), None, "nobody said that");
+        passive.observe_up(&packet(true, 5, 0), ms(300));
+        assert_eq!(passive.observe_down(&packet(false, 9, 5), ms(4000)), None, "the server had nothing to say");
     }
 
     /// ACKs of the same millisecond leave one by one during a pause.
@@ -198,17 +198,17 @@ mod tests {
         let (mut passive, ms) = (PassiveRtt::default(), Instant::from_millis);
         for round in 0..20_u64 {
             let (at, value) = (round * 100, round as u32 * 100);
-            passive.heed_up(&packet(true, value, 0), ms(at));
+            passive.observe_up(&packet(true, value, 0), ms(at));
             // Too soon after the one before, and again later.
-            passive.heed_up(&packet(true, value + 5, 0), ms(at + 5));
-            passive.heed_up(&packet(true, value + 5, 0), ms(at + 35));
-            let first = passive.heed_down(&packet(false, 9, value), ms(at + 40));
+            passive.observe_up(&packet(true, value + 5, 0), ms(at + 5));
+            passive.observe_up(&packet(true, value + 5, 0), ms(at + 35));
+            let first = passive.observe_down(&packet(false, 9, value), ms(at + 40));
             assert_eq!(first, (round > 0).then_some(Wait::Somewhere(Duration::ZERO)), "{round}");
-            assert_eq!(passive.heed_down(&packet(false, 9, value + 5), ms(at + 45)), None, "{round}");
+            assert_eq!(passive.observe_down(&packet(false, 9, value + 5), ms(at + 45)), None, "{round}");
         }
         // Reuses the ports with another clock.
-        passive.heed_up(&packet(true, 7, 0), ms(60_000));
-        assert_eq!(passive.heed_down(&packet(false, 9, 7), ms(60_040)), Some(Wait::Somewhere(Duration::ZERO)));
+        passive.observe_up(&packet(true, 7, 0), ms(60_000));
+        assert_eq!(passive.observe_down(&packet(false, 9, 7), ms(60_040)), Some(Wait::Somewhere(Duration::ZERO)));
     }
 
     #[test]
@@ -216,13 +216,13 @@ mod tests {
         let mut passive = PassiveRtt::default();
         for number in 0..10_000_u32 {
             let packet = packet_of(number as u16, true, number, 0);
-            passive.heed_up(&packet, Instant::from_millis(u64::from(number)));
+            passive.observe_up(&packet, Instant::from_millis(u64::from(number)));
         }
         assert!(passive.flows.len() <= FLOWS_MAX);
         let mut passive = PassiveRtt::default();
         let round_trip = |passive: &mut PassiveRtt, at: Instant, span: Duration| {
-            passive.heed_up(&packet(true, 1, 0), at);
-            passive.heed_down(&packet(false, 9, 1), at + span).map(|wait| match wait {
+            passive.observe_up(&packet(true, 1, 0), at);
+            passive.observe_down(&packet(false, 9, 1), at + span).map(|wait| match wait {
                 Wait::Somewhere(wait) => wait,
                 split @ Wait::Split { .. } => panic!("the server's clock stands still: {split:?}"),
             })
@@ -242,8 +242,8 @@ mod tests {
         let own = SocketAddr::from(([10, 99, 98, 8], 40000));
         let (mut passive, mut scavenger) = (PassiveRtt::default(), Scavenger::new(None, None));
         let round_trip = |passive: &mut PassiveRtt, server: SocketAddr, value: u32, sent: u64, ms: u64| {
-            passive.heed_up(&packet_between(own, server, true, value, 0), Instant::from_millis(sent));
-            passive.heed_down(&packet_between(own, server, false, 9, value), Instant::from_millis(sent + ms))
+            passive.observe_up(&packet_between(own, server, true, value, 0), Instant::from_millis(sent));
+            passive.observe_down(&packet_between(own, server, false, 9, value), Instant::from_millis(sent + ms))
         };
         let download = SERVER.parse().unwrap();
         round_trip(&mut passive, download, 0, 0, 50);
@@ -253,7 +253,7 @@ mod tests {
             let other = SocketAddr::from(([203, 0, 114, tick as u8], 443));
             for (server, ms) in [(download, 150), (other, 180)] {
                 if let Some(Wait::Somewhere(wait)) = round_trip(&mut passive, server, tick as u32, tick * 200, ms) {
-                    scavenger.heed_wait(wait, false);
+                    scavenger.observe_wait(wait, false);
                 }
             }
             // The owner begins after two seconds.
@@ -273,8 +273,8 @@ mod tests {
             for first in [0x45, 0x4f, 0x60] {
                 let mut octets = octets.clone();
                 octets.splice(0..octets.len().min(1), [first]);
-                passive.heed_up(&octets, Instant::ZERO);
-                passive.heed_down(&octets, Instant::ZERO);
+                passive.observe_up(&octets, Instant::ZERO);
+                passive.observe_down(&octets, Instant::ZERO);
             }
         }
     }

@@ -200,7 +200,7 @@ impl Scavenger {
     }
 
     /// Notes that a packet waited in queues for `span`. `is_here`: certainly in this direction.
-    pub fn heed_wait(&mut self, span: Duration, is_here: bool) {
+    pub fn observe_wait(&mut self, span: Duration, is_here: bool) {
         let waited = Waited { span, is_here };
         self.sees_waits = true;
         self.waits[0] = Some(self.waits[0].map_or(waited, |shortest| shortest.min(waited)));
@@ -256,7 +256,7 @@ impl Scavenger {
         let wait = waited.map(|waited| waited.span);
         self.waits = [None, self.waits[0]];
         let was_active = self.active_until.is_some();
-        self.heed_rates(rates, carried_bps, waited, span, now);
+        self.observe_rates(rates, carried_bps, waited, span, now);
         if self.active_until.is_none() {
             self.pauses.forget();
             self.owner_down_bps.clear();
@@ -279,7 +279,7 @@ impl Scavenger {
         Some(Rate::from_bps(self.allowed_bps as u64))
     }
 
-    fn heed_rates(&mut self, rates: Rates, carried_bps: f64, waited: Option<Waited>, span: Duration, now: Instant) {
+    fn observe_rates(&mut self, rates: Rates, carried_bps: f64, waited: Option<Waited>, span: Duration, now: Instant) {
         // While hardly anything is lent, ticks come late, and each stands for several.
         let ticks = ((span + TICK / 2).as_millis() / TICK.as_millis()).clamp(1, 20);
         let newest = 1.0 - (0..ticks).fold(1.0, |older, _| older * (1.0 - NEWEST));
@@ -301,7 +301,7 @@ impl Scavenger {
         }
         self.lent_bps += NEWEST * (rates.lent - self.lent_bps);
         self.lent_most_bps += NEWEST * (rates.lent_most - self.lent_most_bps);
-        self.capacity.heed(carried_bps, waited.is_some_and(|waited| rates.is_full(waited)), now);
+        self.capacity.observe(carried_bps, waited.is_some_and(|waited| rates.is_full(waited)), now);
     }
 
     /// Measures what the owner wants, by pauses.
@@ -405,7 +405,7 @@ mod tests {
     /// Simulates a link with a queue, an owner who wants `owner_bps` and a destination who wants everything, for thirty
     /// seconds. Returns the mean lent rate and the mean wait of the last ten.
     fn run(owner_bps: impl Fn(u64) -> f64) -> (f64, Duration) {
-        run_with(300, |scavenger, wait| scavenger.heed_wait(wait, false), owner_bps)
+        run_with(300, |scavenger, wait| scavenger.observe_wait(wait, false), owner_bps)
     }
 
     /// The same for `ticks` ticks, of which the last third counts. `tell` may report the waits.
@@ -500,7 +500,7 @@ mod tests {
         let passed = Passed { all: down, lent: down, waits: true };
         assert_eq!(scavenger.tick(passed, Instant::from_millis(100)), Some(Rate::from_mbps(10)), "it is no limit");
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(4)));
-        scavenger.heed_wait(Duration::from_millis(30), false);
+        scavenger.observe_wait(Duration::from_millis(30), false);
         scavenger.tick(passed, Instant::from_millis(200));
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(8)));
     }
@@ -512,7 +512,7 @@ mod tests {
         for tick in 1..=650_u64 {
             let (bps, wait_ms) = if tick <= 100 { (CAPACITY_BPS, 40) } else { (little_bps, waits_ms(tick)) };
             let down = Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
-            scavenger.heed_wait(Duration::from_millis(wait_ms), false);
+            scavenger.observe_wait(Duration::from_millis(wait_ms), false);
             scavenger.tick(Passed { all: down, lent: down, waits: false }, Instant::ZERO + TICK.saturating_mul(tick));
         }
         scavenger.spare().map_or(f64::NAN, |rate| rate.as_bps() as f64)
@@ -533,7 +533,7 @@ mod tests {
         let mut scavenger = Scavenger::new(None, None);
         let down = Counters { down_bytes: 3_000, up_bytes: 0 };
         for tick in 1..=100 {
-            scavenger.heed_wait(Duration::from_millis(5 + tick % 26), false);
+            scavenger.observe_wait(Duration::from_millis(5 + tick % 26), false);
             scavenger.tick(Passed { all: down, lent: down, waits: false }, Instant::from_millis(tick * 100));
         }
         assert_eq!(scavenger.spare(), None);
@@ -545,7 +545,7 @@ mod tests {
         for tick in 1..=200_u64 {
             let bps = if tick <= 100 { CAPACITY_BPS } else { 0.4 * CAPACITY_BPS };
             let down = Counters { down_bytes: (bps * TICK.as_secs_f64() / 8.0) as u64, up_bytes: 0 };
-            scavenger.heed_wait(Duration::from_millis(60), false);
+            scavenger.observe_wait(Duration::from_millis(60), false);
             scavenger.tick(Passed { all: down, lent: down, waits: true }, Instant::ZERO + TICK.saturating_mul(tick));
         }
         let spare = scavenger.spare().unwrap().as_bps() as f64;
@@ -558,7 +558,7 @@ mod tests {
         // 1 Mbit/s goes out, and its ACKs come in.
         let lent = Counters { down_bytes: 400, up_bytes: 12_500 };
         for tick in 1..200 {
-            scavenger.heed_wait(Duration::from_millis(30), false);
+            scavenger.observe_wait(Duration::from_millis(30), false);
             scavenger.tick(Passed { all: lent, lent, waits: true }, Instant::from_millis(tick * 100));
         }
         assert_eq!(scavenger.spare(), Some(Rate::from_mbps(1)));
@@ -573,7 +573,7 @@ mod tests {
         for tick in 1..300 {
             let all = counted(if tick < 20 { 112_500 } else { 187_500 });
             let passed = Passed { all, lent: counted(112_500), waits: true }.turned();
-            scavenger.heed_wait(Duration::from_millis(30), false);
+            scavenger.observe_wait(Duration::from_millis(30), false);
             let rate = scavenger.tick(passed, Instant::from_millis(tick * 100));
             assert_eq!((rate, scavenger.pause_rate()), (cap, None), "tick {tick}");
         }
@@ -587,7 +587,7 @@ mod tests {
         assert_eq!(scavenger.tick(passed, Instant::from_millis(100)), Some(Rate::from_mbps(1)));
         passed.all = down(100_000);
         for tick in 2..100 {
-            scavenger.heed_wait(Duration::ZERO, false);
+            scavenger.observe_wait(Duration::ZERO, false);
             let rate = scavenger.tick(passed, Instant::from_millis(tick * 100)).unwrap();
             assert!(rate <= Rate::from_mbps(1));
         }
@@ -601,7 +601,7 @@ mod tests {
             let down = |down_bytes| Counters { down_bytes, up_bytes: 0 };
             let passed = Passed { all: down(125_000), lent: down(250), waits: true };
             for tick in 1..200 {
-                scavenger.heed_wait(Duration::from_millis(30), false);
+                scavenger.observe_wait(Duration::from_millis(30), false);
                 let rate = scavenger.tick(passed, Instant::from_millis(tick * 100));
                 assert!(rate.is_some_and(|rate| rate <= cap), "tick {tick}: {rate:?}");
                 assert!(scavenger.pause_rate().is_none_or(|rate| rate <= cap), "tick {tick}");

@@ -92,7 +92,7 @@ impl Lending {
     }
 
     /// Handles a look at the battery, one second after the last.
-    pub fn heed_battery(&mut self, charge: Charge) {
+    pub fn handle_battery(&mut self, charge: Charge) {
         self.battery_percent = match charge {
             Charge::Emptying(percent) => Some(percent),
             Charge::Unknown | Charge::Kept => None,
@@ -109,7 +109,7 @@ impl Lending {
     }
 
     /// Handles the present lent rate. Once the volume is almost spent it counts as spent until it renews.
-    pub fn heed_rate(&mut self, lent: Rate) {
+    pub fn handle_rate(&mut self, lent: Rate) {
         let Some(volume) = &self.volume else { return };
         let notice_bytes = lent.bytes_in(NOTICE).min(volume.limit().bytes / NOTICE_PARTS);
         let is_ending = volume.left_bytes() <= notice_bytes;
@@ -142,21 +142,21 @@ impl Lending {
             return volume.add(bytes as u64);
         }
         let counted = volume.count(bytes as u64);
-        self.heed_counted(counted);
+        self.handle_counted(counted);
     }
 
     /// Handles a second's look on the day `today`: the volume may renew, or can be stored again.
-    pub fn heed_date(&mut self, today: Date) {
+    pub fn handle_date(&mut self, today: Date) {
         let Some(volume) = &mut self.volume else { return };
         volume.roll(today);
         self.uncounted_looks = self.uncounted_looks.saturating_sub(1);
         if self.uncounted_looks == 0 {
             let counted = volume.count(0);
-            self.heed_counted(counted);
+            self.handle_counted(counted);
         }
     }
 
-    fn heed_counted(&mut self, counted: Result<()>) {
+    fn handle_counted(&mut self, counted: Result<()>) {
         match counted {
             Ok(()) if self.uncounted.take().is_some() => info!("the volume file can be written again"),
             Ok(()) => {}
@@ -212,14 +212,14 @@ mod tests {
         assert_eq!(lending.lends(), Lends::Fully);
         lending.count(800_000);
         assert_eq!((lending.lends(), lending.terms().left_bytes), (Lends::AsBackup, 200_000));
-        lending.heed_rate(Rate::from_bps(8_000_000));
+        lending.handle_rate(Rate::from_bps(8_000_000));
         assert_eq!(lending.lends(), Lends::AsBackup, "2 % at most stay unused");
         lending.count(180_000);
-        lending.heed_rate(Rate::from_bps(79_000));
+        lending.handle_rate(Rate::from_bps(79_000));
         assert_eq!(lending.lends(), Lends::AsBackup, "20 kB are two seconds of 80 kbit/s");
-        lending.heed_rate(Rate::from_bps(80_000));
+        lending.handle_rate(Rate::from_bps(80_000));
         assert_eq!(lending.lends(), Lends::NoVolume);
-        lending.heed_rate(Rate::ZERO);
+        lending.handle_rate(Rate::ZERO);
         assert_eq!(lending.lends(), Lends::NoVolume, "it does not flutter");
         assert!(lending.admits(), "what is under way still goes");
         lending.count(19_999);
@@ -227,7 +227,7 @@ mod tests {
         lending.count(1);
         assert!(!lending.admits());
         lending.volume.as_mut().unwrap().roll(date(2026, 5, 10));
-        lending.heed_rate(Rate::ZERO);
+        lending.handle_rate(Rate::ZERO);
         assert_eq!(lending.lends(), Lends::Fully);
     }
 
@@ -247,11 +247,11 @@ mod tests {
         assert!(lending.why_not().unwrap().contains("volume.json (a folder is in its place: move it away)"));
         // Packets in transit still count, and the warning comes once.
         lending.count(500);
-        lending.heed_date(today);
+        lending.handle_date(today);
         assert_eq!(lending.volume.as_ref().unwrap().used_bytes(), 1_500);
         assert_eq!(heard.take().matches("nothing is lent for now").count(), 1);
         fs::remove_dir(&path).unwrap();
-        (0..RETRY_LOOKS).for_each(|_| lending.heed_date(today));
+        (0..RETRY_LOOKS).for_each(|_| lending.handle_date(today));
         assert_eq!((lending.lends(), lending.admits(), lending.why_not()), (Lends::Fully, true, None));
         assert!(heard.take().contains("the volume file can be written again"));
         drop(lending);
@@ -271,22 +271,22 @@ mod tests {
             (Charge::Unknown, Lends::NoBattery),
             (Charge::Kept, Lends::NoBattery),
         ] {
-            lending.heed_battery(charge);
+            lending.handle_battery(charge);
             assert_eq!(lending.lends(), lends, "{charge:?}");
         }
         // A charger with a loose contact does not count.
         for charge in [Charge::Kept, Charge::Kept, Charge::Kept, Charge::Unknown] {
-            lending.heed_battery(charge);
+            lending.handle_battery(charge);
         }
         assert_eq!(lending.lends(), Lends::NoBattery);
         assert!(lending.admits(), "what is under way still goes");
-        (0..3).for_each(|_| lending.heed_battery(Charge::Emptying(28)));
+        (0..3).for_each(|_| lending.handle_battery(Charge::Emptying(28)));
         assert!(lending.admits());
-        lending.heed_battery(Charge::Emptying(28));
+        lending.handle_battery(Charge::Emptying(28));
         assert!(!lending.admits(), "nor does what a destination goes on sending");
-        (0..4).for_each(|_| lending.heed_battery(Charge::Kept));
+        (0..4).for_each(|_| lending.handle_battery(Charge::Kept));
         assert_eq!((lending.lends(), lending.admits()), (Lends::NoBattery, false));
-        lending.heed_battery(Charge::Kept);
+        lending.handle_battery(Charge::Kept);
         assert_eq!((lending.lends(), lending.admits()), (Lends::Fully, true));
         assert_eq!(lending.terms().spare, Rate::from_mbps(5));
         lending.lost = Some("is down".into());

@@ -74,7 +74,7 @@ impl Uplinks {
         while let Ok(true) = wait(&clock, None, over.as_fd(), [self.watch.as_fd()], &mut ready) {
             loop {
                 match self.watch.next() {
-                    Ok(Some(change)) if self.heed(&change, remote).is_ok() => {}
+                    Ok(Some(change)) if self.handle(&change, remote).is_ok() => {}
                     Ok(Some(_)) | Err(_) => return,
                     Ok(None) => break,
                 }
@@ -84,7 +84,7 @@ impl Uplinks {
 
     /// # Errors
     /// If the driver has ended.
-    fn heed<A: App>(&mut self, change: &Change, remote: &Remote<EndpointHost<Alone, A>>) -> Result<()> {
+    fn handle<A: App>(&mut self, change: &Change, remote: &Remote<EndpointHost<Alone, A>>) -> Result<()> {
         let (interface, is_back) = match change {
             Change::Lost { interface, renamed, .. } => {
                 if let Some(name) = renamed {

@@ -189,7 +189,7 @@ impl Ways {
 
     /// Notes families that are lost because the device was set down. The next [`Self::set`] makes them again, or a
     /// later one if they were made only a moment ago, as on a host without IPv6.
-    pub fn heed_loss(&mut self, now: Instant) {
+    pub fn handle_loss(&mut self, now: Instant) {
         for (family, own) in self.families.iter_mut().zip(self.addresses) {
             if family.is_there && !has_way(&self.device, own) {
                 family.lose(now);

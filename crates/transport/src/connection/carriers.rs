@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn crumbs_cost_no_more_than_so_much() {
+    fn small_pieces_cost_no_more_than_so_much() {
         let mut carriers = Carriers::default();
         for start in 0..10_000 {
             carriers.note(Dsn(start), Some(SubflowId(start as u16 % 2)));

@@ -206,7 +206,7 @@ impl Connection {
     pub(super) fn receive_window(&self) -> u32 {
         let next = self.receiver.stream.next();
         let promised = if self.receiver.edge.after(next) { self.receiver.edge.since(next) } else { 0 };
-        // RFC 9293 section 3.8.6.2.2: the right edge moves by at least a segment's worth, or peers send crumbs.
+        // RFC 9293 section 3.8.6.2.2: the right edge moves by at least a segment's worth, or peers send small pieces.
         let step = u64::from(self.config.mtu).min(self.config.receive_buffer_bytes / 2);
         let window = self.receiver.stream.window();
         let announced = if window >= promised + step { window } else { promised };

@@ -71,7 +71,7 @@ impl Connection {
             Some(capable) if self.config.mptcp => {
                 self.checksum = self.config.checksum || capable.flags.contains(CapableFlags::CHECKSUM_REQUIRED);
                 self.note_join_permission(capable);
-                self.heed_offer(syn);
+                self.handle_offer(syn);
             }
             _ => self.protocol = Protocol::Tcp { fell_back: false },
         }
@@ -294,7 +294,7 @@ impl Connection {
                 Some((capable, key)) if is_usable(capable) && capable.receiver_key.is_none() => {
                     self.checksum = self.config.checksum || capable.flags.contains(CapableFlags::CHECKSUM_REQUIRED);
                     self.note_join_permission(capable);
-                    self.heed_offer(segment);
+                    self.handle_offer(segment);
                     self.learn_key(key, false);
                 }
                 _ => self.protocol = Protocol::Tcp { fell_back: true },

@@ -368,12 +368,12 @@ mod tests {
         assert_eq!(resolve(&mut table, 250, 20).0, [(1150, 20)]);
     }
 
-    /// A mapping that covers all the crumbs from a peer costs no more than they did.
+    /// A mapping that covers all the small pieces from a peer costs no more than they did.
     #[test]
-    fn crumbs_become_one() {
+    fn small_pieces_become_one() {
         let mut table = MappingTable::default();
-        let crumbs = (0..30_000).map(|n| mapping(100 + 2 * n, 1, 1000 + 2 * u64::from(n)));
-        crumbs.for_each(|crumb| table.insert(crumb, 40_000).unwrap());
+        let pieces = (0..30_000).map(|n| mapping(100 + 2 * n, 1, 1000 + 2 * u64::from(n)));
+        pieces.for_each(|piece| table.insert(piece, 40_000).unwrap());
         table.insert(mapping(100, 59_999, 1000), 40_000).unwrap();
         assert_eq!(table.mappings.len(), 1);
         assert_eq!(table.insert(mapping(101, 1, 1002), 40_000), Err(Violation::MappingMismatch));

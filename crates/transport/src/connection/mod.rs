@@ -567,7 +567,7 @@ impl Connection {
     /// Tells the owner that there is room again.
     fn tell_writable(&mut self, host: &mut Host) {
         self.grow_send_buffer();
-        // A quarter at a time, so the owner is not woken for crumbs.
+        // A quarter at a time, so the owner is not woken for small pieces.
         if self.sender.writable_wanted && self.room() >= (self.room_max() / 4).max(1) {
             self.sender.writable_wanted = false;
             host.events.push_back(Event::Writable(self.id));

@@ -11,9 +11,9 @@ use units::narrow::usize_from;
 use wire::Payload;
 
 use super::send_buffer::{GATHER_TO, gather};
-use crate::{SubflowId, crumbs};
+use crate::{SubflowId, small_pieces};
 
-/// Charged for every waiting piece in addition to its octets: a peer that sends crumbs fills the buffer sooner.
+/// Charged for every waiting piece in addition to its octets: a peer that sends small pieces fills the buffer sooner.
 const PIECE_OVERHEAD: u64 = 64;
 /// Maximum number of lanes: subflows that come and go may each leave data behind.
 const LANES_MAX: usize = 2 * super::SUBFLOWS_CAP;
@@ -42,7 +42,7 @@ struct Lane {
 pub(crate) struct Inserted {
     /// Octets that had been received before.
     pub(crate) duplicate_bytes: u64,
-    /// Octets beyond the window or the limit on crumbs, which the sender must send again.
+    /// Octets beyond the window or the limit on small pieces, which the sender must send again.
     pub(crate) discarded_bytes: u64,
     /// Whether the stream grew, so there is something to read.
     pub(crate) advanced: bool,
@@ -183,11 +183,13 @@ impl Reassembly {
         self.ready_bytes += payload.len() as u64;
         self.received_bytes += payload.len() as u64;
         self.next = end;
-        let Some(last) = self.ready.back_mut() else { return self.ready.push_back(crumbs::keep(payload)) };
+        let Some(last) = self.ready.back_mut() else { return self.ready.push_back(small_pieces::keep(payload)) };
         // A pattern merges with its neighbour, so a simulated application takes it in one piece.
         let Err(payload) = last.try_append(payload) else { return };
         match (last, &payload) {
-            (Payload::Bytes(last), Payload::Bytes(next)) if crumbs::is_crumb(&payload) && last.len() < GATHER_TO => {
+            (Payload::Bytes(last), Payload::Bytes(next))
+                if small_pieces::is_small(&payload) && last.len() < GATHER_TO =>
+            {
                 gather(last, next);
             }
             _ => self.ready.push_back(payload),
@@ -225,14 +227,14 @@ impl Reassembly {
     fn hold(&mut self, subflow: SubflowId, piece: Piece, inserted: &mut Inserted) {
         let len = piece.payload.len() as u64;
         let charged = self.waiting_bytes + len + (self.waiting_pieces + 1) * PIECE_OVERHEAD;
-        // Real segments are far larger than their overhead; only crumbs and copies on many subflows come near this
+        // Real segments are far larger than their overhead; only small pieces and copies on many subflows come near this
         // limit.
         if charged > 4 * self.limit + (1 << 16) {
             inserted.discarded_bytes += len;
             return;
         }
         let recent = piece.dsn;
-        let piece = Piece { payload: crumbs::keep(piece.payload), ..piece };
+        let piece = Piece { payload: small_pieces::keep(piece.payload), ..piece };
         let queue = self.lane_of(subflow);
         if queue.back().is_none_or(|last| last.end().before_or_at(piece.dsn)) {
             queue.push_back(piece);
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn crumbs_cost_no_more_than_a_multiple_of_the_buffer() {
+    fn small_pieces_cost_no_more_than_a_multiple_of_the_buffer() {
         let mut stream = Reassembly::new(Dsn(0), 100_000);
         for i in 0..100_000 {
             stream.insert(SubflowId(0), Dsn(100_000 - i), pattern(0, 1), Dsn(200_000));

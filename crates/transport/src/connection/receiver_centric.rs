@@ -2,7 +2,7 @@
 //!
 //! | | who | where |
 //! |---|---|---|
-//! | offer | both, on the first subflow's SYN and SYN/ACK; the rest needs it | `receiver_centric_offer`, `heed_offer` |
+//! | offer | both, on the first subflow's SYN and SYN/ACK; the rest needs it | `receiver_centric_offer`, `handle_offer` |
 //! | round | sender of data, on every data segment | `round_of` |
 //! | rate report | receiver of data, on an ACK of the path that it concerns | `add_rate_report` |
 //!
@@ -99,7 +99,7 @@ impl Connection {
     }
 
     /// Records the offer on the peer's SYN or SYN/ACK.
-    pub(super) fn heed_offer(&mut self, segment: &Segment) {
+    pub(super) fn handle_offer(&mut self, segment: &Segment) {
         if let Some(control) = &mut self.rate_control {
             control.is_agreed = offers_receiver_centric(segment);
         }

@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 use units::SeqNr;
 use wire::{Payload, SackBlock, SackBlocks};
 
-use crate::crumbs;
+use crate::small_pieces;
 
 /// Overhead charged for every segment held out of order: about the cost of the segment and its owner's record.
 const SEGMENT_OVERHEAD: u64 = 128;
@@ -99,7 +99,7 @@ impl ReceiveSpace {
     }
 
     /// Returns the limit on the cost of segments held out of order. It admits a whole window of segments with 128
-    /// octets or more; a window of crumbs costs no more.
+    /// octets or more; a window of small pieces costs no more.
     fn held_max(&self) -> u64 {
         2 * u64::from(self.window_max) + HELD_MIN
     }
@@ -281,7 +281,7 @@ impl ReceiveSpace {
         }
         if !payload.is_empty() {
             self.held_bytes += payload.len() as u64;
-            self.out_of_order.insert(at, Held { seq: start, payload: crumbs::keep(payload) });
+            self.out_of_order.insert(at, Held { seq: start, payload: small_pieces::keep(payload) });
         }
         self.note_range(seq, end);
     }

@@ -289,7 +289,7 @@ impl Scoreboard {
     }
 
     /// Marks the data that `blocks` report (RFC 6675's Update). Calls `each` for every segment newly delivered.
-    /// Super-segments left in pieces, and are split only at the ends of these pieces: a peer that SACKs crumbs must not
+    /// Super-segments left in pieces, and are split only at the ends of these pieces: a peer that SACKs small pieces must not
     /// make the ring grow.
     pub(crate) fn sack(&mut self, blocks: &SackBlocks, delivered: &mut Delivered, mut each: impl FnMut(&Sent)) {
         let mut seen = SackBlocks::new();

@@ -106,7 +106,7 @@ fn lies_about_what_was_never_sent_are_ignored() {
 }
 
 #[test]
-fn crumbs_do_not_cut_segments() {
+fn small_pieces_do_not_cut_segments() {
     let mut board = ten();
     let mut delivered = Delivered::default();
     board.sack(&blocks(&[(1110, 1120), (1150, 1420)]), &mut delivered, |_| {});

@@ -7,18 +7,18 @@ use bytes::Bytes;
 use wire::Payload;
 
 /// Payloads shorter than this are copied.
-const CRUMB_BYTES: usize = 512;
+const SMALL_BYTES: usize = 512;
 
 /// Whether a payload is too small to keep its packet alive.
-pub(crate) fn is_crumb(payload: &Payload) -> bool {
-    matches!(payload, Payload::Bytes(octets) if octets.len() < CRUMB_BYTES)
+pub(crate) fn is_small(payload: &Payload) -> bool {
+    matches!(payload, Payload::Bytes(octets) if octets.len() < SMALL_BYTES)
 }
 
-/// Returns the same payload; a crumb gets its own memory.
+/// Returns the same payload; a small piece gets its own memory.
 #[inline]
 pub(crate) fn keep(payload: Payload) -> Payload {
     match payload {
-        Payload::Bytes(octets) if octets.len() < CRUMB_BYTES => Bytes::copy_from_slice(&octets).into(),
+        Payload::Bytes(octets) if octets.len() < SMALL_BYTES => Bytes::copy_from_slice(&octets).into(),
         payload => payload,
     }
 }
