@@ -78,12 +78,14 @@ fn beyond_the_source(scenario: &Scenario) -> Vec<Unsupported> {
     refused
 }
 
-/// Returns whether an era is today's. Its binding, timers, repairs and ACK delay may be the scenario's defaults or the
-/// kernel's.
+/// Returns whether an era is today's. Its binding, timers, repairs, partial ACKs and ACK delay may be the scenario's
+/// defaults or the kernel's.
 fn is_kernels(era: &Era) -> bool {
     let today = Era::default();
-    let Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, recovery_end, ack_delay, .. } = today;
-    let rest = Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, recovery_end, ack_delay, ..*era };
+    let Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, recovery_end, .. } = today;
+    let Era { partial_acks, ack_delay, .. } = today;
+    let sender = Era { binding, reinjection_timeouts, idle_reinjection, repair_timer, recovery_end, ..*era };
+    let rest = Era { partial_acks, ack_delay, ..sender };
     era.binding != Binding::Early && era.repair_timer != RepairTimer::OnAck && rest == today
 }
 
