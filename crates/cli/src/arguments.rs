@@ -31,7 +31,7 @@ pub use world::{Backend, World};
 /// A shorter time limit would end connections between two round trips of a slow link.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
-/// Pools the links of the devices around into one Multipath TCP connection.
+/// Pools the links of nearby devices into one Multipath TCP connection.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true, propagate_version = true)]
 pub struct Arguments {
