@@ -95,7 +95,7 @@ impl Connection {
         stream.next().low().wrapping_sub(low_u32(stream.received_bytes())).wrapping_sub(1)
     }
 
-    /// Falls back because a checksum failed at either end.
+    /// Falls back because a checksum failed here, or the peer sent MP_FAIL, as it does when one failed there.
     fn fall_back_for_a_checksum(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         self.fall_back_aloud(host, now);
         // A middlebox may have changed the mapping and not the data: later mappings agree with one another, not with
