@@ -16,6 +16,7 @@
 //! rights     gives up capabilities after setup
 //! ```
 
+mod engine_log;
 pub(crate) mod keeper;
 mod offer;
 pub mod rights;
@@ -106,6 +107,7 @@ pub fn join(options: JoinOptions, stop: &Stop, ready: impl FnOnce(&JoinStatus)) 
     check_prices(&options.prices, &uplinks)?;
     tell_what_there_is(&wrong, &uplinks)?;
     let (Attachment { mut endpoint, tun, addresses }, paths) = uplink::attach(&uplinks, Families::Both)?;
+    engine_log::observe(&options.engine, &mut endpoint);
     let device = tun.name().to_owned();
     let plan = uplink::plan(&device, &paths, &Surroundings::look(&uplinks)?)?;
     plan.notes.iter().for_each(|note| warn!(device, "{note}"));

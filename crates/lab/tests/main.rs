@@ -13,6 +13,7 @@ mod media;
 mod modules;
 mod mutated_scenarios;
 mod narrow_links;
+mod qlog;
 mod radio;
 mod report;
 mod report_browser;

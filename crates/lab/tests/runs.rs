@@ -243,7 +243,7 @@ fn recorded_traces_are_read_and_their_mistakes_named() {
 fn captures_hold_what_both_hosts_saw() {
     let directory = tempfile::tempdir().unwrap();
     let scenario = demo(&["workload.size=50 kB"]);
-    let Run { results, captures, .. } = run(&scenario, Some(directory.path()), &mut |_| {}).unwrap();
+    let Run { results, recordings: captures, .. } = run(&scenario, Some(directory.path()), &mut |_| {}).unwrap();
     assert_eq!(captures.len(), 2);
     let packets_with_data = |path: &std::path::Path| {
         let octets = std::fs::read(path).unwrap();

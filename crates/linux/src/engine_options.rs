@@ -1,12 +1,13 @@
 //! How the engine works behind a device, for all its users.
 
 use transport::congestion::{self, ControllerSpec};
-use transport::{ConnectionConfig, path_manager, scheduler};
+use transport::observation::SharedObserver;
+use transport::{ConnectionConfig, Endpoint, path_manager, scheduler};
 
 use crate::tap::Tap;
 use crate::{Error, Result};
 
-/// Policies by name that replace the engine's defaults, and a tap.
+/// Policies by name that replace the engine's defaults, a tap and an observer.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
     /// Congestion control.
@@ -19,9 +20,18 @@ pub struct EngineOptions {
     pub mtu: Option<u16>,
     /// Sees every packet.
     pub tap: Option<Tap>,
+    /// Sees what the engine decides.
+    pub observer: Option<SharedObserver>,
 }
 
 impl EngineOptions {
+    /// Shows the observer, if there is one, what `endpoint` does on connections that do not exist yet.
+    pub fn observe(&self, endpoint: &mut Endpoint) {
+        if let Some(observer) = &self.observer {
+            endpoint.set_observer(Box::new(observer.clone()));
+        }
+    }
+
     /// Sets the named policies.
     ///
     /// # Errors

@@ -88,6 +88,7 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     options.engine.apply(&mut config)?;
     let (attachment, mut uplinks) = attach(options, stop)?;
     let Attachment { mut endpoint, tun, addresses } = attachment;
+    options.engine.observe(&mut endpoint);
     // Further subflows wait as backups until one is worth it (guard.rs).
     for ip in addresses.iter().copied() {
         endpoint.add_local_address(LocalAddress { ip, backup: true }, Instant::ZERO);

@@ -74,6 +74,7 @@ pub fn serve(options: &ServeOptions, stop: &Stop, say: &mut dyn FnMut(&str)) -> 
         ConnectionConfig { mtu: MTU, offload_max_bytes: OFFLOAD_PAYLOAD_MAX, ..ConnectionConfig::default() };
     options.engine.apply(&mut config)?;
     let Attachment { mut endpoint, tun, addresses } = Attachment::open(&options.via)?;
+    options.engine.observe(&mut endpoint);
     let mut listen = |ip: IpAddr| {
         let local = SocketAddr::new(ip, options.port);
         endpoint

@@ -42,9 +42,7 @@ mod refusal;
 mod source;
 mod stream;
 
-use std::path::Path;
-
-use lab::run::{Progress, Run, RunError, run_on, source_settings};
+use lab::run::{Progress, Recordings, Run, RunError, run_on, source_settings};
 use lab::scenario::Scenario;
 use linux::ability::{self, Needs};
 
@@ -81,7 +79,7 @@ pub fn check(scenario: &Scenario, ends: Ends) -> Result<(), RunError> {
 pub fn run(
     scenario: &Scenario,
     ends: Ends,
-    pcap: Option<&Path>,
+    recordings: Recordings<'_>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Run, RunError> {
     check(scenario, ends)?;
@@ -91,7 +89,7 @@ pub fn run(
         Stack::Engine => None,
     };
     let mut backend = RealTime::new(scenario, ends)?;
-    run_on(&mut backend, scenario, pcap, progress)
+    run_on(&mut backend, scenario, recordings, progress)
 }
 
 /// Gives the kernel the controller that `scenario` asks for, and its layer.

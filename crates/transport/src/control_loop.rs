@@ -91,6 +91,9 @@ pub(crate) fn on_ack(paths: &mut impl ControlledPaths, id: SubflowId, ack: &AckO
         }
         follow_pace(paths, id);
     }
+    if ack.round_ended {
+        paths.tcb(id).tell_congestion(None);
+    }
 }
 
 /// Runs the timers of a TCB that are due, and responds to the results. `None` if none was due.

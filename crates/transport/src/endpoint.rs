@@ -27,6 +27,7 @@ use crate::error::{CloseReason, ConnectError, ConnectionError, ListenError};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
 use crate::inspection::Sight;
+use crate::observation::{Observer, Subject};
 use crate::path_manager::{LocalAddress, PathEvent};
 use crate::received::Received;
 use crate::{ConnectionConfig, ConnectionId, ConnectionStats, EndpointConfig, ListenerId, SubflowId};
@@ -56,7 +57,7 @@ fn owned(slots: &mut [Slot], id: ConnectionId) -> Result<&mut Connection, Connec
 /// | kind | methods |
 /// |---|---|
 /// | `handle_*` | [`Self::handle_segment`], [`Self::handle_too_big`], [`Self::handle_timeout`] |
-/// | commands | [`Self::listen`], [`Self::accept`], [`Self::connect`], [`Self::send`], [`Self::recv`], [`Self::shutdown`], [`Self::close`], [`Self::abort`], [`Self::add_subflow`], [`Self::remove_subflow`], [`Self::set_priority`], [`Self::change`], [`Self::set_corked`], [`Self::send_more`], [`Self::shutdown_read`], ... |
+/// | commands | [`Self::listen`], [`Self::accept`], [`Self::connect`], [`Self::send`], [`Self::recv`], [`Self::shutdown`], [`Self::close`], [`Self::abort`], [`Self::add_subflow`], [`Self::remove_subflow`], [`Self::set_priority`], [`Self::change`], [`Self::set_corked`], [`Self::send_more`], [`Self::shutdown_read`], [`Self::set_observer`], ... |
 /// | `poll_*` | [`Self::poll_transmit`] or [`Self::poll_transmit_into`], [`Self::poll_timeout`], [`Self::poll_event`] |
 /// | getters | [`Self::stats`], [`Self::config`], [`Self::addresses`], [`Self::send_capacity`], [`Self::readable_bytes`], [`Self::mss`], [`Self::pending_accepts`], ... |
 ///
@@ -125,9 +126,16 @@ impl Endpoint {
         Self::new(config, octets)
     }
 
+    /// Sets the observer of connections that do not exist yet. There is at most one: another replaces it for connections
+    /// after that.
+    pub fn set_observer(&mut self, observer: Box<dyn Observer>) {
+        self.host.set_observer(observer, self.now);
+    }
+
     fn advance(&mut self, now: Instant) {
         assert!(now >= self.now, "time ran backwards: {now:?} after {:?}", self.now);
         self.now = now;
+        self.host.observers.advance(now);
     }
 
     /// Handles a segment from the network: an owned one or, to avoid moving large segments, a borrowed one, from which
@@ -234,7 +242,8 @@ impl Endpoint {
             key = keys::generate(&mut self.host.secrets);
         }
         let id = ConnectionId { slot, generation: self.slots[slot as usize].generation };
-        let connection = Connection::new(id, config, policies, tuple, initiator, key);
+        let watch = self.host.observers.watch(Subject::Connection(id));
+        let connection = Connection::new(id, config, policies, tuple, initiator, key, watch);
         self.slots[slot as usize].connection = Some(Box::new(connection));
         self.open += 1;
         Ok(slot)

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use wire::mptcp::AddressId;
 
 use crate::error::CloseReason;
+use crate::observation::Observers;
 use crate::{ConnectionId, ListenerId, SubflowId};
 
 /// An event on a connection.
@@ -112,10 +113,17 @@ pub(crate) struct EventQueue {
     waiting: VecDeque<Event>,
     /// Number of events polled so far, which is the number of the first that waits.
     polled: u64,
+    observers: Observers,
 }
 
 impl EventQueue {
+    /// Sets who sees every event as it comes.
+    pub(crate) fn set_observers(&mut self, observers: Observers) {
+        self.observers = observers;
+    }
+
     pub(crate) fn push_back(&mut self, event: Event) -> Ticket {
+        self.observers.notify(&event);
         self.waiting.push_back(event);
         Ticket(self.polled + self.waiting.len() as u64 - 1)
     }
@@ -138,6 +146,7 @@ impl EventQueue {
     /// Replaces an earlier event on the same matter by `event` if it still waits; otherwise appends `event`.
     pub(crate) fn replace_or_push(&mut self, earlier: Option<Ticket>, event: Event) -> Ticket {
         let Some(ticket) = earlier.filter(|ticket| self.waits(*ticket)) else { return self.push_back(event) };
+        self.observers.notify(&event);
         self.waiting[units::narrow::usize_from(ticket.0 - self.polled)] = event;
         ticket
     }

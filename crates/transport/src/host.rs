@@ -15,6 +15,7 @@ use wire::mptcp::{MpTcpRst, MptcpOption, ResetReason, Token};
 use wire::{Flags, Segment};
 
 use crate::event::EventQueue;
+use crate::observation::{Observer, Observers};
 use crate::path_manager::LocalAddress;
 use crate::ports::SourcePorts;
 use crate::routes::Routes;
@@ -73,6 +74,7 @@ pub(crate) struct Host {
     tokens: HashMap<u32, u32, FixedState>,
     ports: SourcePorts,
     pub(crate) cookies: CookieJar,
+    pub(crate) observers: Observers,
 }
 
 /// Derives a secret for one purpose that reveals nothing about the secrets for other purposes.
@@ -103,7 +105,14 @@ impl Host {
             tokens: HashMap::with_hasher(hasher),
             ports,
             cookies,
+            observers: Observers::default(),
         }
+    }
+
+    /// Sets the observer of connections that do not exist yet.
+    pub(crate) fn set_observer(&mut self, observer: Box<dyn Observer>, now: Instant) {
+        self.observers = Observers::new(observer, now);
+        self.events.set_observers(self.observers.clone());
     }
 
     /// Returns the initial sequence number and timestamp offset of a new TCB. The sequence number is RFC 6528's clock

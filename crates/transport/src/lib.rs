@@ -25,6 +25,7 @@ mod exceptions;
 mod host;
 pub mod inspection;
 mod label;
+pub mod observation;
 pub mod path_manager;
 mod ports;
 mod received;
@@ -51,6 +52,13 @@ pub use stats::{ConnectionStats, Echo, Hearing, SubflowStats};
 pub struct ConnectionId {
     slot: u32,
     generation: u32,
+}
+
+/// Unique among the connections of an endpoint: a slot and how often it was used before.
+impl core::fmt::Display for ConnectionId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}.{}", self.slot, self.generation)
+    }
 }
 
 /// Identifies a listener of one endpoint; never reused.

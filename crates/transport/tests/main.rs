@@ -38,6 +38,7 @@ mod mptcp_stress;
 mod mptcp_swallowed;
 mod mptcp_unused_paths;
 mod mptcp_windows;
+mod observations;
 mod operations;
 mod pair;
 mod relay_news;

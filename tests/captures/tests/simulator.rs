@@ -133,8 +133,8 @@ fn the_demo_s_captures_are_clean_at_both_ends() {
     let scenario = lab::scenario::load("demo.toml", text, &[size]).unwrap();
     let directory = TempDir::new().unwrap();
     let run = lab::run::run(&scenario, Some(directory.path()), &mut |_| {}).unwrap();
-    assert_eq!(run.captures.len(), 2);
-    for capture in &run.captures {
+    assert_eq!(run.recordings.len(), 2);
+    for capture in &run.recordings {
         let inspection = inspect(capture);
         assert_eq!((&inspection.broken, &inspection.odd), (&vec![], &vec![]), "{}", capture.display());
         let connection = &inspection.connections[&0];

@@ -2,7 +2,7 @@
 //! run. All data arrive, and no rule is broken.
 
 use interop::available_with;
-use lab::run::Run;
+use lab::run::{Recordings, Run};
 use lab::scenario::{Override, Scenario};
 use rustix::process::{Signal, getpid, kill_process};
 use testbed::Ends;
@@ -54,7 +54,7 @@ fn survives(text: &str, changes: &[&str], ends: Ends) -> Option<Run> {
     if !available_with(&[("ss", "iproute2")]) {
         return None;
     }
-    let run = testbed::run(&scenario(text, changes), ends, None, &mut |_| {}).unwrap();
+    let run = testbed::run(&scenario(text, changes), ends, Recordings::default(), &mut |_| {}).unwrap();
     assert_eq!(run.faults, [""; 0]);
     let totals = &run.results.totals;
     assert!(totals.completed && totals.intact, "{} octets", totals.delivered_bytes);
@@ -96,20 +96,21 @@ fn an_interrupted_run_keeps_what_it_measured() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
+    let recordings = Recordings { pcap: Some(folder.path()), qlog: Some(folder.path()) };
     let mut sent = false;
     let mut interrupt = |progress: lab::run::Progress<'_>| {
         if progress.now.as_secs_f64() >= 1.0 && !core::mem::replace(&mut sent, true) {
             kill_process(getpid(), Signal::TERM).unwrap();
         }
     };
-    let run =
-        testbed::run(&scenario(KERNEL, &[]), Ends::KERNEL_TO_ENGINE, Some(folder.path()), &mut interrupt).unwrap();
+    let run = testbed::run(&scenario(KERNEL, &[]), Ends::KERNEL_TO_ENGINE, recordings, &mut interrupt).unwrap();
     assert!(run.faults[0].starts_with("interrupted after 1."), "{:?}", run.faults);
     let results = &run.results;
     assert!((1.0..2.0).contains(&results.totals.duration_s) && results.totals.delivered_bytes > 50_000);
     assert!(results.totals.interrupted && !results.totals.completed);
-    assert!(results.series.time_s.len() >= 10 && run.captures.iter().all(|file| file.exists()));
-    assert_eq!(run.captures.len(), 2);
+    assert!(results.series.time_s.len() >= 10 && run.recordings.iter().all(|file| file.exists()));
+    assert_eq!(run.recordings.len(), 3, "{:?}", run.recordings);
+    assert!(run.notes.iter().any(|note| note.contains("source.sqlog is not written")), "{:?}", run.notes);
 }
 
 /// On a machine that pauses for a while nothing arrives sooner than it can, and the run reports how late it was.
@@ -127,7 +128,8 @@ fn a_machine_that_stands_still_adds_delay_and_says_so() {
             stopper = Some(std::process::Command::new("sh").args(["-c", &stops]).spawn().unwrap());
         }
     };
-    let run = testbed::run(&scenario(KERNEL, &[]), Ends::KERNEL_TO_ENGINE, None, &mut stand_still).unwrap();
+    let run =
+        testbed::run(&scenario(KERNEL, &[]), Ends::KERNEL_TO_ENGINE, Recordings::default(), &mut stand_still).unwrap();
     assert!(stopper.unwrap().wait().unwrap().success());
     let totals = &run.results.totals;
     assert!(totals.completed && totals.intact, "{:?}", run.faults);

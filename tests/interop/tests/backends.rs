@@ -3,7 +3,7 @@
 use interop::{available_unless, available_with, in_three_tries, one_at_a_time};
 use kernel_cc::Controller;
 use lab::measure::results::Results;
-use lab::run::Run;
+use lab::run::{Recordings, Run};
 use lab::scenario::{Override, Scenario};
 use testbed::Ends;
 
@@ -59,7 +59,7 @@ fn both(scenario: &Scenario, ends: Ends) -> Option<[Run; 2]> {
 }
 
 fn on_linux(scenario: &Scenario, ends: Ends) -> Run {
-    without_faults(testbed::run(scenario, ends, None, &mut |_| {}).unwrap())
+    without_faults(testbed::run(scenario, ends, Recordings::default(), &mut |_| {}).unwrap())
 }
 
 fn without_faults(run: Run) -> Run {
@@ -143,8 +143,12 @@ fn the_kernel_sends_a_video() {
 /// Scenarios that Linux cannot run are refused before anything is set up.
 #[test]
 fn what_the_kernel_cannot_do_is_refused() {
-    let refused =
-        testbed::run(&scenario(LINKS, &["connection.congestion=coupled"]), Ends::KERNEL_TO_ENGINE, None, &mut |_| {});
+    let refused = testbed::run(
+        &scenario(LINKS, &["connection.congestion=coupled"]),
+        Ends::KERNEL_TO_ENGINE,
+        Recordings::default(),
+        &mut |_| {},
+    );
     let message = refused.unwrap_err().to_string();
     assert!(message.contains("connection.congestion") && message.contains("--source engine"), "{message}");
 }

@@ -2,7 +2,7 @@
 
 use interop::{available_unless, one_at_a_time};
 use kernel_cc::{Controller, connections, counters, is_loaded};
-use lab::run::{Progress, Run};
+use lab::run::{Progress, Recordings, Run};
 use lab::scenario::Scenario;
 use testbed::Ends;
 
@@ -37,7 +37,7 @@ fn run(controller: &str) -> (Run, Seen) {
         seen.subflows_max = seen.subflows_max.max(subflows);
         seen.added = counters(ours).unwrap().added;
     };
-    let run = testbed::run(&scenario, Ends::KERNELS, None, &mut look).unwrap();
+    let run = testbed::run(&scenario, Ends::KERNELS, Recordings::default(), &mut look).unwrap();
     (run, seen)
 }
 

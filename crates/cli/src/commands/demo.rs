@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lab::present::summary;
-use lab::run::Run;
+use lab::run::{Recordings, Run};
 use lab::scenario::{self, Scenario, Workload, WorkloadKind};
 use transport::congestion::ControllerSpec;
 use units::text::Text;
@@ -52,7 +52,9 @@ fn send_for_real(scenario: &Scenario, subject: &str, out: &Path) -> Result<(), F
     // The kernel has no coupled controller.
     scenario.connection.congestion = Text(ControllerSpec::named("cubic"));
     let bar = Bar::new("s");
-    let mut run = testbed::run(&scenario, testbed::Ends::KERNEL_TO_ENGINE, None, &mut |progress| bar.show(progress))?;
+    let mut run = testbed::run(&scenario, testbed::Ends::KERNEL_TO_ENGINE, Recordings::default(), &mut |progress| {
+        bar.show(progress)
+    })?;
     run.add_digests(&scenario);
     drop(bar);
     show(&run, &out.join("real"))
@@ -61,7 +63,7 @@ fn send_for_real(scenario: &Scenario, subject: &str, out: &Path) -> Result<(), F
 /// Prints the table and writes the files; fails if the run did.
 fn show(run: &Run, out: &Path) -> Result<(), Failure> {
     let mut written = write_files(&run.results, out)?;
-    written.extend(run.captures.iter().cloned());
+    written.extend(run.recordings.iter().cloned());
     console::print(&format!("{}\nwritten:\n{}\n", summary(&run.results), list(&written)))?;
     judge(run)
 }

@@ -28,9 +28,9 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
         Some(path) => Output::File(path.to_owned()),
         None => Output::File(name_of(&url)?),
     };
-    check_capture(arguments.engine.pcap.as_deref(), &output)?;
+    check_recordings(&arguments.engine, &output)?;
     let (via, interfaces) = (arguments.via.clone(), arguments.interfaces.clone());
-    let (engine, tape) = engine::options(&arguments.engine)?;
+    let (engine, recordings) = engine::options(&arguments.engine, "get")?;
     let options = GetOptions { url, output, via, interfaces, resume: arguments.resume, engine };
     let stop = Stop::on_signals()?;
     let bar = DownloadBar::new();
@@ -38,12 +38,12 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
     drop(bar);
     let output = options.output.clone();
     drop(options);
-    let captured = tape.finish();
+    let recorded = recordings.finish();
     let report = match report {
         Err(error) if arguments.json => return Err(fail_json(error.into(), &output)),
         report => report?,
     };
-    captured?;
+    recorded?;
     if arguments.json {
         return tell_json(&report, &output);
     }
@@ -54,16 +54,18 @@ pub fn get(arguments: &arguments::Get) -> Result<(), Failure> {
     tell(&describe(&report, &place), &output)
 }
 
-/// Checks that the capture does not replace the download.
-fn check_capture(capture: Option<&Path>, output: &Output) -> Result<(), Failure> {
+/// Checks that no recording replaces the download.
+fn check_recordings(engine: &arguments::Engine, output: &Output) -> Result<(), Failure> {
     let Output::File(path) = output else { return Ok(()) };
-    match capture.filter(|capture| real_path(capture) == real_path(path)) {
-        Some(capture) => Err(Failure::Input(format!(
-            "--pcap {} is also the output file: choose another file for the capture",
-            capture.display()
-        ))),
-        None => Ok(()),
+    for (option, file, what) in [("--pcap", &engine.pcap, "capture"), ("--qlog", &engine.qlog, "log")] {
+        if let Some(file) = file.as_deref().filter(|file| real_path(file) == real_path(path)) {
+            let file = file.display();
+            return Err(Failure::Input(format!(
+                "{option} {file} is also the output file: choose another file for the {what}"
+            )));
+        }
     }
+    Ok(())
 }
 
 /// Reports a failure as JSON. If JSON goes to standard error, no other text may follow there.
@@ -131,15 +133,23 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_has_a_file_of_its_own() {
+    fn a_recording_has_a_file_of_its_own() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let check = |capture: &str, output: &str| check_capture(Some(&at(capture)), &Output::File(at(output)));
+        let engine = |file: Option<PathBuf>| arguments::Engine {
+            congestion: None,
+            scheduler: None,
+            path_manager: None,
+            pcap: file.clone().filter(|file| !file.ends_with("log")),
+            qlog: file.filter(|file| file.ends_with("log")),
+        };
+        let check = |file: &str, output: &str| check_recordings(&engine(Some(at(file))), &Output::File(at(output)));
         assert!(matches!(check("f", "f"), Err(Failure::Input(why)) if why.contains("choose another file")));
         fs::write(at("f"), b"").unwrap();
         symlink(at("f"), at("link")).unwrap();
         assert!(check("link", "f").is_err() && check("./f", "link").is_err());
-        assert!(check("g", "f").is_ok() && check_capture(None, &Output::File(at("f"))).is_ok());
+        assert!(check("g", "f").is_ok() && check_recordings(&engine(None), &Output::File(at("f"))).is_ok());
+        assert!(matches!(check("log", "log"), Err(Failure::Input(why)) if why.starts_with("--qlog")));
     }
 
     #[test]

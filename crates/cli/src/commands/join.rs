@@ -44,16 +44,16 @@ pub fn join(arguments: &arguments::Join) -> Result<(), Failure> {
         let options = options(arguments, engine::policies(&arguments.engine))?;
         return Ok(console::print(&rehearse(&options)?.to_string())?);
     }
-    let (engine, tape) = engine::options(&arguments.engine)?;
+    let (engine, recordings) = engine::options(&arguments.engine, "join")?;
     let mut options = options(arguments, engine)?;
     let results = arguments.json.then(|| Outlet::to(std::io::stdout()));
     let _results = results.as_ref().map(Outlet::drained);
     options.proxy.ended = results.map(tell_ended);
     let stop = Stop::on_signals()?;
     let ended = join_uplinks(options, &stop, ready(arguments));
-    let captured = tape.finish();
+    let recorded = recordings.finish();
     ended?;
-    captured
+    recorded
 }
 
 /// Does the same as [`join`], for the kernel's own Multipath TCP.

@@ -12,6 +12,7 @@ pub mod emulate;
 mod engine;
 pub mod fading;
 pub mod get;
+mod growing;
 pub mod join;
 mod keys;
 pub mod manual;

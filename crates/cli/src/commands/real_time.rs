@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use lab::run::sweep::{Journal, Plan, run_in_turns};
-use lab::run::{Run, RunError};
+use lab::run::{Recordings, Run, RunError};
 use lab::scenario::Scenario;
 use testbed::{Ends, Held, Stack};
 
@@ -30,7 +30,7 @@ pub fn complete(plan: &Plan, journal: &mut Journal, ends: Ends, jobs: usize, wha
         broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
     };
     let how = |scenario: &Scenario| -> Result<Run, RunError> {
-        let ran = testbed::run(scenario, ends, None, &mut |_| {});
+        let ran = testbed::run(scenario, ends, Recordings::default(), &mut |_| {});
         match &ran {
             Ok(run) if run.interrupted => note("interrupted".into()),
             Err(RunError::Backend(error)) => note(error.to_string()),

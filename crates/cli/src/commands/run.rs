@@ -7,7 +7,7 @@ use lab::measure::results::Results;
 use lab::present::report;
 use lab::present::summary;
 use lab::run::sweep::choose;
-use lab::run::{Progress, Run, RunError};
+use lab::run::{Progress, Recordings, Run, RunError};
 use lab::scenario::shell;
 use lab::scenario::{Override, Scenario};
 
@@ -43,7 +43,7 @@ pub fn run(arguments: &arguments::Run) -> Result<(), Failure> {
     if !warnings.is_empty() {
         console::complain(&warnings)?;
     }
-    let mut written = run.captures.clone();
+    let mut written = run.recordings.clone();
     match arguments.out.as_deref().map_or(Ok(Vec::new()), |out| write_files(&run.results, out)) {
         Ok(files) => written.extend(files),
         // The results that exist are shown despite the failure.
@@ -116,13 +116,13 @@ fn what_was_reset(results: &Results) -> String {
 
 /// Runs `scenario` on the chosen backend, and shows the progress.
 fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure> {
-    let pcap = arguments.pcap.as_deref();
+    let recordings = Recordings { pcap: arguments.pcap.as_deref(), qlog: arguments.qlog.as_deref() };
     let go = |progress: &mut dyn FnMut(Progress<'_>)| match arguments.world.backend {
         Backend::Simulator => match Interruptible::new() {
-            Ok(mut backend) => lab::run::run_on(&mut backend, scenario, pcap, progress),
+            Ok(mut backend) => lab::run::run_on(&mut backend, scenario, recordings, progress),
             Err(error) => Err(RunError::Backend(Box::new(error))),
         },
-        Backend::Linux => testbed::run(scenario, arguments.world.ends(), pcap, progress),
+        Backend::Linux => testbed::run(scenario, arguments.world.ends(), recordings, progress),
     };
     let seconds = if arguments.world.backend == Backend::Linux { "s" } else { "s simulated" };
     let run = if arguments.live {
@@ -165,6 +165,7 @@ pub fn list(written: &[PathBuf]) -> String {
         let what = match path.extension().and_then(|extension| extension.to_str()) {
             Some("html") => "the report, for a browser",
             Some("pcapng") => "a capture, for Wireshark",
+            Some("sqlog") => "a log of the engine, for programs",
             _ => "the results, for programs",
         };
         let _ = writeln!(text, "  {:<width$}  {what}", path.display().to_string());

@@ -13,7 +13,7 @@ use crate::outlet::Outlet;
 
 /// Serves until Ctrl-C. The device ends with the process, however it ends.
 pub fn serve(arguments: &arguments::Serve) -> Result<(), Failure> {
-    let (engine, tape) = engine::options(&arguments.engine)?;
+    let (engine, recordings) = engine::options(&arguments.engine, "serve")?;
     // A reader of the log that pauses or disappears must not stop the service.
     let mut log = Outlet::to(io::stderr());
     let _log = log.drained();
@@ -31,9 +31,9 @@ pub fn serve(arguments: &arguments::Serve) -> Result<(), Failure> {
     let mut say = |line: &str| drop(log.write_all(format!("{line}\n").as_bytes()));
     let ended = serve_folder(&options, &stop, &mut say);
     drop(options);
-    let captured = tape.finish();
+    let recorded = recordings.finish();
     ended?;
-    captured
+    recorded
 }
 
 /// Writes one line for each finished connection.

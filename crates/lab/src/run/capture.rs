@@ -31,9 +31,7 @@ impl Captures {
     /// Starts `source.pcapng` and `destination.pcapng` in `directory`; comments in them state changes to the scenario.
     pub fn create(directory: &Path, scenario: &Scenario) -> io::Result<Self> {
         let names: Vec<&str> = scenario.relays.iter().map(|relay| relay.name.as_str()).collect();
-        let variant = scenario.variant.iter().map(|name| format!("variant {name}"));
-        let comments: Vec<String> =
-            variant.chain(scenario.overrides.iter().map(|change| format!("--set {change}"))).collect();
+        let comments = comments(scenario);
         let mut hosts = Vec::new();
         for host in ["source", "destination"] {
             let path = directory.join(format!("{host}.pcapng"));
@@ -53,6 +51,12 @@ impl Captures {
     pub fn commit(self) -> Vec<Result<PathBuf, String>> {
         self.hosts.into_iter().map(|(path, capture)| commit(path, capture)).collect()
     }
+}
+
+/// What the files say about changes to the scenario.
+pub(super) fn comments(scenario: &Scenario) -> Vec<String> {
+    let variant = scenario.variant.iter().map(|name| format!("variant {name}"));
+    variant.chain(scenario.overrides.iter().map(|change| format!("--set {change}"))).collect()
 }
 
 fn commit(path: PathBuf, capture: Rc<RefCell<HostCapture>>) -> Result<PathBuf, String> {

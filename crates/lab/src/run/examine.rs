@@ -7,7 +7,7 @@ use units::{Duration, Instant};
 use super::backend::VirtualTime;
 use super::meter::{Meter, Supervisor};
 use super::stage::{DESTINATION, SOURCE, Stage};
-use super::{Played, Run, RunError, play};
+use super::{Played, Recordings, Run, RunError, play};
 use crate::scenario::Scenario;
 
 /// Upper bound for the end of a connection: the last user time-out, TIME-WAIT and, on a bad path, delivery of a
@@ -44,7 +44,7 @@ pub struct Examined {
 /// As [`super::run`].
 pub fn examine(scenario: &Scenario, supervisor: Supervisor, until_nothing_is_left: bool) -> Result<Examined, RunError> {
     let Played { run, mut stage, mut broken, .. } =
-        play(scenario, None, Meter::under(supervisor), &mut VirtualTime, &mut |_| {})?;
+        play(scenario, Recordings::default(), Meter::under(supervisor), &mut VirtualTime, &mut |_| {})?;
     let failure = stage.delivered.borrow().failure.clone();
     let halted = stage.meter.is_halted();
     let mut left = Vec::new();

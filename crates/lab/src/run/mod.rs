@@ -7,7 +7,8 @@
 //! attacker                    an attacker against them
 //! backend                     what advances the time, and where hosts are
 //! stage                       all of these together, and the course of a run
-//! meter, observed, capture    observation of a run; pcapng, the files of captures
+//! meter, observed             observation of a run
+//! recordings                  its files: pcapng captures, and qlog of what the engines decided
 //! assemble, ceased, examine   the outcome, and whether it is valid
 //! sweep                       every variant at every point of a grid with every seed
 //! ```
@@ -29,7 +30,9 @@ mod meter;
 mod observed;
 pub mod pcapng;
 mod plan;
+pub mod qlog;
 mod radio;
+mod recordings;
 mod sink;
 mod stage;
 pub mod sweep;
@@ -49,13 +52,14 @@ pub use backend::{
     Arrival, Backend, GoesOn, KernelDestination, KernelFlow, KernelSource, Party, Passed, Place, Portals, Seat,
     Standing, VirtualTime,
 };
-use capture::Captures;
 pub use examine::{Examined, examine};
 pub use hosts::LabHost;
 pub use inputs::{rate_trace, read_text, script, workload};
 pub use local::greedy_controllers;
 use meter::Meter;
 pub use meter::Supervisor;
+pub use recordings::Recordings;
+use recordings::{Files, Written};
 pub use stage::SOURCE_PORT;
 use stage::{Recorders, Stage};
 
@@ -91,7 +95,7 @@ pub enum RunError {
     /// The backend cannot continue.
     #[error("{0}")]
     Backend(Box<dyn core::error::Error + Send + Sync>),
-    /// A capture cannot be started.
+    /// A capture or a log cannot be started.
     #[error("{0}")]
     Output(#[from] std::io::Error),
 }
@@ -150,8 +154,8 @@ pub struct Run {
     pub faults: Vec<String>,
     /// Outcomes of a good run that were perhaps not intended, one sentence each.
     pub notes: Vec<String>,
-    /// The captures written.
-    pub captures: Vec<PathBuf>,
+    /// The captures and logs written.
+    pub recordings: Vec<PathBuf>,
     /// What an attacker did, and its effects.
     pub attacked: Attacked,
     /// Whether the user ended it early.
@@ -189,7 +193,7 @@ pub struct Attacked {
 /// everything is not an error, and neither are captures that cannot be written completely: [`Run::faults`] and
 /// [`Results::totals`] report these.
 pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Run, RunError> {
-    run_on(&mut VirtualTime, scenario, pcap, progress)
+    run_on(&mut VirtualTime, scenario, Recordings { pcap, ..Recordings::default() }, progress)
 }
 
 /// Like [`run`], on `backend`.
@@ -199,16 +203,17 @@ pub fn run(scenario: &Scenario, pcap: Option<&Path>, progress: &mut dyn FnMut(Pr
 pub fn run_on(
     backend: &mut dyn Backend,
     scenario: &Scenario,
-    pcap: Option<&Path>,
+    recordings: Recordings<'_>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Run, RunError> {
-    let Played { mut run, stage, captures, .. } = play(scenario, pcap, Meter::default(), backend, progress)?;
-    // The stage writes to the captures until it is dropped.
+    let Played { mut run, stage, files, .. } = play(scenario, recordings, Meter::default(), backend, progress)?;
+    // The stage writes to the files until it is dropped.
     drop(stage);
-    for capture in captures.map(Captures::commit).unwrap_or_default() {
-        match capture {
-            Ok(path) => run.captures.push(path),
-            Err(fault) => run.faults.push(fault),
+    for file in files.commit() {
+        match file {
+            Written::File(path) => run.recordings.push(path),
+            Written::Nothing(why) => run.notes.push(why),
+            Written::Failed(fault) => run.faults.push(fault),
         }
     }
     Ok(run)
@@ -216,9 +221,9 @@ pub fn run_on(
 
 /// A run, with details for examinations only.
 struct Played {
-    /// The run, still without its captures.
+    /// The run, still without its recordings.
     run: Run,
-    captures: Option<Captures>,
+    files: Files,
     /// The stage in its state after the run.
     stage: Stage,
     /// Those of the run's faults that no network and no relay can cause.
@@ -227,7 +232,7 @@ struct Played {
 
 fn play(
     scenario: &Scenario,
-    pcap: Option<&Path>,
+    recordings: Recordings<'_>,
     meter: Meter,
     backend: &mut dyn Backend,
     progress: &mut dyn FnMut(Progress<'_>),
@@ -239,12 +244,10 @@ fn play(
     let topology = topology::build(scenario, &addresses, backend.has_relay_hosts())?;
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let paths = Paths::new(names.zip(addresses.paths.iter().copied()));
-    let captures = pcap.map(|directory| Captures::create(directory, scenario)).transpose()?;
+    let mut files = recordings.begin(scenario)?;
     let mut stage = Stage::new(scenario, topology, source.clone(), &addresses, backend)?;
     stage.watch(meter);
-    if let Some(captures) = &captures {
-        stage.simulation.add_tap(captures.tap(&addresses.paths));
-    }
+    files.attach(&mut stage, &addresses);
     let collector = observed::observe(scenario, source.len(), &mut stage);
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let connection = Recorder::new(scenario.metrics.window, paths);
@@ -265,8 +268,9 @@ fn play(
     let attacked = Attacked { messages, channels, guilty };
     // On other backends, both times are the same.
     results.totals.wall_s = (backend.name() == VirtualTime.name()).then(|| begun.elapsed().as_secs_f64());
-    let run = Run { results, faults, notes, captures: Vec::new(), attacked, interrupted: stage.interrupted, delivery };
-    Ok(Played { run, captures, stage, broken })
+    let run =
+        Run { results, faults, notes, recordings: Vec::new(), attacked, interrupted: stage.interrupted, delivery };
+    Ok(Played { run, files, stage, broken })
 }
 
 /// Reads the files that `scenario` names, without running it; describes what is wrong with them.

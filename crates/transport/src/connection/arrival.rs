@@ -348,7 +348,7 @@ impl Connection {
         if self.receiver.finished {
             return;
         }
-        self.state = self.state.after(Step::ReceiveFin);
+        self.step(Step::ReceiveFin);
         self.receiver.finished = true;
         host.events.push_back(crate::Event::PeerFinished(self.id));
         self.tell_readable(host);

@@ -5,6 +5,7 @@ use units::{Dsn, Duration, Instant};
 
 use super::Connection;
 use crate::SubflowId;
+use crate::observation::{CutCause, ReinjectionCause};
 use crate::scheduler::{Remedy, SubflowView};
 
 /// Past reactions to a blocked window.
@@ -55,9 +56,9 @@ impl Connection {
         let cwnd = subflow.tcb.window().cwnd();
         let Some(rtt_slow) = subflow.srtt(now).filter(|rtt| *rtt > rtt_fast) else { return false };
         if remedy == Remedy::RetransmitAndPenalize && self.blocked_window.may_penalize(holder, rtt_slow, now) {
-            self.subflows[holder].tcb.window_mut().cut(cwnd / 2, cwnd / 2);
+            self.subflows[holder].tcb.cut_window(cwnd / 2, cwnd / 2, CutCause::Penalty);
         }
-        self.reinjection.push(start, end, Some(holder));
+        self.reinjection.push(start, end, Some(holder), ReinjectionCause::WindowBlocked);
         true
     }
 

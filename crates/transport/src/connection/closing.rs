@@ -10,6 +10,7 @@ use crate::control_loop::ControlledPaths;
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::Event;
 use crate::host::{Host, Tuple};
+use crate::observation::ReinjectionCause;
 use crate::path_manager::PathEvent;
 use crate::state::{State, Step};
 use crate::stats::SubflowStats;
@@ -75,7 +76,7 @@ impl Connection {
     /// The peer has received our whole stream, including its end.
     pub(super) fn on_data_fin_acked(&mut self, host: &mut Host, now: Instant) {
         let before = self.state;
-        self.state = self.state.after(Step::FinAcked);
+        self.step(Step::FinAcked);
         if before == self.state {
             return;
         }
@@ -129,7 +130,7 @@ impl Connection {
             return;
         }
         if reason != CloseReason::Finished {
-            self.state = State::Closed;
+            self.enter(State::Closed);
         }
         host.events.push_back(Event::Closed { connection: self.id, reason });
     }
@@ -196,7 +197,7 @@ impl Connection {
             }
         }
         if self.is_closed() && self.subflows.is_empty() {
-            self.state = State::Closed;
+            self.enter(State::Closed);
         }
     }
 
@@ -214,11 +215,11 @@ impl Connection {
     fn retire(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         self.subflows[id].retired = true;
         if self.is_mptcp() && !self.is_closed() {
-            self.reinject_from(id);
+            self.reinject_from(id, ReinjectionCause::SubflowEnded);
             if self.config.suspension {
                 self.reinject_uncarried_head_of(id);
             } else {
-                self.reinject_uncarried_head();
+                self.reinject_uncarried_head(ReinjectionCause::SubflowEnded);
             }
         }
         let subflow = &self.subflows[id];

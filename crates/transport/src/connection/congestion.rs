@@ -9,6 +9,7 @@ use crate::SubflowId;
 use crate::congestion::{Competition, CongestionController, PathView, Paths, WindowSet};
 use crate::control_loop::{self, ControlledPaths, Rule, path_view};
 use crate::error::ConnectionError;
+use crate::observation::{CutCause, Occurrence};
 use crate::tcp::Tcb;
 
 impl ControlledPaths for Connection {
@@ -56,6 +57,8 @@ impl Connection {
 
     /// Introduces the subflows to another controller, which takes over their windows as they are.
     pub(super) fn replace_controller(&mut self, controller: Box<dyn CongestionController>) {
+        let name = controller.name();
+        self.watch.tell(|| Occurrence::ControllerChanged { name });
         self.policies.congestion = controller;
         self.with_those(|_| true, |congestion, paths| congestion.take_over(paths));
         let controlled = self.subflows.iter().filter(|subflow| subflow.is_controlled());
@@ -84,6 +87,6 @@ impl Connection {
     /// Lowers a subflow's window; returns whether anything changed.
     pub(crate) fn cut_window(&mut self, id: SubflowId, cut: WindowSet) -> Result<bool, ConnectionError> {
         let subflow = self.subflows.get_mut(id).ok_or(ConnectionError::UnknownSubflow)?;
-        Ok(subflow.tcb.window_mut().cut(cut.cwnd, cut.ssthresh))
+        Ok(subflow.tcb.cut_window(cut.cwnd, cut.ssthresh, CutCause::Owner))
     }
 }

@@ -16,6 +16,7 @@ use crate::control_loop::ControlledPaths;
 use crate::error::{CloseReason, ConnectError, Violation};
 use crate::event::Event;
 use crate::host::{Host, Tuple};
+use crate::observation::Occurrence;
 use crate::path_manager::PathEvent;
 use crate::state::{State, Step};
 use crate::tcp::{Secrets, Tcb};
@@ -62,7 +63,7 @@ impl Connection {
         let secrets = host.tcb_secrets(&tuple, now);
         let tcb = Tcb::connect(tuple.local, tuple.remote, self.config.clone(), secrets, now);
         let id = self.take_subflow_id();
-        self.subflows.insert(Subflow::new(id, tcb, Handshake::Initial));
+        self.insert_subflow(Subflow::new(id, tcb, Handshake::Initial));
     }
 
     /// Accepts the first subflow.
@@ -77,7 +78,17 @@ impl Connection {
         }
         let tcb = Tcb::accept(syn, self.config.clone(), secrets, now);
         let id = self.take_subflow_id();
-        self.subflows.insert(Subflow::new(id, tcb, Handshake::InitialAccepted));
+        self.insert_subflow(Subflow::new(id, tcb, Handshake::InitialAccepted));
+    }
+
+    fn insert_subflow(&mut self, mut subflow: Subflow) {
+        if self.watch.is_on() {
+            subflow.tcb.watch = self.watch.of_subflow(subflow.id);
+            let (local, remote, backup) = (subflow.local(), subflow.remote(), subflow.is_backup());
+            let by_peer = matches!(subflow.handshake, Handshake::InitialAccepted | Handshake::JoinAccepted { .. });
+            self.watch.tell_of(subflow.id, || Occurrence::SubflowBegun { local, remote, by_peer, backup });
+        }
+        self.subflows.insert(subflow);
     }
 
     fn note_join_permission(&mut self, capable: &MpCapable) {
@@ -132,7 +143,7 @@ impl Connection {
         subflow.local_id = local_id;
         subflow.remote_id = self.addresses.remote_id(remote).unwrap_or_default();
         subflow.backup_here = backup;
-        self.subflows.insert(subflow);
+        self.insert_subflow(subflow);
         Ok(id)
     }
 
@@ -176,7 +187,7 @@ impl Connection {
         subflow.remote_id = request.address_id;
         subflow.backup_for_peer = request.backup;
         subflow.backup_here = host.local_addresses().iter().any(|address| address.backup && address.ip == syn.dst.ip());
-        self.subflows.insert(subflow);
+        self.insert_subflow(subflow);
         JoinAnswer::Accepted
     }
 
@@ -364,7 +375,7 @@ impl Connection {
     /// Establishes the first subflow, and with it the connection.
     fn establish(&mut self, id: SubflowId, host: &mut Host, now: Instant) {
         self.established_at = Some(now);
-        self.state = self.state.after(Step::SynAcked);
+        self.step(Step::SynAcked);
         self.subflows[id].handshake = Handshake::Complete;
         let window = self.subflows[id].tcb.peer_window();
         self.note_window(self.sender.buffer.start(), u64::from(window));

@@ -14,6 +14,7 @@ use units::{Duration, Instant};
 
 use super::{Connection, Subflow};
 use crate::era::FRAGMENT_BYTES;
+use crate::observation::ReinjectionCause;
 
 /// Time-out if no subflow has a running timer (`TCP_RTO_MIN`).
 const TIMEOUT_MIN: Duration = Duration::from_millis(200);
@@ -49,7 +50,7 @@ impl Connection {
                 .carriers
                 .of_first(start)
                 .filter(|id| self.subflows.get(*id).is_some_and(|subflow| !owes_nothing(subflow)));
-            self.reinjection.push(start, end, carrier);
+            self.reinjection.push(start, end, carrier, ReinjectionCause::SubflowIdle);
         }
         self.rearm_idle_timer(now);
     }

@@ -69,10 +69,11 @@ use crate::era::Binding;
 use crate::error::{CloseReason, ConnectionError, UnusablePolicy};
 use crate::event::Event;
 use crate::host::{Host, Route, Tuple};
+use crate::observation::Watch;
 use crate::path_manager::PathManager;
 use crate::received::Received;
 use crate::scheduler::Scheduler;
-use crate::state::State;
+use crate::state::{State, Step};
 use crate::stats::{ConnectionStats, Hearing, SubflowStats};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 use addresses::Addresses;
@@ -176,6 +177,32 @@ struct Sender {
     cork: application::Cork,
 }
 
+impl Sender {
+    /// Creates a sender whose stream starts at `start`.
+    fn new(start: Dsn, buffer_bytes: u64) -> Self {
+        Self {
+            buffer: SendBuffer::new(start, buffer_bytes),
+            first: start,
+            next: start,
+            small_end: start,
+            edge: start,
+            window_max: 0,
+            finished: false,
+            data_fin: None,
+            data_fin_due: false,
+            backoff: 0,
+            stalled_since: Instant::ZERO,
+            accused: None,
+            is_doubtful: false,
+            is_put_off: false,
+            writable_wanted: false,
+            long_data_ack: false,
+            infinite_mapping_due: None,
+            cork: application::Cork::default(),
+        }
+    }
+}
+
 /// The receiving half.
 #[derive(Debug)]
 struct Receiver {
@@ -270,6 +297,7 @@ pub(crate) struct Connection {
     pub(crate) queued: bool,
     /// Is in the endpoint's queue of connections in TIME-WAIT.
     pub(crate) lingers: bool,
+    watch: Watch,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -291,6 +319,7 @@ impl Connection {
         tuple: Tuple,
         initiator: bool,
         local_key: Key,
+        watch: Watch,
     ) -> Self {
         let protocol = if config.mptcp { Protocol::Negotiating } else { Protocol::Tcp { fell_back: false } };
         let start = keys::initial_dsn(local_key) + 1;
@@ -309,26 +338,7 @@ impl Connection {
             next_subflow: 0,
             joined: false,
             capable_due: true,
-            sender: Sender {
-                buffer: SendBuffer::new(start, config.first_send_buffer_bytes()),
-                first: start,
-                next: start,
-                small_end: start,
-                edge: start,
-                window_max: 0,
-                finished: false,
-                data_fin: None,
-                data_fin_due: false,
-                backoff: 0,
-                stalled_since: Instant::ZERO,
-                accused: None,
-                is_doubtful: false,
-                is_put_off: false,
-                writable_wanted: false,
-                long_data_ack: false,
-                infinite_mapping_due: None,
-                cork: application::Cork::default(),
-            },
+            sender: Sender::new(start, config.first_send_buffer_bytes()),
             receiver: Receiver::new(config.receive_buffer_bytes),
             reinjection: Reinjection::default(),
             carriers: Carriers::default(),
@@ -350,8 +360,19 @@ impl Connection {
             released: false,
             queued: false,
             lingers: false,
+            watch,
             config,
         }
+    }
+
+    /// Moves the data level along RFC 9293's figure 5.
+    fn step(&mut self, step: Step) {
+        self.enter(self.state.after(step));
+    }
+
+    fn enter(&mut self, state: State) {
+        self.watch.tell_state(self.state, state);
+        self.state = state;
     }
 
     pub(crate) fn is_mptcp(&self) -> bool {

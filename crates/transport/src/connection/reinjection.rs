@@ -6,6 +6,7 @@ use units::Dsn;
 
 use super::Connection;
 use crate::SubflowId;
+use crate::observation::ReinjectionCause;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
@@ -13,6 +14,7 @@ struct Range {
     end: Dsn,
     /// The subflow that failed; `None` if any may carry the range.
     avoid: Option<SubflowId>,
+    cause: ReinjectionCause,
 }
 
 /// Ranges of the data stream to send again, in stream order: data that the peer's application waits for go first.
@@ -23,7 +25,7 @@ pub(super) struct Reinjection {
 
 impl Reinjection {
     /// Adds octets that `avoid` failed to deliver.
-    pub(super) fn push(&mut self, start: Dsn, end: Dsn, avoid: Option<SubflowId>) {
+    pub(super) fn push(&mut self, start: Dsn, end: Dsn, avoid: Option<SubflowId>, cause: ReinjectionCause) {
         let covered = |known: &Range| known.start.before_or_at(start) && known.end.at_or_after(end);
         if start == end || self.ranges.iter().any(covered) {
             return;
@@ -31,14 +33,14 @@ impl Reinjection {
         let at = self.ranges.partition_point(|known| known.start.before_or_at(start));
         match at.checked_sub(1).and_then(|before| self.ranges.get_mut(before)) {
             Some(before) if before.end == start && before.avoid == avoid => before.end = end,
-            _ => self.ranges.insert(at, Range { start, end, avoid }),
+            _ => self.ranges.insert(at, Range { start, end, avoid, cause }),
         }
     }
 
     /// Adds ascending ranges, except for octets that are already scheduled.
-    fn push_new(&mut self, ranges: Vec<(Dsn, Dsn)>) {
+    fn push_new(&mut self, ranges: Vec<(Dsn, Dsn)>, cause: ReinjectionCause) {
         let scheduled = self.ranges.iter().map(|range| (range.start, range.end)).collect();
-        without(ranges, scheduled).into_iter().for_each(|(start, end)| self.push(start, end, None));
+        without(ranges, scheduled).into_iter().for_each(|(start, end)| self.push(start, end, None, cause));
     }
 
     /// The peer has everything before `una`.
@@ -60,6 +62,11 @@ impl Reinjection {
     /// Returns the subflow that should not get the next octets.
     pub(super) fn avoid(&self) -> Option<SubflowId> {
         self.ranges.front().and_then(|range| range.avoid)
+    }
+
+    /// Returns why the next octets are sent again.
+    pub(super) fn cause(&self) -> Option<ReinjectionCause> {
+        self.ranges.front().map(|range| range.cause)
     }
 
     /// Removes the next `len` octets, which have been handed to a subflow.
@@ -98,7 +105,7 @@ fn without(ranges: Vec<(Dsn, Dsn)>, mut others: Vec<(Dsn, Dsn)>) -> Vec<(Dsn, Ds
 
 impl Connection {
     /// Schedules all outstanding data of subflow `id` for other subflows.
-    pub(super) fn reinject_from(&mut self, id: SubflowId) {
+    pub(super) fn reinject_from(&mut self, id: SubflowId, cause: ReinjectionCause) {
         let una = self.sender.buffer.start();
         let Self { subflows, reinjection, rate_control, .. } = self;
         let subflow = &mut subflows[id];
@@ -107,7 +114,7 @@ impl Connection {
             let end = dsn + payload.len() as u64;
             let is_held = rate_control.as_deref().is_some_and(|control| control.holds(dsn, end));
             if !payload.is_empty() && end.after(una) && !is_held {
-                reinjection.push(dsn.max(una), end, Some(subflow.id));
+                reinjection.push(dsn.max(una), end, Some(subflow.id), cause);
             }
         }
         drop(subflow.tcb.take_unsent());
@@ -118,7 +125,7 @@ impl Connection {
     pub(super) fn reinject_after_timeout(&mut self, id: SubflowId) {
         let others = self.subflows.others(id).any(|subflow| subflow.is_usable() && !subflow.is_stale());
         if others && self.config.era.reinjection && self.is_mptcp() && !self.subflows[id].reinjected {
-            self.reinject_from(id);
+            self.reinject_from(id, ReinjectionCause::SubflowTimedOut);
         }
     }
 
@@ -129,16 +136,16 @@ impl Connection {
         }
         for id in self.subflows.ids() {
             if self.subflows[id].is_stale() && !self.subflows[id].reinjected {
-                self.reinject_from(id);
+                self.reinject_from(id, ReinjectionCause::SubflowSilent);
             }
         }
     }
 
     /// Schedules the first octets missing at the peer, up to those that some subflow still works on. A subflow
     /// delivered these octets and the peer does not have them: it discarded them, or reset the subflow.
-    pub(super) fn reinject_uncarried_head(&mut self) {
+    pub(super) fn reinject_uncarried_head(&mut self, cause: ReinjectionCause) {
         let (start, end) = self.uncarried_head();
-        self.reinjection.push(start, end, None);
+        self.reinjection.push(start, end, None, cause);
     }
 
     /// After the end of subflow `id`, schedules those of these octets that it was the last to carry. Octets that it
@@ -147,7 +154,7 @@ impl Connection {
     pub(super) fn reinject_uncarried_head_of(&mut self, id: SubflowId) {
         let (start, end) = self.uncarried_head();
         let ranges = self.carriers.carried_by(id, start, end);
-        self.reinjection.push_new(ranges);
+        self.reinjection.push_new(ranges, ReinjectionCause::SubflowEnded);
     }
 
     fn uncarried_head(&self) -> (Dsn, Dsn) {
@@ -181,7 +188,7 @@ impl Connection {
             ranges.truncate(1);
             ranges.iter_mut().for_each(|(start, end)| *end = *start + end.since(*start).min(most.into()));
         }
-        self.reinjection.push_new(ranges);
+        self.reinjection.push_new(ranges, ReinjectionCause::DataTimedOut);
     }
 
     /// Closes subflow `id` to new data: its unsent data go elsewhere, and it may finish what it has sent.
@@ -202,7 +209,7 @@ impl Connection {
             let dsn = chunk.label.dsn();
             let end = dsn + chunk.payload.len() as u64;
             if end.after(una) {
-                reinjection.push(dsn.max(una), end, Some(id));
+                reinjection.push(dsn.max(una), end, Some(id), ReinjectionCause::SubflowWithdrawn);
             }
         }
     }
@@ -211,6 +218,8 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const CAUSE: ReinjectionCause = ReinjectionCause::SubflowEnded;
 
     #[test]
     fn what_is_scheduled_is_not_scheduled_again() {
@@ -225,8 +234,8 @@ mod tests {
         assert_eq!(left(&[(10, 20), (30, 40)], &[(15, 35), (16, 17)]), ranges(&[(10, 15), (35, 40)]));
         assert_eq!(left(&[], &[(15, 35)]), []);
         let mut reinjection = Reinjection::default();
-        reinjection.push(Dsn(15), Dsn(35), Some(SubflowId(1)));
-        reinjection.push_new(ranges(&[(10, 20), (30, 40)]));
+        reinjection.push(Dsn(15), Dsn(35), Some(SubflowId(1)), CAUSE);
+        reinjection.push_new(ranges(&[(10, 20), (30, 40)]), CAUSE);
         let all: Vec<_> = reinjection.ranges.iter().map(|range| (range.start, range.end)).collect();
         assert_eq!(all, ranges(&[(10, 15), (15, 35), (35, 40)]));
     }
@@ -234,10 +243,10 @@ mod tests {
     #[test]
     fn what_comes_first_in_the_stream_goes_first() {
         let mut reinjection = Reinjection::default();
-        reinjection.push(Dsn(500), Dsn(600), Some(SubflowId(1)));
-        reinjection.push(Dsn(700), Dsn(800), Some(SubflowId(1)));
-        reinjection.push(Dsn(100), Dsn(200), None);
-        reinjection.push(Dsn(600), Dsn(650), Some(SubflowId(1)));
+        reinjection.push(Dsn(500), Dsn(600), Some(SubflowId(1)), CAUSE);
+        reinjection.push(Dsn(700), Dsn(800), Some(SubflowId(1)), CAUSE);
+        reinjection.push(Dsn(100), Dsn(200), None, CAUSE);
+        reinjection.push(Dsn(600), Dsn(650), Some(SubflowId(1)), CAUSE);
         let mut order = Vec::new();
         while let Some((start, len)) = reinjection.next() {
             order.push((start.0, len));
@@ -249,9 +258,9 @@ mod tests {
     #[test]
     fn ranges_join_shrink_and_end() {
         let mut reinjection = Reinjection::default();
-        reinjection.push(Dsn(100), Dsn(200), Some(SubflowId(1)));
-        reinjection.push(Dsn(200), Dsn(300), Some(SubflowId(1)));
-        reinjection.push(Dsn(120), Dsn(180), Some(SubflowId(2)));
+        reinjection.push(Dsn(100), Dsn(200), Some(SubflowId(1)), CAUSE);
+        reinjection.push(Dsn(200), Dsn(300), Some(SubflowId(1)), CAUSE);
+        reinjection.push(Dsn(120), Dsn(180), Some(SubflowId(2)), CAUSE);
         assert_eq!(reinjection.next(), Some((Dsn(100), 200)));
         reinjection.acknowledge(Dsn(150));
         assert_eq!(reinjection.next(), Some((Dsn(150), 150)));

@@ -18,6 +18,7 @@ use units::Dsn;
 
 use super::Connection;
 use crate::SubflowId;
+use crate::observation::Occurrence;
 
 /// The longest span, octets: as good as "never", and far below the wrap of sequence numbers.
 const SPAN_MAX: u64 = 1 << 48;
@@ -72,7 +73,9 @@ impl Connection {
             return None;
         }
         if subflow.is_usable() {
-            subflow.suspension = Some(Suspension::new(subflow.suspension, next, next.since(una)));
+            let suspension = Suspension::new(subflow.suspension, next, next.since(una));
+            subflow.suspension = Some(suspension);
+            self.watch.tell_of(carrier, || Occurrence::Suspended { for_bytes: suspension.span_bytes });
         }
         Some(carrier)
     }

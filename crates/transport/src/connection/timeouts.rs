@@ -9,6 +9,7 @@ use crate::SubflowId;
 use crate::control_loop;
 use crate::error::{CloseReason, Violation};
 use crate::host::Host;
+use crate::observation::{Occurrence, ReinjectionCause};
 use crate::state::State;
 use crate::tcp::Expired;
 
@@ -140,6 +141,8 @@ impl Connection {
             return self.abort(CloseReason::TimedOut, host, now);
         }
         self.sender.backoff += 1;
+        let in_a_row = self.sender.backoff;
+        self.watch.tell(|| Occurrence::DataTimedOut { in_a_row });
         if self.is_in_doubt() {
             // Nothing is sent again: if the peer has fallen back, the data would be in the stream twice, as other
             // octets of the subflow.
@@ -149,7 +152,7 @@ impl Connection {
         } else if self.sender.buffer.start() != self.sender.next {
             match self.suspend_who_swallowed() {
                 Some(id) => self.repair_after(id),
-                None => self.reinject_uncarried_head(),
+                None => self.reinject_uncarried_head(ReinjectionCause::DataTimedOut),
             }
         } else if self.is_data_fin_outstanding() {
             self.end_subflow_in_silence();

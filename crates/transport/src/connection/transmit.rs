@@ -13,6 +13,7 @@ use crate::SubflowId;
 use crate::era::{Binding, FRAGMENT_BYTES};
 use crate::host::Host;
 use crate::label::Label;
+use crate::observation::Occurrence;
 use crate::scheduler::{Marks, ScheduleContext, SubflowView};
 use crate::tcp::{Chunk, OutgoingKind, SendLimits, Tcb};
 
@@ -431,6 +432,7 @@ impl Connection {
         let payload = self.sender.buffer.read(waiting.dsn, usize_from(len));
         self.note_carriers(&waiting, len, marks, views);
         if waiting.again {
+            self.tell_reinjection(&waiting, len, marks, views);
             self.reinjection.take(len);
             self.totals.reinjected_bytes += len;
         } else {
@@ -484,6 +486,16 @@ impl Connection {
         }
     }
 
+    /// Tells the observer that the next `len` octets are sent again.
+    fn tell_reinjection(&self, waiting: &Waiting, len: u64, marks: Marks, views: &Views) {
+        let Some(cause) = self.reinjection.cause().filter(|_| self.watch.is_on()) else { return };
+        let (offset, instead_of) = (waiting.dsn.since(self.sender.first), self.reinjection.avoid());
+        for view in marks.iter().filter_map(|at| views.get(at)) {
+            let what = || Occurrence::DataReinjected { offset, bytes: len, instead_of, cause };
+            self.watch.tell_of(view.id, what);
+        }
+    }
+
     /// Returns the octets of one segment or one probe of the path MTU; if the driver cuts super-segments, as many as
     /// fit the windows.
     fn chunk_max(&mut self, view: &SubflowView, now: Instant) -> u32 {
@@ -503,7 +515,7 @@ impl Connection {
             return;
         }
         self.sender.data_fin = Some(self.sender.next);
-        self.state = self.state.after(crate::state::Step::SendFin);
+        self.step(crate::state::Step::SendFin);
         match self.protocol {
             Protocol::Tcp { .. } => self.subflows.iter_mut().for_each(|subflow| subflow.tcb.request_fin()),
             _ if alone => self.send_data_fin(),

@@ -7,12 +7,13 @@ use units::{Duration, Instant, SeqNr};
 use wire::Segment;
 use wire::mptcp::{MpJoin, MpTcpRst, MptcpOption, ResetReason};
 
-use super::LegStats;
+use super::{LegStats, Side, SpliceId};
 use crate::congestion::{CongestionController, Paths};
 use crate::connection::join_proof::JoinProof;
 use crate::connection::mapping::MappingTable;
 use crate::control_loop::{self, ControlledPaths, Rule, path_view};
 use crate::host::{Host, Tuple};
+use crate::observation::{Observers, Occurrence, Subject};
 use crate::state::State;
 use crate::tcp::{AckOutcome, Tcb};
 use crate::{ConnectionConfig, SubflowId, congestion};
@@ -62,6 +63,16 @@ impl Leg {
     /// Answers `syn` with the other host's join.
     pub(super) fn accept(syn: &Segment, join: MpJoin, leg: &LegSecrets, now: Instant) -> Self {
         Self::new(Tcb::accept(syn, leg.tcp.clone(), leg.secrets, now), join, &leg.tcp)
+    }
+
+    /// Shows the relay's observer what this leg does.
+    pub(super) fn watch(&mut self, observers: &Observers, splice: SpliceId, side: Side) {
+        let watch = observers.watch(Subject::Leg(splice, side));
+        let (local, remote) = (self.tcb.local, self.tcb.remote);
+        let by_peer = self.tcb.state == State::SynReceived;
+        let backup = matches!(self.join, MpJoin::Syn { backup: true, .. } | MpJoin::SynAck { backup: true, .. });
+        watch.tell(|| Occurrence::SubflowBegun { local, remote, by_peer, backup });
+        self.tcb.watch = watch;
     }
 
     fn new(tcb: Tcb, join: MpJoin, tcp: &ConnectionConfig) -> Self {

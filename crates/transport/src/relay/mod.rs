@@ -41,6 +41,7 @@ use wire::{Flags, Payload, Segment, TooBig};
 pub use forwarding::{AtOnce, Forwarding, ForwardingRelay};
 
 use crate::host::{Host, Route, Tuple};
+use crate::observation::Observer;
 use crate::{ConnectionConfig, EndpointConfig, SubflowId, congestion};
 use splice::Splice;
 
@@ -80,6 +81,12 @@ impl Side {
 /// Identifies a spliced subflow of one relay; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpliceId(u64);
+
+impl core::fmt::Display for SpliceId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// When a host hears of the other's DATA_ACK and window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -272,6 +279,11 @@ impl FastAckRelay {
         })
     }
 
+    /// Sets the observer of the legs of subflows that are spliced from now on.
+    pub fn set_observer(&mut self, observer: Box<dyn Observer>) {
+        self.host.set_observer(observer, self.now);
+    }
+
     /// Accepts joins with this token at the relay's own addresses, and passes them on to `next`. Joins with the
     /// destination's token come from the source and go to the destination; joins with the source's token go the other
     /// way.
@@ -426,6 +438,7 @@ impl FastAckRelay {
     fn advance(&mut self, now: Instant) {
         assert!(now >= self.now, "time ran backwards: {now:?} after {:?}", self.now);
         self.now = now;
+        self.host.observers.advance(now);
     }
 
     /// Opens a splice for a join that passes through. Returns the SYN if this relay has no part in it.

@@ -16,6 +16,7 @@ use crate::connection::dss_room;
 use crate::connection::mapping::{MappingChecksum, ReceivedMapping, Unresolved};
 use crate::host::{Host, Tuple};
 use crate::label::Label;
+use crate::observation::Observers;
 use crate::state::State;
 use crate::tcp::{Arrival, Chunk, SendLimits, Verdict};
 use std::collections::VecDeque;
@@ -61,6 +62,7 @@ pub(super) struct Splice {
     /// Reset that tells the host at a side that it answered another connection (RFC 9293 section 3.10.7.3).
     refusal: Option<(Side, Segment)>,
     events: VecDeque<RelayEvent>,
+    observers: Observers,
 }
 
 impl Splice {
@@ -78,10 +80,13 @@ impl Splice {
     ) -> Self {
         let near_tuple = Tuple { local: syn.dst, remote: syn.src };
         let near_secrets = LegSecrets { tcp: tcp.clone(), secrets: host.tcb_secrets(&near_tuple, now) };
+        let observers = host.observers.clone();
         let mut legs = PerSide::from_fn(|_| None);
         if let Some(join) = join(&syn) {
             let tcp = with_shift_of(&syn, tcp);
-            legs[near.opposite()] = Some(Leg::connect(far_tuple, join, &tcp, host, now));
+            let mut far = Leg::connect(far_tuple, join, &tcp, host, now);
+            far.watch(&observers, id, near.opposite());
+            legs[near.opposite()] = Some(far);
         }
         let tuples = PerSide::from_fn(|side| if side == near { near_tuple } else { far_tuple });
         Self {
@@ -100,6 +105,7 @@ impl Splice {
             overflowed_segments: 0,
             refusal: None,
             events: VecDeque::new(),
+            observers,
         }
     }
 
@@ -202,7 +208,9 @@ impl Splice {
         match (self.stage, arrival.established, join(segment)) {
             (Stage::Asked, true, Some(join @ MpJoin::SynAck { .. })) if !is_near => {
                 self.near_secrets.tcp = with_shift_of(segment, &self.near_secrets.tcp);
-                self.legs[self.near] = Some(Leg::accept(&self.syn, join, &self.near_secrets, now));
+                let mut near = Leg::accept(&self.syn, join, &self.near_secrets, now);
+                near.watch(&self.observers, self.id, self.near);
+                self.legs[self.near] = Some(near);
                 self.stage = Stage::Answered;
                 true
             }

@@ -12,6 +12,7 @@ use super::{Due, Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
 use crate::era::{PartialAcks, RecoveryEnd, RepairTimer};
 use crate::exceptions;
+use crate::observation::CongestionCause;
 
 /// Duplicate ACKs that indicate a loss (RFC 5681 section 3.2).
 const DUP_ACK_THRESHOLD: u32 = 3;
@@ -240,6 +241,7 @@ impl Tcb {
                 self.window.exit_recovery(in_flight, self.config.era.recovery_end);
                 self.rack.on_recovery_end();
                 self.eifel = Eifel::Idle;
+                self.tell_congestion(Some(CongestionCause::Repaired));
             }
             _ => {}
         }
@@ -261,6 +263,7 @@ impl Tcb {
         if answers_original && self.window.in_recovery() {
             self.window.undo();
             self.board.unmark_lost();
+            self.tell_congestion(Some(CongestionCause::Spurious));
         }
     }
 
@@ -308,6 +311,7 @@ impl Tcb {
         } else {
             outcome.lost_bytes = self.detect_losses_by_count();
         }
+        self.tell_lost(outcome.lost_bytes);
         self.note_lost_probe();
         // Losses of data sent during a recovery outlive it: they are a separate congestion event.
         if self.board.has_congestive_loss() && self.window.phase() == Phase::Open {
@@ -443,6 +447,8 @@ impl Tcb {
         self.tail_probe = None;
         self.due.take(Due::TAIL_PROBE);
         self.timers.stop(Timer::TailProbe);
+        let is_echo = outcome.congestion == Some(CongestionSignal::EcnEcho);
+        self.tell_congestion(Some(if is_echo { CongestionCause::EcnEcho } else { CongestionCause::Loss }));
     }
 
     /// Records a window reduction of any cause. The peer gets CWR (RFC 3168 section 6.1.2), and signals about data sent

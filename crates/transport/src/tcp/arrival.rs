@@ -74,7 +74,7 @@ impl Tcb {
             self.demand_ack();
             arrival.established = true;
         } else {
-            self.state = self.state.after(Step::ReceiveSyn);
+            self.step(Step::ReceiveSyn);
             self.timers.stop(Timer::Retransmit);
             self.due.add(Due::SYN);
         }
@@ -244,7 +244,7 @@ impl Tcb {
     }
 
     fn on_fin_acked(&mut self, now: Instant) {
-        self.state = self.state.after(Step::FinAcked);
+        self.step(Step::FinAcked);
         match self.state {
             State::TimeWait => self.enter_time_wait(now),
             State::Closed => self.close(),
@@ -284,7 +284,7 @@ impl Tcb {
         arrival.data = self.receive.has_ready();
         if accepted.fin {
             arrival.fin = true;
-            self.state = self.state.after(Step::ReceiveFin);
+            self.step(Step::ReceiveFin);
             if self.state == State::TimeWait {
                 self.enter_time_wait(now);
             }

@@ -5,6 +5,7 @@ use units::{Duration, Instant};
 use super::window::Phase;
 use super::{Due, Eifel, Tcb, Timer};
 use crate::congestion::CongestionSignal;
+use crate::observation::CongestionCause;
 use crate::state::{State, Step};
 
 /// Number of SYN retransmissions before giving up, after 1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 s. RFC 9293 section 3.8.3
@@ -39,6 +40,7 @@ impl Tcb {
     }
 
     fn on_timer(&mut self, timer: Timer, now: Instant, expired: &mut Expired) {
+        self.tell_timer(timer);
         match timer {
             Timer::Retransmit => self.on_retransmission_timeout(expired),
             Timer::Reorder => self.on_reorder_timeout(now, expired),
@@ -52,7 +54,7 @@ impl Tcb {
             Timer::Persist => self.on_persist_timeout(now, expired),
             Timer::KeepAlive => self.on_keep_alive(now, expired),
             Timer::Linger => {
-                self.state = self.state.after(Step::TimeWaitOver);
+                self.step(Step::TimeWaitOver);
                 self.close();
             }
             Timer::User => self.on_user_timeout(now, expired),
@@ -152,6 +154,7 @@ impl Tcb {
         self.due.take(Due::TAIL_PROBE);
         self.due.add(Due::FIRST_AGAIN);
         self.note_reduction();
+        self.tell_congestion(Some(CongestionCause::RetransmissionTimeout));
     }
 
     /// Whether a time-out now would start a new loss episode.
@@ -161,6 +164,7 @@ impl Tcb {
 
     fn on_reorder_timeout(&mut self, now: Instant, expired: &mut Expired) {
         expired.lost_bytes += self.detect_losses_by_time(now);
+        self.tell_lost(expired.lost_bytes);
         self.note_lost_probe();
         if expired.lost_bytes > 0 && self.board.has_congestive_loss() && self.window.phase() == Phase::Open {
             expired.congestion = Some(CongestionSignal::Loss);

@@ -19,6 +19,7 @@ use super::timestamp::TimestampState;
 use super::window::CongestionWindow;
 use super::{Counters, Due, EcnState, Eifel, Negotiated, Tcb, Timer, TimerTable};
 use crate::ConnectionConfig;
+use crate::observation::Watch;
 use crate::state::{State, Step};
 
 /// MSS without the option (RFC 9293 section 3.7.1).
@@ -143,6 +144,7 @@ impl Tcb {
             challenge_allowed_at: Instant::ZERO,
             keep_alive_probes: 0,
             asked: None,
+            watch: Watch::default(),
             config,
         }
     }
@@ -205,7 +207,7 @@ impl Tcb {
 
     /// Completes the handshake: both SYNs are acknowledged.
     pub(super) fn establish(&mut self, now: Instant) {
-        self.state = self.state.after(Step::SynAcked);
+        self.step(Step::SynAcked);
         self.snd_una = self.iss + 1;
         self.timers.stop(Timer::Retransmit);
         self.timers.stop(Timer::User);

@@ -15,6 +15,7 @@
 //! | `scoreboard.rs`, `rack.rs`, `window.rs`, `rtt.rs` | loss recovery and congestion window |
 //! | `path_mtu.rs`, `probing.rs` | path MTU and its discovery |
 //! | `receive.rs`, `ack_policy.rs`, `ack_delay.rs` | receive sequence space and ACKs |
+//! | `inspection.rs`, `observation.rs` | for checkers and observers |
 
 mod ack_delay;
 mod ack_policy;
@@ -26,6 +27,7 @@ mod expiry;
 mod handshake;
 mod hystart;
 mod inspection;
+mod observation;
 mod pacer;
 mod path_mtu;
 mod probing;
@@ -54,7 +56,8 @@ pub(crate) use send::{OutgoingKind, SendLimits, TailProbe};
 
 use crate::ConnectionConfig;
 use crate::label::Label;
-use crate::state::State;
+use crate::observation::Watch;
+use crate::state::{State, Step};
 use crate::stats::Echo;
 use ack_policy::AckPolicy;
 use due::Due;
@@ -228,6 +231,7 @@ pub(crate) struct Tcb {
     keep_alive_probes: u32,
     /// End of the last question's octet.
     asked: Option<SeqNr>,
+    pub(crate) watch: Watch,
 }
 
 impl Tcb {
@@ -259,6 +263,16 @@ impl Tcb {
         self.abandoned = true;
     }
 
+    /// Moves along RFC 9293's figure 5.
+    fn step(&mut self, step: Step) {
+        self.enter(self.state.after(step));
+    }
+
+    fn enter(&mut self, state: State) {
+        self.watch.tell_state(self.state, state);
+        self.state = state;
+    }
+
     /// Sends a RST and closes.
     pub(crate) fn request_reset(&mut self) {
         if self.state != State::Closed {
@@ -274,7 +288,7 @@ impl Tcb {
 
     /// Closes silently.
     pub(crate) fn close(&mut self) {
-        self.state = State::Closed;
+        self.enter(State::Closed);
         self.timers.stop_all();
     }
 

@@ -21,6 +21,11 @@ impl Pacer {
         self.rate_bytes_per_s = rate_bytes_per_s.map_or(0, |rate| rate.max(1));
     }
 
+    /// Returns the rate, if pacing is on.
+    pub(crate) fn rate_bytes_per_s(&self) -> Option<u64> {
+        self.is_on().then_some(self.rate_bytes_per_s)
+    }
+
     /// Whether pacing is on.
     pub(crate) fn is_on(&self) -> bool {
         self.rate_bytes_per_s > 0

@@ -9,6 +9,7 @@ use super::scoreboard::Sent;
 use super::send::{OutgoingKind, SendLimits};
 use super::window::Phase;
 use super::{Tcb, Timer};
+use crate::observation::Occurrence;
 
 /// Minimum window for probing, in segments: the segments behind a lost probe reveal its loss.
 const PROBING_WINDOW_SEGMENTS: u64 = 4;
@@ -68,6 +69,8 @@ impl Tcb {
     fn adopt_path_mtu(&mut self) {
         self.update_payload_max();
         self.window.set_mss(self.payload_max());
+        let bytes = self.path_mtu.current();
+        self.watch.tell(|| Occurrence::PathMtuChanged { bytes });
     }
 
     /// Returns the octets of payload in the largest packet of `segment`, which this TCB has just built.

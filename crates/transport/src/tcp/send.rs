@@ -387,7 +387,7 @@ impl Tcb {
         self.snd_nxt += len;
         if fin {
             self.fin_sent = true;
-            self.state = self.state.after(Step::SendFin);
+            self.step(Step::SendFin);
         }
         let was_empty = self.board.is_empty();
         self.board.push(Sent {

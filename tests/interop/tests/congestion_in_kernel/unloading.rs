@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use interop::{Protocol, available_unless, connect, listen, one_at_a_time, wait_until};
 use kernel_cc::{Controller, Error};
-use lab::run::{Progress, Run, RunError};
+use lab::run::{Progress, Recordings, Run, RunError};
 use lab::scenario::Scenario;
 use linux::netns::Namespace;
 use testbed::Ends;
@@ -102,7 +102,7 @@ fn run_without(controller: Controller) -> Result<Run, RunError> {
             }
             kernel_cc::unload(&controller).unwrap();
         });
-        let run = testbed::run(&scenario(), Ends::KERNELS, None, &mut |_| {});
+        let run = testbed::run(&scenario(), Ends::KERNELS, Recordings::default(), &mut |_| {});
         has_ended.store(true, Ordering::Relaxed);
         run
     })
@@ -153,7 +153,7 @@ fn a_run_whose_controller_goes_meanwhile_goes_on() {
             kernel_cc::unload(&controller).unwrap();
         }
     };
-    let run = testbed::run(&scenario(), Ends::KERNELS, None, &mut unloading).unwrap();
+    let run = testbed::run(&scenario(), Ends::KERNELS, Recordings::default(), &mut unloading).unwrap();
     assert_intact(&run);
     assert!(!kernel_cc::is_loaded(&controller));
 }
@@ -168,6 +168,6 @@ fn a_run_whose_controller_has_too_little_room_says_so() {
     let _mveno = Loaded::new("mveno", 1);
     let several = "workload.connections=3".parse().unwrap();
     let scenario = lab::scenario::load("test.toml", LINKS, &[several]).unwrap();
-    let faults = testbed::run(&scenario, Ends::KERNELS, None, &mut |_| {}).unwrap().faults;
+    let faults = testbed::run(&scenario, Ends::KERNELS, Recordings::default(), &mut |_| {}).unwrap().faults;
     assert!(faults.iter().any(|fault| fault.contains("`mveno` had no room")), "{faults:?}");
 }

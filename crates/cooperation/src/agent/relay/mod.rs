@@ -20,6 +20,7 @@ mod way;
 
 use bytes::Bytes;
 use host::Agent;
+use transport::observation::Observer;
 use transport::{Endpoint, Event};
 use units::Instant;
 use wire::Segment;
@@ -130,6 +131,11 @@ impl RelayAgent {
     /// Returns whether the lent volume is spent; if so, the relay forwards no more data.
     pub fn has_spent(&self) -> bool {
         self.spent
+    }
+
+    /// Sets the observer of the legs of spliced subflows. Returns false if this relay splices none.
+    pub fn set_observer(&mut self, observer: Box<dyn Observer>) -> bool {
+        self.passage.set_observer(observer)
     }
 
     /// Returns the number of spliced subflows.

@@ -4,6 +4,7 @@ use core::net::IpAddr;
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use transport::observation::Observer;
 use transport::relay::{FastAckRelay, ForwardingRelay, RelayConfig, RelayError, Side, SpliceId, SpliceStats};
 use units::Instant;
 use wire::{Segment, TooBig};
@@ -75,6 +76,13 @@ impl Passage {
         let (callers, lending) = (Vec::new(), Lending::within(lends));
         let (passing, octets) = (VecDeque::new(), VecDeque::new());
         Ok(Self { own, destination, callers, way, lending, passing, octets })
+    }
+
+    /// Sets the observer of the legs of spliced subflows. Returns false if this relay splices none.
+    pub fn set_observer(&mut self, observer: Box<dyn Observer>) -> bool {
+        let Way::Spliced(relay) = &mut self.way else { return false };
+        relay.parts().0.set_observer(observer);
+        true
     }
 
     /// Returns whether a segment neither begins nor ends at this relay.

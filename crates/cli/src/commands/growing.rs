@@ -1,0 +1,136 @@
+//! A recording that a running program writes, such as a capture: it can be read while it grows, and survives a crash.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use units::{Duration, Instant};
+
+use crate::console;
+use crate::failure::Failure;
+use crate::real_path::real_path;
+
+/// Maximum time until what was recorded is in the file while more is recorded.
+const FLUSH_EVERY: Duration = Duration::from_millis(100);
+
+/// The format of a recording, once it has begun.
+pub trait Format: Sized {
+    /// What readers of error messages call it.
+    const NAME: &str;
+    /// What it says of itself.
+    type Header: Send;
+
+    /// Begins a file whose times start `since_1970`.
+    fn begin(file: BufWriter<File>, header: &Self::Header, since_1970: Duration) -> io::Result<Self>;
+
+    /// Writes everything to the file.
+    fn flush(&mut self) -> io::Result<()>;
+}
+
+/// A recording that grows while the program runs. A full disk ends only the recording. By default nothing is recorded.
+pub struct Growing<F: Format>(Arc<Mutex<Option<Recorder<F>>>>);
+
+impl<F: Format> Clone for Growing<F> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<F: Format> Default for Growing<F> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+struct Recorder<F: Format> {
+    file: File,
+    path: PathBuf,
+    /// The file did not exist before.
+    is_new: bool,
+    header: F::Header,
+    /// Starts with the first record. Until then an existing file remains, for example if the user lacks rights for the
+    /// actual work.
+    begun: Option<F>,
+    /// Offset from the program's time to that of recordings, which all hosts share.
+    epoch: Duration,
+    flushed_at: Instant,
+}
+
+impl<F: Format> Recorder<F> {
+    fn open(path: PathBuf, header: F::Header) -> Result<Self, Failure> {
+        atomic_file::check_place(&path)?;
+        let is_new = !path.exists();
+        let file = File::options().write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|source| atomic_file::Error { path: path.clone(), source })?;
+        let (epoch, flushed_at) = (Duration::ZERO, Instant::ZERO);
+        Ok(Self { file, path, is_new, header, begun: None, epoch, flushed_at })
+    }
+
+    fn record(&mut self, at: Instant, write: impl FnOnce(&mut F, Instant) -> io::Result<()>) -> io::Result<()> {
+        if self.begun.is_none() {
+            self.file.set_len(0)?;
+            self.epoch = since_1970().saturating_sub(at.saturating_since(Instant::ZERO));
+            self.begun = Some(F::begin(BufWriter::new(self.file.try_clone()?), &self.header, self.epoch)?);
+        }
+        let Some(begun) = &mut self.begun else { return Ok(()) };
+        write(begun, at + self.epoch)?;
+        if at.saturating_since(self.flushed_at) >= FLUSH_EVERY {
+            self.flushed_at = at;
+            begun.flush()?;
+        }
+        Ok(())
+    }
+
+    fn cannot(&self, error: &io::Error) -> String {
+        format!("cannot write {}: {error}", self.path.display())
+    }
+}
+
+impl<F: Format> Drop for Recorder<F> {
+    fn drop(&mut self) {
+        if self.is_new && self.begun.is_none() {
+            // Nothing was recorded, so leave no file behind.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl<F: Format> Growing<F> {
+    /// Records to this file.
+    pub fn start(path: &Path, header: F::Header) -> Result<Self, Failure> {
+        let recorder = Recorder::open(real_path(path), header)?;
+        Ok(Self(Arc::new(Mutex::new(Some(recorder)))))
+    }
+
+    /// Lets `write` add what happened `at` this time of the program; it gets the time of recordings.
+    pub fn record(&self, at: Instant, write: impl FnOnce(&mut F, Instant) -> io::Result<()>) {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(recorder) = slot.as_mut() else { return };
+        if let Err(error) = recorder.record(at, write) {
+            let why = recorder.cannot(&error);
+            *slot = None;
+            // Standard error may be closed.
+            let _ = console::complain(&format!("the {} ends here, everything else continues: {why}\n", F::NAME));
+        }
+    }
+
+    /// Writes the rest; what comes later is not recorded.
+    pub fn finish(self) -> Result<(), Failure> {
+        let recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut recorder) = recorder else { return Ok(()) };
+        let flushed = recorder.begun.as_mut().map_or(Ok(()), F::flush);
+        flushed.map_err(|error| Failure::Failed(recorder.cannot(&error)))
+    }
+}
+
+/// Returns the time of day, as recordings contain it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is recorded happened in real time, and is held beside other recordings"
+)]
+pub fn since_1970() -> Duration {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Duration::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
