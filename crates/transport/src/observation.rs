@@ -270,7 +270,7 @@ impl Observers {
     #[inline]
     pub(crate) fn advance(&self, now: Instant) {
         if let Some(observed) = &self.0 {
-            lock(observed).now = now;
+            set_time(observed, now);
         }
     }
 
@@ -299,6 +299,13 @@ impl fmt::Debug for Observers {
 }
 
 #[cold]
+#[inline(never)]
+fn set_time(observed: &Mutex<Observed>, now: Instant) {
+    lock(observed).now = now;
+}
+
+#[cold]
+#[inline(never)]
 fn notify(observed: &Mutex<Observed>, event: &Event) {
     if let Some((connection, subflow)) = event.subject() {
         let mut observed = lock(observed);
@@ -343,7 +350,7 @@ impl Watch {
     #[inline]
     pub(crate) fn tell(&self, what: impl FnOnce() -> Occurrence) {
         if let Some(watching) = &self.0 {
-            watching.tell(watching.subject, what());
+            watching.tell_that(watching.subject, what);
         }
     }
 
@@ -351,7 +358,7 @@ impl Watch {
     #[inline]
     pub(crate) fn tell_of(&self, subflow: SubflowId, what: impl FnOnce() -> Occurrence) {
         if let Some(watching) = &self.0 {
-            watching.tell(watching.subject_of(subflow), what());
+            watching.tell_that(watching.subject_of(subflow), what);
         }
     }
 
@@ -376,7 +383,13 @@ impl Watch {
 }
 
 impl Watching {
+    /// Keeps the making of observations out of the code that hardly ever makes one.
     #[cold]
+    #[inline(never)]
+    fn tell_that(&self, subject: Subject, what: impl FnOnce() -> Occurrence) {
+        self.tell(subject, what());
+    }
+
     fn tell(&self, subject: Subject, what: Occurrence) {
         let mut observed = lock(&self.observed);
         let at = observed.now;

@@ -369,7 +369,7 @@ impl Tcb {
             return None;
         }
         // A duplicate caused by a tail loss probe is no sign of reordering, nor is the octet of a question.
-        if self.tail_probe != Some((first.end, true)) && self.asked != Some(first.end) {
+        if self.tail_probe != Some((first.end, true)) && !(self.has_asked && self.asked == first.end) {
             self.rack.on_dsack(self.snd_una, self.snd_nxt);
         }
         Some(*first)

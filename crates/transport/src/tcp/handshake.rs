@@ -143,7 +143,8 @@ impl Tcb {
             probing_since: now,
             challenge_allowed_at: Instant::ZERO,
             keep_alive_probes: 0,
-            asked: None,
+            asked: iss,
+            has_asked: false,
             watch: Watch::default(),
             config,
         }

@@ -229,10 +229,14 @@ pub(crate) struct Tcb {
     /// When the next challenge ACK is allowed (RFC 5961 section 7).
     challenge_allowed_at: Instant,
     keep_alive_probes: u32,
-    /// End of the last question's octet.
-    asked: Option<SeqNr>,
+    /// End of the last question's octet, if there was one.
+    asked: SeqNr,
+    has_asked: bool,
     pub(crate) watch: Watch,
 }
+
+// Whole cache lines: every packet goes through one.
+const _: () = assert!(size_of::<Tcb>() <= 1280);
 
 impl Tcb {
     /// Prefetches the queues.

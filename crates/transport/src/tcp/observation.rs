@@ -11,9 +11,15 @@ impl Tcb {
     #[inline]
     pub(crate) fn tell_congestion(&mut self, cause: Option<CongestionCause>) {
         if self.watch.is_on() {
-            let (state, metrics) = (self.congestion_state(), self.path_metrics());
-            self.watch.tell_congestion(state, cause, metrics);
+            self.tell_congestion_now(cause);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_congestion_now(&mut self, cause: Option<CongestionCause>) {
+        let (state, metrics) = (self.congestion_state(), self.path_metrics());
+        self.watch.tell_congestion(state, cause, metrics);
     }
 
     fn congestion_state(&self) -> CongestionState {
@@ -39,13 +45,23 @@ impl Tcb {
         }
     }
 
+    #[inline]
     pub(super) fn tell_lost(&self, bytes: u64) {
         if bytes > 0 {
             self.watch.tell(|| Occurrence::DataLost { bytes });
         }
     }
 
+    #[inline]
     pub(super) fn tell_timer(&self, timer: Timer) {
+        if self.watch.is_on() {
+            self.tell_timer_now(timer);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_timer_now(&self, timer: Timer) {
         let timer = match timer {
             Timer::Retransmit => SubflowTimer::Retransmit,
             Timer::Reorder => SubflowTimer::Reorder,

@@ -441,7 +441,7 @@ impl Tcb {
         }
         if question {
             segment.payload = Bytes::from_static(&[0]).into();
-            self.asked = Some(self.snd_una);
+            (self.asked, self.has_asked) = (self.snd_una, true);
         }
         Some(OutgoingKind::Control)
     }
