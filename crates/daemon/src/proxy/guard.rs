@@ -149,8 +149,9 @@ impl Proxy {
     }
 
     fn act(&mut self, finding: Finding, key: usize, carriers: &[Carrier], endpoint: &mut Endpoint, now: Instant) {
-        let (Finding::Doubtful(id) | Finding::Silent(id) | Finding::Late(id)) = finding;
-        let Some(ip) = carriers.iter().find(|carrier| carrier.id == id).map(Carrier::ip) else { return };
+        let id = finding.subflow();
+        let Some(carrier) = carriers.iter().find(|carrier| carrier.id == id) else { return };
+        let ip = carrier.ip();
         let Some(connection) = self.sessions[key].server.as_ref().map(|server| server.connection) else { return };
         match finding {
             Finding::Doubtful(id) => {
@@ -166,10 +167,26 @@ impl Proxy {
                 debug!(%ip, "late: the uplink is held back");
                 self.hold_back(ip, key, now);
             }
+            Finding::Slow(_) => {
+                debug!(%ip, "slow: the uplink is held back, and brings what it was given");
+                self.hold_back(ip, key, now);
+                // Before the subflows are settled: a regular one on a late uplink would be withdrawn.
+                self.make_backup(key, carrier, endpoint, now);
+                return self.settle_all(endpoint, now);
+            }
         }
         self.vacate(connection, ip, endpoint, now);
         if matches!(finding, Finding::Late(_)) {
             self.settle_all(endpoint, now);
+        }
+    }
+
+    /// Makes a subflow a backup, which still brings what it was given.
+    fn make_backup(&mut self, key: usize, carrier: &Carrier, endpoint: &mut Endpoint, now: Instant) {
+        let Some(server) = self.sessions[key].server.as_mut() else { return };
+        if server.told.note_of(carrier.id, carrier.received_bytes, true, now) {
+            // An error means that the subflow is closing and has no priority to change.
+            let _ = endpoint.set_priority(server.connection, carrier.id, true, now);
         }
     }
 

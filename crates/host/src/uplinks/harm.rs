@@ -11,6 +11,11 @@
 //! late     lag > 100 ms at two looks in a row, because of a subflow that brings less than an eighth, recently and
 //!          usually; or less than half of what the others recently lost, if their loss since the stream began to wait
 //!          for it exceeds what waits. When a hole is filled, this loss falls in proportion to the waiting octets
+//! slow     late, but steadily so: it has brought equally much at each look for two round trips. It becomes a backup,
+//!          and what the peer has given to it arrives soon, so nothing is sent twice. If that takes so long that the
+//!          others lose more than what waits, it is late after all. One that brings less than a sixteenth is slow
+//!          already at lag > 50 ms, at the first look. All this holds once for each uplink: when the subflow carries
+//!          again, the peer gives it more at once, and withdrawing it is cheaper
 //! lost     what idle subflows usually bring. A subflow is idle if it answered a probe and brought nothing since. A
 //!          radio that fades still brings something, and one that pauses does not answer. While the stream is late, the
 //!          other subflows are probed
@@ -56,6 +61,16 @@ pub const LAG_MIN: Duration = Duration::from_millis(100);
 const HELD_MIN_BYTES: u64 = 32 << 10;
 /// A subflow that brings less than one of this many parts of all octets is not worth any waiting.
 pub(super) const WORTHLESS_PARTS: u64 = 8;
+/// One that steadily brings less than one of this many parts is to blame at the first look, and from this lag on.
+const HOPELESS_PARTS: u64 = 2 * WORTHLESS_PARTS;
+const HOPELESS_LAG_MIN: Duration = Duration::from_millis(50);
+/// What a subflow still brings after it was made a backup. Linux hands over 64 KiB at a time: one portion in the first
+/// octets of a connection, two once its send buffer is large.
+const LEFT_BYTES: [u64; 2] = [48 << 10, 112 << 10];
+const FIRST_BYTES: u64 = 4 << 20;
+/// What a peer has sent ahead on the other subflows while the stream waits, and sends again when a subflow is
+/// withdrawn: Linux stops at 1.2 to 1.7 MB.
+const AHEAD_BYTES: u64 = 1_200_000;
 /// Looks over which a subflow's usual rate is averaged: a radio link may be slow for some seconds.
 const USUAL_LOOKS: u64 = 40;
 /// Consecutive looks at which a subflow must be to blame.
@@ -161,6 +176,17 @@ pub enum Finding {
     Silent(SubflowId),
     /// The connection is faster without it.
     Late(SubflowId),
+    /// The connection is faster if it is a backup; what it has been given is worth waiting for.
+    Slow(SubflowId),
+}
+
+impl Finding {
+    /// Returns the subflow.
+    pub const fn subflow(self) -> SubflowId {
+        match self {
+            Self::Doubtful(id) | Self::Silent(id) | Self::Late(id) | Self::Slow(id) => id,
+        }
+    }
 }
 
 /// The conclusions of a look.
@@ -177,6 +203,10 @@ struct Seen {
     /// Octets brought in `usual_looks` looks, at most [`USUAL_LOOKS`]. Looks at which it was idle do not count.
     usual_bytes: u64,
     usual_looks: u64,
+    /// Octets brought at the latest looks for lateness.
+    latest_bytes: [u64; RATE_LOOKS],
+    /// Whether it was found slow, and has not carried as a regular subflow since.
+    is_slow: bool,
     /// Whether it may carry data.
     regular: bool,
     /// When octets were last seen to arrive, and their total then.
@@ -212,6 +242,8 @@ impl Seen {
             fair_bytes: 0,
             usual_bytes: 0,
             usual_looks: 0,
+            latest_bytes: [0; RATE_LOOKS],
+            is_slow: false,
             regular: false,
             brought_at: (now, carrier.received_bytes),
             idle_until: now,
@@ -255,6 +287,14 @@ impl Seen {
             self.usual_looks += 1;
         }
         self.usual_bytes += added_bytes;
+    }
+
+    /// Returns whether it has lately brought equally much at each look, for at least two round trips: a subflow that
+    /// can bring more doubles in each of them (RFC 5681 section 3.1).
+    fn is_steady(&self, rtt: Duration) -> bool {
+        let least = self.latest_bytes.iter().min().copied().unwrap_or(0);
+        let most = self.latest_bytes.iter().max().copied().unwrap_or(0);
+        least > 0 && most * 2 <= least * 3 && rtt.saturating_mul(2) <= LATE_PERIOD.saturating_mul(RATE_LOOKS as u64)
     }
 
     /// Returns what it usually brings between two looks for lateness.
@@ -312,6 +352,8 @@ pub struct Harm {
     lost_bytes: u64,
     /// The subflow for which the stream has waited without a break.
     waited_for: Option<WaitedFor>,
+    /// Addresses of uplinks whose subflow was found slow.
+    slow: SmallVec<[IpAddr; 2]>,
     /// Addresses of subflows that were dismissed as silent, with the time of their dismissal.
     dismissed: SmallVec<[(IpAddr, Instant); 2]>,
     /// Number of dismissed subflows that returned at once.
@@ -363,6 +405,7 @@ impl Harm {
             }
             let regular = !carrier.backup;
             if regular && !core::mem::replace(&mut self.seen_mut(carrier.id).regular, regular) {
+                self.seen_mut(carrier.id).is_slow = false;
                 self.begin_anew(carrier.rtt, now);
             }
         }
@@ -506,14 +549,21 @@ impl Harm {
                 seen.note_usual(added);
             }
             seen.fair_bytes = seen.fair_bytes - seen.fair_bytes / 16 + added;
+            seen.latest_bytes.rotate_right(1);
+            seen.latest_bytes[0] = added;
             seen.regular = !carrier.backup;
             brought_bytes += added;
         }
         let Some(span) = span.filter(|span| !span.is_zero()) else { return };
         self.note_rate(brought_bytes, span);
         self.lost_bytes -= self.lost_bytes / 16;
-        let blamed = self.blame(carriers);
+        let blamed = self.blame(carriers, LAG_MIN);
         let is_unfair = self.is_unfair(blamed.is_some(), now);
+        let soon =
+            self.blame(carriers, HOPELESS_LAG_MIN).filter(|blamed| !is_unfair && !self.seen_of(blamed.id).is_slow);
+        if let Some(slow) = soon.filter(|blamed| self.is_hopeless(blamed) && self.drains_soon(blamed, carriers)) {
+            return self.act_on_slow(&slow, findings);
+        }
         let Some(blamed) = blamed.filter(|_| !is_unfair) else {
             self.seen.iter_mut().for_each(|seen| seen.strikes = 0);
             self.waited_for = None;
@@ -540,13 +590,48 @@ impl Harm {
             seen.fair_bytes < all_bytes / WORTHLESS_PARTS && seen.usual() < all_usual_bytes / WORTHLESS_PARTS;
         // Doing without the subflow has a price too: the peer sends again what waits.
         let is_harmful = seen.fair_bytes < lost_bytes / 2 && held_bytes < lost_in_all_bytes;
-        seen.strikes = if is_worthless || is_harmful { seen.strikes + 1 } else { 0 };
+        let is_slow = seen.is_slow;
+        seen.strikes = if is_worthless && !is_slow || is_harmful { seen.strikes + 1 } else { 0 };
         if seen.strikes >= STRIKES {
-            seen.strikes = 0;
+            if !is_harmful && self.drains_soon(&blamed, carriers) {
+                return self.act_on_slow(&blamed, findings);
+            }
+            self.seen_mut(blamed.id).strikes = 0;
             self.lost_bytes = 0;
             self.waited_for = None;
             self.act_on_late(&blamed, is_worthless, carriers, pauses, findings, now);
         }
+    }
+
+    /// Returns whether a subflow for which the stream waits brings next to nothing, recently and usually.
+    fn is_hopeless(&self, blamed: &Carrier) -> bool {
+        let seen = self.seen_of(blamed.id);
+        let all_bytes: u64 = self.seen.iter().map(|seen| seen.fair_bytes).sum();
+        let all_usual_bytes: u64 = self.seen.iter().map(Seen::usual).sum();
+        seen.fair_bytes < all_bytes / HOPELESS_PARTS && seen.usual() < all_usual_bytes / HOPELESS_PARTS
+    }
+
+    /// Returns whether waiting for what the subflow was given costs less than withdrawing it. While the others have
+    /// something to send, waiting costs nothing.
+    fn drains_soon(&self, blamed: &Carrier, carriers: &[Carrier]) -> bool {
+        let seen = self.seen_of(blamed.id);
+        let span = LATE_PERIOD.saturating_mul(RATE_LOOKS as u64);
+        let rate_bytes = per_second(seen.latest_bytes.iter().sum(), span);
+        let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
+        let arrived_bytes: u64 = carriers.iter().map(|carrier| carrier.received_bytes).sum();
+        let left_bytes = LEFT_BYTES[usize::from(arrived_bytes >= FIRST_BYTES)];
+        let worth_bytes = (2 * AHEAD_BYTES).saturating_sub(held_bytes);
+        // LEFT / rate <= worth / peak rate
+        let (left, right) = (u128::from(left_bytes) * u128::from(self.peak_rate_bytes), u128::from(worth_bytes));
+        !self.slow.contains(&blamed.ip()) && seen.is_steady(blamed.rtt) && left <= right * u128::from(rate_bytes)
+    }
+
+    /// Makes a subflow a backup. From now on it counts as late only if the others lose more than what waits.
+    fn act_on_slow(&mut self, slow: &Carrier, findings: &mut Findings) {
+        let seen = self.seen_mut(slow.id);
+        (seen.is_slow, seen.strikes) = (true, 0);
+        self.slow.push(slow.ip());
+        findings.push(Finding::Slow(slow.id));
     }
 
     /// Acts on a subflow that is to blame. One with a long silence is dead, not late. If its uplink is known to pause,
@@ -592,14 +677,14 @@ impl Harm {
         lost_bytes
     }
 
-    /// Returns the subflow for which the stream waits, if the stream is late and the subflow can be told.
-    fn blame(&self, carriers: &[Carrier]) -> Option<Carrier> {
+    /// Returns the subflow for which the stream waits, if it lags by `lag_min` and the subflow can be told.
+    fn blame(&self, carriers: &[Carrier], lag_min: Duration) -> Option<Carrier> {
         let held_bytes: u64 = carriers.iter().map(|carrier| carrier.held_bytes).sum();
-        let lag_bytes = self.peak_rate_bytes / 1000 * LAG_MIN.as_millis();
+        let lag_bytes = self.peak_rate_bytes / 1000 * lag_min.as_millis();
         if held_bytes < lag_bytes.max(HELD_MIN_BYTES) {
             return None;
         }
-        let regular = || carriers.iter().filter(|carrier| !carrier.backup);
+        let regular = || carriers.iter().filter(|carrier| !carrier.backup || self.seen_of(carrier.id).is_slow);
         // A few octets may wait for another subflow that is late too.
         let waits = |carrier: &&Carrier| carrier.held_bytes > held_bytes / 8;
         if !regular().any(|carrier| waits(&carrier)) {

@@ -30,8 +30,13 @@ impl Told {
     /// Notes that the peer is told now whether a subflow is a backup. Returns false if the peer was told already.
     /// Telling once is enough: if the peer acts otherwise, that is its choice.
     pub fn note(&mut self, subflow: &SubflowStats, backup: bool, now: Instant) -> bool {
-        let word = Word { subflow: subflow.id, backup, at: now, times: 0, received_bytes: subflow.received_bytes };
-        match self.0.iter_mut().find(|known| known.subflow == subflow.id) {
+        self.note_of(subflow.id, subflow.received_bytes, backup, now)
+    }
+
+    /// Like [`Self::note`], of a subflow that has brought `received_bytes`.
+    pub fn note_of(&mut self, subflow: SubflowId, received_bytes: u64, backup: bool, now: Instant) -> bool {
+        let word = Word { subflow, backup, at: now, times: 0, received_bytes };
+        match self.0.iter_mut().find(|known| known.subflow == subflow) {
             Some(known) if known.backup == backup => return false,
             Some(known) => *known = word,
             None => self.0.push(word),

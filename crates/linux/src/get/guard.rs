@@ -3,7 +3,8 @@
 //!
 //! This module carries out the verdicts of [`host::uplinks`] for the one connection. It ends a late or dead subflow by
 //! withdrawing its address (REMOVE_ADDR on the other subflows), which makes the peer retransmit its data in flight at
-//! once. The subflow that replaces it is a backup, and stays one while its uplink is held back for being late.
+//! once. The subflow that replaces it is a backup, and stays one while its uplink is held back for being late. A slow
+//! subflow becomes a backup and brings what it was given.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -138,7 +139,7 @@ impl Guard {
     }
 
     fn act(&mut self, finding: Finding, carriers: &[Carrier], endpoint: &mut Endpoint, now: Instant) {
-        let (Finding::Doubtful(id) | Finding::Silent(id) | Finding::Late(id)) = finding;
+        let id = finding.subflow();
         let Some(ip) = carriers.iter().find(|carrier| carrier.id == id).map(Carrier::ip) else { return };
         match finding {
             Finding::Doubtful(id) => {
@@ -148,6 +149,8 @@ impl Guard {
             }
             Finding::Silent(_) => {}
             Finding::Late(_) => self.held_back.note(ip, now),
+            // The next look makes it a backup.
+            Finding::Slow(_) => return self.held_back.note(ip, now),
         }
         // This fails only if the connection is over.
         let _ = endpoint.withdraw_address(self.connection, ip, now);

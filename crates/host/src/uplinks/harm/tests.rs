@@ -95,6 +95,63 @@ fn who_brings_little_and_is_waited_for_goes_soon() {
     assert!(took <= Duration::from_millis(200), "{took:?}");
 }
 
+/// Octets per [`PERIOD`] at 30 Mbit/s and at 1 Mbit/s.
+const GOOD: u64 = 71_000;
+const BAD: u64 = 2_400;
+
+/// It brings a thirtieth, and always the same: at 50 ms of lag it becomes a backup, and is not withdrawn while the
+/// other one still brings something.
+#[test]
+fn one_that_is_steadily_slow_brings_what_it_was_given() {
+    let mut download = Download::new([20, 100]);
+    assert_eq!(download.until_found(40, [GOOD, BAD], [0, 0]), None);
+    let (found, took) = download.until_found(100, [GOOD, BAD], [200_000, 0]).unwrap();
+    assert_eq!(found, Finding::Slow(SubflowId(1)));
+    assert!(took <= Duration::from_millis(100), "{took:?}");
+    download.carriers[1].backup = true;
+    assert_eq!(download.until_found(20, [GOOD, BAD], [900_000, 0]), None);
+    // The peer may send no more on the other one: 1.2 MB at 30 Mbit/s take 0.32 s.
+    let (found, took) = download.until_found(100, [0, BAD], [1_200_000, 0]).unwrap();
+    assert_eq!(found, Finding::Late(SubflowId(1)));
+    assert!((300..1000).contains(&took.as_millis()), "{took:?}");
+}
+
+/// A path that can bring more grows from round trip to round trip, and one of 600 ms shows nothing in three looks.
+#[test]
+fn one_that_may_still_grow_is_not_judged_at_first_sight() {
+    let mut download = Download::new([20, 100]);
+    assert_eq!(download.until_found(40, [GOOD, 0], [0, 0]), None);
+    for brought in [1200, 2400, 4800] {
+        assert_eq!(download.until_found(5, [GOOD, brought], [200_000, 0]), None, "{brought}");
+    }
+    let mut far = Download::new([20, 600]);
+    assert_eq!(far.until_found(80, [GOOD, BAD], [0, 0]), None);
+    assert_eq!(far.until_found(20, [GOOD, BAD], [200_000, 0]), None);
+}
+
+/// What the peer has given to it would take longer than sending all of it again.
+#[test]
+fn one_that_is_slower_still_is_withdrawn() {
+    let mut download = Download::new([20, 100]);
+    assert_eq!(download.until_found(40, [GOOD, BAD / 5], [0, 0]), None);
+    let (found, _) = download.until_found(100, [GOOD, BAD / 5], [400_000, 0]).unwrap();
+    assert_eq!(found, Finding::Late(SubflowId(1)));
+}
+
+/// Once it is regular again the peer gives it more than the first time.
+#[test]
+fn one_that_is_slow_again_is_withdrawn() {
+    let mut download = Download::new([20, 100]);
+    assert_eq!(download.until_found(40, [GOOD, BAD], [0, 0]), None);
+    assert!(download.until_found(100, [GOOD, BAD], [200_000, 0]).is_some());
+    for backup in [true, false] {
+        download.carriers[1].backup = backup;
+        assert_eq!(download.until_found(100, [GOOD, BAD], [0, 0]), None);
+    }
+    let (found, _) = download.until_found(100, [GOOD, BAD], [400_000, 0]).unwrap();
+    assert_eq!(found, Finding::Late(SubflowId(1)));
+}
+
 #[test]
 fn one_that_brings_its_share_stays_although_it_is_waited_for() {
     let mut download = Download::new([20, 60]);
