@@ -58,6 +58,17 @@ fn a_log_agrees_with_the_results_and_changes_nothing() {
     assert_eq!(subflows.len(), scenario.relays.len());
 }
 
+/// With MPTCP-rec, data are also sent again to measure paths.
+#[test]
+fn probes_are_logged_as_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let rec = "connection.receiver_centric={}";
+    let logged = run(&scenario(&["workload.size=8 MB", rec]), Some(folder.path()));
+    let records = records(&folder.path().join("source.sqlog"));
+    assert!(records.iter().any(|record| record["data"]["trigger"] == "probe"));
+    assert_eq!(Some(sum(&records, "mptcp:data_reinjected", "length")), logged.results.totals.reinjected_bytes);
+}
+
 /// The same scenario and seed give the same octets.
 #[test]
 fn a_log_is_a_function_of_scenario_and_seed() {

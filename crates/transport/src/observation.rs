@@ -121,7 +121,8 @@ pub enum Occurrence {
     },
     /// Windows and round-trip times, once a round trip and after every change of the congestion state.
     MetricsUpdated(PathMetrics),
-    /// Data in flight were deemed lost.
+    /// An ACK, or RACK's timer, shows that data in flight are lost (RFC 8985, RFC 6675, RFC 6582). A retransmission
+    /// time-out deems everything lost without this.
     DataLost {
         /// Octets of payload.
         bytes: u64,
@@ -154,7 +155,7 @@ pub enum Occurrence {
         /// Octets of the data stream for which this holds.
         for_bytes: u64,
     },
-    /// The congestion window was lowered by another than the controller.
+    /// The scheduler or the owner lowered the congestion window.
     WindowCut {
         /// Congestion window after, octets.
         cwnd_bytes: u64,
@@ -240,9 +241,11 @@ pub enum ReinjectionCause {
     SubflowIdle,
     /// They hold the peer's window shut (NSDI 2012 section 4.2).
     WindowBlocked,
+    /// They measure a path that the receiver does not want to use now (MPTCP-rec).
+    Probe,
 }
 
-/// Why a window was lowered by another than the controller.
+/// Who lowered a window, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutCause {
     /// The scheduler penalised the subflow for holding the peer's window shut (NSDI 2012 section 4.2).

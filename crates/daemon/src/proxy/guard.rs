@@ -4,7 +4,7 @@
 //! If an address is withdrawn (REMOVE_ADDR on the other subflows), the peer at once sends again what was in flight
 //! there. No change of priority has this effect. If the uplink was late ([`host::uplinks::HeldBack`]), the next subflow
 //! is a backup, as are those of all other connections; it is one for this connection only, if other simultaneous
-//! downloads made the uplink late.
+//! downloads made the uplink late. A slow subflow is not withdrawn: it becomes a backup and brings what it was given.
 
 use std::net::IpAddr;
 

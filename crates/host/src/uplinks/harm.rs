@@ -62,8 +62,8 @@ const HELD_MIN_BYTES: u64 = 32 << 10;
 /// A subflow that brings less than one of this many parts of all octets is not worth any waiting.
 pub(super) const WORTHLESS_PARTS: u64 = 8;
 /// One that steadily brings less than one of this many parts is to blame at the first look, and from this lag on.
-const HOPELESS_PARTS: u64 = 2 * WORTHLESS_PARTS;
-const HOPELESS_LAG_MIN: Duration = Duration::from_millis(50);
+const NEGLIGIBLE_PARTS: u64 = 2 * WORTHLESS_PARTS;
+const NEGLIGIBLE_LAG_MIN: Duration = Duration::from_millis(50);
 /// What a subflow still brings after it was made a backup. Linux hands over 64 KiB at a time: one portion in the first
 /// octets of a connection, two once its send buffer is large.
 const LEFT_BYTES: [u64; 2] = [48 << 10, 112 << 10];
@@ -560,8 +560,8 @@ impl Harm {
         let blamed = self.blame(carriers, LAG_MIN);
         let is_unfair = self.is_unfair(blamed.is_some(), now);
         let soon =
-            self.blame(carriers, HOPELESS_LAG_MIN).filter(|blamed| !is_unfair && !self.seen_of(blamed.id).is_slow);
-        if let Some(slow) = soon.filter(|blamed| self.is_hopeless(blamed) && self.drains_soon(blamed, carriers)) {
+            self.blame(carriers, NEGLIGIBLE_LAG_MIN).filter(|blamed| !is_unfair && !self.seen_of(blamed.id).is_slow);
+        if let Some(slow) = soon.filter(|blamed| self.is_negligible(blamed) && self.drains_soon(blamed, carriers)) {
             return self.act_on_slow(&slow, findings);
         }
         let Some(blamed) = blamed.filter(|_| !is_unfair) else {
@@ -604,11 +604,11 @@ impl Harm {
     }
 
     /// Returns whether a subflow for which the stream waits brings next to nothing, recently and usually.
-    fn is_hopeless(&self, blamed: &Carrier) -> bool {
+    fn is_negligible(&self, blamed: &Carrier) -> bool {
         let seen = self.seen_of(blamed.id);
         let all_bytes: u64 = self.seen.iter().map(|seen| seen.fair_bytes).sum();
         let all_usual_bytes: u64 = self.seen.iter().map(Seen::usual).sum();
-        seen.fair_bytes < all_bytes / HOPELESS_PARTS && seen.usual() < all_usual_bytes / HOPELESS_PARTS
+        seen.fair_bytes < all_bytes / NEGLIGIBLE_PARTS && seen.usual() < all_usual_bytes / NEGLIGIBLE_PARTS
     }
 
     /// Returns whether waiting for what the subflow was given costs less than withdrawing it. While the others have

@@ -245,6 +245,7 @@ fn reinjection_cause(cause: ReinjectionCause) -> &'static str {
         ReinjectionCause::DataTimedOut => "data_timed_out",
         ReinjectionCause::SubflowIdle => "subflow_idle",
         ReinjectionCause::WindowBlocked => "window_blocked",
+        ReinjectionCause::Probe => "probe",
     }
 }
 

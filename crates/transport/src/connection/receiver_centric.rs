@@ -21,6 +21,7 @@ use super::{Connection, dss_room};
 use crate::SubflowId;
 use crate::control_loop::{self, Rule};
 use crate::label::Label;
+use crate::observation::{Occurrence, ReinjectionCause};
 use crate::receiver_centric::{PathCollector, PathFacts, RateEstimator, ReceiverCentric, TaggedData, WindowRule};
 use crate::tcp::Chunk;
 
@@ -338,6 +339,8 @@ impl Connection {
         subflow.reinjected = false;
         subflow.tcb.push(Chunk { label: Label::new(dsn), payload });
         self.totals.reinjected_bytes += len;
+        let (offset, cause) = (dsn.since(self.sender.first), ReinjectionCause::Probe);
+        self.watch.tell_of(id, || Occurrence::DataReinjected { offset, bytes: len, instead_of: None, cause });
     }
 }
 

@@ -14,6 +14,7 @@ struct Range {
     end: Dsn,
     /// The subflow that failed; `None` if any may carry the range.
     avoid: Option<SubflowId>,
+    /// For observers. A range that grew keeps the first cause: it must not split for their sake.
     cause: ReinjectionCause,
 }
 

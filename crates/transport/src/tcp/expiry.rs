@@ -163,8 +163,9 @@ impl Tcb {
     }
 
     fn on_reorder_timeout(&mut self, now: Instant, expired: &mut Expired) {
-        expired.lost_bytes += self.detect_losses_by_time(now);
-        self.tell_lost(expired.lost_bytes);
+        let lost_bytes = self.detect_losses_by_time(now);
+        self.tell_lost(lost_bytes);
+        expired.lost_bytes += lost_bytes;
         self.note_lost_probe();
         if expired.lost_bytes > 0 && self.board.has_congestive_loss() && self.window.phase() == Phase::Open {
             expired.congestion = Some(CongestionSignal::Loss);
