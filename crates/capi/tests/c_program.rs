@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Returns the static library that cargo built along with this test: `deps/` holds the one of this very build.
-fn static_library() -> PathBuf {
+pub fn static_library() -> PathBuf {
     let test = std::env::current_exe().expect("this test has a path");
     let library = test.with_file_name("libanabranch_c.a");
     assert!(library.exists(), "cargo did not build {}", library.display());
@@ -12,7 +12,7 @@ fn static_library() -> PathBuf {
 }
 
 /// Runs `command`; `None` if the program is not installed.
-fn run(command: &mut Command) -> Option<Output> {
+pub fn run(command: &mut Command) -> Option<Output> {
     match command.output() {
         Ok(output) => Some(output),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -20,12 +20,12 @@ fn run(command: &mut Command) -> Option<Output> {
     }
 }
 
-fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 /// A missing program skips a test, but fails it in CI.
-fn leave_out(program: &str) {
+pub fn leave_out(program: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{program} is missing, and CI leaves nothing out");
     eprintln!("left out: {program} is missing");
 }

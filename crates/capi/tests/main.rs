@@ -2,3 +2,4 @@
 
 mod c_program;
 mod header;
+mod ns3;

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "host.h"
+
+#include "engine.h"
+#include "packet.h"
+#include "socket.h"
+
+#include "ns3/ipv4-interface.h"
+#include "ns3/ipv4-route.h"
+#include "ns3/ipv4-routing-protocol.h"
+#include "ns3/ipv6-interface.h"
+#include "ns3/log.h"
+#include "ns3/node.h"
+#include "ns3/simulator.h"
+#include "ns3/string.h"
+#include "ns3/trace-source-accessor.h"
+
+#include <algorithm>
+
+using namespace ns3;
+
+NS_LOG_COMPONENT_DEFINE("AnabranchHost");
+
+namespace anabranch {
+
+NS_OBJECT_ENSURE_REGISTERED(Host);
+
+namespace {
+
+constexpr int PROTOCOL_TCP = 6;
+// Super-segments are off by default; with them the engine writes no more than this.
+constexpr size_t PACKET_MAX = 65535;
+
+} // namespace
+
+TypeId Host::GetTypeId()
+{
+    static TypeId id =
+        TypeId("anabranch::Host")
+            .SetParent<IpL4Protocol>()
+            .SetGroupName("Anabranch")
+            .AddConstructor<Host>()
+            .AddAttribute("Settings",
+                          "Settings of the engine as a JSON object: see anabranch_endpoint_new() in anabranch.h.",
+                          StringValue("{}"),
+                          MakeStringAccessor(&Host::settings),
+                          MakeStringChecker())
+            .AddTraceSource("NoRoute",
+                            "A packet was dropped because no route leads to its destination from its source address.",
+                            MakeTraceSourceAccessor(&Host::noRoute),
+                            "ns3::Ipv4L3Protocol::SentTracedCallback");
+    return id;
+}
+
+Host::Host() : random(CreateObject<UniformRandomVariable>()), buffer(PACKET_MAX) {}
+
+Host::~Host() = default;
+
+void Host::NotifyNewAggregate()
+{
+    if (!ipv4) {
+        ipv4 = GetObject<Ipv4>();
+        if (ipv4)
+            ipv4->Insert(this);
+    }
+    IpL4Protocol::NotifyNewAggregate();
+}
+
+void Host::DoDispose()
+{
+    timer.Cancel();
+    connections.clear();
+    listeners.clear();
+    waiting.clear();
+    anabranch_endpoint_free(engine);
+    engine = nullptr;
+    ipv4 = nullptr;
+    IpL4Protocol::DoDispose();
+}
+
+void Host::SetNextHop(Ipv4Address source, Ipv4Address nextHop)
+{
+    nextHops[source] = nextHop;
+}
+
+void Host::SetBackup(Ipv4Address address)
+{
+    NS_ABORT_MSG_IF(engine, "SetBackup: the engine has begun; ask before the first connection");
+    backups.insert(address);
+}
+
+int64_t Host::AssignStreams(int64_t stream)
+{
+    random->SetStream(stream);
+    return 1;
+}
+
+// The engine is made when it is first needed: by then the node has its addresses.
+AnabranchEndpoint* Host::GetEngine()
+{
+    if (!engine)
+        MakeEngine();
+    FollowAddresses();
+    return engine;
+}
+
+void Host::MakeEngine()
+{
+    uint8_t seed[ANABRANCH_SEED_LEN];
+    for (uint8_t& octet : seed)
+        octet = static_cast<uint8_t>(random->GetInteger(0, 255));
+    const AnabranchStatus status = anabranch_endpoint_new(settings.c_str(), seed, &engine);
+    RequireSettings(status, settings);
+    Require(status, "anabranch_endpoint_new");
+}
+
+std::set<Ipv4Address> Host::UsableAddresses() const
+{
+    std::set<Ipv4Address> usable;
+    for (uint32_t interface = 0; interface < ipv4->GetNInterfaces(); interface++) {
+        for (uint32_t index = 0; ipv4->IsUp(interface) && index < ipv4->GetNAddresses(interface); index++) {
+            const Ipv4Address address = ipv4->GetAddress(interface, index).GetLocal();
+            if (!address.IsLocalhost())
+                usable.insert(address);
+        }
+    }
+    return usable;
+}
+
+// IPv4 tells nobody about new addresses and interfaces that go down, so they are compared at every turn.
+void Host::FollowAddresses()
+{
+    const std::set<Ipv4Address> usable = UsableAddresses();
+    if (usable == addresses)
+        return;
+    for (Ipv4Address address : addresses) {
+        const AnabranchAddress gone = ToEngine(address);
+        if (!usable.count(address))
+            Require(anabranch_remove_local_address(engine, &gone, NowNs()), "anabranch_remove_local_address");
+    }
+    for (Ipv4Address address : usable) {
+        const AnabranchAddress added = ToEngine(address);
+        const bool backup = backups.count(address) > 0;
+        if (!addresses.count(address))
+            Require(anabranch_add_local_address(engine, &added, backup, NowNs()), "anabranch_add_local_address");
+    }
+    addresses = usable;
+}
+
+void Host::AddConnection(uint64_t connection, Ptr<Socket> socket)
+{
+    connections[connection] = socket;
+}
+
+void Host::AddListener(uint64_t listener, Ptr<Socket> socket)
+{
+    listeners[listener] = socket;
+}
+
+void Host::RemoveListener(uint64_t listener)
+{
+    listeners.erase(listener);
+}
+
+void Host::WaitForRoom(Ptr<Socket> socket)
+{
+    if (std::find(waiting.begin(), waiting.end(), socket) == waiting.end())
+        waiting.push_back(socket);
+}
+
+Ipv4Address Host::SourceFor(Ipv4Address destination, Ptr<NetDevice> device)
+{
+    Ipv4Header header;
+    header.SetDestination(destination);
+    header.SetProtocol(PROTOCOL_TCP);
+    ns3::Socket::SocketErrno error;
+    const Ptr<Ipv4Route> route = ipv4->GetRoutingProtocol()->RouteOutput(Create<Packet>(), header, device, error);
+    return route ? route->GetSource() : Ipv4Address::GetZero();
+}
+
+int Host::GetProtocolNumber() const
+{
+    return PROTOCOL_TCP;
+}
+
+IpL4Protocol::RxStatus Host::Receive(Ptr<Packet> packet, const Ipv4Header& header, Ptr<Ipv4Interface>)
+{
+    AnabranchEndpoint* const receiver = GetEngine();
+    const std::vector<uint8_t> octets = IpOctets(*packet, header);
+    const AnabranchStatus status = anabranch_handle_packet(receiver, octets.data(), octets.size(), NowNs());
+    Wake();
+    if (status == ANABRANCH_STATUS_MALFORMED_PACKET) {
+        NS_LOG_LOGIC("dropped a packet from " << header.GetSource() << ": " << anabranch_last_error());
+        return RX_CSUM_FAILED;
+    }
+    Require(status, "anabranch_handle_packet");
+    return RX_OK;
+}
+
+IpL4Protocol::RxStatus Host::Receive(Ptr<Packet>, const Ipv6Header&, Ptr<Ipv6Interface>)
+{
+    return RX_ENDPOINT_UNREACH;
+}
+
+// Packets go to IPv4 directly, with the headers that the engine wrote.
+void Host::SetDownTarget(DownTargetCallback) {}
+
+void Host::SetDownTarget6(DownTargetCallback6) {}
+
+IpL4Protocol::DownTargetCallback Host::GetDownTarget() const
+{
+    return {};
+}
+
+IpL4Protocol::DownTargetCallback6 Host::GetDownTarget6() const
+{
+    return {};
+}
+
+void Host::Wake()
+{
+    // The present turn goes on until there is nothing to do.
+    if (hasTurn)
+        return;
+    timer.Cancel();
+    timer = Simulator::ScheduleNow(&Host::Turn, this);
+}
+
+void Host::Turn()
+{
+    hasTurn = true;
+    Require(anabranch_handle_timeout(GetEngine(), NowNs()), "anabranch_handle_timeout");
+    bool isBusy = true;
+    while (isBusy) {
+        isBusy = Transmit();
+        isBusy |= Dispatch();
+        isBusy |= OfferRoom();
+    }
+    hasTurn = false;
+    SetTimer();
+}
+
+void Host::SetTimer()
+{
+    uint64_t atNs = ANABRANCH_NEVER;
+    Require(anabranch_poll_timeout(engine, &atNs), "anabranch_poll_timeout");
+    timer.Cancel();
+    if (atNs != ANABRANCH_NEVER)
+        timer = Simulator::Schedule(NanoSeconds(atNs - std::min(atNs, NowNs())), &Host::Turn, this);
+}
+
+// Returns whether there was anything.
+bool Host::Transmit()
+{
+    size_t length = 0;
+    bool any = false;
+    while (anabranch_poll_transmit(engine, NowNs(), buffer.data(), buffer.size(), &length) == ANABRANCH_STATUS_OK) {
+        any = true;
+        Send(Create<Packet>(buffer.data(), length));
+    }
+    return any;
+}
+
+void Host::Send(Ptr<Packet> packet)
+{
+    Ipv4Header header;
+    packet->RemoveHeader(header);
+    const Ptr<Ipv4Route> route = RouteOf(header, packet);
+    if (route) {
+        ipv4->SendWithHeader(packet, header, route);
+    } else {
+        NS_LOG_WARN("no route from " << header.GetSource() << " to " << header.GetDestination());
+        noRoute(header, packet);
+    }
+}
+
+Ptr<Ipv4Route> Host::RouteOf(const Ipv4Header& header, Ptr<Packet> packet) const
+{
+    const int32_t interface = ipv4->GetInterfaceForAddress(header.GetSource());
+    if (interface < 0)
+        return nullptr;
+    const Ptr<NetDevice> device = ipv4->GetNetDevice(interface);
+    const auto nextHop = nextHops.find(header.GetSource());
+    if (nextHop == nextHops.end()) {
+        ns3::Socket::SocketErrno error;
+        const Ptr<Ipv4Route> route = ipv4->GetRoutingProtocol()->RouteOutput(packet, header, device, error);
+        if (route || !device->IsPointToPoint())
+            return route;
+    }
+    // The other end of a point-to-point device needs no address.
+    const Ptr<Ipv4Route> direct = Create<Ipv4Route>();
+    direct->SetSource(header.GetSource());
+    direct->SetDestination(header.GetDestination());
+    direct->SetGateway(nextHop == nextHops.end() ? Ipv4Address::GetZero() : nextHop->second);
+    direct->SetOutputDevice(device);
+    return direct;
+}
+
+// Returns whether there was anything.
+bool Host::Dispatch()
+{
+    AnabranchEvent event;
+    bool any = false;
+    while (anabranch_poll_event(engine, &event) == ANABRANCH_STATUS_OK) {
+        any = true;
+        Tell(event);
+    }
+    return any;
+}
+
+void Host::Tell(const AnabranchEvent& event)
+{
+    const auto& sockets = event.kind == ANABRANCH_EVENT_KIND_INCOMING ? listeners : connections;
+    const auto found = sockets.find(event.kind == ANABRANCH_EVENT_KIND_INCOMING ? event.listener : event.connection);
+    if (found == sockets.end())
+        return;
+    // Held: the application may drop its reference meanwhile.
+    const Ptr<Socket> socket = found->second;
+    socket->Handle(event);
+    if (event.kind == ANABRANCH_EVENT_KIND_CLOSED)
+        connections.erase(event.connection);
+}
+
+// Returns whether there was anything.
+bool Host::OfferRoom()
+{
+    std::vector<Ptr<Socket>> asked;
+    asked.swap(waiting);
+    bool any = false;
+    for (const Ptr<Socket>& socket : asked) {
+        if (socket->OfferRoom())
+            any = true;
+        else
+            WaitForRoom(socket);
+    }
+    return any;
+}
+
+} // namespace anabranch

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The engine of a node, in the place of ns-3's TCP.
+#pragma once
+
+#include "anabranch.h"
+
+#include "ns3/event-id.h"
+#include "ns3/ip-l4-protocol.h"
+#include "ns3/ipv4.h"
+#include "ns3/random-variable-stream.h"
+#include "ns3/traced-callback.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace anabranch {
+
+class Socket;
+
+// Passes TCP packets between the IPv4 of a node and the engine, the time of the simulation to the engine, and the
+// engine's events to the sockets. `Install` (install.h) attaches one to a node.
+//
+// A packet leaves by the device that has its source address: each subflow stays on its path. The node needs a route to
+// the destination by that device, unless it is point-to-point, or a next hop for that address (`SetNextHop`). A packet
+// without a route is dropped, and the trace source `NoRoute` reports it.
+class Host : public ns3::IpL4Protocol {
+public:
+    static ns3::TypeId GetTypeId();
+    Host();
+    ~Host() override;
+
+    // Sends packets from `source` to `nextHop`, whatever the routes say. For addresses that a relay lends.
+    void SetNextHop(ns3::Ipv4Address source, ns3::Ipv4Address nextHop);
+    // Marks an address whose subflows are backups (RFC 8684 section 3.3.8). Before the first connection.
+    void SetBackup(ns3::Ipv4Address address);
+    // Fixes the random stream of keys and sequence numbers; returns how many streams it uses. Before the first
+    // connection.
+    int64_t AssignStreams(int64_t stream);
+
+    // For sockets.
+    AnabranchEndpoint* GetEngine();
+    // Gives the engine a turn at this very time, after a command.
+    void Wake();
+    void AddConnection(uint64_t connection, ns3::Ptr<Socket> socket);
+    void AddListener(uint64_t listener, ns3::Ptr<Socket> socket);
+    void RemoveListener(uint64_t listener);
+    // The socket hears of it when the engine takes data again.
+    void WaitForRoom(ns3::Ptr<Socket> socket);
+    // Returns the address from which packets to `destination` leave by default; 0.0.0.0 if there is no route.
+    ns3::Ipv4Address SourceFor(ns3::Ipv4Address destination, ns3::Ptr<ns3::NetDevice> device);
+
+    int GetProtocolNumber() const override;
+    RxStatus Receive(ns3::Ptr<ns3::Packet> packet, const ns3::Ipv4Header& header, ns3::Ptr<ns3::Ipv4Interface>) override;
+    RxStatus Receive(ns3::Ptr<ns3::Packet>, const ns3::Ipv6Header&, ns3::Ptr<ns3::Ipv6Interface>) override;
+    void SetDownTarget(DownTargetCallback) override;
+    void SetDownTarget6(DownTargetCallback6) override;
+    DownTargetCallback GetDownTarget() const override;
+    DownTargetCallback6 GetDownTarget6() const override;
+
+protected:
+    void NotifyNewAggregate() override;
+    void DoDispose() override;
+
+private:
+    void MakeEngine();
+    void FollowAddresses();
+    std::set<ns3::Ipv4Address> UsableAddresses() const;
+    void Turn();
+    bool Transmit();
+    bool Dispatch();
+    void Tell(const AnabranchEvent& event);
+    bool OfferRoom();
+    void Send(ns3::Ptr<ns3::Packet> packet);
+    ns3::Ptr<ns3::Ipv4Route> RouteOf(const ns3::Ipv4Header& header, ns3::Ptr<ns3::Packet> packet) const;
+    void SetTimer();
+
+    ns3::Ptr<ns3::Ipv4> ipv4;
+    ns3::Ptr<ns3::UniformRandomVariable> random;
+    std::string settings;
+    AnabranchEndpoint* engine = nullptr;
+    std::set<ns3::Ipv4Address> addresses;
+    std::set<ns3::Ipv4Address> backups;
+    std::map<ns3::Ipv4Address, ns3::Ipv4Address> nextHops;
+    std::map<uint64_t, ns3::Ptr<Socket>> connections;
+    std::map<uint64_t, ns3::Ptr<Socket>> listeners;
+    std::vector<ns3::Ptr<Socket>> waiting;
+    std::vector<uint8_t> buffer;
+    ns3::EventId timer;
+    bool hasTurn = false;
+    ns3::TracedCallback<const ns3::Ipv4Header&, ns3::Ptr<const ns3::Packet>> noRoute;
+};
+
+} // namespace anabranch

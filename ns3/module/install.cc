@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "install.h"
+
+#include "socket-factory.h"
+
+#include "ns3/node.h"
+
+using namespace ns3;
+
+namespace anabranch {
+
+namespace {
+
+constexpr int PROTOCOL_TCP = 6;
+
+Ptr<Ipv4> Ipv4Of(Ptr<Node> node)
+{
+    const Ptr<Ipv4> ipv4 = node->GetObject<Ipv4>();
+    NS_ABORT_MSG_UNLESS(ipv4, "node " << node->GetId() << " has no IPv4: use InternetStackHelper first");
+    return ipv4;
+}
+
+// Returns the first address of a device, and its interface.
+Ipv4Address AddressOf(Ptr<NetDevice> device, int32_t& interface)
+{
+    const Ptr<Ipv4> ipv4 = Ipv4Of(device->GetNode());
+    interface = ipv4->GetInterfaceForDevice(device);
+    NS_ABORT_MSG_UNLESS(interface >= 0 && ipv4->GetNAddresses(interface) > 0,
+                        "a device of node " << device->GetNode()->GetId() << " has no address yet");
+    return ipv4->GetAddress(interface, 0).GetLocal();
+}
+
+} // namespace
+
+void Install(const NodeContainer& nodes)
+{
+    for (auto node = nodes.Begin(); node != nodes.End(); ++node) {
+        NS_ABORT_MSG_IF((*node)->GetObject<Host>(), "node " << (*node)->GetId() << " has an engine already");
+        const Ptr<Ipv4> ipv4 = Ipv4Of(*node);
+        if (const Ptr<IpL4Protocol> tcp = ipv4->GetProtocol(PROTOCOL_TCP))
+            ipv4->Remove(tcp);
+        const Ptr<Host> host = CreateObject<Host>();
+        const Ptr<SocketFactory> factory = CreateObject<SocketFactory>();
+        factory->SetHost(host);
+        (*node)->AggregateObject(host);
+        (*node)->AggregateObject(factory);
+    }
+}
+
+Ptr<Host> HostOf(Ptr<Node> node)
+{
+    const Ptr<Host> host = node->GetObject<Host>();
+    NS_ABORT_MSG_UNLESS(host, "node " << node->GetId() << " has no engine: use anabranch::Install first");
+    return host;
+}
+
+Ptr<Relay> Lend(Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<NetDevice> borrowing)
+{
+    int32_t ignored = 0, interface = 0;
+    const Ipv4Address lent = AddressOf(cellular, ignored);
+    const Ipv4Address gateway = AddressOf(local, ignored);
+    const Ipv4Address borrower = AddressOf(borrowing, interface);
+    const Ptr<Relay> relay = CreateObject<Relay>();
+    relay->Lend(Ipv4Of(cellular->GetNode()), lent, local, borrower);
+    const Ptr<Node> destination = borrowing->GetNode();
+    Ipv4Of(destination)->AddAddress(interface, Ipv4InterfaceAddress(lent, Ipv4Mask::GetOnes()));
+    HostOf(destination)->SetNextHop(lent, gateway);
+    return relay;
+}
+
+} // namespace anabranch

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A stream socket of ns-3 whose connections the engine carries.
+#pragma once
+
+#include "anabranch.h"
+
+#include "ns3/inet-socket-address.h"
+#include "ns3/socket.h"
+
+#include <string>
+
+namespace anabranch {
+
+class Host;
+
+// For every application of ns-3 that uses stream sockets: it names the factory `anabranch::SocketFactory`.
+//
+// As with ns-3's TCP, `Send` takes a packet as a whole or not at all; in the latter case the send callback tells when
+// there is room. Octets are carried, tags are not. One difference: a connection request is reported when the connection
+// is established, so a refused one ends with a reset.
+class Socket : public ns3::Socket {
+public:
+    static ns3::TypeId GetTypeId();
+    Socket();
+    ~Socket() override;
+
+    void SetHost(ns3::Ptr<Host> host);
+    // The connection and each of its subflows, as the JSON object of anabranch_stats_json(); empty without a
+    // connection. Stays available when the connection is over.
+    std::string GetStatistics() const;
+    // Adds a subflow (RFC 6897 TCP_MULTIPATH_ADD) where the path manager does not. Returns false, with GetErrno(), if
+    // the connection can have none now.
+    bool AddSubflow(ns3::Ipv4Address local, const ns3::InetSocketAddress& remote, bool backup);
+    // Changes settings of an open connection; see anabranch_change(). Returns false, with GetErrno(), if there is no
+    // connection or a setting cannot change any more.
+    bool Change(const std::string& settings);
+
+    // For the host: an event of the engine; and a question whether the room that the application waits for is there.
+    void Handle(const AnabranchEvent& event);
+    bool OfferRoom();
+
+    SocketErrno GetErrno() const override;
+    SocketType GetSocketType() const override;
+    ns3::Ptr<ns3::Node> GetNode() const override;
+    int Bind(const ns3::Address& address) override;
+    int Bind() override;
+    int Bind6() override;
+    int Close() override;
+    int ShutdownSend() override;
+    int ShutdownRecv() override;
+    int Connect(const ns3::Address& address) override;
+    int Listen() override;
+    uint32_t GetTxAvailable() const override;
+    int Send(ns3::Ptr<ns3::Packet> packet, uint32_t flags) override;
+    int SendTo(ns3::Ptr<ns3::Packet> packet, uint32_t flags, const ns3::Address& to) override;
+    uint32_t GetRxAvailable() const override;
+    ns3::Ptr<ns3::Packet> Recv(uint32_t bytesMax, uint32_t flags) override;
+    ns3::Ptr<ns3::Packet> RecvFrom(uint32_t bytesMax, uint32_t flags, ns3::Address& from) override;
+    int GetSockName(ns3::Address& address) const override;
+    int GetPeerName(ns3::Address& address) const override;
+    bool SetAllowBroadcast(bool allow) override;
+    bool GetAllowBroadcast() const override;
+
+protected:
+    void DoDispose() override;
+
+private:
+    int Fail(SocketErrno error) const;
+    int Status(AnabranchStatus status, const char* call) const;
+    void HandleIncoming();
+    void HandleClosed(AnabranchCloseReason reason);
+    void TellPeerFinished();
+    void Adopt(const Socket& listening, uint64_t accepted);
+    AnabranchEndpoint* Engine() const;
+
+    ns3::Ptr<Host> host;
+    std::string settings;
+    ns3::InetSocketAddress local;
+    uint64_t connection = 0;
+    uint64_t listener = 0;
+    uint32_t wantedBytes = 0;
+    bool isConnected = false;
+    bool isSendShut = false;
+    bool isReceiveShut = false;
+    bool isEndRead = false;
+    bool isEndTold = false;
+    bool isOver = false;
+    std::string lastStatistics;
+    ns3::InetSocketAddress lastLocal;
+    ns3::InetSocketAddress lastRemote;
+    mutable SocketErrno lastError = ERROR_NOTERROR;
+};
+
+} // namespace anabranch

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Relays that lend the address of their link.
+#include "case.h"
+
+#include "../examples/phones.h"
+#include "../module/socket.h"
+
+#include "ns3/csma-module.h"
+
+using namespace ns3;
+
+namespace {
+
+constexpr uint16_t OWNERS_PORT = 9000;
+
+//   server, owner's peer ── core ── 8 Mbit/s ── relays ══ LAN ══ destination
+struct Neighbours {
+    explicit Neighbours(uint32_t count)
+    {
+        relays.Create(count);
+        InternetStackHelper().Install(NodeContainer(destination, relays, core, NodeContainer(server, peer)));
+        wired.SetDeviceAttribute("DataRate", StringValue("1Gbps"));
+        wired.SetChannelAttribute("Delay", StringValue("5ms"));
+        serverAddress = Connect(NodeContainer(core, server), wired).GetAddress(1);
+        peerAddress = Connect(NodeContainer(core, peer), wired).GetAddress(1);
+        cellular.SetDeviceAttribute("DataRate", StringValue("8Mbps"));
+        cellular.SetChannelAttribute("Delay", StringValue("15ms"));
+        for (uint32_t relay = 0; relay < count; relay++) {
+            uplinks.Add(cellular.Install(core.Get(0), relays.Get(relay)).Get(1));
+            address.Assign(NetDeviceContainer(uplinks.Get(relay)->GetChannel()->GetDevice(0), uplinks.Get(relay)));
+            address.NewNetwork();
+        }
+        Ipv4GlobalRoutingHelper::PopulateRoutingTables();
+        CsmaHelper lan;
+        lan.SetChannelAttribute("DataRate", StringValue("100Mbps"));
+        stations = lan.Install(NodeContainer(destination, relays));
+        Ipv4AddressHelper("192.168.1.0", "255.255.255.0").Assign(stations);
+        anabranch::Install(NodeContainer(server, destination));
+        for (uint32_t relay = 0; relay < count; relay++)
+            anabranch::Lend(uplinks.Get(relay), stations.Get(relay + 1), stations.Get(0));
+    }
+
+    Ipv4InterfaceContainer Connect(const NodeContainer& ends, PointToPointHelper& link)
+    {
+        const Ipv4InterfaceContainer addresses = address.Assign(link.Install(ends));
+        address.NewNetwork();
+        return addresses;
+    }
+
+    // Returns the rate of a download over the relays, Mbit/s.
+    double Download(double seconds)
+    {
+        const download::Server sending(server.Get(0));
+        download::Client receiving(destination.Get(0), serverAddress, Lent(0));
+        receiving.Connect();
+        Simulator::Stop(Seconds(seconds));
+        Simulator::Run();
+        return receiving.receivedBytes * 8e-6 / seconds;
+    }
+
+    Ipv4Address Lent(uint32_t relay) const
+    {
+        const Ptr<Ipv4> ipv4 = relays.Get(relay)->GetObject<Ipv4>();
+        return ipv4->GetAddress(ipv4->GetInterfaceForDevice(uplinks.Get(relay)), 0).GetLocal();
+    }
+
+    NodeContainer destination{1}, relays, core{1}, server{1}, peer{1};
+    PointToPointHelper wired, cellular;
+    Ipv4AddressHelper address{"10.0.0.0", "255.255.255.0"};
+    NetDeviceContainer uplinks, stations;
+    Ipv4Address serverAddress, peerAddress;
+};
+
+} // namespace
+
+CASE(links_of_two_relays_carry_together)
+{
+    EXPECT_OF(Neighbours(1).Download(10), <, 8.0);
+    Simulator::Destroy();
+    EXPECT_OF(Neighbours(2).Download(10), >, 12.0);
+}
+
+CASE(owners_keep_their_own_tcp)
+{
+    Neighbours neighbours(1);
+    PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), OWNERS_PORT));
+    const auto owner = DynamicCast<PacketSink>(sink.Install(neighbours.relays.Get(0)).Get(0));
+    BulkSendHelper source("ns3::TcpSocketFactory", InetSocketAddress(neighbours.Lent(0), OWNERS_PORT));
+    source.SetAttribute("MaxBytes", UintegerValue(1'000'000));
+    source.Install(neighbours.peer);
+    EXPECT_OF(neighbours.Download(10), >, 3.0);
+    EXPECT_OF(owner->GetTotalRx(), ==, 1'000'000U);
+}
+
+CASE(phones_lend_their_lte_links)
+{
+    phones::Setup setup;
+    setup.seconds = 2;
+    setup.phones = 0;
+    const double alone = phones::Run(setup);
+    setup.phones = 1;
+    EXPECT_OF(phones::Run(setup), >, 1.6 * alone);
+}
