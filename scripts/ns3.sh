@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Measures ns-3's own results with the programs of ns3/ and writes them to out/ns3/ as JSON lines.
-# usage: scripts/ns3.sh [wlan|lte]...   (default: both)
-# NS3_PREFIX=dir: where ns-3 is installed, by default /usr. EPA=file, EVA=file: fading traces (ns3/README.md); set-ups
-# without a trace are left out.
+# What is in ns3/: the engine inside ns-3, and ns-3's own results.
+# usage: scripts/ns3.sh [examples|tests|wlan|lte]...   (default: examples)
+#   examples    builds the module with its examples and runs them
+#   tests       runs the module's tests
+#   wlan, lte   measure ns-3's own results, into out/ns3/ as JSON lines
+# NS3_PREFIX=dir: where ns-3 is installed, by default /usr. EPA=file, EVA=file: fading traces (ns3/agreement/README.md);
+# set-ups without a trace are left out.
 . "$(dirname "$0")/lib.sh"
 PREFIX=${NS3_PREFIX:-/usr}
 OUT=out/ns3
 JOBS=${JOBS:-$(nproc)}
-if [ $# = 0 ]; then set -- wlan lte; fi
+if [ $# = 0 ]; then set -- examples; fi
 
 need_ns3() {
     local missing=()
@@ -22,24 +25,34 @@ need_ns3() {
     [ -e "$PREFIX/include/ns3/lte-module.h" ] ||
         die "no ns-3 in $PREFIX. As root: apt-get install libns3-dev; or set NS3_PREFIX to its folder"
     have g++ || die "no C++ compiler. As root: apt-get install g++"
-    # The tables were measured with 3.37; other releases may differ.
+    # All was written for 3.37 and measured with it; other releases may differ.
     if [ -z "${NS3_PREFIX:-}" ] && have dpkg-query; then
-        say "ns3: libns3-dev $(dpkg-query -W -f '${Version}' libns3-dev 2>/dev/null || say unknown); the tables are from 3.37"
+        say "ns3: libns3-dev $(dpkg-query -W -f '${Version}' libns3-dev 2>/dev/null || say unknown)"
     fi
 }
 
-# build wlan ns3-wifi ...: a program and the libraries it needs. Debian's .pc files name paths that do not exist.
-build() {
-    local program=$1 lib libraries=()
-    shift
-    for lib in "$@" internet applications mobility network core; do libraries+=("-lns3-$lib"); done
-    for lib in "$PREFIX"/lib/libns3-core.so "$PREFIX"/lib/*/libns3-core.so; do
-        if [ -e "$lib" ]; then libraries+=("-L$(dirname "$lib")"); export LD_LIBRARY_PATH; LD_LIBRARY_PATH=$(dirname "$lib"); fi
-    done
-    say "ns3: building $TARGET/ns3/$program"
-    mkdir -p "$TARGET/ns3"
-    g++ -std=c++17 -O2 -Wall -Wextra -isystem "$PREFIX/include" "ns3/src/$program.cc" -o "$TARGET/ns3/$program" \
-        -Wl,--allow-shlib-undefined "${libraries[@]}"
+# make_ns3 TARGET...
+make_ns3() { make -s -f ns3/Makefile "-j$JOBS" NS3_PREFIX="$PREFIX" OUT="$TARGET/ns3" ENGINE="$TARGET/quick/libanabranch_c.a" "$@"; }
+
+build_engine() {
+    need_cargo
+    say "ns3: building the engine ($TARGET/quick/libanabranch_c.a)"
+    cargo build "${LOCKED[@]}" --quiet -p capi --profile quick
+}
+
+run_examples() {
+    local phones
+    build_engine
+    make_ns3 examples
+    say "ns3: a laptop downloads for 5 s over its own LTE link and those of phones on its Wi-Fi"
+    for phones in 0 1 2; do "$TARGET/ns3/examples/phones" --phones=$phones; done
+    say "next: $TARGET/ns3/examples/phones --help; ns3/README.md says how to use the engine in your own programs"
+}
+
+run_tests() {
+    build_engine
+    make_ns3 tests
+    "$TARGET/ns3/tests"
 }
 
 # One line of options per run.
@@ -102,9 +115,12 @@ measure() {
 need_ns3
 for part in "$@"; do
     case $part in
-        wlan) build wlan wifi ;;
-        lte) build lte lte flow-monitor stats point-to-point ;;
-        *) die "no set-up is called '$part': wlan or lte" ;;
+        examples) run_examples ;;
+        tests) run_tests ;;
+        wlan | lte)
+            make_ns3 "$TARGET/ns3/$part"
+            measure "$part"
+            ;;
+        *) die "no part is called '$part': examples, tests, wlan or lte" ;;
     esac
-    measure "$part"
 done

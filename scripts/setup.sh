@@ -24,7 +24,8 @@ nft nftables interop tests with uplinks
 python3 python3 interop tests against the kernel
 tshark tshark checks of captures by an independent dissector
 chromium chromium tests that open reports in a browser
-valgrind valgrind the memory check of the C program"
+valgrind valgrind the memory check of the C program
+/usr/include/ns3/core-module.h libns3-dev tests of the engine inside ns-3"
 
 # Once installed, it runs and listens. It is not for a person's own device, where its test is left out unless it is
 # installed.

@@ -1,4 +1,4 @@
-//! TCP through the cell, compared with ns-3 3.37, whose numbers `ns3/src/lte.cc` measured: docs/agreement.md.
+//! TCP through the cell, compared with ns-3 3.37, whose numbers `ns3/agreement/lte.cc` measured: docs/agreement.md.
 
 use lab::run::run;
 use lab::scenario::load;
