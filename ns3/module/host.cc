@@ -45,6 +45,12 @@ TypeId Host::GetTypeId()
                           StringValue("{}"),
                           MakeStringAccessor(&Host::settings),
                           MakeStringChecker())
+            .AddAttribute("Log",
+                          "Beginning of the name of a log of what the engine decides, \"run\" for run-0.sqlog on node 0: "
+                          "see docs/qlog.md. Empty for none.",
+                          StringValue(""),
+                          MakeStringAccessor(&Host::logPrefix),
+                          MakeStringChecker())
             .AddTraceSource("NoRoute",
                             "A packet was dropped because no route leads to its destination from its source address.",
                             MakeTraceSourceAccessor(&Host::noRoute),
@@ -112,6 +118,21 @@ void Host::MakeEngine()
     const AnabranchStatus status = anabranch_endpoint_new(settings.c_str(), seed, &engine);
     RequireSettings(status, settings);
     Require(status, "anabranch_endpoint_new");
+    if (!logPrefix.empty())
+        StartLog();
+}
+
+void Host::StartLog()
+{
+    const std::string node = std::to_string(GetObject<Node>()->GetId());
+    const std::string name = logPrefix + "-" + node + ".sqlog";
+    log.open(name, std::ios::binary);
+    NS_ABORT_MSG_UNLESS(log, "cannot write " << name);
+    const AnabranchWrite write = [](void* context, const uint8_t* octets, size_t length) {
+        static_cast<std::ofstream*>(context)->write(reinterpret_cast<const char*>(octets),
+                                                    static_cast<std::streamsize>(length));
+    };
+    Require(anabranch_start_log(engine, ("node " + node).c_str(), write, &log), "anabranch_start_log");
 }
 
 std::set<Ipv4Address> Host::UsableAddresses() const

@@ -10,6 +10,7 @@
 #include "ns3/random-variable-stream.h"
 #include "ns3/traced-callback.h"
 
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -65,6 +66,7 @@ protected:
 
 private:
     void MakeEngine();
+    void StartLog();
     void FollowAddresses();
     std::set<ns3::Ipv4Address> UsableAddresses() const;
     void Turn();
@@ -79,6 +81,8 @@ private:
     ns3::Ptr<ns3::Ipv4> ipv4;
     ns3::Ptr<ns3::UniformRandomVariable> random;
     std::string settings;
+    std::string logPrefix;
+    std::ofstream log;
     AnabranchEndpoint* engine = nullptr;
     std::set<ns3::Ipv4Address> addresses;
     std::set<ns3::Ipv4Address> backups;

@@ -10,6 +10,11 @@
 #include "ns3/core-module.h"
 #include "ns3/node.h"
 
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <unistd.h>
+
 using namespace ns3;
 using test::Network;
 
@@ -83,6 +88,22 @@ CASE(a_backup_carries_nothing_while_the_other_path_works)
     EXPECT_OF(test::Count(Statistics(network), "\"sent_bytes\":0"), ==, 2U);
     EXPECT_OF(MbitPerS(stream), >, 8.0);
     EXPECT_OF(MbitPerS(stream), <, 10.0);
+}
+
+CASE(a_log_has_the_windows_of_all_subflows)
+{
+    const std::string prefix = "/tmp/anabranch-ns3-test-" + std::to_string(getpid());
+    Config::SetDefault("anabranch::Host::Log", StringValue(prefix));
+    Network network{{"10Mbps", "10ms"}, {"5Mbps", "20ms"}};
+    Run(network, 1'000'000, 10);
+    Simulator::Destroy();
+    const std::string name = prefix + "-0.sqlog";
+    std::ifstream file(name);
+    const std::string log{std::istreambuf_iterator<char>(file), {}};
+    std::remove(name.c_str());
+    std::remove((prefix + "-1.sqlog").c_str());
+    EXPECT_OF(test::Count(log, "\"mptcp:subflow_established\""), ==, 4U);
+    EXPECT_OF(test::Count(log, "\"congestion_window\""), >, 10U);
 }
 
 CASE(settings_choose_the_controller_and_turn_mptcp_off)

@@ -150,6 +150,10 @@ typedef struct AnabranchEvent {
   struct AnabranchAddress remote;
 } AnabranchEvent;
 
+// Takes `len` octets of a log. Called in the middle of other calls on the endpoint, so it must not call any. `context`
+// is that of `anabranch_start_log`.
+typedef void (*AnabranchWrite)(void *context, const uint8_t *octets, size_t len);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -388,6 +392,19 @@ enum AnabranchStatus anabranch_remove_local_address(struct AnabranchEndpoint *en
 // # Safety
 // Pointers are null or valid.
 enum AnabranchStatus anabranch_poll_event(struct AnabranchEndpoint *endpoint, struct AnabranchEvent *event);
+
+// Starts a log of what the engine decides and why: windows, states, losses, timers, reinjection, events. It consists
+// of JSON records in the qlog format (docs/qlog.md), and `write` gets one whole record in each call, the first at
+// once. Write them into a file as they are. Times are those of the caller's clock, in milliseconds. `host` names the
+// host in the log. The log ends with the endpoint, or when another one is started.
+//
+// # Safety
+// `endpoint` is null or valid; `host` is null or a string; `write` is null or a function as described, and it and
+// `context` remain valid until the endpoint is freed or another log is started.
+enum AnabranchStatus anabranch_start_log(struct AnabranchEndpoint *endpoint,
+                                         const char *host,
+                                         AnabranchWrite write,
+                                         void *context);
 
 // Passes in an IP packet from the network: TCP over IPv4 or IPv6, or an ICMP error about a packet that was too big for
 // its path. Any other or damaged packet returns `ANABRANCH_STATUS_MALFORMED_PACKET` and changes nothing: drop it and

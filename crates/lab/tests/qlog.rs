@@ -100,7 +100,7 @@ fn relays_that_splice_have_logs_of_their_legs() {
 /// The documentation lists every event.
 #[test]
 fn every_event_is_documented() {
-    let (source, page) = (include_str!("../src/run/qlog.rs"), include_str!("../../../docs/qlog.md"));
+    let (source, page) = (include_str!("../../qlog/src/lib.rs"), include_str!("../../../docs/qlog.md"));
     let quoted = source.split('"').filter(|word| {
         ["mptcp:", "tcp:", "recovery:"]
             .iter()

@@ -5,9 +5,9 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use lab::run::pcapng::Direction;
-use lab::run::qlog::{Header, Log};
 use linux::EngineOptions;
 use linux::tap::{Tap, Way};
+use qlog::{Header, Log};
 use transport::observation::{Observation, Observer, SharedObserver};
 use units::Duration;
 

@@ -30,7 +30,6 @@ mod meter;
 mod observed;
 pub mod pcapng;
 mod plan;
-pub mod qlog;
 mod radio;
 mod recordings;
 mod sink;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use atomic_file::AtomicFile;
+use qlog::{Header, Log};
 use simulator::HostId;
 use transport::observation::{Observation, Observer};
 
 use super::capture::{Captures, comments};
-use super::qlog::{Header, Log};
 use super::stage::{DESTINATION, SOURCE, Stage};
 use crate::scenario::{Addresses, RelayMode, Scenario};
 
