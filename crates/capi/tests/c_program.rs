@@ -25,7 +25,7 @@ pub fn said(output: &Output) -> String {
 }
 
 /// A missing program skips a test, but fails it in CI.
-pub fn leave_out(program: &str) {
+fn leave_out(program: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{program} is missing, and CI leaves nothing out");
     eprintln!("left out: {program} is missing");
 }

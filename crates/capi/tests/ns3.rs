@@ -10,37 +10,19 @@ use simulator::{CLIENT, SERVER, Source, two_hosts};
 use transport::ConnectionConfig;
 use units::{Duration, Instant, Rate};
 
-use crate::c_program::{leave_out, run, said, static_library};
+use crate::c_program::{run, said, static_library};
+
+#[path = "../../ns3-radio/tests/build/mod.rs"]
+mod build;
 
 /// Simulated time of a comparison.
 const SECONDS: u64 = 20;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("this package has a folder")
-}
-
-/// Builds everything in `ns3/`, once; returns the folder of the results, or `None` where ns-3 is missing.
+/// Builds the module's tests and examples, once; returns their folder, or `None` where ns-3 is missing.
 fn built() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    BUILT.get_or_init(build).as_deref()
-}
-
-fn build() -> Option<PathBuf> {
-    let prefix = std::env::var("NS3_PREFIX").unwrap_or_else(|_| "/usr".into());
-    if !Path::new(&prefix).join("include/ns3/core-module.h").exists() {
-        leave_out("ns-3 (libns3-dev)");
-        return None;
-    }
-    let out = static_library().with_file_name("ns3");
-    let mut make = Command::new("make");
-    make.current_dir(root()).args(["-f", "ns3/Makefile", "-j2", "CXXFLAGS=-O0"]);
-    make.arg(format!("NS3_PREFIX={prefix}")).arg(format!("OUT={}", out.display()));
-    let Some(output) = run(make.arg(format!("ENGINE={}", static_library().display()))) else {
-        leave_out("make");
-        return None;
-    };
-    assert!(output.status.success(), "{}", said(&output));
-    Some(out)
+    let engine = || format!("ENGINE={}", static_library().display());
+    BUILT.get_or_init(|| build::make(&["examples", "tests", &engine()])).as_deref()
 }
 
 #[test]

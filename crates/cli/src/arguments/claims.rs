@@ -57,7 +57,7 @@ impl Claims {
     /// Returns the number of seeds for every comparison.
     pub fn seeds(&self) -> u64 {
         let usual = match self.backend {
-            Backend::Simulator => 20,
+            Backend::Simulator | Backend::Ns3 => 20,
             Backend::Linux => 3,
         };
         self.seeds.unwrap_or(usual)

@@ -24,6 +24,8 @@ pub enum Backend {
     Simulator,
     /// On real Linux, in real time: hosts in network namespaces, links and radio as in the simulator (needs root)
     Linux,
+    /// In the simulator, but with the cell and the Wi-Fi channel of ns-3
+    Ns3,
 }
 
 /// The Multipath TCP stack of a host on real Linux.
@@ -42,8 +44,8 @@ impl World {
     /// If a stack is chosen in the simulator.
     pub fn check(&self) -> Result<(), String> {
         let chosen = [("--source", self.source, "sends"), ("--destination", self.destination, "receives")];
-        let in_simulator = self.backend == Backend::Simulator;
-        let refused = chosen.into_iter().find(|(_, chosen, _)| chosen.is_some() && in_simulator);
+        let is_simulated = self.backend != Backend::Linux;
+        let refused = chosen.into_iter().find(|(_, chosen, _)| chosen.is_some() && is_simulated);
         refused.map_or(Ok(()), |(option, _, does)| {
             Err(format!("{option}: in the simulator the engine always {does}\n  help: add --backend linux"))
         })
@@ -64,9 +66,11 @@ impl World {
     /// Returns the options as on the command line, with a space before each word.
     pub fn words(&self) -> String {
         let mut words = String::new();
-        if self.backend == Backend::Linux {
-            words.push_str(" --backend linux");
-        }
+        words.push_str(match self.backend {
+            Backend::Simulator => "",
+            Backend::Linux => " --backend linux",
+            Backend::Ns3 => " --backend ns3",
+        });
         if self.source == Some(StackKind::Engine) {
             words.push_str(" --source engine");
         }

@@ -1,5 +1,6 @@
 //! One file per subcommand, and the scenarios that ship.
 
+mod batch;
 mod builds;
 pub mod cc;
 pub mod check;

@@ -123,6 +123,7 @@ fn play(arguments: &arguments::Run, scenario: &Scenario) -> Result<Run, Failure>
             Err(error) => Err(RunError::Backend(Box::new(error))),
         },
         Backend::Linux => testbed::run(scenario, arguments.world.ends(), recordings, progress),
+        Backend::Ns3 => ns3_radio::run(scenario, recordings, progress),
     };
     let seconds = if arguments.world.backend == Backend::Linux { "s" } else { "s simulated" };
     let run = if arguments.live {

@@ -11,7 +11,7 @@ use lab::scenario::shell::{self, quote};
 
 use crate::arguments::{self, Backend};
 use crate::commands::notes::notes_on;
-use crate::commands::{builds, real_time, shipped};
+use crate::commands::{batch, builds, real_time, shipped};
 use crate::console::{self, RunsBar};
 use crate::failure::Failure;
 
@@ -67,6 +67,9 @@ fn run_missing(plan: &Plan, journal: &mut Journal, arguments: &arguments::Sweep)
         return real_time::complete(plan, journal, ends, jobs, "runs on Linux");
     }
     let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    if arguments.world.backend == Backend::Ns3 {
+        return batch::with_ns3(plan, journal, workers);
+    }
     let bar = RunsBar::new("runs");
     let ran = lab::run::sweep::run(plan, journal, workers, &mut |progress| bar.show(progress));
     drop(bar);

@@ -14,7 +14,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use cooperation::agent::control::ControlStats;
-use network::{Network, PortId};
+use network::{MediumId, Network, PortId};
 use simulator::traffic::Octets;
 use simulator::{HostId, Portal, Simulation};
 use transport::SubflowStats;
@@ -81,6 +81,15 @@ pub struct Portals {
     pub inner: Option<HostId>,
 }
 
+/// The media that all relays of a run share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Media {
+    /// The cell: gate 0 is the core network, those of the relays follow.
+    pub cell: Option<MediumId>,
+    /// The Wi-Fi channel: gate 0 is the destination, those of the relays follow.
+    pub wlan: Option<MediumId>,
+}
+
 /// Returns whether nothing has happened yet that the run waits for.
 pub type GoesOn<'a> = dyn Fn(&Simulation<LabHost>) -> bool + 'a;
 
@@ -102,6 +111,17 @@ pub trait Backend {
     /// Returns whether every relay is a host on the path of packets, even where it only routes.
     fn has_relay_hosts(&self) -> bool {
         false
+    }
+
+    /// Returns whether the run's cell and its Wi-Fi channel are simulated by this backend instead of the network's own
+    /// models. Then `carry_media` gets them, and the media keep packets until the backend says that they have arrived.
+    fn has_media(&self) -> bool {
+        false
+    }
+
+    /// Receives the cell and the channel of the run, if it has them, each a [`ForeignMedium`].
+    fn carry_media(&mut self, media: Media) {
+        let _ = media;
     }
 
     /// Decides where a host is located. Called once per host, always in the same order.

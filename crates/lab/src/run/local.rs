@@ -111,8 +111,8 @@ pub(super) struct LocalHosts {
     pub counts: LocalCounts,
 }
 
-/// Returns whether datagrams of correspondents arrive over the cell's own wire, because nothing lies between.
-fn feeds_cell(scenario: &Scenario) -> bool {
+/// Returns whether datagrams of correspondents can arrive over the cell's own wire, because nothing lies between.
+pub(super) fn feeds_cell(scenario: &Scenario) -> bool {
     scenario.cell.is_some() && scenario.bottleneck.is_none()
 }
 
@@ -150,8 +150,15 @@ pub(super) fn kernel_flows(
     flows.map(flow).collect()
 }
 
-/// Creates the host of relay `index`, with agent `role`, and the host that sends to it.
-pub(super) fn hosts(scenario: &Scenario, index: usize, addresses: &Addresses, role: Role) -> LocalHosts {
+/// Creates the host of relay `index`, with agent `role`, and the host that sends to it. If `feeds_cell`, sources of
+/// datagrams are not part of that host.
+pub(super) fn hosts(
+    scenario: &Scenario,
+    index: usize,
+    addresses: &Addresses,
+    role: Role,
+    feeds_cell: bool,
+) -> LocalHosts {
     let relay = &scenario.relays[index];
     let (at, from) = (addresses.relays[index], addresses.correspondents[index]);
     let is_counter = matches!(role, Role::Alone) && relay.local.iter().all(|local| local.kind == LocalKind::Udp);
@@ -164,7 +171,7 @@ pub(super) fn hosts(scenario: &Scenario, index: usize, addresses: &Addresses, ro
     for (local, port) in sections.zip(PORT_FIRST..) {
         let prng = Prng::fork(scenario.seed, &format!("local flow {port} of {}", relay.name));
         let (from, to) = (SocketAddr::new(from, port), SocketAddr::new(at, port));
-        hosts = Adding { scenario, relay: &relay.name, local, from, to, prng }.add_to(hosts);
+        hosts = Adding { scenario, relay: &relay.name, local, from, to, prng, feeds_cell }.add_to(hosts);
     }
     let Hosts { sources, feeds, sinks, flows } = hosts;
     LocalHosts { sources, feeds, sinks, counts: LocalCounts(flows) }
@@ -178,6 +185,7 @@ struct Adding<'a> {
     from: SocketAddr,
     to: SocketAddr,
     prng: Prng,
+    feeds_cell: bool,
 }
 
 /// The hosts at both ends of a relay's traffic, and its counts.
@@ -240,7 +248,7 @@ impl Adding<'_> {
         let flow = UdpFlow { local: self.from, remote: self.to, demand, sizes, stop: stop(self.local) };
         let (source, sink) = (UdpSource::new(flow), UdpSink::new(self.to));
         let flow = self.flow(Some(source.demanded()), sink.received());
-        if !feeds_cell(self.scenario) {
+        if !self.feeds_cell {
             return self.sent_by(hosts, source).counted_by(sink, flow);
         }
         hosts.feeds.push(source);

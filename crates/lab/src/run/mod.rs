@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! plan, inputs                what the scenario asks of its hosts; the octets and traces it names
-//! topology                    its network: separate links (links, link_nodes) or shared media (radio), as hops
+//! topology                    its network: separate links (links, link_nodes) or shared media (radio), as hops;
+//!                             foreign_medium keeps the packets of media that a backend simulates
 //! hosts, agents, sink, local  the hosts on that network: their agents and applications, other traffic
 //! attacker                    an attacker against them
 //! backend                     what advances the time, and where hosts are
@@ -20,6 +21,7 @@ mod backend;
 mod capture;
 mod ceased;
 mod examine;
+mod foreign_medium;
 mod hop;
 mod hosts;
 mod inputs;
@@ -48,15 +50,17 @@ use crate::scenario::{Hop, Scenario};
 pub use agents::source_settings;
 use assemble::Verdict;
 pub use backend::{
-    Arrival, Backend, GoesOn, KernelDestination, KernelFlow, KernelSource, Party, Passed, Place, Portals, Seat,
+    Arrival, Backend, GoesOn, KernelDestination, KernelFlow, KernelSource, Media, Party, Passed, Place, Portals, Seat,
     Standing, VirtualTime,
 };
 pub use examine::{Examined, examine};
+pub use foreign_medium::{Entry, ForeignMedium};
 pub use hosts::LabHost;
 pub use inputs::{rate_trace, read_text, script, workload};
 pub use local::greedy_controllers;
 use meter::Meter;
 pub use meter::Supervisor;
+pub use radio::{LOG_DISTANCE_EXPONENT, LOG_DISTANCE_REFERENCE_DB};
 pub use recordings::Recordings;
 use recordings::{Files, Written};
 pub use stage::SOURCE_PORT;
@@ -240,7 +244,7 @@ fn play(
     let source = workload(scenario)?;
     let (original, scenario) = (scenario, &scenario.drawn());
     let addresses = scenario.addresses();
-    let topology = topology::build(scenario, &addresses, backend.has_relay_hosts())?;
+    let topology = topology::build(scenario, &addresses, topology::Provided::by(backend))?;
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let paths = Paths::new(names.zip(addresses.paths.iter().copied()));
     let mut files = recordings.begin(scenario)?;

@@ -3,14 +3,15 @@
 use std::num::NonZeroU32;
 
 use network::cell::{
-    Cell, CellConfig, EarlyDrop, Fading, HandoverConfig, PathLoss, Place, Profile, RadioConfig, RlcConfig, Shadowing,
-    SiteConfig, StrongestSite, Track, UeConfig, UeId, UplinkConfig, WireConfig,
+    CORE, Cell, CellConfig, EarlyDrop, Fading, HandoverConfig, PathLoss, Place, Profile, RadioConfig, RlcConfig,
+    Shadowing, SiteConfig, StrongestSite, Track, UeConfig, UeId, UplinkConfig, WireConfig,
 };
 use network::wlan::{DataRate, StationId, Wlan, WlanConfig};
 use network::{Gate, Link, MediumId, Network, Queue, VertexId};
 use units::{ByteCount, Duration, Instant, Probability};
 
 use super::RunError;
+use super::foreign_medium::{ForeignMedium, LossesAt};
 use super::hop::{Hop, HopKind};
 use super::hosts::CONTROL_PORT;
 use crate::run::link_nodes::queue;
@@ -28,9 +29,10 @@ const EARLY_DROP_AVERAGING: NonZeroU32 = match NonZeroU32::new(64) {
 };
 /// Distance in metres over which shadowing decorrelates (TR 36.814 table A.2.1.1-2, macro cells).
 const SHADOWING_DECORRELATION_M: f64 = 50.0;
-/// Reference loss of the log-distance model: free space at 2.12 GHz.
-const LOG_DISTANCE_REFERENCE_DB: f64 = 38.97;
-const LOG_DISTANCE_EXPONENT: f64 = 3.0;
+/// Reference loss of the log-distance model, dB at 1 m: free space at 2.12 GHz.
+pub const LOG_DISTANCE_REFERENCE_DB: f64 = 38.97;
+/// Exponent of the log-distance model.
+pub const LOG_DISTANCE_EXPONENT: f64 = 3.0;
 
 /// A medium as one of the two hops of every relay.
 pub(super) struct SharedHop {
@@ -60,13 +62,22 @@ impl SharedHop {
     }
 }
 
-/// Adds the cell, and the wire between it and the core.
+/// Adds the cell, and the wire between it and the core; both are part of the cell if it is foreign.
 pub(super) fn add_cell(
     network: &mut Network,
     scenario: &Scenario,
     addresses: &Addresses,
+    is_foreign: bool,
 ) -> Result<Option<SharedHop>, RunError> {
     let Some(settings) = &scenario.cell else { return Ok(None) };
+    if is_foreign {
+        let id = network.add_medium(Box::new(foreign_cell(scenario, settings, addresses)));
+        let gate = network.gate(id, Gate(0));
+        let [enter, leave] = [(); 2].map(|()| network.add_router());
+        network.connect(enter, gate);
+        network.connect(gate, leave);
+        return Ok(Some(SharedHop { id, hub: Hub { enter, leave, towards_source: true } }));
+    }
     let mut cell = Cell::new(cell_config(scenario, settings)).map_err(|error| RunError::Radio(error.to_string()))?;
     for index in 0..scenario.relays.len() {
         let ue = UeId(index as u16);
@@ -89,8 +100,14 @@ pub(super) fn add_wlan(
     network: &mut Network,
     scenario: &Scenario,
     addresses: &Addresses,
+    is_foreign: bool,
 ) -> Result<Option<SharedHop>, RunError> {
     let Some(settings) = &scenario.wlan else { return Ok(None) };
+    if is_foreign {
+        let id = network.add_medium(Box::new(foreign_wlan(scenario, settings, addresses)));
+        let gate = network.gate(id, Gate(0));
+        return Ok(Some(SharedHop { id, hub: Hub { enter: gate, leave: gate, towards_source: false } }));
+    }
     let data_rate = DataRate::new(settings.rate).unwrap_or(DataRate::FASTEST);
     let config = WlanConfig {
         stations: scenario.relays.len() as u16 + 1,
@@ -110,6 +127,32 @@ pub(super) fn add_wlan(
     let id = network.add_medium(Box::new(wlan));
     let gate = network.gate(id, Gate(0));
     Ok(Some(SharedHop { id, hub: Hub { enter: gate, leave: gate, towards_source: false } }))
+}
+
+/// A cell that the backend simulates. Rates of relays are limited before it, in the core network.
+fn foreign_cell(scenario: &Scenario, settings: &scenario::Cell, addresses: &Addresses) -> ForeignMedium {
+    let gates = scenario.relays.len() as u16 + 1;
+    let mut cell = ForeignMedium::new(gates, LossesAt::Spoke, queue(settings.queue));
+    for (index, relay) in scenario.relays.iter().enumerate() {
+        let gate = UeId(index as u16).gate();
+        cell.reach(addresses.paths[index], gate);
+        cell.reach(addresses.relays[index], gate);
+        cell.leave_from(addresses.paths[index], CORE);
+        cell.leave_from(addresses.relays[index], CORE);
+        relay.bit_rate_max.into_iter().for_each(|rate| cell.limit(gate, rate.0));
+    }
+    cell
+}
+
+/// A channel that the backend simulates.
+fn foreign_wlan(scenario: &Scenario, settings: &scenario::Wlan, addresses: &Addresses) -> ForeignMedium {
+    let stations = scenario.relays.len() as u16 + 1;
+    let mut wlan = ForeignMedium::new(stations, LossesAt::Sender, queue(settings.queue));
+    for (index, path) in addresses.paths.iter().enumerate() {
+        wlan.reach(*path, StationId(0).gate());
+        wlan.leave_from(*path, StationId(index as u16 + 1).gate());
+    }
+    wlan.free(settings.free_control.then_some(CONTROL_PORT))
 }
 
 /// The destination is station 0, the relays follow.

@@ -21,6 +21,7 @@ use units::text::Text;
 use units::{Duration, Instant};
 
 use super::attacker::Attacker;
+use super::backend::Backend;
 use super::hop::{Hop, HopKind};
 use super::plan::{has_relays, is_on_the_way, relays_converse};
 use super::{RunError, links, radio};
@@ -50,9 +51,23 @@ pub(super) struct RelayParts {
     pub correspondent: Option<PortId>,
 }
 
-/// Builds the network of `scenario`. With `relay_hosts`, every relay has a host on the path of packets, even where it
-/// only routes.
-pub(super) fn build(scenario: &Scenario, addresses: &Addresses, relay_hosts: bool) -> Result<Topology, RunError> {
+/// What a backend provides instead of the network.
+#[derive(Clone, Copy)]
+pub(super) struct Provided {
+    /// Every relay has a host on the path of packets, even where it only routes.
+    pub relay_hosts: bool,
+    /// The cell and the channel.
+    pub media: bool,
+}
+
+impl Provided {
+    pub fn by(backend: &dyn Backend) -> Self {
+        Self { relay_hosts: backend.has_relay_hosts(), media: backend.has_media() }
+    }
+}
+
+/// Builds the network of `scenario`.
+pub(super) fn build(scenario: &Scenario, addresses: &Addresses, provided: Provided) -> Result<Topology, RunError> {
     let mut network = Network::new(scenario.seed);
     let (source, destination) = (network.add_port(), network.add_port());
     let backbone = network.add_router();
@@ -64,9 +79,9 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses, relay_hosts: boo
         None => backbone,
     };
     network.begin_part("cell");
-    let cell = radio::add_cell(&mut network, scenario, addresses)?;
+    let cell = radio::add_cell(&mut network, scenario, addresses, provided.media)?;
     network.begin_part("wlan");
-    let wlan = radio::add_wlan(&mut network, scenario, addresses)?;
+    let wlan = radio::add_wlan(&mut network, scenario, addresses, provided.media)?;
     network.begin_part("attacker");
     let attacker = Attacker::of(scenario).map(|attacker| network.add_medium(Box::new(attacker)));
     let mut relays = Vec::new();
@@ -95,7 +110,7 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses, relay_hosts: boo
         let hops = RelayHops { cellular, wifi, between: between.into_iter().flatten().collect(), wlan_delay };
         let mut builder = Builder { network: &mut network, addresses, backbone, core, destination };
         let plan = Plan {
-            on_the_way: is_on_the_way(scenario) || relay_hosts && has_relays(scenario),
+            on_the_way: is_on_the_way(scenario) || provided.relay_hosts && has_relays(scenario),
             converses: relays_converse(scenario),
             has_local: !relay.local.is_empty(),
         };

@@ -106,7 +106,7 @@ pub struct Walk {
 pub enum PathLoss {
     /// Free space at 2.12 GHz (Friis).
     Friis,
-    /// 46.67 dB at 1 m, then the distance to the power of 3.
+    /// 38.97 dB at 1 m (free space at 2.12 GHz), then the distance to the power of 3.
     LogDistance,
     /// TR 36.814's macro cell at 2 GHz: 128.1 + 37.6 log10(d / km) dB.
     Macro,

@@ -36,9 +36,9 @@ impl Queue {
         Self { mark_above_packets: packets, ..self }
     }
 
-    /// Whether one more packet of `wire_len` octets may enter.
+    /// Returns whether one more packet of `wire_len` octets may enter.
     #[inline]
-    pub(crate) fn admits(&self, backlog: Amount, wire_len: u32) -> bool {
+    pub fn admits(&self, backlog: Amount, wire_len: u32) -> bool {
         let fits = backlog.bytes + u64::from(wire_len) <= self.bytes_max || backlog.packets == 0;
         fits && backlog.packets < self.packets_max
     }

@@ -28,6 +28,13 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
             error.source
         ))
     })?;
+    if arguments.backend == Backend::Ns3 {
+        return Err(Failure::Input(
+            "claims are not evaluated with the radio of ns-3\n  help: use --backend simulator or linux; anabranch sweep \
+             has --backend ns3"
+                .into(),
+        ));
+    }
     let mode = match arguments.mode {
         ClaimMode::Build => Mode::Build,
         ClaimMode::Paper => Mode::Paper,

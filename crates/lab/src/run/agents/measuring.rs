@@ -8,10 +8,12 @@ use network::cell::UeState;
 use crate::run::hop::Hop;
 use crate::run::local::LocalCounts;
 
-/// Measures a relay's cellular hop and its owner's flows. `ue` is the relay's part of the cell.
+/// Measures a relay's cellular hop and its owner's flows. `ue` is the relay's part of the network's own cell; without
+/// one, `backlog_bytes` wait in the hop.
 pub(in crate::run) fn measurement(
     network: &Network,
     hop: &Hop,
+    backlog_bytes: u64,
     ue: Option<&UeState>,
     local: &LocalCounts,
 ) -> Measurement {
@@ -26,7 +28,7 @@ pub(in crate::run) fn measurement(
         None => LinkUse {
             local_bytes,
             delivered_bytes: network.counters(hop.down_out).left.bytes,
-            backlogged: network.backlog(hop.down_link).bytes > 0,
+            backlogged: backlog_bytes > 0,
             granted: None,
         },
     };

@@ -42,7 +42,7 @@ impl Stage {
 
     fn measure_relay(&mut self, index: usize, ue: Option<&UeState>) {
         let (network, relay) = (self.simulation.network(), &self.relays[index]);
-        let measured = measurement(network, &relay.parts.cellular, ue, &relay.local);
+        let measured = measurement(network, &relay.parts.cellular, self.cellular_backlog(index), ue, &relay.local);
         let Some(host) = relay.host else { return };
         self.simulation.with_host(host, |host, now| {
             let Some(host) = host.engine_mut() else { return };

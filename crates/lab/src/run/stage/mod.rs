@@ -25,7 +25,8 @@ use sample::SubflowNumbers;
 use tally::Tally;
 
 use super::agents::{Agents, Journal};
-use super::backend::{Backend, Berth, KernelDestination, KernelSource, Party, Passed, Place, Standing};
+use super::backend::{Backend, Berth, KernelDestination, KernelSource, Media, Party, Passed, Place, Standing};
+use super::foreign_medium::ForeignMedium;
 use super::hosts::{EngineHost, LabHost, config, host};
 use super::local::LocalCounts;
 use super::meter::Meter;
@@ -112,8 +113,9 @@ impl Stage {
         let destination = host(scenario, "destination", &paths, agents.destination()?).app(sink);
         let destination = berths.destination.attach(&mut simulation, LabHost::Engine(destination));
         let (mut relays, mut correspondents) = (Vec::new(), Vec::new());
+        let feeds_cell = local::feeds_cell(scenario) && !backend.has_media();
         for (index, parts) in topology.relays.into_iter().enumerate() {
-            let local = local::hosts(scenario, index, addresses, agents.relay(index)?);
+            let local = local::hosts(scenario, index, addresses, agents.relay(index)?, feeds_cell);
             let host = berths.attach_relay(index, &mut simulation, local.sinks, standing(scenario, index));
             correspondents.push(berths.attach_correspondent(index, &mut simulation, local.sources));
             if berths.has_kernel_correspondent(index) {
@@ -122,6 +124,7 @@ impl Stage {
             feed(&mut simulation, topology.cell, index, local.feeds)?;
             relays.push(RelayOnStage { parts, local: local.counts, host });
         }
+        backend.carry_media(Media { cell: topology.cell, wlan: topology.wlan });
         berths.source.open(&mut simulation, Some(source), backend);
         berths.destination.open(&mut simulation, Some(destination), backend);
         let behind = relays.iter().map(|relay| relay.host).chain(correspondents);
@@ -264,6 +267,9 @@ impl Stage {
     /// Removes a relay with all packets under way to it.
     fn depart(&mut self, relay: usize) {
         self.gone[relay] = true;
+        for id in [self.cell, self.wlan].into_iter().flatten() {
+            self.simulation.with_medium(id, |medium: &mut ForeignMedium, _| medium.leave(UeId(relay as u16).gate()));
+        }
         if let Some(id) = self.cell {
             self.simulation.with_medium(id, |cell: &mut Cell, _| cell.leave(UeId(relay as u16)));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cooperation::agent::relay::RelayAgent;
-use network::cell::{Cell, UeState};
+use network::cell::{Cell, UeId, UeState};
 use network::wlan::Wlan;
 use simulator::HostId;
 use transport::{ConnectionId, ConnectionStats, SubflowId, SubflowStats};
@@ -11,7 +11,7 @@ use units::Instant;
 
 use super::{DESTINATION, SOURCE, Stage, station};
 use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample, Sender};
-use crate::run::hop::Hop;
+use crate::run::foreign_medium::ForeignMedium;
 use crate::run::hosts::CONTROL_PORT;
 use crate::scenario::Scenario;
 
@@ -65,19 +65,34 @@ impl Stage {
         let network = self.simulation.network();
         let relay = &self.relays[index];
         let wlan = self.wlan.and_then(|id| network.medium::<Wlan>(id));
-        let backlog = |hop: &Hop| network.backlog(hop.down_link).bytes;
         // The cell still serves relays that left; they have nothing to offer.
         let capacity_bps = |ue: &UeState| if self.is_gone(index) { 0.0 } else { ue.capacity_estimate.as_bps() as f64 };
         RelaySample {
             carried_bytes,
             capacity_bps: ue.map(capacity_bps),
-            cellular_queue_bytes: ue.map_or_else(|| backlog(&relay.parts.cellular), |ue| ue.queue.bytes),
-            wifi_queue_bytes: wlan.map_or_else(|| backlog(&relay.parts.wifi), |wlan| wlan.queued(station(index)).bytes),
+            cellular_queue_bytes: ue.map_or_else(|| self.cellular_backlog(index), |ue| ue.queue.bytes),
+            wifi_queue_bytes: wlan.map_or_else(|| self.wifi_backlog(index), |wlan| wlan.queued(station(index)).bytes),
             hold_queue_bytes: self.relay_agent(index).and_then(RelayAgent::held_bytes).filter(|_| self.holds),
             local_demand_bytes: relay.local.demanded_bytes(),
             local_received_bytes: relay.local.received_bytes(),
             local_taken_bytes: relay.local.taken_packet_bytes(),
         }
+    }
+
+    /// Octets that wait in a relay's cellular link; if the cell is foreign, those under way in it, too.
+    pub(super) fn cellular_backlog(&self, index: usize) -> u64 {
+        let network = self.simulation.network();
+        let foreign = self.cell.and_then(|id| network.medium::<ForeignMedium>(id));
+        let link = || network.backlog(self.relays[index].parts.cellular.down_link);
+        foreign.map_or_else(link, |cell| cell.towards(UeId(index as u16).gate())).bytes
+    }
+
+    /// The same of its Wi-Fi.
+    fn wifi_backlog(&self, index: usize) -> u64 {
+        let network = self.simulation.network();
+        let foreign = self.wlan.and_then(|id| network.medium::<ForeignMedium>(id));
+        let link = || network.backlog(self.relays[index].parts.wifi.down_link);
+        foreign.map_or_else(link, |wlan| wlan.sent_by(station(index).gate())).bytes
     }
 
     /// Statistics of the connections of `host`, combined. Where a kernel is the host, they are those that packets show
