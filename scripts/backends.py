@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs scenarios in the simulator and on real Linux, and prints the results side by side (docs/backends.md).
+"""Runs scenarios in the simulator and on another backend, and prints the results side by side (docs/backends.md).
 
-usage (root): scripts/backends.py [--anabranch PATH] [--seeds 1..5] [--jobs N] [--out DIR] [SCENARIO[:SOURCE] ...]
+usage: scripts/backends.py [--backend linux|ns3] [--anabranch PATH] [--seeds 1..5] [--jobs N] [--out DIR] [SCENARIO[:SOURCE] ...]
 
-SOURCE is engine or kernel. Existing results in DIR are not measured again.
+linux needs root; there, SOURCE is engine or kernel. Existing results in DIR are not measured again.
 """
 
 import argparse
@@ -28,20 +28,24 @@ SCENARIOS = [
     "comptcp-5:engine",
     "video:engine",
 ]
-# Permitted differences between simulator and Linux.
+WITH_NS3 = ["thesis-4.3", "thesis-4.5a", "thesis-5.4", "thesis-6.4", "thesis-6.6a", "video"]
+# Permitted differences between the simulator and the other backend.
 THROUGHPUT_TOLERANCE, GOODPUT_TOLERANCE = 0.10, 0.15
 # Settings for the kernel, which has no coupled controller and at most nine subflows.
+# ns-3 has no time-domain scheduler that asks UEs whether they have data.
+CELL = ["--set", "cell.scheduler=blind-equal-throughput-fd"]
+NAMES = {"linux": "Linux", "ns3": "radio of ns-3"}
 KERNEL = ["--set", "connection.congestion=cubic", "--set", "connection.subflows_max=9"]
 
 
-def run(anabranch, case, out):
+def run(anabranch, case, out, settings):
     """Runs one case, unless its results exist; returns them."""
     scenario, source, variant, seed, backend = case
     path = out / "-".join([scenario, source, variant or "as-written", str(seed), backend]).replace(" ", "_").replace("/", "_")
     if not path.exists():
         command = [anabranch, "run", scenario, "--json", "--seed", str(seed), "--backend", backend]
         command += ["--variant", variant] if variant else []
-        command += KERNEL if source == "kernel" else []
+        command += settings + (KERNEL if source == "kernel" else [])
         command += ["--source", source] if backend == "linux" else []
         done = subprocess.run(command, capture_output=True, text=True)
         if not done.stdout.strip():
@@ -76,29 +80,31 @@ def row(scenario, source, variant, pairs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backend", choices=NAMES, default="linux")
     parser.add_argument("--anabranch", default="target/release/anabranch")
     parser.add_argument("--seeds", default="1..5")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/backends"))
-    parser.add_argument("scenarios", nargs="*", default=SCENARIOS)
+    parser.add_argument("scenarios", nargs="*")
     arguments = parser.parse_args()
+    other, settings = arguments.backend, CELL if arguments.backend == "ns3" else []
     first, last = (int(number) for number in arguments.seeds.split(".."))
     arguments.out.mkdir(parents=True, exist_ok=True)
     groups = []
-    for entry in arguments.scenarios:
+    for entry in arguments.scenarios or (WITH_NS3 if other == "ns3" else SCENARIOS):
         scenario, _, source = entry.partition(":")
         groups += [(scenario, source or "engine", variant) for variant in names_of(scenario)]
-    cases = [(*group, seed, backend) for group in groups for seed in range(first, last + 1) for backend in ("simulator", "linux")]
+    cases = [(*group, seed, backend) for group in groups for seed in range(first, last + 1) for backend in ("simulator", other)]
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         done = {}
-        for case, results in zip(cases, pool.map(lambda case: run(arguments.anabranch, case, arguments.out), cases)):
+        for case, results in zip(cases, pool.map(lambda case: run(arguments.anabranch, case, arguments.out, settings), cases)):
             done[case] = results
             print(f"\r{len(done)} of {len(cases)}", end="", file=sys.stderr)
     print(file=sys.stderr)
-    print("| scenario | source | variant | throughput, simulator | Linux | apart | goodput, simulator | Linux | apart | same first set | within tolerance |")
+    print(f"| scenario | source | variant | throughput, simulator | {NAMES[other]} | apart | goodput, simulator | {NAMES[other]} | apart | same first set | within tolerance |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for group in groups:
-        pairs = [[done[(*group, seed, backend)] for backend in ("simulator", "linux")] for seed in range(first, last + 1)]
+        pairs = [[done[(*group, seed, backend)] for backend in ("simulator", other)] for seed in range(first, last + 1)]
         print("| " + " | ".join(row(*group, pairs)) + " |")
 
 

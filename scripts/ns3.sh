@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What is in ns3/: the engine inside ns-3, and ns-3's own results.
-# usage: scripts/ns3.sh [examples|tests|wlan|lte]...   (default: examples)
+# usage: scripts/ns3.sh [examples|radio|tests|wlan|lte]...   (default: examples)
 #   examples    builds the module with its examples and runs them
+#   radio       builds the radio for `anabranch run --backend ns3`
 #   tests       runs the module's tests
 #   wlan, lte   measure ns-3's own results, into out/ns3/ as JSON lines
 # NS3_PREFIX=dir: where ns-3 is installed, by default /usr. EPA=file, EVA=file: fading traces (ns3/agreement/README.md);
@@ -117,10 +118,14 @@ for part in "$@"; do
     case $part in
         examples) run_examples ;;
         tests) run_tests ;;
+        radio)
+            make_ns3 radio
+            say "next: anabranch run thesis-4.3 --backend ns3 --set cell.scheduler=blind-equal-throughput-fd"
+            ;;
         wlan | lte)
             make_ns3 "$TARGET/ns3/$part"
             measure "$part"
             ;;
-        *) die "no part is called '$part': examples, tests, wlan or lte" ;;
+        *) die "no part is called '$part': examples, radio, tests, wlan or lte" ;;
     esac
 done
