@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "host.h"
 
+#include "address-watch.h"
 #include "engine.h"
 #include "packet.h"
 #include "socket.h"
@@ -30,6 +31,14 @@ namespace {
 constexpr int PROTOCOL_TCP = 6;
 // Super-segments are off by default; with them the engine writes no more than this.
 constexpr size_t PACKET_MAX = 65535;
+// RFC 3168: the two bits of the TOS that are not the socket's.
+constexpr uint8_t ECN_BITS = 3;
+
+FourTuple Between(const AnabranchAddress& local, const AnabranchAddress& remote)
+{
+    const InetSocketAddress here = FromEngine(local), there = FromEngine(remote);
+    return {here.GetIpv4(), there.GetIpv4(), here.GetPort(), there.GetPort()};
+}
 
 } // namespace
 
@@ -43,7 +52,7 @@ TypeId Host::GetTypeId()
             .AddAttribute("Settings",
                           "Settings of the engine as a JSON object: see anabranch_endpoint_new() in anabranch.h.",
                           StringValue("{}"),
-                          MakeStringAccessor(&Host::settings),
+                          MakeStringAccessor(&Host::SetSettings, &Host::GetSettings),
                           MakeStringChecker())
             .AddAttribute("Log",
                           "Beginning of the name of a log of what the engine decides, \"run\" for run-0.sqlog on node 0: "
@@ -58,7 +67,7 @@ TypeId Host::GetTypeId()
     return id;
 }
 
-Host::Host() : random(CreateObject<UniformRandomVariable>()), buffer(PACKET_MAX) {}
+Host::Host() : buffer(PACKET_MAX) {}
 
 Host::~Host() = default;
 
@@ -66,8 +75,10 @@ void Host::NotifyNewAggregate()
 {
     if (!ipv4) {
         ipv4 = GetObject<Ipv4>();
-        if (ipv4)
+        if (ipv4) {
             ipv4->Insert(this);
+            isWatched = AddressWatch::Install(ipv4, this);
+        }
     }
     IpL4Protocol::NotifyNewAggregate();
 }
@@ -75,9 +86,12 @@ void Host::NotifyNewAggregate()
 void Host::DoDispose()
 {
     timer.Cancel();
+    for (const auto& [number, socket] : connections)
+        socket->HandleHostGone();
+    for (const auto& [number, socket] : listeners)
+        socket->HandleHostGone();
     connections.clear();
     listeners.clear();
-    waiting.clear();
     anabranch_endpoint_free(engine);
     engine = nullptr;
     ipv4 = nullptr;
@@ -95,9 +109,28 @@ void Host::SetBackup(Ipv4Address address)
     backups.insert(address);
 }
 
+void Host::SetSettings(std::string json)
+{
+    NS_ABORT_MSG_IF(engine, "Settings of the host: the engine has begun; set them before the first connection");
+    settings = std::move(json);
+}
+
+std::string Host::GetSettings() const
+{
+    return settings;
+}
+
+// Made late: each generator that is made takes a stream, and streams of those after it would change.
+Ptr<UniformRandomVariable> Host::GetRandom()
+{
+    if (!random)
+        random = CreateObject<UniformRandomVariable>();
+    return random;
+}
+
 int64_t Host::AssignStreams(int64_t stream)
 {
-    random->SetStream(stream);
+    GetRandom()->SetStream(stream);
     return 1;
 }
 
@@ -106,20 +139,21 @@ AnabranchEndpoint* Host::GetEngine()
 {
     if (!engine)
         MakeEngine();
-    FollowAddresses();
     return engine;
 }
 
 void Host::MakeEngine()
 {
+    NS_ABORT_MSG_UNLESS(ipv4, "the engine of a node without IPv4 was asked for, or after the end of the simulation");
     uint8_t seed[ANABRANCH_SEED_LEN];
     for (uint8_t& octet : seed)
-        octet = static_cast<uint8_t>(random->GetInteger(0, 255));
+        octet = static_cast<uint8_t>(GetRandom()->GetInteger(0, 255));
     const AnabranchStatus status = anabranch_endpoint_new(settings.c_str(), seed, &engine);
     RequireSettings(status, settings);
     Require(status, "anabranch_endpoint_new");
     if (!logPrefix.empty())
         StartLog();
+    FollowAddresses();
 }
 
 void Host::StartLog()
@@ -148,9 +182,25 @@ std::set<Ipv4Address> Host::UsableAddresses() const
     return usable;
 }
 
-// IPv4 tells nobody about new addresses and interfaces that go down, so they are compared at every turn.
+bool Host::IsUsable(Ipv4Address address) const
+{
+    const int32_t interface = ipv4->GetInterfaceForAddress(address);
+    return interface >= 0 && ipv4->IsUp(interface);
+}
+
+void Host::NoteAddresses()
+{
+    mayHaveMoved = true;
+    if (engine)
+        Wake();
+}
+
+// Without a watch, addresses are compared at every turn.
 void Host::FollowAddresses()
 {
+    if (isWatched && !mayHaveMoved)
+        return;
+    mayHaveMoved = false;
     const std::set<Ipv4Address> usable = UsableAddresses();
     if (usable == addresses)
         return;
@@ -170,7 +220,21 @@ void Host::FollowAddresses()
 
 void Host::AddConnection(uint64_t connection, Ptr<Socket> socket)
 {
+    AnabranchAddress here, there;
     connections[connection] = socket;
+    if (anabranch_addresses(engine, connection, &here, &there) == ANABRANCH_STATUS_OK)
+        subflows.Add(Between(here, there), connection);
+}
+
+void Host::CatchUp(uint64_t connection)
+{
+    const auto found = early.find(connection);
+    if (found == early.end())
+        return;
+    const std::vector<AnabranchEvent> events = std::move(found->second);
+    early.erase(found);
+    for (const AnabranchEvent& event : events)
+        Tell(event);
 }
 
 void Host::AddListener(uint64_t listener, Ptr<Socket> socket)
@@ -181,12 +245,6 @@ void Host::AddListener(uint64_t listener, Ptr<Socket> socket)
 void Host::RemoveListener(uint64_t listener)
 {
     listeners.erase(listener);
-}
-
-void Host::WaitForRoom(Ptr<Socket> socket)
-{
-    if (std::find(waiting.begin(), waiting.end(), socket) == waiting.end())
-        waiting.push_back(socket);
 }
 
 Ipv4Address Host::SourceFor(Ipv4Address destination, Ptr<NetDevice> device)
@@ -209,6 +267,8 @@ IpL4Protocol::RxStatus Host::Receive(Ptr<Packet> packet, const Ipv4Header& heade
     AnabranchEndpoint* const receiver = GetEngine();
     const std::vector<uint8_t> octets = IpOctets(*packet, header);
     const AnabranchStatus status = anabranch_handle_packet(receiver, octets.data(), octets.size(), NowNs());
+    if (const uint64_t connection = subflows.ConnectionOf(OfReceived(header, *packet)))
+        heard.insert(connection);
     Wake();
     if (status == ANABRANCH_STATUS_MALFORMED_PACKET) {
         NS_LOG_LOGIC("dropped a packet from " << header.GetSource() << ": " << anabranch_last_error());
@@ -251,12 +311,15 @@ void Host::Turn()
 {
     hasTurn = true;
     Require(anabranch_handle_timeout(GetEngine(), NowNs()), "anabranch_handle_timeout");
+    FollowAddresses();
     bool isBusy = true;
     while (isBusy) {
         isBusy = Transmit();
         isBusy |= Dispatch();
         isBusy |= OfferRoom();
     }
+    // What nobody has accepted by now has ended.
+    early.clear();
     hasTurn = false;
     SetTimer();
 }
@@ -266,8 +329,14 @@ void Host::SetTimer()
     uint64_t atNs = ANABRANCH_NEVER;
     Require(anabranch_poll_timeout(engine, &atNs), "anabranch_poll_timeout");
     timer.Cancel();
-    if (atNs != ANABRANCH_NEVER)
-        timer = Simulator::Schedule(NanoSeconds(atNs - std::min(atNs, NowNs())), &Host::Turn, this);
+    if (atNs == ANABRANCH_NEVER)
+        return;
+    const int64_t delayNs = static_cast<int64_t>(atNs - std::min(atNs, NowNs()));
+    Time delay = NanoSeconds(delayNs);
+    // Never early: with a coarser resolution, the same time would come again and again.
+    if (delay.GetNanoSeconds() < delayNs)
+        delay += TimeStep(1);
+    timer = Simulator::Schedule(delay, &Host::Turn, this);
 }
 
 // Returns whether there was anything.
@@ -288,11 +357,38 @@ void Host::Send(Ptr<Packet> packet)
     packet->RemoveHeader(header);
     const Ptr<Ipv4Route> route = RouteOf(header, packet);
     if (route) {
-        ipv4->SendWithHeader(packet, header, route);
+        // Not with the header as it is: IPv4 tells monitors only of packets to which it adds one, and numbers fragments.
+        Tag(packet, header);
+        ipv4->Send(packet, header.GetSource(), header.GetDestination(), PROTOCOL_TCP, route);
     } else {
         NS_LOG_WARN("no route from " << header.GetSource() << " to " << header.GetDestination());
         noRoute(header, packet);
     }
+}
+
+// What the header says beyond addresses, and what the socket wants of its packets.
+void Host::Tag(Ptr<Packet> packet, const Ipv4Header& header) const
+{
+    const auto found = connections.find(subflows.ConnectionOf(OfSent(header, *packet)));
+    uint8_t tos = header.GetTos(), ttl = header.GetTtl();
+    if (found != connections.end()) {
+        const Socket& socket = *found->second;
+        tos = (socket.GetIpTos() & ~ECN_BITS) | (tos & ECN_BITS);
+        ttl = socket.HasManualTtl() ? socket.GetIpTtl() : ttl;
+        if (const uint8_t priority = socket.GetPriority()) {
+            SocketPriorityTag tag;
+            tag.SetPriority(priority);
+            packet->ReplacePacketTag(tag);
+        }
+    }
+    if (tos != 0) {
+        SocketIpTosTag tag;
+        tag.SetTos(tos);
+        packet->AddPacketTag(tag);
+    }
+    SocketIpTtlTag tag;
+    tag.SetTtl(ttl);
+    packet->AddPacketTag(tag);
 }
 
 Ptr<Ipv4Route> Host::RouteOf(const Ipv4Header& header, Ptr<Packet> packet) const
@@ -331,28 +427,36 @@ bool Host::Dispatch()
 
 void Host::Tell(const AnabranchEvent& event)
 {
-    const auto& sockets = event.kind == ANABRANCH_EVENT_KIND_INCOMING ? listeners : connections;
-    const auto found = sockets.find(event.kind == ANABRANCH_EVENT_KIND_INCOMING ? event.listener : event.connection);
-    if (found == sockets.end())
+    const bool isIncoming = event.kind == ANABRANCH_EVENT_KIND_INCOMING;
+    const auto& sockets = isIncoming ? listeners : connections;
+    const auto found = sockets.find(isIncoming ? event.listener : event.connection);
+    if (found == sockets.end()) {
+        // The first data may arrive before the connection is accepted, and so before it has a socket.
+        if (!isIncoming)
+            early[event.connection].push_back(event);
         return;
+    }
+    if (event.kind == ANABRANCH_EVENT_KIND_SUBFLOW_ESTABLISHED)
+        subflows.Add(Between(event.local, event.remote), event.connection);
     // Held: the application may drop its reference meanwhile.
     const Ptr<Socket> socket = found->second;
     socket->Handle(event);
-    if (event.kind == ANABRANCH_EVENT_KIND_CLOSED)
+    if (event.kind == ANABRANCH_EVENT_KIND_CLOSED) {
         connections.erase(event.connection);
+        subflows.Forget(event.connection);
+    }
 }
 
 // Returns whether there was anything.
 bool Host::OfferRoom()
 {
-    std::vector<Ptr<Socket>> asked;
-    asked.swap(waiting);
+    std::set<uint64_t> asked;
+    asked.swap(heard);
     bool any = false;
-    for (const Ptr<Socket>& socket : asked) {
-        if (socket->OfferRoom())
-            any = true;
-        else
-            WaitForRoom(socket);
+    for (const uint64_t connection : asked) {
+        const auto found = connections.find(connection);
+        const Ptr<Socket> socket = found == connections.end() ? nullptr : found->second;
+        any |= socket && socket->OfferRoom();
     }
     return any;
 }

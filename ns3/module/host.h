@@ -3,6 +3,7 @@
 #pragma once
 
 #include "anabranch.h"
+#include "subflows.h"
 
 #include "ns3/event-id.h"
 #include "ns3/ip-l4-protocol.h"
@@ -22,6 +23,8 @@ class Socket;
 
 // Passes TCP packets between the IPv4 of a node and the engine, the time of the simulation to the engine, and the
 // engine's events to the sockets. `Install` (install.h) attaches one to a node.
+//
+// Between two turns of the engine, sockets and packets are at the same time; a turn goes on until there is nothing to do.
 //
 // A packet leaves by the device that has its source address: each subflow stays on its path. The node needs a route to
 // the destination by that device, unless it is point-to-point, or a next hop for that address (`SetNextHop`). A packet
@@ -45,12 +48,17 @@ public:
     // Gives the engine a turn at this very time, after a command.
     void Wake();
     void AddConnection(uint64_t connection, ns3::Ptr<Socket> socket);
+    // Reports to the socket what happened to its connection before it was accepted.
+    void CatchUp(uint64_t connection);
     void AddListener(uint64_t listener, ns3::Ptr<Socket> socket);
     void RemoveListener(uint64_t listener);
-    // The socket hears of it when the engine takes data again.
-    void WaitForRoom(ns3::Ptr<Socket> socket);
+    // Returns whether this is an address of an interface that is up.
+    bool IsUsable(ns3::Ipv4Address address) const;
     // Returns the address from which packets to `destination` leave by default; 0.0.0.0 if there is no route.
     ns3::Ipv4Address SourceFor(ns3::Ipv4Address destination, ns3::Ptr<ns3::NetDevice> device);
+
+    // For the address watch: addresses or interfaces have changed.
+    void NoteAddresses();
 
     int GetProtocolNumber() const override;
     RxStatus Receive(ns3::Ptr<ns3::Packet> packet, const ns3::Ipv4Header& header, ns3::Ptr<ns3::Ipv4Interface>) override;
@@ -65,6 +73,9 @@ protected:
     void DoDispose() override;
 
 private:
+    void SetSettings(std::string json);
+    std::string GetSettings() const;
+    ns3::Ptr<ns3::UniformRandomVariable> GetRandom();
     void MakeEngine();
     void StartLog();
     void FollowAddresses();
@@ -75,6 +86,7 @@ private:
     void Tell(const AnabranchEvent& event);
     bool OfferRoom();
     void Send(ns3::Ptr<ns3::Packet> packet);
+    void Tag(ns3::Ptr<ns3::Packet> packet, const ns3::Ipv4Header& header) const;
     ns3::Ptr<ns3::Ipv4Route> RouteOf(const ns3::Ipv4Header& header, ns3::Ptr<ns3::Packet> packet) const;
     void SetTimer();
 
@@ -89,7 +101,13 @@ private:
     std::map<ns3::Ipv4Address, ns3::Ipv4Address> nextHops;
     std::map<uint64_t, ns3::Ptr<Socket>> connections;
     std::map<uint64_t, ns3::Ptr<Socket>> listeners;
-    std::vector<ns3::Ptr<Socket>> waiting;
+    Subflows subflows;
+    // What happened to connections that no socket has accepted yet, in this turn.
+    std::map<uint64_t, std::vector<AnabranchEvent>> early;
+    // Connections whose send buffers may have more room, because a packet arrived.
+    std::set<uint64_t> heard;
+    bool isWatched = false;
+    bool mayHaveMoved = true;
     std::vector<uint8_t> buffer;
     ns3::EventId timer;
     bool hasTurn = false;

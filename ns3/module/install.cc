@@ -3,6 +3,7 @@
 
 #include "socket-factory.h"
 
+#include "ns3/ipv4-route.h"
 #include "ns3/node.h"
 
 using namespace ns3;
@@ -18,6 +19,13 @@ Ptr<Ipv4> Ipv4Of(Ptr<Node> node)
     const Ptr<Ipv4> ipv4 = node->GetObject<Ipv4>();
     NS_ABORT_MSG_UNLESS(ipv4, "node " << node->GetId() << " has no IPv4: use InternetStackHelper first");
     return ipv4;
+}
+
+// Its sockets would wait for answers that never come.
+void RefuseTcp(uint32_t node, Ptr<Packet>, Ipv4Address, Ipv4Address, uint8_t, Ptr<Ipv4Route>)
+{
+    NS_FATAL_ERROR("node " << node << " has the engine in the place of ns-3's TCP: its applications must name "
+                           << SOCKETS << " instead of ns3::TcpSocketFactory");
 }
 
 // Returns the first address of a device, and its interface.
@@ -37,8 +45,12 @@ void Install(const NodeContainer& nodes)
     for (auto node = nodes.Begin(); node != nodes.End(); ++node) {
         NS_ABORT_MSG_IF((*node)->GetObject<Host>(), "node " << (*node)->GetId() << " has an engine already");
         const Ptr<Ipv4> ipv4 = Ipv4Of(*node);
-        if (const Ptr<IpL4Protocol> tcp = ipv4->GetProtocol(PROTOCOL_TCP))
+        const Ptr<IpL4Protocol> tcp = ipv4->GetProtocol(PROTOCOL_TCP);
+        NS_ABORT_MSG_IF(DynamicCast<Relay>(tcp), "node " << (*node)->GetId() << " lends its link: install before Lend");
+        if (tcp) {
             ipv4->Remove(tcp);
+            tcp->SetDownTarget(MakeBoundCallback(&RefuseTcp, (*node)->GetId()));
+        }
         const Ptr<Host> host = CreateObject<Host>();
         const Ptr<SocketFactory> factory = CreateObject<SocketFactory>();
         factory->SetHost(host);

@@ -80,6 +80,10 @@ IpL4Protocol::RxStatus Relay::Receive(Ptr<Packet> packet, const Ipv4Header& head
         return RX_OK;
     Ipv4Header onward = header;
     onward.SetTtl(header.GetTtl() - 1);
+    // A packet that was put together from fragments still has the header of the first one.
+    onward.SetPayloadSize(static_cast<uint16_t>(packet->GetSize()));
+    onward.SetLastFragment();
+    onward.SetFragmentOffset(0);
     ipv4->SendWithHeader(packet->Copy(), onward, toBorrower);
     return RX_OK;
 }

@@ -3,6 +3,8 @@
 
 #include "socket.h"
 
+#include "ns3/string.h"
+
 using namespace ns3;
 
 namespace anabranch {
@@ -14,7 +16,13 @@ TypeId SocketFactory::GetTypeId()
     static TypeId id = TypeId("anabranch::SocketFactory")
                            .SetParent<ns3::SocketFactory>()
                            .SetGroupName("Anabranch")
-                           .AddConstructor<SocketFactory>();
+                           .AddConstructor<SocketFactory>()
+                           .AddAttribute("Settings",
+                                         "Settings of the sockets of this node, instead of the default of "
+                                         "anabranch::Socket::Settings; empty for that.",
+                                         StringValue(""),
+                                         MakeStringAccessor(&SocketFactory::settings),
+                                         MakeStringChecker());
     return id;
 }
 
@@ -27,6 +35,8 @@ Ptr<ns3::Socket> SocketFactory::CreateSocket()
 {
     const Ptr<Socket> socket = CreateObject<Socket>();
     socket->SetHost(host);
+    if (!settings.empty())
+        socket->SetAttribute("Settings", StringValue(settings));
     return socket;
 }
 

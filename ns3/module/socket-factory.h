@@ -19,6 +19,7 @@ protected:
 
 private:
     ns3::Ptr<Host> host;
+    std::string settings;
 };
 
 } // namespace anabranch

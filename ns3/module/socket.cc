@@ -6,6 +6,7 @@
 
 #include "ns3/log.h"
 #include "ns3/node.h"
+#include "ns3/simulator.h"
 #include "ns3/string.h"
 
 #include <algorithm>
@@ -67,6 +68,17 @@ AnabranchEndpoint* Socket::Engine() const
     return host->GetEngine();
 }
 
+bool Socket::HasManualTtl() const
+{
+    return IsManualIpTtl();
+}
+
+// Port zero is an error of the call, not of the settings.
+bool Socket::CheckPort(uint16_t port) const
+{
+    return port != 0 || Fail(ERROR_INVAL) == 0;
+}
+
 int Socket::Fail(SocketErrno error) const
 {
     lastError = error;
@@ -123,6 +135,8 @@ int Socket::Listen()
 {
     if (connection != 0 || listener != 0)
         return Fail(ERROR_ISCONN);
+    if (!CheckPort(local.GetPort()))
+        return -1;
     const AnabranchAddress at = ToEngine(local.GetIpv4(), local.GetPort());
     const AnabranchStatus status = anabranch_listen(Engine(), &at, settings.c_str(), &listener);
     RequireSettings(status, settings);
@@ -139,6 +153,9 @@ int Socket::Connect(const Address& address)
     if (connection != 0 || listener != 0)
         return Fail(ERROR_ISCONN);
     const InetSocketAddress to = InetSocketAddress::ConvertFrom(address);
+    if (!CheckPort(to.GetPort()))
+        return -1;
+    SetIpTos(to.GetTos());
     Ipv4Address from = local.GetIpv4();
     if (from.IsAny())
         from = host->SourceFor(to.GetIpv4(), GetBoundNetDevice());
@@ -164,14 +181,12 @@ int Socket::Close()
         host->Wake();
         return 0;
     }
-    isSendShut = isReceiveShut = true;
-    if (connection == 0 || isOver)
+    isSendShut = isReceiveShut = isClosed = true;
+    // A connection that is being opened ends when it is open and its data have arrived.
+    if (!isConnected || isOver)
         return 0;
-    // A connection that is being opened cannot end in good order.
-    const AnabranchStatus status = isConnected ? anabranch_close(Engine(), connection, NowNs())
-                                               : anabranch_abort(Engine(), connection, NowNs());
     host->Wake();
-    return Status(status, "anabranch_close");
+    return Status(anabranch_close(Engine(), connection, NowNs()), "anabranch_close");
 }
 
 int Socket::ShutdownSend()
@@ -200,17 +215,16 @@ uint32_t Socket::GetTxAvailable() const
     return Clamp(bytes);
 }
 
-int Socket::Send(Ptr<Packet> packet, uint32_t)
+int Socket::Send(Ptr<Packet> packet, uint32_t flags)
 {
+    NS_ABORT_MSG_IF(flags, "a stream socket knows no flags of Send");
     if (connection == 0 || isOver)
         return Fail(ERROR_NOTCONN);
     if (isSendShut)
         return Fail(ERROR_SHUTDOWN);
-    if (packet->GetSize() > GetTxAvailable()) {
-        wantedBytes = packet->GetSize();
-        host->WaitForRoom(this);
+    knownRoom = GetTxAvailable();
+    if (packet->GetSize() > knownRoom)
         return Fail(ERROR_AGAIN);
-    }
     std::vector<uint8_t> octets(packet->GetSize());
     packet->CopyData(octets.data(), packet->GetSize());
     size_t taken = 0;
@@ -219,9 +233,16 @@ int Socket::Send(Ptr<Packet> packet, uint32_t)
     if (status != ANABRANCH_STATUS_OK)
         return Status(status, "anabranch_send");
     NS_ABORT_MSG_UNLESS(taken == octets.size(), "the engine took less than the room it had");
+    knownRoom -= packet->GetSize();
     host->Wake();
-    NotifyDataSent(packet->GetSize());
+    // Not within this call: the application may send again when it hears of it.
+    Simulator::ScheduleNow(&Socket::TellSent, Ptr<Socket>(this), packet->GetSize());
     return static_cast<int>(taken);
+}
+
+void Socket::TellSent(uint32_t bytes)
+{
+    NotifyDataSent(bytes);
 }
 
 int Socket::SendTo(Ptr<Packet> packet, uint32_t flags, const Address&)
@@ -229,15 +250,12 @@ int Socket::SendTo(Ptr<Packet> packet, uint32_t flags, const Address&)
     return Send(packet, flags);
 }
 
-// Tells the application if it waits for room and there is enough. Returns false if it must wait on.
 bool Socket::OfferRoom()
 {
-    if (isOver || isSendShut)
-        return true;
-    const uint32_t room = GetTxAvailable();
-    if (room < wantedBytes)
+    const uint32_t room = isOver || isSendShut || !isConnected ? 0 : GetTxAvailable();
+    if (room <= knownRoom)
         return false;
-    wantedBytes = 0;
+    knownRoom = room;
     NotifySend(room);
     return true;
 }
@@ -251,8 +269,9 @@ uint32_t Socket::GetRxAvailable() const
 }
 
 // An empty packet is the end of the peer's stream, as with ns-3's TCP.
-Ptr<Packet> Socket::Recv(uint32_t bytesMax, uint32_t)
+Ptr<Packet> Socket::Recv(uint32_t bytesMax, uint32_t flags)
 {
+    NS_ABORT_MSG_IF(flags, "a stream socket knows no flags of Recv");
     if (connection == 0 || isOver || isReceiveShut) {
         Fail(isReceiveShut ? ERROR_SHUTDOWN : ERROR_NOTCONN);
         return nullptr;
@@ -340,6 +359,12 @@ std::string Socket::GetStatistics() const
 bool Socket::AddSubflow(Ipv4Address from, const InetSocketAddress& remote, bool backup)
 {
     uint16_t number = 0;
+    if (connection == 0 || isOver)
+        return Fail(ERROR_NOTCONN) == 0;
+    if (!host->IsUsable(from))
+        return Fail(ERROR_ADDRNOTAVAIL) == 0;
+    if (!CheckPort(remote.GetPort()))
+        return false;
     const AnabranchAddress here = ToEngine(from), there = ToEngine(remote.GetIpv4(), remote.GetPort());
     const AnabranchStatus status =
         anabranch_add_subflow(Engine(), connection, &here, &there, backup, NowNs(), &number);
@@ -349,6 +374,8 @@ bool Socket::AddSubflow(Ipv4Address from, const InetSocketAddress& remote, bool 
 
 bool Socket::Change(const std::string& changed)
 {
+    if (connection == 0 || isOver)
+        return Fail(ERROR_NOTCONN) == 0;
     const AnabranchStatus status = anabranch_change(Engine(), connection, changed.c_str(), NowNs());
     RequireSettings(status, changed);
     host->Wake();
@@ -362,12 +389,11 @@ void Socket::Handle(const AnabranchEvent& event)
         HandleIncoming();
         break;
     case ANABRANCH_EVENT_KIND_CONNECTED:
-        isConnected = true;
-        NotifyConnectionSucceeded();
-        NotifySend(GetTxAvailable());
+        HandleConnected();
         break;
     case ANABRANCH_EVENT_KIND_READABLE:
-        NotifyDataRecv();
+        if (!isReceiveShut)
+            NotifyDataRecv();
         break;
     case ANABRANCH_EVENT_KIND_PEER_FINISHED:
         TellPeerFinished();
@@ -380,6 +406,23 @@ void Socket::Handle(const AnabranchEvent& event)
     }
 }
 
+// What was asked while the connection was being opened is done now.
+void Socket::HandleConnected()
+{
+    isConnected = true;
+    NotifyConnectionSucceeded();
+    if (isClosed) {
+        Close();
+        return;
+    }
+    if (isReceiveShut)
+        ShutdownRecv();
+    if (isSendShut)
+        ShutdownSend();
+    knownRoom = 0;
+    OfferRoom();
+}
+
 void Socket::HandleIncoming()
 {
     uint64_t accepted = 0;
@@ -390,6 +433,8 @@ void Socket::HandleIncoming()
         socket->GetPeerName(from);
         if (NotifyConnectionRequest(from)) {
             NotifyNewConnectionCreated(socket, from);
+            socket->OfferRoom();
+            host->CatchUp(accepted);
         } else {
             socket->isSendShut = true;
             Require(anabranch_abort(Engine(), accepted, NowNs()), "anabranch_abort");
@@ -422,6 +467,15 @@ void Socket::TellPeerFinished()
         Close();
 }
 
+void Socket::HandleHostGone()
+{
+    listener = 0;
+    if (connection != 0 && !isOver) {
+        lastStatistics = GetStatistics();
+        isOver = true;
+    }
+}
+
 void Socket::HandleClosed(AnabranchCloseReason reason)
 {
     Address here, there;
@@ -433,6 +487,9 @@ void Socket::HandleClosed(AnabranchCloseReason reason)
     isOver = true;
     Require(anabranch_release(Engine(), connection), "anabranch_release");
     if (!isConnected) {
+        // It may try again.
+        connection = 0;
+        isOver = false;
         lastError = ERROR_NOTCONN;
         NotifyConnectionFailed();
     } else if (reason != ANABRANCH_CLOSE_REASON_FINISHED) {

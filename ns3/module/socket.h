@@ -15,8 +15,8 @@ class Host;
 
 // For every application of ns-3 that uses stream sockets: it names the factory `anabranch::SocketFactory`.
 //
-// As with ns-3's TCP, `Send` takes a packet as a whole or not at all; in the latter case the send callback tells when
-// there is room. Octets are carried, tags are not. One difference: a connection request is reported when the connection
+// As with ns-3's TCP, `Send` takes a packet as a whole or not at all, and the send callback tells whenever there is more
+// room. Octets are carried, tags are not. One difference: a connection request is reported when the connection
 // is established, so a refused one ends with a reset.
 class Socket : public ns3::Socket {
 public:
@@ -35,9 +35,13 @@ public:
     // connection or a setting cannot change any more.
     bool Change(const std::string& settings);
 
-    // For the host: an event of the engine; and a question whether the room that the application waits for is there.
+    // For the host: an event of the engine.
     void Handle(const AnabranchEvent& event);
+    // Tells the application if there is more room than when it last knew. Returns whether it did.
     bool OfferRoom();
+    // The simulation is over, and the engine with it.
+    void HandleHostGone();
+    bool HasManualTtl() const;
 
     SocketErrno GetErrno() const override;
     SocketType GetSocketType() const override;
@@ -67,9 +71,12 @@ protected:
 private:
     int Fail(SocketErrno error) const;
     int Status(AnabranchStatus status, const char* call) const;
+    void HandleConnected();
     void HandleIncoming();
     void HandleClosed(AnabranchCloseReason reason);
     void TellPeerFinished();
+    void TellSent(uint32_t bytes);
+    bool CheckPort(uint16_t port) const;
     void Adopt(const Socket& listening, uint64_t accepted);
     AnabranchEndpoint* Engine() const;
 
@@ -78,8 +85,10 @@ private:
     ns3::InetSocketAddress local;
     uint64_t connection = 0;
     uint64_t listener = 0;
-    uint32_t wantedBytes = 0;
+    // Room that the application knows of.
+    uint32_t knownRoom = 0;
     bool isConnected = false;
+    bool isClosed = false;
     bool isSendShut = false;
     bool isReceiveShut = false;
     bool isEndRead = false;

@@ -65,6 +65,14 @@ void Network::Cut(uint32_t path) const
     }
 }
 
+void Network::Mend(uint32_t path) const
+{
+    for (uint32_t host = 0; host < 2; host++) {
+        const Ptr<Ipv4> ipv4 = hosts.Get(host)->GetObject<Ipv4>();
+        ipv4->SetUp(ipv4->GetInterfaceForDevice(devices[path].Get(host)));
+    }
+}
+
 Stream& Send(const Network& network, uint64_t bytes, const std::string& from, const std::string& to, uint16_t port)
 {
     static std::list<Stream> streams;

@@ -27,8 +27,9 @@ struct Network {
     Network(std::initializer_list<Path> paths);
     Network(const Network&) = delete;
     ns3::Ipv4Address Address(uint32_t host, uint32_t path) const;
-    // Stops both interfaces of a path.
+    // Stops both interfaces of a path, or starts them.
     void Cut(uint32_t path) const;
+    void Mend(uint32_t path) const;
 
     ns3::NodeContainer hosts;
     std::vector<ns3::NetDeviceContainer> devices;

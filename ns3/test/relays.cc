@@ -80,6 +80,14 @@ CASE(links_of_two_relays_carry_together)
     EXPECT_OF(Neighbours(2).Download(10), >, 12.0);
 }
 
+CASE(a_relay_passes_on_packets_that_were_split)
+{
+    Neighbours neighbours(1);
+    for (uint32_t end = 0; end < 2; end++)
+        neighbours.uplinks.Get(0)->GetChannel()->GetDevice(end)->SetMtu(1000);
+    EXPECT_OF(neighbours.Download(10), >, 6.0);
+}
+
 CASE(owners_keep_their_own_tcp)
 {
     Neighbours neighbours(1);

@@ -1,123 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The socket calls of ns-3.
-#include "case.h"
-#include "network.h"
+#include "streams.h"
 
-#include "../module/install.h"
-#include "../module/socket.h"
+#include "ns3/error-model.h"
+#include "ns3/flow-monitor-module.h"
+#include "ns3/internet-module.h"
+#include "ns3/point-to-point-net-device.h"
 
-#include "ns3/core-module.h"
-#include "ns3/node.h"
-
-#include <algorithm>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace ns3;
 using test::Network;
+using test::NewSocket;
+using test::Receiver;
+using test::RunFor;
+using test::Sender;
+using test::Service;
 
 namespace {
 
-uint8_t OctetAt(uint64_t position)
+anabranch::Socket& Ours(const Ptr<ns3::Socket>& socket)
 {
-    return static_cast<uint8_t>(position * 31 + position / 251);
+    return *DynamicCast<anabranch::Socket>(socket);
 }
 
-Ptr<ns3::Socket> NewSocket(const Network& network, uint32_t host)
+// Loses some of the packets that host 1 receives, by their order.
+void LoseAt(const Network& network, std::list<uint32_t> packets)
 {
-    return ns3::Socket::CreateSocket(network.hosts.Get(host), TypeId::LookupByName(anabranch::SOCKETS));
+    const auto errors = CreateObject<ReceiveListErrorModel>();
+    errors->SetList(packets);
+    DynamicCast<PointToPointNetDevice>(network.devices[0].Get(1))->SetReceiveErrorModel(errors);
 }
 
-InetSocketAddress Service(const Network& network)
+// Returns whether it ends the program.
+bool Dies(void (*what)())
 {
-    return {network.Address(1, 0), test::PORT};
-}
-
-// Sends a pattern of `bytes` octets, in packets of all sizes, and ends the stream.
-struct Sender {
-    Ptr<ns3::Socket> socket;
-    uint64_t bytes;
-    uint64_t sent = 0;
-    int closes = 0, errors = 0, failures = 0;
-
-    void Go()
-    {
-        while (sent < bytes) {
-            std::vector<uint8_t> octets(std::min<uint64_t>(1 + sent % 3000, bytes - sent));
-            for (size_t at = 0; at < octets.size(); at++)
-                octets[at] = OctetAt(sent + at);
-            const auto packet = Create<Packet>(octets.data(), static_cast<uint32_t>(octets.size()));
-            if (socket->Send(packet) < 0) {
-                EXPECT(socket->GetErrno() == ns3::Socket::ERROR_AGAIN);
-                return;
-            }
-            sent += octets.size();
-        }
-        socket->ShutdownSend();
+    const pid_t child = fork();
+    if (child == 0) {
+        std::fclose(stderr);
+        what();
+        std::_Exit(0);
     }
-
-    void Connect(const Address& to)
-    {
-        socket->SetConnectCallback(MakeCallback(&Sender::Connected, this), MakeCallback(&Sender::Failed, this));
-        socket->SetSendCallback(MakeCallback(&Sender::HasRoom, this));
-        socket->SetCloseCallbacks(MakeCallback(&Sender::Closed, this), MakeCallback(&Sender::Broken, this));
-        EXPECT(socket->Connect(to) == 0);
-    }
-
-    void Connected(Ptr<ns3::Socket>) {}
-    void Failed(Ptr<ns3::Socket>) { failures++; }
-    void HasRoom(Ptr<ns3::Socket>, uint32_t) { Go(); }
-    void Closed(Ptr<ns3::Socket>) { closes++; }
-    void Broken(Ptr<ns3::Socket>) { errors++; }
-};
-
-// Accepts connections, checks what arrives, and closes each when the peer has.
-struct Receiver {
-    Ptr<ns3::Socket> socket;
-    uint64_t received = 0;
-    bool isIntact = true, accepts = true;
-    int accepted = 0, ends = 0, closes = 0, errors = 0;
-    std::vector<Ptr<ns3::Socket>> open = {};
-
-    void Listen(uint16_t port)
-    {
-        EXPECT(socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), port)) == 0);
-        EXPECT(socket->Listen() == 0);
-        socket->SetAcceptCallback(MakeCallback(&Receiver::Asked, this), MakeCallback(&Receiver::Accepted, this));
-    }
-
-    bool Asked(Ptr<ns3::Socket>, const Address&) { return accepts; }
-
-    void Accepted(Ptr<ns3::Socket> connection, const Address& from)
-    {
-        EXPECT(InetSocketAddress::IsMatchingType(from));
-        accepted++;
-        open.push_back(connection);
-        connection->SetRecvCallback(MakeCallback(&Receiver::Read, this));
-        connection->SetCloseCallbacks(MakeCallback(&Receiver::Closed, this), MakeCallback(&Receiver::Broken, this));
-    }
-
-    void Read(Ptr<ns3::Socket> connection)
-    {
-        while (const Ptr<Packet> packet = connection->Recv()) {
-            if (packet->GetSize() == 0) {
-                ends++;
-                connection->Close();
-                return;
-            }
-            std::vector<uint8_t> octets(packet->GetSize());
-            packet->CopyData(octets.data(), packet->GetSize());
-            for (uint8_t octet : octets)
-                isIntact &= octet == OctetAt(received++);
-        }
-    }
-
-    void Closed(Ptr<ns3::Socket>) { closes++; }
-    void Broken(Ptr<ns3::Socket>) { errors++; }
-};
-
-void Run(double seconds)
-{
-    Simulator::Stop(Seconds(seconds));
-    Simulator::Run();
+    int status = 0;
+    return waitpid(child, &status, 0) == child && !WIFEXITED(status);
 }
 
 } // namespace
@@ -130,7 +56,7 @@ CASE(a_stream_arrives_octet_for_octet_and_ends_in_good_order)
     receiver.Listen(test::PORT);
     Sender sender{NewSocket(network, 0), 2'000'000};
     sender.Connect(Service(network));
-    Run(60);
+    RunFor(60);
     EXPECT_OF(receiver.received, ==, 2'000'000U);
     EXPECT(receiver.isIntact);
     EXPECT_OF(receiver.ends, ==, 1);
@@ -151,7 +77,7 @@ CASE(a_closed_port_refuses)
     // The peer's engine begins with its first packet.
     Sender sender{NewSocket(network, 0), 1000};
     sender.Connect(Service(network));
-    Run(60);
+    RunFor(60);
     EXPECT_OF(sender.failures, ==, 1);
     EXPECT_OF(sender.closes + sender.errors, ==, 0);
 }
@@ -165,7 +91,7 @@ CASE(a_refused_request_ends_with_a_reset)
     receiver.Listen(test::PORT);
     Sender sender{NewSocket(network, 0), 1000};
     sender.Connect(Service(network));
-    Run(60);
+    RunFor(60);
     EXPECT_OF(receiver.accepted, ==, 0);
     EXPECT_OF(sender.errors, ==, 1);
 }
@@ -181,7 +107,7 @@ CASE(two_hundred_connections_come_and_go)
         senders.push_back({NewSocket(network, 0), 10'000});
     for (size_t number = 0; number < senders.size(); number++)
         Simulator::Schedule(MilliSeconds(10 * number), &Sender::Connect, &senders[number], Address(Service(network)));
-    Run(120);
+    RunFor(120);
     EXPECT_OF(receiver.received, ==, 2'000'000U);
     EXPECT_OF(receiver.ends, ==, 200);
     for (const Sender& sender : senders)
@@ -208,4 +134,222 @@ CASE(calls_at_the_wrong_time_are_errors)
     EXPECT(other->GetErrno() == ns3::Socket::ERROR_ADDRINUSE);
     EXPECT(socket->Close() == 0);
     EXPECT(other->Listen() == 0);
+}
+
+// The third packet of the handshake is lost, so the first data open the connection and arrive before it is accepted.
+CASE(data_that_open_a_connection_are_reported)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    LoseAt(network, {1});
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    Sender sender{NewSocket(network, 0), 1000};
+    sender.Connect(Service(network));
+    RunFor(60);
+    EXPECT_OF(receiver.received, ==, 1000U);
+    EXPECT_OF(receiver.ends, ==, 1);
+}
+
+namespace {
+
+// As in ns-3's tcp-large-transfer: never sends more than there is room for, and so is never refused.
+void FillRoom(uint64_t* left, Ptr<ns3::Socket> socket, uint32_t)
+{
+    while (*left > 0 && socket->GetTxAvailable() > 0) {
+        const uint64_t bytes = std::min<uint64_t>({*left, 1040, socket->GetTxAvailable()});
+        EXPECT_OF(socket->Send(Create<Packet>(static_cast<uint32_t>(bytes))), ==, static_cast<int>(bytes));
+        *left -= bytes;
+    }
+    if (*left == 0)
+        socket->Close();
+}
+
+} // namespace
+
+CASE(applications_that_ask_for_room_hear_of_it)
+{
+    Network network{{"100Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    uint64_t left = 20'000'000;
+    const Ptr<ns3::Socket> socket = NewSocket(network, 0);
+    socket->SetSendCallback(MakeBoundCallback(&FillRoom, &left));
+    socket->Connect(Service(network));
+    RunFor(60);
+    EXPECT_OF(receiver.received, ==, 20'000'000U);
+}
+
+CASE(calls_before_the_connection_is_open_are_done_then)
+{
+    for (const bool closes : {false, true}) {
+        Network network{{"10Mbps", "10ms"}};
+        anabranch::Install(network.hosts);
+        Receiver receiver{NewSocket(network, 1)};
+        receiver.Listen(test::PORT);
+        const Ptr<ns3::Socket> socket = NewSocket(network, 0);
+        EXPECT(socket->Connect(Service(network)) == 0);
+        EXPECT_OF(socket->Send(test::Pattern(0, 500)), ==, 500);
+        EXPECT((closes ? socket->Close() : socket->ShutdownSend()) == 0);
+        RunFor(60);
+        EXPECT_OF(receiver.received, ==, 500U);
+        EXPECT_OF(receiver.ends, ==, 1);
+        EXPECT_OF(receiver.errors, ==, 0);
+        Simulator::Destroy();
+    }
+}
+
+CASE(a_socket_whose_connection_was_refused_may_try_again)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    Sender sender{NewSocket(network, 0), 1000};
+    sender.Connect(Service(network));
+    RunFor(1);
+    EXPECT_OF(sender.failures, ==, 1);
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    sender.Connect(Service(network));
+    RunFor(10);
+    EXPECT_OF(receiver.received, ==, 1000U);
+}
+
+CASE(sockets_outlive_the_simulation)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    Sender sender{NewSocket(network, 0), 50'000'000};
+    sender.Connect(Service(network));
+    RunFor(1);
+    Simulator::Destroy();
+    EXPECT(test::Number(Ours(sender.socket).GetStatistics(), "written_bytes") > 0);
+    EXPECT_OF(sender.socket->GetTxAvailable(), ==, 0U);
+    EXPECT(sender.socket->Send(Create<Packet>(10)) == -1);
+    EXPECT(!sender.socket->Recv());
+    EXPECT(sender.socket->Close() == 0);
+    EXPECT(receiver.socket->Close() == 0);
+}
+
+CASE(monitors_see_the_packets)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    test::Send(network, 100'000, anabranch::SOCKETS, anabranch::SOCKETS);
+    FlowMonitorHelper helper;
+    const Ptr<FlowMonitor> monitor = helper.InstallAll();
+    RunFor(10);
+    EXPECT_OF(monitor->GetFlowStats().size(), ==, 2U);
+    EXPECT_OF(monitor->GetFlowStats().begin()->second.rxBytes, >, 100'000U);
+}
+
+CASE(an_idle_host_notices_a_new_interface)
+{
+    Network network{{"10Mbps", "10ms"}, {"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    network.Cut(1);
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    const Ptr<ns3::Socket> socket = NewSocket(network, 0);
+    socket->Connect(Service(network));
+    Simulator::Schedule(Seconds(0.5), [&] { socket->Send(test::Pattern(0, 1000)); });
+    RunFor(30);
+    EXPECT_OF(test::Count(Ours(socket).GetStatistics(), "\"closed_at_ns\":null,\"congestion"), ==, 1U);
+    network.Mend(1);
+    RunFor(2);
+    EXPECT_OF(test::Count(Ours(socket).GetStatistics(), "\"closed_at_ns\":null,\"congestion"), >, 1U);
+}
+
+CASE(small_links_split_packets_that_can_be_told_apart)
+{
+    Network network{{"10Mbps", "10ms", 0.03}};
+    for (uint32_t host = 0; host < 2; host++)
+        network.devices[0].Get(host)->SetMtu(600);
+    anabranch::Install(network.hosts);
+    test::Stream& stream = test::Send(network, 500'000, anabranch::SOCKETS, anabranch::SOCKETS);
+    RunFor(60);
+    EXPECT_OF(stream.sink->GetTotalRx(), ==, 500'000U);
+}
+
+CASE(a_coarse_clock_does_not_stop_the_simulation)
+{
+    Time::SetResolution(Time::US);
+    Network network{{"10Mbps", "10ms", 0.01}};
+    anabranch::Install(network.hosts);
+    test::Stream& stream = test::Send(network, 500'000, anabranch::SOCKETS, anabranch::SOCKETS);
+    RunFor(60);
+    EXPECT_OF(stream.sink->GetTotalRx(), ==, 500'000U);
+}
+
+namespace {
+
+void NoteTos(std::set<uint32_t>* seen, Ptr<const Packet> packet, Ptr<Ipv4>, uint32_t)
+{
+    Ipv4Header header;
+    packet->PeekHeader(header);
+    // The last packets of a connection come after its socket.
+    if (packet->GetSize() > 100)
+        seen->insert(header.GetTos() >> 2 | header.GetTtl() << 8);
+}
+
+void SendAgain(int* times, Ptr<ns3::Socket> socket, uint32_t)
+{
+    if ((*times)++ < 100'000)
+        socket->Send(Create<Packet>(1));
+}
+
+} // namespace
+
+CASE(packets_have_the_tos_and_ttl_of_their_socket)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    std::set<uint32_t> seen;
+    network.hosts.Get(0)->GetObject<Ipv4>()->TraceConnectWithoutContext("Tx", MakeBoundCallback(&NoteTos, &seen));
+    Sender sender{NewSocket(network, 0), 10'000};
+    sender.socket->SetIpTtl(9);
+    InetSocketAddress to = Service(network);
+    to.SetTos(0xb8);
+    sender.Connect(to);
+    RunFor(10);
+    EXPECT_OF(receiver.received, ==, 10'000U);
+    for (uint32_t one : seen)
+        EXPECT_OF(one, ==, 0xb8U >> 2 | 9U << 8);
+}
+
+CASE(an_application_may_send_whenever_it_hears_that_it_has_sent)
+{
+    Network network{{"10Mbps", "10ms"}};
+    anabranch::Install(network.hosts);
+    Receiver receiver{NewSocket(network, 1)};
+    receiver.Listen(test::PORT);
+    int times = 0;
+    const Ptr<ns3::Socket> socket = NewSocket(network, 0);
+    socket->SetDataSentCallback(MakeBoundCallback(&SendAgain, &times));
+    socket->Connect(Service(network));
+    Simulator::Schedule(Seconds(1), [&] { socket->Send(Create<Packet>(1)); });
+    RunFor(10);
+    EXPECT_OF(receiver.received, ==, 100'001U);
+}
+
+CASE(mistakes_end_the_program_with_a_message)
+{
+    EXPECT(Dies([] {
+        Network network{{"10Mbps", "10ms"}};
+        anabranch::Install(network.hosts);
+        test::Send(network, 1000, "ns3::TcpSocketFactory", anabranch::SOCKETS);
+        RunFor(10);
+    }));
+    EXPECT(Dies([] {
+        Config::SetDefault("anabranch::Socket::Settings", StringValue(R"({"congestion": "vegass"})"));
+        Network network{{"10Mbps", "10ms"}};
+        anabranch::Install(network.hosts);
+        NewSocket(network, 0)->Connect(Service(network));
+    }));
+    EXPECT(Dies([] { anabranch::Install(NodeContainer(1)); }));
+    EXPECT(!Dies([] {}));
 }

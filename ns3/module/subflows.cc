@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "subflows.h"
+
+using namespace ns3;
+
+namespace anabranch {
+
+namespace {
+
+// RFC 9293 section 3.1: a segment begins with the ports of its sender and of its receiver.
+std::pair<uint16_t, uint16_t> PortsOf(const Packet& segment)
+{
+    uint8_t octets[4] = {};
+    segment.CopyData(octets, sizeof octets);
+    return {static_cast<uint16_t>(octets[0] << 8 | octets[1]), static_cast<uint16_t>(octets[2] << 8 | octets[3])};
+}
+
+} // namespace
+
+FourTuple OfSent(const Ipv4Header& header, const Packet& segment)
+{
+    const auto [from, to] = PortsOf(segment);
+    return {header.GetSource(), header.GetDestination(), from, to};
+}
+
+FourTuple OfReceived(const Ipv4Header& header, const Packet& segment)
+{
+    const auto [from, to] = PortsOf(segment);
+    return {header.GetDestination(), header.GetSource(), to, from};
+}
+
+void Subflows::Add(const FourTuple& subflow, uint64_t connection)
+{
+    connections[subflow] = connection;
+    subflows[connection].push_back(subflow);
+}
+
+void Subflows::Forget(uint64_t connection)
+{
+    const auto known = subflows.find(connection);
+    if (known == subflows.end())
+        return;
+    for (const FourTuple& subflow : known->second) {
+        const auto found = connections.find(subflow);
+        // A later connection may use the same ports.
+        if (found != connections.end() && found->second == connection)
+            connections.erase(found);
+    }
+    subflows.erase(known);
+}
+
+uint64_t Subflows::ConnectionOf(const FourTuple& subflow) const
+{
+    const auto found = connections.find(subflow);
+    return found == connections.end() ? 0 : found->second;
+}
+
+} // namespace anabranch

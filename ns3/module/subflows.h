@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Which connection each subflow belongs to.
+#pragma once
+
+#include "ns3/ipv4-header.h"
+#include "ns3/packet.h"
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+namespace anabranch {
+
+// The addresses and ports of this node and of the peer.
+struct FourTuple {
+    ns3::Ipv4Address local, remote;
+    uint16_t localPort = 0, remotePort = 0;
+
+    bool operator<(const FourTuple& other) const
+    {
+        return std::tie(local, localPort, remote, remotePort) <
+               std::tie(other.local, other.localPort, other.remote, other.remotePort);
+    }
+};
+
+// Returns the four-tuple of a segment that this node sends or receives.
+FourTuple OfSent(const ns3::Ipv4Header& header, const ns3::Packet& segment);
+FourTuple OfReceived(const ns3::Ipv4Header& header, const ns3::Packet& segment);
+
+class Subflows {
+public:
+    void Add(const FourTuple& subflow, uint64_t connection);
+    void Forget(uint64_t connection);
+    // Returns zero for an unknown subflow.
+    uint64_t ConnectionOf(const FourTuple& subflow) const;
+
+private:
+    std::map<FourTuple, uint64_t> connections;
+    std::map<uint64_t, std::vector<FourTuple>> subflows;
+};
+
+} // namespace anabranch
