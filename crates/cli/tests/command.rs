@@ -436,3 +436,26 @@ fn a_relay_is_told_what_it_lends() {
 fn serve_needs_a_folder() {
     anabranch(&["serve", "no/such/folder"]).failure().stderr(contains("no/such/folder"));
 }
+
+const PHONES: &str = "name = \"phones\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n\
+    [cell]\nscheduler = \"round-robin\"\n[wlan]\n[[relays]]\ncount = 2\nplace = { distance_m = 900.0 }\n";
+
+/// Runs a scenario with the radio of ns-3, whose program is `radio`.
+fn with_radio(radio: &str) -> assert_cmd::assert::Assert {
+    let (_directory, path) = scenario(PHONES);
+    command(&["run", &path, "--backend", "ns3"]).env("ANABRANCH_NS3_RADIO", radio).assert()
+}
+
+#[test]
+fn a_radio_that_is_missing_or_ends_is_an_error_with_a_remedy() {
+    with_radio("/nowhere/radio").code(1).stderr(contains("/nowhere/radio").and(contains("scripts/ns3.sh radio")));
+    with_radio("/bin/false").code(1).stderr(contains("the radio of ns-3 ended"));
+    with_radio("/bin/cat").code(1).stderr(contains("not understood"));
+}
+
+#[test]
+fn the_radio_of_ns3_takes_no_stacks_and_no_claims() {
+    let (_directory, path) = scenario(PHONES);
+    anabranch(&["run", &path, "--backend", "ns3", "--source", "kernel"]).code(2).stderr(contains("--backend linux"));
+    anabranch(&["claims", "--backend", "ns3", "--ids", "C01"]).code(2).stderr(contains("anabranch sweep"));
+}

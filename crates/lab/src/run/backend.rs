@@ -119,7 +119,7 @@ pub trait Backend {
         false
     }
 
-    /// Receives the cell and the channel of the run, if it has them, each a [`ForeignMedium`].
+    /// Receives the cell and the channel of the run, if it has them, each a [`ForeignMedium`](super::ForeignMedium).
     fn carry_media(&mut self, media: Media) {
         let _ = media;
     }

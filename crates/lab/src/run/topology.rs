@@ -21,7 +21,7 @@ use units::text::Text;
 use units::{Duration, Instant};
 
 use super::attacker::Attacker;
-use super::backend::Backend;
+use super::backend::{Backend, Media};
 use super::hop::{Hop, HopKind};
 use super::plan::{has_relays, is_on_the_way, relays_converse};
 use super::{RunError, links, radio};
@@ -35,8 +35,7 @@ pub(super) struct Topology {
     pub destination: PortId,
     /// In the relays' order.
     pub relays: Vec<RelayParts>,
-    pub cell: Option<MediumId>,
-    pub wlan: Option<MediumId>,
+    pub media: Media,
     /// The attacker on control messages, if there is one.
     pub attacker: Option<MediumId>,
 }
@@ -116,8 +115,8 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses, provided: Provid
         };
         relays.push(builder.wire_relay(index, hops, plan));
     }
-    let [cell, wlan] = [cell, wlan].map(|medium| medium.map(|medium| medium.id));
-    Ok(Topology { network, source, destination, relays, cell, wlan, attacker })
+    let media = Media { cell: cell.map(|cell| cell.id), wlan: wlan.map(|wlan| wlan.id) };
+    Ok(Topology { network, source, destination, relays, media, attacker })
 }
 
 /// Adds the router behind the link that all paths share.

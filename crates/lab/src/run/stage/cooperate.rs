@@ -25,7 +25,7 @@ impl Stage {
             return;
         }
         self.next_measurement = Instant::FAR_FUTURE;
-        let cell = self.cell.and_then(|id| self.simulation.network().medium::<Cell>(id));
+        let cell = self.media.cell.and_then(|id| self.simulation.network().medium::<Cell>(id));
         let ues = cell.map(Cell::ues).unwrap_or_default();
         for index in 0..self.relays.len() {
             let Some(due) = self.relay_agent(index).map(RelayAgent::next_measurement) else { continue };

@@ -48,8 +48,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(in crate::run) struct Stage {
     pub simulation: Simulation<LabHost>,
     pub relays: Vec<RelayOnStage>,
-    pub cell: Option<MediumId>,
-    pub wlan: Option<MediumId>,
+    pub media: Media,
     pub delivered: Rc<RefCell<Delivered>>,
     /// Reports of the destination's agent.
     pub journal: Journal,
@@ -121,10 +120,10 @@ impl Stage {
             if berths.has_kernel_correspondent(index) {
                 backend.carry(index, local::kernel_flows(scenario, index, addresses, &local.counts));
             }
-            feed(&mut simulation, topology.cell, index, local.feeds)?;
+            feed(&mut simulation, topology.media.cell, index, local.feeds)?;
             relays.push(RelayOnStage { parts, local: local.counts, host });
         }
-        backend.carry_media(Media { cell: topology.cell, wlan: topology.wlan });
+        backend.carry_media(topology.media);
         berths.source.open(&mut simulation, Some(source), backend);
         berths.destination.open(&mut simulation, Some(destination), backend);
         let behind = relays.iter().map(|relay| relay.host).chain(correspondents);
@@ -141,8 +140,7 @@ impl Stage {
         Ok(Self {
             simulation,
             relays,
-            cell: topology.cell,
-            wlan: topology.wlan,
+            media: topology.media,
             delivered,
             journal,
             kernel_source: backend.source(),
@@ -211,7 +209,7 @@ impl Stage {
 
     /// The cell reads its wire once per TTI and calls sources late; this calls them before their counts are read.
     fn catch_up(&mut self) {
-        if let Some(id) = self.cell {
+        if let Some(id) = self.media.cell {
             self.simulation.with_medium(id, |cell: &mut Cell, _| cell.call_sources());
         }
     }
@@ -267,13 +265,13 @@ impl Stage {
     /// Removes a relay with all packets under way to it.
     fn depart(&mut self, relay: usize) {
         self.gone[relay] = true;
-        for id in [self.cell, self.wlan].into_iter().flatten() {
+        for id in [self.media.cell, self.media.wlan].into_iter().flatten() {
             self.simulation.with_medium(id, |medium: &mut ForeignMedium, _| medium.leave(UeId(relay as u16).gate()));
         }
-        if let Some(id) = self.cell {
+        if let Some(id) = self.media.cell {
             self.simulation.with_medium(id, |cell: &mut Cell, _| cell.leave(UeId(relay as u16)));
         }
-        if let Some(id) = self.wlan {
+        if let Some(id) = self.media.wlan {
             self.simulation.with_medium(id, |wlan: &mut Wlan, _| wlan.leave(station(relay)));
         }
         if let Some(host) = self.relays[relay].host {

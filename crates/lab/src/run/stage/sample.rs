@@ -35,7 +35,7 @@ impl Stage {
                 *bytes += subflow.received_bytes;
             }
         }
-        let cell = self.cell.and_then(|id| self.simulation.network().medium::<Cell>(id));
+        let cell = self.media.cell.and_then(|id| self.simulation.network().medium::<Cell>(id));
         let ues = cell.map(Cell::ues).unwrap_or_default();
         let sample = |(index, carried)| self.relay_sample(index, carried, ues.get(index));
         recorders.relays.sample(now, carried.into_iter().enumerate().map(sample));
@@ -64,7 +64,7 @@ impl Stage {
     fn relay_sample(&self, index: usize, carried_bytes: u64, ue: Option<&UeState>) -> RelaySample {
         let network = self.simulation.network();
         let relay = &self.relays[index];
-        let wlan = self.wlan.and_then(|id| network.medium::<Wlan>(id));
+        let wlan = self.media.wlan.and_then(|id| network.medium::<Wlan>(id));
         // The cell still serves relays that left; they have nothing to offer.
         let capacity_bps = |ue: &UeState| if self.is_gone(index) { 0.0 } else { ue.capacity_estimate.as_bps() as f64 };
         RelaySample {
@@ -82,7 +82,7 @@ impl Stage {
     /// Octets that wait in a relay's cellular link; if the cell is foreign, those under way in it, too.
     pub(super) fn cellular_backlog(&self, index: usize) -> u64 {
         let network = self.simulation.network();
-        let foreign = self.cell.and_then(|id| network.medium::<ForeignMedium>(id));
+        let foreign = self.media.cell.and_then(|id| network.medium::<ForeignMedium>(id));
         let link = || network.backlog(self.relays[index].parts.cellular.down_link);
         foreign.map_or_else(link, |cell| cell.towards(UeId(index as u16).gate())).bytes
     }
@@ -90,7 +90,7 @@ impl Stage {
     /// The same of its Wi-Fi.
     fn wifi_backlog(&self, index: usize) -> u64 {
         let network = self.simulation.network();
-        let foreign = self.wlan.and_then(|id| network.medium::<ForeignMedium>(id));
+        let foreign = self.media.wlan.and_then(|id| network.medium::<ForeignMedium>(id));
         let link = || network.backlog(self.relays[index].parts.wifi.down_link);
         foreign.map_or_else(link, |wlan| wlan.sent_by(station(index).gate())).bytes
     }
