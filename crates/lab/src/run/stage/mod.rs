@@ -132,7 +132,6 @@ impl Stage {
         let names = scenario.relays.iter().map(|relay| relay.name.clone()).collect();
         let journal = Journal::new(names, selects_relays(scenario));
         let (ended_at, gone) = (Instant::ZERO, vec![false; scenario.relays.len()]);
-        let (connections, numbers) = (scenario.workload.connections, RefCell::default());
         let kernel_destination = tallied(backend, &mut simulation);
         if kernel_destination.is_some() {
             delivered.borrow_mut().expect(scenario.workload.connections as usize);
@@ -153,8 +152,8 @@ impl Stage {
             paths: addresses.paths.iter().copied().zip(0..).collect(),
             departures: departures(scenario),
             gone,
-            connections,
-            numbers,
+            connections: scenario.workload.connections,
+            numbers: RefCell::default(),
             meter: Meter::default(),
             interrupted: false,
         })
