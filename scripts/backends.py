@@ -28,7 +28,7 @@ SCENARIOS = [
     "comptcp-5:engine",
     "video:engine",
 ]
-WITH_NS3 = ["thesis-4.3", "thesis-4.5a", "thesis-5.4", "thesis-6.4", "thesis-6.6a", "video"]
+WITH_NS3 = ["thesis-4.3", "thesis-4.5a", "thesis-5.4", "thesis-6.4", "thesis-6.6a"]
 # Permitted differences between the simulator and the other backend.
 THROUGHPUT_TOLERANCE, GOODPUT_TOLERANCE = 0.10, 0.15
 # Settings for the kernel, which has no coupled controller and at most nine subflows.
