@@ -152,6 +152,8 @@ fn command(claim: &Claim, conntrack: &Conntrack) -> Result<Command> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     /// Returns the exit status of a janitor that has to undo `change`, and whether the record of it remains.
@@ -177,6 +179,16 @@ mod tests {
             let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
             assert!(said.contains(&format!("{program}: not found")) && said.lines().count() == 1, "{said:?}");
         }
+    }
+
+    #[test]
+    fn the_lock_is_open_to_its_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", SCRIPT, "anabranch-janitor"]).arg(folder.path()).args(["1", "dev"]);
+        assert!(command.stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+        let mode = fs::metadata(folder.path().join("lock")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

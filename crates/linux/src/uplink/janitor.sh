@@ -1,6 +1,8 @@
 # Makes and undoes changes of this host. FOLDER, NAMESPACE and DEVICE locate the record of how to undo them.
 # Each line of the input is a change; the answer is a line: `ok` or an error message. At the end of the input, when the
 # process at the other end has ended in any way, everything is undone. Signals must not end the script before that.
+# Whoever can open the lock can hold it.
+umask 077
 trap '' HUP INT TERM PIPE QUIT USR1 USR2
 set -f
 # Whoever starts the script passes a socket to the kernel's connection tracking as its standard error.
