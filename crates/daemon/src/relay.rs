@@ -42,6 +42,7 @@ mod splices;
 pub mod status;
 mod terms;
 mod unheard;
+mod vacated;
 mod volume;
 
 use std::io::ErrorKind;
@@ -79,6 +80,7 @@ pub use splices::Mode;
 use splices::Splices;
 use status::{Lent, RelayStatus};
 use terms::Lending;
+use vacated::Slots;
 use volume::Volume;
 pub use volume::{Limit, Period};
 
@@ -145,6 +147,7 @@ pub fn relay(
     let plan = uplink::lending_plan(&shared_uplink, INNER_MTU, PORT, &surroundings)?;
     plan.notes.iter().for_each(|note| warn!("{note}"));
     let plumbing = Plumbing::lay(plan, stop)?;
+    warn_if_it_cannot_forget(&plumbing);
     let socket = forwarder::listen(PORT)?;
     let server = server::Server::open(&Place::here()?, LENDER, options.control_group)?;
     let watch = Watch::new(core::slice::from_ref(&shared_uplink))?;
@@ -158,6 +161,7 @@ pub fn relay(
         lending,
         status: begun(&options, lent_uplink),
         header_bytes: uplink::header_bytes(&options.share),
+        vacated: Slots::default(),
     }));
     let allowed = AllowList::new(store.clone());
     let public_key = identity.public();
@@ -175,7 +179,8 @@ pub fn relay(
     let end = over.handle()?.on_drop();
     thread::scope(|scope| {
         let jumps = Jumps::since(Times::now());
-        let keeper = Keeper { plumbing, watch, shared: &shared, jumps, is_unguarded: false, addresses };
+        let keeper =
+            Keeper { plumbing, watch, shared: &shared, jumps, is_unguarded: false, cannot_forget: false, addresses };
         scope.spawn(|| keeper.keep(&over));
         scope.spawn(|| server.serve(&over, |request| answer(request, &shared)));
         if options.pair {
@@ -188,6 +193,16 @@ pub fn relay(
         drop(end);
         ended
     })
+}
+
+/// Warns of a kernel that does not forget connections.
+fn warn_if_it_cannot_forget(plumbing: &Plumbing) {
+    if let Some(why) = plumbing.cannot_forget() {
+        warn!(
+            "the kernel cannot be made to forget the connections of devices that are removed ({why}; before Linux 6.11 \
+             none can): answers to them may reach the next device that is paired"
+        );
+    }
 }
 
 /// Pairs one more device. A failure does not end lending.
@@ -287,6 +302,8 @@ struct Keeper<'a> {
     jumps: Jumps,
     /// Whether lending is suspended because the guard is missing.
     is_unguarded: bool,
+    /// Whether it was told that connections cannot be forgotten.
+    cannot_forget: bool,
     /// The shared interface's last known addresses.
     addresses: [Option<IpAddr>; 2],
 }
@@ -306,6 +323,7 @@ impl Keeper<'_> {
             }
             check_janitor(&mut self.plumbing);
             self.handle_guard();
+            self.handle_vacated();
             if every_second.is_due(clock.now()) {
                 check_ways(&mut self.plumbing, &mut self.watch);
             }
@@ -333,6 +351,24 @@ impl Keeper<'_> {
             }
             Some(true) if core::mem::take(&mut self.is_unguarded) => self.usable(&lent_by(&self.plumbing).clone()),
             Some(true) | None => {}
+        }
+    }
+
+    /// Makes the kernel forget the connections of devices that were removed. Until then their slots stay closed.
+    fn handle_vacated(&mut self) {
+        let vacated = lock(self.shared).vacated;
+        for slot in vacated.iter() {
+            match self.plumbing.forget_connections(slot) {
+                Ok(()) => {
+                    self.cannot_forget = false;
+                    lock(self.shared).vacated.remove(slot);
+                }
+                Err(_) if self.cannot_forget => {}
+                Err(why) => {
+                    self.cannot_forget = true;
+                    warn!("connections of a removed device remain ({why}): a device in its place is not served");
+                }
+            }
         }
     }
 

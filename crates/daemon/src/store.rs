@@ -9,6 +9,7 @@
 //! Files are replaced as a whole: a power failure leaves the old file or the new one.
 
 mod changes;
+mod exposure;
 pub(crate) mod file;
 mod peers;
 mod text;
@@ -17,16 +18,13 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use cooperation::channel::{Identity, KEY_BYTES, PublicKey};
 use linux::driver::random_seed;
 use linux::{Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use tracing::warn;
 
-use crate::lock;
 pub use changes::Changes;
 pub use peers::{Destination, Peers, Relay};
 
@@ -81,7 +79,7 @@ impl Store {
                 .trim()
                 .parse()
                 .map_err(|_| self.lost_identity(&format!("it should hold {} hexadecimal digits", 2 * KEY_BYTES)))?;
-            warn_if_exposed(&path);
+            exposure::warn_if_exposed(&path);
             return Ok(Identity::from_secret(*octets.octets()));
         }
         // Paired devices know this device by the missing key.
@@ -92,6 +90,7 @@ impl Store {
         atomic_file::write_private(&path, format!("{}\n", PublicKey::new(secret)).as_bytes())?;
         // After a power failure, the key must not be gone while others know it.
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(Error::system("write to the disk"))?;
+        exposure::warn_if_exposed(&path);
         Ok(Identity::from_secret(secret))
     }
 
@@ -179,24 +178,6 @@ impl Store {
     }
 }
 
-/// Warns once about a key that others on this host may read. The key is used nevertheless, as WireGuard's tools do.
-fn warn_if_exposed(path: &Path) {
-    static TOLD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-    if !is_exposed(path) {
-        return;
-    }
-    let mut told = lock(&TOLD);
-    if !told.iter().any(|known| known == path) {
-        warn!("other users can read {0}, and so impersonate this device: chmod 600 {0}", path.display());
-        told.push(path.into());
-    }
-}
-
-/// Returns whether group or others have any permission on a file.
-fn is_exposed(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
-}
-
 /// Returns the remedy if the folder, or one above it, is a symbolic link to nothing.
 fn dangling(folder: &Path) -> Option<String> {
     let link = folder.ancestors().find(|path| fs::symlink_metadata(path).is_ok())?;
@@ -251,15 +232,16 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_others_may_read_is_exposed() {
+    fn a_key_that_is_exposed_is_told_of_and_used() {
         let (_folder, store) = store();
-        store.identity().unwrap();
-        let path = store.path("identity");
-        for (mode, exposed) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true), (0o620, true)] {
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(is_exposed(&path), exposed, "{mode:o}");
-        }
-        assert!(store.identity().is_ok(), "it is used all the same");
+        let heard = crate::heard::Heard::default();
+        let _listening = heard.listen();
+        store.make().unwrap();
+        fs::set_permissions(store.folder(), fs::Permissions::from_mode(0o777)).unwrap();
+        let key = store.identity().unwrap().public();
+        assert!(heard.take().contains("chmod go-w"), "also of one that was made there just now");
+        assert_eq!(store.identity().unwrap().public(), key);
+        assert_eq!(heard.take(), "", "once");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod download_tests;
 mod guard;
 mod over_uplinks;
 mod partial;
+mod place;
 mod sink;
 mod stream;
 

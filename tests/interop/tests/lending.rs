@@ -8,6 +8,7 @@ mod forgotten;
 mod killed;
 mod named;
 mod owners_end;
+mod remains;
 mod silent;
 mod uncounted;
 

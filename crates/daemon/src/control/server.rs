@@ -1,9 +1,9 @@
 //! The daemon's end: every process that may open the socket may send requests.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 
@@ -41,7 +41,9 @@ impl Server {
     pub fn open(place: &Place, device: &str, group: Option<u32>) -> Result<Self> {
         let path = place.socket(device);
         let cannot = |what: &str| format!("{what} {}, the control socket of this program", path.display());
-        fs::create_dir_all(place.folder()).map_err(Error::system(cannot("create")))?;
+        // Open to members of the group, whatever the umask; each file in it has its own mode.
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(place.folder());
+        made.map_err(Error::system(cannot("create")))?;
         // Sockets of killed daemons do no harm, but are of no use either.
         let _ = super::clean();
         // The device's name is ours now, so any previous daemon of this name is dead.

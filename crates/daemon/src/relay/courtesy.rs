@@ -75,6 +75,12 @@ impl<D, U> Courtesy<D, U> {
         self.up.enter(packet, bytes);
     }
 
+    /// Discards the waiting packets that are not to be kept.
+    pub fn retain(&mut self, keep_down: impl Fn(&D) -> bool, keep_up: impl Fn(&U) -> bool) {
+        self.down.retain(keep_down);
+        self.up.retain(keep_up);
+    }
+
     /// Returns the next packet for a destination that is lost because the queue is full.
     pub fn lost_down(&mut self) -> Option<D> {
         self.down.lost()

@@ -27,6 +27,7 @@ use super::splices::{Made, Splices};
 use super::status::{LentTo, RelayStatus};
 use super::terms::Lending;
 use super::unheard::{self, Unheard};
+use super::vacated::Slots;
 use super::{battery, today};
 use crate::{calendar, lock, sockets};
 
@@ -52,6 +53,8 @@ pub struct Shared {
     pub status: RelayStatus,
     /// Octets that the shared interface counts in front of each packet.
     pub header_bytes: u64,
+    /// Slots whose connections the kernel has to forget.
+    pub vacated: Slots,
 }
 
 /// Traffic of one destination.
@@ -87,6 +90,8 @@ pub struct Forwarder {
     courtesy: Courtesy<(u8, Bytes), (u8, Vec<u8>)>,
     splices: Splices,
     meters: [Meter; SLOTS_MAX as usize + 1],
+    /// Slots from and to which nothing passes for now.
+    closed: Slots,
     unheard: Unheard,
     /// Octets sent to the shared link that want an answer, of all present and past destinations.
     asking_bytes: u64,
@@ -121,6 +126,7 @@ impl Forwarder {
             courtesy: Courtesy::new(rate, expected, counters),
             splices,
             meters: [Meter::default(); SLOTS_MAX as usize + 1],
+            closed: Slots::default(),
             unheard: Unheard::default(),
             asking_bytes: 0,
             refused_datagrams: 0,
@@ -197,7 +203,9 @@ impl Forwarder {
             };
             match self.answerer.handle_datagram(place, &octets[..len], &mut room, now) {
                 // A destination may only send from its own addresses.
-                Caught::Packet(slot, packet) if !is_from(packet, slot) => self.note_lost(slot),
+                Caught::Packet(slot, packet) if !is_from(packet, slot) || self.closed.contains(slot) => {
+                    self.note_lost(slot)
+                }
                 Caught::Packet(slot, packet) => {
                     if !self.splices.take(slot, Side::Destination, packet, now) {
                         self.enter_up(slot, packet.to_vec());
@@ -230,7 +238,14 @@ impl Forwarder {
         let mut shared = lock(&shared);
         for taken in 0..BATCH {
             let read = self.tun.read().map_err(Error::system("read from the relay's device"))?;
-            let Some(packet) = read else { return Ok(taken) };
+            let Some(packet) = read else {
+                // Nothing is left that came before the kernel forgot, apart from what waits here.
+                let closed = core::mem::replace(&mut self.closed, shared.vacated);
+                if closed != self.closed {
+                    self.courtesy.retain(|(slot, _)| !closed.contains(*slot), |_| true);
+                }
+                return Ok(taken);
+            };
             let Some(slot) = wire::destination(packet.octets()).and_then(slot_of) else { continue };
             let packet = packet.take();
             shared.lending.count(packet.len());
@@ -246,7 +261,7 @@ impl Forwarder {
     /// Releases packets towards destinations, as far as the limits allow.
     fn release_down(&mut self, now: Instant) {
         while let Some((slot, packet)) = self.courtesy.leave_down(now) {
-            if !self.splices.take(slot, Side::Source, &packet, now) {
+            if !self.closed.contains(slot) && !self.splices.take(slot, Side::Source, &packet, now) {
                 self.send_to_destination(slot, &packet, now);
             }
         }
@@ -335,9 +350,16 @@ impl Forwarder {
             // The next device in a slot inherits nothing.
             let stays = |slot: u8| stays(slot, &before, &peers);
             self.splices.keep(stays);
+            self.courtesy.retain(|(slot, _)| stays(*slot), |(slot, _)| stays(*slot));
             let left = (0_u8..).zip(&mut self.meters).filter(|(slot, _)| !stays(*slot));
             left.for_each(|(_, meter)| *meter = Meter::default());
-            let terms = lock(&self.shared).lending.terms();
+            let mut shared = lock(&self.shared);
+            for (slot, _) in before.iter().filter(|(slot, _)| !stays(*slot)) {
+                self.closed.insert(*slot);
+                shared.vacated.insert(*slot);
+            }
+            let terms = shared.lending.terms();
+            drop(shared);
             peers.iter().for_each(|(slot, _)| self.answerer.set_terms(*slot, terms));
         }
     }

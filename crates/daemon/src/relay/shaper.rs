@@ -58,6 +58,13 @@ impl<T> Shaper<T> {
         self.slowed = rate;
     }
 
+    /// Discards the waiting packets that are not to be kept.
+    pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        self.waiting.retain(|(packet, _)| keep(packet));
+        self.waiting_bytes = self.waiting.iter().map(|(_, bytes)| bytes).sum();
+        self.is_backlogged &= !self.waiting.is_empty();
+    }
+
     /// Returns whether packets wait.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
@@ -204,6 +211,16 @@ mod tests {
             core::iter::from_fn(|| shaper.leave(Instant::from_millis(1000))).collect::<Vec<_>>(),
             [1, 2, 3, 4, 499]
         );
+    }
+
+    #[test]
+    fn what_is_not_kept_leaves_its_room_to_others() {
+        let mut shaper = Shaper::new(Some(Rate::from_mbps(100)));
+        (0..600).for_each(|number| shaper.enter(number, BYTES));
+        shaper.retain(|number| number % 2 == 1);
+        (600..900).for_each(|number| shaper.enter(number, BYTES));
+        assert_eq!(shaper.lost(), None);
+        assert_eq!([1, 2].map(|second| shaper.leave(Instant::from_secs(second))), [Some(1), Some(3)]);
     }
 
     #[test]

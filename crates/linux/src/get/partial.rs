@@ -50,6 +50,8 @@ impl PartialFile {
             return Err(Error::File { path: path.into(), message: "is a folder: name a file in it".into() });
         }
         let (part, version) = (beside(path, ".part"), beside(path, ".part.version"));
+        super::place::check(&part)?;
+        super::place::check(&version)?;
         // Error messages name the part only if it exists.
         let known = if fs::symlink_metadata(&part).is_ok() { part.as_path() } else { path };
         let standing = Standing::at(path);

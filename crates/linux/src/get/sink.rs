@@ -1,12 +1,12 @@
 //! Destination of a download.
 
-use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use atomic_file::AtomicFile;
 
 use super::partial::PartialFile;
+use super::place;
 use super::stream::{Stream, Wake};
 use crate::{Error, Result};
 
@@ -36,8 +36,7 @@ impl Sink {
             Output::Stdout if resume => Err(Error::Usage("--continue needs an output file: name one with -o".into())),
             Output::Stdout => Stream::to_stdout(wake).map(Self::Stream),
             Output::File(path) => {
-                // Follow a link: it stays a link, and its target is replaced.
-                let path = &fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+                let path = &place::resolve(path)?;
                 match atomic_file::is_special(path) {
                     true if resume => Err(Error::File {
                         path: path.clone(),

@@ -19,7 +19,8 @@ mod netlink;
 mod path_manager;
 mod sockets;
 
+pub(crate) use attributes::Writer;
 pub use events::{Ends, Event, Monitor};
-pub(crate) use netlink::messages;
+pub(crate) use netlink::{ERROR, messages, outcome};
 pub use path_manager::{Origin, PathManager};
 pub use sockets::{Ended, EndedSockets, Socket, State, Traffic, sockets};

@@ -9,7 +9,7 @@ use super::attributes::{Attributes, Writer};
 use crate::{Error, Result};
 
 /// Message types (`netlink(7)`).
-const ERROR: u16 = 2;
+pub const ERROR: u16 = 2;
 const DONE: u16 = 3;
 /// Flags of requests: one change, which the kernel acknowledges, or a dump of everything.
 const REQUEST: u16 = 0x1;
@@ -164,7 +164,10 @@ pub fn messages(mut octets: &[u8]) -> impl Iterator<Item = Message<'_>> {
 }
 
 /// Parses a message of type [`ERROR`], which also reports success.
-fn outcome(body: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// The one that it reports.
+pub fn outcome(body: &[u8]) -> io::Result<()> {
     let number = body.get(..4).and_then(|octets| octets.try_into().ok()).map_or(0, i32::from_ne_bytes);
     if number == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(number.saturating_neg())) }
 }

@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use super::conntrack::Conntrack;
 use super::state::Claim;
 use crate::program::shell;
 use crate::{Error, Result};
@@ -22,6 +23,8 @@ pub(super) struct Janitor {
     child: Child,
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
+    /// Opened while this process had its rights, without which the kernel takes no requests.
+    conntrack: Conntrack,
 }
 
 impl Janitor {
@@ -30,12 +33,16 @@ impl Janitor {
     /// # Errors
     /// If there is no shell.
     pub fn start(claim: &Claim) -> Result<Self> {
-        let mut command = command(claim)?;
+        Self::start_with(claim, Conntrack::open())
+    }
+
+    fn start_with(claim: &Claim, conntrack: Conntrack) -> Result<Self> {
+        let mut command = command(claim, &conntrack)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(Error::system("start /bin/sh"))?;
         let requests = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        Ok(Self { child, requests, answers })
+        Ok(Self { child, requests, answers, conntrack })
     }
 
     /// Returns its exit status if it has ended, which means that it was killed.
@@ -48,7 +55,7 @@ impl Janitor {
     /// # Errors
     /// If there is no shell, or if a child process of ours may no longer change this host.
     pub fn replace(&mut self, claim: &Claim) -> Result<()> {
-        let mut successor = Self::start(claim)?;
+        let mut successor = Self::start_with(claim, self.conntrack.try_clone()?)?;
         if !may_change(successor.child.id()) {
             // At the end of its input it would fail to undo the changes, and delete the record.
             let _ = successor.child.kill();
@@ -74,6 +81,16 @@ impl Janitor {
             message => Ok(Err(message.into())),
         }
     }
+
+    /// Makes the kernel forget connections, as `messages` of [`super::conntrack`] ask for; the inner `Err` is the
+    /// kernel's.
+    ///
+    /// # Errors
+    /// If the janitor is gone.
+    pub fn forget(&mut self, messages: &str) -> Result<Result<(), String>> {
+        let said = self.request(&format!("forget {messages}"))?;
+        Ok(said.and_then(|()| self.conntrack.outcome().map_err(|error| error.to_string())))
+    }
 }
 
 impl Drop for Janitor {
@@ -98,7 +115,7 @@ fn may_change(process: u32) -> bool {
 /// # Errors
 /// If there is no shell, or if part of it cannot be undone now: then the record stays.
 pub(super) fn undo(claim: &Claim) -> Result<()> {
-    let mut command = command(claim)?;
+    let mut command = command(claim, &Conntrack::open())?;
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let status = command.status().map_err(Error::system("start /bin/sh"))?;
     if status.success() {
@@ -113,11 +130,16 @@ pub(super) fn undo(claim: &Claim) -> Result<()> {
 }
 
 /// Returns the command of a janitor that holds the claim while it lives.
-fn command(claim: &Claim) -> Result<Command> {
+fn command(claim: &Claim, conntrack: &Conntrack) -> Result<Command> {
     let alive: File = claim.alive()?;
     let [folder, namespace, device] = claim.names();
     let mut command = shell();
-    command.args(["-c", SCRIPT, "anabranch-janitor"]).arg(folder).arg(namespace).arg(device).stderr(Stdio::null());
+    command
+        .args(["-c", SCRIPT, "anabranch-janitor"])
+        .arg(folder)
+        .arg(namespace)
+        .arg(device)
+        .stderr(conntrack.passed_on()?);
     let prepare = move || {
         rustix::process::setsid()?;
         fcntl_setfd(&alive, FdFlags::empty())?;
@@ -130,6 +152,8 @@ fn command(claim: &Claim) -> Result<Command> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     /// Returns the exit status of a janitor that has to undo `change`, and whether the record of it remains.
@@ -155,6 +179,16 @@ mod tests {
             let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
             assert!(said.contains(&format!("{program}: not found")) && said.lines().count() == 1, "{said:?}");
         }
+    }
+
+    #[test]
+    fn the_lock_is_open_to_its_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", SCRIPT, "anabranch-janitor"]).arg(folder.path()).args(["1", "dev"]);
+        assert!(command.stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+        let mode = fs::metadata(folder.path().join("lock")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

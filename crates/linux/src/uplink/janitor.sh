@@ -1,10 +1,20 @@
 # Makes and undoes changes of this host. FOLDER, NAMESPACE and DEVICE locate the record of how to undo them.
 # Each line of the input is a change; the answer is a line: `ok` or an error message. At the end of the input, when the
 # process at the other end has ended in any way, everything is undone. Signals must not end the script before that.
+# Whoever can open the lock can hold it.
+umask 077
 trap '' HUP INT TERM PIPE QUIT USR1 USR2
 set -f
+# Whoever starts the script passes a socket to the kernel's connection tracking as its standard error.
+exec 8>&2 2>/dev/null
 folder=$1 namespace=$2 device=$3
 own=$folder/$namespace-$device.undo
+
+# Sends a message to connection tracking: its octets, as escapes of `printf`.
+forget() {
+    # shellcheck disable=SC2059
+    printf "$1" >&8
+}
 
 apply() {
     kind=$1
@@ -13,6 +23,7 @@ apply() {
         ip) ip "$@" ;;
         nft) nft "$*" ;;
         sysctl) printf '%s' "$2" >"/proc/sys/net/$1" ;;
+        forget) forget "$1" ;;
         *) echo "unknown change: $kind"; false ;;
     esac
 }
@@ -64,6 +75,7 @@ while read -r kind first second third fourth; do
         lookup) ip "-$first" rule del $fourth lookup "$second" priority "$third" ;;
         table) ip "-$first" route flush table "$second" ;;
         sysctl) restore "$first" "$second" "$third" "$fourth" ;;
+        forget) forget "$first" ;;
         filter) nft delete table inet "$first" || { nft list table inet "$first" >/dev/null && left=1; } ;;
     esac
 done <"$own" 2>/dev/null

@@ -27,6 +27,19 @@ const SLOT_BITS: u8 = 3;
 /// Octets of the headers of IPv4 and TCP, and of IPv6 and TCP.
 const HEADERS_V4: u32 = 40;
 const HEADERS_V6: u32 = 60;
+/// How many connections the kernel tracks at most for all programs and hosts.
+const TRACKED_MAX: &str = "netfilter/nf_conntrack_max";
+/// Each of a destination's two addresses has this part of it for its connections, up to a number that is enough for a
+/// whole household.
+const PART: u64 = 64;
+const CONNECTIONS_MAX: u64 = 4096;
+/// For a host whose limit is unknown, since nothing has used connection tracking yet.
+const CONNECTIONS_UNKNOWN: u64 = 1024;
+/// So many at least: a page of the Web takes a hundred.
+const CONNECTIONS_MIN: u64 = 256;
+/// The time in which an address may open as many connections as it may have, s. Connections that have ended are not
+/// counted, but take up room for two minutes: together with these, a destination occupies a ninth of the whole.
+const REOPENED_S: u64 = 64;
 
 /// Returns the addresses of the destination in a slot, from 1 to [`SLOTS_MAX`]: one of each family.
 pub fn slot_addresses(slot: u8) -> [IpAddr; 2] {
@@ -66,6 +79,10 @@ pub fn lending_plan(shared: &Uplink, mtu: u16, port: u16, surroundings: &Surroun
     plan.warn_of_firewalls(surroundings);
     guard(&mut plan, mtu, port, surroundings);
     plan.open(surroundings);
+    plan.steps.push(forget_all(|address| address.is_ipv4()));
+    if has_ipv6 {
+        plan.steps.push(forget_all(IpAddr::is_ipv6));
+    }
     let table = table(LENDER_NUMBER.into(), 0);
     plan.steps.extend(routes(&plan.paths[0], table));
     plan.steps.extend(networks(&plan.paths).iter().map(|network| Step::Lookup {
@@ -75,6 +92,41 @@ pub fn lending_plan(shared: &Uplink, mtu: u16, port: u16, surroundings: &Surroun
         priority: PRIORITY_FIRST + u32::from(LENDER_NUMBER),
     }));
     Ok(plan)
+}
+
+fn forget_all(is_of_family: impl Fn(&IpAddr) -> bool) -> Step {
+    Step::Forget { from: (1..=SLOTS_MAX).flat_map(slot_addresses).filter(is_of_family).collect() }
+}
+
+/// Bounds the connections of each address: whoever opens too many must not take up the room of this host's own.
+fn bound_connections(plan: &mut Plan, surroundings: &Surroundings) {
+    let device = LENDER;
+    let tracked_max = surroundings.now(TRACKED_MAX).and_then(|max| max.parse::<u64>().ok());
+    let connections = match tracked_max {
+        None => CONNECTIONS_UNKNOWN,
+        // Without a limit.
+        Some(0) => CONNECTIONS_MAX,
+        Some(max) => (max / PART).clamp(CONNECTIONS_MIN, CONNECTIONS_MAX),
+    };
+    let (rate, burst) = (connections / REOPENED_S, connections / 2);
+    for (family, kind) in [("ip", "ipv4_addr"), ("ip6", "ipv6_addr")] {
+        if !networks(&plan.paths).iter().any(|network| network.address.is_ipv4() == (family == "ip")) {
+            continue;
+        }
+        for (set, bound) in [
+            ("opened", format!("limit rate over {rate}/second burst {burst} packets")),
+            ("open", format!("ct count over {connections}")),
+        ] {
+            plan.filter(format!(
+                "add set inet {device} {set}-{family} {{ type {kind}; size {SLOTS_MAX}; flags dynamic; }}"
+            ));
+            // The first packet of a connection: later ones belong to one that was confirmed.
+            plan.filter(format!(
+                "add rule inet {device} guard iifname \"{device}\" ct state new ct status ! confirmed add @{set}-{family} {{ \
+                 {family} saddr {bound} }} drop"
+            ));
+        }
+    }
 }
 
 fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
@@ -108,6 +160,7 @@ fn guard(plan: &mut Plan, mtu: u16, port: u16, surroundings: &Surroundings) {
     // Packets that belong to no connection, such as the end of a forgotten one, are not translated and cannot be
     // answered.
     plan.filter(format!("add rule inet {device} guard iifname \"{device}\" ct state invalid drop"));
+    bound_connections(plan, surroundings);
     plan.keep_strangers_out(&uplink, surroundings);
     plan.filter(format!("add rule inet {device} input iifname \"{device}\" drop"));
     for protocol in ["udp", "tcp"] {

@@ -16,6 +16,14 @@ nft 'add rule inet anabranch98 guard iifname "usb0" oifname "anabranch98" ct sta
 nft 'add rule inet anabranch98 guard oifname "anabranch98" drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard iifname "anabranch98" oifname != "usb0" drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard iifname "anabranch98" ct state invalid drop'   # undo: nft delete table inet anabranch98
+nft 'add set inet anabranch98 opened-ip { type ipv4_addr; size 8; flags dynamic; }'   # undo: nft delete table inet anabranch98
+nft 'add rule inet anabranch98 guard iifname "anabranch98" ct state new ct status ! confirmed add @opened-ip { ip saddr limit rate over 16/second burst 512 packets } drop'   # undo: nft delete table inet anabranch98
+nft 'add set inet anabranch98 open-ip { type ipv4_addr; size 8; flags dynamic; }'   # undo: nft delete table inet anabranch98
+nft 'add rule inet anabranch98 guard iifname "anabranch98" ct state new ct status ! confirmed add @open-ip { ip saddr ct count over 1024 } drop'   # undo: nft delete table inet anabranch98
+nft 'add set inet anabranch98 opened-ip6 { type ipv6_addr; size 8; flags dynamic; }'   # undo: nft delete table inet anabranch98
+nft 'add rule inet anabranch98 guard iifname "anabranch98" ct state new ct status ! confirmed add @opened-ip6 { ip6 saddr limit rate over 16/second burst 512 packets } drop'   # undo: nft delete table inet anabranch98
+nft 'add set inet anabranch98 open-ip6 { type ipv6_addr; size 8; flags dynamic; }'   # undo: nft delete table inet anabranch98
+nft 'add rule inet anabranch98 guard iifname "anabranch98" ct state new ct status ! confirmed add @open-ip6 { ip6 saddr ct count over 1024 } drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" ct direction reply ct state established,related accept'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 guard meta nfproto ipv4 iifname "usb0" oifname != "anabranch*" drop'   # undo: nft delete table inet anabranch98
 nft 'add rule inet anabranch98 input iifname "anabranch98" drop'   # undo: nft delete table inet anabranch98
@@ -25,6 +33,8 @@ nft 'add rule inet anabranch98 translate ip saddr 10.99.98.8/29 oifname "usb0" m
 nft 'add rule inet anabranch98 translate ip6 saddr fd99:62::8/125 oifname "usb0" masquerade'   # undo: nft delete table inet anabranch98
 sysctl -w net/ipv4/conf/anabranch98/forwarding=1   # undo: vanishes with the device
 sysctl -w net/ipv4/conf/usb0/forwarding=1   # undo: sysctl -w net/ipv4/conf/usb0/forwarding=0, if it is still 1 and no other engine needs it
+forget tracked connections from 10.99.98.8 to 10.99.98.15   # undo: the same again
+forget tracked connections from fd99:62::8 to fd99:62::f   # undo: the same again
 ip -4 route add unreachable default metric 4278198272 table 999800 proto 201   # undo: ip -4 route flush table 999800
 ip -4 route add 192.168.42.0/24 dev usb0 table 999800 proto 201   # undo: ip -4 route flush table 999800
 ip -4 route add default via 192.168.42.129 dev usb0 onlink table 999800 proto 201   # undo: ip -4 route flush table 999800
@@ -46,7 +56,7 @@ fn a_kernel_without_ipv6_is_asked_for_none() {
     let mut surroundings = host(core::slice::from_ref(&uplink), &[]);
     surroundings.settings.retain(|path, _| !path.starts_with("ipv6"));
     let text = lending_plan(&uplink, 1420, 8684, &surroundings).unwrap().to_string();
-    assert!(!text.contains("ip -6") && !text.contains("fd99"), "{text}");
+    assert!(!text.contains("ip -6") && !text.contains("fd99") && !text.contains("ip6"), "{text}");
 }
 
 #[test]
@@ -60,6 +70,28 @@ fn ipv6_is_translated_too() {
         "meta nfproto ipv6 iifname \"usb0\" oifname != \"anabranch*\" drop",
     ] {
         assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn connections_of_destinations_are_bounded_by_what_the_kernel_tracks() {
+    let uplink = phone("usb0");
+    for (tracked_max, rate, count) in [
+        ("1000000", 64, 4096),
+        ("262144", 64, 4096),
+        ("65536", 16, 1024),
+        ("8192", 4, 256),
+        ("0", 64, 4096),
+        ("?", 16, 1024),
+    ] {
+        let changed = [("netfilter/nf_conntrack_max", tracked_max, tracked_max)];
+        let surroundings = host(core::slice::from_ref(&uplink), &changed);
+        let text = lending_plan(&uplink, 1420, 8684, &surroundings).unwrap().to_string();
+        for bound in
+            [format!("ct count over {count} }}"), format!("limit rate over {rate}/second burst {} ", count / 2)]
+        {
+            assert_eq!(text.matches(&bound).count(), 2, "{tracked_max}: {bound}: {text}");
+        }
     }
 }
 

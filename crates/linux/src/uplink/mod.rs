@@ -8,6 +8,7 @@
 //! lending_plan  the same for destinations that use this host's own uplink: `anabranch relay`; pure
 //! lent          the other end of that: a device whose packets a relay forwards, an uplink like any other
 //! plumbing      carries out a plan, renews an uplink's part, and undoes everything
+//! conntrack     makes the kernel forget the connections of destinations
 //! firewalls     notices changes of firewall rules: ours may be gone
 //! deletions     the same for rules and routes of the kernel
 //! janitor       the small process that makes and undoes the changes, and outlives a killed process
@@ -35,6 +36,7 @@
 //!
 //! Our changes are recognised by [`plan::TABLES`], [`plan::PROTOCOL`] and the prefix `anabranch` of nftables' tables.
 
+mod conntrack;
 mod deletions;
 mod discover;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use super::lending_plan::{LENDER_NUMBER, networks};
-use super::{OWN_PREFIX, Surroundings, Uplink, Way, lent};
+use super::{OWN_PREFIX, Surroundings, Uplink, Way, conntrack, lent};
 use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
 use crate::{Error, Result};
 
@@ -80,6 +80,12 @@ pub enum Step {
         table: String,
         /// Rules are tried in the order of their priorities.
         priority: u32,
+    },
+    /// Forgets tracked connections that came from these addresses: those of an earlier process first, and ours at the
+    /// end.
+    Forget {
+        /// The addresses, of one family.
+        from: Vec<IpAddr>,
     },
 }
 
@@ -447,6 +453,7 @@ impl Step {
         match self {
             Self::Filter { statement, .. } => format!("nft {statement}"),
             Self::Set { path, value, .. } => format!("sysctl {path} {value}"),
+            Self::Forget { from } => format!("forget {}", conntrack::messages(from)),
             Self::Route { .. } | Self::Rule { .. } | Self::Lookup { .. } => self.to_string(),
         }
     }
@@ -462,6 +469,7 @@ impl Step {
             Self::Lookup { is_v6, selector, table, priority } => {
                 format!("lookup {} {table} {priority} {selector}", digit(*is_v6))
             }
+            Self::Forget { .. } => self.request(),
         })
     }
 
@@ -480,6 +488,7 @@ impl Step {
             Self::Lookup { is_v6, selector, table, priority } => {
                 format!("ip -{} rule del {selector} lookup {table} priority {priority}", digit(*is_v6))
             }
+            Self::Forget { .. } => "the same again".into(),
         }
     }
 }
@@ -504,6 +513,10 @@ impl Display for Step {
             Self::Lookup { is_v6, selector, table, priority } => {
                 let family = digit(*is_v6);
                 write!(f, "ip -{family} rule add {selector} lookup {table} priority {priority} protocol {PROTOCOL}")
+            }
+            Self::Forget { from } => {
+                let [first, last] = [from.first(), from.last()].map(|end| end.map_or(String::new(), IpAddr::to_string));
+                write!(f, "forget tracked connections from {first} to {last}")
             }
         }
     }

@@ -4,14 +4,14 @@ use std::os::fd::OwnedFd;
 
 use super::janitor::Janitor;
 use super::kernel_plan::{self, kernel_plan};
-use super::lending_plan::lending_plan;
+use super::lending_plan::{lending_plan, slot_addresses};
 use super::plan::{
     EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, device_number, plan, routes, settings, table_of,
 };
 use super::state::{self, Claim, Turn};
 use super::watch::Watch;
 use super::{Setting, Surroundings, Uplink, engine_paths};
-use super::{deletions, firewalls};
+use super::{conntrack, deletions, firewalls};
 use crate::attachment::has_ipv6;
 use crate::ip_command::explain;
 use crate::stop::Stop;
@@ -43,6 +43,8 @@ pub struct Plumbing {
     may_lack_ways: bool,
     /// Number of looks during which further deletions are not reported.
     quiet_looks: u32,
+    /// Why the kernel does not forget connections, if so.
+    cannot_forget: Option<String>,
 }
 
 /// Looks, a second apart, after a report of removed rules or routes without another one: a program may remove them all
@@ -103,6 +105,7 @@ impl Plumbing {
             deletions: deletions::listen(),
             may_lack_ways: false,
             quiet_looks: 0,
+            cannot_forget: None,
         };
         let done = plumbing.change(&plan.steps, Standing::IsForeign);
         // The janitor needs the turn to undo what a failure has left.
@@ -275,7 +278,7 @@ impl Plumbing {
         let is_there = |step: &&Step| match step {
             Step::Route { table, .. } | Step::Rule { table, .. } => !gone.contains(table),
             Step::Lookup { table, .. } => gone.iter().all(|gone| gone.to_string() != *table),
-            Step::Filter { .. } | Step::Set { .. } => false,
+            Step::Filter { .. } | Step::Set { .. } | Step::Forget { .. } => false,
         };
         let mut count = 0;
         for step in plan.steps.iter().filter(is_there) {
@@ -367,6 +370,25 @@ impl Plumbing {
         self.change(&steps, Standing::Stays)
     }
 
+    /// Returns why the kernel does not forget connections, if so.
+    pub fn cannot_forget(&self) -> Option<&str> {
+        self.cannot_forget.as_deref()
+    }
+
+    /// Makes the kernel forget the connections of the destination that was in a slot, so that no answers to them reach
+    /// the next one. Must be called in the network namespace of [`Self::lay`].
+    ///
+    /// # Errors
+    /// If the kernel refuses, although it did not at first; or if the janitor is gone.
+    pub fn forget_connections(&mut self, slot: u8) -> Result<()> {
+        if self.cannot_forget.is_some() {
+            return Ok(());
+        }
+        let command = format!("forget the connections of slot {slot}");
+        let messages = conntrack::messages(&slot_addresses(slot));
+        self.janitor.forget(&messages)?.map_err(|message| Error::Command { command, message })
+    }
+
     /// Returns which address of the engine uses which uplink.
     pub fn paths(&self) -> &[EnginePath] {
         &self.paths
@@ -397,6 +419,11 @@ impl Plumbing {
                 }
                 // In one transaction, so the guard is never half complete.
                 request = format!("nft {}", statements.join("; "));
+            }
+            if let Step::Forget { from } = step {
+                // Everything else works without.
+                self.cannot_forget = self.janitor.forget(&conntrack::messages(from))?.err();
+                continue;
             }
             match self.janitor.request(&request)? {
                 Err(why) if standing == Standing::Stays && why.contains("File exists") => {}
@@ -466,8 +493,11 @@ fn is_forwarding(step: &Step) -> bool {
 fn failed(step: &Step, why: &str) -> Error {
     let message = match step {
         Step::Route { .. } | Step::Rule { .. } | Step::Lookup { .. } => explain(why),
+        Step::Forget { .. } => why.into(),
         Step::Set { .. } => format!("{why} (in a container: --privileged)"),
-        Step::Filter { .. } => format!("{why} (is nftables installed, with the kernel's modules nft_masq and nft_ct?)"),
+        Step::Filter { .. } => format!(
+            "{why} (is nftables installed, with the kernel's modules nft_masq, nft_ct, nft_limit and nft_connlimit?)"
+        ),
     };
     Error::Command { command: step.to_string(), message }
 }

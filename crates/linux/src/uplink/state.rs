@@ -5,8 +5,9 @@
 //! number and the engine's device. The file `lock` is held while changes are planned, made or undone.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::event::{Timespec, poll};
@@ -19,6 +20,10 @@ use crate::{Error, Result};
 
 /// On a file system in memory: a power failure deletes the record together with the changes.
 const FOLDER: &str = "/run/anabranch";
+/// Members of a control group find the sockets there, whatever the umask.
+const FOLDER_MODE: u32 = 0o755;
+/// Whoever can open a lock can hold it, and so keep every daemon from starting and ending.
+const LOCK_MODE: u32 = 0o600;
 /// Maximum wait for the janitor of an earlier process, or for another process's turn.
 const PATIENCE_POLLS: u32 = 1500;
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
@@ -42,7 +47,8 @@ impl Claim {
     /// # Errors
     /// If the folder cannot be written to, another process holds on, or `stop` is triggered.
     pub fn take(device: &str, stop: &Stop) -> Result<Self> {
-        fs::create_dir_all(FOLDER).map_err(unwritable(Path::new(FOLDER)))?;
+        let made = DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(FOLDER);
+        made.map_err(unwritable(Path::new(FOLDER)))?;
         let namespace = namespace()?;
         for _ in 0..PATIENCE_POLLS {
             if stop.is_triggered() {
@@ -62,8 +68,7 @@ impl Claim {
     /// Takes the claim; `None` if another process holds it, or did so a moment ago.
     fn attempt(device: &str, namespace: &str) -> Result<Option<Self>> {
         let path = Path::new(FOLDER).join(format!("{namespace}-{device}.alive"));
-        let mut options = OpenOptions::new();
-        let alive = options.read(true).append(true).create(true).open(&path).map_err(unwritable(&path))?;
+        let alive = open_lock(&path).map_err(unwritable(&path))?;
         match flock(&alive, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
@@ -121,8 +126,7 @@ impl Turn {
     }
 
     fn take_at(path: &Path, polls: u32, is_over: impl Fn() -> bool) -> Result<Self> {
-        let mut options = OpenOptions::new();
-        let file = options.append(true).create(true).open(path).map_err(unwritable(path))?;
+        let file = open_lock(path).map_err(unwritable(path))?;
         for _ in 0..polls {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Self(file)),
@@ -238,6 +242,15 @@ fn namespace() -> Result<String> {
     Ok(own.ino().to_string())
 }
 
+/// Opens a lock that only its owner may open, and closes one to others that an earlier version has left open to them.
+fn open_lock(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).append(true).create(true).mode(LOCK_MODE).open(path)?;
+    if file.metadata()?.mode() & 0o777 != LOCK_MODE {
+        file.set_permissions(Permissions::from_mode(LOCK_MODE))?;
+    }
+    Ok(file)
+}
+
 fn unwritable(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
     Error::system(format!("write to {}, where changes of this host are recorded (try sudo)", path.display()))
 }
@@ -267,6 +280,18 @@ mod tests {
         drop(held);
         // A free lock is taken even when time is over: the caller has something to undo.
         drop(Turn::take_at(&path, 1, || true).unwrap());
+    }
+
+    #[test]
+    fn a_lock_is_open_to_its_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let mode = || fs::metadata(&path).unwrap().mode() & 0o777;
+        drop(Turn::take_at(&path, 1, || false).unwrap());
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        drop(Turn::take_at(&path, 1, || false).unwrap());
+        assert_eq!(mode(), 0o600, "of an earlier version");
     }
 
     #[test]

@@ -57,6 +57,7 @@ impl Surroundings {
             "ipv4/conf/all/rp_filter",
             "ipv6/conf/all/forwarding",
             "mptcp/enabled",
+            "netfilter/nf_conntrack_max",
             "mptcp/path_manager",
             "mptcp/pm_type",
         ];

@@ -55,7 +55,7 @@ fn join_until_killed() {
     laptop.run(|| join(options, &Stop::new()?, |_| ())).unwrap().unwrap();
 }
 
-fn child(name: &str, namespace: &Namespace, state: &Path) -> Running {
+pub(super) fn child(name: &str, namespace: &Namespace, state: &Path) -> Running {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", &format!("lending::killed::{name}"), "--ignored", "--nocapture"]);
     command.env("INTEROP_NAMESPACE", namespace.name()).env("INTEROP_STATE", state);
