@@ -8,12 +8,14 @@ use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use units::{Duration, Instant};
 
 use super::admission::Door;
+use super::call_time::{CALL_TIME_BYTES, CallTime};
 use super::caller::PROLOGUE;
-use super::datagram::{Datagram, SessionId, second};
+use super::datagram::{CALL_BYTES, Datagram, SessionId, second};
 use super::session::Session;
+use super::unconfirmed::Unconfirmed;
 use super::word::{Alive, Content, Lends, Renewal, Terms, Word as _, read};
 use super::{DATAGRAM_BYTES_MAX, SILENCE_MAX};
-use crate::channel::noise::{FIRST_MESSAGE_BYTES, SECOND_MESSAGE_BYTES, responder};
+use crate::channel::noise::{SECOND_MESSAGE_BYTES, responder};
 use crate::channel::{Identity, KEY_BYTES, PublicKey};
 
 /// Maximum age of a session; destinations renew their sessions much sooner.
@@ -32,8 +34,7 @@ pub struct Answerer {
 #[derive(Debug)]
 struct Peer {
     key: PublicKey,
-    /// Session of a finished handshake in which nothing has been received yet: the first datagram may be a replay.
-    unconfirmed: Option<Session>,
+    unconfirmed: Unconfirmed,
     session: Option<Session>,
     /// Session before the current one, for datagrams that the destination sent before it switched.
     previous: Option<Session>,
@@ -149,26 +150,32 @@ impl Answerer {
         }
     }
 
-    /// Answers a call; returns `None` if the message is not a valid handshake message.
+    /// Answers a call; returns `None` if the message is not a valid handshake message, or old. A destination whose clock
+    /// was set back is answered when it has been silent for long enough.
     fn called(
         &mut self,
         place: SocketAddr,
         caller: SessionId,
-        message: &[u8; FIRST_MESSAGE_BYTES],
+        message: &[u8; CALL_BYTES],
         now: Instant,
     ) -> Option<Caught<'static>> {
         let mut seed = [0; 32];
         self.random.fill_bytes(&mut seed);
         let mut handshake = responder(&self.identity, &PROLOGUE, seed);
-        handshake.read_message(message, &mut []).ok()?;
+        let mut call = [0; CALL_TIME_BYTES];
+        handshake.read_message(message, &mut call).ok()?;
+        let call = CallTime::read(call);
         let key = PublicKey::new(<[u8; KEY_BYTES]>::try_from(handshake.get_remote_static()?).ok()?);
         let own = self.free_session();
         let Some(peer) = self.peers.values_mut().find(|peer| peer.key == key) else {
             return Some(Caught::Unknown(key));
         };
+        if peer.unconfirmed.is_old(call) && peer.is_up(now) {
+            return None;
+        }
         let mut answer = [0; SECOND_MESSAGE_BYTES];
         handshake.write_message(&[], &mut answer).ok()?;
-        peer.unconfirmed = Session::of(handshake, own, caller, now);
+        peer.unconfirmed.add(call, Session::of(handshake, own, caller, now)?);
         self.out.push_back((place, second(caller, own, &answer)));
         Some(Caught::Call)
     }
@@ -213,8 +220,8 @@ impl Answerer {
 }
 
 impl Peer {
-    const fn new(key: PublicKey) -> Self {
-        let (unconfirmed, session, previous) = (None, None, None);
+    fn new(key: PublicKey) -> Self {
+        let (unconfirmed, session, previous) = (Unconfirmed::default(), None, None);
         Self { key, unconfirmed, session, previous, place: None, heard_at: None, terms: None, renewal: None }
     }
 
@@ -223,7 +230,7 @@ impl Peer {
     }
 
     fn sessions(&self) -> impl Iterator<Item = &Session> {
-        [&self.unconfirmed, &self.session, &self.previous].into_iter().flatten()
+        self.unconfirmed.sessions().chain(&self.session).chain(&self.previous)
     }
 
     fn open(
@@ -236,9 +243,9 @@ impl Peer {
     ) -> Option<usize> {
         let own =
             |session: &&mut Session| session.own == receiver && now.saturating_since(session.since) <= SESSION_MAX;
-        if let Some(session) = self.unconfirmed.as_mut().filter(own) {
+        if let Some(session) = self.unconfirmed.find(receiver).filter(own) {
             let len = session.open(counter, ciphertext, room)?;
-            let confirmed = self.unconfirmed.take();
+            let confirmed = self.unconfirmed.confirm(receiver);
             self.previous = core::mem::replace(&mut self.session, confirmed);
             return Some(len);
         }

@@ -9,11 +9,12 @@ use snow::HandshakeState;
 use units::{Duration, Instant};
 
 use super::admission;
-use super::datagram::{Datagram, SessionId, first};
+use super::call_time::CallClock;
+use super::datagram::{CALL_BYTES, Datagram, SessionId, first};
 use super::session::Session;
 use super::word::{Alive, Content, Renewal, Terms, Word as _, read};
 use super::{DATAGRAM_BYTES_MAX, HEARTBEAT, LINK_VERSION, SILENCE_MAX};
-use crate::channel::noise::{FIRST_MESSAGE_BYTES, initiator};
+use crate::channel::noise::initiator;
 use crate::channel::{Identity, PublicKey};
 
 /// Pause after the first call, and its maximum after many.
@@ -26,7 +27,7 @@ const DOUBT: Duration = Duration::from_millis(2200);
 const RENEWAL: Duration = Duration::from_secs(120);
 
 /// The prologue, which both handshake messages authenticate.
-pub const PROLOGUE: [u8; 15] = *b"anabranch link\x02";
+pub const PROLOGUE: [u8; 15] = *b"anabranch link\x03";
 const _: () = assert!(PROLOGUE[14] == LINK_VERSION);
 
 /// The destination's end.
@@ -35,6 +36,7 @@ pub struct Caller {
     identity: Identity,
     relay: PublicKey,
     random: ChaCha12Rng,
+    clock: CallClock,
     /// The last call, while an answer to it may still come.
     call: Option<(SessionId, Box<HandshakeState>)>,
     /// Whether this end wants a new session; it repeats its call until it has one.
@@ -71,11 +73,13 @@ pub enum Heard<'a> {
 
 impl Caller {
     /// Creates the end of the device `identity` on a link to `relay`. Never use a seed twice: draw one for each link.
-    pub fn new(identity: Identity, relay: PublicKey, seed: [u8; 32], now: Instant) -> Self {
+    /// `since_1970`: the time by the device's clock, by which the relay recognises old calls.
+    pub fn new(identity: Identity, relay: PublicKey, seed: [u8; 32], since_1970: Duration, now: Instant) -> Self {
         Self {
             identity,
             relay,
             random: ChaCha12Rng::from_seed(seed),
+            clock: CallClock::new(since_1970, now),
             call: None,
             is_calling: true,
             pause: PAUSE_FIRST,
@@ -219,9 +223,9 @@ impl Caller {
         self.call_at = now + self.pause;
         self.pause = self.pause.saturating_mul(2).min(PAUSE_MAX);
         let mut handshake = initiator(&self.identity, self.relay, &PROLOGUE, seed);
-        let mut message = [0; FIRST_MESSAGE_BYTES];
+        let mut message = [0; CALL_BYTES];
         // Writing fails only for a public key of small order, with which no link is possible.
-        if handshake.write_message(&[], &mut message).is_ok() {
+        if handshake.write_message(&self.clock.next(now).octets(), &mut message).is_ok() {
             let mut datagram = first(own, &message);
             datagram.extend(admission::proof(&self.relay, &datagram));
             self.out.push_back(datagram);

@@ -480,7 +480,7 @@ mod tests {
         answerer.set_peers(&[(1, own.public())]);
         let mut terms = Lending::new(None, None, None).terms();
         answerer.set_terms(1, terms);
-        let mut caller = Caller::new(own, relay.public(), [2; 32], now);
+        let mut caller = Caller::new(own, relay.public(), [2; 32], Duration::ZERO, now);
         caller.handle_timeout(now);
         let (place, mut room) = (([192, 0, 2, 7], 40000).into(), [0; DATAGRAM_BYTES_MAX]);
         for _ in 0..3 {
