@@ -47,7 +47,8 @@ fn assert_strangers_are_not_heard(caller: &mut Caller, answerer: &mut Answerer, 
     let mut room = [0; DATAGRAM_BYTES_MAX];
     for datagram in octets.chunks(cut) {
         assert_eq!(caller.handle_datagram(datagram, &mut room, now), Heard::Nothing);
-        assert_eq!(answerer.handle_datagram(place(666), datagram, &mut room, now), Caught::Nothing);
+        let caught = answerer.handle_datagram(place(666), datagram, &mut room, now);
+        assert!(matches!(caught, Caught::Nothing | Caught::Unknown));
         assert_eq!(answerer.poll_transmit(), None);
     }
 }

@@ -8,13 +8,13 @@ use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use snow::HandshakeState;
 use units::{Duration, Instant};
 
-use super::admission;
+use super::admission::Proofs;
 use super::call_time::CallClock;
-use super::datagram::{CALL_BYTES, Datagram, SessionId, first};
+use super::datagram::{Datagram, SessionId, first};
 use super::session::Session;
 use super::word::{Alive, Content, Renewal, Terms, Word as _, read};
 use super::{DATAGRAM_BYTES_MAX, HEARTBEAT, LINK_VERSION, SILENCE_MAX};
-use crate::channel::noise::initiator;
+use crate::channel::noise::{FIRST_MESSAGE_BYTES, initiator};
 use crate::channel::{Identity, PublicKey};
 
 /// Pause after the first call, and its maximum after many.
@@ -35,6 +35,8 @@ const _: () = assert!(PROLOGUE[14] == LINK_VERSION);
 pub struct Caller {
     identity: Identity,
     relay: PublicKey,
+    /// `None` if no link is possible with the relay's key.
+    proofs: Option<Proofs>,
     random: ChaCha12Rng,
     clock: CallClock,
     /// The last call, while an answer to it may still come.
@@ -76,6 +78,7 @@ impl Caller {
     /// `since_1970`: the time by the device's clock, by which the relay recognises old calls.
     pub fn new(identity: Identity, relay: PublicKey, seed: [u8; 32], since_1970: Duration, now: Instant) -> Self {
         Self {
+            proofs: Proofs::between(&identity, relay),
             identity,
             relay,
             random: ChaCha12Rng::from_seed(seed),
@@ -223,11 +226,12 @@ impl Caller {
         self.call_at = now + self.pause;
         self.pause = self.pause.saturating_mul(2).min(PAUSE_MAX);
         let mut handshake = initiator(&self.identity, self.relay, &PROLOGUE, seed);
-        let mut message = [0; CALL_BYTES];
-        // Writing fails only for a public key of small order, with which no link is possible.
-        if handshake.write_message(&self.clock.next(now).octets(), &mut message).is_ok() {
-            let mut datagram = first(own, &message);
-            datagram.extend(admission::proof(&self.relay, &datagram));
+        let mut message = [0; FIRST_MESSAGE_BYTES];
+        let Some(proofs) = &self.proofs else { return };
+        if handshake.write_message(&[], &mut message).is_ok() {
+            let time = proofs.mask(self.clock.next(now).octets(), &message);
+            let mut datagram = first(own, &message, time);
+            datagram.extend(proofs.of(&datagram));
             self.out.push_back(datagram);
             self.call = Some((own, Box::new(handshake)));
         }

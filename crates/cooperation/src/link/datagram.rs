@@ -1,7 +1,8 @@
 //! The outer format of a link's datagrams. All numbers are in network byte order.
 //!
 //! ```text
-//! first    kind 1 (1), version (1), session of the destination (4), handshake (104), admission (16)
+//! first    kind 1 (1), version (1), session of the destination (4), handshake (96), time (8),
+//!          admission (16)
 //! second   kind 2 (1), version (1), session of the destination (4), session of the relay (4), handshake (48)
 //! sealed   kind 3 (1), session of the receiver (4), counter (8), ciphertext: content, tag (16)
 //! ```
@@ -17,12 +18,10 @@ const SEALED: u8 = 3;
 const HEAD_BYTES: usize = 1 + 4 + 8;
 /// Octets that sealing adds to a packet.
 pub const OVERHEAD_BYTES: usize = HEAD_BYTES + TAG_BYTES;
-/// Octets of a call's handshake message: its payload is the time of the call.
-pub const CALL_BYTES: usize = FIRST_MESSAGE_BYTES + CALL_TIME_BYTES;
-/// Octets of the proof that the caller knows the relay's public key.
+/// Octets of the proof that the caller is paired with the relay.
 pub const ADMISSION_BYTES: usize = 16;
 /// Octets of a first datagram before the admission, which covers them.
-pub const ADMITTED_BYTES: usize = 6 + CALL_BYTES;
+pub const ADMITTED_BYTES: usize = 6 + FIRST_MESSAGE_BYTES + CALL_TIME_BYTES;
 const FIRST_BYTES: usize = ADMITTED_BYTES + ADMISSION_BYTES;
 const SECOND_BYTES: usize = 10 + SECOND_MESSAGE_BYTES;
 
@@ -34,7 +33,13 @@ pub struct SessionId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Datagram<'a> {
     /// The destination calls.
-    First { caller: SessionId, message: &'a [u8; CALL_BYTES], admission: &'a [u8; ADMISSION_BYTES] },
+    First {
+        caller: SessionId,
+        message: &'a [u8; FIRST_MESSAGE_BYTES],
+        /// Encrypted.
+        time: &'a [u8; CALL_TIME_BYTES],
+        admission: &'a [u8; ADMISSION_BYTES],
+    },
     /// The relay answers.
     Second { caller: SessionId, answerer: SessionId, message: &'a [u8; SECOND_MESSAGE_BYTES] },
     /// Either end sends content after the handshake.
@@ -49,7 +54,8 @@ impl<'a> Datagram<'a> {
                 let rest = versioned(rest)?;
                 let (caller, rest) = rest.split_first_chunk()?;
                 let (message, rest) = rest.split_first_chunk()?;
-                Some(Self::First { caller: id(*caller), message, admission: rest.first_chunk()? })
+                let (time, rest) = rest.split_first_chunk()?;
+                Some(Self::First { caller: id(*caller), message, time, admission: rest.first_chunk()? })
             }
             (&SECOND, rest) if octets.len() == SECOND_BYTES => {
                 let rest = versioned(rest)?;
@@ -77,8 +83,8 @@ fn id(octets: [u8; 4]) -> SessionId {
 }
 
 /// Builds a first datagram without its admission.
-pub fn first(caller: SessionId, message: &[u8]) -> Vec<u8> {
-    [&[FIRST, LINK_VERSION], caller.0.to_be_bytes().as_slice(), message].concat()
+pub fn first(caller: SessionId, message: &[u8], time: [u8; CALL_TIME_BYTES]) -> Vec<u8> {
+    [&[FIRST, LINK_VERSION], caller.0.to_be_bytes().as_slice(), message, &time].concat()
 }
 
 /// Builds a second datagram.
@@ -107,9 +113,14 @@ mod tests {
     #[test]
     fn datagrams_are_read_as_they_were_written() {
         let (caller, answerer) = (SessionId(0x0102_0304), SessionId(0x0506_0708));
-        let mut octets = first(caller, &[7; CALL_BYTES]);
+        let mut octets = first(caller, &[7; FIRST_MESSAGE_BYTES], [8; CALL_TIME_BYTES]);
         octets.extend([9; ADMISSION_BYTES]);
-        let read = Datagram::First { caller, message: &[7; CALL_BYTES], admission: &[9; ADMISSION_BYTES] };
+        let read = Datagram::First {
+            caller,
+            message: &[7; FIRST_MESSAGE_BYTES],
+            time: &[8; CALL_TIME_BYTES],
+            admission: &[9; ADMISSION_BYTES],
+        };
         assert_eq!(Datagram::read(&octets), Some(read));
         assert_eq!(Datagram::read(&octets[..octets.len() - 1]), None);
         octets[1] = LINK_VERSION + 1;

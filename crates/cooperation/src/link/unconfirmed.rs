@@ -13,45 +13,34 @@ const NEWEST: usize = 4;
 
 /// The sessions of one destination that wait for its first word, in the order of their calls' arrival.
 #[derive(Debug, Default)]
-pub struct Unconfirmed {
-    waiting: Vec<(CallTime, Session)>,
-    /// Time of the call whose session was last confirmed.
-    confirmed: Option<CallTime>,
-}
+pub struct Unconfirmed(Vec<(CallTime, Session)>);
 
 impl Unconfirmed {
-    /// Returns whether a call is no newer than the one whose session was last confirmed. It is a replay, unless the
-    /// destination's clock was set back.
-    pub fn is_old(&self, call: CallTime) -> bool {
-        self.confirmed.is_some_and(|confirmed| call <= confirmed)
-    }
-
     /// Adds the session of an answered call. If there are too many, one leaves: the one with the oldest call, but none
     /// of the latest. So old calls do not displace a newer one, however many there are. If the clock was set back, few
     /// do not.
     pub fn add(&mut self, call: CallTime, session: Session) {
-        self.waiting.push((call, session));
-        if self.waiting.len() > NEWEST + LATEST {
-            let leaver = (0..=NEWEST).min_by_key(|index| self.waiting[*index].0);
-            leaver.map(|index| self.waiting.remove(index));
+        self.0.push((call, session));
+        if self.0.len() > NEWEST + LATEST {
+            let leaver = (0..=NEWEST).min_by_key(|index| self.0[*index].0);
+            leaver.map(|index| self.0.remove(index));
         }
     }
 
     /// Returns the session with this number.
     pub fn find(&mut self, own: SessionId) -> Option<&mut Session> {
-        self.waiting.iter_mut().map(|(_, session)| session).find(|session| session.own == own)
+        self.0.iter_mut().map(|(_, session)| session).find(|session| session.own == own)
     }
 
-    /// Takes the session with this number, in which the destination was heard. Those that came before it are over.
-    pub fn confirm(&mut self, own: SessionId) -> Option<Session> {
-        let index = self.waiting.iter().position(|(_, session)| session.own == own)?;
-        let (call, session) = self.waiting.drain(..=index).next_back()?;
-        self.confirmed = Some(call);
-        Some(session)
+    /// Takes the session with this number, in which the destination was heard, and the time of its call. Those that came
+    /// before it are over.
+    pub fn confirm(&mut self, own: SessionId) -> Option<(CallTime, Session)> {
+        let index = self.0.iter().position(|(_, session)| session.own == own)?;
+        self.0.drain(..=index).next_back()
     }
 
     /// Returns all sessions.
     pub fn sessions(&self) -> impl Iterator<Item = &Session> {
-        self.waiting.iter().map(|(_, session)| session)
+        self.0.iter().map(|(_, session)| session)
     }
 }

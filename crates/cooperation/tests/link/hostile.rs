@@ -125,13 +125,14 @@ fn who_is_not_paired_gets_no_answer() {
     caller.handle_timeout(now);
     let first = caller.poll_transmit().unwrap();
     let place = "203.0.113.66:1".parse().unwrap();
-    assert_eq!(answerer.handle_datagram(place, &first, &mut room(), now), Caught::Unknown(stranger.public()));
+    assert_eq!(answerer.handle_datagram(place, &first, &mut room(), now), Caught::Unknown);
     assert_eq!(answerer.poll_transmit(), None);
-    // A caller that does not know the relay's key is ignored.
+    // Nor does a caller that does not know the relay's key.
     let mut caller = Caller::new(stranger, destination().public(), [5; 32], SINCE_1970, now);
     caller.handle_timeout(now);
     let first = caller.poll_transmit().unwrap();
-    assert_eq!(answerer.handle_datagram(place, &first, &mut room(), now), Caught::Nothing);
+    assert_eq!(answerer.handle_datagram(place, &first, &mut room(), now), Caught::Unknown);
+    assert_eq!(answerer.poll_transmit(), None);
 }
 
 #[test]
@@ -191,26 +192,60 @@ fn a_flood_of_calls_costs_few_handshakes() {
     assert_eq!(answers(9_000, 9_010), 10, "after a rest");
 }
 
-/// A device that was once paired still knows the relay's key, and calls a thousand times a second.
+/// A device that was once paired still knows the relay's key. It calls a thousand times a second, also in the name of the
+/// destination's address.
 #[test]
 fn a_flood_of_calls_keeps_no_destination_from_renewing_its_session() {
-    let mut pair = Pair::new();
-    // Between two milliseconds, so the stranger comes first whenever a handshake is allowed.
-    pair.run_until(pair.now + Duration::from_micros(119_500_500));
-    let before = session(&mut pair);
-    let stranger = "203.0.113.66:1".parse().unwrap();
-    for number in 0..2_000_u32 {
-        let mut seed = [0; 32];
-        seed[..4].copy_from_slice(&number.to_be_bytes());
-        let mut caller = Caller::new(Identity::from_secret([66; 32]), relay().public(), seed, SINCE_1970, pair.now);
-        caller.handle_timeout(pair.now);
-        pair.answerer.handle_datagram(stranger, &caller.poll_transmit().unwrap(), &mut room(), pair.now);
-        pair.run_for_millis(1);
-        if number == 1_000 {
-            assert_ne!(session(&mut pair), before, "it was answered at its first call");
+    for from in [None, Some("203.0.113.66:1")] {
+        let mut pair = Pair::new();
+        // Between two milliseconds, so the stranger comes first whenever a handshake is allowed.
+        pair.run_until(pair.now + Duration::from_micros(119_500_500));
+        let before = session(&mut pair);
+        let from = from.map_or(pair.place, |from| from.parse().unwrap());
+        for number in 0..2_000_u32 {
+            let mut seed = [0; 32];
+            seed[..4].copy_from_slice(&number.to_be_bytes());
+            let stranger = Identity::from_secret([66; 32]);
+            let mut caller = Caller::new(stranger, relay().public(), seed, SINCE_1970, pair.now);
+            caller.handle_timeout(pair.now);
+            let first = caller.poll_transmit().unwrap();
+            assert_eq!(pair.answerer.handle_datagram(from, &first, &mut room(), pair.now), Caught::Unknown);
+            pair.run_for_millis(1);
+            if number == 1_000 {
+                assert_ne!(session(&mut pair), before, "it was answered at its first call");
+            }
         }
+        assert!(pair.carries());
     }
-    assert!(pair.carries());
+}
+
+/// An eavesdropper replays more recorded calls than the relay remembers, again and again, in the order that suits it
+/// best. They use up nothing that the destination's own calls need, also if the relay has started anew.
+#[test]
+fn a_flood_of_recorded_calls_keeps_no_destination_out() {
+    let mut pair = Pair::new();
+    pair.is_cut = true;
+    // Between two milliseconds, so a recorded call comes first whenever a handshake is allowed.
+    pair.run_until(pair.now + Duration::from_micros(2_000_000_500));
+    let recorded = core::mem::take(&mut pair.passed);
+    assert!(recorded.len() > 400);
+    pair.is_cut = false;
+    let mut number = 0;
+    let mut flood = |pair: &mut Pair, millis| {
+        for _ in 0..millis {
+            pair.answerer.handle_datagram(pair.place, &recorded[number % recorded.len()], &mut room(), pair.now);
+            while pair.answerer.poll_transmit().is_some() {}
+            number += 1;
+            pair.run_for_millis(1);
+        }
+    };
+    // It is heard with its second call at the latest.
+    flood(&mut pair, 8_001);
+    assert!(pair.caller.is_up(pair.now) && pair.carries());
+    let before = session(&mut pair);
+    pair.run_for_millis(110_000);
+    flood(&mut pair, 12_000);
+    assert!(pair.carries() && session(&mut pair) != before);
 }
 
 #[test]
@@ -239,7 +274,8 @@ proptest! {
         pair.run_for_millis(1);
         let octets = [&[kind], &octets[..]].concat();
         let mut content = room();
-        prop_assert_eq!(pair.answerer.handle_datagram(pair.place, &octets, &mut content, pair.now), Caught::Nothing);
+        let caught = pair.answerer.handle_datagram(pair.place, &octets, &mut content, pair.now);
+        prop_assert!(matches!(caught, Caught::Nothing | Caught::Unknown));
         prop_assert_eq!(pair.caller.handle_datagram(&octets, &mut content, pair.now), Heard::Nothing);
         prop_assert!(pair.carries());
     }

@@ -40,8 +40,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// them waits for 3.5 s.
 const FAREWELLS: u8 = 3;
 const FAREWELL_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Minimum interval between reloads of the allow list: a stranger who knows this relay must not make it read the file
-/// constantly.
+/// Minimum interval between reloads of the allow list: a stranger must not make it read the file constantly.
 const REFRESH_PAUSE: Duration = Duration::from_millis(200);
 
 /// State that several threads share.
@@ -203,11 +202,11 @@ impl Forwarder {
                         self.enter_up(slot, packet.to_vec());
                     }
                 }
-                Caught::Unknown(_) if self.refresh_at <= now => {
+                Caught::Unknown if self.refresh_at <= now => {
                     self.refresh_at = now + REFRESH_PAUSE;
                     self.refresh_allowed();
                 }
-                Caught::Nothing | Caught::Unknown(_) => self.refused_datagrams += 1,
+                Caught::Nothing | Caught::Unknown => self.refused_datagrams += 1,
                 Caught::Call | Caught::Again | Caught::Word(_) => {}
             }
         }
