@@ -36,7 +36,7 @@ use crate::sockets;
 use crate::store::{Relay, Store};
 use exchange::{Broken, Exchange};
 pub use invitation::{Invitation, SCHEME};
-use visitors::{Banned, Outcome, Visitors};
+use visitors::{Admission, Banned, Outcome, Visitors};
 
 /// Lifetime of a code.
 const CODE_LIFE: Duration = Duration::from_secs(300);
@@ -68,7 +68,7 @@ pub fn offer(store: &Store, own: &Name, shared: &str, stop: &Stop, show: &dyn Fn
     let invitation = Invitation::new(addresses, Code::draw(random_seed()?));
     show(&invitation);
     let identity = store.identity()?;
-    let mut offer = Offer { store, own, identity, show, invitation, visitors: Visitors::default() };
+    let mut offer = Offer { store, own, identity, show, invitation, visitors: Visitors::default(), told_full: false };
     let (clock, awake) = (Clock::start(), SleepClock::start());
     let mut ready = Vec::new();
     loop {
@@ -99,6 +99,8 @@ struct Offer<'a> {
     show: &'a dyn Fn(&Invitation),
     invitation: Invitation,
     visitors: Visitors,
+    /// Whether the owner was told that there is no room.
+    told_full: bool,
 }
 
 impl Offer<'_> {
@@ -141,7 +143,15 @@ impl Offer<'_> {
                 seed[0] ^= number;
                 Pairing::relay(identity.clone(), lender, code, seed)
             };
-            self.visitors.admit(stream, place.ip(), now, make);
+            match self.visitors.admit(stream, place.ip(), now, make) {
+                Admission::Served | Admission::Ignored => {}
+                Admission::Full => self.tell_full(),
+                Admission::InsteadOf(from) => {
+                    self.tell_full();
+                    self.note_broken(from, "it was slow, and others came");
+                }
+                Admission::TooMany(from) => self.note_broken(from, "it has other connections"),
+            }
             number += 1;
             if number == BATCH {
                 break;
@@ -169,6 +179,15 @@ impl Offer<'_> {
         debug!(%from, "a device at {from} was not paired: {why}");
         let banned = self.visitors.note_broken(from);
         self.tell_banned(from, banned);
+    }
+
+    fn tell_full(&mut self) {
+        if !core::mem::replace(&mut self.told_full, true) {
+            warn!(
+                "many devices connect and do not pair: someone on this network may be keeping yours out. If it is not \
+                 paired, try again there in ten seconds"
+            );
+        }
     }
 
     fn tell_banned(&self, from: IpAddr, banned: Option<Banned>) {

@@ -76,6 +76,11 @@ impl Identity {
         self.public
     }
 
+    /// Returns the secret that only this device and the one with the key `other` can compute; `None` if everybody can.
+    pub(crate) fn shared_secret(&self, other: PublicKey) -> Option<[u8; KEY_BYTES]> {
+        noise::shared_secret(&self.secret, other.octets())
+    }
+
     pub(super) const fn secret(&self) -> &[u8; KEY_BYTES] {
         &self.secret
     }

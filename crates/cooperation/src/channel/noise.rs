@@ -67,6 +67,14 @@ pub(super) fn public_key(secret: &[u8; KEY_BYTES]) -> [u8; KEY_BYTES] {
     pair.pubkey().try_into().expect("a key has its length")
 }
 
+/// Computes the secret that the owners of two keys share; `None` for a public key of small order.
+pub(super) fn shared_secret(secret: &[u8; KEY_BYTES], public: &[u8; KEY_BYTES]) -> Option<[u8; KEY_BYTES]> {
+    let mut pair = Contributory(DefaultResolver.resolve_dh(&DHChoice::Curve25519).expect("the curve is built in"));
+    pair.set(secret);
+    let mut shared = [0; KEY_BYTES];
+    pair.dh(public, &mut shared).ok().map(|()| shared)
+}
+
 /// The usual primitives, with randomness from the caller's seed: a run is a function of its seed.
 struct Seeded {
     seed: [u8; 32],

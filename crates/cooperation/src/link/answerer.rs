@@ -7,14 +7,15 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use units::{Duration, Instant};
 
-use super::admission::Door;
+use super::admission::{Call, Door};
 use super::caller::PROLOGUE;
 use super::datagram::{Datagram, SessionId, second};
 use super::session::Session;
+use super::unconfirmed::Unconfirmed;
 use super::word::{Alive, Content, Lends, Renewal, Terms, Word as _, read};
 use super::{DATAGRAM_BYTES_MAX, SILENCE_MAX};
 use crate::channel::noise::{FIRST_MESSAGE_BYTES, SECOND_MESSAGE_BYTES, responder};
-use crate::channel::{Identity, KEY_BYTES, PublicKey};
+use crate::channel::{Identity, PublicKey};
 
 /// Maximum age of a session; destinations renew their sessions much sooner.
 const SESSION_MAX: Duration = Duration::from_secs(600);
@@ -24,7 +25,6 @@ const SESSION_MAX: Duration = Duration::from_secs(600);
 pub struct Answerer {
     identity: Identity,
     random: ChaCha12Rng,
-    door: Door,
     peers: BTreeMap<u8, Peer>,
     out: VecDeque<(SocketAddr, Vec<u8>)>,
 }
@@ -32,8 +32,9 @@ pub struct Answerer {
 #[derive(Debug)]
 struct Peer {
     key: PublicKey,
-    /// Session of a finished handshake in which nothing has been received yet: the first datagram may be a replay.
-    unconfirmed: Option<Session>,
+    /// `None` if no link is possible with this key.
+    door: Option<Door>,
+    unconfirmed: Unconfirmed,
     session: Option<Session>,
     /// Session before the current one, for datagrams that the destination sent before it switched.
     previous: Option<Session>,
@@ -53,8 +54,8 @@ pub enum Caught<'a> {
     /// A call that was received before: a destination calls every address at which this relay may be, and several of
     /// them may lead here. May also be a replay.
     Again,
-    /// A caller that knows this relay but is unknown here: perhaps it was paired a moment ago.
-    Unknown(PublicKey),
+    /// A call of no known destination: perhaps it was paired a moment ago.
+    Unknown,
     /// A destination's datagram that is not a packet.
     Word(u8),
     /// An IP packet of a destination, judging by its first octet only.
@@ -64,16 +65,15 @@ pub enum Caught<'a> {
 impl Answerer {
     /// Creates the relay's end for the device `identity`. Never use a seed twice.
     pub fn new(identity: Identity, seed: [u8; 32]) -> Self {
-        let door = Door::of(identity.public());
         let random = ChaCha12Rng::from_seed(seed);
-        Self { identity, random, door, peers: BTreeMap::new(), out: VecDeque::new() }
+        Self { identity, random, peers: BTreeMap::new(), out: VecDeque::new() }
     }
 
     /// Sets the destinations that may use this relay from now on. The links of destinations that stay are kept.
     pub fn set_peers(&mut self, peers: &[(u8, PublicKey)]) {
         self.peers.retain(|number, peer| peers.contains(&(*number, peer.key)));
         for (number, key) in peers {
-            self.peers.entry(*number).or_insert_with(|| Peer::new(*key));
+            self.peers.entry(*number).or_insert_with(|| Peer::new(&self.identity, *key));
         }
     }
 
@@ -130,12 +130,9 @@ impl Answerer {
     ) -> Caught<'a> {
         match Datagram::read(octets) {
             Some(Datagram::First { caller, message, .. }) => {
-                if self.door.has_admitted(octets) {
-                    return Caught::Again;
-                }
-                let is_known = self.peers.values().any(|peer| peer.place.is_some_and(|at| at.ip() == place.ip()));
-                let admitted = self.door.admits(octets, is_known, now);
-                admitted.then(|| self.called(place, caller, message, now)).flatten().unwrap_or(Caught::Nothing)
+                let made = |(number, peer): (&u8, &Peer)| Some((*number, peer.door.as_ref()?.read(octets)?));
+                let Some((number, call)) = self.peers.iter().find_map(made) else { return Caught::Unknown };
+                self.called(number, &call, place, (caller, message), now)
             }
             Some(Datagram::Sealed { receiver, counter, ciphertext }) => {
                 let opened = self.peers.iter_mut().find_map(|(number, peer)| {
@@ -149,28 +146,50 @@ impl Answerer {
         }
     }
 
-    /// Answers a call; returns `None` if the message is not a valid handshake message.
+    /// Handles a call. An old one is refused while the destination is heard: if its clock was set back, it is not.
     fn called(
         &mut self,
+        number: u8,
+        call: &Call,
         place: SocketAddr,
-        caller: SessionId,
-        message: &[u8; FIRST_MESSAGE_BYTES],
+        handshake: (SessionId, &[u8; FIRST_MESSAGE_BYTES]),
         now: Instant,
-    ) -> Option<Caught<'static>> {
+    ) -> Caught<'static> {
+        let Some(peer) = self.peers.get_mut(&number) else { return Caught::Nothing };
+        let is_up = peer.is_up(now);
+        let Some(door) = &mut peer.door else { return Caught::Nothing };
+        if door.has_admitted(call) {
+            return Caught::Again;
+        }
+        if is_up && door.is_old(call) || !door.admits(call, now) {
+            return Caught::Nothing;
+        }
+        self.answer(number, call, place, handshake, now).map_or(Caught::Nothing, |()| Caught::Call)
+    }
+
+    /// Answers a call; returns `None` if the message is not a valid handshake message.
+    fn answer(
+        &mut self,
+        number: u8,
+        call: &Call,
+        place: SocketAddr,
+        (caller, message): (SessionId, &[u8; FIRST_MESSAGE_BYTES]),
+        now: Instant,
+    ) -> Option<()> {
         let mut seed = [0; 32];
         self.random.fill_bytes(&mut seed);
         let mut handshake = responder(&self.identity, &PROLOGUE, seed);
         handshake.read_message(message, &mut []).ok()?;
-        let key = PublicKey::new(<[u8; KEY_BYTES]>::try_from(handshake.get_remote_static()?).ok()?);
         let own = self.free_session();
-        let Some(peer) = self.peers.values_mut().find(|peer| peer.key == key) else {
-            return Some(Caught::Unknown(key));
-        };
+        let peer = self.peers.get_mut(&number)?;
+        if handshake.get_remote_static() != Some(peer.key.octets().as_slice()) {
+            return None;
+        }
         let mut answer = [0; SECOND_MESSAGE_BYTES];
         handshake.write_message(&[], &mut answer).ok()?;
-        peer.unconfirmed = Session::of(handshake, own, caller, now);
+        peer.unconfirmed.add(call.time, Session::of(handshake, own, caller, now)?);
         self.out.push_back((place, second(caller, own, &answer)));
-        Some(Caught::Call)
+        Some(())
     }
 
     /// Returns a number that no session at this relay uses.
@@ -213,9 +232,10 @@ impl Answerer {
 }
 
 impl Peer {
-    const fn new(key: PublicKey) -> Self {
-        let (unconfirmed, session, previous) = (None, None, None);
-        Self { key, unconfirmed, session, previous, place: None, heard_at: None, terms: None, renewal: None }
+    fn new(own: &Identity, key: PublicKey) -> Self {
+        let (unconfirmed, session, previous) = (Unconfirmed::default(), None, None);
+        let door = Door::between(own, key);
+        Self { key, door, unconfirmed, session, previous, place: None, heard_at: None, terms: None, renewal: None }
     }
 
     fn is_up(&self, now: Instant) -> bool {
@@ -223,7 +243,7 @@ impl Peer {
     }
 
     fn sessions(&self) -> impl Iterator<Item = &Session> {
-        [&self.unconfirmed, &self.session, &self.previous].into_iter().flatten()
+        self.unconfirmed.sessions().chain(&self.session).chain(&self.previous)
     }
 
     fn open(
@@ -236,10 +256,13 @@ impl Peer {
     ) -> Option<usize> {
         let own =
             |session: &&mut Session| session.own == receiver && now.saturating_since(session.since) <= SESSION_MAX;
-        if let Some(session) = self.unconfirmed.as_mut().filter(own) {
+        if let Some(session) = self.unconfirmed.find(receiver).filter(own) {
             let len = session.open(counter, ciphertext, room)?;
-            let confirmed = self.unconfirmed.take();
-            self.previous = core::mem::replace(&mut self.session, confirmed);
+            let (call, confirmed) = self.unconfirmed.confirm(receiver)?;
+            self.previous = self.session.replace(confirmed);
+            if let Some(door) = &mut self.door {
+                door.confirm(call);
+            }
             return Some(len);
         }
         let session = [&mut self.session, &mut self.previous].into_iter().flatten().find(own)?;

@@ -8,7 +8,8 @@ use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use snow::HandshakeState;
 use units::{Duration, Instant};
 
-use super::admission;
+use super::admission::Proofs;
+use super::call_time::CallClock;
 use super::datagram::{Datagram, SessionId, first};
 use super::session::Session;
 use super::word::{Alive, Content, Renewal, Terms, Word as _, read};
@@ -26,7 +27,7 @@ const DOUBT: Duration = Duration::from_millis(2200);
 const RENEWAL: Duration = Duration::from_secs(120);
 
 /// The prologue, which both handshake messages authenticate.
-pub const PROLOGUE: [u8; 15] = *b"anabranch link\x02";
+pub const PROLOGUE: [u8; 15] = *b"anabranch link\x03";
 const _: () = assert!(PROLOGUE[14] == LINK_VERSION);
 
 /// The destination's end.
@@ -34,7 +35,10 @@ const _: () = assert!(PROLOGUE[14] == LINK_VERSION);
 pub struct Caller {
     identity: Identity,
     relay: PublicKey,
+    /// `None` if no link is possible with the relay's key.
+    proofs: Option<Proofs>,
     random: ChaCha12Rng,
+    clock: CallClock,
     /// The last call, while an answer to it may still come.
     call: Option<(SessionId, Box<HandshakeState>)>,
     /// Whether this end wants a new session; it repeats its call until it has one.
@@ -71,11 +75,14 @@ pub enum Heard<'a> {
 
 impl Caller {
     /// Creates the end of the device `identity` on a link to `relay`. Never use a seed twice: draw one for each link.
-    pub fn new(identity: Identity, relay: PublicKey, seed: [u8; 32], now: Instant) -> Self {
+    /// `since_1970`: the time by the device's clock, by which the relay recognises old calls.
+    pub fn new(identity: Identity, relay: PublicKey, seed: [u8; 32], since_1970: Duration, now: Instant) -> Self {
         Self {
+            proofs: Proofs::between(&identity, relay),
             identity,
             relay,
             random: ChaCha12Rng::from_seed(seed),
+            clock: CallClock::new(since_1970, now),
             call: None,
             is_calling: true,
             pause: PAUSE_FIRST,
@@ -220,10 +227,11 @@ impl Caller {
         self.pause = self.pause.saturating_mul(2).min(PAUSE_MAX);
         let mut handshake = initiator(&self.identity, self.relay, &PROLOGUE, seed);
         let mut message = [0; FIRST_MESSAGE_BYTES];
-        // Writing fails only for a public key of small order, with which no link is possible.
+        let Some(proofs) = &self.proofs else { return };
         if handshake.write_message(&[], &mut message).is_ok() {
-            let mut datagram = first(own, &message);
-            datagram.extend(admission::proof(&self.relay, &datagram));
+            let time = proofs.mask(self.clock.next(now).octets(), &message);
+            let mut datagram = first(own, &message, time);
+            datagram.extend(proofs.of(&datagram));
             self.out.push_back(datagram);
             self.call = Some((own, Box::new(handshake)));
         }

@@ -1,7 +1,8 @@
 //! The outer format of a link's datagrams. All numbers are in network byte order.
 //!
 //! ```text
-//! first    kind 1 (1), version (1), session of the destination (4), handshake (96), admission (16)
+//! first    kind 1 (1), version (1), session of the destination (4), handshake (96), time (8),
+//!          admission (16)
 //! second   kind 2 (1), version (1), session of the destination (4), session of the relay (4), handshake (48)
 //! sealed   kind 3 (1), session of the receiver (4), counter (8), ciphertext: content, tag (16)
 //! ```
@@ -9,6 +10,7 @@
 use crate::channel::noise::{FIRST_MESSAGE_BYTES, SECOND_MESSAGE_BYTES, TAG_BYTES};
 
 use super::LINK_VERSION;
+use super::call_time::CALL_TIME_BYTES;
 
 const FIRST: u8 = 1;
 const SECOND: u8 = 2;
@@ -16,10 +18,10 @@ const SEALED: u8 = 3;
 const HEAD_BYTES: usize = 1 + 4 + 8;
 /// Octets that sealing adds to a packet.
 pub const OVERHEAD_BYTES: usize = HEAD_BYTES + TAG_BYTES;
-/// Octets of the proof that the caller knows the relay's public key.
+/// Octets of the proof that the caller is paired with the relay.
 pub const ADMISSION_BYTES: usize = 16;
 /// Octets of a first datagram before the admission, which covers them.
-pub const ADMITTED_BYTES: usize = 6 + FIRST_MESSAGE_BYTES;
+pub const ADMITTED_BYTES: usize = 6 + FIRST_MESSAGE_BYTES + CALL_TIME_BYTES;
 const FIRST_BYTES: usize = ADMITTED_BYTES + ADMISSION_BYTES;
 const SECOND_BYTES: usize = 10 + SECOND_MESSAGE_BYTES;
 
@@ -31,7 +33,13 @@ pub struct SessionId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Datagram<'a> {
     /// The destination calls.
-    First { caller: SessionId, message: &'a [u8; FIRST_MESSAGE_BYTES], admission: &'a [u8; ADMISSION_BYTES] },
+    First {
+        caller: SessionId,
+        message: &'a [u8; FIRST_MESSAGE_BYTES],
+        /// Encrypted.
+        time: &'a [u8; CALL_TIME_BYTES],
+        admission: &'a [u8; ADMISSION_BYTES],
+    },
     /// The relay answers.
     Second { caller: SessionId, answerer: SessionId, message: &'a [u8; SECOND_MESSAGE_BYTES] },
     /// Either end sends content after the handshake.
@@ -46,7 +54,8 @@ impl<'a> Datagram<'a> {
                 let rest = versioned(rest)?;
                 let (caller, rest) = rest.split_first_chunk()?;
                 let (message, rest) = rest.split_first_chunk()?;
-                Some(Self::First { caller: id(*caller), message, admission: rest.first_chunk()? })
+                let (time, rest) = rest.split_first_chunk()?;
+                Some(Self::First { caller: id(*caller), message, time, admission: rest.first_chunk()? })
             }
             (&SECOND, rest) if octets.len() == SECOND_BYTES => {
                 let rest = versioned(rest)?;
@@ -74,8 +83,8 @@ fn id(octets: [u8; 4]) -> SessionId {
 }
 
 /// Builds a first datagram without its admission.
-pub fn first(caller: SessionId, message: &[u8]) -> Vec<u8> {
-    [&[FIRST, LINK_VERSION], caller.0.to_be_bytes().as_slice(), message].concat()
+pub fn first(caller: SessionId, message: &[u8], time: [u8; CALL_TIME_BYTES]) -> Vec<u8> {
+    [&[FIRST, LINK_VERSION], caller.0.to_be_bytes().as_slice(), message, &time].concat()
 }
 
 /// Builds a second datagram.
@@ -104,9 +113,14 @@ mod tests {
     #[test]
     fn datagrams_are_read_as_they_were_written() {
         let (caller, answerer) = (SessionId(0x0102_0304), SessionId(0x0506_0708));
-        let mut octets = first(caller, &[7; FIRST_MESSAGE_BYTES]);
+        let mut octets = first(caller, &[7; FIRST_MESSAGE_BYTES], [8; CALL_TIME_BYTES]);
         octets.extend([9; ADMISSION_BYTES]);
-        let read = Datagram::First { caller, message: &[7; FIRST_MESSAGE_BYTES], admission: &[9; ADMISSION_BYTES] };
+        let read = Datagram::First {
+            caller,
+            message: &[7; FIRST_MESSAGE_BYTES],
+            time: &[8; CALL_TIME_BYTES],
+            admission: &[9; ADMISSION_BYTES],
+        };
         assert_eq!(Datagram::read(&octets), Some(read));
         assert_eq!(Datagram::read(&octets[..octets.len() - 1]), None);
         octets[1] = LINK_VERSION + 1;

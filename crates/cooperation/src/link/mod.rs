@@ -4,8 +4,10 @@
 //! ```text
 //! datagram       the outer format: kinds, session numbers, counters
 //! admission      which first datagrams are worth the arithmetic of a handshake
+//! call_time      by which old calls are told from new ones
 //! replay_window  accepts each datagram once, in any order
 //! session        sealing and opening
+//! unconfirmed    sessions that wait for the destination's first word
 //! word           control messages between the ends
 //! caller         the destination's end
 //! answerer       the relay's end, with all its destinations
@@ -19,12 +21,14 @@
 
 mod admission;
 mod answerer;
+mod call_time;
 mod caller;
 mod datagram;
 mod name;
 pub mod pairing;
 mod replay_window;
 mod session;
+mod unconfirmed;
 mod word;
 
 pub use answerer::{Answerer, Caught};
@@ -36,7 +40,7 @@ pub use word::{Alive, Families, Lends, Renewal, Terms};
 use units::Duration;
 
 /// Version of datagrams and words; the handshake authenticates it.
-pub const LINK_VERSION: u8 = 2;
+pub const LINK_VERSION: u8 = 3;
 /// The UDP port on which relays listen; pairing uses the TCP port of the same number.
 pub const PORT: u16 = 8684;
 /// Largest IP packet that a link carries, octets: sealed, over IPv6, it fits a path MTU of 1500.

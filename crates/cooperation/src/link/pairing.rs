@@ -198,6 +198,11 @@ impl<End> Pairing<End> {
         pairing
     }
 
+    /// Returns whether the peer's whole hello has arrived, so it speaks this protocol.
+    pub const fn is_greeted(&self) -> bool {
+        !matches!(self.stage, Stage::Hello(_))
+    }
+
     /// Returns the octets to send now; may be empty.
     pub fn take_octets(&mut self) -> Bytes {
         self.out.split().freeze()

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use cooperation::channel::Identity;
 use cooperation::link::{Answerer, Caller, Caught, DATAGRAM_BYTES_MAX, Families, Heard, Lends, Terms};
-use units::{Instant, Rate};
+use units::{Duration, Instant, Rate};
 
 pub const TERMS: Terms = Terms {
     echo: Instant::ZERO,
@@ -29,11 +29,14 @@ pub struct Pair {
     pub place: SocketAddr,
     /// Whether the network drops everything.
     pub is_cut: bool,
-    /// All datagrams that passed towards the relay.
+    /// All datagrams towards the relay, also those that the network dropped.
     pub passed: Vec<Vec<u8>>,
     /// Datagrams that an attacker sends to the relay right after calls of the destination, one after each.
     pub played_again: Vec<Vec<u8>>,
 }
+
+/// The time of the tests' start, by the destination's clock.
+pub const SINCE_1970: Duration = Duration::from_secs(1_800_000_000);
 
 /// The first octet of a call.
 const CALL: u8 = 1;
@@ -56,7 +59,7 @@ pub fn new_relay(seed: u8) -> Answerer {
 impl Pair {
     pub fn new() -> Self {
         let now = Instant::from_secs(1);
-        let caller = Caller::new(destination(), relay().public(), [5; 32], now);
+        let caller = Caller::new(destination(), relay().public(), [5; 32], SINCE_1970, now);
         let place = "192.0.2.7:40000".parse().unwrap();
         Self { now, caller, answerer: new_relay(6), place, is_cut: false, passed: Vec::new(), played_again: Vec::new() }
     }
@@ -76,7 +79,7 @@ impl Pair {
     }
 
     pub fn run_for_millis(&mut self, millis: u64) {
-        self.run_until(self.now + units::Duration::from_millis(millis));
+        self.run_until(self.now + Duration::from_millis(millis));
     }
 
     fn exchange(&mut self) {
@@ -91,8 +94,8 @@ impl Pair {
                     if let Some(old) = after {
                         self.answerer.handle_datagram(self.place, &old, &mut room, self.now);
                     }
-                    self.passed.push(datagram);
                 }
+                self.passed.push(datagram);
             }
             while let Some((place, datagram)) = self.answerer.poll_transmit() {
                 any = true;

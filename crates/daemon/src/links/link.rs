@@ -102,6 +102,12 @@ fn carries(lends: &str) -> bool {
     [Lends::Fully, Lends::AsBackup].iter().any(|known| known.name() == lends)
 }
 
+/// Returns the time by this device's clock.
+fn since_1970() -> Duration {
+    let nanos = jiff::Timestamp::now().as_nanosecond().max(0);
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
 /// The device of a link.
 enum Device {
     There(Tun),
@@ -149,7 +155,7 @@ impl Link {
         let place = relay.address.at(PORT).unwrap_or_else(|_| SocketAddr::new(relay.address.ip(), PORT));
         // A relay that had an IPv4 address may return without one.
         let socket = Datagrams::open().map_err(Error::system("open a UDP socket"))?;
-        let caller = Caller::new(identity.clone(), relay.key, random_seed()?, now);
+        let caller = Caller::new(identity.clone(), relay.key, random_seed()?, since_1970(), now);
         Ok(Self {
             place,
             candidates: Vec::new(),

@@ -1,8 +1,10 @@
 //! Devices that connect while a code is shown. Strangers must not keep out the device that has the code.
 //!
 //! All visitors are served at once, so a silent one blocks nobody. An address that guesses codes, or connects again and
-//! again, is no longer served. A further limit applies to all addresses together.
+//! again, is no longer served. A further limit applies to all addresses together. When there is no room, those whose
+//! addresses have failed before make room for those that have not.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -15,6 +17,9 @@ use units::{Duration, Instant};
 const VISITORS_MAX: usize = 8;
 /// Maximum number of concurrent connections from one address.
 const VISITORS_MAX_EACH: usize = 2;
+/// Maximum number of concurrent connections from one IPv6 network (/64), in which a device has any number of addresses.
+/// The network is not banned as a whole: the device that has the code is in it, too.
+const VISITORS_MAX_NETWORK: usize = 4;
 /// Time limit for the first message: a device sends it at once.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Time limit for the whole pairing.
@@ -54,6 +59,21 @@ pub enum Outcome {
     Broken(IpAddr, PairingError),
     /// No result yet.
     Nothing,
+}
+
+/// What becomes of a new connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It is served.
+    Served,
+    /// It is served in the place of one from this address, whose connection has failed.
+    InsteadOf(IpAddr),
+    /// Its address has too many connections, so this one has failed.
+    TooMany(IpAddr),
+    /// There is no room for it.
+    Full,
+    /// Its address is not served any more, or it is gone.
+    Ignored,
 }
 
 /// Why an address is no longer served.
@@ -121,8 +141,8 @@ impl Visitor {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => return Err(None),
             };
-            self.has_spoken = true;
             let done = self.pairing.handle_octets(&room[..len]);
+            self.has_spoken = self.pairing.is_greeted();
             // Tell the other end why the pairing ends, if possible.
             let sent = self.send();
             if let Some(destination) = done.map_err(Some)? {
@@ -152,38 +172,55 @@ impl Visitors {
         self.wrong >= WRONG_MAX
     }
 
-    /// Admits a connection from `from`; `pairing` creates the relay's end. Returns false if it is not served.
+    /// Admits a connection from `from`; `pairing` creates the relay's end. The caller counts what has failed.
     pub fn admit(
         &mut self,
         stream: TcpStream,
         from: IpAddr,
         now: Instant,
         pairing: impl FnOnce() -> Pairing<Lender>,
-    ) -> bool {
+    ) -> Admission {
         let from = from.to_canonical();
         let is_heard = self.sources.get(&from).is_none_or(|source| source.is_heard());
-        let of_it = self.there.iter().filter(|visitor| visitor.from == from).count();
-        if !is_heard || of_it >= VISITORS_MAX_EACH || !self.make_room(now) || stream.set_nonblocking(true).is_err() {
-            return false;
+        if !is_heard || stream.set_nonblocking(true).is_err() {
+            return Admission::Ignored;
         }
+        if self.there.iter().filter(|visitor| visitor.from == from).count() >= VISITORS_MAX_EACH {
+            return Admission::TooMany(from);
+        }
+        let Ok(leaver) = self.make_room(from, now) else { return Admission::Full };
         let _ = stream.set_nodelay(true);
         let mut visitor = Visitor { stream, from, pairing: pairing(), since: now, has_spoken: false };
         if visitor.send().is_ok() {
             self.there.push(visitor);
         }
-        true
+        leaver.map_or(Admission::Served, Admission::InsteadOf)
     }
 
-    /// Makes room, if necessary: removes the oldest visitor that has sent nothing, otherwise the oldest of all.
-    fn make_room(&mut self, now: Instant) -> bool {
-        if self.there.len() < VISITORS_MAX {
-            return true;
+    /// Makes room for a visitor from `from`, if necessary, and returns who left. Those that have sent no whole message
+    /// leave first, then those whose addresses have failed most, then the oldest. Whoever has just come may stay, unless
+    /// its address has failed more often than `from`.
+    fn make_room(&mut self, from: IpAddr, now: Instant) -> Result<Option<IpAddr>, NoRoom> {
+        let shares = |visitor: &Visitor| network(from).is_some_and(|own| network(visitor.from) == Some(own));
+        let is_network_full = self.there.iter().filter(|visitor| shares(visitor)).count() >= VISITORS_MAX_NETWORK;
+        if self.there.len() < VISITORS_MAX && !is_network_full {
+            return Ok(None);
         }
-        let stays = |visitor: &Visitor| now.saturating_since(visitor.since) < STAY_MIN;
+        let may_stay = |visitor: &Visitor| {
+            now.saturating_since(visitor.since) < STAY_MIN && self.broken(visitor.from) <= self.broken(from)
+        };
         let leaver = (0..self.there.len())
-            .filter(|index| !stays(&self.there[*index]))
-            .min_by_key(|index| (self.there[*index].has_spoken, self.there[*index].since));
-        leaver.map(|index| self.there.remove(index)).is_some()
+            .filter(|index| !may_stay(&self.there[*index]))
+            .filter(|index| !is_network_full || shares(&self.there[*index]))
+            .min_by_key(|index| {
+                let visitor = &self.there[*index];
+                (visitor.has_spoken, Reverse(self.broken(visitor.from)), visitor.since)
+            });
+        leaver.map(|index| Some(self.there.remove(index).from)).ok_or(NoRoom)
+    }
+
+    fn broken(&self, from: IpAddr) -> u32 {
+        self.sources.get(&from).map_or(0, |source| source.broken)
     }
 
     /// Serves the visitor at `index`. If it has finished, it is removed and all behind it move up.
@@ -238,9 +275,20 @@ impl Visitors {
     }
 }
 
+/// The error if nobody makes room.
+struct NoRoom;
+
+/// Returns the IPv6 network of an address.
+fn network(address: IpAddr) -> Option<u64> {
+    match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => Some((address.to_bits() >> 64) as u64),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 
     use cooperation::channel::Identity;
     use cooperation::link::pairing::{Borrower, Code};
@@ -261,21 +309,43 @@ mod tests {
         Pairing::relay(Identity::from_secret([7; 32]), Lender { name: "anna".parse().unwrap() }, code(), [9; 32])
     }
 
+    fn borrower(code: Code) -> Pairing<Borrower> {
+        Pairing::destination(Identity::from_secret([8; 32]), "laptop".parse().unwrap(), code, [3; 32])
+    }
+
     struct World {
         listener: TcpListener,
         visitors: Visitors,
+        banned: Vec<Banned>,
     }
 
     impl World {
         fn new() -> Self {
-            Self { listener: TcpListener::bind("127.0.0.1:0").unwrap(), visitors: Visitors::default() }
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            Self { listener, visitors: Visitors::default(), banned: Vec::new() }
         }
 
         /// Connects as the device with this number. Returns its end, and whether the relay serves it.
         fn visit(&mut self, number: u8, now: Instant) -> (TcpStream, bool) {
             let theirs = TcpStream::connect(self.listener.local_addr().unwrap()).unwrap();
             let (ours, _) = self.listener.accept().unwrap();
-            let is_heard = self.visitors.admit(ours, address(number), now, lender);
+            (theirs, self.admit(ours, address(number), now))
+        }
+
+        /// Admits a connection and counts what has failed. Returns whether it is served.
+        fn admit(&mut self, stream: TcpStream, from: IpAddr, now: Instant) -> bool {
+            let admission = self.visitors.admit(stream, from, now, lender);
+            if let Admission::InsteadOf(failed) | Admission::TooMany(failed) = admission {
+                self.banned.extend(self.visitors.note_broken(failed));
+            }
+            matches!(admission, Admission::Served | Admission::InsteadOf(_))
+        }
+
+        /// Connects from an address of an IPv6 network. Returns the device's end, and whether the relay serves it.
+        fn visit_from(&mut self, address: Ipv6Addr, now: Instant) -> (TcpStream, bool) {
+            let theirs = TcpStream::connect(self.listener.local_addr().unwrap()).unwrap();
+            let (ours, _) = self.listener.accept().unwrap();
+            let is_heard = self.admit(ours, address.into(), now);
             (theirs, is_heard)
         }
 
@@ -283,12 +353,7 @@ mod tests {
         fn pair(&mut self, number: u8, code: Code, now: Instant) -> Outcome {
             let (mut theirs, is_heard) = self.visit(number, now);
             assert!(is_heard);
-            let mut pairing = Pairing::<Borrower>::destination(
-                Identity::from_secret([8; 32]),
-                "laptop".parse().unwrap(),
-                code,
-                [3; 32],
-            );
+            let mut pairing = borrower(code);
             loop {
                 theirs.write_all(&pairing.take_octets()).unwrap();
                 let last = self.visitors.there().len() - 1;
@@ -351,15 +416,63 @@ mod tests {
         }
     }
 
+    /// Each of five addresses keeps three connections, each with one octet, and connects again whenever one has ended.
     #[test]
-    fn who_says_nothing_is_sent_away_soon() {
+    fn a_few_addresses_that_say_little_keep_nobody_out() {
         let mut world = World::new();
-        let (mut first, _) = world.visit(1, AT_FIRST);
-        let (_second, _) = world.visit(2, AT_FIRST);
-        first.write_all(&[0]).unwrap();
-        assert!(matches!(world.visitors.advance(0), Outcome::Nothing));
+        let mut kept = Vec::new();
+        let mut disturb = |world: &mut World, now| {
+            for number in (0..5).flat_map(|number| [number; 3]) {
+                let (mut theirs, _) = world.visit(number, now);
+                let _ = theirs.write_all(&[0]);
+                kept.push(theirs);
+            }
+            for index in (0..world.visitors.there().len()).rev() {
+                if let Outcome::Broken(from, _) = world.visitors.advance(index) {
+                    world.visitors.note_broken(from);
+                }
+            }
+        };
+        for millis in [0, 250] {
+            disturb(&mut world, AT_FIRST + Duration::from_millis(millis));
+        }
+        let later = AT_FIRST + Duration::from_millis(500);
+        // The device that has the code is let in although nobody has been there for long, and stays.
+        let (_theirs, is_heard) = world.visit(99, later);
+        disturb(&mut world, later);
+        assert!(is_heard && world.visitors.there().iter().any(|visitor| visitor.from == address(99)));
+        assert!(matches!(world.pair(99, code(), later), Outcome::Proven(..)));
+        for millis in (500..10_000).step_by(250) {
+            disturb(&mut world, AT_FIRST + Duration::from_millis(millis));
+        }
+        assert_eq!(world.banned, [Banned::Pesters; 5], "the owner is told of each");
+    }
+
+    #[test]
+    fn a_network_of_many_addresses_leaves_room_for_others() {
+        let mut world = World::new();
+        let of = |number: u128| Ipv6Addr::from_bits(0xfd00 << 112 | number);
+        let strangers: Vec<_> = (1..20).map(|number| world.visit_from(of(number), AT_FIRST)).collect();
+        assert_eq!(strangers.iter().filter(|(_, is_heard)| *is_heard).count(), VISITORS_MAX_NETWORK);
+        let _also = (world.visit(1, AT_FIRST), world.visit_from(Ipv6Addr::from_bits(0xfe80 << 112 | 1), AT_FIRST));
+        assert_eq!(world.visitors.there().len(), VISITORS_MAX_NETWORK + 2);
+        // In the network itself, the silent make room.
+        assert!(world.visit_from(of(99), AT_FIRST + STAY_MIN).1);
+        assert_eq!(world.visitors.there().len(), VISITORS_MAX_NETWORK + 2);
+    }
+
+    #[test]
+    fn who_says_nothing_whole_is_sent_away_soon() {
+        let mut world = World::new();
+        let mut ends: Vec<_> = (1..=3).map(|number| world.visit(number, AT_FIRST).0).collect();
+        let hello = borrower(code()).take_octets();
+        ends[0].write_all(&hello).unwrap();
+        ends[1].write_all(&hello[..hello.len() - 1]).unwrap();
+        for index in 0..3 {
+            assert!(matches!(world.visitors.advance(index), Outcome::Nothing));
+        }
         assert_eq!(world.visitors.next_at(), Some(AT_FIRST + SILENCE_MAX));
-        assert_eq!(world.visitors.expire(AT_FIRST + SILENCE_MAX), [address(2)]);
+        assert_eq!(world.visitors.expire(AT_FIRST + SILENCE_MAX), [address(2), address(3)]);
         assert_eq!(world.visitors.next_at(), Some(AT_FIRST + PATIENCE));
         assert_eq!(world.visitors.expire(AT_FIRST + PATIENCE), [address(1)]);
     }

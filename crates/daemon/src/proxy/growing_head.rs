@@ -1,21 +1,52 @@
-//! The head of an answer, as it arrives. Sans-IO.
+//! The head of a request or answer, as it arrives. Sans-IO.
 
 use super::head::ANSWER_HEAD_BYTES_MAX;
 
-/// An incomplete head. Each parse starts at its beginning, and a server may send one octet at a time. So it is parsed
-/// only when it may be complete, and each time that it has doubled.
+/// When to parse a head that is incomplete. Each parse starts at its beginning, and the other end may send one octet at a
+/// time. So it is parsed only when it may be complete, and each time that it has doubled: if it is no head, the proxy
+/// need not wait for its end.
+#[derive(Debug, Default)]
+pub struct Pace {
+    /// Size from which on it is parsed, complete or not.
+    read_from: usize,
+    /// Octets in which its end was looked for.
+    searched: usize,
+}
+
+impl Pace {
+    /// Notes that `octets` were parsed and are incomplete. `most`: the size at which a head is too long.
+    pub fn note_parsed(&mut self, octets: &[u8], most: usize) {
+        *self = Self { read_from: (2 * octets.len()).min(most), searched: octets.len() };
+    }
+
+    /// Returns whether it is time to parse `octets`: those from before, and further ones.
+    pub fn is_due(&mut self, octets: &[u8]) -> bool {
+        let end_from = self.searched.saturating_sub(END_BYTES_MAX - 1);
+        self.searched = octets.len();
+        octets.len() >= self.read_from || octets.get(end_from..).is_some_and(has_end)
+    }
+}
+
+#[cfg(test)]
+impl Pace {
+    pub const fn read_from(&self) -> usize {
+        self.read_from
+    }
+}
+
+/// The incomplete head of an answer.
 #[derive(Debug, Default)]
 pub struct GrowingHead {
     octets: Vec<u8>,
-    /// Size from which on it is parsed, complete or not: if it is no head, the proxy need not wait for its end.
-    read_from: usize,
+    pace: Pace,
 }
 
 impl GrowingHead {
     /// A head that was parsed and is incomplete.
     pub fn read(octets: Vec<u8>) -> Self {
-        let read_from = (2 * octets.len()).min(ANSWER_HEAD_BYTES_MAX);
-        Self { octets, read_from }
+        let mut pace = Pace::default();
+        pace.note_parsed(&octets, ANSWER_HEAD_BYTES_MAX);
+        Self { octets, pace }
     }
 
     /// Whether nothing has arrived.
@@ -25,10 +56,8 @@ impl GrowingHead {
 
     /// Appends octets. Returns all octets if it is time to parse them.
     pub fn push(&mut self, octets: &[u8]) -> Option<Vec<u8>> {
-        let end_from = self.octets.len().saturating_sub(END_BYTES_MAX - 1);
         self.octets.extend_from_slice(octets);
-        let is_due = self.octets.len() >= self.read_from || has_end(&self.octets[end_from..]);
-        is_due.then(|| core::mem::take(&mut self.octets))
+        self.pace.is_due(&self.octets).then(|| core::mem::take(&mut self.octets))
     }
 }
 
@@ -70,7 +99,7 @@ mod tests {
         for head in ["HTTP/1.1 200 OK\r\nA: 1\r\n\r\n", "HTTP/1.1 200 OK\nA: 1\n\n", "HTTP/1.1 200 OK\nA: 1\n\r\n"] {
             for cut in 1..head.len() {
                 let mut head_so_far = GrowingHead::read(head.as_bytes()[..cut].to_vec());
-                head_so_far.read_from = usize::MAX;
+                head_so_far.pace.read_from = usize::MAX;
                 assert_eq!(head_so_far.push(&head.as_bytes()[cut..]).as_deref(), Some(head.as_bytes()), "{cut}");
             }
         }

@@ -149,7 +149,7 @@ impl Proxy {
     fn open(&mut self, key: usize, endpoint: &mut Endpoint, now: Instant) -> bool {
         loop {
             let session = &mut self.sessions[key];
-            match read(&mut session.inbox, session.greeted) {
+            match read(&mut session.inbox, session.greeted, &mut session.pace) {
                 Opening::More => {
                     let room = HEAD_BYTES_MAX + 1 - session.inbox.len().min(HEAD_BYTES_MAX);
                     let room = room.min(self.scratch.len());

@@ -9,7 +9,7 @@ use std::thread;
 
 use units::{Duration, Instant};
 
-/// Maximum number of threads: this many silent name servers delay no other names.
+/// Maximum number of threads.
 const THREADS_MAX: usize = 16;
 /// Maximum number of names that wait for a thread.
 const QUEUE_MAX: usize = 1024;
@@ -55,8 +55,44 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queue: VecDeque<String>,
+    /// Number of names being looked up in each zone.
+    at_work: BTreeMap<String, usize>,
     idle: usize,
     ended: bool,
+}
+
+impl State {
+    /// Takes the next name that may be looked up now. A zone gets a thread only if more are free than it has: the first
+    /// zone whose name servers are silent holds half of the threads, the next one a quarter, and so on. So there is one
+    /// for the names of others.
+    fn take(&mut self) -> Option<String> {
+        let free = THREADS_MAX.saturating_sub(self.at_work.values().sum());
+        let may_start = |name: &String| self.at_work.get(zone(name)).copied().unwrap_or(0) < free;
+        let name = self.queue.iter().position(may_start).and_then(|index| self.queue.remove(index))?;
+        *self.at_work.entry(zone(&name).to_owned()).or_default() += 1;
+        Some(name)
+    }
+
+    /// Notes that a name was looked up.
+    fn finish(&mut self, name: &str) {
+        if let Some(at_work) = self.at_work.get_mut(zone(name)) {
+            *at_work -= 1;
+            if *at_work == 0 {
+                self.at_work.remove(zone(name));
+            }
+        }
+    }
+}
+
+/// Returns the part of a name that has name servers of its own, as far as the name shows it: the last two labels, or
+/// three where the second is one like `co` in `co.uk`.
+fn zone(name: &str) -> &str {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let mut labels = name.rsplit('.');
+    let is_country = labels.next().is_some_and(|label| label.len() == 2);
+    let is_kind = labels.next().is_some_and(|label| label.len() <= 3);
+    let count = if is_country && is_kind { 3 } else { 2 };
+    name.rmatch_indices('.').nth(count - 1).map_or(name, |(dot, _)| &name[dot + 1..])
 }
 
 /// Result of [`Resolver::ask`].
@@ -150,7 +186,7 @@ fn work(shared: &Shared, lookup: &Lookup, answers: &Sender<Answered>, wake: &(dy
             if state.ended {
                 return;
             }
-            if let Some(name) = state.queue.pop_front() {
+            if let Some(name) = state.take() {
                 break name;
             }
             state.idle += 1;
@@ -163,6 +199,11 @@ fn work(shared: &Shared, lookup: &Lookup, answers: &Sender<Answered>, wake: &(dy
             Ok(addresses) => Ok(without_repetitions(addresses)),
             Err(error) => Err(explain(&error)),
         };
+        let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.finish(&name);
+        drop(state);
+        // Besides the name that this thread takes next, another one may have become possible.
+        shared.changed.notify_one();
         if answers.send((name, answer)).is_err() {
             return;
         }
@@ -235,6 +276,53 @@ mod tests {
         wakes.recv().unwrap();
         assert_eq!(resolver.poll(now), [(vec![4], Err("no".to_owned()))]);
         assert_eq!(resolver.ask("a.example", 5, now + Duration::from_secs(1)), Asked::Known(Err("no".into())));
+    }
+
+    #[test]
+    fn a_zone_whose_name_servers_are_silent_holds_up_no_other() {
+        let (_silence, never) = channel::<()>();
+        let never = Mutex::new(never);
+        let lookup: Lookup = Arc::new(move |name| {
+            if zone(name).starts_with("silent") {
+                let _ = never.lock().unwrap().recv();
+            }
+            Ok(vec![ip()])
+        });
+        let (woken, wakes) = channel();
+        let woken = Mutex::new(woken);
+        let mut resolver = Resolver::new(lookup, move || woken.lock().unwrap().send(()).unwrap_or_default());
+        let now = Instant::ZERO;
+        for number in 0..100 {
+            for zone in ["silent.example", "silent.co.uk", "silent2.example"] {
+                assert_eq!(resolver.ask(&format!("www{number}.{zone}"), 0, now), Asked::Waits);
+            }
+        }
+        for waiter in 1..=50 {
+            assert_eq!(resolver.ask(&format!("www{waiter}.good.co.uk"), waiter, now), Asked::Waits);
+        }
+        let mut served = Vec::new();
+        while served.len() < 50 {
+            wakes.recv_timeout(std::time::Duration::from_secs(10)).expect("an answer");
+            served.extend(resolver.poll(now).into_iter().flat_map(|(waiters, _)| waiters));
+        }
+        served.sort_unstable();
+        assert!(served.into_iter().eq(1..=50));
+    }
+
+    #[test]
+    fn zones_are_what_names_end_with() {
+        for (name, expected) in [
+            ("localhost", "localhost"),
+            ("example.org", "example.org"),
+            ("a.b.example.org.", "example.org"),
+            ("a.example.co.uk", "example.co.uk"),
+            ("co.uk", "co.uk"),
+            ("a.example.de", "example.de"),
+            ("..", "."),
+            ("", ""),
+        ] {
+            assert_eq!(zone(name), expected, "{name}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::choice::Weight;
 use super::client::Client;
 use super::dial::{Attempt, Dial};
 use super::exchange::{Ended, Exchange};
+use super::growing_head::Pace;
 use super::guard::Lack;
 use super::head::Forward;
 use super::meter::Seen;
@@ -42,6 +43,8 @@ pub struct Session {
     pub client: Client,
     /// Octets from the client that are not parsed yet.
     pub inbox: Vec<u8>,
+    /// When to parse the inbox, while it is the incomplete head of a request.
+    pub pace: Pace,
     /// Octets on their way to the client, at most one piece.
     pub to_client: Bytes,
     /// Octets on their way to the server, at most one piece.
@@ -236,6 +239,7 @@ impl Session {
             serial,
             client,
             inbox: Vec::new(),
+            pace: Pace::default(),
             to_client: Bytes::new(),
             to_server: Bytes::new(),
             stage: Stage::Opening,

@@ -41,8 +41,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// them waits for 3.5 s.
 const FAREWELLS: u8 = 3;
 const FAREWELL_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Minimum interval between reloads of the allow list: a stranger who knows this relay must not make it read the file
-/// constantly.
+/// Minimum interval between reloads of the allow list: a stranger must not make it read the file constantly.
 const REFRESH_PAUSE: Duration = Duration::from_millis(200);
 
 /// State that several threads share.
@@ -211,11 +210,11 @@ impl Forwarder {
                         self.enter_up(slot, packet.to_vec());
                     }
                 }
-                Caught::Unknown(_) if self.refresh_at <= now => {
+                Caught::Unknown if self.refresh_at <= now => {
                     self.refresh_at = now + REFRESH_PAUSE;
                     self.refresh_allowed();
                 }
-                Caught::Nothing | Caught::Unknown(_) => self.refused_datagrams += 1,
+                Caught::Nothing | Caught::Unknown => self.refused_datagrams += 1,
                 Caught::Call | Caught::Again | Caught::Word(_) => {}
             }
         }
@@ -502,7 +501,7 @@ mod tests {
         answerer.set_peers(&[(1, own.public())]);
         let mut terms = Lending::new(None, None, None).terms();
         answerer.set_terms(1, terms);
-        let mut caller = Caller::new(own, relay.public(), [2; 32], now);
+        let mut caller = Caller::new(own, relay.public(), [2; 32], Duration::ZERO, now);
         caller.handle_timeout(now);
         let (place, mut room) = (([192, 0, 2, 7], 40000).into(), [0; DATAGRAM_BYTES_MAX]);
         for _ in 0..3 {
