@@ -4,7 +4,7 @@
 //! that it vanishes with that process in any case. The maps that hold its connections are always pinned. A socket that
 //! uses a controller keeps the programs and maps, pinned or not, until it closes.
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -67,13 +67,16 @@ pub fn check() -> Result<()> {
     mount_file_system().map_err(Error::FileSystem)
 }
 
+/// For root alone, as systemd mounts it: whoever can open the folder can hold its lock.
+const MOUNT_OPTIONS: &CStr = c"mode=0700";
+
 /// Mounts the file system, as bpftool does: systems with systemd have it mounted, containers often not.
 fn mount_file_system() -> io::Result<()> {
     let folder = file_system();
     if is_mounted(&folder) {
         return Ok(());
     }
-    Ok(mount("bpf", &folder, "bpf", MountFlags::empty(), None)?)
+    Ok(mount("bpf", &folder, "bpf", MountFlags::empty(), MOUNT_OPTIONS)?)
 }
 
 /// Returns whether a controller is loaded, permanently or for a process.
