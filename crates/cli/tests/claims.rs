@@ -120,3 +120,10 @@ fn on_linux_what_is_lacking_is_said() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.starts_with("error: ") && !said.contains("panicked"), "{said}");
 }
+
+#[test]
+fn with_ns3_what_it_cannot_do_is_not_judged() {
+    claims(&["--backend", "ns3", "--ids", "C48,C50"]).code(2).stderr(
+        contains("error: C48 is not judged with ns-3: it is computed").and(contains("mveno-5: cell: there is")),
+    );
+}

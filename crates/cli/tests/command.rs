@@ -454,8 +454,7 @@ fn a_radio_that_is_missing_or_ends_is_an_error_with_a_remedy() {
 }
 
 #[test]
-fn the_radio_of_ns3_takes_no_stacks_and_no_claims() {
+fn the_radio_of_ns3_takes_no_stacks() {
     let (_directory, path) = scenario(PHONES);
     anabranch(&["run", &path, "--backend", "ns3", "--source", "kernel"]).code(2).stderr(contains("--backend linux"));
-    anabranch(&["claims", "--backend", "ns3", "--ids", "C01"]).code(2).stderr(contains("anabranch sweep"));
 }

@@ -47,12 +47,10 @@ pub fn complete(
 ///
 /// # Errors
 /// As [`complete`], and if ns-3's models cannot do what a case requires.
-pub fn with_ns3(plan: &Plan, journal: &mut Journal, jobs: usize) -> Result<(), Failure> {
+pub fn with_ns3(plan: &Plan, journal: &mut Journal, jobs: usize, what: &str) -> Result<(), Failure> {
     ns3_radio::rehearse()?;
     for case in &plan.cases {
         ns3_radio::check(&case.scenario)?;
     }
-    complete(plan, journal, jobs, "runs with ns-3", &|scenario| {
-        ns3_radio::run(scenario, Recordings::default(), &mut |_| {})
-    })
+    complete(plan, journal, jobs, what, &|scenario| ns3_radio::run(scenario, Recordings::default(), &mut |_| {}))
 }

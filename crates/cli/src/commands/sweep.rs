@@ -68,7 +68,7 @@ fn run_missing(plan: &Plan, journal: &mut Journal, arguments: &arguments::Sweep)
     }
     let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     if arguments.world.backend == Backend::Ns3 {
-        return batch::with_ns3(plan, journal, workers);
+        return batch::with_ns3(plan, journal, workers, "runs with ns-3");
     }
     let bar = RunsBar::new("runs");
     let ran = lab::run::sweep::run(plan, journal, workers, &mut |progress| bar.show(progress));

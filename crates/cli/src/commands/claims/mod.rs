@@ -3,6 +3,7 @@
 mod linux;
 mod map;
 mod next;
+mod ns3;
 mod runs;
 
 use std::collections::btree_map::Entry;
@@ -28,19 +29,14 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
             error.source
         ))
     })?;
-    if arguments.backend == Backend::Ns3 {
-        return Err(Failure::Input(
-            "claims are not evaluated with the radio of ns-3\n  help: use --backend simulator or linux; anabranch sweep \
-             has --backend ns3"
-                .into(),
-        ));
-    }
     let mode = match arguments.mode {
         ClaimMode::Build => Mode::Build,
         ClaimMode::Paper => Mode::Paper,
     };
-    if arguments.backend == Backend::Linux {
-        return linux::claims(&chosen, arguments, mode);
+    match arguments.backend {
+        Backend::Simulator => {}
+        Backend::Linux => return linux::claims(&chosen, arguments, mode),
+        Backend::Ns3 => return ns3::claims(&chosen, arguments, mode),
     }
     if arguments.map {
         return map::map(&chosen, arguments, mode);

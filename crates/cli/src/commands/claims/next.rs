@@ -41,6 +41,20 @@ pub(super) fn of_simulator(chosen: &[&'static Claim], arguments: &arguments::Cla
     )
 }
 
+/// Text below claims that were judged with the radio of ns-3.
+pub(super) fn with_ns3(judged: &[&'static Claim], arguments: &arguments::Claims) -> String {
+    let seeds = arguments.seeds();
+    let (ids, kept) = (ids(judged, |_| true), kept(arguments));
+    format!(
+        "{}, with the radio of ns-3 and its FD-BET in cells. {}  \
+         anabranch claims --backend ns3 --ids {ids} --seeds {}{kept}    # narrower intervals\n  \
+         anabranch claims --ids {ids}{kept}    # the same with the built-in radio\n",
+        count(seeds),
+        runs_are_in(arguments),
+        2 * seeds,
+    )
+}
+
 /// Text below claims that were judged on Linux.
 pub(super) fn of_linux(judged: &[&'static Claim], arguments: &arguments::Claims) -> String {
     let seeds = arguments.seeds();

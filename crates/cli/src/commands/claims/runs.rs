@@ -11,7 +11,7 @@ use lab::scenario::{Override, Scenario, Seeds};
 use testbed::Ends;
 
 use crate::arguments;
-use crate::commands::{builds, real_time, shipped};
+use crate::commands::{batch, builds, real_time, shipped};
 use crate::console::RunsBar;
 use crate::failure::Failure;
 
@@ -52,6 +52,12 @@ pub(super) fn run(plan: &Plan, arguments: &arguments::Claims, what: &str) -> Res
 pub(super) fn run_on_linux(plan: &Plan, arguments: &arguments::Claims, what: &str) -> Result<Vec<Record>, Failure> {
     let jobs = arguments.jobs.unwrap_or(1);
     records(plan, arguments, "linux-", |journal| real_time::complete(plan, journal, Ends::KERNELS, jobs, what))
+}
+
+/// Does the same as [`run`], with the radio of ns-3.
+pub(super) fn run_with_ns3(plan: &Plan, arguments: &arguments::Claims, what: &str) -> Result<Vec<Record>, Failure> {
+    let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    records(plan, arguments, "ns3-", |journal| batch::with_ns3(plan, journal, jobs, what))
 }
 
 /// Returns the records of `plan` after `complete` has added missing runs to the journal. `world` is a part of the

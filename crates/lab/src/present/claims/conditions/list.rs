@@ -30,6 +30,13 @@ const NO_RACK: Setting = Always("connection.era.rack=false");
 const NO_TAIL_PROBE: Setting = Always("connection.era.tail_loss_probe=false");
 const UNEQUAL_WIFI: Setting = EachOnWlan { field: "wlan_delay", values: &["1 ms", "30 ms", "100 ms", "300 ms"] };
 
+/// The condition of all runs with the radio of ns-3, which is no column of the map.
+pub const WITH_NS3: Condition = switch(
+    "ns3",
+    "the time-domain scheduler of ns-3 gives turns to UEs without data; this one does not",
+    &[InCell("cell.scheduler=blind-equal-throughput-fd")],
+);
+
 /// All conditions; the first changes nothing.
 pub const CONDITIONS: &[Condition] = &[
     Condition { name: "shipped", kind: Kind::Shipped, why: "the scenarios as they ship", settings: &[] },

@@ -12,7 +12,7 @@ mod list;
 
 use crate::scenario::{Override, RelayMode, Scenario};
 
-pub use list::CONDITIONS;
+pub use list::{CONDITIONS, WITH_NS3};
 
 /// An environment in which claims are measured.
 #[derive(Clone, Copy, Debug)]

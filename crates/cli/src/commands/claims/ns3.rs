@@ -1,0 +1,73 @@
+//! Claims with the radio of ns-3: those of scenarios with a cell or a Wi-Fi channel that its models can do.
+
+use std::collections::btree_map::Entry;
+use std::ops::RangeInclusive;
+
+use lab::present::claims::conditions::WITH_NS3;
+use lab::present::claims::{Claim, Mode, Outcome, Runs, evaluate, needs, to_json, to_text};
+
+use super::{complain_of_gaps, next, runs};
+use crate::arguments;
+use crate::console;
+use crate::failure::Failure;
+
+/// Runs what `chosen` need and prints the results.
+pub(super) fn claims(chosen: &[&'static Claim], arguments: &arguments::Claims, mode: Mode) -> Result<(), Failure> {
+    let seeds = 1..=arguments.seeds();
+    let judged = judged(chosen, arguments, &seeds, mode)?;
+    ns3_radio::rehearse()?;
+    let mut all = Runs::new();
+    for needs in judged.iter().flat_map(|claim| needs(claim)) {
+        if let Entry::Vacant(missing) = all.entry(needs) {
+            let plan = runs::plan(needs, &WITH_NS3, seeds.clone(), mode)?;
+            missing.insert(runs::run_with_ns3(&plan, arguments, &format!("runs of {} with ns-3", needs.scenario))?);
+        }
+    }
+    let outcomes: Vec<Outcome> = judged.iter().map(|claim| evaluate(claim, &all, mode)).collect();
+    match arguments.json {
+        true => console::print(&(to_json(&outcomes) + "\n"))?,
+        false => console::print(&format!("{}\n{}", to_text(&outcomes), next::with_ns3(&judged, arguments)))?,
+    }
+    complain_of_gaps(&outcomes)
+}
+
+/// Returns the claims that can be judged here. Those that were asked for and cannot are named, each with the reason.
+fn judged(
+    chosen: &[&'static Claim],
+    arguments: &arguments::Claims,
+    seeds: &RangeInclusive<u64>,
+    mode: Mode,
+) -> Result<Vec<&'static Claim>, Failure> {
+    let (mut judged, mut left_out) = (Vec::new(), Vec::new());
+    for claim in chosen.iter().copied() {
+        match obstacle(claim, seeds, mode)? {
+            None => judged.push(claim),
+            Some(why) => left_out.push(format!("{} is not judged with ns-3: {why}", claim.id)),
+        }
+    }
+    if judged.is_empty() {
+        return Err(Failure::Input(left_out.join("\nerror: ")));
+    }
+    if arguments.ids.is_empty() {
+        console::complain(&format!("{} of {} claims are about what ns-3 can do\n", judged.len(), chosen.len()))?;
+    } else {
+        left_out.iter().try_for_each(|line| console::complain(&format!("{line}\n")))?;
+    }
+    Ok(judged)
+}
+
+/// Returns why a claim cannot be judged; `None` if it can.
+fn obstacle(claim: &Claim, seeds: &RangeInclusive<u64>, mode: Mode) -> Result<Option<String>, Failure> {
+    let all = needs(claim);
+    if all.is_empty() {
+        return Ok(Some("it is computed, without runs".into()));
+    }
+    for needs in all {
+        let plan = runs::plan(needs, &WITH_NS3, seeds.clone(), mode)?;
+        if let Some(error) = plan.cases.iter().find_map(|case| ns3_radio::check(&case.scenario).err()) {
+            let first = error.to_string().lines().next().unwrap_or_default().to_owned();
+            return Ok(Some(format!("{}: {first}", needs.scenario)));
+        }
+    }
+    Ok(None)
+}
