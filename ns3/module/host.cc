@@ -283,7 +283,7 @@ IpL4Protocol::RxStatus Host::Receive(Ptr<Packet>, const Ipv6Header&, Ptr<Ipv6Int
     return RX_ENDPOINT_UNREACH;
 }
 
-// Packets go to IPv4 directly, with the headers that the engine wrote.
+// Segments go to the IPv4 of the node, and nowhere else.
 void Host::SetDownTarget(DownTargetCallback) {}
 
 void Host::SetDownTarget6(DownTargetCallback6) {}
