@@ -3,6 +3,7 @@
 // delay of each UE.
 
 #include "common.h"
+#include "models.h"
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -70,18 +71,12 @@ Setup Parse(int argc, char** argv)
     return setup;
 }
 
-// The sounding reference signal of N UEs needs a period with N places.
-uint32_t SoundingPeriodMs(size_t ues)
-{
-    return ues > 75 ? 320 : ues > 35 ? 160 : 80;
-}
-
 void SetRadioDefaults(const Setup& setup)
 {
     const auto mode = setup.unacknowledged ? LteEnbRrc::RLC_UM_ALWAYS : LteEnbRrc::RLC_AM_ALWAYS;
     Config::SetDefault("ns3::LteAmc::AmcModel", EnumValue(LteAmc::PiroEW2010));
     Config::SetDefault("ns3::LteEnbRrc::EpsBearerToRlcMapping", EnumValue(mode));
-    Config::SetDefault("ns3::LteEnbRrc::SrsPeriodicity", UintegerValue(SoundingPeriodMs(setup.distancesM.size())));
+    Config::SetDefault("ns3::LteEnbRrc::SrsPeriodicity", UintegerValue(models::SoundingPeriodMs(setup.distancesM.size())));
     Config::SetDefault("ns3::LteRlcAm::MaxTxBufferSize", UintegerValue(QUEUE_BYTES));
     Config::SetDefault("ns3::LteRlcUm::MaxTxBufferSize", UintegerValue(QUEUE_BYTES));
     Config::SetDefault("ns3::LteEnbPhy::TxPower", DoubleValue(30));
@@ -99,30 +94,6 @@ void SetTcpDefaults()
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4000000));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4000000));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
-}
-
-void SetFading(LteHelper& lte, const Setup& setup)
-{
-    lte.SetFadingModel("ns3::TraceFadingLossModel");
-    lte.SetFadingModelAttribute("TraceFilename", StringValue(setup.fading));
-    lte.SetFadingModelAttribute("TraceLength", TimeValue(Seconds(10)));
-    lte.SetFadingModelAttribute("SamplesNum", UintegerValue(10000));
-    lte.SetFadingModelAttribute("WindowSize", TimeValue(Seconds(setup.fadingWindowS)));
-    lte.SetFadingModelAttribute("RbNum", UintegerValue(100));
-}
-
-// The eNB is in the middle, the UEs are in a row beside it.
-void Place(const NodeContainer& enb, const NodeContainer& ues, const std::vector<double>& distancesM)
-{
-    auto positions = CreateObject<ListPositionAllocator>();
-    positions->Add(Vector(0, 0, 0));
-    for (const double distanceM : distancesM)
-        positions->Add(Vector(distanceM, 0, 0));
-    MobilityHelper mobility;
-    mobility.SetPositionAllocator(positions);
-    mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");
-    mobility.Install(enb);
-    mobility.Install(ues);
 }
 
 // A server behind the gateway, and UEs that are attached to the eNB. The helpers must outlive the run.
@@ -156,10 +127,10 @@ World Build(const Setup& setup)
     lte->SetEpcHelper(core);
     lte->SetSchedulerType(setup.scheduler);
     if (!setup.fading.empty())
-        SetFading(*lte, setup);
+        models::SetFading(*lte, setup.fading, setup.fadingWindowS);
     World world{lte, core, NodeContainer(1), NodeContainer(setup.distancesM.size()), {}, {}};
     const NodeContainer enb(1);
-    Place(enb, world.ues, setup.distancesM);
+    models::PlaceInARow(enb, world.ues, setup.distancesM);
     const NetDeviceContainer enbDevices = lte->InstallEnbDevice(enb);
     const NetDeviceContainer ueDevices = lte->InstallUeDevice(world.ues);
     InternetStackHelper internet;

@@ -3,6 +3,7 @@
 // root.
 
 #include "common.h"
+#include "models.h"
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -11,9 +12,7 @@
 #include "ns3/network-module.h"
 #include "ns3/wifi-module.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 
 using namespace ns3;
 
@@ -48,31 +47,11 @@ Setup Parse(int argc, char** argv)
     return setup;
 }
 
-// The root is in the middle, the stations around it: the root receives all frames equally strongly.
-void Place(const NodeContainer& nodes, double radiusM)
-{
-    auto positions = CreateObject<ListPositionAllocator>();
-    positions->Add(Vector(0, 0, 0));
-    const uint32_t stations = nodes.GetN() - 1;
-    for (uint32_t station = 0; station < stations; station++) {
-        const double angle = 2 * M_PI * station / stations;
-        positions->Add(Vector(radiusM * std::cos(angle), radiusM * std::sin(angle), 0));
-    }
-    MobilityHelper mobility;
-    mobility.SetPositionAllocator(positions);
-    mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");
-    mobility.Install(nodes);
-}
-
-// ns-3 derives the rate of an ACK from the rate of the data. ControlMode is for RTS, which is not used here.
 NetDeviceContainer InstallWifi(const NodeContainer& nodes, const Setup& setup)
 {
     WifiHelper wifi;
     wifi.SetStandard(WIFI_STANDARD_80211a);
-    const std::string mode = "OfdmRate" + std::to_string(setup.rateMbps) + "Mbps";
-    const std::string control = "OfdmRate" + std::to_string(std::min(setup.rateMbps, 24u)) + "Mbps";
-    wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue(mode), "ControlMode",
-                                 StringValue(control), "RtsCtsThreshold", UintegerValue(2200));
+    models::SetRate(wifi, setup.rateMbps, 2200);
     YansWifiChannelHelper channel = YansWifiChannelHelper::Default();
     YansWifiPhyHelper phy;
     phy.SetChannel(channel.Create());
@@ -128,7 +107,7 @@ int main(int argc, char** argv)
     const Setup setup = Parse(argc, argv);
     RngSeedManager::SetRun(setup.seed);
     NodeContainer nodes(setup.stations + 1);
-    Place(nodes, setup.radiusM);
+    models::PlaceAround(nodes, setup.radiusM);
     const NetDeviceContainer devices = InstallWifi(nodes, setup);
     const Ipv4InterfaceContainer interfaces = InstallInternet(nodes, devices);
     const Ptr<PacketSink> root = InstallTraffic(nodes, interfaces.GetAddress(0), setup);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "cell.h"
 
+#include "../agreement/models.h"
+
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
-#include "ns3/mobility-module.h"
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
@@ -14,19 +15,15 @@ namespace radio {
 namespace {
 
 constexpr uint16_t WIRE_MTU = 9000;
-
-// The sounding reference signal of N UEs needs a period with N places.
-uint32_t SoundingPeriodMs(size_t ues)
-{
-    return ues > 75 ? 320 : ues > 35 ? 160 : 80;
-}
+// After this time each UE jumps to another place of the trace, as in ns3/agreement.
+constexpr double FADING_WINDOW_S = 0.5;
 
 // As in the set-ups of ns3/agreement, for which the built-in cell agrees with this one.
 void SetDefaults(const CellSettings& settings)
 {
     Config::SetDefault("ns3::LteAmc::AmcModel", EnumValue(LteAmc::PiroEW2010));
     Config::SetDefault("ns3::LteEnbRrc::EpsBearerToRlcMapping", EnumValue(LteEnbRrc::RLC_UM_ALWAYS));
-    Config::SetDefault("ns3::LteEnbRrc::SrsPeriodicity", UintegerValue(SoundingPeriodMs(settings.distancesM.size())));
+    Config::SetDefault("ns3::LteEnbRrc::SrsPeriodicity", UintegerValue(models::SoundingPeriodMs(settings.distancesM.size())));
     Config::SetDefault("ns3::LteRlcUm::MaxTxBufferSize", UintegerValue(settings.queueBytes));
     Config::SetDefault("ns3::LteEnbPhy::TxPower", DoubleValue(settings.txPowerDbm));
     Config::SetDefault("ns3::LteEnbPhy::NoiseFigure", DoubleValue(5));
@@ -43,28 +40,8 @@ void SetPropagation(LteHelper& lte, const CellSettings& settings)
         lte.SetPathlossModelAttribute("Exponent", DoubleValue(settings.pathLossExponent));
         lte.SetPathlossModelAttribute("ReferenceLoss", DoubleValue(settings.referenceLossDb));
     }
-    if (!settings.fading.empty()) {
-        lte.SetFadingModel("ns3::TraceFadingLossModel");
-        lte.SetFadingModelAttribute("TraceFilename", StringValue(settings.fading));
-        lte.SetFadingModelAttribute("TraceLength", TimeValue(Seconds(10)));
-        lte.SetFadingModelAttribute("SamplesNum", UintegerValue(10000));
-        lte.SetFadingModelAttribute("WindowSize", TimeValue(Seconds(0.5)));
-        lte.SetFadingModelAttribute("RbNum", UintegerValue(100));
-    }
-}
-
-// The eNB is in the middle, the UEs are in a row beside it.
-void Place(const NodeContainer& enb, const NodeContainer& ues, const std::vector<double>& distancesM)
-{
-    auto positions = CreateObject<ListPositionAllocator>();
-    positions->Add(Vector(0, 0, 0));
-    for (const double distanceM : distancesM)
-        positions->Add(Vector(distanceM, 0, 0));
-    MobilityHelper mobility;
-    mobility.SetPositionAllocator(positions);
-    mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");
-    mobility.Install(enb);
-    mobility.Install(ues);
+    if (!settings.fading.empty())
+        models::SetFading(lte, settings.fading, FADING_WINDOW_S);
 }
 
 } // namespace
@@ -78,7 +55,7 @@ Cell::Cell(const CellSettings& settings, Listener* listener)
     lte->SetEpcHelper(core);
     lte->SetSchedulerType(settings.scheduler);
     SetPropagation(*lte, settings);
-    Place(enb, ues, settings.distancesM);
+    models::PlaceInARow(enb, ues, settings.distancesM);
     Connect(settings);
     sockets.push_back(OpenSocket(host.Get(0), 'c', 0, listener));
     for (uint32_t ue = 0; ue < ues.GetN(); ue++)

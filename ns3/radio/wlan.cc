@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "wlan.h"
 
+#include "../agreement/models.h"
+
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
-#include "ns3/mobility-module.h"
 #include "ns3/traffic-control-module.h"
 #include "ns3/wifi-module.h"
-
-#include <algorithm>
-#include <cmath>
-#include <string>
 
 using namespace ns3;
 
@@ -19,22 +16,6 @@ namespace {
 
 constexpr double RADIUS_M = 2;
 
-// The destination is in the middle, the relays around it.
-void Place(const NodeContainer& nodes)
-{
-    auto positions = CreateObject<ListPositionAllocator>();
-    positions->Add(Vector(0, 0, 0));
-    const uint32_t relays = nodes.GetN() - 1;
-    for (uint32_t relay = 0; relay < relays; relay++) {
-        const double angle = 2 * M_PI * relay / relays;
-        positions->Add(Vector(RADIUS_M * std::cos(angle), RADIUS_M * std::sin(angle), 0));
-    }
-    MobilityHelper mobility;
-    mobility.SetPositionAllocator(positions);
-    mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");
-    mobility.Install(nodes);
-}
-
 NetDeviceContainer InstallWifi(const NodeContainer& nodes, const WlanSettings& settings)
 {
     // Packets wait as long as there is room, as in the built-in channel.
@@ -42,10 +23,7 @@ NetDeviceContainer InstallWifi(const NodeContainer& nodes, const WlanSettings& s
     Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(1000)));
     WifiHelper wifi;
     wifi.SetStandard(WIFI_STANDARD_80211a);
-    const std::string mode = "OfdmRate" + std::to_string(settings.rateMbps) + "Mbps";
-    const std::string control = "OfdmRate" + std::to_string(std::min(settings.rateMbps, 24u)) + "Mbps";
-    wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue(mode), "ControlMode",
-                                 StringValue(control), "RtsCtsThreshold", UintegerValue(settings.rtsThresholdBytes));
+    models::SetRate(wifi, settings.rateMbps, settings.rtsThresholdBytes);
     YansWifiPhyHelper phy;
     phy.SetChannel(YansWifiChannelHelper::Default().Create());
     WifiMacHelper mac;
@@ -57,7 +35,7 @@ NetDeviceContainer InstallWifi(const NodeContainer& nodes, const WlanSettings& s
 
 Wlan::Wlan(const WlanSettings& settings, Listener* listener) : nodes(settings.stations)
 {
-    Place(nodes);
+    models::PlaceAround(nodes, RADIUS_M);
     const NetDeviceContainer devices = InstallWifi(nodes, settings);
     InternetStackHelper().Install(nodes);
     const Ipv4InterfaceContainer interfaces = Ipv4AddressHelper("10.1.0.0", "255.255.0.0").Assign(devices);

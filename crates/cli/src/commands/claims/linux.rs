@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 
 use lab::present::claims::conditions::CONDITIONS;
-use lab::present::claims::{Claim, Mode, Needs, Outcome, Runs, evaluate, needs, to_json, to_text};
+use lab::present::claims::{Claim, Mode, Needs, Runs, needs};
 use lab::run::sweep::Plan;
 use testbed::{Ends, Held};
 
-use super::{complain_of_gaps, next, runs};
+use super::{next, runs, show};
 use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
@@ -24,12 +24,7 @@ pub(super) fn claims(chosen: &[&'static Claim], arguments: &arguments::Claims, m
     let seeds = 1..=arguments.seeds();
     let judged = judged(chosen, arguments, &seeds, mode)?;
     let runs = all_runs(&judged, arguments, &seeds, mode)?;
-    let outcomes: Vec<Outcome> = judged.iter().map(|claim| evaluate(claim, &runs, mode)).collect();
-    match arguments.json {
-        true => console::print(&(to_json(&outcomes) + "\n"))?,
-        false => console::print(&format!("{}\n{}", to_text(&outcomes), next::of_linux(&judged, arguments)))?,
-    }
-    complain_of_gaps(&outcomes)
+    show(&judged, &runs, arguments, mode, &next::of_linux(&judged, arguments))
 }
 
 /// Returns the claims that can be judged here; names the others, each with the reason.

@@ -9,7 +9,8 @@ mod runs;
 use std::collections::btree_map::Entry;
 
 use lab::present::claims::conditions::CONDITIONS;
-use lab::present::claims::{Claim, Mode, Outcome, Runs, Verdict, evaluate, needs, to_json, to_text};
+use lab::present::claims::{Claim, Mode, Needs, Outcome, Runs, Verdict, evaluate, needs, to_json, to_text};
+use lab::run::sweep::Record;
 
 use crate::arguments::{self, Backend, ClaimMode};
 use crate::console;
@@ -42,17 +43,39 @@ pub fn claims(arguments: &arguments::Claims) -> Result<(), Failure> {
         return map::map(&chosen, arguments, mode);
     }
     let seeds = 1..=arguments.seeds();
+    let runs = all_runs(&chosen, &mut |needs| {
+        let plan = runs::plan(needs, &CONDITIONS[0], seeds.clone(), mode)?;
+        runs::run(&plan, arguments, &format!("runs of {}", needs.scenario))
+    })?;
+    show(&chosen, &runs, arguments, mode, &next::of_simulator(&chosen, arguments))
+}
+
+/// Returns the runs of all that `claims` need, each of which `run` makes once.
+fn all_runs(
+    claims: &[&'static Claim],
+    run: &mut dyn FnMut(Needs) -> Result<Vec<Record>, Failure>,
+) -> Result<Runs, Failure> {
     let mut runs = Runs::new();
-    for needs in chosen.iter().flat_map(|claim| needs(claim)) {
+    for needs in claims.iter().flat_map(|claim| needs(claim)) {
         if let Entry::Vacant(missing) = runs.entry(needs) {
-            let plan = runs::plan(needs, &CONDITIONS[0], seeds.clone(), mode)?;
-            missing.insert(runs::run(&plan, arguments, &format!("runs of {}", needs.scenario))?);
+            missing.insert(run(needs)?);
         }
     }
-    let outcomes: Vec<Outcome> = chosen.iter().map(|claim| evaluate(claim, &runs, mode)).collect();
+    Ok(runs)
+}
+
+/// Judges the claims by their runs and prints the results, with the text `next` below them.
+fn show(
+    claims: &[&'static Claim],
+    runs: &Runs,
+    arguments: &arguments::Claims,
+    mode: Mode,
+    next: &str,
+) -> Result<(), Failure> {
+    let outcomes: Vec<Outcome> = claims.iter().map(|claim| evaluate(claim, runs, mode)).collect();
     match arguments.json {
         true => console::print(&(to_json(&outcomes) + "\n"))?,
-        false => console::print(&format!("{}\n{}", to_text(&outcomes), next::of_simulator(&chosen, arguments)))?,
+        false => console::print(&format!("{}\n{next}", to_text(&outcomes)))?,
     }
     complain_of_gaps(&outcomes)
 }

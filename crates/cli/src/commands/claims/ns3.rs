@@ -1,12 +1,11 @@
 //! Claims with the radio of ns-3: those of scenarios with a cell or a Wi-Fi channel that its models can do.
 
-use std::collections::btree_map::Entry;
 use std::ops::RangeInclusive;
 
 use lab::present::claims::conditions::WITH_NS3;
-use lab::present::claims::{Claim, Mode, Outcome, Runs, evaluate, needs, to_json, to_text};
+use lab::present::claims::{Claim, Mode, needs};
 
-use super::{complain_of_gaps, next, runs};
+use super::{all_runs, next, runs, show};
 use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
@@ -15,20 +14,11 @@ use crate::failure::Failure;
 pub(super) fn claims(chosen: &[&'static Claim], arguments: &arguments::Claims, mode: Mode) -> Result<(), Failure> {
     let seeds = 1..=arguments.seeds();
     let judged = judged(chosen, arguments, &seeds, mode)?;
-    ns3_radio::rehearse()?;
-    let mut all = Runs::new();
-    for needs in judged.iter().flat_map(|claim| needs(claim)) {
-        if let Entry::Vacant(missing) = all.entry(needs) {
-            let plan = runs::plan(needs, &WITH_NS3, seeds.clone(), mode)?;
-            missing.insert(runs::run_with_ns3(&plan, arguments, &format!("runs of {} with ns-3", needs.scenario))?);
-        }
-    }
-    let outcomes: Vec<Outcome> = judged.iter().map(|claim| evaluate(claim, &all, mode)).collect();
-    match arguments.json {
-        true => console::print(&(to_json(&outcomes) + "\n"))?,
-        false => console::print(&format!("{}\n{}", to_text(&outcomes), next::with_ns3(&judged, arguments)))?,
-    }
-    complain_of_gaps(&outcomes)
+    let runs = all_runs(&judged, &mut |needs| {
+        let plan = runs::plan(needs, &WITH_NS3, seeds.clone(), mode)?;
+        runs::run_with_ns3(&plan, arguments, &format!("runs of {} with ns-3", needs.scenario))
+    })?;
+    show(&judged, &runs, arguments, mode, &next::with_ns3(&judged, arguments))
 }
 
 /// Returns the claims that can be judged here. Those that were asked for and cannot are named, each with the reason.
