@@ -149,8 +149,9 @@ with_kernel() { cargo test "${LOCKED[@]}" "${FEATURES[@]}" --no-fail-fast -p int
 interop() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]/#/--skip=}"; }
 
 # Programs that people's devices run, and their environment. Rates are low and time limits generous, so these run beside
-# the others. Not in two groups at once: links keep a core busy, and a build beside them would exceed the time limits.
-DAEMON_TESTS=(join:: kernel_mode:: uplinks:: doctor:: lending:: product:: proxy::)
+# the others. Not in three groups at once: links keep a core busy, and a build beside them would exceed the time limits.
+# The two groups take equally long: nothing else runs at the end.
+DAEMON_TESTS=(join:: uplinks:: lending:: product:: proxy::)
 daemons() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]}"; }
 
 # Gives way to tests that measure times and use little of the processor. Raising those above all others would not work:
