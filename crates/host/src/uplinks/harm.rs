@@ -231,6 +231,8 @@ struct Silence {
     /// When it was probed, and when anything was last heard on its uplink.
     asked_at: Instant,
     uplink_heard_at: Instant,
+    /// Whether all looks since then were in time: otherwise its length shows no pause of the uplink.
+    is_certain: bool,
 }
 
 impl Seen {
@@ -365,8 +367,12 @@ impl Harm {
     pub fn look(&mut self, carriers: &[Carrier], pauses: &mut Pauses, now: Instant) -> Findings {
         self.enter(carriers, now);
         let mut findings = Findings::new();
-        let is_late = self.next_at.is_some_and(|at| now.saturating_since(at) >= UNPUNCTUAL);
-        self.end_silences(carriers, is_late, pauses, now);
+        let late_by = self.next_at.map_or(Duration::ZERO, |at| now.saturating_since(at));
+        let is_late = late_by >= UNPUNCTUAL;
+        if is_late {
+            self.postpone_answers(late_by);
+        }
+        self.end_silences(carriers, pauses, now);
         self.was_late = is_late && !self.was_late;
         self.next_at = Some(now + if self.was_late { DOUBT_PERIOD } else { PERIOD });
         if carriers.len() >= 2 && !self.was_late {
@@ -411,21 +417,30 @@ impl Harm {
         }
     }
 
-    /// Ends the silence of subflows that were heard again. One that answers later than expected has paused; after a
-    /// late look that cannot be told.
-    fn end_silences(&mut self, carriers: &[Carrier], is_late: bool, pauses: &mut Pauses, now: Instant) {
+    /// Gives the answers to probes the time for which this device did not look: they may still wait to be read. After
+    /// a long time they may be lost, so that the subflows are probed again.
+    fn postpone_answers(&mut self, late_by: Duration) {
+        for seen in &mut self.seen {
+            if late_by >= UNANSWERED_APART {
+                (seen.silence, seen.probed_at) = (None, None);
+            }
+            if let Some(silence) = &mut seen.silence {
+                (silence.asked_at, silence.is_certain) = (silence.asked_at + late_by, false);
+            }
+        }
+    }
+
+    /// Ends the silence of subflows that were heard again. One that answers later than expected has paused.
+    fn end_silences(&mut self, carriers: &[Carrier], pauses: &mut Pauses, now: Instant) {
         for carrier in carriers {
             let seen = self.seen_mut(carrier.id);
             let answer_in = seen.answer_in(carrier.rtt);
             let Some(silence) = &mut seen.silence else { continue };
             if carrier.heard_at > silence.heard_at {
-                let uplink_heard_at = silence.uplink_heard_at;
-                let due_at = silence.asked_at.max(uplink_heard_at) + answer_in;
-                if carrier.heard_at > due_at && !is_late {
+                let Silence { asked_at, uplink_heard_at, is_certain, .. } = *silence;
+                if carrier.heard_at > asked_at.max(uplink_heard_at) + answer_in && is_certain {
                     pauses.note(carrier.ip(), carrier.heard_at.saturating_since(uplink_heard_at), now);
                 }
-                seen.silence = None;
-            } else if is_late {
                 seen.silence = None;
             } else {
                 silence.uplink_heard_at = carrier.uplink_heard_at;
@@ -509,7 +524,7 @@ impl Harm {
         let seen = self.seen_mut(carrier.id);
         if now.saturating_since(heard_at) >= SILENCE_MIN && seen.may_be_asked(heard_at, now) {
             seen.probed_at = Some(now);
-            seen.silence.get_or_insert(Silence { heard_at, asked_at: now, uplink_heard_at });
+            seen.silence.get_or_insert(Silence { heard_at, asked_at: now, uplink_heard_at, is_certain: true });
             findings.push(Finding::Doubtful(carrier.id));
         }
     }
