@@ -370,7 +370,7 @@ impl Harm {
         let late_by = self.next_at.map_or(Duration::ZERO, |at| now.saturating_since(at));
         let is_late = late_by >= UNPUNCTUAL;
         if is_late {
-            self.postpone_answers(late_by);
+            self.doubt_silences(late_by);
         }
         self.end_silences(carriers, pauses, now);
         self.was_late = is_late && !self.was_late;
@@ -417,15 +417,15 @@ impl Harm {
         }
     }
 
-    /// Gives the answers to probes the time for which this device did not look: they may still wait to be read. After
-    /// a long time they may be lost, so that the subflows are probed again.
-    fn postpone_answers(&mut self, late_by: Duration) {
+    /// While this device did not look, answers to probes may have come that are still to be read. After a long time
+    /// they may be lost, so that the subflows are probed again.
+    fn doubt_silences(&mut self, late_by: Duration) {
         for seen in &mut self.seen {
             if late_by >= UNANSWERED_APART {
                 (seen.silence, seen.probed_at) = (None, None);
             }
             if let Some(silence) = &mut seen.silence {
-                (silence.asked_at, silence.is_certain) = (silence.asked_at + late_by, false);
+                silence.is_certain = false;
             }
         }
     }
