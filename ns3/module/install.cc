@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "install.h"
 
+#include "engine.h"
 #include "socket-factory.h"
 
-#include "ns3/ipv4-route.h"
 #include "ns3/node.h"
 
 using namespace ns3;
@@ -11,8 +11,6 @@ using namespace ns3;
 namespace anabranch {
 
 namespace {
-
-constexpr int PROTOCOL_TCP = 6;
 
 Ptr<Ipv4> Ipv4Of(Ptr<Node> node)
 {
@@ -22,10 +20,25 @@ Ptr<Ipv4> Ipv4Of(Ptr<Node> node)
 }
 
 // Its sockets would wait for answers that never come.
-void RefuseTcp(uint32_t node, Ptr<Packet>, Ipv4Address, Ipv4Address, uint8_t, Ptr<Ipv4Route>)
+template <class Family>
+void RefuseTcp(uint32_t node, Ptr<Packet>, typename Family::Address, typename Family::Address, uint8_t,
+               Ptr<typename Family::Route>)
 {
     NS_FATAL_ERROR("node " << node << " has the engine in the place of ns-3's TCP: its applications must name "
                            << SOCKETS << " instead of ns3::TcpSocketFactory");
+}
+
+template <class Family>
+void RemoveTcp(Ptr<Node> node)
+{
+    const auto ip = node->GetObject<typename Family::Ip>();
+    const Ptr<IpL4Protocol> tcp = ip ? ip->GetProtocol(PROTOCOL_TCP) : nullptr;
+    NS_ABORT_MSG_IF(DynamicCast<Relay>(tcp), "node " << node->GetId() << " lends its link: install before Lend");
+    if (!tcp)
+        return;
+    ip->Remove(tcp);
+    tcp->SetDownTarget(MakeBoundCallback(&RefuseTcp<Family4>, node->GetId()));
+    tcp->SetDownTarget6(MakeBoundCallback(&RefuseTcp<Family6>, node->GetId()));
 }
 
 // Returns the first address of a device, and its interface.
@@ -44,13 +57,10 @@ void Install(const NodeContainer& nodes)
 {
     for (auto node = nodes.Begin(); node != nodes.End(); ++node) {
         NS_ABORT_MSG_IF((*node)->GetObject<Host>(), "node " << (*node)->GetId() << " has an engine already");
-        const Ptr<Ipv4> ipv4 = Ipv4Of(*node);
-        const Ptr<IpL4Protocol> tcp = ipv4->GetProtocol(PROTOCOL_TCP);
-        NS_ABORT_MSG_IF(DynamicCast<Relay>(tcp), "node " << (*node)->GetId() << " lends its link: install before Lend");
-        if (tcp) {
-            ipv4->Remove(tcp);
-            tcp->SetDownTarget(MakeBoundCallback(&RefuseTcp, (*node)->GetId()));
-        }
+        NS_ABORT_MSG_UNLESS((*node)->GetObject<Ipv4>() || (*node)->GetObject<Ipv6>(),
+                            "node " << (*node)->GetId() << " has no IP: use InternetStackHelper first");
+        RemoveTcp<Family4>(*node);
+        RemoveTcp<Family6>(*node);
         const Ptr<Host> host = CreateObject<Host>();
         const Ptr<SocketFactory> factory = CreateObject<SocketFactory>();
         factory->SetHost(host);

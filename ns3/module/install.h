@@ -12,8 +12,8 @@ namespace anabranch {
 // Name of the socket factory, for applications: BulkSendHelper(anabranch::SOCKETS, ...).
 constexpr const char* SOCKETS = "anabranch::SocketFactory";
 
-// Replaces ns-3's TCP on the nodes by the engine. They must have IPv4 (InternetStackHelper). A socket
-// of ns3::TcpSocketFactory ends the program when it sends there.
+// Replaces ns-3's TCP on the nodes by the engine. They must have IPv4, IPv6 or both (InternetStackHelper). A socket of
+// ns3::TcpSocketFactory ends the program when it sends there.
 void Install(const ns3::NodeContainer& nodes);
 
 // Returns the engine of a node; ends the program if it has none.
