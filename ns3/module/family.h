@@ -37,6 +37,9 @@ struct Family4 {
     }
     static bool IsLinkLocal(Address) { return false; }
 
+    // As the only address of its network.
+    static InterfaceAddress Alone(Address address) { return {address, ns3::Ipv4Mask::GetOnes()}; }
+
     static void SetProtocol(Header& header, uint8_t protocol) { header.SetProtocol(protocol); }
     static Marks MarksOf(const Header& header) { return {header.GetTos(), header.GetTtl()}; }
     static void Mark(const ns3::Ptr<ns3::Packet>& packet, Marks marks)
@@ -80,6 +83,8 @@ struct Family6 {
         const auto icmp = ip->GetObject<ns3::Icmpv6L4Protocol>();
         return icmp && icmp->IsAlwaysDad() ? icmp->GetDadTimeout() : ns3::Time();
     }
+
+    static InterfaceAddress Alone(Address address) { return {address, ns3::Ipv6Prefix::GetOnes()}; }
 
     static void SetProtocol(Header& header, uint8_t protocol) { header.SetNextHeader(protocol); }
     static Marks MarksOf(const Header& header) { return {header.GetTrafficClass(), header.GetHopLimit()}; }

@@ -12,13 +12,6 @@ namespace anabranch {
 
 namespace {
 
-Ptr<Ipv4> Ipv4Of(Ptr<Node> node)
-{
-    const Ptr<Ipv4> ipv4 = node->GetObject<Ipv4>();
-    NS_ABORT_MSG_UNLESS(ipv4, "node " << node->GetId() << " has no IPv4: use InternetStackHelper first");
-    return ipv4;
-}
-
 // Its sockets would wait for answers that never come.
 template <class Family>
 void RefuseTcp(uint32_t node, Ptr<Packet>, typename Family::Address, typename Family::Address, uint8_t,
@@ -41,14 +34,36 @@ void RemoveTcp(Ptr<Node> node)
     tcp->SetDownTarget6(MakeBoundCallback(&RefuseTcp<Family6>, node->GetId()));
 }
 
-// Returns the first address of a device, and its interface.
-Ipv4Address AddressOf(Ptr<NetDevice> device, int32_t& interface)
+// The place of a device in the IP of its node.
+template <class Family>
+struct Place {
+    explicit Place(Ptr<NetDevice> device) : ip(device->GetNode()->GetObject<typename Family::Ip>())
+    {
+        const int32_t found = ip ? ip->GetInterfaceForDevice(device) : -1;
+        interface = static_cast<uint32_t>(found);
+        count = found < 0 ? 0 : ip->GetNAddresses(interface);
+    }
+    typename Family::Address Address(uint32_t index) const { return ip->GetAddress(interface, index).GetAddress(); }
+
+    Ptr<typename Family::Ip> ip;
+    uint32_t interface, count;
+};
+
+// Returns whether there is an address to lend: all three have the family.
+template <class Family>
+bool LendTo(Relay& relay, Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<NetDevice> borrowing)
 {
-    const Ptr<Ipv4> ipv4 = Ipv4Of(device->GetNode());
-    interface = ipv4->GetInterfaceForDevice(device);
-    NS_ABORT_MSG_UNLESS(interface >= 0 && ipv4->GetNAddresses(interface) > 0,
-                        "a device of node " << device->GetNode()->GetId() << " has no address yet");
-    return ipv4->GetAddress(interface, 0).GetLocal();
+    const Place<Family> lender(cellular), gateway(local), borrower(borrowing);
+    uint32_t index = 0;
+    while (index < lender.count && Family::IsLinkLocal(lender.Address(index)))
+        index++;
+    if (index == lender.count || gateway.count == 0 || borrower.count == 0)
+        return false;
+    const auto lent = lender.Address(index);
+    relay.Lend(lender.ip, lent, local, borrower.Address(0));
+    borrower.ip->AddAddress(borrower.interface, Family::Alone(lent));
+    HostOf(borrowing->GetNode())->SetNextHop(lent, gateway.Address(0));
+    return true;
 }
 
 } // namespace
@@ -78,15 +93,12 @@ Ptr<Host> HostOf(Ptr<Node> node)
 
 Ptr<Relay> Lend(Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<NetDevice> borrowing)
 {
-    int32_t ignored = 0, interface = 0;
-    const Ipv4Address lent = AddressOf(cellular, ignored);
-    const Ipv4Address gateway = AddressOf(local, ignored);
-    const Ipv4Address borrower = AddressOf(borrowing, interface);
     const Ptr<Relay> relay = CreateObject<Relay>();
-    relay->Lend(Ipv4Of(cellular->GetNode()), lent, local, borrower);
-    const Ptr<Node> destination = borrowing->GetNode();
-    Ipv4Of(destination)->AddAddress(interface, Ipv4InterfaceAddress(lent, Ipv4Mask::GetOnes()));
-    HostOf(destination)->SetNextHop(lent, gateway);
+    const bool lends4 = LendTo<Family4>(*relay, cellular, local, borrowing);
+    const bool lends6 = LendTo<Family6>(*relay, cellular, local, borrowing);
+    NS_ABORT_MSG_UNLESS(lends4 || lends6,
+                        "node " << cellular->GetNode()->GetId()
+                                << " has nothing to lend: there is no family of which all three devices have an address");
     return relay;
 }
 

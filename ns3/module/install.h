@@ -19,9 +19,9 @@ void Install(const ns3::NodeContainer& nodes);
 // Returns the engine of a node; ends the program if it has none.
 ns3::Ptr<Host> HostOf(ns3::Ptr<ns3::Node> node);
 
-// Lends the address of `cellular`, a device of the relay, to a destination. Both have an address on their common
-// network, `local` at the relay and `borrowing` at the destination. The destination can use the lent address when this
-// returns.
+// Lends the address of `cellular`, a device of the relay, to a destination: one of IPv4 and one of IPv6 if it has both.
+// Both nodes have an address of the family on their common network, `local` at the relay and `borrowing` at the
+// destination. The destination can use the lent address when this returns; ns-3 checks an IPv6 address for a second.
 ns3::Ptr<Relay> Lend(ns3::Ptr<ns3::NetDevice> cellular, ns3::Ptr<ns3::NetDevice> local,
                      ns3::Ptr<ns3::NetDevice> borrowing);
 
