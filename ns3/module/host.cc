@@ -330,6 +330,8 @@ void Host::Turn()
     early.clear();
     hasTurn = false;
     SetTimer();
+    // Outside of the turn: who hears of a window may use sockets.
+    TraceWindows();
 }
 
 void Host::SetTimer()
@@ -380,13 +382,15 @@ void Host::Send(Ptr<Packet> packet, const Layer<Family>& layer, const Trace& noR
 
 // What the header says beyond addresses, and what the socket wants of its packets.
 template <class Family>
-void Host::Tag(Ptr<Packet> packet, const typename Family::Header& header) const
+void Host::Tag(Ptr<Packet> packet, const typename Family::Header& header)
 {
     const auto found = connections.find(subflows.ConnectionOf(OfSent(header, *packet)));
     Marks marks = Family::MarksOf(header);
     if (found != connections.end()) {
         const Socket& socket = *found->second;
         marks = socket.MarksOf(marks, Family::IS_IPV6);
+        if (socket.TracesWindows())
+            traced.insert(found->first);
         if (const uint8_t priority = socket.GetPriority()) {
             SocketPriorityTag tag;
             tag.SetPriority(priority);
@@ -440,8 +444,22 @@ bool Host::OfferRoom()
         const auto found = connections.find(connection);
         const Ptr<Socket> socket = found == connections.end() ? nullptr : found->second;
         any |= socket && socket->OfferRoom();
+        if (socket && socket->TracesWindows())
+            traced.insert(connection);
     }
     return any;
+}
+
+void Host::TraceWindows()
+{
+    std::set<uint64_t> asked;
+    asked.swap(traced);
+    for (const uint64_t connection : asked) {
+        const auto found = connections.find(connection);
+        const Ptr<Socket> socket = found == connections.end() ? nullptr : found->second;
+        if (socket)
+            socket->TraceWindows();
+    }
 }
 
 } // namespace anabranch

@@ -100,7 +100,8 @@ private:
     template <class Family, class Trace>
     void Send(ns3::Ptr<ns3::Packet> packet, const Layer<Family>& layer, const Trace& noRoute);
     template <class Family>
-    void Tag(ns3::Ptr<ns3::Packet> packet, const typename Family::Header& header) const;
+    void Tag(ns3::Ptr<ns3::Packet> packet, const typename Family::Header& header);
+    void TraceWindows();
     void SetTimer();
 
     Layer<Family4> layer4;
@@ -117,6 +118,8 @@ private:
     std::map<uint64_t, std::vector<AnabranchEvent>> early;
     // Connections whose send buffers may have more room, because a packet arrived.
     std::set<uint64_t> heard;
+    // Connections whose windows somebody traces, and for which a packet came or went: these change windows.
+    std::set<uint64_t> traced;
     std::vector<uint8_t> buffer;
     ns3::EventId timer;
     bool hasTurn = false;

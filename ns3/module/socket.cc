@@ -10,6 +10,7 @@
 #include "ns3/node.h"
 #include "ns3/simulator.h"
 #include "ns3/string.h"
+#include "ns3/trace-source-accessor.h"
 
 #include <algorithm>
 #include <limits>
@@ -47,7 +48,11 @@ TypeId Socket::GetTypeId()
                           "connections have those of the listening socket.",
                           StringValue("{}"),
                           MakeStringAccessor(&Socket::settings),
-                          MakeStringChecker());
+                          MakeStringChecker())
+            .AddTraceSource("CongestionWindow",
+                            "The congestion window of a subflow has changed, in a turn of the engine.",
+                            MakeTraceSourceAccessor(&Socket::windowTrace),
+                            "anabranch::Socket::WindowTracedCallback");
     return id;
 }
 
@@ -456,6 +461,27 @@ bool Socket::Change(const std::string& changed)
     return Status(status, "anabranch_change") == 0;
 }
 
+bool Socket::TracesWindows() const
+{
+    return !windowTrace.IsEmpty();
+}
+
+void Socket::TraceWindows()
+{
+    for (auto subflow = windows.begin(); subflow != windows.end() && !isOver;) {
+        const auto [number, before] = *subflow;
+        uint64_t after = 0;
+        if (anabranch_congestion_window(Engine(), connection, number, &after) != ANABRANCH_STATUS_OK) {
+            subflow = windows.erase(subflow);
+            continue;
+        }
+        subflow->second = after;
+        ++subflow;
+        if (after != before)
+            windowTrace(number, before, after);
+    }
+}
+
 void Socket::Handle(const AnabranchEvent& event)
 {
     switch (event.kind) {
@@ -464,6 +490,9 @@ void Socket::Handle(const AnabranchEvent& event)
         break;
     case ANABRANCH_EVENT_KIND_CONNECTED:
         HandleConnected();
+        break;
+    case ANABRANCH_EVENT_KIND_SUBFLOW_ESTABLISHED:
+        windows.emplace(event.subflow, 0);
         break;
     case ANABRANCH_EVENT_KIND_READABLE:
         if (!isReceiveShut)

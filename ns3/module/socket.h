@@ -6,7 +6,9 @@
 #include "family.h"
 
 #include "ns3/socket.h"
+#include "ns3/traced-callback.h"
 
+#include <map>
 #include <string>
 
 namespace anabranch {
@@ -39,12 +41,19 @@ public:
     // connection or a setting cannot change any more.
     bool Change(const std::string& settings);
 
+    // Signature of the trace source "CongestionWindow": the subflow by its number in the statistics, and its windows
+    // before and after, octets. At first the former is zero.
+    typedef void (*WindowTracedCallback)(uint16_t subflow, uint64_t before, uint64_t after);
+
     // For the host: an event of the engine.
     void Handle(const AnabranchEvent& event);
     // Tells the application if there is more room than when it last knew. Returns whether it did.
     bool OfferRoom();
     // The simulation is over, and the engine with it.
     void HandleHostGone();
+    // Returns whether anybody traces windows; reports those that have changed.
+    bool TracesWindows() const;
+    void TraceWindows();
     // Returns what headers of its packets say, where the engine would say `marks`.
     Marks MarksOf(Marks marks, bool isIpv6) const;
     // An engine has one listener for each port: a socket of IPv4 that listens at all addresses comes before one of both
@@ -115,6 +124,9 @@ private:
     bool isEndRead = false;
     bool isEndTold = false;
     bool isOver = false;
+    // Subflows and the windows that were reported last.
+    std::map<uint16_t, uint64_t> windows = {{0, 0}};
+    ns3::TracedCallback<uint16_t, uint64_t, uint64_t> windowTrace;
     std::string lastStatistics;
     AnabranchAddress lastLocal = {};
     AnabranchAddress lastRemote = {};
