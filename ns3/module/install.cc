@@ -98,7 +98,7 @@ Ptr<Relay> Lend(Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<NetDevice> bo
     const bool lends6 = LendTo<Family6>(*relay, cellular, local, borrowing);
     NS_ABORT_MSG_UNLESS(lends4 || lends6,
                         "node " << cellular->GetNode()->GetId()
-                                << " has nothing to lend: there is no family of which all three devices have an address");
+                                << " has nothing to lend: all three devices need an address of one family");
     return relay;
 }
 

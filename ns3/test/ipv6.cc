@@ -440,25 +440,31 @@ CASE(a_new_address_is_used_once_it_is_no_duplicate)
     EXPECT_OF(test::Count(Statistics(socket), "2001:1::9"), ==, 0U);
 }
 
-CASE(addresses_of_router_advertisements_are_used)
+// The connection is idle and of IPv4, so nothing but the address itself can tell of it.
+CASE(addresses_of_router_advertisements_are_used_as_they_come_and_left_as_they_go)
 {
     NodeContainer nodes(2), router(1);
     Ethernet net(NodeContainer(nodes, router));
+    Ipv4AddressHelper("10.0.0.0", "255.255.255.0").Assign(net.devices);
     net.Assign(2, "2001:1::1");
     net.Assign(1, "2001:1::2");
     Ipv6Of(router.Get(0))->SetForwarding(1, true);
     RadvdHelper adverts;
     adverts.AddAnnouncedPrefix(1, Ipv6Address("2001:1::"), 64);
-    adverts.Install(router.Get(0)).Start(Seconds(2));
+    adverts.Install(router.Get(0)).Start(Seconds(5));
     anabranch::Install(nodes);
     Receiver receiver{net.NewSocket(1)};
-    receiver.Listen(Any6());
-    Sender sender{net.NewSocket(0), 10'000};
-    Simulator::Schedule(Seconds(1), [&] {
-        EXPECT(sender.socket->Connect(Inet6SocketAddress("2001:1::2", test::PORT)) == -1);
-        EXPECT(sender.socket->GetErrno() == ns3::Socket::ERROR_NOROUTETOHOST);
-    });
-    Simulator::Schedule(Seconds(15), [&] { sender.Connect(Inet6SocketAddress("2001:1::2", test::PORT)); });
+    receiver.Listen(test::PORT);
+    const Ptr<ns3::Socket> socket = net.NewSocket(0);
+    Simulator::Schedule(Seconds(2), [&] { socket->Connect(InetSocketAddress("10.0.0.2", test::PORT)); });
+    Simulator::Schedule(Seconds(3), [&] { socket->Send(test::Pattern(0, 1000)); });
+    RunFor(4);
+    EXPECT_OF(OpenSubflows(Statistics(socket)), ==, 1U);
     RunFor(20);
-    EXPECT_OF(receiver.received, ==, 10'000U);
+    // To both addresses of the peer, which hears the router as well.
+    EXPECT_OF(OpenSubflows(Statistics(socket)), ==, 3U);
+    const Mac48Address station = Mac48Address::ConvertFrom(net.devices.Get(0)->GetAddress());
+    Ipv6Of(nodes.Get(0))->RemoveAddress(1, Ipv6Address::MakeAutoconfiguredAddress(station, Ipv6Address("2001:1::")));
+    RunFor(1);
+    EXPECT_OF(OpenSubflows(Statistics(socket)), ==, 1U);
 }
