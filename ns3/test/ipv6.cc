@@ -100,6 +100,19 @@ CASE(two_paths_of_ipv6_carry_together)
     EXPECT_OF(MbitPerS(stream), <, 20.0);
 }
 
+CASE(addresses_of_ipv6_belong_to_their_links_if_ns3_says_so)
+{
+    for (const bool isStrong : {true, false}) {
+        Config::SetDefault("ns3::Ipv6L3Protocol::StrongEndSystemModel", BooleanValue(isStrong));
+        Network network{Over(test::IPV6), Over(test::IPV6)};
+        Start(network, 0);
+        RunFor(5);
+        EXPECT_OF(test::Count(Statistics(network), "\"established_at_ns\":null"), ==, isStrong ? 2U : 0U);
+        EXPECT_OF(OpenSubflows(Statistics(network)), ==, 4U);
+        Simulator::Destroy();
+    }
+}
+
 CASE(a_path_of_each_family_carry_together)
 {
     for (const auto& [first, second] : {std::pair(test::IPV4, test::IPV6), std::pair(test::IPV6, test::IPV4)}) {
@@ -309,14 +322,28 @@ CASE(packets_of_ipv6_have_the_traffic_class_and_hop_limit_of_their_socket)
     EXPECT(priorities == std::set<uint32_t>{5});
 }
 
-CASE(links_of_ipv6_split_packets_that_are_too_large)
+namespace {
+
+void CountFragments(uint32_t* count, Ptr<const Packet> packet, Ptr<Ipv6>, uint32_t)
+{
+    Ipv6Header header;
+    packet->PeekHeader(header);
+    *count += header.GetNextHeader() == Ipv6Header::IPV6_EXT_FRAGMENTATION;
+}
+
+} // namespace
+
+CASE(senders_of_ipv6_split_packets_that_are_too_large)
 {
     Network network{Over(test::IPV6, 0.01)};
     for (uint32_t host = 0; host < 2; host++)
         network.devices[0].Get(host)->SetMtu(1300);
+    uint32_t fragments = 0;
+    Ipv6Of(network.hosts.Get(1))->TraceConnectWithoutContext("Rx", MakeBoundCallback(&CountFragments, &fragments));
     const test::Stream& stream = Start(network, 500'000);
     RunFor(60);
     EXPECT_OF(stream.sink->GetTotalRx(), ==, 500'000U);
+    EXPECT_OF(fragments, >, 600U);
 }
 
 namespace {
@@ -378,6 +405,29 @@ CASE(packets_of_ipv6_without_a_route_are_reported)
     EXPECT(seen == std::set<Ipv6Address>{Ipv6Address("2001:2::1")});
 }
 
+CASE(segments_to_all_nodes_of_a_link_get_no_answer)
+{
+    Ethernet net(NodeContainer(2));
+    net.Assign(0, "2001:1::1");
+    anabranch::Install(net.hosts);
+    std::set<Ipv6Address> seen;
+    const Ptr<anabranch::Host> host = anabranch::HostOf(net.hosts.Get(0));
+    host->TraceConnectWithoutContext("NoRoute6", MakeBoundCallback(&NoteNoRoute, &seen));
+    TcpHeader syn;
+    syn.SetFlags(TcpHeader::SYN);
+    const Ptr<Packet> packet = Create<Packet>();
+    packet->AddHeader(syn);
+    Ipv6Header header;
+    // No answer can leave from an address that is not the host's.
+    for (const auto& [from, to] : {std::pair("2001:1::2", "ff02::1"), std::pair("2001:1::3", "2001:1::4")}) {
+        header.SetSource(Ipv6Address(from));
+        header.SetDestination(Ipv6Address(to));
+        host->Receive(packet, header, nullptr);
+    }
+    RunFor(1);
+    EXPECT(seen == std::set<Ipv6Address>{Ipv6Address("2001:1::3")});
+}
+
 CASE(a_next_hop_of_ipv6_goes_before_routes)
 {
     NodeContainer nodes(3);
@@ -405,14 +455,21 @@ CASE(a_link_local_address_connects_on_its_link_and_is_told_to_nobody)
     anabranch::Install(net.hosts);
     Receiver receiver{net.NewSocket(1)};
     receiver.Listen(Any6());
-    Sender global{net.NewSocket(0), 100'000}, local{net.NewSocket(0), 100'000};
-    global.Connect(Inet6SocketAddress("2001:1::2", test::PORT));
-    RunFor(1);
-    EXPECT_OF(test::Count(Statistics(global.socket), "fe80:"), ==, 0U);
-    local.Connect(Inet6SocketAddress(net.LinkLocal(1), test::PORT));
+    const Ptr<ns3::Socket> global = net.NewSocket(0), local = net.NewSocket(0);
+    global->Connect(Inet6SocketAddress("2001:1::2", test::PORT));
+    local->Connect(Inet6SocketAddress(net.LinkLocal(1), test::PORT));
+    EXPECT(NameOf(local, &ns3::Socket::GetSockName).GetIpv6() == net.LinkLocal(0));
+    // Beyond the time in which addresses are checked.
+    for (double second : {1.0, 2.0, 3.0}) {
+        Simulator::Schedule(Seconds(second), [&] { global->Send(test::Pattern(0, 1000)); });
+        Simulator::Schedule(Seconds(second), [&] { local->Send(test::Pattern(0, 1000)); });
+    }
     RunFor(5);
-    EXPECT_OF(receiver.received, ==, 200'000U);
-    EXPECT(NameOf(local.socket, &ns3::Socket::GetSockName).GetIpv6() == net.LinkLocal(0));
+    EXPECT_OF(receiver.received, ==, 6000U);
+    EXPECT_OF(test::Count(Statistics(global), "fe80:"), ==, 0U);
+    // One subflow on the link and one between global addresses; none between the two kinds gets anywhere.
+    EXPECT_OF(OpenSubflows(Statistics(local)), ==, 4U);
+    EXPECT_OF(test::Count(Statistics(local), "\"established_at_ns\":null"), ==, 2U);
 }
 
 CASE(a_new_address_is_used_once_it_is_no_duplicate)
