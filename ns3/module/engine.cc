@@ -6,9 +6,7 @@
 #include "ns3/inet6-socket-address.h"
 #include "ns3/simulator.h"
 
-#include <algorithm>
-#include <iterator>
-#include <tuple>
+#include <cstring>
 
 using namespace ns3;
 
@@ -79,13 +77,13 @@ bool IsMulticast(const AnabranchAddress& address)
     return address.family == 6 ? Ipv6Of(address).IsMulticast() : Ipv4Of(address).IsMulticast();
 }
 
-bool IsBefore(const AnabranchAddress& left, const AnabranchAddress& right)
+int Compare(const AnabranchAddress& left, const AnabranchAddress& right)
 {
-    const auto order = [](const AnabranchAddress& address) { return std::tie(address.family, address.port); };
-    if (order(left) != order(right))
-        return order(left) < order(right);
-    return std::lexicographical_compare(std::begin(left.octets), std::end(left.octets), std::begin(right.octets),
-                                        std::end(right.octets));
+    if (left.port != right.port)
+        return left.port < right.port ? -1 : 1;
+    if (left.family != right.family)
+        return left.family < right.family ? -1 : 1;
+    return std::memcmp(left.octets, right.octets, sizeof left.octets);
 }
 
 uint64_t NowNs()

@@ -31,8 +31,8 @@ ns3::Ipv6Address Ipv6Of(const AnabranchAddress& address);
 // Returns whether the address stands for all of its family.
 bool IsAny(const AnabranchAddress& address);
 bool IsMulticast(const AnabranchAddress& address);
-// An order of addresses with their ports.
-bool IsBefore(const AnabranchAddress& left, const AnabranchAddress& right);
+// An order of addresses with their ports: negative, zero or positive as with memcmp().
+int Compare(const AnabranchAddress& left, const AnabranchAddress& right);
 
 // The time of the simulation, ns.
 uint64_t NowNs();

@@ -33,9 +33,8 @@ FourTuple Reversed(const FourTuple& subflow)
 
 bool FourTuple::operator<(const FourTuple& other) const
 {
-    if (IsBefore(local, other.local) || IsBefore(other.local, local))
-        return IsBefore(local, other.local);
-    return IsBefore(remote, other.remote);
+    const int order = Compare(local, other.local);
+    return order == 0 ? Compare(remote, other.remote) < 0 : order < 0;
 }
 
 FourTuple OfSent(const Ipv4Header& header, const Packet& segment)
