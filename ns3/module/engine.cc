@@ -2,7 +2,11 @@
 #include "engine.h"
 
 #include "ns3/fatal-error.h"
+#include "ns3/inet-socket-address.h"
+#include "ns3/inet6-socket-address.h"
 #include "ns3/simulator.h"
+
+#include <cstring>
 
 using namespace ns3;
 
@@ -17,9 +21,69 @@ AnabranchAddress ToEngine(Ipv4Address address, uint16_t port)
     return converted;
 }
 
-InetSocketAddress FromEngine(const AnabranchAddress& address)
+AnabranchAddress ToEngine(Ipv6Address address, uint16_t port)
 {
-    return {Ipv4Address::Deserialize(address.octets), address.port};
+    AnabranchAddress converted = {};
+    converted.family = 6;
+    converted.port = port;
+    address.Serialize(converted.octets);
+    return converted;
+}
+
+AnabranchAddress ToEngine(const Address& address)
+{
+    if (InetSocketAddress::IsMatchingType(address)) {
+        const InetSocketAddress at = InetSocketAddress::ConvertFrom(address);
+        return ToEngine(at.GetIpv4(), at.GetPort());
+    }
+    if (!Inet6SocketAddress::IsMatchingType(address))
+        return {};
+    const Inet6SocketAddress at = Inet6SocketAddress::ConvertFrom(address);
+    const Ipv6Address ip = at.GetIpv6();
+    return ip.IsIpv4MappedAddress() ? ToEngine(ip.GetIpv4MappedAddress(), at.GetPort()) : ToEngine(ip, at.GetPort());
+}
+
+Address FromEngine(const AnabranchAddress& address)
+{
+    if (address.family == 6)
+        return Inet6SocketAddress(Ipv6Of(address), address.port);
+    return InetSocketAddress(Ipv4Of(address), address.port);
+}
+
+Address MappedFromEngine(const AnabranchAddress& address)
+{
+    if (address.family == 6)
+        return FromEngine(address);
+    return Inet6SocketAddress(Ipv6Address::MakeIpv4MappedAddress(Ipv4Of(address)), address.port);
+}
+
+Ipv4Address Ipv4Of(const AnabranchAddress& address)
+{
+    return Ipv4Address::Deserialize(address.octets);
+}
+
+Ipv6Address Ipv6Of(const AnabranchAddress& address)
+{
+    return Ipv6Address::Deserialize(address.octets);
+}
+
+bool IsAny(const AnabranchAddress& address)
+{
+    return address.family == 6 ? Ipv6Of(address).IsAny() : Ipv4Of(address).IsAny();
+}
+
+bool IsMulticast(const AnabranchAddress& address)
+{
+    return address.family == 6 ? Ipv6Of(address).IsMulticast() : Ipv4Of(address).IsMulticast();
+}
+
+int Compare(const AnabranchAddress& left, const AnabranchAddress& right)
+{
+    if (left.port != right.port)
+        return left.port < right.port ? -1 : 1;
+    if (left.family != right.family)
+        return left.family < right.family ? -1 : 1;
+    return std::memcmp(left.octets, right.octets, sizeof left.octets);
 }
 
 uint64_t NowNs()

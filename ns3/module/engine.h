@@ -4,15 +4,35 @@
 
 #include "anabranch.h"
 
-#include "ns3/inet-socket-address.h"
+#include "ns3/address.h"
 #include "ns3/ipv4-address.h"
+#include "ns3/ipv6-address.h"
 
 #include <string>
 
 namespace anabranch {
 
-AnabranchAddress ToEngine(ns3::Ipv4Address address, uint16_t port = 0);
-ns3::InetSocketAddress FromEngine(const AnabranchAddress& address);
+// The protocol of segments, in IP headers.
+constexpr uint8_t PROTOCOL_TCP = 6;
+
+AnabranchAddress ToEngine(ns3::Ipv4Address address, uint16_t port);
+AnabranchAddress ToEngine(ns3::Ipv6Address address, uint16_t port);
+// Of an InetSocketAddress or Inet6SocketAddress. An IPv4 address that is mapped into IPv6 is an IPv4 address. Any other
+// kind of address gives one of family 0.
+AnabranchAddress ToEngine(const ns3::Address& address);
+
+// Returns an InetSocketAddress or Inet6SocketAddress.
+ns3::Address FromEngine(const AnabranchAddress& address);
+// The same, with IPv4 addresses mapped into IPv6.
+ns3::Address MappedFromEngine(const AnabranchAddress& address);
+ns3::Ipv4Address Ipv4Of(const AnabranchAddress& address);
+ns3::Ipv6Address Ipv6Of(const AnabranchAddress& address);
+
+// Returns whether the address stands for all of its family.
+bool IsAny(const AnabranchAddress& address);
+bool IsMulticast(const AnabranchAddress& address);
+// An order of addresses with their ports: negative, zero or positive as with memcmp().
+int Compare(const AnabranchAddress& left, const AnabranchAddress& right);
 
 // The time of the simulation, ns.
 uint64_t NowNs();

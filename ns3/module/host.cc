@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "host.h"
 
-#include "address-watch.h"
 #include "engine.h"
 #include "packet.h"
 #include "socket.h"
 
 #include "ns3/ipv4-interface.h"
-#include "ns3/ipv4-route.h"
-#include "ns3/ipv4-routing-protocol.h"
 #include "ns3/ipv6-interface.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
@@ -28,16 +25,13 @@ NS_OBJECT_ENSURE_REGISTERED(Host);
 
 namespace {
 
-constexpr int PROTOCOL_TCP = 6;
 // Super-segments are off by default; with them the engine writes no more than this.
 constexpr size_t PACKET_MAX = 65535;
-// RFC 3168: the two bits of the TOS that are not the socket's.
-constexpr uint8_t ECN_BITS = 3;
 
-FourTuple Between(const AnabranchAddress& local, const AnabranchAddress& remote)
+// Of an IP packet (RFC 791, RFC 8200).
+bool IsIpv6(const uint8_t* octets)
 {
-    const InetSocketAddress here = FromEngine(local), there = FromEngine(remote);
-    return {here.GetIpv4(), there.GetIpv4(), here.GetPort(), there.GetPort()};
+    return octets[0] >> 4 == 6;
 }
 
 } // namespace
@@ -62,8 +56,12 @@ TypeId Host::GetTypeId()
                           MakeStringChecker())
             .AddTraceSource("NoRoute",
                             "A packet was dropped because no route leads to its destination from its source address.",
-                            MakeTraceSourceAccessor(&Host::noRoute),
-                            "ns3::Ipv4L3Protocol::SentTracedCallback");
+                            MakeTraceSourceAccessor(&Host::noRoute4),
+                            "ns3::Ipv4L3Protocol::SentTracedCallback")
+            .AddTraceSource("NoRoute6",
+                            "The same of an IPv6 packet.",
+                            MakeTraceSourceAccessor(&Host::noRoute6),
+                            "ns3::Ipv6L3Protocol::SentTracedCallback");
     return id;
 }
 
@@ -73,14 +71,19 @@ Host::~Host() = default;
 
 void Host::NotifyNewAggregate()
 {
-    if (!ipv4) {
-        ipv4 = GetObject<Ipv4>();
-        if (ipv4) {
-            ipv4->Insert(this);
-            isWatched = AddressWatch::Install(ipv4, this);
-        }
-    }
+    Join(layer4);
+    Join(layer6);
     IpL4Protocol::NotifyNewAggregate();
+}
+
+template <class Family>
+void Host::Join(Layer<Family>& layer)
+{
+    const auto ip = GetObject<typename Family::Ip>();
+    if (!ip || layer.GetIp())
+        return;
+    ip->Insert(this);
+    layer.Attach(ip, this);
 }
 
 void Host::DoDispose()
@@ -94,24 +97,41 @@ void Host::DoDispose()
     listeners.clear();
     anabranch_endpoint_free(engine);
     engine = nullptr;
-    ipv4 = nullptr;
+    layer4.Detach();
+    layer6.Detach();
     IpL4Protocol::DoDispose();
 }
 
 void Host::SetNextHop(Ipv4Address source, Ipv4Address nextHop)
 {
-    nextHops[source] = nextHop;
+    layer4.SetNextHop(source, nextHop);
+}
+
+void Host::SetNextHop(Ipv6Address source, Ipv6Address nextHop)
+{
+    layer6.SetNextHop(source, nextHop);
 }
 
 void Host::SetBackup(Ipv4Address address)
 {
-    NS_ABORT_MSG_IF(engine, "SetBackup: the engine has begun; ask before the first connection");
-    backups.insert(address);
+    RequireNoEngine("SetBackup");
+    layer4.SetBackup(address);
+}
+
+void Host::SetBackup(Ipv6Address address)
+{
+    RequireNoEngine("SetBackup");
+    layer6.SetBackup(address);
+}
+
+void Host::RequireNoEngine(const char* what) const
+{
+    NS_ABORT_MSG_IF(engine, what << ": the engine has begun; do this before the first connection");
 }
 
 void Host::SetSettings(std::string json)
 {
-    NS_ABORT_MSG_IF(engine, "Settings of the host: the engine has begun; set them before the first connection");
+    RequireNoEngine("Settings of the host");
     settings = std::move(json);
 }
 
@@ -144,7 +164,8 @@ AnabranchEndpoint* Host::GetEngine()
 
 void Host::MakeEngine()
 {
-    NS_ABORT_MSG_UNLESS(ipv4, "the engine of a node without IPv4 was asked for, or after the end of the simulation");
+    NS_ABORT_MSG_UNLESS(layer4.GetIp() || layer6.GetIp(),
+                        "the engine of a node without IP was asked for, or after the end of the simulation");
     uint8_t seed[ANABRANCH_SEED_LEN];
     for (uint8_t& octet : seed)
         octet = static_cast<uint8_t>(GetRandom()->GetInteger(0, 255));
@@ -169,53 +190,23 @@ void Host::StartLog()
     Require(anabranch_start_log(engine, ("node " + node).c_str(), write, &log), "anabranch_start_log");
 }
 
-std::set<Ipv4Address> Host::UsableAddresses() const
+bool Host::IsUsable(const AnabranchAddress& address) const
 {
-    std::set<Ipv4Address> usable;
-    for (uint32_t interface = 0; interface < ipv4->GetNInterfaces(); interface++) {
-        for (uint32_t index = 0; ipv4->IsUp(interface) && index < ipv4->GetNAddresses(interface); index++) {
-            const Ipv4Address address = ipv4->GetAddress(interface, index).GetLocal();
-            if (!address.IsLocalhost())
-                usable.insert(address);
-        }
-    }
-    return usable;
-}
-
-bool Host::IsUsable(Ipv4Address address) const
-{
-    const int32_t interface = ipv4->GetInterfaceForAddress(address);
-    return interface >= 0 && ipv4->IsUp(interface);
+    return address.family == 6 ? layer6.IsUsable(Ipv6Of(address)) : layer4.IsUsable(Ipv4Of(address));
 }
 
 void Host::NoteAddresses()
 {
-    mayHaveMoved = true;
+    layer4.NoteAddresses();
+    layer6.NoteAddresses();
     if (engine)
         Wake();
 }
 
-// Without a watch, addresses are compared at every turn.
 void Host::FollowAddresses()
 {
-    if (isWatched && !mayHaveMoved)
-        return;
-    mayHaveMoved = false;
-    const std::set<Ipv4Address> usable = UsableAddresses();
-    if (usable == addresses)
-        return;
-    for (Ipv4Address address : addresses) {
-        const AnabranchAddress gone = ToEngine(address);
-        if (!usable.count(address))
-            Require(anabranch_remove_local_address(engine, &gone, NowNs()), "anabranch_remove_local_address");
-    }
-    for (Ipv4Address address : usable) {
-        const AnabranchAddress added = ToEngine(address);
-        const bool backup = backups.count(address) > 0;
-        if (!addresses.count(address))
-            Require(anabranch_add_local_address(engine, &added, backup, NowNs()), "anabranch_add_local_address");
-    }
-    addresses = usable;
+    layer4.Follow(engine);
+    layer6.Follow(engine);
 }
 
 void Host::AddConnection(uint64_t connection, Ptr<Socket> socket)
@@ -223,7 +214,7 @@ void Host::AddConnection(uint64_t connection, Ptr<Socket> socket)
     AnabranchAddress here, there;
     connections[connection] = socket;
     if (anabranch_addresses(engine, connection, &here, &there) == ANABRANCH_STATUS_OK)
-        subflows.Add(Between(here, there), connection);
+        subflows.Add({here, there}, connection);
 }
 
 void Host::CatchUp(uint64_t connection)
@@ -247,14 +238,24 @@ void Host::RemoveListener(uint64_t listener)
     listeners.erase(listener);
 }
 
-Ipv4Address Host::SourceFor(Ipv4Address destination, Ptr<NetDevice> device)
+bool Host::YieldIpv4(uint16_t port)
 {
-    Ipv4Header header;
-    header.SetDestination(destination);
-    header.SetProtocol(PROTOCOL_TCP);
-    ns3::Socket::SocketErrno error;
-    const Ptr<Ipv4Route> route = ipv4->GetRoutingProtocol()->RouteOutput(Create<Packet>(), header, device, error);
-    return route ? route->GetSource() : Ipv4Address::GetZero();
+    const auto all = listeners;
+    return std::any_of(all.begin(), all.end(), [=](const auto& entry) { return entry.second->YieldIpv4(port); });
+}
+
+void Host::ResumeIpv4(uint16_t port)
+{
+    const auto all = listeners;
+    for (const auto& [number, socket] : all)
+        socket->ResumeIpv4(port);
+}
+
+AnabranchAddress Host::SourceFor(const AnabranchAddress& destination, Ptr<NetDevice> device) const
+{
+    if (destination.family == 6)
+        return ToEngine(layer6.SourceFor(Ipv6Of(destination), device), 0);
+    return ToEngine(layer4.SourceFor(Ipv4Of(destination), device), 0);
 }
 
 int Host::GetProtocolNumber() const
@@ -264,10 +265,22 @@ int Host::GetProtocolNumber() const
 
 IpL4Protocol::RxStatus Host::Receive(Ptr<Packet> packet, const Ipv4Header& header, Ptr<Ipv4Interface>)
 {
+    return Take(*packet, header);
+}
+
+IpL4Protocol::RxStatus Host::Receive(Ptr<Packet> packet, const Ipv6Header& header, Ptr<Ipv6Interface>)
+{
+    // IPv6 delivers what is sent to all nodes of a link, and TCP has no answer to that (RFC 9293 section 3.9.2.3).
+    return header.GetDestination().IsMulticast() ? RX_OK : Take(*packet, header);
+}
+
+template <class Header>
+IpL4Protocol::RxStatus Host::Take(const Packet& packet, const Header& header)
+{
     AnabranchEndpoint* const receiver = GetEngine();
-    const std::vector<uint8_t> octets = IpOctets(*packet, header);
+    const std::vector<uint8_t> octets = IpOctets(packet, header);
     const AnabranchStatus status = anabranch_handle_packet(receiver, octets.data(), octets.size(), NowNs());
-    if (const uint64_t connection = subflows.ConnectionOf(OfReceived(header, *packet)))
+    if (const uint64_t connection = subflows.ConnectionOf(OfReceived(header, packet)))
         heard.insert(connection);
     Wake();
     if (status == ANABRANCH_STATUS_MALFORMED_PACKET) {
@@ -278,12 +291,7 @@ IpL4Protocol::RxStatus Host::Receive(Ptr<Packet> packet, const Ipv4Header& heade
     return RX_OK;
 }
 
-IpL4Protocol::RxStatus Host::Receive(Ptr<Packet>, const Ipv6Header&, Ptr<Ipv6Interface>)
-{
-    return RX_ENDPOINT_UNREACH;
-}
-
-// Segments go to the IPv4 of the node, and nowhere else.
+// Segments go to the IPv4 and the IPv6 of the node, and nowhere else.
 void Host::SetDownTarget(DownTargetCallback) {}
 
 void Host::SetDownTarget6(DownTargetCallback6) {}
@@ -322,6 +330,8 @@ void Host::Turn()
     early.clear();
     hasTurn = false;
     SetTimer();
+    // Outside of the turn: who hears of a window may use sockets.
+    TraceWindows();
 }
 
 void Host::SetTimer()
@@ -346,20 +356,24 @@ bool Host::Transmit()
     bool any = false;
     while (anabranch_poll_transmit(engine, NowNs(), buffer.data(), buffer.size(), &length) == ANABRANCH_STATUS_OK) {
         any = true;
-        Send(Create<Packet>(buffer.data(), length));
+        const Ptr<Packet> packet = Create<Packet>(buffer.data(), length);
+        if (IsIpv6(buffer.data()))
+            Send(packet, layer6, noRoute6);
+        else
+            Send(packet, layer4, noRoute4);
     }
     return any;
 }
 
-void Host::Send(Ptr<Packet> packet)
+template <class Family, class Trace>
+void Host::Send(Ptr<Packet> packet, const Layer<Family>& layer, const Trace& noRoute)
 {
-    Ipv4Header header;
+    typename Family::Header header;
     packet->RemoveHeader(header);
-    const Ptr<Ipv4Route> route = RouteOf(header, packet);
-    if (route) {
-        // Not with the header as it is: IPv4 tells monitors only of packets to which it adds one, and numbers fragments.
-        Tag(packet, header);
-        ipv4->Send(packet, header.GetSource(), header.GetDestination(), PROTOCOL_TCP, route);
+    if (const auto route = layer.RouteOf(header, packet)) {
+        // Not with the header as it is: IP tells monitors only of packets to which it adds one, and numbers fragments.
+        Tag<Family>(packet, header);
+        layer.GetIp()->Send(packet, header.GetSource(), header.GetDestination(), PROTOCOL_TCP, route);
     } else {
         NS_LOG_WARN("no route from " << header.GetSource() << " to " << header.GetDestination());
         noRoute(header, packet);
@@ -367,50 +381,23 @@ void Host::Send(Ptr<Packet> packet)
 }
 
 // What the header says beyond addresses, and what the socket wants of its packets.
-void Host::Tag(Ptr<Packet> packet, const Ipv4Header& header) const
+template <class Family>
+void Host::Tag(Ptr<Packet> packet, const typename Family::Header& header)
 {
     const auto found = connections.find(subflows.ConnectionOf(OfSent(header, *packet)));
-    uint8_t tos = header.GetTos(), ttl = header.GetTtl();
+    Marks marks = Family::MarksOf(header);
     if (found != connections.end()) {
         const Socket& socket = *found->second;
-        tos = (socket.GetIpTos() & ~ECN_BITS) | (tos & ECN_BITS);
-        ttl = socket.HasManualTtl() ? socket.GetIpTtl() : ttl;
+        marks = socket.MarksOf(marks, Family::IS_IPV6);
+        if (socket.TracesWindows())
+            traced.insert(found->first);
         if (const uint8_t priority = socket.GetPriority()) {
             SocketPriorityTag tag;
             tag.SetPriority(priority);
             packet->ReplacePacketTag(tag);
         }
     }
-    if (tos != 0) {
-        SocketIpTosTag tag;
-        tag.SetTos(tos);
-        packet->AddPacketTag(tag);
-    }
-    SocketIpTtlTag tag;
-    tag.SetTtl(ttl);
-    packet->AddPacketTag(tag);
-}
-
-Ptr<Ipv4Route> Host::RouteOf(const Ipv4Header& header, Ptr<Packet> packet) const
-{
-    const int32_t interface = ipv4->GetInterfaceForAddress(header.GetSource());
-    if (interface < 0)
-        return nullptr;
-    const Ptr<NetDevice> device = ipv4->GetNetDevice(interface);
-    const auto nextHop = nextHops.find(header.GetSource());
-    if (nextHop == nextHops.end()) {
-        ns3::Socket::SocketErrno error;
-        const Ptr<Ipv4Route> route = ipv4->GetRoutingProtocol()->RouteOutput(packet, header, device, error);
-        if (route || !device->IsPointToPoint())
-            return route;
-    }
-    // The other end of a point-to-point device needs no address.
-    const Ptr<Ipv4Route> direct = Create<Ipv4Route>();
-    direct->SetSource(header.GetSource());
-    direct->SetDestination(header.GetDestination());
-    direct->SetGateway(nextHop == nextHops.end() ? Ipv4Address::GetZero() : nextHop->second);
-    direct->SetOutputDevice(device);
-    return direct;
+    Family::Mark(packet, marks);
 }
 
 // Returns whether there was anything.
@@ -437,7 +424,7 @@ void Host::Tell(const AnabranchEvent& event)
         return;
     }
     if (event.kind == ANABRANCH_EVENT_KIND_SUBFLOW_ESTABLISHED)
-        subflows.Add(Between(event.local, event.remote), event.connection);
+        subflows.Add({event.local, event.remote}, event.connection);
     // Held: the application may drop its reference meanwhile.
     const Ptr<Socket> socket = found->second;
     socket->Handle(event);
@@ -457,8 +444,22 @@ bool Host::OfferRoom()
         const auto found = connections.find(connection);
         const Ptr<Socket> socket = found == connections.end() ? nullptr : found->second;
         any |= socket && socket->OfferRoom();
+        if (socket && socket->TracesWindows())
+            traced.insert(connection);
     }
     return any;
+}
+
+void Host::TraceWindows()
+{
+    std::set<uint64_t> asked;
+    asked.swap(traced);
+    for (const uint64_t connection : asked) {
+        const auto found = connections.find(connection);
+        const Ptr<Socket> socket = found == connections.end() ? nullptr : found->second;
+        if (socket)
+            socket->TraceWindows();
+    }
 }
 
 } // namespace anabranch

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "anabranch.h"
+#include "layer.h"
 #include "subflows.h"
 
 #include "ns3/event-id.h"
 #include "ns3/ip-l4-protocol.h"
-#include "ns3/ipv4.h"
 #include "ns3/random-variable-stream.h"
 #include "ns3/traced-callback.h"
 
@@ -21,14 +21,14 @@ namespace anabranch {
 
 class Socket;
 
-// Passes TCP packets between the IPv4 of a node and the engine, the time of the simulation to the engine, and the
+// Passes TCP packets between the IPv4 and IPv6 of a node and the engine, the time of the simulation to the engine, and the
 // engine's events to the sockets. `Install` (install.h) attaches one to a node.
 //
 // Between two turns of the engine, sockets and packets are at the same time; a turn goes on until there is nothing to do.
 //
 // A packet leaves by the device that has its source address: each subflow stays on its path. The node needs a route to
 // the destination by that device, unless it is point-to-point, or a next hop for that address (`SetNextHop`). A packet
-// without a route is dropped, and the trace source `NoRoute` reports it.
+// without a route is dropped, and the trace source `NoRoute`, or `NoRoute6`, reports it.
 class Host : public ns3::IpL4Protocol {
 public:
     static ns3::TypeId GetTypeId();
@@ -37,8 +37,10 @@ public:
 
     // Sends packets from `source` to `nextHop`, whatever the routes say. For addresses that a relay lends.
     void SetNextHop(ns3::Ipv4Address source, ns3::Ipv4Address nextHop);
+    void SetNextHop(ns3::Ipv6Address source, ns3::Ipv6Address nextHop);
     // Marks an address whose subflows are backups (RFC 8684 section 3.3.8). Before the first connection.
     void SetBackup(ns3::Ipv4Address address);
+    void SetBackup(ns3::Ipv6Address address);
     // Fixes the random stream of keys and sequence numbers; returns how many streams it uses. Before the first
     // connection.
     int64_t AssignStreams(int64_t stream);
@@ -52,17 +54,23 @@ public:
     void CatchUp(uint64_t connection);
     void AddListener(uint64_t listener, ns3::Ptr<Socket> socket);
     void RemoveListener(uint64_t listener);
-    // Returns whether this is an address of an interface that is up.
-    bool IsUsable(ns3::Ipv4Address address) const;
-    // Returns the address from which packets to `destination` leave by default; 0.0.0.0 if there is no route.
-    ns3::Ipv4Address SourceFor(ns3::Ipv4Address destination, ns3::Ptr<ns3::NetDevice> device);
+    // See Socket.
+    bool YieldIpv4(uint16_t port);
+    void ResumeIpv4(uint16_t port);
+    // Returns whether this is an address of an interface that is up. The port is ignored.
+    bool IsUsable(const AnabranchAddress& address) const;
+    // Returns the address from which packets to `destination` leave by default; that of nobody (IsAny) if there is no
+    // route.
+    AnabranchAddress SourceFor(const AnabranchAddress& destination, ns3::Ptr<ns3::NetDevice> device) const;
 
-    // For the address watch: addresses or interfaces have changed.
+    // For those who watch addresses and interfaces: they have changed.
     void NoteAddresses();
 
     int GetProtocolNumber() const override;
-    RxStatus Receive(ns3::Ptr<ns3::Packet> packet, const ns3::Ipv4Header& header, ns3::Ptr<ns3::Ipv4Interface>) override;
-    RxStatus Receive(ns3::Ptr<ns3::Packet>, const ns3::Ipv6Header&, ns3::Ptr<ns3::Ipv6Interface>) override;
+    RxStatus Receive(ns3::Ptr<ns3::Packet> packet, const ns3::Ipv4Header& header,
+                     ns3::Ptr<ns3::Ipv4Interface>) override;
+    RxStatus Receive(ns3::Ptr<ns3::Packet> packet, const ns3::Ipv6Header& header,
+                     ns3::Ptr<ns3::Ipv6Interface>) override;
     void SetDownTarget(DownTargetCallback) override;
     void SetDownTarget6(DownTargetCallback6) override;
     DownTargetCallback GetDownTarget() const override;
@@ -75,30 +83,34 @@ protected:
 private:
     void SetSettings(std::string json);
     std::string GetSettings() const;
+    void RequireNoEngine(const char* what) const;
     ns3::Ptr<ns3::UniformRandomVariable> GetRandom();
     void MakeEngine();
     void StartLog();
+    template <class Family>
+    void Join(Layer<Family>& layer);
     void FollowAddresses();
-    std::set<ns3::Ipv4Address> UsableAddresses() const;
+    template <class Header>
+    RxStatus Take(const ns3::Packet& packet, const Header& header);
     void Turn();
     bool Transmit();
     bool Dispatch();
     void Tell(const AnabranchEvent& event);
     bool OfferRoom();
-    void Send(ns3::Ptr<ns3::Packet> packet);
-    void Tag(ns3::Ptr<ns3::Packet> packet, const ns3::Ipv4Header& header) const;
-    ns3::Ptr<ns3::Ipv4Route> RouteOf(const ns3::Ipv4Header& header, ns3::Ptr<ns3::Packet> packet) const;
+    template <class Family, class Trace>
+    void Send(ns3::Ptr<ns3::Packet> packet, const Layer<Family>& layer, const Trace& noRoute);
+    template <class Family>
+    void Tag(ns3::Ptr<ns3::Packet> packet, const typename Family::Header& header);
+    void TraceWindows();
     void SetTimer();
 
-    ns3::Ptr<ns3::Ipv4> ipv4;
+    Layer<Family4> layer4;
+    Layer<Family6> layer6;
     ns3::Ptr<ns3::UniformRandomVariable> random;
     std::string settings;
     std::string logPrefix;
     std::ofstream log;
     AnabranchEndpoint* engine = nullptr;
-    std::set<ns3::Ipv4Address> addresses;
-    std::set<ns3::Ipv4Address> backups;
-    std::map<ns3::Ipv4Address, ns3::Ipv4Address> nextHops;
     std::map<uint64_t, ns3::Ptr<Socket>> connections;
     std::map<uint64_t, ns3::Ptr<Socket>> listeners;
     Subflows subflows;
@@ -106,12 +118,13 @@ private:
     std::map<uint64_t, std::vector<AnabranchEvent>> early;
     // Connections whose send buffers may have more room, because a packet arrived.
     std::set<uint64_t> heard;
-    bool isWatched = false;
-    bool mayHaveMoved = true;
+    // Connections whose windows somebody traces, and for which a packet came or went: these change windows.
+    std::set<uint64_t> traced;
     std::vector<uint8_t> buffer;
     ns3::EventId timer;
     bool hasTurn = false;
-    ns3::TracedCallback<const ns3::Ipv4Header&, ns3::Ptr<const ns3::Packet>> noRoute;
+    ns3::TracedCallback<const ns3::Ipv4Header&, ns3::Ptr<const ns3::Packet>> noRoute4;
+    ns3::TracedCallback<const ns3::Ipv6Header&, ns3::Ptr<const ns3::Packet>> noRoute6;
 };
 
 } // namespace anabranch

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "install.h"
 
+#include "engine.h"
 #include "socket-factory.h"
 
-#include "ns3/ipv4-route.h"
 #include "ns3/node.h"
 
 using namespace ns3;
@@ -12,30 +12,58 @@ namespace anabranch {
 
 namespace {
 
-constexpr int PROTOCOL_TCP = 6;
-
-Ptr<Ipv4> Ipv4Of(Ptr<Node> node)
-{
-    const Ptr<Ipv4> ipv4 = node->GetObject<Ipv4>();
-    NS_ABORT_MSG_UNLESS(ipv4, "node " << node->GetId() << " has no IPv4: use InternetStackHelper first");
-    return ipv4;
-}
-
 // Its sockets would wait for answers that never come.
-void RefuseTcp(uint32_t node, Ptr<Packet>, Ipv4Address, Ipv4Address, uint8_t, Ptr<Ipv4Route>)
+template <class Family>
+void RefuseTcp(uint32_t node, Ptr<Packet>, typename Family::Address, typename Family::Address, uint8_t,
+               Ptr<typename Family::Route>)
 {
     NS_FATAL_ERROR("node " << node << " has the engine in the place of ns-3's TCP: its applications must name "
                            << SOCKETS << " instead of ns3::TcpSocketFactory");
 }
 
-// Returns the first address of a device, and its interface.
-Ipv4Address AddressOf(Ptr<NetDevice> device, int32_t& interface)
+template <class Family>
+void RemoveTcp(Ptr<Node> node)
 {
-    const Ptr<Ipv4> ipv4 = Ipv4Of(device->GetNode());
-    interface = ipv4->GetInterfaceForDevice(device);
-    NS_ABORT_MSG_UNLESS(interface >= 0 && ipv4->GetNAddresses(interface) > 0,
-                        "a device of node " << device->GetNode()->GetId() << " has no address yet");
-    return ipv4->GetAddress(interface, 0).GetLocal();
+    const auto ip = node->GetObject<typename Family::Ip>();
+    const Ptr<IpL4Protocol> tcp = ip ? ip->GetProtocol(PROTOCOL_TCP) : nullptr;
+    NS_ABORT_MSG_IF(DynamicCast<Relay>(tcp), "node " << node->GetId() << " lends its link: install before Lend");
+    if (!tcp)
+        return;
+    ip->Remove(tcp);
+    tcp->SetDownTarget(MakeBoundCallback(&RefuseTcp<Family4>, node->GetId()));
+    tcp->SetDownTarget6(MakeBoundCallback(&RefuseTcp<Family6>, node->GetId()));
+}
+
+// The place of a device in the IP of its node.
+template <class Family>
+struct Place {
+    explicit Place(Ptr<NetDevice> device) : ip(device->GetNode()->GetObject<typename Family::Ip>())
+    {
+        const int32_t found = ip ? ip->GetInterfaceForDevice(device) : -1;
+        interface = static_cast<uint32_t>(found);
+        count = found < 0 ? 0 : ip->GetNAddresses(interface);
+    }
+    typename Family::Address Address(uint32_t index) const { return ip->GetAddress(interface, index).GetAddress(); }
+
+    Ptr<typename Family::Ip> ip;
+    uint32_t interface, count;
+};
+
+// Returns whether there is an address to lend: all three have the family.
+template <class Family>
+bool LendTo(Relay& relay, Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<NetDevice> borrowing)
+{
+    const Place<Family> lender(cellular), gateway(local), borrower(borrowing);
+    uint32_t index = 0;
+    while (index < lender.count && Family::IsLinkLocal(lender.Address(index)))
+        index++;
+    if (index == lender.count || gateway.count == 0 || borrower.count == 0)
+        return false;
+    const auto lent = lender.Address(index);
+    relay.Lend(lender.ip, lent, local, borrower.Address(0));
+    borrower.ip->AddAddress(borrower.interface, Family::Alone(lent));
+    HostOf(borrowing->GetNode())->SetNextHop(lent, gateway.Address(0));
+    return true;
 }
 
 } // namespace
@@ -44,13 +72,10 @@ void Install(const NodeContainer& nodes)
 {
     for (auto node = nodes.Begin(); node != nodes.End(); ++node) {
         NS_ABORT_MSG_IF((*node)->GetObject<Host>(), "node " << (*node)->GetId() << " has an engine already");
-        const Ptr<Ipv4> ipv4 = Ipv4Of(*node);
-        const Ptr<IpL4Protocol> tcp = ipv4->GetProtocol(PROTOCOL_TCP);
-        NS_ABORT_MSG_IF(DynamicCast<Relay>(tcp), "node " << (*node)->GetId() << " lends its link: install before Lend");
-        if (tcp) {
-            ipv4->Remove(tcp);
-            tcp->SetDownTarget(MakeBoundCallback(&RefuseTcp, (*node)->GetId()));
-        }
+        NS_ABORT_MSG_UNLESS((*node)->GetObject<Ipv4>() || (*node)->GetObject<Ipv6>(),
+                            "node " << (*node)->GetId() << " has no IP: use InternetStackHelper first");
+        RemoveTcp<Family4>(*node);
+        RemoveTcp<Family6>(*node);
         const Ptr<Host> host = CreateObject<Host>();
         const Ptr<SocketFactory> factory = CreateObject<SocketFactory>();
         factory->SetHost(host);
@@ -68,15 +93,12 @@ Ptr<Host> HostOf(Ptr<Node> node)
 
 Ptr<Relay> Lend(Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<NetDevice> borrowing)
 {
-    int32_t ignored = 0, interface = 0;
-    const Ipv4Address lent = AddressOf(cellular, ignored);
-    const Ipv4Address gateway = AddressOf(local, ignored);
-    const Ipv4Address borrower = AddressOf(borrowing, interface);
     const Ptr<Relay> relay = CreateObject<Relay>();
-    relay->Lend(Ipv4Of(cellular->GetNode()), lent, local, borrower);
-    const Ptr<Node> destination = borrowing->GetNode();
-    Ipv4Of(destination)->AddAddress(interface, Ipv4InterfaceAddress(lent, Ipv4Mask::GetOnes()));
-    HostOf(destination)->SetNextHop(lent, gateway);
+    const bool lends4 = LendTo<Family4>(*relay, cellular, local, borrowing);
+    const bool lends6 = LendTo<Family6>(*relay, cellular, local, borrowing);
+    NS_ABORT_MSG_UNLESS(lends4 || lends6,
+                        "node " << cellular->GetNode()->GetId()
+                                << " has nothing to lend: all three devices need an address of one family");
     return relay;
 }
 

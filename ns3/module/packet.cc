@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "packet.h"
 
+#include "engine.h"
+
 #include "ns3/node.h"
 
 using namespace ns3;
@@ -21,14 +23,13 @@ uint32_t Sum(const uint8_t* octets, size_t length)
     return sum;
 }
 
-// RFC 9293 section 3.1: over the pseudo-header and the segment.
-uint16_t TcpChecksum(const Ipv4Header& header, const uint8_t* segment, size_t length)
+// RFC 9293 section 3.1, RFC 8200 section 8.1: over the pseudo-header and the segment.
+template <class Header>
+uint16_t TcpChecksum(const Header& header, const uint8_t* segment, size_t length)
 {
-    uint8_t addresses[8];
-    header.GetSource().Serialize(addresses);
-    header.GetDestination().Serialize(addresses + 4);
-    uint32_t sum = Sum(addresses, sizeof addresses) + header.GetProtocol() + static_cast<uint32_t>(length);
-    sum += Sum(segment, length);
+    const AnabranchAddress source = ToEngine(header.GetSource(), 0), destination = ToEngine(header.GetDestination(), 0);
+    uint32_t sum = Sum(source.octets, sizeof source.octets) + Sum(destination.octets, sizeof destination.octets);
+    sum += PROTOCOL_TCP + static_cast<uint32_t>(length) + Sum(segment, length);
     while (sum >> 16 != 0)
         sum = (sum & 0xffff) + (sum >> 16);
     return static_cast<uint16_t>(~sum);
@@ -45,9 +46,17 @@ Ipv4Header WholeHeader(const Ipv4Header& received, uint32_t payload)
     return header;
 }
 
-} // namespace
+// Extension headers are gone from what IPv6 delivers.
+Ipv6Header WholeHeader(const Ipv6Header& received, uint32_t payload)
+{
+    Ipv6Header header = received;
+    header.SetPayloadLength(static_cast<uint16_t>(payload));
+    header.SetNextHeader(PROTOCOL_TCP);
+    return header;
+}
 
-std::vector<uint8_t> IpOctets(const Packet& segment, const Ipv4Header& header)
+template <class Header>
+std::vector<uint8_t> Octets(const Packet& segment, const Header& header)
 {
     const Ptr<Packet> packet = segment.Copy();
     packet->AddHeader(WholeHeader(header, segment.GetSize()));
@@ -61,6 +70,18 @@ std::vector<uint8_t> IpOctets(const Packet& segment, const Ipv4Header& header)
         tcp[CHECKSUM_AT + 1] = static_cast<uint8_t>(checksum);
     }
     return octets;
+}
+
+} // namespace
+
+std::vector<uint8_t> IpOctets(const Packet& segment, const Ipv4Header& header)
+{
+    return Octets(segment, header);
+}
+
+std::vector<uint8_t> IpOctets(const Packet& segment, const Ipv6Header& header)
+{
+    return Octets(segment, header);
 }
 
 } // namespace anabranch

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "relay.h"
 
+#include "engine.h"
+
 #include "ns3/ipv4-interface.h"
 #include "ns3/ipv4-l3-protocol.h"
 #include "ns3/ipv6-interface.h"
@@ -17,9 +19,83 @@ NS_OBJECT_ENSURE_REGISTERED(Relay);
 
 namespace {
 
-constexpr int PROTOCOL_TCP = 6;
+// A packet that was put together from fragments still has the header of the first one.
+void Forward(const Ptr<Ipv4>& ip, const Ptr<Packet>& packet, const Ipv4Header& header, const Ptr<Ipv4Route>& route)
+{
+    Ipv4Header onward = header;
+    onward.SetTtl(header.GetTtl() - 1);
+    onward.SetPayloadSize(static_cast<uint16_t>(packet->GetSize()));
+    onward.SetLastFragment();
+    onward.SetFragmentOffset(0);
+    ip->SendWithHeader(packet, onward, route);
+}
+
+// ns-3's IPv6 writes the header itself.
+void Forward(const Ptr<Ipv6>& ip, const Ptr<Packet>& packet, const Ipv6Header& header, const Ptr<Ipv6Route>& route)
+{
+    Marks marks = Family6::MarksOf(header);
+    marks.ttl--;
+    Family6::Mark(packet, marks);
+    ip->Send(packet, header.GetSource(), header.GetDestination(), PROTOCOL_TCP, route);
+}
+
+uint8_t ProtocolOf(const Ipv4Header& header)
+{
+    return header.GetProtocol();
+}
+
+uint8_t ProtocolOf(const Ipv6Header& header)
+{
+    return header.GetNextHeader();
+}
 
 } // namespace
+
+template <class Family>
+void Loan<Family>::Begin(Ptr<Ip> of, Address lent, Ptr<NetDevice> device, Address borrower)
+{
+    NS_ABORT_MSG_IF(ip, "Lend: this relay already lends " << address);
+    ip = of;
+    address = lent;
+    toBorrower = Create<typename Family::Route>();
+    toBorrower->SetSource(ip->GetAddress(ip->GetInterfaceForDevice(device), 0).GetAddress());
+    toBorrower->SetDestination(lent);
+    toBorrower->SetGateway(borrower);
+    toBorrower->SetOutputDevice(device);
+    ip->TraceConnectWithoutContext("UnicastForward", MakeCallback(&Loan::Learn, this));
+}
+
+template <class Family>
+void Loan<Family>::End()
+{
+    if (ip)
+        ip->TraceDisconnectWithoutContext("UnicastForward", MakeCallback(&Loan::Learn, this));
+    ip = nullptr;
+    toBorrower = nullptr;
+}
+
+template <class Family>
+void Loan<Family>::Learn(const Header& header, Ptr<const Packet> packet, uint32_t)
+{
+    TcpHeader tcp;
+    if (header.GetSource() != address || ProtocolOf(header) != PROTOCOL_TCP || packet->PeekHeader(tcp) == 0)
+        return;
+    if (flows.emplace(header.GetDestination(), tcp.GetDestinationPort(), tcp.GetSourcePort()).second)
+        NS_LOG_LOGIC("lends " << address << " port " << tcp.GetSourcePort() << " towards " << header.GetDestination());
+}
+
+template <class Family>
+bool Loan<Family>::PassOn(const Packet& packet, const Header& header) const
+{
+    TcpHeader tcp;
+    packet.PeekHeader(tcp);
+    const Flow flow(header.GetSource(), tcp.GetSourcePort(), tcp.GetDestinationPort());
+    if (!ip || header.GetDestination() != address || flows.count(flow) == 0)
+        return false;
+    if (Family::MarksOf(header).ttl > 1)
+        Forward(ip, packet.Copy(), header, toBorrower);
+    return true;
+}
 
 TypeId Relay::GetTypeId()
 {
@@ -28,40 +104,38 @@ TypeId Relay::GetTypeId()
     return id;
 }
 
-void Relay::Lend(Ptr<Ipv4> of, Ipv4Address lent, Ptr<NetDevice> device, Ipv4Address borrower)
+// The TCP of a node is the same for both families.
+template <class Ip>
+void Relay::StandBefore(Ptr<Ip> ip)
 {
-    NS_ABORT_MSG_IF(ipv4, "Lend: this relay already lends " << address);
-    ipv4 = of;
-    address = lent;
-    own = ipv4->GetProtocol(PROTOCOL_TCP);
-    if (own)
-        ipv4->Remove(own);
-    ipv4->Insert(this);
-    toBorrower = Create<Ipv4Route>();
-    toBorrower->SetSource(ipv4->GetAddress(ipv4->GetInterfaceForDevice(device), 0).GetLocal());
-    toBorrower->SetDestination(lent);
-    toBorrower->SetGateway(borrower);
-    toBorrower->SetOutputDevice(device);
-    ipv4->TraceConnectWithoutContext("UnicastForward", MakeCallback(&Relay::Learn, this));
+    const Ptr<IpL4Protocol> tcp = ip->GetProtocol(PROTOCOL_TCP);
+    if (tcp) {
+        own = tcp;
+        ip->Remove(tcp);
+    }
+    ip->Insert(this);
+}
+
+void Relay::Lend(Ptr<Ipv4> ipv4, Ipv4Address address, Ptr<NetDevice> device, Ipv4Address borrower)
+{
+    loan4.Begin(ipv4, address, device, borrower);
+    StandBefore(ipv4);
+}
+
+void Relay::Lend(Ptr<Ipv6> ipv6, Ipv6Address address, Ptr<NetDevice> device, Ipv6Address borrower)
+{
+    loan6.Begin(ipv6, address, device, borrower);
+    StandBefore(ipv6);
+    // As hosts do by default for IPv4.
+    ipv6->SetForwarding(ipv6->GetInterfaceForDevice(device), true);
 }
 
 void Relay::DoDispose()
 {
-    if (ipv4)
-        ipv4->TraceDisconnectWithoutContext("UnicastForward", MakeCallback(&Relay::Learn, this));
-    ipv4 = nullptr;
+    loan4.End();
+    loan6.End();
     own = nullptr;
-    toBorrower = nullptr;
     IpL4Protocol::DoDispose();
-}
-
-void Relay::Learn(const Ipv4Header& header, Ptr<const Packet> packet, uint32_t)
-{
-    TcpHeader tcp;
-    if (header.GetSource() != address || header.GetProtocol() != PROTOCOL_TCP || packet->PeekHeader(tcp) == 0)
-        return;
-    if (flows.emplace(header.GetDestination(), tcp.GetDestinationPort(), tcp.GetSourcePort()).second)
-        NS_LOG_LOGIC("lends " << address << " port " << tcp.GetSourcePort() << " towards " << header.GetDestination());
 }
 
 int Relay::GetProtocolNumber() const
@@ -71,30 +145,27 @@ int Relay::GetProtocolNumber() const
 
 IpL4Protocol::RxStatus Relay::Receive(Ptr<Packet> packet, const Ipv4Header& header, Ptr<Ipv4Interface> interface)
 {
-    TcpHeader tcp;
-    packet->PeekHeader(tcp);
-    const Flow flow(header.GetSource(), tcp.GetSourcePort(), tcp.GetDestinationPort());
-    if (header.GetDestination() != address || flows.count(flow) == 0)
-        return own ? own->Receive(packet, header, interface) : RX_ENDPOINT_UNREACH;
-    if (header.GetTtl() <= 1)
+    if (loan4.PassOn(*packet, header))
         return RX_OK;
-    Ipv4Header onward = header;
-    onward.SetTtl(header.GetTtl() - 1);
-    // A packet that was put together from fragments still has the header of the first one.
-    onward.SetPayloadSize(static_cast<uint16_t>(packet->GetSize()));
-    onward.SetLastFragment();
-    onward.SetFragmentOffset(0);
-    ipv4->SendWithHeader(packet->Copy(), onward, toBorrower);
-    return RX_OK;
+    return own ? own->Receive(packet, header, interface) : RX_ENDPOINT_UNREACH;
 }
 
 IpL4Protocol::RxStatus Relay::Receive(Ptr<Packet> packet, const Ipv6Header& header, Ptr<Ipv6Interface> interface)
 {
+    if (loan6.PassOn(*packet, header))
+        return RX_OK;
     return own ? own->Receive(packet, header, interface) : RX_ENDPOINT_UNREACH;
 }
 
 void Relay::ReceiveIcmp(Ipv4Address icmpSource, uint8_t icmpTtl, uint8_t icmpType, uint8_t icmpCode, uint32_t icmpInfo,
                         Ipv4Address payloadSource, Ipv4Address payloadDestination, const uint8_t payload[8])
+{
+    if (own)
+        own->ReceiveIcmp(icmpSource, icmpTtl, icmpType, icmpCode, icmpInfo, payloadSource, payloadDestination, payload);
+}
+
+void Relay::ReceiveIcmp(Ipv6Address icmpSource, uint8_t icmpTtl, uint8_t icmpType, uint8_t icmpCode, uint32_t icmpInfo,
+                        Ipv6Address payloadSource, Ipv6Address payloadDestination, const uint8_t payload[8])
 {
     if (own)
         own->ReceiveIcmp(icmpSource, icmpTtl, icmpType, icmpCode, icmpInfo, payloadSource, payloadDestination, payload);

@@ -2,34 +2,65 @@
 // A relay that lends the address of its cellular link to a destination on its local network.
 #pragma once
 
+#include "family.h"
+
 #include "ns3/ip-l4-protocol.h"
-#include "ns3/ipv4.h"
-#include "ns3/ipv4-route.h"
 
 #include <set>
 #include <tuple>
 
 namespace anabranch {
 
+// The address of one family that a relay lends, and the connections that come from it.
+template <class Family>
+class Loan {
+public:
+    using Ip = typename Family::Ip;
+    using Address = typename Family::Address;
+    using Header = typename Family::Header;
+
+    void Begin(ns3::Ptr<Ip> ip, Address address, ns3::Ptr<ns3::NetDevice> device, Address borrower);
+    void End();
+    // Passes a packet on if it is for the destination; returns whether it is.
+    bool PassOn(const ns3::Packet& packet, const Header& header) const;
+
+private:
+    // The peer, its port, and the port at the lent address.
+    using Flow = std::tuple<Address, uint16_t, uint16_t>;
+
+    void Learn(const Header& header, ns3::Ptr<const ns3::Packet> packet, uint32_t interface);
+
+    ns3::Ptr<Ip> ip;
+    ns3::Ptr<typename Family::Route> toBorrower;
+    Address address;
+    std::set<Flow> flows;
+};
+
 // Routes: it changes no packet but the TTL. The destination uses the lent address as one of its own, and sends from it
-// by way of the relay, whose IPv4 forwards. Core networks such as ns-3's EPC deliver packets only to addresses of their
+// by way of the relay, whose IP forwards. Core networks such as ns-3's EPC deliver packets only to addresses of their
 // UEs, so the relay gets the answers; it recognises the destination's connections by what it has forwarded, and leaves
 // all other packets to its own TCP, which stays behind it.
 class Relay : public ns3::IpL4Protocol {
 public:
     static ns3::TypeId GetTypeId();
 
-    // Stands in front of the TCP of its node. `address` is lent to the station `borrower`, which is reached by `device`.
+    // Stands in front of the TCP of its node. `address` is lent to the station `borrower`, which is reached by
+    // `device`. One address of each family.
     void Lend(ns3::Ptr<ns3::Ipv4> ipv4, ns3::Ipv4Address address, ns3::Ptr<ns3::NetDevice> device,
               ns3::Ipv4Address borrower);
+    void Lend(ns3::Ptr<ns3::Ipv6> ipv6, ns3::Ipv6Address address, ns3::Ptr<ns3::NetDevice> device,
+              ns3::Ipv6Address borrower);
 
     int GetProtocolNumber() const override;
     RxStatus Receive(ns3::Ptr<ns3::Packet> packet, const ns3::Ipv4Header& header,
                      ns3::Ptr<ns3::Ipv4Interface> interface) override;
     RxStatus Receive(ns3::Ptr<ns3::Packet> packet, const ns3::Ipv6Header& header,
                      ns3::Ptr<ns3::Ipv6Interface> interface) override;
-    void ReceiveIcmp(ns3::Ipv4Address icmpSource, uint8_t icmpTtl, uint8_t icmpType, uint8_t icmpCode, uint32_t icmpInfo,
-                     ns3::Ipv4Address payloadSource, ns3::Ipv4Address payloadDestination,
+    void ReceiveIcmp(ns3::Ipv4Address icmpSource, uint8_t icmpTtl, uint8_t icmpType, uint8_t icmpCode,
+                     uint32_t icmpInfo, ns3::Ipv4Address payloadSource, ns3::Ipv4Address payloadDestination,
+                     const uint8_t payload[8]) override;
+    void ReceiveIcmp(ns3::Ipv6Address icmpSource, uint8_t icmpTtl, uint8_t icmpType, uint8_t icmpCode,
+                     uint32_t icmpInfo, ns3::Ipv6Address payloadSource, ns3::Ipv6Address payloadDestination,
                      const uint8_t payload[8]) override;
     void SetDownTarget(DownTargetCallback callback) override;
     void SetDownTarget6(DownTargetCallback6 callback) override;
@@ -40,16 +71,12 @@ protected:
     void DoDispose() override;
 
 private:
-    // The peer, its port, and the port at the lent address.
-    using Flow = std::tuple<ns3::Ipv4Address, uint16_t, uint16_t>;
+    template <class Ip>
+    void StandBefore(ns3::Ptr<Ip> ip);
 
-    void Learn(const ns3::Ipv4Header& header, ns3::Ptr<const ns3::Packet> packet, uint32_t interface);
-
-    ns3::Ptr<ns3::Ipv4> ipv4;
     ns3::Ptr<ns3::IpL4Protocol> own;
-    ns3::Ptr<ns3::Ipv4Route> toBorrower;
-    ns3::Ipv4Address address;
-    std::set<Flow> flows;
+    Loan<Family4> loan4;
+    Loan<Family6> loan6;
 };
 
 } // namespace anabranch

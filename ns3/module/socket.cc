@@ -4,10 +4,13 @@
 #include "engine.h"
 #include "host.h"
 
+#include "ns3/inet-socket-address.h"
+#include "ns3/inet6-socket-address.h"
 #include "ns3/log.h"
 #include "ns3/node.h"
 #include "ns3/simulator.h"
 #include "ns3/string.h"
+#include "ns3/trace-source-accessor.h"
 
 #include <algorithm>
 #include <limits>
@@ -23,7 +26,8 @@ NS_OBJECT_ENSURE_REGISTERED(Socket);
 
 namespace {
 
-const InetSocketAddress ANY(Ipv4Address::GetAny(), 0);
+// RFC 3168: the two bits of the TOS or traffic class that are not the socket's.
+constexpr uint8_t ECN_BITS = 3;
 
 uint32_t Clamp(uint64_t bytes)
 {
@@ -44,11 +48,15 @@ TypeId Socket::GetTypeId()
                           "connections have those of the listening socket.",
                           StringValue("{}"),
                           MakeStringAccessor(&Socket::settings),
-                          MakeStringChecker());
+                          MakeStringChecker())
+            .AddTraceSource("CongestionWindow",
+                            "The congestion window of a subflow has changed, in a turn of the engine.",
+                            MakeTraceSourceAccessor(&Socket::windowTrace),
+                            "anabranch::Socket::WindowTracedCallback");
     return id;
 }
 
-Socket::Socket() : local(ANY), lastLocal(ANY), lastRemote(ANY) {}
+Socket::Socket() = default;
 
 Socket::~Socket() = default;
 
@@ -68,9 +76,13 @@ AnabranchEndpoint* Socket::Engine() const
     return host->GetEngine();
 }
 
-bool Socket::HasManualTtl() const
+Marks Socket::MarksOf(Marks marks, bool isIpv6) const
 {
-    return IsManualIpTtl();
+    const uint8_t tos = isIpv6 ? GetIpv6Tclass() : GetIpTos();
+    marks.tos = (tos & ~ECN_BITS) | (marks.tos & ECN_BITS);
+    if (isIpv6 ? IsManualIpv6HopLimit() : IsManualIpTtl())
+        marks.ttl = isIpv6 ? GetIpv6HopLimit() : GetIpTtl();
+    return marks;
 }
 
 // Port zero is an error of the call, not of the settings.
@@ -113,55 +125,105 @@ int Socket::Status(AnabranchStatus status, const char* call) const
 
 int Socket::Bind(const Address& address)
 {
-    if (!InetSocketAddress::IsMatchingType(address))
+    const AnabranchAddress at = ToEngine(address);
+    if (at.family == 0)
         return Fail(ERROR_AFNOSUPPORT);
     if (connection != 0 || listener != 0)
         return Fail(ERROR_ISCONN);
-    local = InetSocketAddress::ConvertFrom(address);
+    if (IsMulticast(at))
+        return Fail(ERROR_ADDRNOTAVAIL);
+    local = at;
     return 0;
 }
 
 int Socket::Bind()
 {
-    return Bind(ANY);
+    return Bind(InetSocketAddress(Ipv4Address::GetAny(), 0));
 }
 
 int Socket::Bind6()
 {
-    return Fail(ERROR_AFNOSUPPORT);
+    return Bind(Inet6SocketAddress(Ipv6Address::GetAny(), 0));
 }
 
 int Socket::Listen()
 {
     if (connection != 0 || listener != 0)
         return Fail(ERROR_ISCONN);
-    if (!CheckPort(local.GetPort()))
+    if (!CheckPort(local.port))
         return -1;
-    const AnabranchAddress at = ToEngine(local.GetIpv4(), local.GetPort());
-    const AnabranchStatus status = anabranch_listen(Engine(), &at, settings.c_str(), &listener);
-    RequireSettings(status, settings);
+    AnabranchStatus status = ListenAt(local, listener);
+    if (status == ANABRANCH_STATUS_IN_USE && local.family == 4 && host->YieldIpv4(local.port))
+        status = ListenAt(local, listener);
     if (status != ANABRANCH_STATUS_OK)
         return Status(status, "anabranch_listen");
-    host->AddListener(listener, this);
+    ResumeIpv4(local.port);
     return 0;
+}
+
+AnabranchStatus Socket::ListenAt(const AnabranchAddress& at, uint64_t& number)
+{
+    const AnabranchStatus status = anabranch_listen(Engine(), &at, settings.c_str(), &number);
+    RequireSettings(status, settings);
+    if (status == ANABRANCH_STATUS_OK)
+        host->AddListener(number, this);
+    return status;
+}
+
+// Returns whether it listens at all addresses of IPv6.
+bool Socket::ServesBoth() const
+{
+    return listener != 0 && local.family == 6 && IsAny(local);
+}
+
+bool Socket::YieldIpv4(uint16_t port)
+{
+    if (listener4 == 0 || local.port != port)
+        return false;
+    CloseListener(listener4);
+    return true;
+}
+
+// If the port is in use, it is a socket of IPv4 that uses it.
+void Socket::ResumeIpv4(uint16_t port)
+{
+    if (ServesBoth() && local.port == port && listener4 == 0)
+        ListenAt(ToEngine(Ipv4Address::GetAny(), port), listener4);
+}
+
+void Socket::CloseListener(uint64_t& number)
+{
+    Require(anabranch_close_listener(Engine(), number, NowNs()), "anabranch_close_listener");
+    host->RemoveListener(number);
+    number = 0;
+}
+
+// A socket of all addresses of IPv6 may connect to IPv4, too.
+bool Socket::CheckFamily(const AnabranchAddress& to) const
+{
+    const bool isFree = local.family == 0 || (local.family == 6 && IsAny(local));
+    return isFree || local.family == to.family || Fail(ERROR_AFNOSUPPORT) == 0;
 }
 
 int Socket::Connect(const Address& address)
 {
-    if (!InetSocketAddress::IsMatchingType(address))
+    const AnabranchAddress there = ToEngine(address);
+    if (there.family == 0)
         return Fail(ERROR_AFNOSUPPORT);
     if (connection != 0 || listener != 0)
         return Fail(ERROR_ISCONN);
-    const InetSocketAddress to = InetSocketAddress::ConvertFrom(address);
-    if (!CheckPort(to.GetPort()))
+    if (!CheckFamily(there) || !CheckPort(there.port))
         return -1;
-    SetIpTos(to.GetTos());
-    Ipv4Address from = local.GetIpv4();
-    if (from.IsAny())
-        from = host->SourceFor(to.GetIpv4(), GetBoundNetDevice());
-    if (from.IsAny())
+    if (IsAny(there) || IsMulticast(there))
+        return Fail(ERROR_INVAL);
+    if (InetSocketAddress::IsMatchingType(address))
+        SetIpTos(InetSocketAddress::ConvertFrom(address).GetTos());
+    AnabranchAddress here = local;
+    if (IsAny(here))
+        here = host->SourceFor(there, GetBoundNetDevice());
+    if (IsAny(here))
         return Fail(ERROR_NOROUTETOHOST);
-    const AnabranchAddress here = ToEngine(from, local.GetPort()), there = ToEngine(to.GetIpv4(), to.GetPort());
+    here.port = local.port;
     const AnabranchStatus status =
         anabranch_connect(Engine(), &here, &there, settings.c_str(), NowNs(), &connection);
     RequireSettings(status, settings);
@@ -175,9 +237,10 @@ int Socket::Connect(const Address& address)
 int Socket::Close()
 {
     if (listener != 0) {
-        Require(anabranch_close_listener(Engine(), listener, NowNs()), "anabranch_close_listener");
-        host->RemoveListener(listener);
-        listener = 0;
+        CloseListener(listener);
+        if (listener4 != 0)
+            CloseListener(listener4);
+        host->ResumeIpv4(local.port);
         host->Wake();
         return 0;
     }
@@ -299,23 +362,28 @@ Ptr<Packet> Socket::RecvFrom(uint32_t bytesMax, uint32_t flags, Address& from)
     return packet;
 }
 
+Address Socket::Name(const AnabranchAddress& address) const
+{
+    return isOfIpv6 ? MappedFromEngine(address) : FromEngine(address);
+}
+
 int Socket::GetSockName(Address& address) const
 {
-    address = connection == 0 ? Address(local) : Address(lastLocal);
-    AnabranchAddress here, there;
-    if (connection != 0 && !isOver && anabranch_addresses(Engine(), connection, &here, &there) == ANABRANCH_STATUS_OK)
-        address = FromEngine(here);
+    AnabranchAddress here = connection == 0 ? local : lastLocal, there;
+    if (connection != 0 && !isOver)
+        Status(anabranch_addresses(Engine(), connection, &here, &there), "anabranch_addresses");
+    address = Name(here);
     return 0;
 }
 
 int Socket::GetPeerName(Address& address) const
 {
-    AnabranchAddress here, there;
+    AnabranchAddress here, there = lastRemote;
     if (connection == 0)
         return Fail(ERROR_NOTCONN);
-    address = lastRemote;
-    if (!isOver && anabranch_addresses(Engine(), connection, &here, &there) == ANABRANCH_STATUS_OK)
-        address = FromEngine(there);
+    if (!isOver)
+        Status(anabranch_addresses(Engine(), connection, &here, &there), "anabranch_addresses");
+    address = Name(there);
     return 0;
 }
 
@@ -356,16 +424,27 @@ std::string Socket::GetStatistics() const
     return copy;
 }
 
-bool Socket::AddSubflow(Ipv4Address from, const InetSocketAddress& remote, bool backup)
+bool Socket::AddSubflow(Ipv4Address from, const Address& remote, bool backup)
+{
+    return AddSubflow(ToEngine(from, 0), ToEngine(remote), backup);
+}
+
+bool Socket::AddSubflow(Ipv6Address from, const Address& remote, bool backup)
+{
+    return AddSubflow(ToEngine(from, 0), ToEngine(remote), backup);
+}
+
+bool Socket::AddSubflow(const AnabranchAddress& here, const AnabranchAddress& there, bool backup)
 {
     uint16_t number = 0;
     if (connection == 0 || isOver)
         return Fail(ERROR_NOTCONN) == 0;
-    if (!host->IsUsable(from))
+    if (here.family != there.family)
+        return Fail(ERROR_AFNOSUPPORT) == 0;
+    if (!host->IsUsable(here))
         return Fail(ERROR_ADDRNOTAVAIL) == 0;
-    if (!CheckPort(remote.GetPort()))
+    if (!CheckPort(there.port))
         return false;
-    const AnabranchAddress here = ToEngine(from), there = ToEngine(remote.GetIpv4(), remote.GetPort());
     const AnabranchStatus status =
         anabranch_add_subflow(Engine(), connection, &here, &there, backup, NowNs(), &number);
     host->Wake();
@@ -382,14 +461,38 @@ bool Socket::Change(const std::string& changed)
     return Status(status, "anabranch_change") == 0;
 }
 
+bool Socket::TracesWindows() const
+{
+    return !windowTrace.IsEmpty();
+}
+
+void Socket::TraceWindows()
+{
+    for (auto subflow = windows.begin(); subflow != windows.end() && !isOver;) {
+        const auto [number, before] = *subflow;
+        uint64_t after = 0;
+        if (anabranch_congestion_window(Engine(), connection, number, &after) != ANABRANCH_STATUS_OK) {
+            subflow = windows.erase(subflow);
+            continue;
+        }
+        subflow->second = after;
+        ++subflow;
+        if (after != before)
+            windowTrace(number, before, after);
+    }
+}
+
 void Socket::Handle(const AnabranchEvent& event)
 {
     switch (event.kind) {
     case ANABRANCH_EVENT_KIND_INCOMING:
-        HandleIncoming();
+        HandleIncoming(event.listener);
         break;
     case ANABRANCH_EVENT_KIND_CONNECTED:
         HandleConnected();
+        break;
+    case ANABRANCH_EVENT_KIND_SUBFLOW_ESTABLISHED:
+        windows.emplace(event.subflow, 0);
         break;
     case ANABRANCH_EVENT_KIND_READABLE:
         if (!isReceiveShut)
@@ -423,10 +526,10 @@ void Socket::HandleConnected()
     OfferRoom();
 }
 
-void Socket::HandleIncoming()
+void Socket::HandleIncoming(uint64_t at)
 {
     uint64_t accepted = 0;
-    while (listener != 0 && anabranch_accept(Engine(), listener, &accepted) == ANABRANCH_STATUS_OK) {
+    while (listener != 0 && anabranch_accept(Engine(), at, &accepted) == ANABRANCH_STATUS_OK) {
         const Ptr<Socket> socket = CreateObject<Socket>();
         socket->Adopt(*this, accepted);
         Address from;
@@ -447,6 +550,7 @@ void Socket::Adopt(const Socket& listening, uint64_t accepted)
     host = listening.host;
     settings = listening.settings;
     local = listening.local;
+    isOfIpv6 = listening.local.family == 6;
     // Where nothing will be sent, as PacketSink says of its listening socket, the connection ends with the peer's data.
     isSendShut = listening.isSendShut;
     connection = accepted;
@@ -469,7 +573,7 @@ void Socket::TellPeerFinished()
 
 void Socket::HandleHostGone()
 {
-    listener = 0;
+    listener = listener4 = 0;
     if (connection != 0 && !isOver) {
         lastStatistics = GetStatistics();
         isOver = true;
@@ -478,11 +582,7 @@ void Socket::HandleHostGone()
 
 void Socket::HandleClosed(AnabranchCloseReason reason)
 {
-    Address here, there;
-    GetSockName(here);
-    GetPeerName(there);
-    lastLocal = InetSocketAddress::ConvertFrom(here);
-    lastRemote = InetSocketAddress::ConvertFrom(there);
+    Require(anabranch_addresses(Engine(), connection, &lastLocal, &lastRemote), "anabranch_addresses");
     lastStatistics = GetStatistics();
     isOver = true;
     Require(anabranch_release(Engine(), connection), "anabranch_release");

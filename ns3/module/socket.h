@@ -3,10 +3,12 @@
 #pragma once
 
 #include "anabranch.h"
+#include "family.h"
 
-#include "ns3/inet-socket-address.h"
 #include "ns3/socket.h"
+#include "ns3/traced-callback.h"
 
+#include <map>
 #include <string>
 
 namespace anabranch {
@@ -18,6 +20,9 @@ class Host;
 // As with ns-3's TCP, `Send` takes a packet as a whole or not at all, and the send callback tells whenever there is more
 // room. Octets are carried, tags are not. One difference: a connection request is reported when the connection
 // is established, so a refused one ends with a reset.
+//
+// A socket that listens at all addresses of IPv6 also serves IPv4, whose addresses it names as mapped ones
+// (::ffff:10.0.0.1), unless a socket of IPv4 listens at the port.
 class Socket : public ns3::Socket {
 public:
     static ns3::TypeId GetTypeId();
@@ -30,10 +35,15 @@ public:
     std::string GetStatistics() const;
     // Adds a subflow (RFC 6897 TCP_MULTIPATH_ADD) where the path manager does not. Returns false, with GetErrno(), if
     // the connection can have none now.
-    bool AddSubflow(ns3::Ipv4Address local, const ns3::InetSocketAddress& remote, bool backup);
+    bool AddSubflow(ns3::Ipv4Address local, const ns3::Address& remote, bool backup);
+    bool AddSubflow(ns3::Ipv6Address local, const ns3::Address& remote, bool backup);
     // Changes settings of an open connection; see anabranch_change(). Returns false, with GetErrno(), if there is no
     // connection or a setting cannot change any more.
     bool Change(const std::string& settings);
+
+    // Signature of the trace source "CongestionWindow": the subflow by its number in the statistics, and its windows
+    // before and after, octets. At first the former is zero.
+    typedef void (*WindowTracedCallback)(uint16_t subflow, uint64_t before, uint64_t after);
 
     // For the host: an event of the engine.
     void Handle(const AnabranchEvent& event);
@@ -41,7 +51,16 @@ public:
     bool OfferRoom();
     // The simulation is over, and the engine with it.
     void HandleHostGone();
-    bool HasManualTtl() const;
+    // Returns whether anybody traces windows; reports those that have changed.
+    bool TracesWindows() const;
+    void TraceWindows();
+    // Returns what headers of its packets say, where the engine would say `marks`.
+    Marks MarksOf(Marks marks, bool isIpv6) const;
+    // An engine has one listener for each port: a socket of IPv4 that listens at all addresses comes before one of both
+    // families, which stops to serve IPv4 at the port and serves it again when the other has gone. Returns whether this
+    // socket did.
+    bool YieldIpv4(uint16_t port);
+    void ResumeIpv4(uint16_t port);
 
     SocketErrno GetErrno() const override;
     SocketType GetSocketType() const override;
@@ -72,19 +91,30 @@ private:
     int Fail(SocketErrno error) const;
     int Status(AnabranchStatus status, const char* call) const;
     void HandleConnected();
-    void HandleIncoming();
+    void HandleIncoming(uint64_t at);
     void HandleClosed(AnabranchCloseReason reason);
     void TellPeerFinished();
     void TellSent(uint32_t bytes);
     bool CheckPort(uint16_t port) const;
+    bool CheckFamily(const AnabranchAddress& to) const;
+    bool AddSubflow(const AnabranchAddress& local, const AnabranchAddress& remote, bool backup);
+    AnabranchStatus ListenAt(const AnabranchAddress& at, uint64_t& number);
+    void CloseListener(uint64_t& number);
+    bool ServesBoth() const;
+    ns3::Address Name(const AnabranchAddress& address) const;
     void Adopt(const Socket& listening, uint64_t accepted);
     AnabranchEndpoint* Engine() const;
 
     ns3::Ptr<Host> host;
     std::string settings;
-    ns3::InetSocketAddress local;
+    // Of family 0 as long as it is not bound.
+    AnabranchAddress local = {};
     uint64_t connection = 0;
     uint64_t listener = 0;
+    // Serves IPv4 for a socket that listens at all addresses of IPv6.
+    uint64_t listener4 = 0;
+    // Accepted by a socket of IPv6.
+    bool isOfIpv6 = false;
     // Room that the application knows of.
     uint32_t knownRoom = 0;
     bool isConnected = false;
@@ -94,9 +124,12 @@ private:
     bool isEndRead = false;
     bool isEndTold = false;
     bool isOver = false;
+    // Subflows and the windows that were reported last.
+    std::map<uint16_t, uint64_t> windows = {{0, 0}};
+    ns3::TracedCallback<uint16_t, uint64_t, uint64_t> windowTrace;
     std::string lastStatistics;
-    ns3::InetSocketAddress lastLocal;
-    ns3::InetSocketAddress lastRemote;
+    AnabranchAddress lastLocal = {};
+    AnabranchAddress lastRemote = {};
     mutable SocketErrno lastError = ERROR_NOTERROR;
 };
 

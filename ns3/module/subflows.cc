@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "subflows.h"
 
+#include "engine.h"
+
 using namespace ns3;
 
 namespace anabranch {
@@ -15,18 +17,44 @@ std::pair<uint16_t, uint16_t> PortsOf(const Packet& segment)
     return {static_cast<uint16_t>(octets[0] << 8 | octets[1]), static_cast<uint16_t>(octets[2] << 8 | octets[3])};
 }
 
+template <class Header>
+FourTuple FromSource(const Header& header, const Packet& segment)
+{
+    const auto [from, to] = PortsOf(segment);
+    return {ToEngine(header.GetSource(), from), ToEngine(header.GetDestination(), to)};
+}
+
+FourTuple Reversed(const FourTuple& subflow)
+{
+    return {subflow.remote, subflow.local};
+}
+
 } // namespace
+
+bool FourTuple::operator<(const FourTuple& other) const
+{
+    const int order = Compare(local, other.local);
+    return order == 0 ? Compare(remote, other.remote) < 0 : order < 0;
+}
 
 FourTuple OfSent(const Ipv4Header& header, const Packet& segment)
 {
-    const auto [from, to] = PortsOf(segment);
-    return {header.GetSource(), header.GetDestination(), from, to};
+    return FromSource(header, segment);
+}
+
+FourTuple OfSent(const Ipv6Header& header, const Packet& segment)
+{
+    return FromSource(header, segment);
 }
 
 FourTuple OfReceived(const Ipv4Header& header, const Packet& segment)
 {
-    const auto [from, to] = PortsOf(segment);
-    return {header.GetDestination(), header.GetSource(), to, from};
+    return Reversed(FromSource(header, segment));
+}
+
+FourTuple OfReceived(const Ipv6Header& header, const Packet& segment)
+{
+    return Reversed(FromSource(header, segment));
 }
 
 void Subflows::Add(const FourTuple& subflow, uint64_t connection)

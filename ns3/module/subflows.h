@@ -2,31 +2,30 @@
 // Which connection each subflow belongs to.
 #pragma once
 
+#include "anabranch.h"
+
 #include "ns3/ipv4-header.h"
+#include "ns3/ipv6-header.h"
 #include "ns3/packet.h"
 
 #include <cstdint>
 #include <map>
-#include <tuple>
 #include <vector>
 
 namespace anabranch {
 
 // The addresses and ports of this node and of the peer.
 struct FourTuple {
-    ns3::Ipv4Address local, remote;
-    uint16_t localPort = 0, remotePort = 0;
+    AnabranchAddress local, remote;
 
-    bool operator<(const FourTuple& other) const
-    {
-        return std::tie(local, localPort, remote, remotePort) <
-               std::tie(other.local, other.localPort, other.remote, other.remotePort);
-    }
+    bool operator<(const FourTuple& other) const;
 };
 
 // Returns the four-tuple of a segment that this node sends or receives.
 FourTuple OfSent(const ns3::Ipv4Header& header, const ns3::Packet& segment);
+FourTuple OfSent(const ns3::Ipv6Header& header, const ns3::Packet& segment);
 FourTuple OfReceived(const ns3::Ipv4Header& header, const ns3::Packet& segment);
+FourTuple OfReceived(const ns3::Ipv6Header& header, const ns3::Packet& segment);
 
 class Subflows {
 public:

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +107,44 @@ CASE(a_log_has_the_windows_of_all_subflows)
     std::remove((prefix + "-1.sqlog").c_str());
     EXPECT_OF(test::Count(log, "\"mptcp:subflow_established\""), ==, 4U);
     EXPECT_OF(test::Count(log, "\"congestion_window\""), >, 10U);
+}
+
+namespace {
+
+// The last window of each subflow, and how often it changed.
+struct Windows {
+    std::map<uint16_t, uint64_t> last, changes;
+};
+
+void NoteWindow(Windows* windows, uint16_t subflow, uint64_t before, uint64_t after)
+{
+    EXPECT_OF(before, ==, windows->last[subflow]);
+    EXPECT_OF(before, !=, after);
+    windows->last[subflow] = after;
+    windows->changes[subflow]++;
+}
+
+} // namespace
+
+CASE(congestion_windows_are_traced)
+{
+    Network network{{"10Mbps", "10ms", 0.01}, {"5Mbps", "20ms"}};
+    anabranch::Install(network.hosts);
+    test::Send(network, 0, anabranch::SOCKETS, anabranch::SOCKETS);
+    Windows windows;
+    Simulator::Schedule(Seconds(0.1), [&] {
+        const auto source = DynamicCast<BulkSendApplication>(network.hosts.Get(0)->GetApplication(0));
+        const Ptr<ns3::Socket> socket = source->GetSocket();
+        EXPECT(socket->TraceConnectWithoutContext("CongestionWindow", MakeBoundCallback(&NoteWindow, &windows)));
+    });
+    Simulator::Stop(Seconds(10));
+    Simulator::Run();
+    const std::string statistics = Statistics(network);
+    EXPECT_OF(windows.last.size(), ==, 4U);
+    for (const auto& [subflow, bytes] : windows.last) {
+        EXPECT_OF(windows.changes[subflow], >, 10U);
+        EXPECT_OF(test::Count(statistics, "\"cwnd_bytes\":" + std::to_string(bytes)), >=, 1U);
+    }
 }
 
 CASE(settings_choose_the_controller_and_turn_mptcp_off)

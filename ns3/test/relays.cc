@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Relays that lend the address of their link.
-#include "case.h"
+#include "streams.h"
 
 #include "../examples/phones.h"
-#include "../module/socket.h"
 
 #include "ns3/csma-module.h"
 
@@ -97,6 +96,95 @@ CASE(owners_keep_their_own_tcp)
     source.SetAttribute("MaxBytes", UintegerValue(1'000'000));
     source.Install(neighbours.peer);
     EXPECT_OF(neighbours.Download(10), >, 3.0);
+    EXPECT_OF(owner->GetTotalRx(), ==, 1'000'000U);
+}
+
+namespace {
+
+//   server ── core ── 8 Mbit/s ── relays ══ LAN ══ destination, all of IPv6
+struct Neighbours6 {
+    explicit Neighbours6(uint32_t count)
+    {
+        relays.Create(count);
+        InternetStackHelper stack;
+        stack.SetIpv4StackInstall(false);
+        stack.Install(NodeContainer(destination, relays, core, server));
+        Connect(server.Get(0), "1Gbps");
+        for (uint32_t relay = 0; relay < count; relay++)
+            uplinks.Add(Connect(relays.Get(relay), "8Mbps"));
+        CsmaHelper lan;
+        lan.SetChannelAttribute("DataRate", StringValue("100Mbps"));
+        stations = lan.Install(NodeContainer(destination, relays));
+        // Link-local addresses are enough there.
+        Ipv6AddressHelper().AssignWithoutAddress(stations);
+        anabranch::Install(NodeContainer(server, destination));
+        for (uint32_t relay = 0; relay < count; relay++)
+            anabranch::Lend(uplinks.Get(relay), stations.Get(relay + 1), stations.Get(0));
+    }
+
+    // Returns the device of `node`, whose default route is by the core.
+    Ptr<NetDevice> Connect(const Ptr<Node>& node, const char* rate)
+    {
+        PointToPointHelper link;
+        link.SetDeviceAttribute("DataRate", StringValue(rate));
+        link.SetChannelAttribute("Delay", StringValue("15ms"));
+        const NetDeviceContainer ends = link.Install(core.Get(0), node);
+        Ipv6InterfaceContainer interfaces = address.Assign(ends);
+        address.NewNetwork();
+        interfaces.SetForwarding(0, true);
+        interfaces.SetDefaultRouteInAllNodes(0);
+        return ends.Get(1);
+    }
+
+    Ptr<ns3::Socket> NewSocket(const NodeContainer& node) const
+    {
+        return ns3::Socket::CreateSocket(node.Get(0), TypeId::LookupByName(anabranch::SOCKETS));
+    }
+
+    // The address behind the link-local one.
+    Inet6SocketAddress AddressOf(const NodeContainer& node, uint16_t port) const
+    {
+        return {node.Get(0)->GetObject<Ipv6>()->GetAddress(1, 1).GetAddress(), port};
+    }
+
+    // Returns the rate of an upload that begins with the address of the first relay, Mbit/s.
+    double Upload() const
+    {
+        test::Receiver receiver{NewSocket(server)};
+        receiver.Listen(Inet6SocketAddress(Ipv6Address::GetAny(), test::PORT));
+        test::Sender sender{NewSocket(destination), 1'000'000'000};
+        EXPECT(sender.socket->Bind(AddressOf(relays, 0)) == 0);
+        Simulator::Schedule(Seconds(2), [&] { sender.Connect(AddressOf(server, test::PORT)); });
+        test::RunFor(12);
+        EXPECT(receiver.isIntact);
+        return receiver.received * 8e-6 / 10;
+    }
+
+    NodeContainer destination{1}, relays, core{1}, server{1};
+    Ipv6AddressHelper address{Ipv6Address("2001:1::"), Ipv6Prefix(64)};
+    NetDeviceContainer uplinks, stations;
+};
+
+} // namespace
+
+CASE(relays_lend_addresses_of_ipv6)
+{
+    const double alone = Neighbours6(1).Upload();
+    Simulator::Destroy();
+    EXPECT_OF(alone, >, 6.0);
+    EXPECT_OF(alone, <, 8.0);
+    EXPECT_OF(Neighbours6(2).Upload(), >, 12.0);
+}
+
+CASE(owners_keep_their_own_tcp_of_ipv6)
+{
+    Neighbours6 neighbours(1);
+    const Inet6SocketAddress at = neighbours.AddressOf(neighbours.relays, OWNERS_PORT);
+    const auto owner = DynamicCast<PacketSink>(
+        PacketSinkHelper("ns3::TcpSocketFactory", at).Install(neighbours.relays.Get(0)).Get(0));
+    test::Sender sender{neighbours.NewSocket(neighbours.server), 1'000'000};
+    Simulator::Schedule(Seconds(2), [&] { sender.Connect(at); });
+    EXPECT_OF(neighbours.Upload(), >, 3.0);
     EXPECT_OF(owner->GetTotalRx(), ==, 1'000'000U);
 }
 

@@ -122,7 +122,8 @@ CASE(calls_at_the_wrong_time_are_errors)
     EXPECT(socket->Send(Create<Packet>(10)) == -1);
     EXPECT(socket->GetErrno() == ns3::Socket::ERROR_NOTCONN);
     EXPECT(!socket->Recv());
-    EXPECT(socket->Bind6() == -1);
+    EXPECT(socket->Bind(Mac48Address("00:00:00:00:00:01")) == -1);
+    EXPECT(socket->GetErrno() == ns3::Socket::ERROR_AFNOSUPPORT);
     EXPECT(socket->Connect(InetSocketAddress(Ipv4Address("192.0.2.1"), 80)) == -1);
     EXPECT(socket->GetErrno() == ns3::Socket::ERROR_NOROUTETOHOST);
     EXPECT(socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), test::PORT)) == 0);

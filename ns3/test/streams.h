@@ -9,6 +9,8 @@
 #include "../module/socket.h"
 
 #include "ns3/core-module.h"
+#include "ns3/inet-socket-address.h"
+#include "ns3/inet6-socket-address.h"
 #include "ns3/node.h"
 
 #include <algorithm>
@@ -37,6 +39,11 @@ inline ns3::Ptr<ns3::Socket> NewSocket(const Network& network, uint32_t host)
 inline ns3::InetSocketAddress Service(const Network& network)
 {
     return {network.Address(1, 0), PORT};
+}
+
+inline ns3::Inet6SocketAddress Service6(const Network& network)
+{
+    return {network.Address6(1, 0), PORT};
 }
 
 inline void RunFor(double seconds)
@@ -89,9 +96,11 @@ struct Receiver {
     int accepted = 0, ends = 0, closes = 0, errors = 0;
     std::vector<ns3::Ptr<ns3::Socket>> open = {};
 
-    void Listen(uint16_t port)
+    void Listen(uint16_t port) { Listen(ns3::InetSocketAddress(ns3::Ipv4Address::GetAny(), port)); }
+
+    void Listen(const ns3::Address& at)
     {
-        EXPECT(socket->Bind(ns3::InetSocketAddress(ns3::Ipv4Address::GetAny(), port)) == 0);
+        EXPECT(socket->Bind(at) == 0);
         EXPECT(socket->Listen() == 0);
         socket->SetAcceptCallback(ns3::MakeCallback(&Receiver::Asked, this),
                                   ns3::MakeCallback(&Receiver::Accepted, this));
@@ -101,7 +110,9 @@ struct Receiver {
 
     void Accepted(ns3::Ptr<ns3::Socket> connection, const ns3::Address& from)
     {
-        EXPECT(ns3::InetSocketAddress::IsMatchingType(from));
+        ns3::Address name;
+        EXPECT(connection->GetPeerName(name) == 0);
+        EXPECT(name == from);
         accepted++;
         open.push_back(connection);
         connection->SetRecvCallback(ns3::MakeCallback(&Receiver::Read, this));

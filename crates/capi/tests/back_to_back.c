@@ -202,11 +202,14 @@ static void hold_back(struct host *host, struct host *peer, uint64_t now_ns) {
 /* Checks which settings of an existing connection can change. */
 static void tune(struct host *host, struct host *peer, uint64_t now_ns) {
     AnabranchEndpoint *endpoint = host->endpoint;
-    uint64_t connection = host->connection, capacity;
+    uint64_t connection = host->connection, capacity, cwnd;
     uint32_t mss;
     CHECK(anabranch_mss(endpoint, connection, 0, &mss));
     REQUIRE(mss > 1380 && mss < 1460);
     REQUIRE(anabranch_mss(endpoint, connection, 7, &mss) == ANABRANCH_STATUS_UNKNOWN);
+    CHECK(anabranch_congestion_window(endpoint, connection, 0, &cwnd));
+    REQUIRE(cwnd >= mss);
+    REQUIRE(anabranch_congestion_window(endpoint, connection, 7, &cwnd) == ANABRANCH_STATUS_UNKNOWN);
     CHECK(anabranch_change(endpoint, connection,
                            "{\"congestion\": \"bbr\", \"scheduler\": \"ecf\", \"keep_alive\": \"20 s\", \"nagle\": false, "
                            "\"user_timeout\": \"30 s\", \"send_buffer_bytes\": 70000, \"receive_buffer_bytes\": 8000000}",

@@ -395,6 +395,11 @@ impl Connection {
         self.subflows.get(id).map(|subflow| subflow.tcb.payload_max())
     }
 
+    /// Returns the congestion window of subflow `id`, octets, if the subflow exists.
+    pub(crate) fn cwnd(&self, id: SubflowId) -> Option<u64> {
+        self.subflows.get(id).map(|subflow| subflow.tcb.window().cwnd())
+    }
+
     /// Returns the octets of the application that have not been sent yet, including those queued on subflows.
     pub(crate) fn unsent_bytes(&self) -> u64 {
         let bound: u64 = self.subflows.iter().map(|subflow| subflow.tcb.unsent_bytes()).sum();

@@ -81,6 +81,11 @@ impl Endpoint {
         self.get(connection)?.payload_max(subflow)
     }
 
+    /// Returns the congestion window of a subflow, octets. For owners that look often and need nothing else.
+    pub fn cwnd(&self, connection: ConnectionId, subflow: SubflowId) -> Option<u64> {
+        self.get(connection)?.cwnd(subflow)
+    }
+
     /// Returns the octets that the application has written and that neither the connection nor one of its subflows has
     /// sent; `None` for an unknown handle. For owners that look often and need nothing else.
     pub fn unsent_bytes(&self, connection: ConnectionId) -> Option<u64> {
