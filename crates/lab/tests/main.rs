@@ -15,6 +15,7 @@ mod mutated_scenarios;
 mod narrow_links;
 mod qlog;
 mod radio;
+mod remedies;
 mod report;
 mod report_browser;
 mod routed_forwarding;
