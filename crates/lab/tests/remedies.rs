@@ -4,6 +4,10 @@ use lab::run::{Run, run};
 use lab::scenario::{Override, Scenario, load};
 
 const CELL: &str = "name = 'cell'\nduration = '2 s'\nworkload = { kind = 'bulk' }\ncell = {}\n[[relays]]\n";
+const TWO: &str = "name = 'two'\nduration = '5 s'\nworkload = { kind = 'bulk' }\n\
+    [[relays]]\nname = 'amber'\ncellular = { rate = '5 Mbit/s', delay = '20 ms' }\n\
+    [[relays]]\nname = 'birch'\ncellular = { rate = '5 Mbit/s', delay = '20 ms' }\n";
+
 fn read(text: &str, changes: &[&str]) -> Result<Scenario, String> {
     let changes: Vec<Override> = changes.iter().map(|text| text.parse().unwrap()).collect();
     load("x.toml", text, &changes).map_err(|error| error.to_string())
@@ -26,5 +30,19 @@ fn the_check_of_a_cell_is_no_more_lenient_than_the_cell() {
         let message = read(CELL, &[refused]).unwrap_err();
         assert!(message.contains(field) && message.contains(&format!("\"{value}\"")), "{refused}: {message}");
         run_with(CELL, &[accepted]);
+    }
+}
+
+#[test]
+fn paths_of_the_grid_are_written_in_quotes() {
+    let grid = |line: &str| read(&format!("{TWO}[sweep.grid]\n{line}\n"), &[]);
+    for (wrong, right) in [
+        ("connection.congestion = ['lia']", "\"connection.congestion\" = [\"lia\"]"),
+        ("connection.mtu = '1400 B'", "\"connection.mtu\" = [\"1400 B\"]"),
+        ("relays.0.cellular.loss = ['1 %']", "\"relays.0.cellular.loss\" = [\"1 %\"]"),
+    ] {
+        let message = grid(wrong).unwrap_err();
+        assert!(message.contains(&format!("help: write paths in quotes: {right}")), "{message}");
+        grid(right).unwrap();
     }
 }

@@ -13,6 +13,8 @@ use super::schema::{FORMS, Form, WHOLE};
 
 /// Minimum similarity of names for a suggestion.
 const LIKENESS_MIN: f64 = 0.75;
+/// What paths in the grid begin with.
+const GRID: &str = "sweep.grid.";
 /// Maximum number of characters of a wrong value to repeat.
 const QUOTED_MAX: usize = 40;
 
@@ -219,12 +221,28 @@ fn remedy(path: &str, value: &Value, alternatives: &[&Json]) -> String {
             format!("write [[{}]], with two brackets: there may be several", section(path))
         }
         Some("array") if schema["items"] == Json::Bool(true) => format!("write a list: [{value}]"),
+        Some("array") if path.starts_with(GRID) && value.is_table() => quoted(&path[GRID.len()..], value),
         Some("array") => format!("write a list: {}", example(schema)),
         _ => format!("write a table: {}", example(schema)),
     }
 }
 
 /// The section name of the list at `path`: the path without indices.
+/// Explains how to write the paths in the table at `path` of the grid: TOML reads dots outside of quotes as tables.
+fn quoted(path: &str, table: &Value) -> String {
+    let mut lines = Vec::new();
+    add_quoted(path, table, &mut lines);
+    format!("write paths in quotes: {}", lines.join(", "))
+}
+
+fn add_quoted(path: &str, value: &Value, lines: &mut Vec<String>) {
+    match value {
+        Value::Table(table) => table.iter().for_each(|(key, value)| add_quoted(&format!("{path}.{key}"), value, lines)),
+        Value::Array(_) => lines.push(format!("{path:?} = {value}")),
+        _ => lines.push(format!("{path:?} = [{value}]")),
+    }
+}
+
 fn section(path: &str) -> String {
     let parts: Vec<&str> = path.split('.').filter_map(|part| part.split('[').next()).collect();
     parts.join(".")
