@@ -1,7 +1,7 @@
 //! Messages lead on: to the field that a reader can change, in the file or on the command line.
 
 use lab::run::{Run, run};
-use lab::scenario::{Override, Scenario, load};
+use lab::scenario::{Layer, Override, Scenario, load, load_layers};
 
 const CELL: &str = "name = 'cell'\nduration = '2 s'\nworkload = { kind = 'bulk' }\ncell = {}\n[[relays]]\n";
 const TWO: &str = "name = 'two'\nduration = '5 s'\nworkload = { kind = 'bulk' }\n\
@@ -45,4 +45,13 @@ fn paths_of_the_grid_are_written_in_quotes() {
         assert!(message.contains(&format!("help: write paths in quotes: {right}")), "{message}");
         grid(right).unwrap();
     }
+}
+
+#[test]
+fn a_list_that_replaces_another_is_where_its_mistakes_are() {
+    let top = "extends = 'base.toml'\nname = 'top'\n[[relays]]\nname = 'only'\n";
+    let layer = |name: &str, text: &str| Layer { name: name.into(), text: text.into() };
+    let found = load_layers(layer("top.toml", top), &|_, name| Ok(layer(name, TWO)), &[]);
+    let message = found.unwrap_err().to_string();
+    assert!(message.starts_with("top.toml:3:1: relays[0].cellular: is missing"), "{message}");
 }
