@@ -55,3 +55,27 @@ fn a_list_that_replaces_another_is_where_its_mistakes_are() {
     let message = found.unwrap_err().to_string();
     assert!(message.starts_with("top.toml:3:1: relays[0].cellular: is missing"), "{message}");
 }
+
+#[test]
+fn a_default_that_contradicts_a_change_is_named_with_the_change() {
+    let message = |changes: &[&str]| read(TWO, changes).unwrap_err();
+    let told = message(&["seed=2", "metrics.window=3 s", "connection.mtu=1400 B"]);
+    let wanted = "--set metrics.window=3 s: metrics.period (default): 2 s is shorter than the window of 3 s";
+    assert!(told.starts_with(wanted), "{told}");
+    let told = message(&["cooperation.selection.method=ssrs"]);
+    assert!(told.starts_with("--set cooperation.selection.method=ssrs: cooperation.selection.method: "), "{told}");
+    let told = message(&["cooperation.selection.method=fixed"]);
+    let wanted = "--set cooperation.selection.method=fixed: cooperation.selection.fixed: is missing";
+    assert!(told.starts_with(wanted), "{told}");
+    // What is wrong without the change stays where it is.
+    let text = format!("{TWO}[metrics]\nwindow = '3 s'\n");
+    assert!(read(&text, &["seed=2"]).unwrap_err().starts_with("x.toml:"), "{:?}", read(&text, &["seed=2"]));
+}
+
+#[test]
+fn the_least_number_that_is_advised_is_taken() {
+    let message = read(TWO, &["metrics.unit_packets=-1"]).unwrap_err();
+    assert!(message.contains("write a whole number from 1 to 4294967295"), "{message}");
+    read(TWO, &["metrics.unit_packets=0"]).unwrap_err();
+    read(TWO, &["metrics.unit_packets=1"]).unwrap();
+}

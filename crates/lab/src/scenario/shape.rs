@@ -76,7 +76,7 @@ impl Shape {
     fn integer(&mut self, path: &str, number: i64, schema: &Json) {
         let most = most(schema);
         if kind(schema) == Some("integer") && !(0..=most).contains(&number) {
-            self.refuse(path, format!("{number} is out of range"), whole_number(most));
+            self.refuse(path, format!("{number} is out of range"), whole_number(schema));
         }
     }
 
@@ -186,10 +186,11 @@ fn most(schema: &Json) -> i64 {
     }
 }
 
-fn whole_number(most: i64) -> String {
-    match most {
-        i64::MAX => "write a whole number of at least 0, without quotes".into(),
-        most => format!("write a whole number from 0 to {most}, without quotes"),
+fn whole_number(schema: &Json) -> String {
+    let least = schema["minimum"].as_i64().unwrap_or(0);
+    match most(schema) {
+        i64::MAX => format!("write a whole number of at least {least}, without quotes"),
+        most => format!("write a whole number from {least} to {most}, without quotes"),
     }
 }
 
@@ -214,20 +215,19 @@ fn remedy(path: &str, value: &Value, alternatives: &[&Json]) -> String {
     match kind(schema) {
         Some("string") if !names(schema).is_empty() => format!("known: {}", names(schema).join(", ")),
         Some("string") => format!("write a string in quotes, like {}", example(schema)),
-        Some("integer") => whole_number(most(schema)),
+        Some("integer") => whole_number(schema),
         Some("number") => "write a number without quotes, like 1.5".into(),
         Some("boolean") => "write true or false, without quotes".into(),
         Some("array") if value.is_table() && schema["items"]["$ref"].is_string() => {
             format!("write [[{}]], with two brackets: there may be several", section(path))
         }
-        Some("array") if schema["items"] == Json::Bool(true) => format!("write a list: [{value}]"),
         Some("array") if path.starts_with(GRID) && value.is_table() => quoted(&path[GRID.len()..], value),
+        Some("array") if schema["items"] == Json::Bool(true) => format!("write a list: [{value}]"),
         Some("array") => format!("write a list: {}", example(schema)),
         _ => format!("write a table: {}", example(schema)),
     }
 }
 
-/// The section name of the list at `path`: the path without indices.
 /// Explains how to write the paths in the table at `path` of the grid: TOML reads dots outside of quotes as tables.
 fn quoted(path: &str, table: &Value) -> String {
     let mut lines = Vec::new();
@@ -243,6 +243,7 @@ fn add_quoted(path: &str, value: &Value, lines: &mut Vec<String>) {
     }
 }
 
+/// The section name of the list at `path`: the path without indices.
 fn section(path: &str) -> String {
     let parts: Vec<&str> = path.split('.').filter_map(|part| part.split('[').next()).collect();
     parts.join(".")
@@ -492,7 +493,7 @@ mod tests {
         (
             "/workload/connections",
             "4294967296",
-            "workload.connections: 4294967296 is out of range | write a whole number from 0 to 4294967295, without quotes",
+            "workload.connections: 4294967296 is out of range | write a whole number from 1 to 4294967295, without quotes",
         ),
         (
             "/connection/mptcp",

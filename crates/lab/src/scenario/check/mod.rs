@@ -46,7 +46,6 @@ impl Complaint {
         Self { field: field.into(), problem: problem.into(), remedy: remedy.into() }
     }
 
-    #[cfg(test)]
     pub fn field(&self) -> &str {
         &self.field
     }
