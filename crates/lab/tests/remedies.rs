@@ -79,3 +79,57 @@ fn the_least_number_that_is_advised_is_taken() {
     read(TWO, &["metrics.unit_packets=0"]).unwrap_err();
     read(TWO, &["metrics.unit_packets=1"]).unwrap();
 }
+
+#[test]
+fn a_beginning_over_a_dead_path_is_noted_and_named() {
+    for (change, field) in [
+        ("relays[0].cellular.loss=100 %", "relays[0].cellular.loss"),
+        ("relays[0].cellular.loss={ mean = '100 %' }", "relays[0].cellular.loss"),
+        ("relays[0].cellular.uplink.loss=100 %", "relays[0].cellular.uplink.loss"),
+        ("relays[0].wifi.loss=100 %", "relays[0].wifi.loss"),
+        ("relays[0].cellular.rate=90 bit/s", "relays[0].cellular.rate"),
+        ("relays[0].cellular.uplink.rate=1 bit/s", "relays[0].cellular.uplink.rate"),
+        ("relays[0].cellular.outages=[{ from = '0 s', until = '5 s' }]", "relays[0].cellular.outages"),
+    ] {
+        let notes = read(TWO, &[change]).unwrap().notes();
+        assert!(notes.len() == 1 && notes[0].starts_with(&format!("{field}: ")), "{change}: {notes:?}");
+        assert!(notes[0].contains("over the first relay, amber"), "{notes:?}");
+        let faults = run_with(TWO, &[change]).faults;
+        let told =
+            "nothing arrived within 5 s: a connection begins over the first relay, amber, where nothing gets through";
+        assert!(faults.len() == 1 && faults[0].starts_with(&format!("{told} ({field}: ")), "{change}: {faults:?}");
+    }
+    let bottleneck = "bottleneck={ rate = '5 Mbit/s', delay = '1 ms', loss = '100 %' }";
+    let faults = run_with(TWO, &[bottleneck]).faults;
+    assert_eq!(faults, ["nothing arrived within 5 s: nothing gets through the bottleneck (bottleneck.loss: 100 %)"]);
+}
+
+#[test]
+fn a_beginning_that_may_succeed_is_not_noted() {
+    for change in [
+        "relays[1].cellular.loss=100 %",
+        "relays[0].cellular.loss=99 %",
+        "relays[0].cellular.outages=[{ from = '0 s', until = '4 s' }]",
+        "workload={ kind = 'none' }",
+    ] {
+        let dead = ["relays[0].cellular.loss=100 %", change];
+        let changes = if change.starts_with("workload") { &dead[..] } else { &dead[1..] };
+        assert_eq!(read(TWO, changes).unwrap().notes(), [""; 0], "{change}");
+    }
+    assert_eq!(run_with(TWO, &["relays[1].cellular.loss=100 %"]).faults, [""; 0]);
+    let gridded = format!("{TWO}[sweep.grid]\n\"relays[0].cellular.loss\" = ['0 %', '100 %']\n");
+    assert_eq!(read(&gridded, &["relays[0].cellular.loss=100 %"]).unwrap().notes(), [""; 0]);
+}
+
+#[test]
+fn a_rate_that_is_lowered_by_more_than_there_is_is_noted() {
+    let flow = |changes: &str| {
+        let change = format!("relays[0].local=[{{ kind = 'udp', rate = '1 Mbit/s', changes = [{changes}] }}]");
+        read(TWO, &[&change]).unwrap().notes()
+    };
+    let notes = flow("{ at = '1 s', lower = '2 Mbit/s' }");
+    let told = "relays[0].local[0].changes[0].lower: 2 Mbit/s is more than the 1 Mbit/s that are asked for before 1 s";
+    assert!(notes.len() == 1 && notes[0].starts_with(told), "{notes:?}");
+    assert_eq!(flow("{ at = '1 s', raise = '1 Mbit/s' }, { at = '2 s', lower = '2 Mbit/s' }"), [""; 0]);
+    assert_eq!(flow("{ at = '1 s', to = '3 Mbit/s' }, { at = '2 s', lower = '2 Mbit/s' }"), [""; 0]);
+}

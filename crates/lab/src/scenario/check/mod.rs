@@ -18,6 +18,7 @@ use transport::{SUBFLOWS_CAP, congestion, path_manager, scheduler};
 use units::text::Text;
 use units::{ByteCount, Duration};
 
+pub(super) use self::link::{highest, lowest};
 use super::mistake::{Mistake, Place};
 use super::{Connection, Scenario};
 
