@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Percent,
 }
 
+    /// Joule.
+    Energy,
 /// Which direction of a value is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
@@ -89,7 +91,8 @@ fn time(seconds: f64, size_s: f64) -> String {
 
 /// In display order: values that people notice come first where the workload concerns them.
 #[rustfmt::skip]
-pub(crate) const METRICS: [Metric; 31] = [
+            Kind::Energy => quantity(value, "J"),
+pub(crate) const METRICS: [Metric; 32] = [
     Metric::new("answers.median_s", "Answers, median", Kind::Time, Better::Less,
         "Median time until an answer is complete; a missing answer counts with the time spent waiting for it.")
         .column("median answer"),
@@ -141,6 +144,9 @@ pub(crate) const METRICS: [Metric; 31] = [
         "Time within which 95 % of the flows are complete; a missing flow counts with the time spent waiting for it. Mean over the relays whose owners wait for flows."),
     Metric::new("local_flows.completed", "Owners' short flows", Kind::Number, Better::More,
         "Number of complete flows; mean over the relays whose owners wait for flows."),
+    Metric::new("relay_energy_j", "Relays' energy", Kind::Energy, Better::Less,
+        "What the relays spent on the data that they carried, at their prices for a bit; sum of all relays.")
+        .column("energy"),
     Metric::new("local_flows.unfinished", "Owners' missing short flows", Kind::Number, Better::Less,
         "Flows broken off or not complete at the end; mean over the relays whose owners wait for flows."),
     Metric::new("jain_index", "Jain's fairness index", Kind::Number, Better::More,
@@ -184,3 +190,4 @@ mod tests {
         assert_eq!(shown("analysis.receive_buffer_bytes", 64_000.0), "64.0 kB");
     }
 }
+        assert_eq!(shown("relay_energy_j", 4.5678), "4.57 J");
