@@ -76,6 +76,11 @@ impl LocalTraffic {
         ByteCount(1400)
     }
 
+    /// Returns whether its flows take all they can get.
+    pub fn is_greedy(&self) -> bool {
+        self.kind == LocalKind::Tcp && self.rate.is_none()
+    }
+
     /// Interval at which its share of the rate is drawn, if it is.
     pub fn redrawn_every(&self) -> Option<Duration> {
         let by_kind = (self.kind == LocalKind::Vbr && self.on_off.is_none()).then_some(Duration::from_secs(1));
