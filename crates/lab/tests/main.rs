@@ -18,6 +18,7 @@ mod radio;
 mod remedies;
 mod report;
 mod report_browser;
+mod results_page;
 mod routed_forwarding;
 mod runs;
 mod scenario_files;
