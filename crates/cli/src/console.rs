@@ -19,6 +19,8 @@ const BAR_LINES: usize = 3;
 const RELAYS_MAX: usize = 16;
 /// Lines for a whole run without a terminal.
 const LINES: u64 = 10;
+/// Time between lines about many runs without a terminal.
+const LINES_EVERY: Duration = Duration::from_secs(30);
 /// Steps of a progress bar.
 const STEPS: u64 = 1000;
 
@@ -99,11 +101,14 @@ impl Drop for DownloadBar {
     }
 }
 
-/// Progress of many runs, on standard error; invisible if that is not a terminal.
+/// Progress of many runs, on standard error: a bar on a terminal, otherwise a line every half minute.
 pub struct RunsBar {
     bar: ProgressBar,
+    what: String,
     /// Runs that an earlier start finished.
     before: Cell<Option<usize>>,
+    /// When the latest line was due, since the beginning.
+    told_at: Cell<Duration>,
 }
 
 impl RunsBar {
@@ -115,19 +120,39 @@ impl RunsBar {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self { bar, before: Cell::new(None) }
+        Self { bar, what: what.into(), before: Cell::new(None), told_at: Cell::new(Duration::ZERO) }
     }
 
-    /// Updates the bar.
+    /// Updates the bar, or writes a line if one is due.
     pub fn show(&self, progress: lab::run::sweep::Progress) {
-        let before = self.before.get().unwrap_or(progress.finished);
-        self.before.set(Some(before));
+        let message = self.message(progress, self.bar.elapsed());
+        if let Some(line) = self.line(progress, self.bar.elapsed()).filter(|_| !io::stderr().is_terminal()) {
+            // An error means that standard error is closed.
+            let _ = complain(&line);
+        }
         self.bar.set_length(progress.all as u64);
         self.bar.set_position(progress.finished as u64);
-        let left = left(self.bar.elapsed(), progress.finished - before, progress.all - progress.finished);
+        self.bar.set_message(message);
+    }
+
+    /// The line that is due after `elapsed`, if one is.
+    fn line(&self, progress: lab::run::sweep::Progress, elapsed: Duration) -> Option<String> {
+        let message = self.message(progress, elapsed);
+        if elapsed < self.told_at.get() + LINES_EVERY {
+            return None;
+        }
+        self.told_at.set(elapsed);
+        Some(format!("{}/{} {}{message}\n", progress.finished, progress.all, self.what))
+    }
+
+    /// How long the rest takes, and how many runs had faults.
+    fn message(&self, progress: lab::run::sweep::Progress, elapsed: Duration) -> String {
+        let before = self.before.get().unwrap_or(progress.finished);
+        self.before.set(Some(before));
+        let left = left(elapsed, progress.finished - before, progress.all - progress.finished);
         let left = left.map_or(String::new(), |left| format!(", {} left", HumanDuration(left)));
         let faulty = if progress.faulty > 0 { format!("  {} with faults", progress.faulty) } else { String::new() };
-        self.bar.set_message(format!("{left}{faulty}"));
+        format!("{left}{faulty}")
     }
 }
 
@@ -286,6 +311,18 @@ mod tests {
         assert_eq!((bar.before.get(), bar.bar.message().as_str()), (Some(90), ""));
         show(91);
         assert!(bar.before.get() == Some(90) && bar.bar.message().ends_with(" left"), "{}", bar.bar.message());
+    }
+
+    #[test]
+    fn many_runs_without_a_terminal_are_a_line_every_half_minute() {
+        let bar = RunsBar::new("runs");
+        let line = |finished, faulty, seconds| {
+            bar.line(lab::run::sweep::Progress { finished, all: 100, faulty }, Duration::from_secs(seconds))
+        };
+        assert_eq!((line(90, 0, 0), line(91, 0, 29)), (None, None));
+        assert_eq!(line(92, 1, 30).as_deref(), Some("92/100 runs, 2 minutes left  1 with faults\n"));
+        assert_eq!(line(93, 1, 59), None);
+        assert!(line(94, 1, 60).is_some());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The simulator, with Ctrl-C: an interrupted run keeps its measurements.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use lab::run::{Backend, GoesOn, LabHost, Passed, RunError, VirtualTime};
 use linux::stop::Stop;
@@ -10,9 +11,10 @@ use units::Instant;
 /// Events between two checks for a signal: some tens of milliseconds.
 const EVENTS_BETWEEN: u32 = 50_000;
 
-/// Virtual time that a signal ends.
+/// Virtual time that a signal ends. Clones share what listens: one signal ends the runs of all.
+#[derive(Clone)]
 pub struct Interruptible {
-    stop: Stop,
+    stop: Arc<Stop>,
 }
 
 impl Interruptible {
@@ -21,7 +23,7 @@ impl Interruptible {
     /// # Errors
     /// If the process has no file descriptors left.
     pub fn new() -> linux::Result<Self> {
-        Ok(Self { stop: Stop::on_signals()? })
+        Ok(Self { stop: Arc::new(Stop::on_signals()?) })
     }
 }
 

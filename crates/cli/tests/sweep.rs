@@ -34,11 +34,11 @@ fn lines(journal: &Path) -> usize {
     std::fs::read_to_string(journal).map_or(0, |text| text.lines().count())
 }
 
-/// Waits until `journal` has a manifest and two runs; fails if the sweep ends before.
+/// Waits until `journal` has so many lines, the first of which is its manifest; fails if the sweep ends before.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for, on the real clock")]
-fn wait_for_runs(sweep: &mut Child, journal: &Path) {
+fn wait_for_runs(sweep: &mut Child, journal: &Path, wanted: usize) {
     let begun = Instant::now();
-    while lines(journal) < 3 {
+    while lines(journal) < wanted {
         assert!(sweep.try_wait().unwrap().is_none(), "the sweep ended before it could be killed");
         assert!(begun.elapsed() < PATIENCE, "no run was finished");
         std::thread::sleep(Duration::from_millis(2));
@@ -53,7 +53,7 @@ fn a_killed_sweep_loses_nothing_and_ends_with_the_same_bytes() {
     let seeds = ["--seeds", &format!("1..{SEEDS}")];
     let journal = killed.join("runs.jsonl");
     let mut child = sweep(&scenario, &killed, &seeds).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for_runs(&mut child, &journal);
+    wait_for_runs(&mut child, &journal, 3);
     // SIGKILL: nothing of the process runs afterwards.
     child.kill().unwrap();
     child.wait().unwrap();
@@ -70,6 +70,27 @@ fn a_killed_sweep_loses_nothing_and_ends_with_the_same_bytes() {
     for name in ["summary.json", "runs.csv", "report.html", "runs.jsonl"] {
         let [one, other] = [&killed, &whole].map(|out| std::fs::read(out.join(name)).unwrap());
         assert!(one == other, "{name} differs");
+    }
+}
+
+/// The same command then finishes it.
+#[test]
+fn an_interrupted_sweep_says_what_it_keeps() {
+    let directory = tempfile::tempdir().unwrap();
+    let (scenario, out) = (scenario(directory.path()), directory.path().join("out"));
+    let seeds = ["--seeds", &format!("1..{SEEDS}")];
+    for signal in ["-INT", "-TERM"] {
+        let journal = out.join("runs.jsonl");
+        let before = lines(&journal);
+        let mut child = sweep(&scenario, &out, &seeds).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for_runs(&mut child, &journal, before + 3);
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let (text, kept) = (String::from_utf8(output.stderr).unwrap(), lines(&journal) - 1);
+        let told =
+            format!("error: interrupted\n  help: {kept} of {} runs are kept; the same command goes on\n", 2 * SEEDS);
+        assert!(output.status.code() == Some(1) && text.ends_with(&told), "{text}");
     }
 }
 

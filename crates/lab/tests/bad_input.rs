@@ -115,6 +115,7 @@ fn periods_are_long_enough_to_end_the_run() {
         refused(&format!("{field}=0 s"), &[&field, "write at least \"10 ms\""]);
         refused(&format!("{field}=1 ns"), &[&field, "write at least \"10 ms\""]);
         read(&[&format!("{field}=10 ms")]).unwrap();
+        refused(&format!("{field}=300000 h"), &[&field, "is longer than any run", "write a time up to \"24 h\""]);
         let many = read(&["duration=24 h", "metrics.window=1 s", &format!("{field}=10 ms")]).unwrap_err();
         assert!(many.contains(&field) && many.contains("write at least \"86.4 ms\""), "{many}");
     }

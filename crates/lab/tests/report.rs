@@ -1,6 +1,6 @@
 //! The report and the table for made-up results.
 
-use lab::measure::results::RelaySeries;
+use lab::measure::results::{RelayResults, RelaySeries};
 use lab::present::{report, summary};
 
 use crate::support;
@@ -129,4 +129,16 @@ fn the_speed_of_a_run_has_two_figures() {
         let text = summary(&results);
         assert!(text.contains(&format!("({said} times as fast as real time)")), "{text}");
     }
+}
+
+#[test]
+fn energy_is_told_where_relays_have_a_price() {
+    let mut results = support::results(2, 10);
+    let relay = |energy_j| RelayResults { energy_j, ..RelayResults::default() };
+    results.relays = vec![relay(None), relay(None)];
+    assert!(!summary(&results).contains("energy") && !report::render(&results).contains("energy"));
+    results.relays = vec![relay(Some(1.5)), relay(Some(0.75))];
+    let text = summary(&results);
+    assert!(text.contains("energy      2.25 J by the relays, for the data that they carried\n"), "{text}");
+    assert!(report::render(&results).contains("<dd>2.25 J</dd><dt>energy of the relays</dt>"));
 }

@@ -140,12 +140,17 @@ fn swept() -> String {
 
 /// That sweep with further variants.
 fn swept_with(variants: &str) -> String {
+    swept_over(variants, "\"1000 B\", \"1500 B\"")
+}
+
+/// That sweep over other sizes of packets.
+fn swept_over(variants: &str, mtus: &str) -> String {
     let text = format!(
         "name = \"swept\"\nduration = \"3 s\"\nworkload = {{ kind = \"bulk\" }}\n\
          [[relays]]\ncount = 2\ncellular = {{ rate = {{ mean = \"3 Mbit/s\" }}, delay = \"20 ms\" }}\n\
          [[variants]]\nname = \"LIA\"\nset = {{ \"connection.congestion\" = \"lia\" }}\n\
          [[variants]]\nname = \"apart\"\nset = {{ \"connection.congestion\" = \"cubic\" }}\n{variants}\
-         [sweep]\nseeds = \"1..3\"\n[sweep.grid]\n\"connection.mtu\" = [\"1000 B\", \"1500 B\"]\n"
+         [sweep]\nseeds = \"1..3\"\n[sweep.grid]\n\"connection.mtu\" = [{mtus}]\n"
     );
     let plan = Plan::new(|overrides| load("swept.toml", &text, overrides), &[], None).unwrap();
     let directory = tempfile::tempdir().unwrap();
@@ -219,4 +224,27 @@ fn wide_tables_fit_a_screen() {
             document.split("data-spill=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert!(!spills.is_empty() && spills.iter().all(|spill| *spill == "0"), "{spills:?}");
     }
+}
+
+/// On a phone, signs that wrapped differently in every column could not be matched with the points of the grid.
+#[test]
+fn on_a_phone_signs_stay_in_one_line_and_the_page_in_its_width() {
+    if !has_browser() {
+        return;
+    }
+    let told = "<script>addEventListener('load', () => { const page = document.documentElement; \
+        const cells = [...document.querySelectorAll('.overview td')]; \
+        const lines = cells.map(cell => new Set([...cell.querySelectorAll('.sign')].map(sign => sign.offsetTop)).size); \
+        page.dataset.lines = Math.max(...lines); page.dataset.spill = page.scrollWidth - page.clientWidth; \
+        page.dataset.width = page.clientWidth; })</script></body>";
+    let mtus: Vec<String> = (0..20).map(|index| format!("\"{} B\"", 1400 + index)).collect();
+    let html = swept_over("", &mtus.join(", ")).replace("</body>", told);
+    let directory = tempfile::tempdir().unwrap();
+    let page = page(directory.path(), &html);
+    let output = chromium(directory.path(), &page, &["--window-size=500,1600", "--dump-dom"]);
+    let document = String::from_utf8(output.stdout).unwrap();
+    let said = |name: &str| document.split(&format!("data-{name}=\"")).nth(1)?.split('"').next()?.parse::<i64>().ok();
+    let [width, lines, spill] = ["width", "lines", "spill"].map(said);
+    assert!(width.is_some_and(|width| width <= 640), "{width:?}");
+    assert_eq!((lines, spill), (Some(1), Some(0)));
 }

@@ -8,7 +8,7 @@ use lab::scenario::load;
 
 const TEXT: &str = "name = \"made-up <sweep>\"\ndescription = \"a & b\"\nduration = \"4 s\"\n\
     workload = { kind = \"bulk\" }\ntarget = { bit_rate = \"3 Mbit/s\" }\n\
-    [[relays]]\ncellular = { rate = \"3 Mbit/s\", delay = \"5 ms\" }\n\
+    [[relays]]\ncellular = { rate = \"3 Mbit/s\", delay = \"5 ms\" }\nlocal = [{ kind = \"tcp\" }]\n\
     [[variants]]\nname = \"old\"\n[[variants]]\nname = \"new\"\nset = { \"connection.congestion\" = \"cubic\" }\n\
     [[variants]]\nname = \"broken\"\nset = { \"connection.congestion\" = \"reno\" }\n[sweep]\nseeds = \"1..4\"\n";
 const GRID: &str =
@@ -220,6 +220,40 @@ fn what_users_wait_for_comes_before_goodput_where_there_are_users() {
     assert!(answers < goodput && html.contains("larger: worse"));
     let [text, _] = with(&[("video.stalls", 0.0), ("video.stalled_s", 0.0), ("local_video.stalled_s", 0.0)]);
     assert_eq!(head(&text), "variant point stalls time stalled goodput outages owners' time stalled Jain index");
+}
+
+/// The index over one share is 1 in every run, which says nothing.
+#[test]
+fn fairness_is_shown_where_several_flows_compete() {
+    for (text, is_shown) in [
+        (TEXT.to_owned(), true),
+        (TEXT.replace("local = [{ kind = \"tcp\" }]", "local = [{ kind = \"tcp\", rate = \"1 Mbit/s\" }]"), false),
+        (TEXT.replace("local = [{ kind = \"tcp\" }]", ""), false),
+        (TEXT.replace("{ kind = \"bulk\" }\ntarget", "{ kind = \"none\" }\ntarget"), false),
+        (TEXT.replace("{ kind = \"bulk\" }", "{ kind = \"bulk\", connections = 2 }"), true),
+    ] {
+        let text = text.replace("\"reno\"", "\"newreno\"");
+        let plan = Plan::new(|overrides| load("x.toml", &text, overrides), &[], None).unwrap();
+        let records = records(&plan);
+        assert_eq!(Summary::new(&plan, &records).to_text().contains("Jain index"), is_shown, "{text}");
+        assert_eq!(render_sweep(&plan, &records).contains("Jain&#39;s fairness index"), is_shown, "{text}");
+    }
+}
+
+#[test]
+fn energy_is_shown_where_it_has_a_price() {
+    let plan = plan("");
+    let shown = |records: &[Record]| [Summary::new(&plan, records).to_text(), render_sweep(&plan, records)];
+    let mut records = records(&plan);
+    assert!(shown(&records).iter().all(|text| !text.contains("nergy")));
+    for (index, record) in records.iter_mut().filter(|record| record.variant != "broken").enumerate() {
+        let more = if record.variant == "new" { 2.0 } else { 0.0 };
+        record.values.insert("relay_energy_j".into(), 4.0 + more + (index % 4) as f64 / 10.0);
+    }
+    let [text, html] = shown(&records);
+    assert!(text.contains("energy") && text.contains("new: energy is larger than with old"), "{text}");
+    assert!(html.contains("<h2>Relays&#39; energy</h2>") || html.contains("<h2>Relays' energy</h2>"));
+    assert!(html.contains("larger: worse"));
 }
 
 /// A journal may contain more seeds than requested.

@@ -12,7 +12,7 @@ use lab::scenario::shell::{self, quote};
 use crate::arguments::{self, Backend};
 use crate::commands::notes::notes_on;
 use crate::commands::{batch, builds, real_time, shipped};
-use crate::console::{self, RunsBar};
+use crate::console;
 use crate::failure::Failure;
 
 /// Runs what is missing, then writes and prints the summary of all runs.
@@ -70,10 +70,7 @@ fn run_missing(plan: &Plan, journal: &mut Journal, arguments: &arguments::Sweep)
     if arguments.world.backend == Backend::Ns3 {
         return batch::with_ns3(plan, journal, workers, "runs with ns-3");
     }
-    let bar = RunsBar::new("runs");
-    let ran = lab::run::sweep::run(plan, journal, workers, &mut |progress| bar.show(progress));
-    drop(bar);
-    ran.map_err(|error| Failure::Failed(error.to_string()))
+    batch::simulated(plan, journal, workers, "runs")
 }
 
 fn what_next(plan: &Plan, arguments: &arguments::Sweep, out: &Path, summary: &Summary) -> String {

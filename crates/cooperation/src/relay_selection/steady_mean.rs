@@ -22,35 +22,39 @@ const RECENT: usize = 2;
 #[derive(Clone, Debug)]
 pub struct SteadyMean {
     samples_bps: VecDeque<u64>,
+    sum_bps: u128,
     samples_max: usize,
 }
 
 impl SteadyMean {
-    /// Creates a mean of at most `samples_max` samples; with fewer than three, it detects no steps.
+    /// Creates a mean of at most `samples_max` samples; with fewer than three, it detects no steps. Memory grows with
+    /// the samples that come, because `samples_max` may be far larger than a run is long.
     pub fn over(samples_max: usize) -> Self {
-        Self { samples_bps: VecDeque::with_capacity(samples_max + 1), samples_max: samples_max.max(1) }
+        Self { samples_bps: VecDeque::new(), sum_bps: 0, samples_max: samples_max.max(1) }
     }
 
     /// Adds a sample and returns the estimate; a difference of more than `threshold` is a step.
     pub fn add(&mut self, sample: Rate, threshold: Rate) -> Rate {
         self.samples_bps.push_back(sample.as_bps());
+        self.sum_bps += u128::from(sample.as_bps());
         if self.samples_bps.len() > self.samples_max {
-            self.samples_bps.pop_front();
+            self.sum_bps -= self.samples_bps.pop_front().map_or(0, u128::from);
         }
         let older = self.samples_bps.len().saturating_sub(RECENT);
         if older > 0 {
-            let (before, recent) = (self.mean(0, older), self.mean(older, self.samples_bps.len()));
+            let recent_bps: u128 = self.samples_bps.range(older..).map(|bps| u128::from(*bps)).sum();
+            let (before, recent) = (mean(self.sum_bps - recent_bps, older), mean(recent_bps, RECENT));
             if before.abs_diff(recent) > threshold.as_bps() {
                 self.samples_bps.drain(..older);
+                self.sum_bps = recent_bps;
             }
         }
-        Rate::from_bps(self.mean(0, self.samples_bps.len()))
+        Rate::from_bps(mean(self.sum_bps, self.samples_bps.len()))
     }
+}
 
-    fn mean(&self, from: usize, to: usize) -> u64 {
-        let sum: u128 = self.samples_bps.range(from..to).map(|bps| u128::from(*bps)).sum();
-        u64::try_from(sum / (to - from).max(1) as u128).unwrap_or(u64::MAX)
-    }
+fn mean(sum: u128, count: usize) -> u64 {
+    u64::try_from(sum / count.max(1) as u128).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -84,5 +88,13 @@ mod tests {
         let most = Rate::from_bps(u64::MAX);
         assert_eq!([most; 4].map(|rate| mean.add(rate, Rate::ZERO)), [most; 4]);
         assert_eq!(SteadyMean::over(0).add(most, most), most);
+    }
+
+    /// The ratio of two settings decides about the number of samples.
+    #[test]
+    fn samples_that_never_come_take_no_memory() {
+        let mut mean = SteadyMean::over(usize::MAX);
+        let rates = [1, 3].map(|mbps| mean.add(Rate::from_mbps(mbps), Rate::from_mbps(10)));
+        assert_eq!(rates, [1, 2].map(Rate::from_mbps));
     }
 }

@@ -37,10 +37,7 @@ pub(crate) fn values(scenario: &Scenario, results: &Results) -> Values {
     add_analysed_local(&mut values, &results.series, analysis(scenario));
     let received: Vec<f64> = results.relays.iter().map(|relay| relay.local_received_bytes as f64).collect();
     insert(&mut values, "local_max_over_min", max_over_min(&received));
-    let energy_j: Vec<f64> = results.relays.iter().filter_map(|relay| relay.energy_j).collect();
-    if !energy_j.is_empty() {
-        values.insert("relay_energy_j".into(), energy_j.iter().sum());
-    }
+    insert(&mut values, "relay_energy_j", results.energy_j());
     for subflow in &results.subflows {
         *values.entry(format!("path.{}.throughput_bps", subflow.path)).or_default() += subflow.throughput_bps;
     }

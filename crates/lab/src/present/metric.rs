@@ -2,6 +2,8 @@
 
 use crate::present::quantity;
 use crate::present::wording::milliseconds;
+use crate::run::sweep::{Case, Plan};
+use crate::scenario::WorkloadKind;
 
 /// A value that tables and reports show; others appear only in files.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(crate) enum Kind {
     Ratio,
     /// A percentage, of 100.
     Percent,
+    /// Joule.
+    Energy,
 }
 
 /// Which direction of a value is better.
@@ -49,6 +53,9 @@ pub(crate) enum Better {
     /// Neither is better.
     Neither,
 }
+
+/// The index over a single share, which is always 1.
+const JAIN_INDEX: &str = "jain_index";
 
 impl Metric {
     /// Creates an entry of [`METRICS`] without a column; [`Self::column`] adds one.
@@ -64,6 +71,17 @@ impl Metric {
         Self { tells_zero: true, ..self }
     }
 
+    /// Returns whether it can say something about any of the cases of `plan`.
+    pub fn concerns(&self, plan: &Plan) -> bool {
+        let shares = |case: &Case| {
+            let local = case.scenario.relays.iter().flat_map(|relay| &relay.local);
+            let greedy: u64 = local.filter(|local| local.is_greedy()).map(|local| u64::from(local.count)).sum();
+            let workload = &case.scenario.workload;
+            greedy + if workload.kind == WorkloadKind::None { 0 } else { u64::from(workload.connections) }
+        };
+        self.name != JAIN_INDEX || plan.cases.iter().any(|case| shares(case) > 1)
+    }
+
     /// Formats `value` with its unit.
     pub fn show(&self, value: f64) -> String {
         match self.kind {
@@ -73,6 +91,7 @@ impl Metric {
             Kind::Number => format!("{value:.2}"),
             Kind::Ratio => format!("{:.1} %", value * 100.0),
             Kind::Percent => format!("{value:.1} %"),
+            Kind::Energy => quantity(value, "J"),
         }
     }
 
@@ -89,7 +108,7 @@ fn time(seconds: f64, size_s: f64) -> String {
 
 /// In display order: values that people notice come first where the workload concerns them.
 #[rustfmt::skip]
-pub(crate) const METRICS: [Metric; 31] = [
+pub(crate) const METRICS: [Metric; 32] = [
     Metric::new("answers.median_s", "Answers, median", Kind::Time, Better::Less,
         "Median time until an answer is complete; a missing answer counts with the time spent waiting for it.")
         .column("median answer"),
@@ -125,6 +144,9 @@ pub(crate) const METRICS: [Metric; 31] = [
         "Distance of the aggregate throughput from the target, over the target; mean over the monitor points."),
     Metric::new("analysis.subflows_mean", "Active subflows", Kind::Number, Better::Neither,
         "Size of the active set; mean over the monitor points.").column("subflows"),
+    Metric::new("relay_energy_j", "Relays' energy", Kind::Energy, Better::Less,
+        "What the relays spent on the data that they carried, at their prices for a bit; sum of all relays.")
+        .column("energy"),
     Metric::new("local_ratio_mean", "Relays' own traffic", Kind::Ratio, Better::More,
         "Share of its demand that the relays' own traffic got; mean over the relays.").column("local traffic"),
     Metric::new("local_video.stalls", "Owners' stalls", Kind::Number, Better::Less,
@@ -143,7 +165,7 @@ pub(crate) const METRICS: [Metric; 31] = [
         "Number of complete flows; mean over the relays whose owners wait for flows."),
     Metric::new("local_flows.unfinished", "Owners' missing short flows", Kind::Number, Better::Less,
         "Flows broken off or not complete at the end; mean over the relays whose owners wait for flows."),
-    Metric::new("jain_index", "Jain's fairness index", Kind::Number, Better::More,
+    Metric::new(JAIN_INDEX, "Jain's fairness index", Kind::Number, Better::More,
         "Over the goodputs of the connections and of owners' flows that take as much as they can; 1 if all get the same.").column("Jain index"),
     Metric::new("duration_s", "Time to the last delivery", Kind::Time, Better::Less,
         "Or to the end of a run that did not complete."),
@@ -182,5 +204,6 @@ mod tests {
         assert_eq!(shown("local_ratio_mean", 0.975), "97.5 %");
         assert_eq!(shown("analysis.variation_mean_percent", 12.25), "12.2 %");
         assert_eq!(shown("analysis.receive_buffer_bytes", 64_000.0), "64.0 kB");
+        assert_eq!(shown("relay_energy_j", 4.5678), "4.57 J");
     }
 }

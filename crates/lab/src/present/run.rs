@@ -19,7 +19,8 @@ pub fn summary(results: &Results) -> String {
     let heading = heading(results);
     let begun = begun(results);
     let totals = if results.has_connection() { totals(&results.totals) } else { no_connection(&results.totals) };
-    format!("{heading}\n{}{relays}{totals}{begun}{target}", subflows(&results.subflows))
+    let energy = energy(results);
+    format!("{heading}\n{}{relays}{totals}{energy}{begun}{target}", subflows(&results.subflows))
 }
 
 /// The table of subflows; empty if there are none, for example if relays have only their own traffic.
@@ -46,6 +47,14 @@ fn subflows(subflows: &[SubflowResults]) -> String {
 /// The relays over which a connection began before they were selected; empty if there are none.
 fn begun(results: &Results) -> String {
     results.begun_unchosen().map_or(String::new(), |said| format!("{:<11} {said}\n", "selection"))
+}
+
+/// What the relays spent; empty without prices.
+fn energy(results: &Results) -> String {
+    let spent = results.energy_j().map(|energy_j| quantity(energy_j, "J"));
+    spent.map_or(String::new(), |spent| {
+        format!("{:<11} {spent} by the relays, for the data that they carried\n", "energy")
+    })
 }
 
 /// How well the target bit rate was kept; empty without a target.

@@ -30,6 +30,9 @@ pub struct Summary {
     /// Remarks about the runs that are needed to read the table.
     #[serde(skip)]
     notes: Vec<String>,
+    /// Values that cannot say anything about these runs, by name.
+    #[serde(skip)]
+    pointless: Vec<&'static str>,
 }
 
 /// A variant at a point.
@@ -94,6 +97,7 @@ impl Summary {
             comparisons: comparisons(plan, &evidence),
             faulty: faulty(plan, records),
             notes: notes(plan, &evidence),
+            pointless: METRICS.iter().filter(|metric| !metric.concerns(plan)).map(|metric| metric.name).collect(),
         }
     }
 
@@ -108,6 +112,7 @@ impl Summary {
     pub fn to_text(&self) -> String {
         let shown: Vec<(&Metric, &str)> = METRICS
             .iter()
+            .filter(|metric| !self.pointless.contains(&metric.name))
             .filter(|metric| self.cases.iter().any(|case| tells(case, metric)))
             .filter_map(|metric| Some((metric, metric.column?)))
             .collect();

@@ -138,6 +138,17 @@ fn nothing_arrived(scenario: &Scenario, totals: &Totals) -> Option<String> {
     })
 }
 
+/// Explains that nothing arrived because no packet gets through where the connection begins.
+fn never_could_begin(scenario: &Scenario, totals: &Totals) -> Option<String> {
+    let is_missed = is_in_vain(scenario, totals) || !totals.completed && totals.delivered_bytes == 0;
+    let dead = scenario.dead_beginning().filter(|_| is_missed)?;
+    let what = match scenario.workload.ends() {
+        true => format!("none of {} bytes", totals.source_bytes),
+        false => "nothing".into(),
+    };
+    Some(format!("{what} arrived within {}: {dead}", scenario.duration))
+}
+
 /// Explains that nothing arrived because the relay over which the connection begins left before it was established.
 fn never_began(scenario: &Scenario, totals: &Totals, at_destination: &ConnectionStats) -> Option<String> {
     let index = *scenario.active_relays().first()?;
@@ -206,7 +217,9 @@ fn verdict(
     let ceased = ceased.as_deref();
     if faults.is_empty() {
         let Ending { source, destination, .. } = &stage.ending;
-        let known = never_began(scenario, totals, destination).or_else(|| fell_back_in_vain(scenario, totals, source));
+        let known = never_began(scenario, totals, destination)
+            .or_else(|| never_could_begin(scenario, totals))
+            .or_else(|| fell_back_in_vain(scenario, totals, source));
         let fault = known.or_else(|| totals.fault(scenario.duration, ceased));
         faults.extend(fault.or_else(|| nothing_arrived(scenario, totals)));
     }

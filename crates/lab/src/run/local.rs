@@ -120,9 +120,7 @@ pub(super) fn feeds_cell(scenario: &Scenario) -> bool {
 /// whole run.
 pub fn greedy_controllers(scenario: &Scenario, index: usize) -> Option<Vec<String>> {
     let local = &scenario.relays[index].local;
-    let is_greedy = |local: &LocalTraffic| {
-        local.kind == LocalKind::Tcp && local.rate.is_none() && local.start.is_none() && local.stop.is_none()
-    };
+    let is_greedy = |local: &LocalTraffic| local.is_greedy() && local.start.is_none() && local.stop.is_none();
     let flows = local.iter().flat_map(|local| (0..local.count).map(move |_| controller(local).to_string()));
     (!local.is_empty() && local.iter().all(is_greedy)).then(|| flows.collect())
 }

@@ -44,6 +44,7 @@ pub struct Connection {
     #[schemars(with = "Written<ByteCount>")]
     pub mtu: ByteCount,
     /// Initial window in segments (RFC 6928).
+    #[schemars(range(min = 1))]
     pub initial_window_segments: u32,
     /// Timestamps (RFC 7323).
     pub timestamps: bool,

@@ -237,6 +237,7 @@ pub struct AdaptiveCongestion {
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub relay_delays: bool,
     /// Maximum number of consecutive reductions (m).
+    #[schemars(range(min = 1))]
     pub reductions_max: u32,
     /// As printed in the thesis, or as corrected.
     pub mode: Mode,
@@ -307,6 +308,7 @@ pub struct Forwarding {
     pub threshold: Probability,
     /// Packets in a range (H); by default what the target bit rate carries in one period.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub range_packets: Option<u32>,
     /// How long each relay's range is.
     #[serde(skip_serializing_if = "RangeShareKind::is_equal")]

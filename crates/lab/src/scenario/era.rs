@@ -109,6 +109,7 @@ pub struct Era {
     pub reinjection: bool,
     /// The number of consecutive time-outs of the subflow after which this happens.
     #[serde(skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1))]
     pub reinjection_timeouts: u32,
     /// Data at the head of the stream that block it are sent again on a subflow without outstanding data if no DATA_ACK
     /// advanced for a time-out, as in Linux.

@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use toml::Value;
+
 /// A path from the top of a scenario to a field. `relays[*]` means every relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldPath(pub(super) Vec<Step>);
@@ -25,6 +27,15 @@ impl Step {
         self == other || (*self == Self::Every && numbers(other)) || (*other == Self::Every && numbers(self))
     }
 
+    /// Where it leads from `value`; of every item, to the first.
+    pub(super) fn find<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        match self {
+            Self::Key(key) => value.get(key),
+            Self::Index(index) => value.get(index),
+            Self::Every => value.get(0),
+        }
+    }
+
     /// Returns whether this step leads to everything that `other` leads to.
     fn covers(&self, other: &Self) -> bool {
         self == other || (*self == Self::Every && matches!(other, Self::Index(_)))
@@ -45,6 +56,11 @@ impl FieldPath {
             steps[1] = Step::Index(index);
             Self(steps)
         })
+    }
+
+    /// The value at this path in `document`; of every item, that of the first.
+    pub(super) fn find<'a>(&self, document: &'a Value) -> Option<&'a Value> {
+        self.0.iter().try_fold(document, |value, step| step.find(value))
     }
 
     /// Returns whether setting this path replaces everything set at `other`.

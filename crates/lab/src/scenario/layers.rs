@@ -121,7 +121,8 @@ pub(super) fn overlay(below: &mut Table, above: Table) {
     }
 }
 
-/// Finds the place of every field: in the uppermost layer that contains it.
+/// Finds the place of every field: in the uppermost layer that contains it. Layers below one that replaces it, or a list
+/// around it, say nothing about it.
 pub(super) struct Places<'a>(Vec<SourceMap<'a>>);
 
 impl<'a> Places<'a> {
@@ -131,8 +132,18 @@ impl<'a> Places<'a> {
 
     /// The place of `field`, or of the nearest enclosing field in a file.
     pub fn place(&self, field: &str) -> Place {
-        let deepest = self.0.iter().rev().max_by_key(|map| map.nearest(field).len());
+        let deepest = self.visible(field).iter().rev().max_by_key(|map| map.nearest(field).len());
         deepest.map_or_else(|| Place::Override(String::new()), |map| map.place(field))
+    }
+
+    /// Returns whether a file has `field` itself.
+    pub fn contains(&self, field: &str) -> bool {
+        self.visible(field).iter().any(|map| map.contains(field))
+    }
+
+    fn visible(&self, field: &str) -> &[SourceMap<'a>] {
+        let last = self.0.iter().position(|map| map.replaces(field));
+        last.map_or(&self.0, |last| &self.0[..=last])
     }
 }
 
@@ -198,6 +209,15 @@ mod tests {
         assert_eq!(at("connection.mtu"), ("base.toml".into(), 3));
         assert_eq!(at("relays[1].cellular"), ("base.toml".into(), 6));
         assert_eq!(at("duration"), ("top.toml".into(), 1));
+    }
+
+    /// A list is replaced as a whole: what the file below says about its items is gone.
+    #[test]
+    fn mistakes_in_a_list_stand_in_the_file_that_has_it() {
+        let base = layer("base.toml", "[[relays]]\ncellular = { rate = \"1 Mbit/s\" }\n");
+        let layers = [layer("top.toml", "extends = \"base.toml\"\n[[relays]]\nname = \"only\"\n"), base];
+        let place = Places::new(&layers).place("relays[0].cellular");
+        assert!(matches!(&place, Place::File { name, line: 2, .. } if name == "top.toml"), "{place:?}");
     }
 
     #[test]

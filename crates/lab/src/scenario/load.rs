@@ -1,5 +1,6 @@
 //! Turns a file and overrides into a [`Scenario`], or into mistakes with their places.
 
+use core::ptr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use units::ByteCount;
 
 use super::check::Complaint;
 use super::expand::{Origins, expand_relays};
-use super::field_path::is_within;
+use super::field_path::{FieldPath, is_within};
 use super::layers::{self, FindBase, Layer, Places, overlay};
 use super::mistake::{LoadError, Mistake, Place};
 use super::overrides::Override;
@@ -87,8 +88,46 @@ pub fn load(name: &str, text: &str, overrides: &[Override]) -> Result<Scenario, 
 /// If one of them is missing or invalid: all mistakes that can be told apart.
 pub fn load_layers(top: Layer, find_base: &FindBase<'_>, overrides: &[Override]) -> Result<Scenario, LoadError> {
     let layers = layers::read(top, find_base)?;
-    let mut document = layers::merge(&layers)?;
-    let mut blame = Blame { map: Places::new(&layers), overridden: Vec::new(), origins: Origins::default() };
+    let changes: Vec<&Override> = overrides.iter().collect();
+    let (scenario, blame) = read_scenario(&layers, &changes)?;
+    let complaints = check::complaints(&scenario);
+    if complaints.is_empty() {
+        return Ok(scenario);
+    }
+    let located = |complaint: Complaint| match cause(&complaint, &blame, &layers, &changes) {
+        None => blame.located(complaint),
+        Some(change) => {
+            let mut mistake = complaint.located(|_| blame.place_of_override(change));
+            if scenario.has(&mistake.field) {
+                mistake.field += " (default)";
+            }
+            mistake
+        }
+    };
+    Err(LoadError::mistakes(complaints.into_iter().map(located).collect()))
+}
+
+/// The change without which `complaint` would not exist, if neither a file nor a change sets its field: what it is by
+/// default contradicts that change.
+fn cause<'a>(
+    complaint: &Complaint,
+    blame: &Blame<'_>,
+    layers: &[Layer],
+    changes: &[&'a Override],
+) -> Option<&'a Override> {
+    let field = complaint.field();
+    let helps = |left_out: &&&Override| {
+        let others: Vec<&Override> = changes.iter().copied().filter(|change| !ptr::eq(*change, **left_out)).collect();
+        read_scenario(layers, &others)
+            .is_ok_and(|(scenario, _)| check::complaints(&scenario).iter().all(|other| other.field() != field))
+    };
+    if blame.is_written(field) { None } else { changes.iter().rev().find(helps).copied() }
+}
+
+/// The scenario in `layers`, changed by `overrides`, before its values are checked.
+fn read_scenario<'a>(layers: &'a [Layer], overrides: &[&Override]) -> Result<(Scenario, Blame<'a>), LoadError> {
+    let mut document = layers::merge(layers)?;
+    let mut blame = Blame { map: Places::new(layers), overridden: Vec::new(), origins: Origins::default() };
     let mut found = Vec::new();
     // Changes to the number of relays come first, because the others may refer to any relay.
     let (counts, others): (Vec<_>, Vec<_>) = overrides.iter().partition(|change| change.counts_relays());
@@ -110,11 +149,7 @@ pub fn load_layers(top: Layer, find_base: &FindBase<'_>, overrides: &[Override])
     scenario.file.clone_from(&layers[0].name);
     let typed = overrides.iter().filter(|change| change.stands_at().is_none());
     scenario.overrides = typed.map(|change| change.text.clone()).collect();
-    let complaints = check::complaints(&scenario);
-    if complaints.is_empty() {
-        return Ok(scenario);
-    }
-    Err(LoadError::mistakes(complaints.into_iter().map(|complaint| blame.located(complaint)).collect()))
+    Ok((scenario, blame))
 }
 
 /// Attributes mistakes to the places that set the fields.
@@ -177,6 +212,11 @@ impl Blame<'_> {
         }
     }
 
+    /// Returns whether a file or a change sets `field`, or part of it.
+    fn is_written(&self, field: &str) -> bool {
+        self.setter(field, |_| true).is_some() || self.map.contains(&self.origins.in_file(field))
+    }
+
     fn located(&self, complaint: Complaint) -> Mistake {
         complaint.located(|field| self.place(field))
     }
@@ -199,6 +239,12 @@ fn complete_wifi(document: &mut Table) {
 }
 
 impl Scenario {
+    /// Returns whether `field` has a value.
+    fn has(&self, field: &str) -> bool {
+        let path = field.parse::<FieldPath>();
+        Value::try_from(self).is_ok_and(|value| path.is_ok_and(|path| path.find(&value).is_some()))
+    }
+
     fn name_relays(&mut self) {
         for (index, relay) in self.relays.iter_mut().enumerate() {
             if relay.name.is_empty() {

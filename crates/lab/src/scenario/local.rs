@@ -20,6 +20,7 @@ pub struct LocalTraffic {
     pub kind: LocalKind,
     /// Number of such flows; by default one.
     #[serde(default = "LocalTraffic::default_count")]
+    #[schemars(range(min = 1))]
     pub count: u32,
     /// Demand of each flow, payload: `"1 Mbit/s"`, or `{ uniform = ["0.4 Mbit/s", "1.4 Mbit/s"] }` drawn once for each
     /// relay. A TCP flow without it takes all it can get.
@@ -73,6 +74,11 @@ impl LocalTraffic {
 
     pub(super) const fn default_datagram() -> ByteCount {
         ByteCount(1400)
+    }
+
+    /// Returns whether its flows take all they can get.
+    pub fn is_greedy(&self) -> bool {
+        self.kind == LocalKind::Tcp && self.rate.is_none()
     }
 
     /// Interval at which its share of the rate is drawn, if it is.

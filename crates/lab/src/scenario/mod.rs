@@ -165,6 +165,7 @@ pub struct Metrics {
     pub period: Duration,
     /// Packets in a unit of the goodput G1 (M); by default the amount that the target bit rate carries in one period.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub unit_packets: Option<u32>,
     /// Whether to time the units of G1 by other clocks, too: `unit_clocks` in the results.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
@@ -227,6 +228,7 @@ pub struct Workload {
     pub pauses: Option<Varied<Duration>>,
     /// Number of parallel connections, each of which carries all of the data; by default one.
     #[serde(default = "Workload::default_connections", skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1))]
     pub connections: u32,
 }
 

@@ -1,7 +1,9 @@
 //! Notes on parts of a scenario that have no effect in a run, or an unexpected one, and are not mistakes: they may be
 //! meant for another scenario or a longer run.
 
+mod first_path;
 mod links;
+mod local;
 mod one_path;
 mod plain_tcp;
 
@@ -111,6 +113,7 @@ impl Scenario {
             ));
         }
         idle.extend(self.unasked());
+        idle.extend(first_path::note(self));
         idle.extend(plain_tcp::note(self));
         idle.extend(one_path::note(self));
         idle.extend(self.absent());
@@ -125,6 +128,7 @@ impl Scenario {
                 let kind = local.kind.name();
                 format!("relays[{index}].local[{number}].datagram: does nothing here with kind = \"{kind}\"")
             }));
+            idle.extend(local::notes(relay, &format!("relays[{index}]")));
         }
         idle
     }

@@ -84,7 +84,7 @@ impl Override {
             return false;
         }
         let rest = other.path.0.get(self.path.0.len()..).unwrap_or_default();
-        rest.iter().try_fold(&self.value, |value, step| inside(value, step)).is_some()
+        rest.iter().try_fold(&self.value, |value, step| step.find(value)).is_some()
     }
 
     /// Returns whether it sets the number of relays of a section.
@@ -110,14 +110,6 @@ impl Override {
             *document = table;
         }
         result.map(|()| paths)
-    }
-}
-
-fn inside<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
-    match step {
-        Step::Key(key) => value.get(key),
-        Step::Index(index) => value.get(index),
-        Step::Every => value.get(0),
     }
 }
 

@@ -14,6 +14,7 @@ pub struct ReceiverCentric {
     /// Which side bounds the flight on a path with a stated rate.
     pub window: Window,
     /// Number of rounds without foreseeable blocking after which all paths are used again; at least 1.
+    #[schemars(range(min = 1))]
     pub clear_rounds: u32,
     /// Weight of the new sample after a round with losses (the paper's vartheta), from 0 to 1.
     pub lossy_weight: f64,

@@ -13,6 +13,8 @@ use super::schema::{FORMS, Form, WHOLE};
 
 /// Minimum similarity of names for a suggestion.
 const LIKENESS_MIN: f64 = 0.75;
+/// What paths in the grid begin with.
+const GRID: &str = "sweep.grid.";
 /// Maximum number of characters of a wrong value to repeat.
 const QUOTED_MAX: usize = 40;
 
@@ -74,7 +76,7 @@ impl Shape {
     fn integer(&mut self, path: &str, number: i64, schema: &Json) {
         let most = most(schema);
         if kind(schema) == Some("integer") && !(0..=most).contains(&number) {
-            self.refuse(path, format!("{number} is out of range"), whole_number(most));
+            self.refuse(path, format!("{number} is out of range"), whole_number(schema));
         }
     }
 
@@ -184,10 +186,11 @@ fn most(schema: &Json) -> i64 {
     }
 }
 
-fn whole_number(most: i64) -> String {
-    match most {
-        i64::MAX => "write a whole number of at least 0, without quotes".into(),
-        most => format!("write a whole number from 0 to {most}, without quotes"),
+fn whole_number(schema: &Json) -> String {
+    let least = schema["minimum"].as_i64().unwrap_or(0);
+    match most(schema) {
+        i64::MAX => format!("write a whole number of at least {least}, without quotes"),
+        most => format!("write a whole number from {least} to {most}, without quotes"),
     }
 }
 
@@ -212,15 +215,31 @@ fn remedy(path: &str, value: &Value, alternatives: &[&Json]) -> String {
     match kind(schema) {
         Some("string") if !names(schema).is_empty() => format!("known: {}", names(schema).join(", ")),
         Some("string") => format!("write a string in quotes, like {}", example(schema)),
-        Some("integer") => whole_number(most(schema)),
+        Some("integer") => whole_number(schema),
         Some("number") => "write a number without quotes, like 1.5".into(),
         Some("boolean") => "write true or false, without quotes".into(),
         Some("array") if value.is_table() && schema["items"]["$ref"].is_string() => {
             format!("write [[{}]], with two brackets: there may be several", section(path))
         }
+        Some("array") if path.starts_with(GRID) && value.is_table() => quoted(&path[GRID.len()..], value),
         Some("array") if schema["items"] == Json::Bool(true) => format!("write a list: [{value}]"),
         Some("array") => format!("write a list: {}", example(schema)),
         _ => format!("write a table: {}", example(schema)),
+    }
+}
+
+/// Explains how to write the paths in the table at `path` of the grid: TOML reads dots outside of quotes as tables.
+fn quoted(path: &str, table: &Value) -> String {
+    let mut lines = Vec::new();
+    add_quoted(path, table, &mut lines);
+    format!("write paths in quotes: {}", lines.join(", "))
+}
+
+fn add_quoted(path: &str, value: &Value, lines: &mut Vec<String>) {
+    match value {
+        Value::Table(table) => table.iter().for_each(|(key, value)| add_quoted(&format!("{path}.{key}"), value, lines)),
+        Value::Array(_) => lines.push(format!("{path:?} = {value}")),
+        _ => lines.push(format!("{path:?} = [{value}]")),
     }
 }
 
@@ -474,7 +493,7 @@ mod tests {
         (
             "/workload/connections",
             "4294967296",
-            "workload.connections: 4294967296 is out of range | write a whole number from 0 to 4294967295, without quotes",
+            "workload.connections: 4294967296 is out of range | write a whole number from 1 to 4294967295, without quotes",
         ),
         (
             "/connection/mptcp",

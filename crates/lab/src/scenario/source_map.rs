@@ -1,6 +1,6 @@
 //! Maps fields to their lines in a file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::de::{DeTable, DeValue};
 
@@ -12,12 +12,14 @@ pub(super) struct SourceMap<'a> {
     text: &'a str,
     /// Octet offsets of keys, and of list items, by path, like `relays[1].cellular.rate`.
     offsets: BTreeMap<String, usize>,
+    /// The paths of everything that is no table.
+    values: BTreeSet<String>,
 }
 
 impl<'a> SourceMap<'a> {
     /// Reads the positions of all fields in `text`, the contents of the file `name`. Empty if it is not TOML.
     pub fn new(name: &'a str, text: &'a str) -> Self {
-        let mut map = Self { name, text, offsets: BTreeMap::new() };
+        let mut map = Self { name, text, offsets: BTreeMap::new(), values: BTreeSet::new() };
         if let Ok(document) = DeTable::parse(text) {
             map.add_table("", document.get_ref());
         }
@@ -39,6 +41,18 @@ impl<'a> SourceMap<'a> {
             }
         }
         path
+    }
+
+    /// Returns whether the file has `field` or something that encloses it as a value or a list: what a file that this
+    /// one extends says about `field` is then replaced.
+    pub fn replaces(&self, field: &str) -> bool {
+        let ends = field.match_indices(['.', '[']).map(|(end, _)| end).chain([field.len()]);
+        ends.into_iter().any(|end| self.values.contains(&field[..end]))
+    }
+
+    /// Returns whether the file has `field` itself.
+    pub fn contains(&self, field: &str) -> bool {
+        self.offsets.contains_key(field)
     }
 
     /// The place of the octet at `offset`.
@@ -63,6 +77,9 @@ impl<'a> SourceMap<'a> {
     }
 
     fn add_value(&mut self, path: &str, value: &DeValue<'_>) {
+        if !matches!(value, DeValue::Table(_)) {
+            self.values.insert(path.into());
+        }
         match value {
             DeValue::Table(table) => self.add_table(path, table),
             DeValue::Array(items) => {

@@ -12,10 +12,13 @@ use super::schema::Written;
 #[serde(deny_unknown_fields, default)]
 pub struct Video {
     /// Frames per second.
+    #[schemars(range(min = 1))]
     pub frames_per_s: u32,
     /// Frames from one I frame to the next.
+    #[schemars(range(min = 1))]
     pub group_frames: u32,
     /// Frames from one I or P frame to the next; those between are B frames.
+    #[schemars(range(min = 1))]
     pub anchor_frames: u32,
     /// Mean sizes of I, P and B frames, relative to each other.
     pub weights: [u32; 3],

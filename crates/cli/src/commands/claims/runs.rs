@@ -12,7 +12,6 @@ use testbed::Ends;
 
 use crate::arguments;
 use crate::commands::{batch, builds, real_time, shipped};
-use crate::console::RunsBar;
 use crate::failure::Failure;
 
 /// Returns the runs of `needs` under `condition`, with `seeds`.
@@ -40,12 +39,7 @@ pub(super) fn plan(
 /// Returns the records of `plan`, and runs what is missing. Shows `what` beside the progress.
 pub(super) fn run(plan: &Plan, arguments: &arguments::Claims, what: &str) -> Result<Vec<Record>, Failure> {
     let workers = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let bar = RunsBar::new(what);
-    records(plan, arguments, "", |journal| {
-        let ran = sweep::run(plan, journal, workers, &mut |progress| bar.show(progress));
-        drop(bar);
-        ran.map_err(|error| Failure::Failed(error.to_string()))
-    })
+    records(plan, arguments, "", |journal| batch::simulated(plan, journal, workers, what))
 }
 
 /// Does the same as [`run`], in real time with the kernel at both ends.

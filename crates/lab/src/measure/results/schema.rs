@@ -310,6 +310,11 @@ impl Results {
         self.manifest.content.pointer("/workload/kind").is_none_or(|kind| kind != "none")
     }
 
+    /// Energy that the relays spent together; `None` without prices.
+    pub fn energy_j(&self) -> Option<f64> {
+        self.relays.iter().filter_map(|relay| relay.energy_j).reduce(|sum, energy_j| sum + energy_j)
+    }
+
     /// Describes over which relay a connection began before any selection; `None` if none did.
     pub fn begun_unchosen(&self) -> Option<String> {
         let Some(first) = self.selection.as_ref()?.migrations.first() else {

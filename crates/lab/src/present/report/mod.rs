@@ -113,9 +113,11 @@ fn figures(results: &Results) -> String {
         (totals.data_packets.to_string(), "data packets"),
         (format!("{:.2} %", retransmitted * 100.0), "retransmitted"),
     ];
+    let energy = results.energy_j().map(|energy_j| (quantity(energy_j, "J"), "energy of the relays"));
     let label = |name: &'static str| if results.manifest.backend == "simulator" { name } else { "elapsed time" };
     let cells: String = figures
         .iter()
+        .chain(&energy)
         .filter(|(_, name)| results.has_connection() || *name == "simulated time")
         .map(|(value, name)| {
             let name = if *name == "simulated time" { label(name) } else { name };

@@ -162,6 +162,7 @@ fn described(relay: &RelayResults, duration_s: f64) -> String {
     let rate = |bytes: u64| quantity(bps(bytes, duration_s), "bit/s");
     let mut parts: Vec<String> = relay.distance_m.iter().map(|distance_m| format!("{distance_m:.0} m")).collect();
     parts.push(if relay.chosen { rate(relay.carried_bytes) } else { "not chosen".into() });
+    parts.extend(relay.energy_j.map(|energy_j| quantity(energy_j, "J")));
     let own = match (relay.local_ratio(), relay.local_demand_bytes) {
         (Some(got), Some(demand)) => format!("own {:.1} % of {}", got * 100.0, rate(demand)),
         (_, None) => format!("own {}", rate(relay.local_received_bytes)),

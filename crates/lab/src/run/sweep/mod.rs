@@ -27,4 +27,4 @@ pub use plan::{Case, Job, Plan, PlanError};
 pub use record::{Manifest, Record};
 pub use samples::sorted;
 pub(crate) use samples::{Samples, numbers, samples};
-pub use workers::{How, Progress, run, run_in_turns};
+pub use workers::{How, Progress, run, run_in_turns, run_with};

@@ -37,15 +37,28 @@ pub fn run(
     workers: usize,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), JournalError> {
-    journal.forget(|record| !record.faults.is_empty() && record.build != this_build());
-    let jobs = missing(plan, journal);
-    run_jobs(plan, &jobs, journal, workers, &|scenario| crate::run::run(scenario, None, &mut |_| {}), progress)
+    run_with(plan, journal, workers, &|scenario| crate::run::run(scenario, None, &mut |_| {}), progress)
 }
 
-/// Like [`run`], in real time: `how` runs a scenario. The variants alternate, seed by seed, because a temporary
-/// disturbance of the machine then affects all of them. Runs that the user interrupts, or that the machine cannot run,
-/// are not kept, and the remaining ones do not start: `how` knows which of the two it was. Runs that had faults are
-/// repeated: they may succeed this time.
+/// Like [`run`], but `how` runs a scenario. Runs that the user interrupts, or that the machine cannot run, are not kept,
+/// and the remaining ones do not start: `how` knows which of the two it was.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    plan: &Plan,
+    journal: &mut Journal,
+    workers: usize,
+    how: &How<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), JournalError> {
+    journal.forget(|record| !record.faults.is_empty() && record.build != this_build());
+    let jobs = missing(plan, journal);
+    run_jobs(plan, &jobs, journal, workers, how, progress)
+}
+
+/// Like [`run_with`], in real time. The variants alternate, seed by seed, because a temporary disturbance of the machine
+/// then affects all of them. Runs that had faults are repeated: they may succeed this time.
 ///
 /// # Errors
 /// As [`run`].

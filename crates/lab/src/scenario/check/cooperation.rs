@@ -8,7 +8,7 @@ use units::text::Text;
 use units::{Duration, Rate};
 
 use super::link::highest;
-use super::{Complaint, shortest_window};
+use super::{Complaint, DURATION_MAX, shortest_window};
 use crate::scenario::{EnergyPrice, Link, Metrics, RelayMode, Scenario, SelectionMethod, WorkloadKind};
 
 /// Minimum interval of adverts: with shorter ones, too few packets arrive between two adverts.
@@ -272,12 +272,16 @@ fn check_modules(scenario: &Scenario, found: &mut Vec<Complaint>) {
     }
 }
 
-/// Limits the number of periods: each is an event for every relay, and a line of the results.
+/// Limits the number of periods: each is an event for every relay, and a line of the results. A period longer than any
+/// run is a typing error.
 fn check_period(period: Duration, field: &str, scenario: &Scenario, found: &mut Vec<Complaint>) {
     let least = PERIOD_MIN.max(shortest_window(scenario));
     if period < least {
         let remedy = format!("write at least \"{least}\"; \"2 s\" is usual");
         found.push(Complaint::new(field, format!("{period} is too short a period for this run"), remedy));
+    } else if period > DURATION_MAX {
+        let remedy = "write a time up to \"24 h\"; \"2 s\" is usual";
+        found.push(Complaint::new(field, format!("{period} is longer than any run"), remedy));
     }
 }
 

@@ -36,7 +36,14 @@ pub(super) fn refuse_bounds<T: Copy + PartialOrd + core::fmt::Display>(
     }
 }
 
-pub(super) fn highest<T: Copy>(drawn: &Drawn<T>) -> T {
+pub(in crate::scenario) fn lowest<T: Copy>(drawn: &Drawn<T>) -> T {
+    match drawn {
+        TextOr::Text(value) => *value,
+        TextOr::Table(bounds) => bounds.uniform[0].0,
+    }
+}
+
+pub(in crate::scenario) fn highest<T: Copy>(drawn: &Drawn<T>) -> T {
     match drawn {
         TextOr::Text(value) => *value,
         TextOr::Table(bounds) => bounds.uniform[1].0,

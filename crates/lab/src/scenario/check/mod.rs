@@ -18,6 +18,7 @@ use transport::{SUBFLOWS_CAP, congestion, path_manager, scheduler};
 use units::text::Text;
 use units::{ByteCount, Duration};
 
+pub(super) use self::link::{highest, lowest};
 use super::mistake::{Mistake, Place};
 use super::{Connection, Scenario};
 
@@ -46,7 +47,6 @@ impl Complaint {
         Self { field: field.into(), problem: problem.into(), remedy: remedy.into() }
     }
 
-    #[cfg(test)]
     pub fn field(&self) -> &str {
         &self.field
     }

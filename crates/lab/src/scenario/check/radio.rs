@@ -2,10 +2,10 @@
 
 use network::cell::RESOURCE_SCHEDULERS;
 use units::text::Text;
-use units::{ByteCount, Duration};
+use units::{ByteCount, Duration, Rate};
 
 use super::Complaint;
-use super::link::check_link;
+use super::link::{DELAY_MAX, check_link};
 use super::local::VBR_DATAGRAM_BYTES;
 use crate::scenario::{Cell, Distance, Fading, Hop, Link, Placement, Queue, Relay, RelayMode, Scenario, Walk, Wlan};
 
@@ -20,6 +20,10 @@ const SPEED_MAX_KMH: f64 = 500.0;
 /// Minimum speed: slower relays do not fade within a run.
 const SPEED_MIN_KMH: f64 = 0.3;
 const SITES_MAX: usize = 1000;
+/// Minimum limit to what the cell grants a relay: below it, the scheduler would grant nothing for most of a run.
+const BIT_RATE_MAX_MIN: Rate = Rate::from_bps(1000);
+/// Longest delay of the cell's uplink.
+const UPLINK_DELAY_MAX: Duration = Duration::from_secs(1);
 
 pub(super) fn check_radio(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let mtu = scenario.connection.mtu;
@@ -121,10 +125,9 @@ fn check_cell(cell: &Cell, mtu: ByteCount, found: &mut Vec<Complaint>) {
             refuse(field, "nothing ever gets through".into(), "write a rate above zero");
         }
     }
-    for (field, delay) in [("core_delay", cell.core_delay), ("uplink_delay", cell.uplink_delay)] {
-        if delay > Duration::from_secs(10) {
-            refuse(field, format!("{delay} is too long for a link"), "write a time up to \"10 s\"");
-        }
+    let delays = [("core_delay", cell.core_delay, DELAY_MAX), ("uplink_delay", cell.uplink_delay, UPLINK_DELAY_MAX)];
+    for (field, delay, most) in delays.into_iter().filter(|(_, delay, most)| delay > most) {
+        refuse(field, format!("{delay} is too long for a link"), &format!("write a time up to \"{most}\""));
     }
 }
 
@@ -224,9 +227,10 @@ fn check_place(relay: &Relay, in_cell: bool, field: &str, found: &mut Vec<Compla
             found.push(Complaint::new(format!("{field}.{name}"), "has no effect without a cell", remedy));
         }
     }
-    if relay.bit_rate_max.is_some_and(|rate| rate.0.as_bps() == 0) {
-        let field = format!("{field}.bit_rate_max");
-        found.push(Complaint::new(field, "nothing ever gets through", "write a rate above zero"));
+    if let Some(Text(rate)) = relay.bit_rate_max.filter(|Text(rate)| *rate < BIT_RATE_MAX_MIN) {
+        let problem = format!("{rate} is too low: hardly anything ever gets through");
+        let remedy = format!("write at least \"{BIT_RATE_MAX_MIN}\"");
+        found.push(Complaint::new(format!("{field}.bit_rate_max"), problem, remedy));
     }
     let Some(place) = relay.place else { return };
     let (low, high) = match place.distance_m {

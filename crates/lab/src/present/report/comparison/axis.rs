@@ -5,6 +5,7 @@ use crate::present::metric::{Kind, Metric};
 
 const RATIOS: &[Unit] = &[Unit { name: "%", size: 0.01 }];
 const PERCENT: &[Unit] = &[Unit { name: "%", size: 1.0 }];
+const ENERGIES: &[Unit] = &[Unit { name: "J", size: 1.0 }];
 const NUMBERS: &[Unit] = &[Unit { name: "", size: 1.0 }];
 /// If the values extend over at most this share of the distance to zero, the axis does not begin at zero.
 const SPREAD_FROM_ZERO: f64 = 0.4;
@@ -57,6 +58,7 @@ pub(super) fn unit(metric: &Metric, max: f64) -> Unit {
         Kind::Number => NUMBERS,
         Kind::Ratio => RATIOS,
         Kind::Percent => PERCENT,
+        Kind::Energy => ENERGIES,
     };
     Unit::for_max(units, max)
 }

@@ -252,6 +252,9 @@ impl<'a> Comparison<'a> {
     fn same_everywhere(&self) -> String {
         let level = |metric: &&Metric| {
             let samples = &self.evidence.samples;
+            if !metric.concerns(self.plan) {
+                return None;
+            }
             let value = samples.iter().find_map(|samples| samples.get(metric.name)?.values().next())?;
             (!differs(samples, metric)).then(|| format!("{} {}", metric.title, metric.show(*value)))
         };
