@@ -23,7 +23,7 @@ pub struct RelaySeries {
     /// Rate that the cell would grant it less the demand of its own traffic, in packets; null without a cell.
     #[serde(default)]
     pub available_bps: Vec<Option<f64>>,
-    /// Demand of its own traffic; null if a flow takes all it can get.
+    /// Demand of its own traffic, 0 once it has left with its owner; null if a flow takes all it can get.
     pub local_demand_bps: Vec<Option<f64>>,
     /// Goodput of its own traffic.
     pub local_goodput_bps: Vec<f64>,
@@ -47,17 +47,17 @@ pub struct RelayResults {
     /// with an unused cell, which would grant each relay all of its capacity: in short runs this raises the mean
     /// noticeably.
     pub capacity_bps: Option<f64>,
-    /// Demand of its own traffic, payload octets; null if a flow takes all it can get.
+    /// Demand of its own traffic until it left, payload octets; null if a flow takes all it can get.
     pub local_demand_bytes: Option<u64>,
     /// Payload octets that its own traffic received.
     pub local_received_bytes: u64,
     /// Energy that it spent on the data it carried; null if the scenario names no price.
     #[serde(default)]
     pub energy_j: Option<f64>,
-    /// Results of its owner's videos; null without any.
+    /// Results of its owner's videos until it left; null without any.
     #[serde(default)]
     pub local_video: Option<VideoResults>,
-    /// Durations of its owner's short flows; null without any.
+    /// Durations of its owner's short flows until it left; null without any.
     #[serde(default)]
     pub local_flows: Option<LatencyResults>,
 }

@@ -264,6 +264,7 @@ impl Stage {
     /// Removes a relay with all packets under way to it.
     fn depart(&mut self, relay: usize) {
         self.gone[relay] = true;
+        self.relays[relay].local.leave(self.simulation.now());
         for id in [self.media.cell, self.media.wlan].into_iter().flatten() {
             self.simulation.with_medium(id, |medium: &mut ForeignMedium, _| medium.leave(UeId(relay as u16).gate()));
         }
