@@ -35,7 +35,11 @@ pub(super) fn table(results: &Results) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let note = if results.relays.iter().any(|relay| relay.capacity_bps.is_some()) { IDLE_AT_FIRST } else { "" };
+    let note = if results.relays.iter().any(|relay| relay.distance_m.is_some() && relay.capacity_bps.is_some()) {
+        IDLE_AT_FIRST
+    } else {
+        ""
+    };
     format!("{table}\n{note}")
 }
 

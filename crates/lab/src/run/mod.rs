@@ -5,6 +5,7 @@
 //! topology                    its network: separate links (links, link_nodes) or shared media (radio), as hops;
 //!                             foreign_medium keeps the packets of media that a backend simulates
 //! hosts, agents, sink, local  the hosts on that network: their agents and applications, other traffic
+//! capacity                    what links could carry
 //! attacker                    an attacker against them
 //! backend                     what advances the time, and where hosts are
 //! stage                       all of these together, and the course of a run
@@ -18,6 +19,7 @@ mod agents;
 mod assemble;
 mod attacker;
 mod backend;
+mod capacity;
 mod capture;
 mod ceased;
 mod examine;
@@ -56,7 +58,7 @@ pub use backend::{
 pub use examine::{Examined, examine};
 pub use foreign_medium::{Entry, ForeignMedium};
 pub use hosts::LabHost;
-pub use inputs::{rate_trace, read_text, script, workload};
+pub use inputs::{read_text, script, workload};
 pub use local::greedy_controllers;
 use meter::Meter;
 pub use meter::Supervisor;
@@ -279,8 +281,8 @@ fn play(
 /// Reads the files that `scenario` names, without running it; describes what is wrong with them.
 pub fn check_inputs(scenario: &Scenario) -> Vec<String> {
     let traces = (0..scenario.relays.len())
-        .flat_map(|relay| [Hop::Cellular, Hop::Wifi].map(|hop| rate_trace(scenario, relay, hop).err()));
-    let others = [workload(scenario).err(), inputs::bottleneck_trace(scenario).err()];
+        .flat_map(|relay| [Hop::Cellular, Hop::Wifi].map(|hop| inputs::rate_traces(scenario, relay, hop).err()));
+    let others = [workload(scenario).err(), inputs::bottleneck_traces(scenario).err()];
     others.into_iter().chain(traces).flatten().map(|error| error.to_string()).collect()
 }
 

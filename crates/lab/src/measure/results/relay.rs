@@ -11,7 +11,9 @@ pub struct RelaySeries {
     pub name: String,
     /// Payload octets that it carried to the destination, duplicates included.
     pub carried_bps: Vec<f64>,
-    /// Rate that the cell would grant it if it always had data to receive, 0 once it has left; null without a cell.
+    /// Rate that the cell would grant it if it always had data to receive, at the end of the window. Without a cell, the
+    /// mean rate of its cellular link over the window, towards the destination, headers included; 0 in outages. 0 once
+    /// it has left. Null where the backend simulates the cell.
     pub capacity_bps: Vec<Option<f64>>,
     /// Octets that wait for it before the cellular hop, at the end of the window.
     pub cellular_queue_bytes: Vec<u64>,
@@ -20,7 +22,7 @@ pub struct RelaySeries {
     /// Octets in its hold queue at the end of the window; empty without differentiated forwarding.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hold_queue_bytes: Vec<u64>,
-    /// Rate that the cell would grant it less the demand of its own traffic, in packets; null without a cell.
+    /// That capacity less the demand of its own traffic, in packets.
     #[serde(default)]
     pub available_bps: Vec<Option<f64>>,
     /// Demand of its own traffic, 0 once it has left with its owner; null if a flow takes all it can get.
@@ -43,9 +45,9 @@ pub struct RelayResults {
     pub carried_bytes: u64,
     /// Its share of all payload octets that arrived.
     pub share_ratio: f64,
-    /// Mean rate that the cell would grant it over the run, 0 once it has left; null without a cell. Each run begins
-    /// with an unused cell, which would grant each relay all of its capacity: in short runs this raises the mean
-    /// noticeably.
+    /// Mean over the run of the rate that the cell would grant it or, without a cell, of the rate of its cellular link;
+    /// 0 once it has left. Null where the backend simulates the cell. Each run begins with an unused cell, which would
+    /// grant each relay all of its capacity: in short runs this raises the mean noticeably.
     pub capacity_bps: Option<f64>,
     /// Demand of its own traffic until it left, payload octets; null if a flow takes all it can get.
     pub local_demand_bytes: Option<u64>,

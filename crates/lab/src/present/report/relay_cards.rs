@@ -1,5 +1,5 @@
-//! A card for each relay: the data that it carried beside its own traffic, the rate that the cell would grant it, and
-//! its queues.
+//! A card for each relay: the data that it carried beside its own traffic, the rate that the cell would grant it or that
+//! its link has, and its queues.
 
 use std::fmt::Write;
 
@@ -47,7 +47,7 @@ pub(super) fn section(view: &View<'_>) -> String {
     let axes = Axes::new(&results.series.time_s, &relays);
     let cards: String = relays.iter().map(|(relay, series)| card(view, &axes, relay, series)).collect();
     let shown = if all > CARDS_MAX { format!(" The {CARDS_MAX} of {all} that carried most.") } else { String::new() };
-    let is_granted = relays.iter().any(|(_, series)| is_granted(series));
+    let is_granted = relays.iter().any(|(relay, series)| is_granted(relay, series));
     let idle =
         if is_granted { " The cell begins idle, and would grant a relay everything until others use it." } else { "" };
     format!(
@@ -67,7 +67,8 @@ fn legend(relays: &[(&RelayResults, &RelaySeries)]) -> String {
         (any(|relay, _| relay.chosen), "p0", "carried"),
         (any(|relay, _| relay.has_local_traffic()), "own", "own traffic, got"),
         (any(|relay, _| asks(relay)), "wanted thin", "own traffic, asked for"),
-        (any(|_, series| is_granted(series)), "granted thin", "granted by the cell"),
+        (any(is_granted), "granted thin", "granted by the cell"),
+        (any(|relay, series| is_known(series) && !is_granted(relay, series)), "granted thin", "rate of the link"),
         (true, "p1 thin", "cellular queue"),
         (true, "p4 thin", "Wi-Fi queue"),
     ];
@@ -82,7 +83,12 @@ fn asks(relay: &RelayResults) -> bool {
 }
 
 /// Returns whether a cell grants it capacity.
-fn is_granted(series: &RelaySeries) -> bool {
+fn is_granted(relay: &RelayResults, series: &RelaySeries) -> bool {
+    relay.distance_m.is_some() && is_known(series)
+}
+
+/// Returns whether its capacity is known.
+fn is_known(series: &RelaySeries) -> bool {
     series.capacity_bps.iter().any(Option::is_some)
 }
 
@@ -143,7 +149,7 @@ fn card(view: &View<'_>, axes: &Axes, relay: &RelayResults, series: &RelaySeries
         let wanted: Vec<_> = wanted.map(|(carried, demand)| demand.map(|demand| carried + demand)).collect();
         drawing += &axes.line("wanted", axes.rates, &wanted);
     }
-    if is_granted(series) {
+    if is_known(series) {
         drawing += &axes.line("granted", axes.rates, &series.capacity_bps);
     }
     drawing += &axes.line("p1", axes.queues, &octets(&series.cellular_queue_bytes));

@@ -62,6 +62,7 @@ impl Stage {
     }
 
     fn relay_sample(&self, index: usize, carried_bytes: u64, ue: Option<&UeState>) -> RelaySample {
+        let now = self.simulation.now();
         let network = self.simulation.network();
         let relay = &self.relays[index];
         let wlan = self.media.wlan.and_then(|id| network.medium::<Wlan>(id));
@@ -70,6 +71,7 @@ impl Stage {
         RelaySample {
             carried_bytes,
             capacity_bps: ue.map(capacity_bps),
+            could_carry_bits: relay.parts.cellular.down_capacity.as_ref().map(|capacity| capacity.bits_until(now)),
             cellular_queue_bytes: ue.map_or_else(|| self.cellular_backlog(index), |ue| ue.queue.bytes),
             wifi_queue_bytes: wlan.map_or_else(|| self.wifi_backlog(index), |wlan| wlan.queued(station(index)).bytes),
             hold_queue_bytes: self.relay_agent(index).and_then(RelayAgent::held_bytes).filter(|_| self.holds),

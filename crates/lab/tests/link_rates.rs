@@ -1,0 +1,112 @@
+//! Rates of links: recorded, in both directions, from any place on; and the capacity that results state.
+
+use core::fmt::Write;
+
+use lab::measure::results::Results;
+use lab::run::{check_inputs, run};
+use lab::scenario::{Override, Scenario, load};
+
+const TEXT: &str = "name = 'rates'\nduration = '8 s'\nworkload = { kind = 'bulk' }\n[[relays]]\n\
+    cellular = { rate = '4 Mbit/s', delay = '20 ms' }\n";
+
+fn scenario(changes: &[&str]) -> Scenario {
+    let changes: Vec<Override> = changes.iter().map(|change| change.parse().unwrap()).collect();
+    load("test.toml", TEXT, &changes).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn results(changes: &[&str]) -> Results {
+    let run = run(&scenario(changes), None, &mut |_| {}).unwrap();
+    assert_eq!(run.faults, [""; 0], "{changes:?}");
+    run.results
+}
+
+fn refused(change: &str) -> String {
+    load("test.toml", TEXT, &[change.parse().unwrap()]).unwrap_err().to_string()
+}
+
+/// A file of 10 s: an opportunity every 2 ms (6 Mbit/s) in the first 5 s, then one every 20 ms.
+fn trace() -> (tempfile::TempDir, String) {
+    let mut text = String::new();
+    let times = (2..=5000).step_by(2).chain((5020..=10_000).step_by(20));
+    times.for_each(|time_ms: u32| writeln!(text, "{time_ms}").unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("walk.down");
+    std::fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (directory, path)
+}
+
+#[test]
+fn a_recording_begins_where_the_scenario_says() {
+    let (_directory, path) = trace();
+    let from = |rest: &str| results(&[&format!("relays[0].cellular.rate={{ trace = '{path}'{rest} }}")]);
+    let (start, thin) = (from(""), from(", offset = '5 s'"));
+    assert_eq!(from(", offset = '0 s'").series, start.series);
+    // It wraps around.
+    assert_eq!(from(", offset = '25 s'").series, thin.series);
+    let early = |results: &Results| results.series.aggregate_throughput_bps[..40].iter().sum::<f64>() / 40.0;
+    assert!(early(&start) > 4e6 && early(&thin) < 0.6e6, "{} and {}", early(&start), early(&thin));
+}
+
+#[test]
+fn seeds_meet_a_recording_at_different_places() {
+    let (_directory, path) = trace();
+    let of = |rest: &str, seed: u32| {
+        let rate = format!("relays[0].cellular.rate={{ trace = '{path}'{rest} }}");
+        results(&[&rate, &format!("seed={seed}")]).totals.delivered_bytes
+    };
+    let random = |seed| of(", offset = 'random'", seed);
+    assert_eq!(of("", 1), of("", 2));
+    assert_eq!(random(1), random(1));
+    assert_ne!(random(1), random(2));
+}
+
+#[test]
+fn uplinks_follow_recordings_and_generated_rates_too() {
+    let (_directory, path) = trace();
+    let plain = results(&[]);
+    let traced = |rest: &str| results(&[&format!("relays[0].cellular.uplink.rate={{ trace = '{path}'{rest} }}")]);
+    // Of 4 Mbit/s, ACKs need some 170 packets/s; in the thin part of the trace they wait.
+    let (wide, thin) = (traced(""), traced(", offset = '5 s'"));
+    let rtt_s = |results: &Results| results.subflows[0].mean_rtt_s.unwrap();
+    assert!(rtt_s(&thin) > rtt_s(&wide) && plain.series != wide.series, "{} {}", rtt_s(&thin), rtt_s(&wide));
+    let generated = |seed: &str| results(&["relays[0].cellular.uplink.rate={ mean = '300 kbit/s' }", seed]).series;
+    assert_ne!(generated("seed=1"), generated("seed=2"));
+    let missing = scenario(&["relays[0].cellular.uplink.rate={ trace = 'nowhere' }"]);
+    assert!(check_inputs(&missing)[0].starts_with("relays[0].cellular.uplink.rate.trace"));
+}
+
+#[test]
+fn offsets_belong_to_recordings() {
+    let told = refused("relays[0].cellular.uplink.rate={ mean = '3 Mbit/s', offset = 'random' }");
+    assert!(told.contains("relays[0].cellular.uplink.rate.offset: is only for a recorded trace"), "{told}");
+    let told = refused("relays[0].cellular.rate={ trace = 'x', offset = 'half' }");
+    assert!(told.contains("\"random\""), "{told}");
+}
+
+#[test]
+fn the_capacity_of_a_link_is_its_rate_while_anything_passes() {
+    let outages = "relays[0].cellular.outages=[{ from = '2 s', until = '3 s' }]";
+    let results = results(&["relays[0].count=2", outages, "relays[1].leaves=6 s"]);
+    let series = &results.series;
+    for (window, end_s) in series.time_s.iter().enumerate() {
+        let up = if *end_s > 2.05 && *end_s < 3.05 { 0.0 } else { 4e6 };
+        assert_eq!(series.relays[0].capacity_bps[window], Some(up), "at {end_s} s");
+        assert_eq!(series.relays[1].capacity_bps[window], Some(if *end_s > 6.05 { 0.0 } else { 4e6 }), "at {end_s} s");
+    }
+    assert_eq!(results.relays[0].capacity_bps, Some(3.5e6));
+    assert_eq!(results.relays[1].capacity_bps, Some(3e6));
+}
+
+#[test]
+fn the_capacity_of_a_varying_link_is_what_it_carries_when_full() {
+    let (_directory, path) = trace();
+    for rate in [format!("{{ trace = '{path}', offset = '3 s' }}"), "{ mean = '3 Mbit/s' }".into()] {
+        let results = results(&[&format!("relays[0].cellular.rate={rate}")]);
+        let (capacity_bps, carried_bps) = (results.relays[0].capacity_bps.unwrap(), results.subflows[0].throughput_bps);
+        assert!((0.85..1.0).contains(&(carried_bps / capacity_bps)), "{rate}: {carried_bps} of {capacity_bps}");
+        let series = &results.series.relays[0].capacity_bps;
+        let mean_bps = series.iter().map(|bps| bps.unwrap()).sum::<f64>() / series.len() as f64;
+        assert!((mean_bps / capacity_bps - 1.0).abs() < 1e-6, "{rate}: {mean_bps} and {capacity_bps}");
+    }
+}
