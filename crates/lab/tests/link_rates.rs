@@ -1,8 +1,10 @@
-//! Rates of links: recorded, in both directions, from any place on; and the capacity that results state.
+//! Rates of links: recorded, in both directions, from any place on; the capacity that results state; and a link that all
+//! paths share.
 
 use core::fmt::Write;
 
 use lab::measure::results::Results;
+use lab::present::{report, summary};
 use lab::run::{check_inputs, run};
 use lab::scenario::{Override, Scenario, load};
 
@@ -109,4 +111,40 @@ fn the_capacity_of_a_varying_link_is_what_it_carries_when_full() {
         let mean_bps = series.iter().map(|bps| bps.unwrap()).sum::<f64>() / series.len() as f64;
         assert!((mean_bps / capacity_bps - 1.0).abs() < 1e-6, "{rate}: {mean_bps} and {capacity_bps}");
     }
+}
+
+#[test]
+fn results_tell_of_a_link_that_all_paths_share() {
+    let shared = "bottleneck={ rate = '3 Mbit/s', delay = '10 ms', queue = '20 packets' }";
+    let results = results(&["relays[0].count=2", shared]);
+    let link = results.bottleneck.unwrap();
+    assert_eq!(link.capacity_bps, 3e6);
+    assert!((0.9..=1.0).contains(&link.utilisation_ratio.unwrap()), "{link:?}");
+    assert!(link.lost_packets > 0 && link.lost_packets == link.queue_drop_packets, "{link:?}");
+    assert!(link.entered_packets > 10 * link.lost_packets && link.loss_ratio > 0.0, "{link:?}");
+    assert!(link.queue_mean_bytes > 1000.0 && (10_000..=21 * 1500).contains(&link.queue_max_bytes), "{link:?}");
+    // The paths behind it lose nothing.
+    assert!(results.subflows.iter().all(|subflow| subflow.lost_packets == 0));
+    let series = results.series.bottleneck.as_ref().unwrap();
+    let windows = results.series.time_s.len();
+    assert_eq!([series.capacity_bps.len(), series.carried_bps.len(), series.queue_bytes.len()], [windows; 3]);
+    assert!(
+        summary(&results).lines().any(|line| line.starts_with("bottleneck  9") && line.contains("of 3.00 Mbit/s used"))
+    );
+    assert!(report::render(&results).contains("<h2>Bottleneck</h2>"));
+}
+
+#[test]
+fn what_the_shared_link_sends_in_outages_is_no_use_of_it() {
+    let shared = "bottleneck={ rate = '3 Mbit/s', delay = '10 ms', outages = [{ from = '2 s', until = '4 s' }] }";
+    let link = results(&[shared, "duration=20 s"]).bottleneck.unwrap();
+    assert_eq!(link.capacity_bps, 2.7e6);
+    assert!((0.5..=1.0).contains(&link.utilisation_ratio.unwrap()) && link.lost_packets > 0, "{link:?}");
+}
+
+#[test]
+fn without_a_shared_link_nothing_is_said_of_one() {
+    let results = results(&["duration=2 s"]);
+    assert!(results.bottleneck.is_none() && !summary(&results).contains("bottleneck"));
+    assert!(!results.to_json().contains("bottleneck\": {\n    \"capacity"));
 }

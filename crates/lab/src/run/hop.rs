@@ -101,6 +101,15 @@ impl Hop {
     }
 }
 
+impl Hop {
+    /// What the hop's link sent towards the destination so far, lost packets included, if it is one of links; without
+    /// what it sent in outages.
+    pub fn sent_bytes(&self, network: &Network) -> u64 {
+        let lost = network.counters(self.down_link).dropped(DropCause::Loss);
+        network.counters(self.down_out).left.bytes + lost.bytes
+    }
+}
+
 /// Evaluates `counters` of an element that `entered` packets have entered; copies made on the path do not count.
 fn element(counters: &Counters, entered: u64) -> ElementCounters {
     ElementCounters { entered, lost: counters.lost_total(), queue_drops: counters.lost(DropCause::QueueFull) }

@@ -47,7 +47,7 @@ use units::Instant;
 
 use crate::measure::integrity::Delivery;
 use crate::measure::results::{RelaySeries, Results, Series};
-use crate::measure::{Paths, Recorder, RelayRecorder};
+use crate::measure::{BottleneckRecorder, Paths, Recorder, RelayRecorder};
 use crate::scenario::{Hop, Scenario};
 pub use agents::source_settings;
 use assemble::Verdict;
@@ -256,7 +256,8 @@ fn play(
     let collector = observed::observe(scenario, source.len(), &mut stage);
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let connection = Recorder::new(scenario.metrics.window, paths);
-    let mut recorders = Recorders { connection, relays: RelayRecorder::new(names) };
+    let mut recorders =
+        Recorders { connection, relays: RelayRecorder::new(names), bottleneck: BottleneckRecorder::default() };
     stage.play(scenario, source.len(), &mut recorders, backend, progress)?;
     let (mut results, Verdict { faults, broken, notes }, delivery) =
         assemble::assemble(original, scenario, &source, &stage, recorders, backend.name());

@@ -23,7 +23,7 @@ use river::Branch;
 use scale::{AMOUNTS, RATES, TIMES};
 
 use crate::measure::results::{PaperMetrics, RelayResults, Results, SubflowResults, SubflowSeries};
-use crate::present::quantity;
+use crate::present::{quantity, run};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("crosshair.js");
@@ -52,6 +52,7 @@ pub fn render(results: &Results) -> String {
         view.throughput(),
         view.relays(),
         hold_queues::section(&view),
+        view.bottleneck(),
         view.details(),
         view.paper_metrics(),
         view.table(),
@@ -292,6 +293,33 @@ impl<'a> View<'a> {
         );
         let legend = self.legend(Some("goodput, in order"));
         figure("Throughput", &caption, &legend, &chart.svg())
+    }
+
+    fn bottleneck(&self) -> String {
+        let (series, results) = (&self.results.series, &self.results.bottleneck);
+        let Some((link, over_time)) = results.as_ref().zip(series.bottleneck.as_ref()) else { return String::new() };
+        let some = |values: &[f64]| values.iter().copied().map(Some).collect();
+        let curve = |name: &str, class: &str, values| Curve { name: name.into(), class: class.into(), values };
+        let chart = |label, units, stacked, lines| {
+            let (marked_s, ribbons) = (Vec::new(), Vec::new());
+            Chart { label, size: HALF, units, time_s: &series.time_s, band: None, marked_s, stacked, ribbons, lines }
+                .svg()
+        };
+        let rates = vec![
+            curve("rate of the link", "granted", some(&over_time.capacity_bps)),
+            curve("sent", "ink", some(&over_time.carried_bps)),
+        ];
+        let waiting = over_time.queue_bytes.iter().map(|bytes| Some(*bytes as f64)).collect();
+        let queue = chart("Queue of the bottleneck", AMOUNTS, vec![curve("waiting", "ink", waiting)], Vec::new());
+        let legend = "<ul class=\"legend\"><li><i class=\"ink thin\"></i>sent</li>\
+             <li><i class=\"granted thin\"></i>rate of the link</li></ul>";
+        let rates = chart("Rate of the bottleneck", RATES, Vec::new(), rates);
+        let caption = format!("Towards the destination, packets of every sender: {}.", run::described(link));
+        let figures = [
+            figure("Bottleneck", &caption, legend, &rates),
+            figure("Queue of the bottleneck", "At the end of each window.", "", &queue),
+        ];
+        format!("<div class=\"pairs\">{}</div>", figures.join(""))
     }
 
     fn details(&self) -> String {
