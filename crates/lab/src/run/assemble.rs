@@ -58,6 +58,9 @@ pub(super) fn assemble(
     for (results, (video, flows)) in relays.iter_mut().zip(local_video.iter().zip(local_flows)) {
         (results.local_video, results.local_flows) = (*video, *flows);
     }
+    for (results, itinerary) in relays.iter_mut().zip(&stage.ending.itineraries) {
+        (results.site, results.handovers) = (Some(itinerary.site), itinerary.handovers.clone());
+    }
     for (results, relay) in relays.iter_mut().zip(&drawn.relays) {
         results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);
     }

@@ -31,6 +31,18 @@ pub struct RelaySeries {
     pub local_goodput_bps: Vec<f64>,
 }
 
+/// A change of the eNB that serves a relay; eNBs are indices of `cell.sites_m`, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Handover {
+    /// When it began. Nothing arrives for `cell.handover.interruption` from then on. While no packet waits at any eNB
+    /// there are no handovers; they follow with the next packet.
+    pub at_s: f64,
+    /// The eNB before.
+    pub from: usize,
+    /// The eNB from then on.
+    pub to: usize,
+}
+
 /// One relay over the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RelayResults {
@@ -39,8 +51,15 @@ pub struct RelayResults {
     /// Whether it was ever allowed to carry data: it was in a selected set, or has a subflow without having been
     /// selected, because a connection begins over its first relay before any selection.
     pub chosen: bool,
-    /// Distance from the eNB at the start; null without a cell.
+    /// Distance at the start from the eNB, the first one if there are several; null without a cell.
     pub distance_m: Option<f64>,
+    /// The eNB that serves it at the end, or when it left: an index of `cell.sites_m`, from 0. Absent unless there are
+    /// several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<usize>,
+    /// Its changes of the eNB, in order; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handovers: Vec<Handover>,
     /// Payload octets it carried for the destination, duplicates included.
     pub carried_bytes: u64,
     /// Its share of all payload octets that arrived.

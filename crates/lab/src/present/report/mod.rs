@@ -215,10 +215,13 @@ impl<'a> View<'a> {
             "{chosen} of {} relays may carry data; each link is as wide as its share of the payload that arrived. {}{}",
             relays.len(),
             self.results.begun_unchosen().map_or(String::new(), |said| format!("{}. ", capitalised(&said))),
-            if placed {
-                "Distances from the eNB are to scale; angles are not."
-            } else {
-                "Every relay has its own links."
+            match (placed, relays.iter().any(|relay| relay.site.is_some())) {
+                (true, false) => "Distances from the eNB at the start are to scale; angles are not.",
+                (true, true) => {
+                    "Distances are those from the first eNB at the start; the other eNBs, and where relays went, are \
+                     not drawn."
+                }
+                (false, _) => "Every relay has its own links.",
             }
         );
         figure("Topology", &caption, "", &topology::svg(self))

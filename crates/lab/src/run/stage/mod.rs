@@ -192,7 +192,7 @@ impl Stage {
         if self.delivered.borrow().finished() && self.delivered.borrow().bytes > 0 {
             self.ended_at = self.delivered.borrow().last_at;
         }
-        self.end();
+        self.end(scenario);
         if self.delivered.borrow().finished() {
             self.pass_until(self.simulation.now() + FAREWELL, backend)?;
         }
