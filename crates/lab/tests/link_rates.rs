@@ -148,3 +148,21 @@ fn without_a_shared_link_nothing_is_said_of_one() {
     assert!(results.bottleneck.is_none() && !summary(&results).contains("bottleneck"));
     assert!(!results.to_json().contains("bottleneck\": {\n    \"capacity"));
 }
+
+#[test]
+fn a_manifest_has_the_content_of_recordings() {
+    let (_directory, path) = trace();
+    let rate = format!("relays[*].cellular.rate={{ trace = '{path}' }}");
+    let scenario = scenario(&["relays[0].count=2", "duration=1 s", &rate]);
+    let digests = || {
+        let mut run = run(&scenario, None, &mut |_| {}).unwrap();
+        assert_eq!(run.results.manifest.files, []);
+        run.add_digests(&scenario);
+        run.results.manifest.files
+    };
+    let before = digests();
+    assert_eq!((before.len(), before[0].path.as_str()), (1, path.as_str()));
+    assert_eq!(before[0].sha256.as_ref().unwrap().len(), 64);
+    std::fs::write(&path, "2\n4\n").unwrap();
+    assert_ne!(digests()[0].sha256, before[0].sha256);
+}

@@ -1,6 +1,7 @@
 //! Inputs of a scenario: the octets to send, and the traces of its links.
 
 use core::net::SocketAddr;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use network::Trace;
+use sha2::{Digest, Sha256};
 use simulator::Source;
 use simulator::app::Transfer;
 use simulator::traffic::video::{FrameSizes, Viewer};
@@ -19,7 +21,9 @@ use units::{ByteCount, Duration, Instant, Prng, Rate};
 use super::RunError;
 use super::hosts::EngineHost;
 use super::sink::User;
-use crate::scenario::{Hop, Link, Scenario, TextOr, WorkloadKind, drawing};
+use crate::measure::integrity::hexadecimal;
+use crate::measure::results::FileDigest;
+use crate::scenario::{Hop, Link, LinkRate, Scenario, TextOr, WorkloadKind, drawing};
 
 /// How much data a paced source may have waiting. Any more would leave in a burst as soon as links recover.
 const BACKLOG: Duration = Duration::from_millis(100);
@@ -177,6 +181,24 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     }
     file.read_to_end(&mut octets)?;
     Ok(octets)
+}
+
+/// SHA-256 of the file at `path`; `None` for an unreadable file, and for pipes, which can be read only once. The run
+/// reports errors in them.
+pub(super) fn digest(path: &Path) -> Option<Sha256> {
+    let (mut digest, mut file) = (Sha256::new(), path.is_file().then(|| File::open(path).ok()).flatten()?);
+    io::copy(&mut file, &mut digest).ok()?;
+    Some(digest)
+}
+
+/// The files named by `scenario`, each once, with the digests of their contents.
+pub(super) fn digests(scenario: &Scenario) -> Vec<FileDigest> {
+    let named: BTreeSet<&PathBuf> = named_files(scenario).collect();
+    let of = |path: &PathBuf| {
+        let sha256 = digest(&scenario.directory.join(path)).map(hexadecimal);
+        FileDigest { path: path.display().to_string(), sha256 }
+    };
+    named.into_iter().map(of).collect()
 }
 
 /// Files named by `scenario`: a run depends on their contents as well as on the scenario.

@@ -169,9 +169,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// Adds SHA-256 digests of what was sent and what arrived to the results, if the stream has an end. This can take
-    /// longer than the run, so callers use it only where the digests are shown.
+    /// Adds SHA-256 digests to the results: of the files that `scenario` names and, if the stream has an end, of what
+    /// was sent and what arrived. This can take longer than the run, so callers use it only where the digests are shown.
     pub fn add_digests(&mut self, scenario: &Scenario) {
+        self.results.manifest.files = inputs::digests(scenario);
         if scenario.workload.ends() {
             self.results.totals.sha256_source = Some(self.delivery.sha256_of_source());
             self.results.totals.sha256_received = Some(self.delivery.sha256_of_received());

@@ -20,6 +20,7 @@ pub fn results(paths: u16, windows: usize) -> Results {
             backend: "simulator".into(),
             variant: None,
             overrides: Vec::new(),
+            files: Vec::new(),
         },
         totals: Totals {
             completed: true,

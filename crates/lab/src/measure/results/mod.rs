@@ -10,6 +10,8 @@ mod users;
 pub use bottleneck::{BottleneckResults, BottleneckSeries};
 pub use paper::{ConnectionGoodput, PaperMetrics, Points};
 pub use relay::{Handover, RelayResults, RelaySeries};
-pub use schema::{ControlResults, Lateness, Manifest, Results, Series, SubflowResults, SubflowSeries, Totals};
+pub use schema::{
+    ControlResults, FileDigest, Lateness, Manifest, Results, Series, SubflowResults, SubflowSeries, Totals,
+};
 pub use selection::{Hindsight, Migration, SelectionPoint, SelectionResults};
 pub use users::{LatencyResults, VideoResults};

@@ -56,6 +56,18 @@ pub struct Manifest {
     /// Changes from the command line, each in the notation of `--set`; `content` includes them.
     #[serde(default)]
     pub overrides: Vec<String>,
+    /// The files that `content` names; absent without any, and where digests are not shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileDigest>,
+}
+
+/// A file that a run depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// Its path, as the scenario names it.
+    pub path: String,
+    /// SHA-256 of its content, in hexadecimal; null for pipes, which can be read only once.
+    pub sha256: Option<String>,
 }
 
 /// The run as a whole.
@@ -247,6 +259,7 @@ impl Manifest {
             backend: backend.into(),
             variant: scenario.variant.clone(),
             overrides: scenario.overrides.clone(),
+            files: Vec::new(),
         }
     }
 }

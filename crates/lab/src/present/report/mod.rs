@@ -131,7 +131,7 @@ fn manifest(results: &Results) -> String {
     let content = serde_json::to_string_pretty(&manifest.content).unwrap_or_default();
     format!(
         "<section class=\"manifest\"><h2>Manifest</h2><dl><dt>scenario</dt><dd>{}</dd><dt>seed</dt><dd>{}</dd>{}{}\
-         <dt>backend</dt><dd>{}</dd><dt>version</dt><dd>{}</dd>{}{}</dl>\
+         <dt>backend</dt><dd>{}</dd><dt>version</dt><dd>{}</dd>{}{}{}</dl>\
          <details><summary>The whole scenario, overrides and defaults filled in</summary><pre>{}</pre></details></section>",
         escape(&manifest.scenario),
         manifest.seed,
@@ -139,6 +139,7 @@ fn manifest(results: &Results) -> String {
         changed(&manifest.overrides),
         escape(&manifest.backend),
         escape(&manifest.version),
+        manifest.files.iter().map(|file| digest(&escape(&file.path), file.sha256.as_deref())).collect::<String>(),
         digest("sent SHA-256", totals.sha256_source.as_deref()),
         digest("received SHA-256", totals.sha256_received.as_deref()),
         escape(&content),
