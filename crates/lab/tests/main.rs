@@ -9,6 +9,7 @@ mod elements;
 mod eras;
 mod fast_ack;
 mod lending;
+mod link_rates;
 mod media;
 mod modules;
 mod mutated_scenarios;

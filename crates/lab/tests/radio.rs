@@ -1,5 +1,6 @@
 //! Runs in a cell and on a shared channel, and refused settings.
 
+use lab::present::{report, summary};
 use lab::run::{Run, run};
 use lab::scenario::{LoadError, Override, Scenario, load};
 
@@ -53,6 +54,35 @@ fn a_relay_that_leaves_carries_nothing_more_and_loses_nothing() {
         assert_eq!(capacity_bps.unwrap() > 0.0, *time_s < 5.0, "{capacity_bps:?} at {time_s} s");
     }
     assert!(results.totals.intact && results.totals.goodput_in_order_bps > 5e6, "{:?}", results.totals);
+}
+
+#[test]
+fn results_tell_of_handovers() {
+    let text = include_str!("../../../scenarios/handover.toml");
+    let of = |overrides: &[&str]| run(&read(text, overrides).unwrap(), None, &mut |_| {}).unwrap().results;
+    let results = of(&[]);
+    let [train, house] = &results.relays[..] else { panic!("{:?}", results.relays) };
+    // The sites are 3 km apart: the train, at 41.7 m/s from 300 m on, is between them after 30 s.
+    let [.., last] = &train.handovers[..] else { panic!("{train:?}") };
+    assert!(train.handovers.iter().all(|change| (20.0..45.0).contains(&change.at_s)), "{train:?}");
+    assert_eq!((train.handovers[0].from, last.to, train.site), (0, 1, Some(1)));
+    assert_eq!((house.handovers.len(), house.site), (0, Some(0)));
+    let (table, html) = (summary(&results), report::render(&results));
+    let count = train.handovers.len().to_string();
+    let row = table.lines().find(|line| line.trim_start().starts_with("train ")).unwrap();
+    assert!(table.contains("handovers") && row.split_whitespace().any(|cell| cell == count), "{table}");
+    assert!(html.contains("from the first eNB at the start") && html.contains("Upright lines are handovers"));
+    assert_eq!(html.matches("V104\"/>").count(), train.handovers.len());
+    let left = of(&["duration=45 s", "relays[0].leaves=10 s"]);
+    assert_eq!((left.relays[0].handovers.len(), left.relays[0].site), (0, Some(0)));
+}
+
+#[test]
+fn one_site_has_no_handovers() {
+    let results = run_cell(&["duration=2 s"]).results;
+    let (json, table) = (results.to_json(), summary(&results));
+    assert!(!json.contains("\"site\"") && !json.contains("handovers") && !table.contains("handovers"), "{table}");
+    assert!(report::render(&results).contains("from the eNB at the start are to scale"));
 }
 
 #[test]

@@ -114,7 +114,8 @@ fn the_legend_of_relays_has_what_is_drawn() {
     assert_eq!(drawn(&results, names), [true, true, false]);
     results.series.relays[0].capacity_bps = vec![Some(2e6); 2];
     results.relays[0].local_demand_bytes = None;
-    assert_eq!(drawn(&results, names), [true, false, true]);
+    assert_eq!(drawn(&results, names), [true, false, false]);
+    assert_eq!(drawn(&results, ["rate of the link"; 3]), [true; 3]);
     results.relays[0].distance_m = Some(900.0);
     results.relays[0].local_demand_bytes = Some(0);
     assert_eq!(drawn(&results, names), [false, false, true]);

@@ -104,7 +104,7 @@ fn a_wifi_link_says_only_what_differs() {
     let wifi = scenario.relays[0].wifi.as_ref().unwrap();
     assert_eq!((value_of(&wifi.delay), &wifi.rate), (Duration::from_millis(7), &TextOr::Text(Rate::from_mbps(54))));
     let scenario = read(SMALL, &["relays[0].wifi.uplink.loss=1 %"]).unwrap();
-    assert_eq!(scenario.relays[0].wifi.as_ref().unwrap().uplink.rate, Rate::from_mbps(54));
+    assert_eq!(scenario.relays[0].wifi.as_ref().unwrap().uplink.rate, TextOr::Text(Rate::from_mbps(54)));
 }
 
 #[test]

@@ -44,6 +44,26 @@ fn a_video_stalls_over_one_relay_and_not_over_two() {
 }
 
 #[test]
+fn an_owner_who_has_left_neither_asks_nor_waits() {
+    let local = "relays[0].local=[{ kind = \"udp\", rate = \"0.2 Mbit/s\" }, { kind = \"video\", rate = \"1 Mbit/s\" }, \
+        { kind = \"short-flows\", sizes = \"50 kB\", pauses = \"100 ms\" }]";
+    let until_s = |end: &str, leaves: &[&str]| results(&[&["workload.kind=none", local, end], leaves].concat());
+    let (left, stayed) = (until_s("duration=12 s", &["relays[0].leaves=4 s"]), until_s("duration=4 s", &[]));
+    let (at, owner) = (&left.series.time_s, &left.relays[0]);
+    let [demand, goodput] = [
+        left.series.relays[0].local_demand_bps.iter().map(|demand| demand.unwrap()).collect::<Vec<_>>(),
+        left.series.relays[0].local_goodput_bps.clone(),
+    ];
+    for (window, end_s) in at.iter().enumerate().filter(|(_, end_s)| **end_s > 4.05) {
+        assert_eq!((demand[window], goodput[window]), (0.0, 0.0), "at {end_s} s");
+    }
+    // Everything is as if the run had ended when the relay left.
+    assert_eq!(owner.local_demand_bytes, stayed.relays[0].local_demand_bytes);
+    assert_eq!(owner.local_received_bytes, stayed.relays[0].local_received_bytes);
+    assert_eq!((owner.local_video, owner.local_flows), (stayed.relays[0].local_video, stayed.relays[0].local_flows));
+}
+
+#[test]
 fn several_viewers_watch_at_the_same_time() {
     let video =
         ["workload.kind=video", "workload.rate=0.4 Mbit/s", "workload.connections=3", "workload.video.startup=1 s"];

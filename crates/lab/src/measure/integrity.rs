@@ -89,7 +89,7 @@ fn update_from(digest: &mut Sha256, source: &Source, len: u64) {
     }
 }
 
-fn hexadecimal(digest: Sha256) -> String {
+pub(crate) fn hexadecimal(digest: Sha256) -> String {
     digest.finalize().iter().map(|octet| format!("{octet:02x}")).collect()
 }
 

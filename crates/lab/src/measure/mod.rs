@@ -4,7 +4,7 @@
 //! metrics      the papers' metrics, from the events of a connection
 //! recorder     series and totals of a connection and its paths
 //! sender       the source's counters, where the source is our engine or a kernel
-//! relays       series of relays
+//! relays       series of relays; bottleneck, of the link that they share
 //! hindsight    the best choice of relays, in hindsight
 //! integrity    whether what arrived is what was sent
 //! results      results of a run: the schema that every backend fills in
@@ -12,6 +12,7 @@
 //! statistics   means with intervals, paired comparisons, correlations over runs
 //! ```
 
+mod bottleneck;
 mod course;
 mod hindsight;
 pub mod integrity;
@@ -23,6 +24,7 @@ mod sender;
 pub mod statistics;
 mod values;
 
+pub use bottleneck::{BottleneckRecorder, BottleneckSample};
 pub use course::Course;
 pub use hindsight::Oracle;
 pub(crate) use recorder::bps;

@@ -10,8 +10,10 @@ use crate::measure::results::{RelayResults, RelaySeries};
 pub struct RelaySample {
     /// Payload octets that arrived at the destination over this relay, duplicates included.
     pub carried_bytes: u64,
-    /// Rate that the cell would grant it.
+    /// Rate that the cell would grant it; `None` without a cell.
     pub capacity_bps: Option<f64>,
+    /// Octets of packets, in bits, that its cellular link could have carried so far; `None` in a cell.
+    pub could_carry_bits: Option<f64>,
     /// Octets that wait before the cellular hop.
     pub cellular_queue_bytes: u64,
     /// Octets that wait before the Wi-Fi hop.
@@ -24,6 +26,14 @@ pub struct RelaySample {
     pub local_received_bytes: u64,
     /// Octets of packets that its own traffic demanded, or received where it takes all it can get.
     pub local_taken_bytes: u64,
+}
+
+impl RelaySample {
+    /// Mean capacity of its link in the `span_s` since `before`; `None` in a cell, and for no time.
+    fn mean_capacity_bps(&self, before: &Self, span_s: f64) -> Option<f64> {
+        let could_carry_bits = self.could_carry_bits? - before.could_carry_bits.unwrap_or(0.0);
+        (span_s > 0.0).then(|| could_carry_bits / span_s)
+    }
 }
 
 /// Records windows of relays.
@@ -60,12 +70,13 @@ impl RelayRecorder {
             let demand = sample.local_demand_bytes.map(|_| rate(|sample| sample.local_demand_bytes.unwrap_or(0)));
             series.local_demand_bps.push(demand);
             series.local_goodput_bps.push(rate(|sample| sample.local_received_bytes));
-            series.capacity_bps.push(sample.capacity_bps.map(f64::round));
+            let capacity_bps = sample.capacity_bps.or_else(|| sample.mean_capacity_bps(before, span_s));
+            series.capacity_bps.push(capacity_bps.map(f64::round));
             series.cellular_queue_bytes.push(sample.cellular_queue_bytes);
             series.wifi_queue_bytes.push(sample.wifi_queue_bytes);
             series.hold_queue_bytes.extend(sample.hold_queue_bytes);
             let taken_bps = rate(|sample| sample.local_taken_bytes);
-            series.available_bps.push(sample.capacity_bps.map(|capacity| (capacity - taken_bps).max(0.0).round()));
+            series.available_bps.push(capacity_bps.map(|capacity| (capacity - taken_bps).max(0.0).round()));
             *before = sample;
         }
     }
@@ -79,7 +90,9 @@ impl RelayRecorder {
             distance_m: distances_m.get(index).copied().flatten(),
             carried_bytes: last.carried_bytes,
             share_ratio: last.carried_bytes as f64 / total_bytes.max(1) as f64,
-            capacity_bps: mean(series.capacity_bps.iter().flatten()),
+            capacity_bps: last
+                .mean_capacity_bps(&RelaySample::default(), self.last_at.as_secs_f64())
+                .map_or_else(|| mean(series.capacity_bps.iter().flatten()), |bps| Some(bps.round())),
             local_demand_bytes: last.local_demand_bytes,
             local_received_bytes: last.local_received_bytes,
             ..RelayResults::default()
@@ -126,5 +139,18 @@ mod tests {
         assert_eq!((relays[0].chosen, relays[1].chosen, relays[0].distance_m), (true, false, Some(900.0)));
         assert_eq!(relays[0].local_ratio(), Some(0.5));
         assert_eq!(RelayResults::default().local_ratio(), None);
+    }
+
+    #[test]
+    fn the_capacity_of_a_link_is_a_mean_over_time() {
+        let mut recorder = RelayRecorder::new(["a".into()]);
+        let after = |could_carry_bits| RelaySample { could_carry_bits: Some(could_carry_bits), ..Default::default() };
+        recorder.sample(Instant::from_secs(2), [after(2e6)]);
+        recorder.sample(Instant::from_secs(3), [RelaySample { local_taken_bytes: 50_000, ..after(3.6e6) }]);
+        let (series, relays) = recorder.finish(&[true], &[None]);
+        assert_eq!(series[0].capacity_bps, [Some(1e6), Some(1.6e6)]);
+        assert_eq!(series[0].available_bps, [Some(1e6), Some(1.2e6)]);
+        // Windows count by their length.
+        assert_eq!(relays[0].capacity_bps, Some(1.2e6));
     }
 }

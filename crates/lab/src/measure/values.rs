@@ -23,6 +23,9 @@ pub(crate) fn values(scenario: &Scenario, results: &Results) -> Values {
     if let Some(video) = &results.totals.video {
         add_video(&mut values, "video.", video, results.totals.duration_s);
     }
+    if let Some(bottleneck) = &results.bottleneck {
+        add(&mut values, "bottleneck.", &serde_json::to_value(bottleneck).expect("a link's results are finite"));
+    }
     add_owners(&mut values, &results.relays, results.totals.duration_s);
     if let Some(metrics) = &results.metrics {
         add_metrics(&mut values, metrics);

@@ -7,6 +7,8 @@ use super::wording::{percent, quantity};
 use crate::measure::results::{RelayResults, RelaySeries, Results};
 
 const COLUMNS: [&str; 7] = ["relay", "distance", "could carry", "carried", "share", "own traffic", "carried over time"];
+/// The column after the distance, if there are several eNBs.
+const HANDOVERS: &str = "handovers";
 /// Explains why the sum of a column exceeds the cell's capacity.
 const IDLE_AT_FIRST: &str =
     "could carry: mean of what the cell would grant; the cell begins idle, so this is too high in short runs\n\n";
@@ -20,23 +22,36 @@ pub(super) fn table(results: &Results) -> String {
     if !results.relays.iter().any(tells) {
         return String::new();
     }
+    let moves = results.relays.iter().any(|relay| relay.site.is_some());
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(COLUMNS);
+    table.load_preset(NOTHING).set_header(with_handovers(COLUMNS.map(String::from), moves.then(|| HANDOVERS.into())));
     for component in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
         table.set_style(component, '─');
     }
     let series = &results.series.relays;
     let most = series.iter().flat_map(|relay| &relay.carried_bps).copied().fold(0.0, f64::max);
     for (relay, series) in results.relays.iter().zip(series) {
-        table.add_row(row(relay, series, most, results.totals.duration_s));
+        let handovers = moves.then(|| relay.handovers.len().to_string());
+        table.add_row(with_handovers(row(relay, series, most, results.totals.duration_s), handovers));
     }
-    for index in 1..COLUMNS.len() - 1 {
+    for index in 1..COLUMNS.len() - 1 + usize::from(moves) {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let note = if results.relays.iter().any(|relay| relay.capacity_bps.is_some()) { IDLE_AT_FIRST } else { "" };
+    let note = if results.relays.iter().any(|relay| relay.distance_m.is_some() && relay.capacity_bps.is_some()) {
+        IDLE_AT_FIRST
+    } else {
+        ""
+    };
     format!("{table}\n{note}")
+}
+
+/// The cells of a row, with the number of handovers after the distance if there are several eNBs.
+fn with_handovers(cells: [String; COLUMNS.len()], handovers: Option<String>) -> Vec<String> {
+    let mut cells = Vec::from(cells);
+    handovers.into_iter().for_each(|handovers| cells.insert(2, handovers));
+    cells
 }
 
 fn row(relay: &RelayResults, series: &RelaySeries, most_bps: f64, duration_s: f64) -> [String; COLUMNS.len()] {

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, TableComponent};
 use super::relays;
 use super::wording::{milliseconds, percent, quantity};
 use crate::measure::results::{
-    ControlResults, LatencyResults, PaperMetrics, Results, SubflowResults, Totals, VideoResults,
+    BottleneckResults, ControlResults, LatencyResults, PaperMetrics, Results, SubflowResults, Totals, VideoResults,
 };
 
 const COLUMNS: [&str; 9] =
@@ -19,8 +19,31 @@ pub fn summary(results: &Results) -> String {
     let heading = heading(results);
     let begun = begun(results);
     let totals = if results.has_connection() { totals(&results.totals) } else { no_connection(&results.totals) };
+    let bottleneck = results.bottleneck.as_ref().map_or(String::new(), shared);
     let energy = energy(results);
-    format!("{heading}\n{}{relays}{totals}{energy}{begun}{target}", subflows(&results.subflows))
+    format!("{heading}\n{}{relays}{totals}{energy}{bottleneck}{begun}{target}", subflows(&results.subflows))
+}
+
+/// The link that all paths share.
+fn shared(link: &BottleneckResults) -> String {
+    format!("{:<11} {}\n", "bottleneck", described(link))
+}
+
+/// How much of the shared link was used, and what that cost.
+pub(super) fn described(link: &BottleneckResults) -> String {
+    let capacity = quantity(link.capacity_bps, "bit/s");
+    let used = match link.utilisation_ratio {
+        Some(ratio) => format!("{} of {capacity} used", percent(ratio)),
+        None => "nothing can pass".into(),
+    };
+    format!(
+        "{used}; queue {} on average, {} at most; {} of {} packets lost, {} of them in the queue",
+        quantity(link.queue_mean_bytes, "B"),
+        quantity(link.queue_max_bytes as f64, "B"),
+        link.lost_packets,
+        link.entered_packets,
+        link.queue_drop_packets,
+    )
 }
 
 /// The table of subflows; empty if there are none, for example if relays have only their own traffic.

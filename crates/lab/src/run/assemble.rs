@@ -52,9 +52,14 @@ pub(super) fn assemble(
     let distances_m: Vec<_> = drawn.relays.iter().map(in_cell).collect();
     let (relay_series, mut relays) = recorders.relays.finish(&chosen, &distances_m);
     series.relays = relay_series;
+    let (bottleneck_series, bottleneck) = recorders.bottleneck.finish().unzip();
+    series.bottleneck = bottleneck_series;
     let Ending { local_video, local_flows, .. } = &stage.ending;
     for (results, (video, flows)) in relays.iter_mut().zip(local_video.iter().zip(local_flows)) {
         (results.local_video, results.local_flows) = (*video, *flows);
+    }
+    for (results, itinerary) in relays.iter_mut().zip(&stage.ending.itineraries) {
+        (results.site, results.handovers) = (Some(itinerary.site), itinerary.handovers.clone());
     }
     for (results, relay) in relays.iter_mut().zip(&drawn.relays) {
         results.energy_j = relay.energy_nj_per_bit().map(|price| price * 1e-9 * 8.0 * results.carried_bytes as f64);
@@ -63,8 +68,12 @@ pub(super) fn assemble(
     if is_in_vain(drawn, &totals) {
         (totals.completed, totals.intact) = (false, false);
     }
-    let results =
-        Results { relays, selection, ..Results::new(Manifest::new(given, backend), totals, series, subflows) };
+    let results = Results {
+        relays,
+        bottleneck,
+        selection,
+        ..Results::new(Manifest::new(given, backend), totals, series, subflows)
+    };
     (results, verdict, delivery)
 }
 

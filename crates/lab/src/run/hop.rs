@@ -2,6 +2,7 @@
 
 use network::{Counters, DropCause, Network, VertexId};
 
+use super::capacity::Capacity;
 use crate::measure::ElementCounters;
 
 /// The vertices of one hop. For a link, they are the same; for a medium, they are its gates.
@@ -15,6 +16,8 @@ pub(super) struct Hop {
     pub down_between: Vec<VertexId>,
     /// Where packets towards the destination leave.
     pub down_out: VertexId,
+    /// What could pass towards the destination, where it is known in advance: for a link.
+    pub down_capacity: Option<Capacity>,
     /// Where packets towards the source enter.
     pub up_in: VertexId,
     /// Where packets towards the source leave.
@@ -52,6 +55,7 @@ impl Hop {
             down_link: down,
             down_between: Vec::new(),
             down_out: down,
+            down_capacity: None,
             up_in: up,
             up_out: up,
             narrow_down: false,
@@ -94,6 +98,15 @@ impl Hop {
                 counters.map(|counters| element(counters, counters.originals_entered())).collect()
             }
         }
+    }
+}
+
+impl Hop {
+    /// What the hop's link sent towards the destination so far, lost packets included, if it is one of links; without
+    /// what it sent in outages.
+    pub fn sent_bytes(&self, network: &Network) -> u64 {
+        let lost = network.counters(self.down_link).dropped(DropCause::Loss);
+        network.counters(self.down_out).left.bytes + lost.bytes
     }
 }
 

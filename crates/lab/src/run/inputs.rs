@@ -1,6 +1,7 @@
 //! Inputs of a scenario: the octets to send, and the traces of its links.
 
 use core::net::SocketAddr;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use network::Trace;
+use sha2::{Digest, Sha256};
 use simulator::Source;
 use simulator::app::Transfer;
 use simulator::traffic::video::{FrameSizes, Viewer};
@@ -19,7 +21,9 @@ use units::{ByteCount, Duration, Instant, Prng, Rate};
 use super::RunError;
 use super::hosts::EngineHost;
 use super::sink::User;
-use crate::scenario::{Hop, Link, Scenario, TextOr, WorkloadKind, drawing};
+use crate::measure::integrity::hexadecimal;
+use crate::measure::results::FileDigest;
+use crate::scenario::{Hop, Link, LinkRate, Scenario, TextOr, WorkloadKind, drawing};
 
 /// How much data a paced source may have waiting. Any more would leave in a burst as soon as links recover.
 const BACKLOG: Duration = Duration::from_millis(100);
@@ -108,31 +112,55 @@ fn answers(scenario: &Scenario) -> Answers {
     Answers::new(sizes, Prng::fork(scenario.seed, "answers"))
 }
 
-/// Trace of the rate of one link towards the destination; `None` for a fixed rate.
+/// Traces of the rates of the two directions of a link; `None` for a fixed rate.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Traces {
+    /// Towards the destination.
+    pub down: Option<Trace>,
+    /// Towards the source.
+    pub up: Option<Trace>,
+}
+
+/// Traces of a link of a relay.
 ///
 /// # Errors
 /// If a file cannot be read or is not a trace.
-pub fn rate_trace(scenario: &Scenario, relay: usize, hop: Hop) -> Result<Option<Trace>, RunError> {
-    let Some(link) = scenario.relays[relay].link(hop) else { return Ok(None) };
+pub(super) fn rate_traces(scenario: &Scenario, relay: usize, hop: Hop) -> Result<Traces, RunError> {
+    let Some(link) = scenario.relays[relay].link(hop) else { return Ok(Traces::default()) };
     let field = format!("relays[{relay}].{}", hop.name());
     // Labelled by the relay's name: adding a relay does not change the traces of others.
-    trace_of(scenario, link, &field, &format!("{} rate of {}", hop.name(), scenario.relays[relay].name))
+    let label = |what: &str| format!("{} {what} of {}", hop.name(), scenario.relays[relay].name);
+    traces_of(scenario, link, &field, label)
 }
 
-/// Like [`rate_trace`], for the link that all paths share.
-pub(super) fn bottleneck_trace(scenario: &Scenario) -> Result<Option<Trace>, RunError> {
-    let Some(link) = &scenario.bottleneck else { return Ok(None) };
-    trace_of(scenario, link, "bottleneck", "rate of the bottleneck")
+/// Like [`rate_traces`], for the link that all paths share.
+pub(super) fn bottleneck_traces(scenario: &Scenario) -> Result<Traces, RunError> {
+    let Some(link) = &scenario.bottleneck else { return Ok(Traces::default()) };
+    traces_of(scenario, link, "bottleneck", |what| format!("{what} of the bottleneck"))
 }
 
-/// The trace of the link at `field`; a generated trace is drawn under `label`.
-fn trace_of(scenario: &Scenario, link: &Link, field: &str, label: &str) -> Result<Option<Trace>, RunError> {
-    let TextOr::Table(model) = &link.rate else { return Ok(None) };
-    if let Some(path) = &model.trace {
-        return read_trace(&scenario.directory.join(path), format!("{field}.rate.trace")).map(Some);
-    }
-    let seed = Prng::fork(scenario.seed, label).below(u64::MAX);
-    Ok(model.generator().map(|generator| generator.generate(seed)))
+/// The traces of the link at `field`; what is random is drawn under labels.
+fn traces_of(
+    scenario: &Scenario,
+    link: &Link,
+    field: &str,
+    label: impl Fn(&str) -> String,
+) -> Result<Traces, RunError> {
+    let draw = |what: &str| Prng::fork(scenario.seed, &label(what));
+    let trace = |(name, rate): (&str, &LinkRate), what: &str| -> Result<Option<Trace>, RunError> {
+        let TextOr::Table(model) = rate else { return Ok(None) };
+        let Some(path) = &model.trace else {
+            return Ok(model.generator().map(|generator| generator.generate(draw(what).below(u64::MAX))));
+        };
+        let trace = read_trace(&scenario.directory.join(path), format!("{field}.{name}.trace"))?;
+        Ok(Some(match model.offset {
+            // One label for both directions, which were recorded together.
+            Some(Text(offset)) => offset.apply(trace, draw("trace offset")),
+            None => trace,
+        }))
+    };
+    let [down, up] = link.rates();
+    Ok(Traces { down: trace(down, "rate")?, up: trace(up, "uplink rate")? })
 }
 
 /// Contents of the file at `path`, or output of a pipe, such as a shell's `<(...)`. It refuses devices, which never
@@ -155,14 +183,37 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(octets)
 }
 
+/// SHA-256 of the file at `path`; `None` for an unreadable file, and for pipes, which can be read only once. The run
+/// reports errors in them.
+pub(super) fn digest(path: &Path) -> Option<Sha256> {
+    let (mut digest, mut file) = (Sha256::new(), path.is_file().then(|| File::open(path).ok()).flatten()?);
+    io::copy(&mut file, &mut digest).ok()?;
+    Some(digest)
+}
+
+/// The files named by `scenario`, each once, with the digests of their contents.
+pub(super) fn digests(scenario: &Scenario) -> Vec<FileDigest> {
+    let named: BTreeSet<&PathBuf> = named_files(scenario).collect();
+    let of = |path: &PathBuf| {
+        let sha256 = digest(&scenario.directory.join(path)).map(hexadecimal);
+        FileDigest { path: path.display().to_string(), sha256 }
+    };
+    named.into_iter().map(of).collect()
+}
+
 /// Files named by `scenario`: a run depends on their contents as well as on the scenario.
 pub(super) fn files(scenario: &Scenario) -> Vec<PathBuf> {
+    named_files(scenario).map(|path| scenario.directory.join(path)).collect()
+}
+
+fn named_files(scenario: &Scenario) -> impl Iterator<Item = &PathBuf> {
     let links = scenario.relays.iter().flat_map(|relay| [relay.link(Hop::Cellular), relay.link(Hop::Wifi)]);
-    let traces = links.chain([scenario.bottleneck.as_ref()]).flatten().filter_map(|link| match &link.rate {
+    let rates = links.chain([scenario.bottleneck.as_ref()]).flatten().flat_map(Link::rates);
+    let traces = rates.filter_map(|(_, rate)| match rate {
         TextOr::Table(model) => model.trace.as_ref(),
         TextOr::Text(_) => None,
     });
-    scenario.workload.path.iter().chain(traces).map(|path| scenario.directory.join(path)).collect()
+    scenario.workload.path.iter().chain(traces)
 }
 
 /// Text in the file at `path`, or from a pipe.

@@ -5,13 +5,14 @@ use core::net::IpAddr;
 use network::impairment::Outage;
 use network::middlebox::NarrowEntry;
 use network::{Link, LossModel, Network, Node, Trace, VertexId};
-use units::{Instant, Rate};
+use units::{Duration, Instant, Rate};
 
+use super::RunError;
+use super::capacity::Capacity;
 use super::hop::Hop;
-use super::inputs::bottleneck_trace;
-use super::{RunError, rate_trace};
+use super::inputs::{Traces, bottleneck_traces, rate_traces};
 use crate::run::link_nodes::{self, duplicate, impair, loss, of_one_way, queue};
-use crate::scenario::{self, Deed, Impairments, Middlebox, Narrow, Scenario, TextOr, value_of};
+use crate::scenario::{self, Deed, Impairments, LinkRate, Middlebox, Narrow, Scenario, TextOr, value_of};
 
 /// The cellular links of relay `index`.
 pub(super) fn cellular(network: &mut Network, scenario: &Scenario, index: usize) -> Result<Hop, RunError> {
@@ -24,13 +25,13 @@ pub(super) fn wifi(network: &mut Network, scenario: &Scenario, index: usize) -> 
 }
 
 fn hop(network: &mut Network, scenario: &Scenario, index: usize, hop: scenario::Hop) -> Result<Hop, RunError> {
-    let trace = rate_trace(scenario, index, hop)?;
+    let traces = rate_traces(scenario, index, hop)?;
     let leaves = scenario.relays[index].leaves;
     // The scenario's check requires a link where there is no medium; without either, the hop passes nothing.
-    let nothing = || Link::new(Rate::ZERO, units::Duration::ZERO);
+    let nothing = || Link::new(Rate::ZERO, Duration::ZERO);
     let link = scenario.relays[index].link(hop);
     let hop = match link {
-        Some(link) => both_ways(network, link, trace, scenario.addresses().source),
+        Some(link) => both_ways(network, link, traces, scenario.addresses().source),
         None => Hop::links(network.add_link(nothing()), network.add_link(nothing())),
     };
     Ok(match leaves {
@@ -41,11 +42,12 @@ fn hop(network: &mut Network, scenario: &Scenario, index: usize, hop: scenario::
 
 /// The link that all paths share, between the source and the core.
 pub(super) fn bottleneck(network: &mut Network, scenario: &Scenario, link: &scenario::Link) -> Result<Hop, RunError> {
-    Ok(both_ways(network, link, bottleneck_trace(scenario)?, scenario.addresses().source))
+    Ok(both_ways(network, link, bottleneck_traces(scenario)?, scenario.addresses().source))
 }
 
-fn both_ways(network: &mut Network, link: &scenario::Link, trace: Option<Trace>, source: IpAddr) -> Hop {
-    let (down, up) = (network.add_link(downlink(link, trace)), network.add_link(uplink(link)));
+fn both_ways(network: &mut Network, link: &scenario::Link, traces: Traces, source: IpAddr) -> Hop {
+    let down_capacity = Some(Capacity::new(&link.rate, traces.down.clone(), &link.outages));
+    let (down, up) = (network.add_link(downlink(link, traces.down)), network.add_link(uplink(link, traces.up)));
     let (narrow_down, narrow_up) = (link.narrow_down(), link.narrow_up());
     let down_in = before(network, &link.impairments(), narrow_down, down);
     let up_in = before(network, &link.uplink.impairments(), narrow_up, up);
@@ -69,7 +71,17 @@ fn both_ways(network: &mut Network, link: &scenario::Link, trace: Option<Trace>,
             *node
         })
     });
-    Hop { down_in, up_in, down_between: behind, down_out, up_out, narrow_down, narrow_up, ..Hop::links(down, up) }
+    Hop {
+        down_in,
+        up_in,
+        down_between: behind,
+        down_out,
+        down_capacity,
+        up_out,
+        narrow_down,
+        narrow_up,
+        ..Hop::links(down, up)
+    }
 }
 
 /// Adds the elements before `link`; returns where packets enter.
@@ -99,21 +111,25 @@ fn until(network: &mut Network, hop: Hop, end: Instant) -> Hop {
     let (down_out, up_out) = (cut(hop.down_out), cut(hop.up_out));
     let mut down_between = hop.down_between;
     down_between.push(hop.down_out);
-    Hop { down_between, down_out, up_out, ..hop }
+    let down_capacity = hop.down_capacity.map(|capacity| capacity.until(end));
+    Hop { down_between, down_out, down_capacity, up_out, ..hop }
 }
 
 fn downlink(link: &scenario::Link, trace: Option<Trace>) -> Link {
-    let delay = value_of(&link.delay);
-    let model = match (&link.rate, trace) {
+    one_way(&link.rate, trace, value_of(&link.delay)).queue(queue(link.queue)).loss(loss(&link.loss))
+}
+
+fn uplink(link: &scenario::Link, trace: Option<Trace>) -> Link {
+    let up = &link.uplink;
+    let model = one_way(&up.rate, trace, value_of(&link.delay));
+    model.queue(queue(up.queue)).loss(LossModel::uniform(up.loss.value()))
+}
+
+fn one_way(rate: &LinkRate, trace: Option<Trace>, delay: Duration) -> Link {
+    match (rate, trace) {
         (_, Some(trace)) => Link::traced(trace, delay),
         (TextOr::Text(rate), None) => Link::new(*rate, delay),
         // The scenario's check requires a trace or a mean: without either, the link passes nothing.
         (TextOr::Table(_), None) => Link::new(Rate::ZERO, delay),
-    };
-    model.queue(queue(link.queue)).loss(loss(&link.loss))
-}
-
-fn uplink(link: &scenario::Link) -> Link {
-    let up = &link.uplink;
-    Link::new(up.rate, value_of(&link.delay)).queue(queue(up.queue)).loss(LossModel::uniform(up.loss.value()))
+    }
 }

@@ -27,7 +27,17 @@ const BACKLOG_BYTES_MIN: u64 = 16_000;
 
 /// Demand and arrivals of a relay's own traffic.
 #[derive(Default)]
-pub(super) struct LocalCounts(Vec<Flow>);
+pub(super) struct LocalCounts {
+    flows: Vec<Flow>,
+    /// What its owner saw until the relay left; `None` if it is there.
+    until_left: Option<Seen>,
+}
+
+/// What the owner of a relay saw.
+struct Seen {
+    video: Option<VideoResults>,
+    flows: Option<LatencyResults>,
+}
 
 /// A flow from the view of measurement.
 struct Flow {
@@ -52,30 +62,46 @@ pub(super) struct FlowCount {
 }
 
 impl LocalCounts {
+    /// Ends the counts: the relay leaves at `now`, and its owner with it. The other ends of the flows stay and continue
+    /// to send, but nobody asks for that any more.
+    pub fn leave(&mut self, now: Instant) {
+        self.until_left = Some(Seen { video: self.video(now), flows: self.flows(now) });
+        for flow in &mut self.flows {
+            flow.received = flow.received.detached();
+            flow.demanded = flow.demanded.as_ref().map(Octets::detached);
+        }
+    }
+
     /// Payload octets demanded so far; `None` if a flow takes all it can get.
     pub fn demanded_bytes(&self) -> Option<u64> {
-        self.0.iter().map(|flow| flow.demanded.as_ref().map(Octets::get)).sum()
+        self.flows.iter().map(|flow| flow.demanded.as_ref().map(Octets::get)).sum()
     }
 
     /// Payload octets that have arrived, for each flow that takes all it can get.
     pub fn greedy_bytes(&self) -> impl Iterator<Item = u64> + '_ {
-        self.0.iter().filter(|flow| flow.demanded.is_none()).map(|flow| flow.received.get())
+        self.flows.iter().filter(|flow| flow.demanded.is_none()).map(|flow| flow.received.get())
     }
 
     /// What all viewers together saw until `now`; `None` if there are no viewers.
     pub fn video(&self, now: Instant) -> Option<VideoResults> {
-        let seen = self.0.iter().filter_map(|flow| flow.screen.as_ref()).map(|screen| screen.stats(now));
+        if let Some(seen) = &self.until_left {
+            return seen.video;
+        }
+        let seen = self.flows.iter().filter_map(|flow| flow.screen.as_ref()).map(|screen| screen.stats(now));
         VideoResults::of(seen)
     }
 
     /// Durations of short flows until `now`; `None` if there are none.
     pub fn flows(&self, now: Instant) -> Option<LatencyResults> {
-        LatencyResults::of(self.0.iter().filter_map(|flow| flow.latencies.as_ref()), now)
+        if let Some(seen) = &self.until_left {
+            return seen.flows;
+        }
+        LatencyResults::of(self.flows.iter().filter_map(|flow| flow.latencies.as_ref()), now)
     }
 
     /// Payload octets that have arrived.
     pub fn received_bytes(&self) -> u64 {
-        self.0.iter().map(|flow| flow.received.get()).sum()
+        self.flows.iter().map(|flow| flow.received.get()).sum()
     }
 
     /// Approximate octets of the packets of each flow.
@@ -84,7 +110,7 @@ impl LocalCounts {
             let packets = |octets: &Octets| (octets.get() as f64 * (1.0 + flow.header_ratio)) as u64;
             FlowCount { demanded_bytes: flow.demanded.as_ref().map(packets), received_bytes: packets(&flow.received) }
         };
-        self.0.iter().map(count).collect()
+        self.flows.iter().map(count).collect()
     }
 
     /// Approximate octets of the packets demanded; for flows that take all they can get, of those that arrived.
@@ -96,7 +122,7 @@ impl LocalCounts {
     /// Approximate octets of the packets that arrived.
     pub fn received_packet_bytes(&self) -> u64 {
         let bytes = |flow: &Flow| flow.received.get() as f64 * (1.0 + flow.header_ratio);
-        self.0.iter().map(bytes).sum::<f64>() as u64
+        self.flows.iter().map(bytes).sum::<f64>() as u64
     }
 }
 
@@ -138,7 +164,7 @@ pub(super) fn kernel_flows(
     counts: &LocalCounts,
 ) -> Vec<KernelFlow> {
     let controllers = greedy_controllers(scenario, index).unwrap_or_default();
-    let flows = controllers.into_iter().zip(&counts.0).zip(PORT_FIRST..);
+    let flows = controllers.into_iter().zip(&counts.flows).zip(PORT_FIRST..);
     let flow = |((controller, flow), port): ((String, &Flow), u16)| KernelFlow {
         from: SocketAddr::new(addresses.correspondents[index], port),
         to: SocketAddr::new(addresses.relays[index], port),
@@ -172,7 +198,7 @@ pub(super) fn hosts(
         hosts = Adding { scenario, relay: &relay.name, local, from, to, prng, feeds_cell }.add_to(hosts);
     }
     let Hosts { sources, feeds, sinks, flows } = hosts;
-    LocalHosts { sources, feeds, sinks, counts: LocalCounts(flows) }
+    LocalHosts { sources, feeds, sinks, counts: LocalCounts { flows, until_left: None } }
 }
 
 /// A flow that is about to be added.

@@ -5,6 +5,7 @@
 //! topology                    its network: separate links (links, link_nodes) or shared media (radio), as hops;
 //!                             foreign_medium keeps the packets of media that a backend simulates
 //! hosts, agents, sink, local  the hosts on that network: their agents and applications, other traffic
+//! capacity                    what links could carry
 //! attacker                    an attacker against them
 //! backend                     what advances the time, and where hosts are
 //! stage                       all of these together, and the course of a run
@@ -18,6 +19,7 @@ mod agents;
 mod assemble;
 mod attacker;
 mod backend;
+mod capacity;
 mod capture;
 mod ceased;
 mod examine;
@@ -45,7 +47,7 @@ use units::Instant;
 
 use crate::measure::integrity::Delivery;
 use crate::measure::results::{RelaySeries, Results, Series};
-use crate::measure::{Paths, Recorder, RelayRecorder};
+use crate::measure::{BottleneckRecorder, Paths, Recorder, RelayRecorder};
 use crate::scenario::{Hop, Scenario};
 pub use agents::source_settings;
 use assemble::Verdict;
@@ -56,7 +58,7 @@ pub use backend::{
 pub use examine::{Examined, examine};
 pub use foreign_medium::{Entry, ForeignMedium};
 pub use hosts::LabHost;
-pub use inputs::{rate_trace, read_text, script, workload};
+pub use inputs::{read_text, script, workload};
 pub use local::greedy_controllers;
 use meter::Meter;
 pub use meter::Supervisor;
@@ -167,9 +169,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// Adds SHA-256 digests of what was sent and what arrived to the results, if the stream has an end. This can take
-    /// longer than the run, so callers use it only where the digests are shown.
+    /// Adds SHA-256 digests to the results: of the files that `scenario` names and, if the stream has an end, of what
+    /// was sent and what arrived. This can take longer than the run, so callers use it only where the digests are shown.
     pub fn add_digests(&mut self, scenario: &Scenario) {
+        self.results.manifest.files = inputs::digests(scenario);
         if scenario.workload.ends() {
             self.results.totals.sha256_source = Some(self.delivery.sha256_of_source());
             self.results.totals.sha256_received = Some(self.delivery.sha256_of_received());
@@ -254,7 +257,8 @@ fn play(
     let collector = observed::observe(scenario, source.len(), &mut stage);
     let names = scenario.relays.iter().map(|relay| relay.name.clone());
     let connection = Recorder::new(scenario.metrics.window, paths);
-    let mut recorders = Recorders { connection, relays: RelayRecorder::new(names) };
+    let mut recorders =
+        Recorders { connection, relays: RelayRecorder::new(names), bottleneck: BottleneckRecorder::default() };
     stage.play(scenario, source.len(), &mut recorders, backend, progress)?;
     let (mut results, Verdict { faults, broken, notes }, delivery) =
         assemble::assemble(original, scenario, &source, &stage, recorders, backend.name());
@@ -279,8 +283,8 @@ fn play(
 /// Reads the files that `scenario` names, without running it; describes what is wrong with them.
 pub fn check_inputs(scenario: &Scenario) -> Vec<String> {
     let traces = (0..scenario.relays.len())
-        .flat_map(|relay| [Hop::Cellular, Hop::Wifi].map(|hop| rate_trace(scenario, relay, hop).err()));
-    let others = [workload(scenario).err(), inputs::bottleneck_trace(scenario).err()];
+        .flat_map(|relay| [Hop::Cellular, Hop::Wifi].map(|hop| inputs::rate_traces(scenario, relay, hop).err()));
+    let others = [workload(scenario).err(), inputs::bottleneck_traces(scenario).err()];
     others.into_iter().chain(traces).flatten().map(|error| error.to_string()).collect()
 }
 

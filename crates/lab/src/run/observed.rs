@@ -64,9 +64,10 @@ fn analysis(scenario: &Scenario) -> Analysis {
     part.map_or(Analysis::WHOLE, |part| Analysis { from: Instant::ZERO + part.from, to: Instant::ZERO + part.to })
 }
 
-/// The oracle for relay selection, if there is a target.
+/// The oracle for relay selection, if there is a target in a cell. Of separate links only the cellular one's capacity is
+/// known, and another may be narrower.
 pub(super) fn oracle(scenario: &Scenario) -> Option<Oracle> {
-    let target = scenario.target?;
+    let target = scenario.target.filter(|_| scenario.cell.is_some())?;
     let goal = Goal { target: target.bit_rate, tolerance: target.tolerance.value() };
     let payload_ratio = scenario.payload_bytes() as f64 / scenario.connection.mtu.0.max(1) as f64;
     Some(Oracle { goal, payload_ratio, analysis: analysis(scenario) })

@@ -35,6 +35,8 @@ pub(super) struct Topology {
     pub destination: PortId,
     /// In the relays' order.
     pub relays: Vec<RelayParts>,
+    /// The link that all paths share, if there is one.
+    pub bottleneck: Option<Hop>,
     pub media: Media,
     /// The attacker on control messages, if there is one.
     pub attacker: Option<MediumId>,
@@ -73,10 +75,9 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses, provided: Provid
     network.connect(source.vertex(), backbone);
     network.add_host_route(backbone, addresses.source, source.vertex());
     network.begin_part("bottleneck");
-    let core = match &scenario.bottleneck {
-        Some(link) => add_core(&mut network, scenario, link, backbone)?,
-        None => backbone,
-    };
+    let bottleneck = scenario.bottleneck.as_ref().map(|link| links::bottleneck(&mut network, scenario, link));
+    let bottleneck = bottleneck.transpose()?;
+    let core = bottleneck.as_ref().map_or(backbone, |hop| add_core(&mut network, hop, backbone));
     network.begin_part("cell");
     let cell = radio::add_cell(&mut network, scenario, addresses, provided.media)?;
     network.begin_part("wlan");
@@ -116,25 +117,19 @@ pub(super) fn build(scenario: &Scenario, addresses: &Addresses, provided: Provid
         relays.push(builder.wire_relay(index, hops, plan));
     }
     let media = Media { cell: cell.map(|cell| cell.id), wlan: wlan.map(|wlan| wlan.id) };
-    Ok(Topology { network, source, destination, relays, media, attacker })
+    Ok(Topology { network, source, destination, relays, bottleneck, media, attacker })
 }
 
-/// Adds the router behind the link that all paths share.
-fn add_core(
-    network: &mut Network,
-    scenario: &Scenario,
-    link: &scenario::Link,
-    backbone: VertexId,
-) -> Result<VertexId, RunError> {
+/// Adds the router behind `hop`, the link that all paths share.
+fn add_core(network: &mut Network, hop: &Hop, backbone: VertexId) -> VertexId {
     let core = network.add_router();
-    let hop = links::bottleneck(network, scenario, link)?;
     network.connect(hop.down_out, core);
     network.connect(hop.up_out, backbone);
     hop.send_answers(network, backbone, core);
     let all = |via| Route { from: None, to: None, via };
     network.add_route(backbone, all(hop.down_in));
     network.add_route(core, all(hop.up_in));
-    Ok(core)
+    core
 }
 
 struct Builder<'a> {

@@ -12,6 +12,7 @@ use units::{ByteCount, Duration, Probability, Rate};
 
 use super::draw::Drawn;
 use super::impairment::{Impairments, Middlebox, Outage, Reorder};
+use super::offset::Offset;
 use super::schema::{Bounds, TextOrTable, Written};
 
 /// A link with its two directions. The fields describe the direction towards the destination.
@@ -21,7 +22,7 @@ pub struct Link {
     /// Rate towards the destination: `"3 Mbit/s"`, or a table for one that varies.
     #[serde(serialize_with = "text_or_table")]
     #[schemars(with = "TextOrTable<Rate, RateModel>")]
-    pub rate: TextOr<Rate, RateModel>,
+    pub rate: LinkRate,
     /// One-way propagation delay, the same in both directions.
     #[serde(serialize_with = "text_or_table")]
     #[schemars(with = "TextOrTable<Duration, Bounds<Duration>>")]
@@ -104,7 +105,7 @@ impl Link {
             corrupt: None,
             outages: Vec::new(),
             middleboxes: Vec::new(),
-            uplink: Uplink { rate: Rate::from_mbps(54), ..Uplink::default() },
+            uplink: Uplink { rate: TextOr::Text(Rate::from_mbps(54)), ..Uplink::default() },
         }
     }
 }
@@ -137,6 +138,11 @@ impl Narrow {
 }
 
 impl Link {
+    /// The rates of both directions, with their fields.
+    pub fn rates(&self) -> [(&'static str, &LinkRate); 2] {
+        [("rate", &self.rate), ("uplink.rate", &self.uplink.rate)]
+    }
+
     /// Other effects on packets towards the destination.
     pub fn impairments(&self) -> Impairments {
         Impairments { reorder: self.reorder, duplicate: self.duplicate, corrupt: self.corrupt }
@@ -153,6 +159,9 @@ impl Link {
     }
 }
 
+/// A constant rate, or one that varies.
+pub type LinkRate = TextOr<Rate, RateModel>;
+
 /// A rate that varies: a trace generated from the seed, or a trace from a file. The fields for the two exclude each
 /// other.
 ///
@@ -164,6 +173,11 @@ pub struct RateModel {
     /// relative to the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
+    /// How far into the trace the run begins: `"30 s"`, which wraps around at the trace's end, or `"random"`, which the
+    /// seed decides, by the same share of the traces of both directions of a link. By default it begins at its start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Written<Offset>>")]
+    pub offset: Option<Text<Offset>>,
     /// Mean rate outside outages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Rate>>")]
@@ -230,10 +244,10 @@ pub struct Burst {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Uplink {
-    /// Rate.
-    #[serde(with = "units::text::rate")]
-    #[schemars(with = "Written<Rate>")]
-    pub rate: Rate,
+    /// Rate towards the source: `"5 Mbit/s"`, or a table for one that varies.
+    #[serde(serialize_with = "text_or_table")]
+    #[schemars(with = "TextOrTable<Rate, RateModel>")]
+    pub rate: LinkRate,
     /// Capacity of the queue before the link.
     pub queue: Queue,
     /// Loss at random.
@@ -260,7 +274,7 @@ pub struct Uplink {
 impl Default for Uplink {
     fn default() -> Self {
         Self {
-            rate: Rate::from_mbps(5),
+            rate: TextOr::Text(Rate::from_mbps(5)),
             queue: Queue::default(),
             loss: Probability::ZERO,
             mtu: None,

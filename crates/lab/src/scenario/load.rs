@@ -277,9 +277,12 @@ impl Scenario {
                 .map(|(hop, link)| (format!("relays[{index}].{hop}"), link))
         });
         for (field, link) in links.chain([("bottleneck".into(), &mut self.bottleneck)]) {
-            match link.as_mut().map(|link| &mut link.rate) {
-                Some(TextOr::Table(model)) if blame.is_typed(&format!("{field}.rate.trace")) => fix(&mut model.trace),
-                _ => {}
+            let Some(link) = link else { continue };
+            for (name, rate) in [("rate", &mut link.rate), ("uplink.rate", &mut link.uplink.rate)] {
+                match rate {
+                    TextOr::Table(model) if blame.is_typed(&format!("{field}.{name}.trace")) => fix(&mut model.trace),
+                    _ => {}
+                }
             }
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use transport::congestion::ControllerSpec;
 use units::{ByteCount, Duration, Probability, Rate};
 
-use super::{Queue, Scenario, Seeds};
+use super::{Offset, Queue, Scenario, Seeds};
 
 /// A type that scenario files write as a text of some form.
 pub(super) trait Writable: FromStr<Err: Display> + 'static {
@@ -61,6 +61,10 @@ impl Writable for Queue {
     const FORM: Form = Form::of::<Self>("queue-capacity", "the capacity of a queue", "100 packets");
 }
 
+impl Writable for Offset {
+    const FORM: Form = Form::of::<Self>("trace-offset", "a place in a trace", "30 s");
+}
+
 impl Writable for ControllerSpec {
     const FORM: Form = Form::of::<Self>("congestion-controller", "a congestion controller", "cubic");
 }
@@ -70,8 +74,16 @@ impl Writable for Seeds {
 }
 
 /// Every form.
-pub(super) const FORMS: [Form; 7] =
-    [Duration::FORM, Rate::FORM, ByteCount::FORM, Probability::FORM, Queue::FORM, ControllerSpec::FORM, Seeds::FORM];
+pub(super) const FORMS: [Form; 8] = [
+    Duration::FORM,
+    Rate::FORM,
+    ByteCount::FORM,
+    Probability::FORM,
+    Queue::FORM,
+    Offset::FORM,
+    ControllerSpec::FORM,
+    Seeds::FORM,
+];
 
 /// Schema of a `T` written as a text.
 pub(super) struct Written<T>(PhantomData<T>);

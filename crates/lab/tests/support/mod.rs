@@ -20,6 +20,7 @@ pub fn results(paths: u16, windows: usize) -> Results {
             backend: "simulator".into(),
             variant: None,
             overrides: Vec::new(),
+            files: Vec::new(),
         },
         totals: Totals {
             completed: true,
@@ -47,9 +48,11 @@ pub fn results(paths: u16, windows: usize) -> Results {
             out_of_order_bytes: (0..windows as u64).map(|window| window * 7919 % 90_000).collect(),
             subflows: series,
             relays: Vec::new(),
+            bottleneck: None,
         },
         subflows,
         relays: Vec::new(),
+        bottleneck: None,
         metrics: None,
         selection: None,
     }

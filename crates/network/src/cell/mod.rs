@@ -60,7 +60,7 @@ pub use scheduler::{
     RESOURCE_SCHEDULERS, ReservedBet, ResourceScheduler, RoundRobin,
 };
 pub use shadowing::Shadowing;
-pub use state::UeState;
+pub use state::{SiteChange, UeState};
 pub use wire::DatagramSource;
 
 use crate::{Amount, DropCause, Gate, Medium, MediumOutput, Neighbours, Packet};
@@ -132,6 +132,8 @@ pub struct Cell {
     radio: Radio,
     uplink: Uplink,
     handovers: Handovers,
+    /// Those that took place.
+    site_changes: Vec<SiteChange>,
     neighbours: Neighbours,
     attached: Vec<bool>,
     /// Time offset of each pair of UE and site in the fading process, ms; all sites of the first UE come first.
@@ -179,6 +181,7 @@ impl Cell {
             radio,
             uplink: Uplink::new(&config.uplink, ues),
             handovers: Handovers::new(&config),
+            site_changes: Vec::new(),
             neighbours,
             attached,
             offsets_ms,
@@ -284,6 +287,12 @@ impl Cell {
     /// Returns the settings of the cell.
     pub fn config(&self) -> &CellConfig {
         &self.config
+    }
+
+    /// Returns the changes of sites so far, in the order in which they were carried out. While nothing waits at any
+    /// site, none takes place: an idle UE changes with the next packet.
+    pub fn site_changes(&self) -> &[SiteChange] {
+        &self.site_changes
     }
 
     /// Returns the state of a UE.
@@ -428,6 +437,8 @@ impl Cell {
                 let channel = Channel::new(site, self.offsets_ms[ue * self.config.sites.len() + site]);
                 // A planned handover began when it was due, even if it is handled later.
                 let begin = if due == AT_ONCE { tti } else { due };
+                let (at, from) = (Instant::from_millis(begin), self.radio.channels[ue].site);
+                self.site_changes.push(SiteChange { at, ue: UeId(ue as u16), from, to: site });
                 self.radio.hand_over(ue, channel, begin + self.handovers.interruption_ttis(), next);
             }
         }

@@ -1,7 +1,8 @@
-//! The public state of a UE.
+//! The public state of a UE, and what happened to it.
 
-use units::Rate;
+use units::{Instant, Rate};
 
+use super::UeId;
 use crate::Amount;
 
 /// State of one UE, as of the latest TTI in which something happened.
@@ -31,4 +32,17 @@ pub struct UeState {
     pub cqi: u8,
     /// Modulation and coding scheme for this CQI.
     pub mcs: u8,
+}
+
+/// A change of the site that serves a UE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteChange {
+    /// When it began; the UE gets nothing for [`super::HandoverConfig::interruption`] from then on.
+    pub at: Instant,
+    /// The UE.
+    pub ue: UeId,
+    /// The site before, as an index of [`super::CellConfig::sites`].
+    pub from: usize,
+    /// The site that serves it from then on.
+    pub to: usize,
 }

@@ -77,7 +77,7 @@ impl CellularTrace {
         if times_ms.last() != Some(&duration_ms) {
             times_ms.push(duration_ms);
         }
-        Trace { times_ms: times_ms.into() }
+        Trace::new(times_ms)
     }
 }
 

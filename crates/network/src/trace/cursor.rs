@@ -11,7 +11,7 @@ pub(crate) struct TraceCursor {
     trace: Trace,
     /// The next opportunity to use.
     next: usize,
-    /// Start of the current repetition.
+    /// Start of the current repetition; like all times inside, it counts from the beginning of the trace.
     base_ms: u64,
     /// The opportunity in use, and the octets left in it.
     current: Instant,
@@ -26,6 +26,7 @@ impl TraceCursor {
     /// Returns when a packet of `wire_len` octets that arrives at `now` has been delivered. It can still use an
     /// opportunity at its time of arrival.
     pub(crate) fn departure(&mut self, now: Instant, wire_len: u32) -> Instant {
+        let now = now + self.trace.offset;
         if self.current < now {
             self.left_bytes = 0;
             self.skip_before(now);
@@ -36,7 +37,7 @@ impl TraceCursor {
             self.take_next();
         }
         self.left_bytes -= rest_bytes;
-        self.current
+        self.current.saturating_sub(self.trace.offset)
     }
 
     fn take_next(&mut self) {
@@ -74,6 +75,8 @@ impl TraceCursor {
 
 #[cfg(test)]
 mod tests {
+    use units::Duration;
+
     use super::*;
 
     fn departures(trace: &str, packets: &[(u64, u32)]) -> Vec<u64> {
@@ -92,6 +95,15 @@ mod tests {
         // Far ahead: 1 000 000 ms is both an end and a start.
         assert_eq!(departures("0\n10\n", &[(1_000_000_000, 1500); 3]), [1_000_000, 1_000_000, 1_000_010]);
         assert_eq!(departures("3\n10\n", &[(999_994_000, 1500), (999_994_000, 1500)]), [1_000_000, 1_000_003]);
+    }
+
+    #[test]
+    fn a_trace_may_start_within_itself() {
+        let trace = Trace::parse("1\n4\n10\n").unwrap().starting_at(Duration::from_millis(4));
+        let mut cursor = TraceCursor::new(trace);
+        let departures = [0; 5].map(|now| cursor.departure(Instant::from_millis(now), 1500).as_millis());
+        assert_eq!(departures, [0, 6, 7, 10, 16]);
+        assert_eq!(cursor.departure(Instant::from_millis(1_000_003), 1500).as_millis(), 1_000_006);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod cursor;
 use core::fmt;
 use std::sync::Arc;
 
-use units::{Duration, Rate};
+use units::{Duration, Instant, Rate};
 
 pub use cellular::CellularTrace;
 pub(crate) use cursor::TraceCursor;
@@ -22,6 +22,8 @@ pub const OPPORTUNITY_BYTES: u32 = 1500;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     times_ms: Arc<[u32]>,
+    /// How far into the trace its user starts; less than its period.
+    offset: Duration,
 }
 
 /// Why text, or a list of times, is not a valid trace.
@@ -78,13 +80,22 @@ impl Trace {
     pub fn constant(rate: Rate, period: Duration) -> Self {
         let period_ms = period.as_millis().clamp(1, u64::from(u32::MAX));
         let count = (rate.bytes_in(Duration::from_millis(period_ms)) / u64::from(OPPORTUNITY_BYTES)).max(1);
-        Self { times_ms: (1..=count).map(|index| (index * period_ms / count) as u32).collect() }
+        Self::new((1..=count).map(|index| (index * period_ms / count) as u32).collect())
+    }
+
+    fn new(times_ms: Vec<u32>) -> Self {
+        Self { times_ms: times_ms.into(), offset: Duration::ZERO }
+    }
+
+    /// The same trace, started `offset` after its beginning. It wraps around: an offset of a period is none.
+    pub fn starting_at(self, offset: Duration) -> Self {
+        Self { offset: Duration::from_nanos(offset.as_nanos() % self.period().as_nanos()), ..self }
     }
 
     fn checked(times_ms: Vec<u32>) -> Result<Self, TraceError> {
         match times_ms.last() {
             None | Some(0) => Err(TraceError::NoPeriod),
-            Some(_) => Ok(Self { times_ms: times_ms.into() }),
+            Some(_) => Ok(Self::new(times_ms)),
         }
     }
 
@@ -105,6 +116,23 @@ impl Trace {
     /// Returns the mean rate: opportunities times 1500 octets over the period.
     pub fn mean_rate(&self) -> Rate {
         Rate::from_bytes_per(self.times_ms.len() as u64 * u64::from(OPPORTUNITY_BYTES), self.period())
+    }
+
+    /// Returns how many opportunities there are up to `at`, that instant included, from its start on.
+    pub fn opportunities_until(&self, at: Instant) -> u64 {
+        let from_ms = self.offset.as_nanos().div_ceil(1_000_000);
+        let until_ms = (at + self.offset).as_millis();
+        // Opportunities in [from, until].
+        (self.opportunities_by(until_ms))
+            .saturating_sub(from_ms.checked_sub(1).map_or(0, |ms| self.opportunities_by(ms)))
+    }
+
+    /// Opportunities at times of up to `time_ms` after the beginning of the first repetition.
+    fn opportunities_by(&self, time_ms: u64) -> u64 {
+        let (period_ms, each) = (u64::from(self.period_ms()), self.times_ms.len() as u64);
+        let within_ms = time_ms % period_ms;
+        let within = self.times_ms.partition_point(|opportunity_ms| u64::from(*opportunity_ms) <= within_ms) as u64;
+        time_ms / period_ms * each + within
     }
 
     /// Returns the longest time without an opportunity.
@@ -160,6 +188,21 @@ mod tests {
         assert_eq!(Trace::parse("").unwrap_err(), TraceError::NoPeriod);
         assert_eq!(Trace::parse("0\n0\n").unwrap_err(), TraceError::NoPeriod);
         assert!(Trace::from_times_ms(vec![2, 1]).is_err());
+    }
+
+    #[test]
+    fn a_trace_may_start_within_itself() {
+        // Opportunities at 0, 3, 3 and 10 ms, then at 10, 13, 13 and 20 ms.
+        let trace = Trace::parse("0\n3\n3\n10\n").unwrap();
+        let until = |trace: &Trace, ms: &[u64]| -> Vec<u64> {
+            ms.iter().map(|ms| trace.opportunities_until(Instant::from_millis(*ms))).collect()
+        };
+        assert_eq!(until(&trace, &[0, 2, 3, 9, 10, 13, 20, 1_000_000]), [1, 1, 3, 3, 5, 7, 9, 400_001]);
+        let later = trace.clone().starting_at(Duration::from_millis(3));
+        assert_eq!(until(&later, &[0, 6, 7, 10, 17]), [2, 2, 4, 6, 8]);
+        assert_eq!(until(&trace.clone().starting_at(Duration::from_micros(3001)), &[0, 7, 10]), [0, 2, 4]);
+        assert_eq!(trace.clone().starting_at(Duration::from_millis(23)), later);
+        assert_eq!(trace.clone().starting_at(Duration::from_millis(20)), trace);
     }
 
     #[test]

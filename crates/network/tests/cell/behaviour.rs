@@ -2,7 +2,7 @@
 
 use network::cell::{
     CORE, Cell, CellConfig, Fading, HandoverConfig, HarqConfig, Place, Profile, RESOURCE_SCHEDULERS, RadioConfig,
-    RlcConfig, SiteConfig, StrongestSite, Track, UeConfig, UeId,
+    RlcConfig, SiteChange, SiteConfig, StrongestSite, Track, UeConfig, UeId,
 };
 use network::{DropCause, Queue};
 use units::{ByteCount, Duration, Instant, Probability, Rate};
@@ -296,6 +296,8 @@ fn a_handover_loses_nothing_and_takes_its_time() {
     let end = Instant::from_secs(2);
     rig.saturate(60, end);
     assert_eq!(rig.cell().ue(UeId(0)).site, 1);
+    let change = SiteChange { at: Instant::from_millis(1000), ue: UeId(0), from: 0, to: 1 };
+    assert_eq!(rig.cell().site_changes(), [change]);
     let times: Vec<u64> = rig.arrived.iter().map(|(at, ..)| at.as_millis()).collect();
     let pause = times.windows(2).map(|pair| pair[1] - pair[0]).max();
     // 50 ms of interruption, and one TTI for the next block.

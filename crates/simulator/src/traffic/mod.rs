@@ -59,6 +59,13 @@ impl Octets {
         self.set(self.get() + octets);
     }
 
+    /// Returns a count of its own that starts from this one.
+    pub fn detached(&self) -> Self {
+        let octets = Self::default();
+        octets.set(self.get());
+        octets
+    }
+
     fn set(&self, octets: u64) {
         self.0.store(octets, Ordering::Relaxed);
     }

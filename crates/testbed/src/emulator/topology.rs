@@ -288,6 +288,9 @@ impl Way {
             if model.trace.is_none() && model.generator().is_none() {
                 return Err("a rate that varies needs a `trace` or a `mean`: add one".into());
             }
+            if model.trace.is_none() && model.offset.is_some() {
+                return Err("`offset` is only for a recorded `trace`: remove it".into());
+            }
         }
         if let Some(TextOr::Table(Burst { mean: TextOr::Table(_), .. })) = self.loss {
             return Err("bounds work only in scenarios: write a single mean of the loss".into());
@@ -361,6 +364,8 @@ mod tests {
             ("rate = 10", ["line 7", "10 Mbit/s"]),
             ("delay = 5", ["line 7 (delay = 5): \"5\" is not a duration", "20 ms"]),
             ("rate = { trace = 3 }", ["line 7", "expected a string"]),
+            ("rate = { trace = 'walk.down', offset = 'half' }", ["line 7", "\"random\""]),
+            ("up = { rate = { mean = '3 Mbit/s', offset = '1 s' } }", ["link 1", "only for a recorded `trace`"]),
             ("outages = 3", ["line 7", "expected a list"]),
             ("mtu = '1400 B'", ["line 7", "a number without quotes"]),
             ("up = 3", ["line 7", "expected a table"]),

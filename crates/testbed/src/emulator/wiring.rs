@@ -151,11 +151,18 @@ fn trace(model: &RateModel, label: Label<'_>) -> Result<Trace> {
             "`rate.trace` of the link between {first} and {second} names it, relative to the topology's folder"
         );
         let text = read_text(file).map_err(|error| Error::file(file)(format!("{error}: {named}")))?;
-        return Trace::parse(&text).map_err(|error| Error::file(file)(format!("{error}: {named}")));
+        let trace = Trace::parse(&text).map_err(|error| Error::file(file)(format!("{error}: {named}")))?;
+        return Ok(begun(trace, model, label));
     }
     let seed = Prng::fork(label.seed, &format!("rate {} of {first} - {second}", label.way)).below(u64::MAX);
     let generator = model.generator().expect("checked when the file was read");
     Ok(generator.generate(seed))
+}
+
+/// A recorded `trace` from where it begins. Its label has no direction: both were recorded together.
+fn begun(trace: Trace, model: &RateModel, label: Label<'_>) -> Trace {
+    let Some(Text(offset)) = model.offset else { return trace };
+    offset.apply(trace, Prng::fork(label.seed, &format!("trace offset of {} - {}", label.link[0], label.link[1])))
 }
 
 /// Adds the nodes of a middlebox: one behind each link, or one that both directions pass.
@@ -196,5 +203,26 @@ impl Ways {
         let (first, second) = if down { (link, outside) } else { (outside, link) };
         self.shared.push(Stop { first, second });
         self.entries[usize::from(down)].push(outside);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_begins_where_the_file_says() {
+        let whole = Trace::parse("1\n4\n1000\n").unwrap();
+        let between = ["a".to_owned(), "b".to_owned()];
+        let of = |offset: Option<&str>, seed, way| {
+            let offset = offset.map(|offset| Text(offset.parse().unwrap()));
+            let model = RateModel { offset, ..RateModel::default() };
+            begun(whole.clone(), &model, Label { seed, link: &between, way })
+        };
+        assert_eq!(of(None, 1, "up"), whole);
+        assert_eq!(of(Some("1004 ms"), 1, "up"), whole.clone().starting_at(Duration::from_millis(4)));
+        let random = |seed, way| of(Some("random"), seed, way);
+        assert!(random(1, "up") != random(2, "up") && random(1, "up") != whole);
+        assert_eq!(random(1, "up"), random(1, "down"));
     }
 }

@@ -79,13 +79,13 @@ fn is_sound(relay: &Relay, scenario: &Scenario) -> bool {
 }
 
 fn is_sound_link(link: &Link, scenario: &Scenario) -> bool {
-    let steady = match &link.rate {
+    let steady = link.rates().iter().all(|(_, rate)| match rate {
         TextOr::Text(rate) => rate.as_bps() >= KBPS_MIN * 1000,
         TextOr::Table(model) => {
             let is_calm = model.variation.is_none_or(|Text(variation)| variation.value() <= 0.5);
             model.outage_interval.is_none() && is_calm && model.trace.is_none()
         }
-    };
+    });
     let mtu = scenario.connection.mtu.0;
     let holds = |queue| queued_packets(queue, mtu) >= QUEUE_PACKETS_MIN;
     let untouched = link.impairments() == Impairments::default()
@@ -96,7 +96,6 @@ fn is_sound_link(link: &Link, scenario: &Scenario) -> bool {
         && untouched
         && loss_percent(&link.loss).is_some_and(|percent| percent <= LOSS_MAX)
         && link.uplink.loss.value() * 100.0 <= LOSS_MAX
-        && link.uplink.rate.as_bps() >= KBPS_MIN * 1000
         && holds(link.queue)
         && holds(link.uplink.queue)
 }

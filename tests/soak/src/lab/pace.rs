@@ -1,6 +1,6 @@
 //! The longest time that a transfer may take.
 
-use lab::scenario::{Drawn, Era, Link, Relay, Scenario, TextOr};
+use lab::scenario::{Drawn, Era, Link, LinkRate, Relay, Scenario, TextOr};
 use units::Duration;
 use units::text::Text;
 
@@ -55,13 +55,13 @@ fn links<'a>(relay: &'a Relay, scenario: &'a Scenario) -> impl Iterator<Item = &
 fn slowest_bps(relay: &Relay, scenario: &Scenario) -> f64 {
     let cell = scenario.cell.as_ref().map(|_| CELL_KBPS as f64 * 1000.0);
     links(relay, scenario)
-        .map(|link| rate_bps(link).min(link.uplink.rate.as_bps() as f64 * 10.0))
+        .map(|link| rate_bps(&link.rate).min(rate_bps(&link.uplink.rate) * 10.0))
         .chain(cell)
         .fold(f64::INFINITY, f64::min)
 }
 
-fn rate_bps(link: &Link) -> f64 {
-    match &link.rate {
+fn rate_bps(rate: &LinkRate) -> f64 {
+    match rate {
         TextOr::Text(rate) => rate.as_bps() as f64,
         // The rate is at the mean about half of the time.
         TextOr::Table(model) => model.mean.map_or(0.0, |Text(mean)| mean.as_bps() as f64) / 3.0,
@@ -72,8 +72,8 @@ fn round_s(relay: &Relay, scenario: &Scenario) -> f64 {
     let mtu = scenario.connection.mtu.0;
     let queue_s = |rate: f64, packets: u64| (packets as f64 * mtu as f64 * 8.0 / rate).min(QUEUE_S_MAX);
     let link_s = |link: &Link| {
-        let down = queue_s(rate_bps(link), queued_packets(link.queue, mtu));
-        let up = queue_s(link.uplink.rate.as_bps() as f64, queued_packets(link.uplink.queue, mtu)) / 10.0;
+        let down = queue_s(rate_bps(&link.rate), queued_packets(link.queue, mtu));
+        let up = queue_s(rate_bps(&link.uplink.rate), queued_packets(link.uplink.queue, mtu)) / 10.0;
         2.0 * delay_s(&link.delay) + down + up
     };
     let radio = f64::from(u8::from(scenario.cell.is_some()) + u8::from(scenario.wlan.is_some()));

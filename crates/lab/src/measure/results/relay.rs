@@ -11,7 +11,9 @@ pub struct RelaySeries {
     pub name: String,
     /// Payload octets that it carried to the destination, duplicates included.
     pub carried_bps: Vec<f64>,
-    /// Rate that the cell would grant it if it always had data to receive, 0 once it has left; null without a cell.
+    /// Rate that the cell would grant it if it always had data to receive, at the end of the window. Without a cell, the
+    /// mean rate of its cellular link over the window, towards the destination, headers included; 0 in outages. 0 once
+    /// it has left. Null where the backend simulates the cell.
     pub capacity_bps: Vec<Option<f64>>,
     /// Octets that wait for it before the cellular hop, at the end of the window.
     pub cellular_queue_bytes: Vec<u64>,
@@ -20,13 +22,25 @@ pub struct RelaySeries {
     /// Octets in its hold queue at the end of the window; empty without differentiated forwarding.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hold_queue_bytes: Vec<u64>,
-    /// Rate that the cell would grant it less the demand of its own traffic, in packets; null without a cell.
+    /// That capacity less the demand of its own traffic, in packets.
     #[serde(default)]
     pub available_bps: Vec<Option<f64>>,
-    /// Demand of its own traffic; null if a flow takes all it can get.
+    /// Demand of its own traffic, 0 once it has left with its owner; null if a flow takes all it can get.
     pub local_demand_bps: Vec<Option<f64>>,
     /// Goodput of its own traffic.
     pub local_goodput_bps: Vec<f64>,
+}
+
+/// A change of the eNB that serves a relay; eNBs are indices of `cell.sites_m`, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Handover {
+    /// When it began. Nothing arrives for `cell.handover.interruption` from then on. While no packet waits at any eNB
+    /// there are no handovers; they follow with the next packet.
+    pub at_s: f64,
+    /// The eNB before.
+    pub from: usize,
+    /// The eNB from then on.
+    pub to: usize,
 }
 
 /// One relay over the whole run.
@@ -37,27 +51,34 @@ pub struct RelayResults {
     /// Whether it was ever allowed to carry data: it was in a selected set, or has a subflow without having been
     /// selected, because a connection begins over its first relay before any selection.
     pub chosen: bool,
-    /// Distance from the eNB at the start; null without a cell.
+    /// Distance at the start from the eNB, the first one if there are several; null without a cell.
     pub distance_m: Option<f64>,
+    /// The eNB that serves it at the end, or when it left: an index of `cell.sites_m`, from 0. Absent unless there are
+    /// several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<usize>,
+    /// Its changes of the eNB, in order; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handovers: Vec<Handover>,
     /// Payload octets it carried for the destination, duplicates included.
     pub carried_bytes: u64,
     /// Its share of all payload octets that arrived.
     pub share_ratio: f64,
-    /// Mean rate that the cell would grant it over the run, 0 once it has left; null without a cell. Each run begins
-    /// with an unused cell, which would grant each relay all of its capacity: in short runs this raises the mean
-    /// noticeably.
+    /// Mean over the run of the rate that the cell would grant it or, without a cell, of the rate of its cellular link;
+    /// 0 once it has left. Null where the backend simulates the cell. Each run begins with an unused cell, which would
+    /// grant each relay all of its capacity: in short runs this raises the mean noticeably.
     pub capacity_bps: Option<f64>,
-    /// Demand of its own traffic, payload octets; null if a flow takes all it can get.
+    /// Demand of its own traffic until it left, payload octets; null if a flow takes all it can get.
     pub local_demand_bytes: Option<u64>,
     /// Payload octets that its own traffic received.
     pub local_received_bytes: u64,
     /// Energy that it spent on the data it carried; null if the scenario names no price.
     #[serde(default)]
     pub energy_j: Option<f64>,
-    /// Results of its owner's videos; null without any.
+    /// Results of its owner's videos until it left; null without any.
     #[serde(default)]
     pub local_video: Option<VideoResults>,
-    /// Durations of its owner's short flows; null without any.
+    /// Durations of its owner's short flows until it left; null without any.
     #[serde(default)]
     pub local_flows: Option<LatencyResults>,
 }

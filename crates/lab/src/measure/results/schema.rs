@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use units::Duration;
 
-use super::{LatencyResults, PaperMetrics, RelayResults, RelaySeries, SelectionResults, VideoResults};
+use super::{
+    BottleneckResults, BottleneckSeries, LatencyResults, PaperMetrics, RelayResults, RelaySeries, SelectionResults,
+    VideoResults,
+};
 use crate::measure::bps;
 use crate::scenario::Scenario;
 
@@ -23,6 +26,9 @@ pub struct Results {
     /// Measurements per relay, in the scenario's order.
     #[serde(default)]
     pub relays: Vec<RelayResults>,
+    /// The link that all paths share; absent without a `bottleneck`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<BottleneckResults>,
     /// The papers' metrics; null if the backend does not see enough for them.
     #[serde(default)]
     pub metrics: Option<PaperMetrics>,
@@ -50,6 +56,18 @@ pub struct Manifest {
     /// Changes from the command line, each in the notation of `--set`; `content` includes them.
     #[serde(default)]
     pub overrides: Vec<String>,
+    /// The files that `content` names; absent without any, and where digests are not shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileDigest>,
+}
+
+/// A file that a run depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// Its path, as the scenario names it.
+    pub path: String,
+    /// SHA-256 of its content, in hexadecimal; null for pipes, which can be read only once.
+    pub sha256: Option<String>,
 }
 
 /// The run as a whole.
@@ -153,6 +171,9 @@ pub struct Series {
     /// Measurements per relay, in the scenario's order.
     #[serde(default)]
     pub relays: Vec<RelaySeries>,
+    /// Measurements of the link that all paths share; absent without a `bottleneck`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<BottleneckSeries>,
 }
 
 /// Measurements of one subflow per window.
@@ -238,6 +259,7 @@ impl Manifest {
             backend: backend.into(),
             variant: scenario.variant.clone(),
             overrides: scenario.overrides.clone(),
+            files: Vec::new(),
         }
     }
 }
@@ -288,7 +310,16 @@ impl Results {
         totals.goodput_in_order_bps = bps(totals.delivered_bytes, totals.duration_s);
         totals.data_packets = sum(|subflow| subflow.data_packets);
         totals.retransmitted_packets = sum(|subflow| subflow.retransmitted_packets);
-        Self { manifest, totals, series, subflows, relays: Vec::new(), metrics: None, selection: None }
+        Self {
+            manifest,
+            totals,
+            series,
+            subflows,
+            relays: Vec::new(),
+            bottleneck: None,
+            metrics: None,
+            selection: None,
+        }
     }
 
     /// The results as files store them, without values that differ from run to run.

@@ -23,7 +23,7 @@ use river::Branch;
 use scale::{AMOUNTS, RATES, TIMES};
 
 use crate::measure::results::{PaperMetrics, RelayResults, Results, SubflowResults, SubflowSeries};
-use crate::present::quantity;
+use crate::present::{quantity, run};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("crosshair.js");
@@ -52,6 +52,7 @@ pub fn render(results: &Results) -> String {
         view.throughput(),
         view.relays(),
         hold_queues::section(&view),
+        view.bottleneck(),
         view.details(),
         view.paper_metrics(),
         view.table(),
@@ -132,7 +133,7 @@ fn manifest(results: &Results) -> String {
     let content = serde_json::to_string_pretty(&manifest.content).unwrap_or_default();
     format!(
         "<section class=\"manifest\"><h2>Manifest</h2><dl><dt>scenario</dt><dd>{}</dd><dt>seed</dt><dd>{}</dd>{}{}\
-         <dt>backend</dt><dd>{}</dd><dt>version</dt><dd>{}</dd>{}{}</dl>\
+         <dt>backend</dt><dd>{}</dd><dt>version</dt><dd>{}</dd>{}{}{}</dl>\
          <details><summary>The whole scenario, overrides and defaults filled in</summary><pre>{}</pre></details></section>",
         escape(&manifest.scenario),
         manifest.seed,
@@ -140,6 +141,7 @@ fn manifest(results: &Results) -> String {
         changed(&manifest.overrides),
         escape(&manifest.backend),
         escape(&manifest.version),
+        manifest.files.iter().map(|file| digest(&escape(&file.path), file.sha256.as_deref())).collect::<String>(),
         digest("sent SHA-256", totals.sha256_source.as_deref()),
         digest("received SHA-256", totals.sha256_received.as_deref()),
         escape(&content),
@@ -216,10 +218,13 @@ impl<'a> View<'a> {
             "{chosen} of {} relays may carry data; each link is as wide as its share of the payload that arrived. {}{}",
             relays.len(),
             self.results.begun_unchosen().map_or(String::new(), |said| format!("{}. ", capitalised(&said))),
-            if placed {
-                "Distances from the eNB are to scale; angles are not."
-            } else {
-                "Every relay has its own links."
+            match (placed, relays.iter().any(|relay| relay.site.is_some())) {
+                (true, false) => "Distances from the eNB at the start are to scale; angles are not.",
+                (true, true) => {
+                    "Distances are those from the first eNB at the start; the other eNBs, and where relays went, are \
+                     not drawn."
+                }
+                (false, _) => "Every relay has its own links.",
             }
         );
         figure("Topology", &caption, "", &topology::svg(self))
@@ -294,6 +299,33 @@ impl<'a> View<'a> {
         );
         let legend = self.legend(Some("goodput, in order"));
         figure("Throughput", &caption, &legend, &chart.svg())
+    }
+
+    fn bottleneck(&self) -> String {
+        let (series, results) = (&self.results.series, &self.results.bottleneck);
+        let Some((link, over_time)) = results.as_ref().zip(series.bottleneck.as_ref()) else { return String::new() };
+        let some = |values: &[f64]| values.iter().copied().map(Some).collect();
+        let curve = |name: &str, class: &str, values| Curve { name: name.into(), class: class.into(), values };
+        let chart = |label, units, stacked, lines| {
+            let (marked_s, ribbons) = (Vec::new(), Vec::new());
+            Chart { label, size: HALF, units, time_s: &series.time_s, band: None, marked_s, stacked, ribbons, lines }
+                .svg()
+        };
+        let rates = vec![
+            curve("rate of the link", "granted", some(&over_time.capacity_bps)),
+            curve("sent", "ink", some(&over_time.carried_bps)),
+        ];
+        let waiting = over_time.queue_bytes.iter().map(|bytes| Some(*bytes as f64)).collect();
+        let queue = chart("Queue of the bottleneck", AMOUNTS, vec![curve("waiting", "ink", waiting)], Vec::new());
+        let legend = "<ul class=\"legend\"><li><i class=\"ink thin\"></i>sent</li>\
+             <li><i class=\"granted thin\"></i>rate of the link</li></ul>";
+        let rates = chart("Rate of the bottleneck", RATES, Vec::new(), rates);
+        let caption = format!("Towards the destination, packets of every sender: {}.", run::described(link));
+        let figures = [
+            figure("Bottleneck", &caption, legend, &rates),
+            figure("Queue of the bottleneck", "At the end of each window.", "", &queue),
+        ];
+        format!("<div class=\"pairs\">{}</div>", figures.join(""))
     }
 
     fn details(&self) -> String {

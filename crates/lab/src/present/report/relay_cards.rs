@@ -1,5 +1,5 @@
-//! A card for each relay: the data that it carried beside its own traffic, the rate that the cell would grant it, and
-//! its queues.
+//! A card for each relay: the data that it carried beside its own traffic, the rate that the cell would grant it or that
+//! its link has, and its queues.
 
 use std::fmt::Write;
 
@@ -46,13 +46,15 @@ pub(super) fn section(view: &View<'_>) -> String {
     }
     let axes = Axes::new(&results.series.time_s, &relays);
     let cards: String = relays.iter().map(|(relay, series)| card(view, &axes, relay, series)).collect();
+    let moves = relays.iter().any(|(relay, _)| !relay.handovers.is_empty());
+    let moved = if moves { " Upright lines are handovers." } else { "" };
     let shown = if all > CARDS_MAX { format!(" The {CARDS_MAX} of {all} that carried most.") } else { String::new() };
-    let is_granted = relays.iter().any(|(_, series)| is_granted(series));
+    let is_granted = relays.iter().any(|(relay, series)| is_granted(relay, series));
     let idle =
         if is_granted { " The cell begins idle, and would grant a relay everything until others use it." } else { "" };
     format!(
         "<section class=\"relays\"><h2>Relays</h2><p class=\"note\">Above, up to {}: what each relay carried, with its own traffic \
-         on top. Below, up to {}: data waiting in its queues.{idle}{shown}</p>{}<div class=\"cards\">{cards}</div></section>",
+         on top. Below, up to {}: data waiting in its queues.{idle}{moved}{shown}</p>{}<div class=\"cards\">{cards}</div></section>",
         quantity(axes.rates.to, "bit/s"),
         quantity(axes.queues.to, "B"),
         legend(&relays),
@@ -67,7 +69,8 @@ fn legend(relays: &[(&RelayResults, &RelaySeries)]) -> String {
         (any(|relay, _| relay.chosen), "p0", "carried"),
         (any(|relay, _| relay.has_local_traffic()), "own", "own traffic, got"),
         (any(|relay, _| asks(relay)), "wanted thin", "own traffic, asked for"),
-        (any(|_, series| is_granted(series)), "granted thin", "granted by the cell"),
+        (any(is_granted), "granted thin", "granted by the cell"),
+        (any(|relay, series| is_known(series) && !is_granted(relay, series)), "granted thin", "rate of the link"),
         (true, "p1 thin", "cellular queue"),
         (true, "p4 thin", "Wi-Fi queue"),
     ];
@@ -82,7 +85,12 @@ fn asks(relay: &RelayResults) -> bool {
 }
 
 /// Returns whether a cell grants it capacity.
-fn is_granted(series: &RelaySeries) -> bool {
+fn is_granted(relay: &RelayResults, series: &RelaySeries) -> bool {
+    relay.distance_m.is_some() && is_known(series)
+}
+
+/// Returns whether its capacity is known.
+fn is_known(series: &RelaySeries) -> bool {
     series.capacity_bps.iter().any(Option::is_some)
 }
 
@@ -143,8 +151,11 @@ fn card(view: &View<'_>, axes: &Axes, relay: &RelayResults, series: &RelaySeries
         let wanted: Vec<_> = wanted.map(|(carried, demand)| demand.map(|demand| carried + demand)).collect();
         drawing += &axes.line("wanted", axes.rates, &wanted);
     }
-    if is_granted(series) {
+    if is_known(series) {
         drawing += &axes.line("granted", axes.rates, &series.capacity_bps);
+    }
+    for handover in &relay.handovers {
+        let _ = write!(drawing, "<path class=\"line ink\" d=\"M{:.1} 2V{QUEUES_BASE}\"/>", axes.x.at(handover.at_s));
     }
     drawing += &axes.line("p1", axes.queues, &octets(&series.cellular_queue_bytes));
     drawing += &axes.line("p4", axes.queues, &octets(&series.wifi_queue_bytes));
@@ -161,6 +172,10 @@ fn card(view: &View<'_>, axes: &Axes, relay: &RelayResults, series: &RelaySeries
 fn described(relay: &RelayResults, duration_s: f64) -> String {
     let rate = |bytes: u64| quantity(bps(bytes, duration_s), "bit/s");
     let mut parts: Vec<String> = relay.distance_m.iter().map(|distance_m| format!("{distance_m:.0} m")).collect();
+    parts.extend(relay.site.map(|_| match relay.handovers.len() {
+        1 => "1 handover".into(),
+        count => format!("{count} handovers"),
+    }));
     parts.push(if relay.chosen { rate(relay.carried_bytes) } else { "not chosen".into() });
     parts.extend(relay.energy_j.map(|energy_j| quantity(energy_j, "J")));
     let own = match (relay.local_ratio(), relay.local_demand_bytes) {

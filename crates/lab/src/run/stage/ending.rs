@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use network::cell::{Cell, SiteChange, UeState};
 use transport::{ConnectionStats, SubflowId};
+use units::Instant;
+use units::text::Text;
 
 use super::{DESTINATION, SOURCE, Stage};
-use crate::measure::results::{ControlResults, LatencyResults, VideoResults};
+use crate::measure::results::{ControlResults, Handover, LatencyResults, VideoResults};
 use crate::measure::{PathCounters, Sender};
+use crate::scenario::Scenario;
 
 /// The part of the state that counts as the result.
 #[derive(Default)]
@@ -27,11 +31,36 @@ pub(in crate::run) struct Ending {
     pub local_video: Vec<Option<VideoResults>>,
     /// Durations of owners' short flows, by relay.
     pub local_flows: Vec<Option<LatencyResults>>,
+    /// Where relays went, by relay; empty unless a cell has several sites.
+    pub itineraries: Vec<Itinerary>,
+}
+
+/// The sites that served a relay.
+pub(in crate::run) struct Itinerary {
+    /// The last one.
+    pub site: usize,
+    pub handovers: Vec<Handover>,
 }
 
 impl Stage {
+    /// Where relays went so far; those that left, until then.
+    fn itineraries(&self, scenario: &Scenario) -> Vec<Itinerary> {
+        let cell = self.media.cell.and_then(|id| self.simulation.network().medium::<Cell>(id));
+        let Some(cell) = cell.filter(|cell| cell.config().sites.len() > 1) else { return Vec::new() };
+        let itinerary = |(index, ue): (usize, UeState)| {
+            let leaves = scenario.relays[index].leaves.map_or(Instant::FAR_FUTURE, |Text(at)| Instant::ZERO + at);
+            let changes = || cell.site_changes().iter().filter(move |change| change.ue.index() == index);
+            let first = changes().next().map_or(ue.site, |change| change.from);
+            let handover =
+                |change: &SiteChange| Handover { at_s: change.at.as_secs_f64(), from: change.from, to: change.to };
+            let handovers: Vec<_> = changes().filter(|change| change.at < leaves).map(handover).collect();
+            Itinerary { site: handovers.last().map_or(first, |last| last.to), handovers }
+        };
+        cell.ues().into_iter().enumerate().map(itinerary).collect()
+    }
+
     /// Ends the run: nothing after this counts.
-    pub(super) fn end(&mut self) {
+    pub(super) fn end(&mut self, scenario: &Scenario) {
         let (source, destination) = (self.stats(SOURCE), self.stats(DESTINATION));
         let senders =
             destination.subflows.iter().filter_map(|subflow| Some((subflow.id, self.sender(&source, subflow)?)));
@@ -43,6 +72,7 @@ impl Stage {
             greedy_bytes: locals().flat_map(|local| local.greedy_bytes()).collect(),
             local_video: locals().map(|local| local.video(self.ended_at)).collect(),
             local_flows: locals().map(|local| local.flows(self.ended_at)).collect(),
+            itineraries: self.itineraries(scenario),
             source,
             destination,
         };

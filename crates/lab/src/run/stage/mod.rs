@@ -27,6 +27,7 @@ use tally::Tally;
 use super::agents::{Agents, Journal};
 use super::backend::{Backend, Berth, KernelDestination, KernelSource, Media, Party, Passed, Place, Standing};
 use super::foreign_medium::ForeignMedium;
+use super::hop::Hop;
 use super::hosts::{EngineHost, LabHost, config, host};
 use super::local::LocalCounts;
 use super::meter::Meter;
@@ -48,6 +49,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(in crate::run) struct Stage {
     pub simulation: Simulation<LabHost>,
     pub relays: Vec<RelayOnStage>,
+    /// The link that all paths share, if there is one.
+    pub bottleneck: Option<Hop>,
     pub media: Media,
     pub delivered: Rc<RefCell<Delivered>>,
     /// Reports of the destination's agent.
@@ -129,8 +132,6 @@ impl Stage {
         let behind = relays.iter().map(|relay| relay.host).chain(correspondents);
         berths.open_others(&mut simulation, behind, backend);
         simulation.check();
-        let names = scenario.relays.iter().map(|relay| relay.name.clone()).collect();
-        let journal = Journal::new(names, selects_relays(scenario));
         let (ended_at, gone) = (Instant::ZERO, vec![false; scenario.relays.len()]);
         let kernel_destination = tallied(backend, &mut simulation);
         if kernel_destination.is_some() {
@@ -139,9 +140,10 @@ impl Stage {
         Ok(Self {
             simulation,
             relays,
+            bottleneck: topology.bottleneck,
             media: topology.media,
             delivered,
-            journal,
+            journal: journal(scenario),
             kernel_source: backend.source(),
             kernel_destination,
             next_measurement: Instant::ZERO,
@@ -190,7 +192,7 @@ impl Stage {
         if self.delivered.borrow().finished() && self.delivered.borrow().bytes > 0 {
             self.ended_at = self.delivered.borrow().last_at;
         }
-        self.end();
+        self.end(scenario);
         if self.delivered.borrow().finished() {
             self.pass_until(self.simulation.now() + FAREWELL, backend)?;
         }
@@ -264,6 +266,7 @@ impl Stage {
     /// Removes a relay with all packets under way to it.
     fn depart(&mut self, relay: usize) {
         self.gone[relay] = true;
+        self.relays[relay].local.leave(self.simulation.now());
         for id in [self.media.cell, self.media.wlan].into_iter().flatten() {
             self.simulation.with_medium(id, |medium: &mut ForeignMedium, _| medium.leave(UeId(relay as u16).gate()));
         }
@@ -284,6 +287,12 @@ fn tallied(backend: &dyn Backend, simulation: &mut Simulation<LabHost>) -> Optio
     let (destination, tally) = (backend.destination()?, Tally::new(DESTINATION));
     simulation.add_tap(tally.tap());
     Some((destination, tally))
+}
+
+/// A journal of the relays of `scenario`.
+fn journal(scenario: &Scenario) -> Journal {
+    let names = scenario.relays.iter().map(|relay| relay.name.clone()).collect();
+    Journal::new(names, selects_relays(scenario))
 }
 
 /// Records what applications of the kernel have read.

@@ -10,8 +10,11 @@ use transport::{ConnectionId, ConnectionStats, SubflowId, SubflowStats};
 use units::Instant;
 
 use super::{DESTINATION, SOURCE, Stage, station};
-use crate::measure::{PathCounters, Recorder, RelayRecorder, RelaySample, Sender};
+use crate::measure::{
+    BottleneckRecorder, BottleneckSample, PathCounters, Recorder, RelayRecorder, RelaySample, Sender,
+};
 use crate::run::foreign_medium::ForeignMedium;
+use crate::run::hop::Hop;
 use crate::run::hosts::CONTROL_PORT;
 use crate::scenario::Scenario;
 
@@ -19,6 +22,7 @@ use crate::scenario::Scenario;
 pub(in crate::run) struct Recorders {
     pub connection: Recorder,
     pub relays: RelayRecorder,
+    pub bottleneck: BottleneckRecorder,
 }
 
 impl Stage {
@@ -39,6 +43,9 @@ impl Stage {
         let ues = cell.map(Cell::ues).unwrap_or_default();
         let sample = |(index, carried)| self.relay_sample(index, carried, ues.get(index));
         recorders.relays.sample(now, carried.into_iter().enumerate().map(sample));
+        if let Some(hop) = &self.bottleneck {
+            recorders.bottleneck.sample(now, self.bottleneck_sample(hop));
+        }
     }
 
     /// The source's view of one of the destination's subflows; `source` are the source's own statistics.
@@ -62,6 +69,7 @@ impl Stage {
     }
 
     fn relay_sample(&self, index: usize, carried_bytes: u64, ue: Option<&UeState>) -> RelaySample {
+        let now = self.simulation.now();
         let network = self.simulation.network();
         let relay = &self.relays[index];
         let wlan = self.media.wlan.and_then(|id| network.medium::<Wlan>(id));
@@ -70,12 +78,23 @@ impl Stage {
         RelaySample {
             carried_bytes,
             capacity_bps: ue.map(capacity_bps),
+            could_carry_bits: relay.parts.cellular.down_capacity.as_ref().map(|capacity| capacity.bits_until(now)),
             cellular_queue_bytes: ue.map_or_else(|| self.cellular_backlog(index), |ue| ue.queue.bytes),
             wifi_queue_bytes: wlan.map_or_else(|| self.wifi_backlog(index), |wlan| wlan.queued(station(index)).bytes),
             hold_queue_bytes: self.relay_agent(index).and_then(RelayAgent::held_bytes).filter(|_| self.holds),
             local_demand_bytes: relay.local.demanded_bytes(),
             local_received_bytes: relay.local.received_bytes(),
             local_taken_bytes: relay.local.taken_packet_bytes(),
+        }
+    }
+
+    fn bottleneck_sample(&self, hop: &Hop) -> BottleneckSample {
+        let (now, network) = (self.simulation.now(), self.simulation.network());
+        BottleneckSample {
+            carried_bytes: hop.sent_bytes(network),
+            could_carry_bits: hop.down_capacity.as_ref().map_or(0.0, |capacity| capacity.bits_until(now)),
+            queue_bytes: network.backlog(hop.down_link).bytes,
+            counters: PathCounters { elements: hop.towards_destination(network) },
         }
     }
 

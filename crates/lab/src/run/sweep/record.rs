@@ -1,15 +1,13 @@
 //! The record of one run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::build::this_build;
 use super::{Case, Plan};
+use crate::measure::integrity::hexadecimal;
 use crate::measure::{Course, goodput_points_bps, values};
 use crate::run::{Run, inputs};
 
@@ -69,23 +67,13 @@ impl Manifest {
         }
         // Scenarios without files keep the digest from before files were included.
         for path in plan.cases.iter().flat_map(|case| inputs::files(&case.scenario)).collect::<BTreeSet<_>>() {
-            digest.update(file_digest(&path));
+            digest.update(inputs::digest(&path).unwrap_or_default().finalize());
         }
-        let content = digest.finalize().iter().map(|octet| format!("{octet:02x}")).collect();
+        let content = hexadecimal(digest);
         let overrides = plan.overrides.iter().map(|change| change.text.clone()).collect();
         let (scenario, version) = (plan.scenario.name.clone(), env!("CARGO_PKG_VERSION").into());
         Self { scenario, content, version, overrides, world: plan.world.clone() }
     }
-}
-
-/// SHA-256 of the file at `path`; of nothing for an unreadable file, and for pipes, which can be read only once. The
-/// run reports errors in them.
-fn file_digest(path: &Path) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    if let Some(mut file) = path.is_file().then(|| File::open(path).ok()).flatten() {
-        let _ = io::copy(&mut file, &mut digest);
-    }
-    digest.finalize().into()
 }
 
 impl Record {

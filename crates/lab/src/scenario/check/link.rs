@@ -51,11 +51,12 @@ pub(in crate::scenario) fn highest<T: Copy>(drawn: &Drawn<T>) -> T {
 }
 
 pub(super) fn check_link(link: &Link, field: &str, scenario: &Scenario, found: &mut Vec<Complaint>) {
-    match &link.rate {
-        TextOr::Text(rate) => check_rate(*rate, &format!("{field}.rate"), found),
-        TextOr::Table(model) => check_rate_model(model, &format!("{field}.rate"), found),
+    for (name, rate) in link.rates() {
+        match rate {
+            TextOr::Text(rate) => check_rate(*rate, &format!("{field}.{name}"), found),
+            TextOr::Table(model) => check_rate_model(model, &format!("{field}.{name}"), found),
+        }
     }
-    check_rate(link.uplink.rate, &format!("{field}.uplink.rate"), found);
     for (name, queue) in [("queue", link.queue), ("uplink.queue", link.uplink.queue)] {
         if !queue.holds(scenario.connection.mtu) {
             let problem = format!("a queue of {queue} holds no packet");
@@ -153,6 +154,10 @@ fn check_rate_model(model: &RateModel, field: &str, found: &mut Vec<Complaint>) 
             found.push(Complaint::new(format!("{field}.trace"), "contradicts a generated rate", remedy));
         }
         return;
+    }
+    if model.offset.is_some() {
+        let remedy = "remove it: the seed draws the whole rate already";
+        found.push(Complaint::new(format!("{field}.offset"), "is only for a recorded trace", remedy));
     }
     let Some(generator) = model.generator() else {
         let remedy = "add `mean = \"3 Mbit/s\"`, or `trace = \"file\"` for a recorded one";

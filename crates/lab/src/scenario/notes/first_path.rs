@@ -70,13 +70,15 @@ fn obstacle(link: &Link, run: Duration) -> Option<(&'static str, String)> {
         Loss::Table(burst) => lowest(&burst.mean),
     };
     let is_slow = |rate: Rate| rate.bytes_in(run) < SYN_BYTES.0;
-    match &link.rate {
-        _ if loss.value() >= 1.0 => Some(("loss", "100 %".into())),
-        _ if link.uplink.loss.value() >= 1.0 => Some(("uplink.loss", "100 %".into())),
-        _ if is_cut(&link.outages, run) => Some(("outages", "an outage over the whole run".into())),
-        TextOr::Text(rate) if is_slow(*rate) => Some(("rate", rate.to_string())),
-        _ if is_slow(link.uplink.rate) => Some(("uplink.rate", link.uplink.rate.to_string())),
+    let slow = link.rates().into_iter().find_map(|(name, rate)| match rate {
+        TextOr::Text(rate) if is_slow(*rate) => Some((name, rate.to_string())),
         _ => None,
+    });
+    match () {
+        () if loss.value() >= 1.0 => Some(("loss", "100 %".into())),
+        () if link.uplink.loss.value() >= 1.0 => Some(("uplink.loss", "100 %".into())),
+        () if is_cut(&link.outages, run) => Some(("outages", "an outage over the whole run".into())),
+        () => slow,
     }
 }
 

@@ -8,12 +8,12 @@ const MEAN_NOTED: f64 = 1.02;
 /// Notes on the link at `field`.
 pub(super) fn notes(field: &str, link: &Link) -> Vec<String> {
     let mut notes = Vec::new();
-    if let TextOr::Table(model) = &link.rate {
-        notes.extend(cut(field, model));
+    for (name, rate) in link.rates() {
+        let TextOr::Table(model) = rate else { continue };
+        let field = format!("{field}.{name}");
+        notes.extend(cut(&field, model));
         if model.outage_duration.is_some() && model.outage_interval.is_none() {
-            notes.push(format!(
-                "{field}.rate.outage_duration: does nothing without outage_interval: there are no outages"
-            ));
+            notes.push(format!("{field}.outage_duration: does nothing without outage_interval: there are no outages"));
         }
     }
     notes.extend(in_order(&format!("{field}.reorder"), link.reorder));
@@ -32,13 +32,13 @@ fn in_order(field: &str, reorder: Option<Reorder>) -> Option<String> {
     Some(format!("{field}: does nothing with {why}"))
 }
 
-/// Notes a generated rate whose mean differs from the setting because the rate is cut off.
+/// Notes a generated rate at `field` whose mean differs from the setting because the rate is cut off.
 fn cut(field: &str, model: &RateModel) -> Option<String> {
     let generator = model.generator()?;
     let (mean, deviation) = generator.after_the_cut();
     (mean >= MEAN_NOTED).then(|| {
         format!(
-            "{field}.rate.variation: {:.0} % gives a mean of {:.0} % of `mean` and a variation of {:.0} % of it, because \
+            "{field}.variation: {:.0} % gives a mean of {:.0} % of `mean` and a variation of {:.0} % of it, because \
              the rate is limited to 5 % to 300 % of `mean`",
             generator.variation * 100.0,
             mean * 100.0,

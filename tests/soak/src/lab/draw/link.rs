@@ -48,7 +48,12 @@ pub fn link(sound: bool) -> BoxedStrategy<Link> {
             delay,
             queue,
             loss,
-            uplink: Uplink { rate: kbps(uplink), queue: uplink_queue, loss: uplink_loss, ..Uplink::default() },
+            uplink: Uplink {
+                rate: TextOr::Text(kbps(uplink)),
+                queue: uplink_queue,
+                loss: uplink_loss,
+                ..Uplink::default()
+            },
             // Narrow links have tests of their own; which packets fit depends on all flows of a scenario.
             mtu: None,
             reorder: elements.reorder,
@@ -131,6 +136,7 @@ fn varying(sound: bool) -> impl Strategy<Value = RateModel> {
     (mean, changes, outages, rarely(0.3, &[1000_u64, 10_000])).prop_map(
         |(mean, (variation, correlation), (interval, duration), period)| RateModel {
             trace: None,
+            offset: None,
             mean: Some(Text(kbps(mean))),
             variation: variation.map(|percent| Text(share(percent))),
             correlation: text_ms(correlation),
