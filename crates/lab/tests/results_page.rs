@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lab::measure::results::{
-    ControlResults, Hindsight, LatencyResults, Lateness, Migration, RelayResults, Results, SelectionPoint,
-    SelectionResults, VideoResults,
+    BottleneckResults, BottleneckSeries, ControlResults, FileDigest, Handover, Hindsight, LatencyResults, Lateness,
+    Migration, RelayResults, Results, SelectionPoint, SelectionResults, VideoResults,
 };
 use lab::present::Summary;
 use lab::run::run;
@@ -97,8 +97,13 @@ fn whole(mut results: Results) -> Results {
     results.relays.push(RelayResults {
         local_video: Some(VideoResults::default()),
         local_flows: Some(LatencyResults::default()),
+        site: Some(0),
+        handovers: vec![Handover { at_s: 1.0, from: 0, to: 1 }],
         ..RelayResults::default()
     });
+    results.manifest.files = vec![FileDigest { path: String::new(), sha256: None }];
+    results.series.bottleneck = Some(BottleneckSeries::default());
+    results.bottleneck = Some(BottleneckResults::default());
     results.selection = Some(SelectionResults {
         migrations: vec![Migration::default()],
         points: vec![SelectionPoint::default()],
