@@ -23,6 +23,7 @@ const RICH: &str = r#"
     target = { bit_rate = "2 Mbit/s" }
     metrics = { unit_clocks = true }
     cell = {}
+    bottleneck = { rate = "50 Mbit/s", delay = "5 ms" }
     [cooperation]
     selection = { method = "ssrs", energy_weight = 1.0 }
     forwarding = {}
