@@ -167,6 +167,12 @@ pub trait Scheduler: Send {
         false
     }
 
+    /// Whether the scheduler may wait on purpose for a subflow without room although another has room. Otherwise a test
+    /// of all schedulers requires that it uses any room; the engine does not ask.
+    fn may_wait(&self) -> bool {
+        false
+    }
+
     /// Returns what to do when the peer's window is full although a subflow has room.
     fn when_window_blocks(&self) -> Remedy {
         Remedy::Wait
