@@ -24,6 +24,7 @@ mod mistake;
 mod notes;
 mod overrides;
 mod packets;
+mod policy_names;
 mod radio;
 mod receiver_centric;
 mod schema;
