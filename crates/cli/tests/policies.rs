@@ -32,8 +32,8 @@ fn every_policy_is_listed_with_what_it_does() {
         let is_it = |line: &str| line.split_whitespace().next() == Some(name) && line.contains(summary);
         assert!(text.lines().any(is_it), "{name} is missing:\n{text}");
     }
-    assert!(text.contains("beta = 0.5: factor by which a loss multiplies the window"), "{text}");
-    assert!(text.contains("(in short greedy)") && text.matches("(the default)").count() == 4, "{text}");
+    assert!(text.contains("beta = 0.5  factor by which a loss multiplies the window"), "{text}");
+    assert!(text.contains("; in short greedy\n") && text.matches("; the default\n").count() == 4, "{text}");
 }
 
 #[test]

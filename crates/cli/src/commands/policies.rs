@@ -85,25 +85,26 @@ fn kinds() -> [Kind; 5] {
 }
 
 fn text(kinds: &[Kind]) -> String {
-    let names = kinds.iter().flat_map(|kind| &kind.policies).map(|policy| policy.name.len());
-    let width = names.max().unwrap_or(0);
-    let mut text = String::new();
-    for kind in kinds {
-        text += &format!("{}\n", kind.heading);
-        for policy in &kind.policies {
-            let notes = [
-                policy.short.map(|short| format!(" (in short {short})")),
-                (kind.default.as_deref() == Some(policy.name)).then(|| " (the default)".into()),
-            ];
-            let notes: String = notes.into_iter().flatten().collect();
-            text += &format!("  {:<width$}  {}{notes}\n", policy.name, policy.summary);
+    let kinds: String = kinds.iter().map(|kind| kind.text() + "\n").collect();
+    kinds
+        + "Parameters follow a controller's name in this order: aimd(0.7,0.625); those left out have the values above.\n"
+}
+
+impl Kind {
+    fn text(&self) -> String {
+        let width = self.policies.iter().map(|policy| policy.name.len()).max().unwrap_or(0);
+        let mut text = format!("{}\n", self.heading);
+        for policy in &self.policies {
+            let short = policy.short.map(|short| format!("; in short {short}")).unwrap_or_default();
+            let is_default = self.default.as_deref() == Some(policy.name);
+            let default = if is_default { "; the default" } else { "" };
+            text += &format!("  {:<width$}  {}{short}{default}\n", policy.name, policy.summary);
             for Parameter { name, default, meaning } in policy.parameters {
-                text += &format!("  {:<width$}    {name} = {default}: {meaning}\n", "");
+                text += &format!("  {:<width$}    {name} = {default}  {meaning}\n", "");
             }
         }
-        text += "\n";
+        text
     }
-    text + "Parameters follow a controller's name in this order: aimd(0.7,0.625); those left out have the values above.\n"
 }
 
 fn json(kinds: &[Kind]) -> String {
