@@ -12,9 +12,10 @@ const TRAITS: [(&str, &str, &str); 5] = [
 ];
 
 /// Tables, maintained by hand, that have a row or a word for every name of a registry.
-const TABLES: [(&str, &str, &str); 6] = [
+const TABLES: [(&str, &str, &str); 7] = [
     ("CONTROLLERS", "crates/transport/src/congestion/", "docs/algorithms/congestion.md"),
     ("SCHEDULERS", "crates/transport/src/scheduler/", "docs/algorithms/schedulers.md"),
+    ("PATH_MANAGERS", "crates/transport/src/path_manager/", "scenarios/README.md"),
     ("SELECTORS", "crates/cooperation/src/relay_selection/", "docs/algorithms/relay-selection.md"),
     ("SELECTORS", "crates/cooperation/src/relay_selection/", "scenarios/README.md"),
     ("RESOURCE_SCHEDULERS", "crates/network/src/cell/scheduler/", "docs/algorithms/cell.md"),
@@ -67,9 +68,26 @@ fn builders(list: &str, folder: &str) -> Vec<String> {
     files.filter(|file| known.contains(file)).map(|file| read(&file)).collect()
 }
 
+/// Returns whether a text has `name` as a word of its own: `Reno` is not in `NewReno`.
+fn has_word(text: &str, name: &str) -> bool {
+    text.split(|letter| !is_of_word(letter)).any(|word| word == name)
+}
+
+fn is_of_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// Returns the names that occur more than once.
+fn repeated(names: &[String]) -> Vec<&String> {
+    let is_again = |(at, name): &(usize, &String)| names[..*at].contains(name);
+    names.iter().enumerate().filter(is_again).map(|(_, name)| name).collect()
+}
+
 /// Returns whether a text creates a value of the type `name`.
 fn builds(text: &str, name: &str) -> bool {
-    text.contains(&format!("Box::new({name}"))
+    text.split("Box::new(")
+        .skip(1)
+        .any(|rest| rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(is_of_word)))
 }
 
 /// Returns whether a text has a type that contains a policy: an option of another policy, whichever that is.
@@ -85,13 +103,23 @@ fn every_policy_is_registered() {
         let of_folder = |file: &&String| file.starts_with(folder) && !wraps(&read(file), policy);
         for file in files_ending(".rs").iter().filter(of_folder) {
             let builders = builders(&list, folder);
-            let is_listed =
-                |name: &String| list.contains(name.as_str()) || builders.iter().any(|text| builds(text, name));
+            let is_listed = |name: &String| has_word(&list, name) || builders.iter().any(|text| builds(text, name));
             let unlisted = implementors(&parse(file), policy).into_iter().filter(|name| !is_listed(name));
             breaches.extend(unlisted.map(|name| format!("{file}: {name}")));
         }
     }
     require_none("a policy is in the registry of its folder", breaches);
+}
+
+/// A search by name would never reach the second.
+#[test]
+fn every_name_is_registered_once() {
+    let mut breaches = Vec::new();
+    for (_, list, folder) in TRAITS {
+        let names = names(&list_of(&read(&format!("{folder}registry.rs")), list));
+        breaches.extend(repeated(&names).into_iter().map(|name| format!("{folder}registry.rs: {name} of {list}")));
+    }
+    require_none("a registry has one policy of a name", breaches);
 }
 
 #[test]
@@ -111,6 +139,20 @@ fn every_registered_name_is_in_its_tables() {
 fn names_in_tables_are_whole() {
     let document = "`ecf` is in no table.\n| `linux-like` | a rule |\n| `aimd(alpha)`, `\"exact\"` | another |\n";
     assert_eq!(["aimd", "exact", "linux", "ecf"].map(|name| has_in_table(document, name)), [true, true, false, false]);
+}
+
+#[test]
+fn registered_types_are_whole_words() {
+    let list = "build: Plain(|| Box::new(NewReno::new(\"reno\"))), build: || Box::<Ecf>::default()";
+    assert_eq!(["NewReno", "Ecf", "Reno", "New"].map(|name| has_word(list, name)), [true, true, false, false]);
+    assert_eq!(["NewReno", "New", "Reno"].map(|name| builds(list, name)), [true, false, false]);
+}
+
+#[test]
+fn names_that_are_there_twice_are_found() {
+    let twice = names("name: \"a\", name: \"b\", name: \"a\"");
+    assert_eq!(repeated(&twice), ["a"]);
+    assert!(repeated(&twice[..2]).is_empty());
 }
 
 #[test]

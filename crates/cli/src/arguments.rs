@@ -53,6 +53,8 @@ pub enum Command {
     Check(Check),
     /// List the scenarios that ship
     Scenarios(Scenarios),
+    /// List the congestion controllers, schedulers and other policies that settings can name
+    Policies(Policies),
     /// Choose relays whose offers add up to a target bit rate
     Select(Select),
     /// Write a trace of block fading in ns-3's .fad format
@@ -213,6 +215,14 @@ pub struct Scenarios {
     /// Print a JSON Schema of scenario files instead
     #[arg(long)]
     pub schema: bool,
+}
+
+/// Arguments of `anabranch policies`.
+#[derive(Args, Debug)]
+pub struct Policies {
+    /// Print one JSON object instead of a list
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `anabranch select`.
@@ -437,13 +447,13 @@ pub struct Join {
 /// Settings of the engine, whichever command uses it.
 #[derive(Args, Debug)]
 pub struct Engine {
-    /// Congestion control: lia, olia, balia, cubic, mveno or another one of the engine
+    /// Congestion control: cubic, aimd(0.7,0.625), ...; `anabranch policies` lists all
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<ControllerSpec>,
-    /// Scheduler: which subflow carries the next data
+    /// Scheduler: which subflow carries the next data; `anabranch policies` lists all
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
-    /// Path manager: which subflows to open
+    /// Path manager: which subflows to open; `anabranch policies` lists all
     #[arg(long, value_name = "NAME")]
     pub path_manager: Option<String>,
     /// Write a capture of every packet between the engine and the kernel to FILE (pcapng)

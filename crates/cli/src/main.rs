@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => commands::sweep::sweep(&arguments),
         Command::Check(arguments) => commands::check::check(&arguments),
         Command::Scenarios(arguments) => commands::scenarios::scenarios(&arguments),
+        Command::Policies(arguments) => commands::policies::policies(&arguments),
         Command::Select(arguments) => commands::select::select(&arguments),
         Command::Fading(arguments) => commands::fading::fading(&arguments),
         Command::Claims(arguments) => commands::claims::claims(&arguments),

@@ -7,6 +7,7 @@ mod confined;
 mod daemons;
 mod fading;
 mod overrides;
+mod policies;
 mod schema;
 mod select;
 mod sweep;

@@ -6,7 +6,9 @@ use cooperation::relay_selection::energy::EnergyPrice;
 use cooperation::relay_selection::manager::{ManagerSettings, RelayManager, Report, SET_RELAYS_MAX};
 use cooperation::relay_selection::migration::{Command, LEGS_MAX, PathState};
 use cooperation::relay_selection::monitor::Advert;
-use cooperation::relay_selection::{Goal, RelayId, SelectorSettings, build};
+use cooperation::relay_selection::{
+    Choice, Goal, Offer, Reasons, RelayId, RelaySelector, RelaySet, SELECTORS, SelectorSettings, build,
+};
 use proptest::prelude::*;
 use units::{Duration, Instant, Prng, Rate};
 
@@ -201,10 +203,41 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_hour_of_trouble_is_survived(seed: u64, method in prop::sample::select(vec!["ssrs", "greedy-thesis", "greedy-paper", "exact"])) {
-        survives(seed, ManagerSettings::build(F), method);
-        survives(seed, ManagerSettings::paper(F), method);
+    fn an_hour_of_trouble_is_survived(seed: u64, selector in prop::sample::select(SELECTORS)) {
+        survives(seed, ManagerSettings::build(F), selector.name);
+        survives(seed, ManagerSettings::paper(F), selector.name);
     }
+}
+
+/// Chooses all relays that offer something, and one that does not exist.
+struct Imaginative;
+
+impl RelaySelector for Imaginative {
+    fn name(&self) -> &'static str {
+        "imaginative"
+    }
+
+    fn select(&mut self, offers: &[Offer], _: &Goal, _: &[RelayId]) -> Choice {
+        let relays = offers.iter().map(|offer| offer.relay).chain([RelayId(u16::MAX)]).collect();
+        Choice { active: RelaySet { relays, sum_bps: 3_000_000 }, backup: None, feasible: true }
+    }
+
+    fn reasons(&self, _: bool) -> Reasons {
+        Reasons { active: "all that are, and one that is not", backup: "none" }
+    }
+}
+
+#[test]
+fn a_relay_that_nobody_knows_is_never_used() {
+    let available = [900_000, 1_000_000, 1_100_000].map(Rate::from_bps).into_iter();
+    let mut world = World::with(available, Rate::from_mbps(3), 1, ManagerSettings::build(F), "ssrs");
+    world.manager = RelayManager::new(ManagerSettings::build(F), world.manager.goal(), Box::new(Imaginative));
+    world.calm = true;
+    world.advertise();
+    world.manager.start(world.now);
+    world.obey();
+    world.run(1..200);
+    assert_eq!(world.manager.active(), [0, 1, 2].map(RelayId));
 }
 
 /// Asserts that a set in range is used if there is one, otherwise as much as a connection has room for.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cooperation::relay_selection::SELECTORS;
 use lab::measure::results::{Results, SelectionResults};
 use lab::run::run;
 use lab::scenario::{Override, load, load_file};
@@ -55,7 +56,7 @@ fn mean_bps(results: &Results, from_s: f64) -> f64 {
 
 #[test]
 fn every_method_comes_to_rest_in_range() {
-    for method in ["ssrs", "greedy-thesis", "greedy-paper", "exact"] {
+    for method in SELECTORS.iter().map(|selector| selector.name) {
         let results = results(&[&format!("cooperation.selection.method={method}")]);
         assert_eq!(outages(&results, 12.0), [0.0; 0], "{method}: {:?}", selection(&results));
         let metrics = results.metrics.as_ref().unwrap();

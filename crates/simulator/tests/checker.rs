@@ -545,6 +545,17 @@ fn in_recovery_the_hosts_own_reckoning_counts() {
 }
 
 #[test]
+fn no_congestion_window_is_too_large_to_check() {
+    let mut host = plain();
+    for is_penalized in [false, true] {
+        host.sends(data(0, 1000));
+        let penalized_at = is_penalized.then_some(host.now);
+        let flight = FlightInspection { cwnd_bytes: u64::MAX, penalized_at, ..sending().flight };
+        assert_eq!(host.says(Inspection { flight, ..sending() }), []);
+    }
+}
+
+#[test]
 fn what_waits_has_a_timer() {
     let no_timer = |waits| vec![Rule::NoTimer { waits }];
     let none = ArmedTimers::default();

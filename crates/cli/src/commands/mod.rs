@@ -19,6 +19,7 @@ mod keys;
 pub mod manual;
 mod notes;
 pub mod peers;
+pub mod policies;
 mod real_time;
 pub mod relay;
 pub mod run;

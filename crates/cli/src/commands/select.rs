@@ -28,7 +28,8 @@ pub fn select(arguments: &Select) -> Result<(), Failure> {
             "--method exact takes at most {EXACT_RELAYS_MAX} relays, not {given}: use --method ssrs"
         )));
     }
-    let choice = selector.select(&question.offers, &question.goal, &question.in_use);
+    let choice = selector.choose(&question.offers, &question.goal, &question.in_use);
+    let choice = choice.map_err(|error| Failure::Failed(error.to_string()))?;
     let text = if arguments.json {
         question.json(&choice)
     } else {

@@ -18,6 +18,23 @@ use super::{Choice, Range, Reasons, RelayId, RelaySet};
 /// The reason for a backup where the selector applies the rule of the active set to the set in use.
 pub(super) const SAME_RULE: &str = "what the same rule makes of the set in use";
 
+impl Choice {
+    /// Returns the choice of a rule that makes one set from another: `active` starts from nothing, `adjusted` from the
+    /// set in use.
+    pub(super) fn greedy(
+        active: RelaySet,
+        in_use: &[RelayId],
+        adjusted: impl FnOnce() -> RelaySet,
+        range: Range,
+    ) -> Self {
+        let mut sorted = in_use.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let backup = if in_use.is_empty() { None } else { Some(adjusted()).filter(|set| set.relays != sorted) };
+        Self { feasible: range.contains(active.sum_bps), active, backup }
+    }
+}
+
 /// A source of relay sets.
 pub(super) trait Search {
     /// Finds feasible sets and the nearest misses; `in_use` marks the relays that carry data.

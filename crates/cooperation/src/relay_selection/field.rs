@@ -1,4 +1,4 @@
-//! The candidate relays of a selection.
+//! The candidate relays of a selection, and sets of them.
 
 use super::{Offer, Range, RelayId, RelaySet};
 
@@ -84,6 +84,16 @@ impl Field {
     /// Returns the offer of the relay at `position`, bit/s.
     pub fn bps(&self, position: Position) -> u64 {
         self.0[usize::from(position)].bps
+    }
+}
+
+impl RelaySet {
+    /// Returns the relays of `candidates`, in any order, and their sum.
+    pub(super) fn of(candidates: &[&Candidate]) -> Self {
+        let mut relays: Vec<RelayId> = candidates.iter().map(|candidate| candidate.id).collect();
+        relays.sort_unstable();
+        let sum = candidates.iter().map(|candidate| u128::from(candidate.bps)).sum::<u128>();
+        Self { relays, sum_bps: u64::try_from(sum).unwrap_or(u64::MAX) }
     }
 }
 

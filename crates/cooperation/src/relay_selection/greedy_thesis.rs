@@ -30,22 +30,6 @@ impl RelaySelector for GreedyThesis {
     }
 }
 
-impl Choice {
-    /// Returns the choice of a greedy rule: `active` starts from nothing, `adjusted` from the set in use.
-    pub(super) fn greedy(
-        active: RelaySet,
-        in_use: &[RelayId],
-        adjusted: impl FnOnce() -> RelaySet,
-        range: Range,
-    ) -> Self {
-        let mut sorted = in_use.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let backup = if in_use.is_empty() { None } else { Some(adjusted()).filter(|set| set.relays != sorted) };
-        Self { feasible: range.contains(active.sum_bps), active, backup }
-    }
-}
-
 /// A set that grows and shrinks relay by relay.
 struct Selection<'a> {
     range: Range,
@@ -77,15 +61,5 @@ impl<'a> Selection<'a> {
             self.sum_bps -= u128::from(smallest.bps);
         }
         RelaySet::of(&self.used)
-    }
-}
-
-impl RelaySet {
-    /// Returns the relays of `candidates`, in any order, and their sum.
-    pub(super) fn of(candidates: &[&Candidate]) -> Self {
-        let mut relays: Vec<RelayId> = candidates.iter().map(|candidate| candidate.id).collect();
-        relays.sort_unstable();
-        let sum = candidates.iter().map(|candidate| u128::from(candidate.bps)).sum::<u128>();
-        Self { relays, sum_bps: u64::try_from(sum).unwrap_or(u64::MAX) }
     }
 }

@@ -342,13 +342,18 @@ impl RelayManager {
             offer.available = self.believed(offer.relay, offer.available);
         }
         let (in_use, wanted) = (self.target(), self.wanted());
-        let choice = self.selector.select(&offers, &wanted, &in_use);
+        let choice = self.ask(&offers, &wanted, &in_use);
         let fits = |set: &RelaySet| set.relays.len() <= SET_RELAYS_MAX;
         if fits(&choice.active) && choice.backup.as_ref().is_none_or(fits) {
             return choice;
         }
         keep_largest(&mut offers, &in_use);
-        self.selector.select(&offers, &wanted, &in_use)
+        self.ask(&offers, &wanted, &in_use)
+    }
+
+    /// Asks the selector. Relays that make no offer are left out: the connection goes on with the others.
+    fn ask(&mut self, offers: &[Offer], wanted: &Goal, in_use: &[RelayId]) -> Choice {
+        self.selector.choose(offers, wanted, in_use).unwrap_or_else(|unknown| unknown.rest)
     }
 
     /// Returns why the set in use should be left, if it should.

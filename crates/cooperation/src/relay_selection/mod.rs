@@ -9,6 +9,7 @@ mod exact;
 mod field;
 mod greedy_paper;
 mod greedy_thesis;
+mod known_relays;
 pub mod manager;
 pub mod migration;
 pub mod monitor;
@@ -27,6 +28,7 @@ use units::Rate;
 pub use exact::{EXACT_RELAYS_MAX, Exact};
 pub use greedy_paper::GreedyPaper;
 pub use greedy_thesis::GreedyThesis;
+pub use known_relays::UnknownRelay;
 pub use range::Range;
 pub use registry::{EPSILON_MIN, Registration, SELECTORS, SHORT_NAMES, SelectorError, build, find};
 pub use settings::{Mode, SelectorSettings, UnknownMode};
@@ -84,7 +86,7 @@ pub struct Reasons {
     pub backup: &'static str,
 }
 
-/// A policy that selects relays.
+/// A policy that selects relays. Ask it by its method `choose`, which checks its answer.
 pub trait RelaySelector: Send {
     /// Returns the name under which the selector is registered.
     fn name(&self) -> &'static str;
@@ -92,7 +94,8 @@ pub trait RelaySelector: Send {
     /// Takes note of a relay's energy price per bit.
     fn hear_price(&mut self, _relay: RelayId, _price: energy::EnergyPrice) {}
 
-    /// Chooses among `offers` for `goal`; `in_use` are the relays that carry data now (none at the start).
+    /// Chooses among `offers` for `goal`; `in_use` are the relays that carry data now (none at the start). Some of these
+    /// may offer nothing any more. A set has only relays of `offers`: others are left out of it.
     fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice;
 
     /// Returns the reasons for its choices, if the active set is in range or, if not `feasible`, is not.

@@ -209,7 +209,7 @@ impl Selection {
             among.iter().map(|index| Offer { relay: id(index), available: Rate::from_bps(rate(index)) }).collect();
         let goal = Goal { target, tolerance: TOLERANCE };
         let used: Vec<RelayId> = in_use.iter().map(id).collect();
-        let found = self.selector.select(&offers, &goal, &used).active;
+        let found = self.selector.choose(&offers, &goal, &used).unwrap_or_else(|unknown| unknown.rest).active;
         let mut chosen: Vec<usize> = found.relays.iter().map(|relay| usize::from(relay.0)).collect();
         // The nearest miss may be too little: add the smallest uplink that makes it enough, or else the largest.
         let rate = |index: &usize| self.estimate(*index).unwrap_or_default().as_bps().min(target.as_bps());

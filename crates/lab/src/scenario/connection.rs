@@ -4,10 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transport::ConnectionConfig;
 use transport::congestion::ControllerSpec;
+use transport::scheduler::{self, Remedy};
 use units::text::Text;
 use units::{ByteCount, Duration};
 
 use super::era::{Era, is_default};
+use super::policy_names;
 use super::receiver_centric::ReceiverCentric;
 use super::schema::Written;
 
@@ -18,14 +20,16 @@ pub struct Connection {
     /// Multipath TCP; otherwise plain TCP over the first path.
     pub mptcp: bool,
     /// Congestion controller with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
-    #[schemars(with = "Written<ControllerSpec>")]
+    #[schemars(with = "Written<ControllerSpec>", transform = policy_names::controllers)]
     pub congestion: Text<ControllerSpec>,
-    /// Scheduler.
+    /// Scheduler: which subflow carries the next data.
+    #[schemars(transform = policy_names::schedulers)]
     pub scheduler: String,
     /// MPTCP-rec: the receiver states its desired sending rate for each path; `{}` turns it on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_centric: Option<ReceiverCentric>,
-    /// Path manager.
+    /// Path manager: which subflows to open.
+    #[schemars(transform = policy_names::path_managers)]
     pub path_manager: String,
     /// DSS checksums.
     pub checksum: bool,
@@ -113,13 +117,10 @@ impl Default for Connection {
     }
 }
 
-/// Schedulers that send a subflow's data in flight again on another subflow.
-const REINJECTING: [&str; 2] = ["opportunistic", "penalizing"];
-
 impl Connection {
     /// Returns whether the scheduler itself sends a subflow's data in flight again on another subflow.
     pub fn scheduler_reinjects(&self) -> bool {
-        REINJECTING.contains(&self.scheduler.as_str())
+        scheduler::build(&self.scheduler).is_ok_and(|scheduler| scheduler.when_window_blocks() != Remedy::Wait)
     }
 
     /// The engine's settings for a scenario with `paths` paths.
@@ -155,6 +156,13 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn schedulers_say_themselves_whether_they_reinject() {
+        let reinjects =
+            |name: &str| Connection { scheduler: name.into(), ..Connection::default() }.scheduler_reinjects();
+        assert_eq!(["opportunistic", "penalizing", "lowest-rtt", "unknown"].map(reinjects), [true, true, false, false]);
+    }
 
     #[test]
     fn the_defaults_are_the_engine_s() {

@@ -8,6 +8,7 @@ use units::{ByteCount, Duration, Rate};
 
 use super::draw::Drawn;
 use super::link::optional_text_or_table;
+use super::policy_names;
 use super::schema::{Bounds, TextOrTable, Written};
 use super::vary::{Spread, Varied};
 use super::video::Video;
@@ -51,7 +52,7 @@ pub struct LocalTraffic {
     pub video: Option<Video>,
     /// Controller of the flow's TCP connections, like `"newreno"` or `"aimd(0.7,0.625)"`; by default newreno.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Written<ControllerSpec>>")]
+    #[schemars(with = "Option<Written<ControllerSpec>>", transform = policy_names::controllers)]
     pub congestion: Option<Text<ControllerSpec>>,
     /// Payload of each datagram of a UDP flow.
     #[serde(default = "LocalTraffic::default_datagram", with = "units::text::bytes")]

@@ -25,6 +25,7 @@ mod notes;
 mod offset;
 mod overrides;
 mod packets;
+mod policy_names;
 mod radio;
 mod receiver_centric;
 mod schema;

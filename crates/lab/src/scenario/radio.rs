@@ -6,13 +6,15 @@ use units::text::Text;
 use units::{ByteCount, Duration, Rate};
 
 use super::Queue;
+use super::policy_names;
 use super::schema::Written;
 
 /// The LTE cell through which the source reaches every relay; the defaults are those of thesis table 3.1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cell {
-    /// Scheduler of the resource blocks: one of [`network::cell::RESOURCE_SCHEDULERS`].
+    /// Scheduler of the resource blocks.
+    #[schemars(transform = policy_names::resource_schedulers)]
     pub scheduler: String,
     /// Resource blocks of the downlink; 50 are 10 MHz.
     pub resource_blocks: u32,

@@ -267,8 +267,8 @@ fn example(schema: &Json) -> String {
             let name = names(schema).first().copied().or(form(schema).map(|form| form.example));
             format!("{:?}", name.unwrap_or("a name"))
         }
-        Some("number") => "1.5".into(),
-        Some("integer") => "1".into(),
+        Some("number") => format!("{:?}", schema["minimum"].as_f64().map_or(1.5, |least| least.max(1.5))),
+        Some("integer") => schema["minimum"].as_u64().map_or(1, |least| least.max(1)).to_string(),
         Some("boolean") => "true".into(),
         Some("array") => {
             let length = schema["minItems"].as_u64().unwrap_or(1) as usize;
@@ -539,6 +539,14 @@ mod tests {
             "duration: \"5 parsecs\" is not a duration: write a number and a unit, like \"20 ms\" (units: h, min, s, ms, us, µs, ns) | ",
         ),
     ];
+
+    /// What a message proposes must not be refused in turn.
+    #[test]
+    fn examples_of_numbers_are_not_below_the_least() {
+        let of = |kind: &str, least: serde_json::Value| example(&serde_json::json!({ "type": kind, "minimum": least }));
+        assert_eq!([of("integer", 0.into()), of("integer", 2.into())], ["1", "2"]);
+        assert_eq!([of("number", 0.into()), of("number", 3.0.into())], ["1.5", "3.0"]);
+    }
 
     #[test]
     fn every_kind_of_mistake_has_its_words() {

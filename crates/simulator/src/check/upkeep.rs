@@ -22,8 +22,8 @@ pub(super) fn flight(flow: &mut Flow, said: &FlightInspection, at: Instant) -> O
     let shown = flow.flight(mss);
     let flight = if said.in_recovery || flow.is_repairing() { said.in_flight_bytes } else { shown };
     let cwnd = said.cwnd_bytes;
-    let before = if said.penalized_at == Some(at) { 2 * cwnd } else { cwnd };
-    let is_beyond = flight > before.max(mss) + SEGMENTS_BEYOND * mss;
+    let before = if said.penalized_at == Some(at) { cwnd.saturating_mul(2) } else { cwnd };
+    let is_beyond = flight > before.max(mss).saturating_add(SEGMENTS_BEYOND * mss);
     (is_beyond && (new_segments > 1 || !flow.probes(at))).then_some(Rule::BeyondCongestionWindow { flight, cwnd })
 }
 

@@ -15,7 +15,7 @@
 use units::Instant;
 
 use super::arithmetic::{ONE_Q16, creditable_bytes, grow_q16, mul_div, q16_from_f64, share_q16};
-use super::{AckSample, CongestionController, LossSample, Parameter, Paths, WindowStep};
+use super::{AckSample, CongestionController, Liberty, LossSample, Parameter, Paths, WindowStep};
 use crate::SubflowId;
 
 /// Largest alpha; beyond it a single ACK would multiply the window.
@@ -54,6 +54,10 @@ impl Aimd {
 impl CongestionController for Aimd {
     fn name(&self) -> &'static str {
         "aimd"
+    }
+
+    fn liberties(&self) -> &'static [Liberty] {
+        &[Liberty::OutgrowsNewReno]
     }
 
     fn on_ack(&mut self, ack: &AckSample, paths: Paths<'_>) -> WindowStep {

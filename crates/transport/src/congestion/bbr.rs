@@ -28,7 +28,8 @@ use units::{Duration, Instant};
 
 use super::arithmetic::{creditable_bytes, grow_q16, mul_div};
 use super::{
-    AckSample, CongestionController, DeliverySample, LossSample, PathView, Paths, PerSubflow, WindowSet, WindowStep,
+    AckSample, CongestionController, DeliverySample, Liberty, LossSample, PathView, Paths, PerSubflow, WindowSet,
+    WindowStep,
 };
 use crate::SubflowId;
 
@@ -152,6 +153,10 @@ impl Rtprop {
 impl CongestionController for Bbr {
     fn name(&self) -> &'static str {
         "bbr"
+    }
+
+    fn liberties(&self) -> &'static [Liberty] {
+        &[Liberty::OutgrowsNewReno, Liberty::Leaps]
     }
 
     fn subflow_removed(&mut self, subflow: SubflowId, _paths: Paths<'_>) {

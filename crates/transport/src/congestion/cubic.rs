@@ -31,7 +31,7 @@ use units::narrow::u64_from;
 use units::{Duration, Instant};
 
 use super::arithmetic::{ONE_Q16, creditable_bytes, cube_root, grow_q16, mul_div, q16_from_f64, share_q16};
-use super::{AckSample, CongestionController, LossSample, Parameter, PathView, Paths, PerSubflow, WindowStep};
+use super::{AckSample, CongestionController, Liberty, LossSample, Parameter, PathView, Paths, PerSubflow, WindowStep};
 use crate::SubflowId;
 
 /// Segments in units of 2^-24: small fractions of a segment add up in `W_est`.
@@ -113,6 +113,10 @@ struct Epoch {
 impl CongestionController for Cubic {
     fn name(&self) -> &'static str {
         "cubic"
+    }
+
+    fn liberties(&self) -> &'static [Liberty] {
+        &[Liberty::OutgrowsNewReno]
     }
 
     fn subflow_removed(&mut self, subflow: SubflowId, _paths: Paths<'_>) {

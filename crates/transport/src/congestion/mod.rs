@@ -13,6 +13,7 @@ mod bbr;
 #[cfg(test)]
 mod closed_forms;
 mod competition;
+mod contract;
 mod coupled;
 mod coupling;
 mod cubic;
@@ -47,6 +48,7 @@ pub use aimd::Aimd;
 pub use balia::Balia;
 pub use bbr::Bbr;
 pub use competition::Competition;
+pub use contract::{Liberty, Rule};
 pub use coupled::Coupled;
 pub use cubic::Cubic;
 pub use ewtcp::Ewtcp;
@@ -85,7 +87,9 @@ pub struct PathView {
     pub srtt: Option<Duration>,
     /// Latest round-trip time sample.
     pub latest_rtt: Option<Duration>,
-    /// Smallest round-trip time seen.
+    /// Smallest round-trip time sample of about the last 300 s: a sample that is not larger, or comes 300 s after the
+    /// smallest one, replaces it. A controller that needs the smallest of the subflow's life, or another window, keeps
+    /// its own from [`CongestionController::on_delivery`].
     pub min_rtt: Option<Duration>,
     /// Whether the subflow is repairing a loss.
     pub in_recovery: bool,
@@ -213,6 +217,20 @@ pub struct WindowSet {
 }
 
 /// A congestion controller. The engine calls it only with subflows that are in `paths`.
+///
+/// Its side of the contract, which the fuzzer of all controllers (`operation_fuzz.rs`) checks for each registered name:
+///
+/// 1. Nothing panics or overflows, whatever the order of the calls and the numbers in the views: a segment of 0 octets,
+///    a window of 0 or `u64::MAX`, a round-trip time of zero. The helpers in `arithmetic.rs` take care of that.
+/// 2. [`Self::on_ack`] never shrinks the window ([`Rule::AckTakesNothing`]), and makes it grow by at most a segment per
+///    window, as NewReno does ([`Rule::AckGainsASegment`], RFC 6356 goal 2, for a path on its own).
+/// 3. [`Self::on_ack`] changes nothing unless [`AckSample::cwnd_limited`] ([`Rule::UnusedWindowStays`]).
+/// 4. [`Self::on_loss`] and [`Self::on_rto`] return at most the present window ([`Rule::LossRaisesNothing`],
+///    [`Rule::TimeoutRaisesNothing`]).
+/// 5. [`Self::on_round`] raises the window by at most two segments ([`Rule::RoundGainsTwoSegments`]).
+///
+/// A controller whose source asks for something else says so by [`Self::liberties`]. The engine does not rely on the
+/// contract: it keeps every window between a segment and 2^40 octets, whatever the answer.
 pub trait CongestionController: Send {
     /// Returns the name under which it is registered.
     fn name(&self) -> &'static str;
@@ -262,7 +280,8 @@ pub trait CongestionController: Send {
         SSTHRESH_MIN_SEGMENTS
     }
 
-    /// A round of `subflow` ended: all data that were in flight when it began are acknowledged.
+    /// A round of `subflow` ended: all data that were in flight when it began are acknowledged. Returns a correction, if
+    /// there is one. The engine keeps the window at one segment or above and the threshold at two.
     fn on_round(&mut self, subflow: SubflowId, now: Instant, paths: Paths<'_>) -> Option<WindowSet> {
         let _ = (subflow, now, paths);
         None
@@ -279,6 +298,11 @@ pub trait CongestionController: Send {
     /// Returns whether [`Self::on_ack`] also wants the ACKs of slow start, whose growth it then decides as well.
     fn rules_slow_start(&self) -> bool {
         false
+    }
+
+    /// Returns the rules of the contract that the controller breaks on purpose.
+    fn liberties(&self) -> &'static [Liberty] {
+        &[]
     }
 }
 

@@ -20,7 +20,7 @@ use super::arithmetic::mul_div;
 use super::coupling::{effective_cwnd, rtt_us, windows_over};
 use super::veno::{BETA_SEGMENTS, backlog, reduced};
 use super::{
-    AckSample, CongestionController, DeliverySample, LossSample, Olia, PathView, Paths, WindowSet, WindowStep,
+    AckSample, CongestionController, DeliverySample, Liberty, LossSample, Olia, PathView, Paths, WindowSet, WindowStep,
 };
 use crate::SubflowId;
 
@@ -33,6 +33,10 @@ pub struct MpVeno {
 impl CongestionController for MpVeno {
     fn name(&self) -> &'static str {
         "mpveno"
+    }
+
+    fn liberties(&self) -> &'static [Liberty] {
+        &[Liberty::Gives, Liberty::OutgrowsNewReno]
     }
 
     fn subflow_added(&mut self, subflow: SubflowId, paths: Paths<'_>) {

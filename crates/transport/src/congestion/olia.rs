@@ -35,8 +35,8 @@ use units::Instant;
 use super::arithmetic::{creditable_bytes, mss_q16, mul_div, share_q16};
 use super::coupling::{effective_cwnd, rtt_us, windows_over};
 use super::{
-    AckSample, CongestionController, DeliverySample, LossSample, PathView, Paths, PerSubflow, SSTHRESH_MIN_SEGMENTS,
-    WindowSet, WindowStep,
+    AckSample, CongestionController, DeliverySample, Liberty, LossSample, PathView, Paths, PerSubflow,
+    SSTHRESH_MIN_SEGMENTS, WindowSet, WindowStep,
 };
 use crate::SubflowId;
 
@@ -79,6 +79,10 @@ enum Alpha {
 impl CongestionController for Olia {
     fn name(&self) -> &'static str {
         "olia"
+    }
+
+    fn liberties(&self) -> &'static [Liberty] {
+        &[Liberty::Gives, Liberty::OutgrowsNewReno]
     }
 
     fn subflow_added(&mut self, _subflow: SubflowId, _paths: Paths<'_>) {

@@ -3,14 +3,12 @@
 use proptest::prelude::*;
 use units::{Duration, Instant};
 
+use super::testing::path;
 use super::{
     AckSample, CONTROLLERS, Competition, CongestionController, CongestionSignal, ControllerSpec, DeliverySample,
-    LossSample, PathView, Paths, build,
+    Liberty, LossSample, PathView, Paths, Rule, WindowSet, WindowStep, build,
 };
 use crate::SubflowId;
-
-/// Controllers whose windows may shrink without a loss: what one path gains, another gives.
-const GIVING: [&str; 2] = ["olia", "mpveno"];
 
 #[derive(Clone, Debug)]
 enum Operation {
@@ -149,34 +147,60 @@ impl World {
             Operation::Ack { acked_bytes, cwnd_limited } => {
                 let ack = AckSample { subflow, now, acked_bytes, rtt: path.latest_rtt, cwnd_limited };
                 let grown = self.controller.on_ack(&ack, paths).as_q16();
-                let least = if GIVING.contains(&self.controller.name()) { -mss << 16 } else { 0 };
-                prop_assert!(grown >= least, "an ACK in congestion avoidance took {grown} / 2^16 octets");
-                prop_assert!(cwnd_limited || grown == 0, "grew although the application was the limit");
+                let least = if takes(&*self.controller, Liberty::Gives) { -mss << 16 } else { 0 };
+                self.obeys(Rule::AckTakesNothing, grown >= least, || format!("took {grown} / 2^16 octets"))?;
+                let is_still = cwnd_limited || grown == 0;
+                self.obeys(Rule::UnusedWindowStays, is_still, || format!("grew by {grown} / 2^16 octets"))?;
             }
             Operation::Loss(signal) => {
                 let loss = LossSample { subflow, now, signal, lost_bytes: path.in_flight };
                 let ssthresh = self.controller.on_loss(&loss, paths);
-                prop_assert!(ssthresh <= cwnd, "a loss raised the window from {cwnd} to {ssthresh}");
+                self.obeys(Rule::LossRaisesNothing, ssthresh <= cwnd, || format!("{ssthresh} from {cwnd}"))?;
             }
             Operation::Rto => {
                 let ssthresh = self.controller.on_rto(subflow, now, paths);
-                prop_assert!(ssthresh <= cwnd, "a time-out raised the window from {cwnd} to {ssthresh}");
+                self.obeys(Rule::TimeoutRaisesNothing, ssthresh <= cwnd, || format!("{ssthresh} from {cwnd}"))?;
             }
             Operation::Round => {
-                if let Some(set) = self.controller.on_round(subflow, now, paths) {
-                    let most = cwnd.saturating_add(2 * mss.max(1) as u64);
-                    let is_modelled = self.controller.name() == "bbr";
-                    prop_assert!(
-                        is_modelled || set.cwnd <= most,
-                        "a round raised the window from {cwnd} to {}",
-                        set.cwnd
-                    );
-                    prop_assert!(set.cwnd > 0, "a round closed the window");
-                }
+                let set = self.controller.on_round(subflow, now, paths).map_or(0, |set| set.cwnd);
+                let most = cwnd.saturating_add(2 * mss.max(1) as u64);
+                let is_near = set <= most || takes(&*self.controller, Liberty::Leaps);
+                self.obeys(Rule::RoundGainsTwoSegments, is_near, || format!("{set} from {cwnd}"))?;
             }
         }
         Ok(())
     }
+
+    fn obeys(&self, rule: Rule, is_kept: bool, answer: impl FnOnce() -> String) -> Result<(), TestCaseError> {
+        require(&*self.controller, rule, is_kept, answer)
+    }
+}
+
+fn takes(controller: &dyn CongestionController, liberty: Liberty) -> bool {
+    controller.liberties().contains(&liberty)
+}
+
+/// Fails with the controller, the rule, its `answer`, and what to do.
+fn require(
+    controller: &dyn CongestionController,
+    rule: Rule,
+    is_kept: bool,
+    answer: impl FnOnce() -> String,
+) -> Result<(), TestCaseError> {
+    if is_kept {
+        return Ok(());
+    }
+    let (name, answer) = (controller.name(), answer());
+    let remedy = match rule.liberty() {
+        Some(liberty) if !takes(controller, liberty) => {
+            format!("; if its source asks for this, `liberties` returns Liberty::{liberty:?}")
+        }
+        _ => String::new(),
+    };
+    Err(TestCaseError::fail(format!(
+        "the controller {name} breaks a rule of its contract (CongestionController in congestion/mod.rs), {rule:?}: \
+         {rule}; it answered: {answer}{remedy}"
+    )))
 }
 
 proptest! {
@@ -193,14 +217,64 @@ proptest! {
 
     #[test]
     fn an_ack_never_gains_more_than_a_segment_per_window(view in view(), acked_bytes in octets()) {
-        // Controllers whose growth NewReno bounds (RFC 6356 goal 2): CUBIC and AIMD are not among them.
-        for name in ["newreno", "uncoupled", "lia", "balia", "veno", "mveno", "wvegas", "coupled", "ewtcp", "westwood", "mptcpw", "mcc-coop"] {
-            let mut controller = build(&ControllerSpec::named(name)).unwrap();
+        for registration in CONTROLLERS {
+            let mut controller = build(&ControllerSpec::named(registration.name)).unwrap();
             let ack = AckSample {
                 subflow: view.id, now: Instant::ZERO, acked_bytes, rtt: None, cwnd_limited: true,
             };
             let grown = controller.on_ack(&ack, Paths(&[view])).as_q16();
-            prop_assert!(grown <= i64::from(view.mss) << 16, "{name} grew by {grown} / 2^16 octets");
+            let is_slow = grown <= i64::from(view.mss) << 16 || takes(&*controller, Liberty::OutgrowsNewReno);
+            require(&*controller, Rule::AckGainsASegment, is_slow, || format!("grew by {grown} / 2^16 octets"))?;
         }
+    }
+}
+
+/// Grows without end, and falls upwards.
+struct Lawless;
+
+impl CongestionController for Lawless {
+    fn name(&self) -> &'static str {
+        "lawless"
+    }
+
+    fn on_ack(&mut self, ack: &AckSample, _: Paths<'_>) -> WindowStep {
+        WindowStep::from_bytes(if ack.cwnd_limited { -1 } else { 1 })
+    }
+
+    fn on_loss(&mut self, _: &LossSample, _: Paths<'_>) -> u64 {
+        u64::MAX
+    }
+
+    fn on_rto(&mut self, _: SubflowId, _: Instant, _: Paths<'_>) -> u64 {
+        u64::MAX
+    }
+
+    fn on_round(&mut self, _: SubflowId, _: Instant, _: Paths<'_>) -> Option<WindowSet> {
+        Some(WindowSet { cwnd: u64::MAX, ssthresh: 0 })
+    }
+}
+
+#[test]
+fn a_breach_names_the_controller_the_rule_and_the_remedy() {
+    let said = |operation: Operation| {
+        let paths = vec![path(0, 10)];
+        let mut world = World { controller: Box::new(Lawless), paths, next_id: 1, now: Instant::ZERO };
+        world.call(&operation, 0).unwrap_err().to_string()
+    };
+    let ack = |cwnd_limited| Operation::Ack { acked_bytes: 1000, cwnd_limited };
+    for (operation, rule, liberty) in [
+        (ack(true), Rule::AckTakesNothing, Some(Liberty::Gives)),
+        (ack(false), Rule::UnusedWindowStays, None),
+        (Operation::Loss(CongestionSignal::Loss), Rule::LossRaisesNothing, None),
+        (Operation::Rto, Rule::TimeoutRaisesNothing, None),
+        (Operation::Round, Rule::RoundGainsTwoSegments, Some(Liberty::Leaps)),
+    ] {
+        let said = said(operation);
+        assert!(said.contains("controller lawless") && said.contains("congestion/mod.rs"), "{said}");
+        assert!(said.contains(&format!("{rule:?}: {rule}")), "{said}");
+        assert_eq!(
+            said.split_once("Liberty::").map(|(_, name)| name.to_owned()),
+            liberty.map(|known| format!("{known:?}"))
+        );
     }
 }

@@ -33,7 +33,8 @@ use units::Instant;
 use super::arithmetic::{ONE_Q16, creditable_bytes, grow_q16, mul_div, share_q16};
 use super::lia::LinkedAlpha;
 use super::{
-    AckSample, Competition, CongestionController, LossSample, Parameter, PathView, Paths, WindowSet, WindowStep,
+    AckSample, Competition, CongestionController, Liberty, LossSample, Parameter, PathView, Paths, WindowSet,
+    WindowStep,
 };
 use crate::SubflowId;
 
@@ -164,6 +165,13 @@ impl Sharing {
 impl CongestionController for Sharing {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn liberties(&self) -> &'static [Liberty] {
+        match self.rivals {
+            Rivals::Aimd { .. } => &[Liberty::OutgrowsNewReno],
+            Rivals::Tcp => &[],
+        }
     }
 
     fn subflow_added(&mut self, _subflow: SubflowId, _paths: Paths<'_>) {

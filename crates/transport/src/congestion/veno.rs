@@ -9,7 +9,7 @@
 //!        ssthresh = cwnd / 2                 otherwise: the queue was full
 //!
 //! RTT       smoothed round-trip time
-//! baseRTT   smallest round-trip time seen
+//! baseRTT   smallest round-trip time of the last 300 s (`PathView::min_rtt`)
 //! beta      3 segments
 //! cwnd, acked, SMSS as in newreno.rs
 //! ```

@@ -18,7 +18,7 @@
 //!
 //! cwnd_i       congestion window of subflow i, segments; at least 2
 //! RTT_i        mean round-trip time of the round
-//! baseRTT_i    smallest round-trip time seen
+//! baseRTT_i    smallest round-trip time of the last 300 s (`PathView::min_rtt`)
 //! alpha_i      segments that subflow i wants in the queue; 2 at first
 //! total_alpha  10 segments: what all subflows together want in the queue
 //! rate_i       the rate when the queue last held alpha_i segments; counts once it is known

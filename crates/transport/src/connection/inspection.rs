@@ -14,6 +14,11 @@ impl Connection {
         let tcb = &self.subflows.get(id)?.tcb;
         Some(Sight { connection: self, id, tcb })
     }
+
+    /// Whether anything will happen on a subflow without outside input: an ACK is due, or a timer runs in its place.
+    pub(super) fn is_any_subflow_driven(&self) -> bool {
+        self.subflows.iter().any(|subflow| subflow.tcb.is_driven())
+    }
 }
 
 impl Inspect for Sight<'_> {
@@ -61,7 +66,7 @@ impl Inspect for Sight<'_> {
     fn is_driven(&self) -> bool {
         let Connection { data_timer, orphan_timer, linger_timer, subflows, .. } = self.connection;
         [data_timer, orphan_timer, linger_timer].into_iter().any(|timer| *timer != Instant::FAR_FUTURE)
-            || subflows.iter().any(|subflow| subflow.tcb.is_driven())
+            || self.connection.is_any_subflow_driven()
             || !subflows.iter().any(Subflow::is_usable)
     }
 }

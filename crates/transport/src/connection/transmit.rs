@@ -298,7 +298,11 @@ impl Connection {
             unacknowledged_bytes: self.sender.next.since(self.sender.buffer.start()),
         };
         // An answer that moves nothing must count as a wait: the next answer might be the same, endlessly.
-        let marks = self.policies.scheduler.schedule(&context, &mut host.prng).below(views.len());
+        let mut marks = self.policies.scheduler.schedule(&context, &mut host.prng).below(views.len());
+        if marks.is_empty() && !self.is_any_subflow_driven() {
+            // Nothing would ever end this wait.
+            marks = context.with_room().next().map_or(Marks::NONE, |(position, _)| Marks::one(position));
+        }
         if marks.is_empty() {
             return false;
         }

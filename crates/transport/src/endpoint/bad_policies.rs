@@ -1,12 +1,13 @@
 //! Policies that nobody would write on purpose: a bad policy is slow but never breaks the protocol (`ARCHITECTURE.md`).
 
 use core::net::SocketAddr;
+use core::ops::Range;
 
 use units::{Duration, Instant, Prng};
 use wire::{Pattern, Payload, Segment};
 
 use super::Endpoint;
-use crate::congestion::{AckSample, CongestionController, LossSample, Paths, WindowStep};
+use crate::congestion::{AckSample, CongestionController, LossSample, Paths, WindowSet, WindowStep};
 use crate::connection::Policies;
 use crate::path_manager::{PathCommand, PathEvent, PathManager, PathManagerView};
 use crate::scheduler::{Marks, ScheduleContext, Scheduler};
@@ -25,6 +26,9 @@ struct World {
     listener: ListenerId,
     now: Instant,
     under_way: Vec<(Instant, bool, Segment)>,
+    /// Which of the client's segments get lost, counted from the replacement of its policies.
+    lost: Range<usize>,
+    sent: usize,
 }
 
 impl World {
@@ -34,9 +38,10 @@ impl World {
         let [mut client, mut server] = [1, 2].map(|seed| Endpoint::with_seed(EndpointConfig::default(), seed));
         let listener = server.listen(remote, ConnectionConfig::default()).unwrap();
         let connection = client.connect(local, remote, ConnectionConfig::default(), Instant::ZERO).unwrap();
-        let under_way = Vec::new();
-        let mut world = Self { client, server, connection, listener, now: Instant::ZERO, under_way };
+        let (now, under_way) = (Instant::ZERO, Vec::new());
+        let mut world = Self { client, server, connection, listener, now, under_way, lost: 0..0, sent: 0 };
         world.run_for(Duration::from_secs(1));
+        world.sent = 0;
         let slot = &mut world.client.slots[connection.slot as usize];
         replace(slot.connection.as_mut().unwrap().policies_mut());
         world
@@ -69,8 +74,12 @@ impl World {
     fn transmit(&mut self) {
         for (is_client, endpoint) in [(true, &mut self.client), (false, &mut self.server)] {
             let at = self.now + DELAY;
-            let sent = core::iter::from_fn(|| endpoint.poll_transmit(self.now)).take(TURNS_MAX);
-            self.under_way.extend(sent.map(|segment| (at, is_client, segment)));
+            for segment in core::iter::from_fn(|| endpoint.poll_transmit(self.now)).take(TURNS_MAX) {
+                self.sent += usize::from(is_client);
+                if !is_client || !self.lost.contains(&self.sent) {
+                    self.under_way.push((at, is_client, segment));
+                }
+            }
         }
     }
 
@@ -113,13 +122,18 @@ impl Scheduler for Marker {
     }
 }
 
+/// Nothing would ever wake a connection that waits with nothing in flight.
 #[test]
-fn marks_of_no_subflow_are_none() {
-    let mut world = World::new(|policies| policies.scheduler = Box::new(Marker(|| Marks::one(63))));
-    world.send(100_000);
-    world.run_for(Duration::from_secs(1));
-    assert_eq!(world.arrived_bytes(), 0);
-    assert!(!world.is_over());
+fn data_arrive_whatever_a_scheduler_waits_for() {
+    for marks in [|| Marks::NONE, || Marks::one(63)] {
+        let mut world = World::new(|policies| policies.scheduler = Box::new(Marker(marks)));
+        world.send(100_000);
+        world.run_for(Duration::from_millis(200));
+        let soon = world.client.stats(world.connection).unwrap().acked_bytes;
+        assert!((1..20_000).contains(&soon), "a segment a round trip, not {soon} octets");
+        world.run_for(Duration::from_secs(5));
+        assert_eq!(world.arrived_bytes(), 100_000);
+    }
 }
 
 #[test]
@@ -186,4 +200,55 @@ fn a_connection_outlives_a_controller_that_lets_nothing_leave() {
     world.run_for(Duration::from_secs(3600));
     assert!(!world.is_over());
     assert_eq!(world.arrived_bytes(), 20_000);
+}
+
+/// Asks for these windows.
+struct Greedy {
+    step: WindowStep,
+    set: WindowSet,
+}
+
+impl CongestionController for Greedy {
+    fn name(&self) -> &'static str {
+        "greedy"
+    }
+
+    fn on_ack(&mut self, _: &AckSample, _: Paths<'_>) -> WindowStep {
+        self.step
+    }
+
+    fn on_loss(&mut self, _: &LossSample, _: Paths<'_>) -> u64 {
+        self.set.ssthresh
+    }
+
+    fn on_rto(&mut self, _: SubflowId, _: Instant, _: Paths<'_>) -> u64 {
+        self.set.ssthresh
+    }
+
+    fn on_round(&mut self, _: SubflowId, _: Instant, _: Paths<'_>) -> Option<WindowSet> {
+        Some(self.set)
+    }
+
+    fn pacing_rate_bytes_per_s(&self, _: SubflowId) -> Option<u64> {
+        Some(u64::MAX)
+    }
+
+    fn rules_slow_start(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn no_window_that_a_controller_asks_for_breaks_the_engine() {
+    for step in [i64::MAX, i64::MIN].map(WindowStep::from_q16) {
+        for (cwnd, ssthresh) in [(u64::MAX, u64::MAX), (u64::MAX, 0), (0, u64::MAX), (0, 0)] {
+            let greedy = Greedy { step, set: WindowSet { cwnd, ssthresh } };
+            let mut world = World::new(|policies| policies.congestion = Box::new(greedy));
+            world.lost = 30..40;
+            world.send(200_000);
+            world.run_for(Duration::from_secs(60));
+            assert!(!world.is_over());
+            assert_eq!(world.arrived_bytes(), 200_000);
+        }
+    }
 }

@@ -34,6 +34,10 @@ impl Scheduler for Blest {
         "blest"
     }
 
+    fn may_wait(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, context: &ScheduleContext<'_>, _prng: &mut Prng) -> Marks {
         let Some((position, slow)) = context.fastest_with_room() else { return Marks::NONE };
         match context.worth_waiting_for(slow) {

@@ -38,6 +38,10 @@ impl Scheduler for Ecf {
         "ecf"
     }
 
+    fn may_wait(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, context: &ScheduleContext<'_>, _prng: &mut Prng) -> Marks {
         let Some((position, slow)) = context.fastest_with_room() else { return Marks::NONE };
         let Some((fast, rtt_fast, rtt_slow)) = context.worth_waiting_for(slow) else { return Marks::one(position) };

@@ -44,6 +44,10 @@ impl Scheduler for Linux {
         "linux"
     }
 
+    fn may_wait(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, context: &ScheduleContext<'_>, _prng: &mut Prng) -> Marks {
         let going_on = self.burst.take().and_then(|burst| position_of(burst, context));
         let Some((position, burst)) = going_on.or_else(|| self.begin_burst(context)) else { return Marks::NONE };

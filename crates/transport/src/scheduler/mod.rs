@@ -149,6 +149,10 @@ pub trait Scheduler: Send {
 
     /// Marks the subflows that carry the next segment. Marking a subflow without room queues the segment there. Marks
     /// at positions without a subflow are ignored: a set of only such marks waits.
+    ///
+    /// Something must end the wait: wait only if a subflow has data in flight, whose ACK makes the engine ask again. If
+    /// nothing is under way on any subflow, the engine takes no for an error and gives the segment to the first subflow
+    /// with room. A scheduler that always waits thus sends a segment per round trip.
     fn schedule(&mut self, context: &ScheduleContext<'_>, prng: &mut Prng) -> Marks;
 
     /// Whether the scheduler also looks at subflows without room. If not, [`ScheduleContext::subflows`] omits them,
@@ -160,6 +164,12 @@ pub trait Scheduler: Send {
     /// Whether the scheduler marks the only subflow with room regardless of its state, and keeps no memory of it. The
     /// engine then need not call it when there is no choice.
     fn takes_the_only_one(&self) -> bool {
+        false
+    }
+
+    /// Whether the scheduler may wait on purpose for a subflow without room although another has room. Otherwise a test
+    /// of all schedulers requires that it uses any room; the engine does not ask.
+    fn may_wait(&self) -> bool {
         false
     }
 

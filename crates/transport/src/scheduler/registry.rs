@@ -73,9 +73,6 @@ mod tests {
         assert!(build("lowest-rt").err().unwrap().to_string().contains("did you mean lowest-rtt?"));
     }
 
-    /// Schedulers that may wait for a subflow without room although another has some.
-    const PATIENT: [&str; 3] = ["blest", "ecf", "linux"];
-
     proptest! {
         #[test]
         fn marks_are_positions_and_room_is_used(
@@ -90,16 +87,24 @@ mod tests {
             let with_room: Vec<_> = subflows.iter().take(64).copied().filter(|subflow| subflow.has_room).collect();
             let anyone_has_room = rooms.iter().take(64).any(|(room, _)| *room);
             for registration in SCHEDULERS {
-                let marked = positions_with(&mut *(registration.build)(), &subflows, &mut Prng::new(seed));
-                prop_assert!(marked.iter().all(|position| *position < subflows.len()));
-                let may_wait = PATIENT.contains(&registration.name) && subflows.iter().any(|subflow| !subflow.has_room);
+                let (name, mut scheduler) = (registration.name, (registration.build)());
+                let marked = positions_with(&mut *scheduler, &subflows, &mut Prng::new(seed));
+                prop_assert!(
+                    marked.iter().all(|position| *position < subflows.len()),
+                    "the scheduler {name} marks positions without a subflow: {marked:?} of {}", subflows.len()
+                );
+                let waits = marked.is_empty() && subflows.iter().any(|subflow| !subflow.has_room);
                 let uses_room = marked.iter().any(|position| subflows[*position].has_room);
-                prop_assert!(!anyone_has_room || uses_room || (may_wait && marked.is_empty()), "{}", registration.name);
+                prop_assert!(
+                    !anyone_has_room || uses_room || (scheduler.may_wait() && waits),
+                    "the scheduler {name} leaves room unused: if it waits for a subflow without room on purpose, \
+                     its `may_wait` returns true"
+                );
                 let mut other = (registration.build)();
                 if !other.wants_full() && anyone_has_room {
                     let marked_without = positions_with(&mut *other, &with_room, &mut Prng::new(seed));
                     let same = marked.iter().map(|at| subflows[*at].id).eq(marked_without.iter().map(|at| with_room[*at].id));
-                    prop_assert!(same, "{}", registration.name);
+                    prop_assert!(same, "the scheduler {name} does not want full subflows, but chooses otherwise with them");
                 }
             }
         }

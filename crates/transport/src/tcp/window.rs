@@ -9,6 +9,10 @@ use units::narrow::u64_from;
 use crate::congestion::{SSTHRESH_MIN_SEGMENTS, WindowStep};
 use crate::era::RecoveryEnd;
 
+/// Largest window, octets: a thousand times what a receiver can announce (RFC 7323), so it limits no transfer. It keeps
+/// a controller's answer, however large, within what sums and products of windows can hold.
+pub(crate) const CWND_MAX: u64 = 1 << 40;
+
 /// Phase of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -89,23 +93,28 @@ impl CongestionWindow {
     /// Grows in slow start (RFC 5681 section 3.1, counting octets as RFC 3465 does). Returns the octets that carry over
     /// into congestion avoidance.
     pub(crate) fn slow_start(&mut self, acked_bytes: u64) -> u64 {
-        let room = self.ssthresh - self.cwnd;
+        let room = self.ssthresh.min(CWND_MAX).saturating_sub(self.cwnd);
         let step = acked_bytes.min(room);
         self.cwnd += step;
         acked_bytes - step
     }
 
-    /// Adds a controller's step.
+    /// Adds a controller's step, whatever it is: the window stays between one segment and [`CWND_MAX`].
     pub(crate) fn apply(&mut self, step: WindowStep) {
-        self.fraction += step.as_q16();
-        let whole = self.fraction >> 16;
-        self.fraction -= whole << 16;
-        self.cwnd = self.cwnd.saturating_add_signed(whole).max(self.mss);
+        let grown = self.fraction.saturating_add(step.as_q16());
+        let whole = grown >> 16;
+        self.fraction = grown - (whole << 16);
+        self.cwnd = self.bounded(self.cwnd.saturating_add_signed(whole));
     }
 
-    /// Sets a controller's correction at the end of a round.
+    /// Returns the permitted window nearest to `cwnd`. Not `clamp`, which would panic if a segment exceeded the maximum.
+    fn bounded(&self, cwnd: u64) -> u64 {
+        cwnd.min(CWND_MAX).max(self.mss)
+    }
+
+    /// Sets a controller's correction at the end of a round, within the bounds of [`Self::apply`].
     pub(crate) fn set(&mut self, cwnd: u64, ssthresh: u64) {
-        self.cwnd = cwnd.max(self.mss);
+        self.cwnd = self.bounded(cwnd);
         self.ssthresh = ssthresh.max(SSTHRESH_MIN_SEGMENTS * self.mss);
     }
 
@@ -176,7 +185,7 @@ impl CongestionWindow {
         if matches!(self.phase, Phase::Recovery(_)) {
             self.cwnd = match end {
                 RecoveryEnd::Flight => self.ssthresh.min(in_flight.max(self.mss) + self.mss),
-                RecoveryEnd::Threshold => self.ssthresh,
+                RecoveryEnd::Threshold => self.bounded(self.ssthresh),
             };
         }
         self.phase = Phase::Open;
@@ -277,6 +286,25 @@ mod tests {
         assert_eq!(window.cwnd(), 10_000);
         window.apply(WindowStep::from_f64(0.5));
         assert_eq!(window.cwnd(), 10_001);
+    }
+
+    #[test]
+    fn no_answer_of_a_controller_leaves_the_bounds() {
+        let (widest, narrowest) = (CWND_MAX, 1_000);
+        let mut window = window();
+        window.apply(WindowStep::from_f64(0.75));
+        for (step, bound) in [(i64::MAX, widest), (i64::MIN, narrowest), (i64::MAX, widest), (i64::MAX, widest)] {
+            window.apply(WindowStep::from_q16(step));
+            assert_eq!(window.cwnd(), bound, "after {step}");
+        }
+        window.set(0, 0);
+        assert_eq!((window.cwnd(), window.ssthresh()), (narrowest, 2_000));
+        window.set(u64::MAX, u64::MAX);
+        assert_eq!((window.cwnd(), window.slow_start(u64::MAX)), (widest, u64::MAX));
+        window.enter_recovery(SeqNr(99), u64::MAX, 20_000);
+        window.on_ack_in_recovery(1000, 16_000, false);
+        window.exit_recovery(10_000, RecoveryEnd::Threshold);
+        assert_eq!(window.cwnd(), widest);
     }
 
     #[test]

@@ -103,6 +103,7 @@ fn fit_sizes(connection: &mut Connection, ipv6: bool) {
 /// Removes settings that another setting rules out.
 fn fit_era(connection: &mut Connection) {
     let least = connection.mtu;
+    let reinjects = connection.scheduler_reinjects();
     let era = &mut connection.era;
     for size in [&mut era.subflow_send_buffer, &mut era.subflow_window, &mut era.initial_ssthresh] {
         *size = size.map(|Text(size)| Text(size.max(least)));
@@ -113,7 +114,7 @@ fn fit_era(connection: &mut Connection) {
     if era.binding != Binding::Early {
         era.subflow_send_buffer = None;
     }
-    era.reinjection |= matches!(connection.scheduler.as_str(), "opportunistic" | "penalizing");
+    era.reinjection |= reinjects;
     if !era.reinjection {
         era.reinjection_timeouts = 1;
         era.idle_reinjection = false;
