@@ -143,7 +143,7 @@ fn swept() -> (Plan, Vec<Record>) {
 }
 
 /// The parts whose fields are columns under a prefix.
-const PREFIXES: [(&str, &str); 11] = [
+const PREFIXES: [(&str, &str); 12] = [
     ("", "totals"),
     ("video.", "totals.video"),
     ("answers.", "totals.answers"),
@@ -153,6 +153,7 @@ const PREFIXES: [(&str, &str); 11] = [
     ("analysis.", "selection.hindsight"),
     ("whole.", "metrics.totals"),
     ("blocks.", "metrics.blocks"),
+    ("bottleneck.", "bottleneck"),
     ("local_video.", "relays.local_video"),
     ("local_flows.", "relays.local_flows"),
 ];
