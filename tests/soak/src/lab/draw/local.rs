@@ -63,6 +63,10 @@ fn fitted(mut local: LocalTraffic) -> LocalTraffic {
         // A TCP flow may take all the capacity it can get.
         local.rate = None;
     }
+    if video && local.rate.as_ref().is_some_and(|rate| most(rate) == Rate::ZERO) {
+        // Without a rate there is no picture: the loader refuses that.
+        local.rate = Some(TextOr::Text(kbps(10)));
+    }
     if short || video || local.rate.is_none() {
         (local.changes, local.on_off, local.redrawn) = (Vec::new(), None, None);
     }
@@ -78,6 +82,13 @@ fn fitted(mut local: LocalTraffic) -> LocalTraffic {
         local.changes.clear();
     }
     local
+}
+
+fn most(rate: &Drawn<Rate>) -> Rate {
+    match rate {
+        TextOr::Text(rate) => *rate,
+        TextOr::Table(bounds) => bounds.uniform[1].0,
+    }
 }
 
 fn rate(modest: bool) -> impl Strategy<Value = Drawn<Rate>> {
