@@ -148,7 +148,7 @@ with_kernel() { cargo test "${LOCKED[@]}" "${FEATURES[@]}" --no-fail-fast -p int
 # They mostly wait. They run one at a time, so each has the devices to itself.
 interop() { with_kernel --test integration "$@" -- --test-threads=1 --show-output "${DAEMON_TESTS[@]/#/--skip=}"; }
 
-# Programs that people's devices run, and their environment. Rates are low and time limits generous, so these run beside
+# `join` with its proxy and uplinks, and `relay`. Rates are low and time limits generous, so these run beside
 # the others. Not in three groups at once: links keep a core busy, and a build beside them would exceed the time limits.
 # The two groups take equally long: nothing else runs at the end.
 DAEMON_TESTS=(join:: uplinks:: lending:: product:: proxy::)
