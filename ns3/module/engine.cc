@@ -12,22 +12,28 @@ using namespace ns3;
 
 namespace anabranch {
 
-AnabranchAddress ToEngine(Ipv4Address address, uint16_t port)
+namespace {
+
+template <class Ip>
+AnabranchAddress Converted(uint8_t family, const Ip& address, uint16_t port)
 {
     AnabranchAddress converted = {};
-    converted.family = 4;
+    converted.family = family;
     converted.port = port;
     address.Serialize(converted.octets);
     return converted;
 }
 
+} // namespace
+
+AnabranchAddress ToEngine(Ipv4Address address, uint16_t port)
+{
+    return Converted(4, address, port);
+}
+
 AnabranchAddress ToEngine(Ipv6Address address, uint16_t port)
 {
-    AnabranchAddress converted = {};
-    converted.family = 6;
-    converted.port = port;
-    address.Serialize(converted.octets);
-    return converted;
+    return Converted(6, address, port);
 }
 
 AnabranchAddress ToEngine(const Address& address)

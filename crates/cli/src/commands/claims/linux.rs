@@ -5,9 +5,10 @@ use std::ops::RangeInclusive;
 use lab::present::claims::conditions::CONDITIONS;
 use lab::present::claims::{Claim, Mode, Needs, Runs, needs};
 use lab::run::sweep::Plan;
+use lab::scenario::Scenario;
 use testbed::{Ends, Held};
 
-use super::{next, runs, show};
+use super::{judged, next, runs, show};
 use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
@@ -35,41 +36,16 @@ fn judged(
     mode: Mode,
 ) -> Result<Vec<&'static Claim>, Failure> {
     let is_asked = |claim: &&&Claim| !arguments.ids.is_empty() || claim.source.starts_with(PAPER);
-    let (runnable, computed): (Vec<&'static Claim>, Vec<&'static Claim>) =
-        chosen.iter().filter(is_asked).partition(|claim| !needs(claim).is_empty());
-    let mut left_out: Vec<String> = computed
-        .iter()
-        .map(|claim| format!("{} is not judged on Linux: it is computed, without runs", claim.id))
-        .collect();
-    let mut judged = Vec::new();
-    if !runnable.is_empty() {
+    let asked: Vec<&'static Claim> = chosen.iter().filter(is_asked).copied().collect();
+    if asked.iter().any(|claim| !needs(claim).is_empty()) {
         testbed::rehearse(Ends::KERNELS)?;
         kernel_cc::check()?;
     }
-    for claim in runnable {
-        match obstacle(claim, seeds, mode)? {
-            None => judged.push(claim),
-            Some(why) => left_out.push(format!("{} is not judged on Linux: {why}", claim.id)),
-        }
-    }
-    if judged.is_empty() {
-        return Err(Failure::Input(left_out.join("\nerror: ")));
-    }
+    let check = |scenario: &Scenario| testbed::check(scenario, Ends::KERNELS);
+    let obstacle = |claim: &Claim| judged::obstacle(claim, &CONDITIONS[0], seeds, mode, check);
+    let (judged, left_out) = judged::judged(&asked, "on Linux", &obstacle)?;
     left_out.iter().try_for_each(|line| console::complain(&format!("{line}\n")))?;
     Ok(judged)
-}
-
-/// Returns what a claim's scenarios require that kernels at both ends cannot do; `None` if there is nothing.
-fn obstacle(claim: &Claim, seeds: &RangeInclusive<u64>, mode: Mode) -> Result<Option<String>, Failure> {
-    for needs in needs(claim) {
-        let plan = runs::plan(needs, &CONDITIONS[0], seeds.clone(), mode)?;
-        let refused = plan.cases.iter().find_map(|case| testbed::check(&case.scenario, Ends::KERNELS).err());
-        if let Some(error) = refused {
-            let first = error.to_string().lines().next().unwrap_or_default().to_owned();
-            return Ok(Some(format!("{}: {first}", needs.scenario)));
-        }
-    }
-    Ok(None)
 }
 
 /// Runs everything that `judged` need. Controllers stay in the kernel from the first run to the last.

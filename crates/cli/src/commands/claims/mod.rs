@@ -1,5 +1,6 @@
 //! `anabranch claims`: the papers' claims, measured.
 
+mod judged;
 mod linux;
 mod map;
 mod next;

@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use lab::present::claims::conditions::WITH_NS3;
-use lab::present::claims::{Claim, Mode, needs};
+use lab::present::claims::{Claim, Mode};
 
-use super::{all_runs, next, runs, show};
+use super::{all_runs, judged, next, runs, show};
 use crate::arguments;
 use crate::console;
 use crate::failure::Failure;
@@ -28,36 +28,12 @@ fn judged(
     seeds: &RangeInclusive<u64>,
     mode: Mode,
 ) -> Result<Vec<&'static Claim>, Failure> {
-    let (mut judged, mut left_out) = (Vec::new(), Vec::new());
-    for claim in chosen.iter().copied() {
-        match obstacle(claim, seeds, mode)? {
-            None => judged.push(claim),
-            Some(why) => left_out.push(format!("{} is not judged with ns-3: {why}", claim.id)),
-        }
-    }
-    if judged.is_empty() {
-        return Err(Failure::Input(left_out.join("\nerror: ")));
-    }
+    let obstacle = |claim: &Claim| judged::obstacle(claim, &WITH_NS3, seeds, mode, ns3_radio::check);
+    let (judged, left_out) = judged::judged(chosen, "with ns-3", &obstacle)?;
     if arguments.ids.is_empty() {
         console::complain(&format!("{} of {} claims are about what ns-3 can do\n", judged.len(), chosen.len()))?;
     } else {
         left_out.iter().try_for_each(|line| console::complain(&format!("{line}\n")))?;
     }
     Ok(judged)
-}
-
-/// Returns why a claim cannot be judged; `None` if it can.
-fn obstacle(claim: &Claim, seeds: &RangeInclusive<u64>, mode: Mode) -> Result<Option<String>, Failure> {
-    let all = needs(claim);
-    if all.is_empty() {
-        return Ok(Some("it is computed, without runs".into()));
-    }
-    for needs in all {
-        let plan = runs::plan(needs, &WITH_NS3, seeds.clone(), mode)?;
-        if let Some(error) = plan.cases.iter().find_map(|case| ns3_radio::check(&case.scenario).err()) {
-            let first = error.to_string().lines().next().unwrap_or_default().to_owned();
-            return Ok(Some(format!("{}: {first}", needs.scenario)));
-        }
-    }
-    Ok(None)
 }
