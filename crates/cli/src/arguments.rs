@@ -453,7 +453,7 @@ pub struct Engine {
     /// Scheduler: which subflow carries the next data; `anabranch policies` lists all
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
-    /// Path manager: which subflows to open; `anabranch policies` lists all
+    /// Path manager: which subflows to open, by default one-per-address; `anabranch policies` lists all
     #[arg(long, value_name = "NAME")]
     pub path_manager: Option<String>,
     /// Write a capture of every packet between the engine and the kernel to FILE (pcapng)

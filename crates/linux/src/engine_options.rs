@@ -7,14 +7,19 @@ use transport::{ConnectionConfig, Endpoint, path_manager, scheduler};
 use crate::tap::Tap;
 use crate::{Error, Result};
 
-/// Policies by name that replace the engine's defaults, a tap and an observer.
+/// The path manager of programs unless another one is named. An address of theirs stands for an uplink or a relay: what
+/// shares it shares a link. A mesh would also spend the server's limit on subflows to every address that the server
+/// announces, whether or not anybody can be reached there.
+pub const PATH_MANAGER: &str = "one-per-address";
+
+/// Policies by name that replace the usual ones, a tap and an observer.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
     /// Congestion control.
     pub congestion: Option<ControllerSpec>,
     /// Which subflow carries the next data.
     pub scheduler: Option<String>,
-    /// Which subflows are opened.
+    /// Which subflows are opened; [`PATH_MANAGER`] if none is named.
     pub path_manager: Option<String>,
     /// Largest packet, octets, that the engine sends and asks for; the device's if none is set.
     pub mtu: Option<u16>,
@@ -46,10 +51,9 @@ impl EngineOptions {
             scheduler::build(scheduler).map_err(|error| unknown(&error))?;
             config.scheduler.clone_from(scheduler);
         }
-        if let Some(path_manager) = &self.path_manager {
-            path_manager::build(path_manager).map_err(|error| unknown(&error))?;
-            config.path_manager.clone_from(path_manager);
-        }
+        let path_manager = self.path_manager.as_deref().unwrap_or(PATH_MANAGER);
+        path_manager::build(path_manager).map_err(|error| unknown(&error))?;
+        config.path_manager = path_manager.into();
         config.mtu = self.mtu.unwrap_or(config.mtu);
         Ok(())
     }

@@ -50,7 +50,7 @@ pub mod tun;
 pub mod uplink;
 pub mod wait;
 
-pub use engine_options::EngineOptions;
+pub use engine_options::{EngineOptions, PATH_MANAGER};
 pub use error::Error;
 
 /// Result of most functions here.

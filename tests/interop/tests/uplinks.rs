@@ -101,6 +101,25 @@ fn both_phones_carry_data_and_nothing_is_left() {
     assert!((0..2).all(|number| net.received_bytes(number) > BYTES as u64 / 4));
 }
 
+/// More subflows over an uplink would share its rate, and take the places of others.
+#[test]
+fn addresses_that_the_server_announces_get_no_further_subflows() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new("announced", BYTES);
+    let _server = net.web_server(&files.0, "0.0.0.0");
+    let announced = ["10.9.8.1", "10.9.8.2", "10.9.8.3"];
+    for address in announced {
+        net.server().ip([format!("address add {address}/32 dev lo")]).unwrap();
+        output(net.server(), "ip", &["mptcp", "endpoint", "add", address, "signal"]);
+    }
+    output(net.server(), "ip", &["mptcp", "limits", "set", "subflows", "8"]);
+    let report = get_over(&net.laptop, URL, &files.copy(0), &USB).unwrap();
+    assert!(files.arrived(0));
+    let subflows = &report.connection.subflows;
+    assert!(subflows.len() == 2, "{subflows:#?}");
+    assert!(subflows.iter().all(|subflow| subflow.received_bytes > BYTES as u64 / 4), "{subflows:#?}");
+}
+
 #[test]
 fn ipv6_is_translated_too() {
     let Some(net) = Tethered::new([LINK, LINK]) else { return };

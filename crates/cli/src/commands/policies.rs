@@ -65,7 +65,7 @@ fn kinds() -> [Kind; 5] {
         },
         Kind {
             key: "path_managers",
-            heading: "path managers: connection.path_manager, --path-manager",
+            heading: "path managers: connection.path_manager; --path-manager, which is one-per-address if not given",
             policies: PATH_MANAGERS.iter().map(|known| Policy::plain(known.name, known.summary)).collect(),
             default: Some(usual.path_manager),
         },

@@ -8,8 +8,8 @@
 //! ```text
 //! lag      waiting octets / highest recent rate: how far the stream is behind the arrivals
 //! rate     over 300 ms, because octets that were held up arrive all at once
-//! late     lag > 100 ms at two looks in a row, because of a subflow that brings less than an eighth, recently and
-//!          usually; or less than half of what the others recently lost, if their loss since the stream began to wait
+//! late     lag > 100 ms at two looks in a row, because of a subflow whose uplink brings less than an eighth, recently
+//!          and usually; or less than half of what the others recently lost, if their loss since the stream began to wait
 //!          for it exceeds what waits. When a hole is filled, this loss falls in proportion to the waiting octets
 //! slow     late, but steadily so: it has brought equally much at each look for two round trips. It becomes a backup,
 //!          and what the peer has given to it arrives soon, so nothing is sent twice. If that takes so long that the
@@ -576,7 +576,9 @@ impl Harm {
         let is_unfair = self.is_unfair(blamed.is_some(), now);
         let soon =
             self.blame(carriers, NEGLIGIBLE_LAG_MIN).filter(|blamed| !is_unfair && !self.seen_of(blamed.id).is_slow);
-        if let Some(slow) = soon.filter(|blamed| self.is_negligible(blamed) && self.drains_soon(blamed, carriers)) {
+        if let Some(slow) =
+            soon.filter(|blamed| self.is_negligible(blamed, carriers) && self.drains_soon(blamed, carriers))
+        {
             return self.act_on_slow(&slow, findings);
         }
         let Some(blamed) = blamed.filter(|_| !is_unfair) else {
@@ -600,11 +602,11 @@ impl Harm {
         let all_bytes: u64 = self.seen.iter().map(|seen| seen.fair_bytes).sum::<u64>() + self.lost_bytes;
         let all_usual_bytes: u64 = self.seen.iter().map(Seen::usual).sum();
         let lost_bytes = self.lost_bytes;
-        let seen = self.seen_mut(blamed.id);
-        let is_worthless =
-            seen.fair_bytes < all_bytes / WORTHLESS_PARTS && seen.usual() < all_usual_bytes / WORTHLESS_PARTS;
+        let (fair_bytes, usual_bytes) = self.brought_over_uplink(&blamed, carriers);
+        let is_worthless = fair_bytes < all_bytes / WORTHLESS_PARTS && usual_bytes < all_usual_bytes / WORTHLESS_PARTS;
         // Doing without the subflow has a price too: the peer sends again what waits.
-        let is_harmful = seen.fair_bytes < lost_bytes / 2 && held_bytes < lost_in_all_bytes;
+        let is_harmful = fair_bytes < lost_bytes / 2 && held_bytes < lost_in_all_bytes;
+        let seen = self.seen_mut(blamed.id);
         let is_slow = seen.is_slow;
         seen.strikes = if is_worthless && !is_slow || is_harmful { seen.strikes + 1 } else { 0 };
         if seen.strikes >= STRIKES {
@@ -619,11 +621,18 @@ impl Harm {
     }
 
     /// Returns whether a subflow for which the stream waits brings next to nothing, recently and usually.
-    fn is_negligible(&self, blamed: &Carrier) -> bool {
-        let seen = self.seen_of(blamed.id);
+    fn is_negligible(&self, blamed: &Carrier, carriers: &[Carrier]) -> bool {
+        let (fair_bytes, usual_bytes) = self.brought_over_uplink(blamed, carriers);
         let all_bytes: u64 = self.seen.iter().map(|seen| seen.fair_bytes).sum();
         let all_usual_bytes: u64 = self.seen.iter().map(Seen::usual).sum();
-        seen.fair_bytes < all_bytes / NEGLIGIBLE_PARTS && seen.usual() < all_usual_bytes / NEGLIGIBLE_PARTS
+        fair_bytes < all_bytes / NEGLIGIBLE_PARTS && usual_bytes < all_usual_bytes / NEGLIGIBLE_PARTS
+    }
+
+    /// Returns the octets that the subflows over a subflow's uplink have brought recently, and usually. All of them end
+    /// with its address, and the peer may divide among them what it sends there.
+    fn brought_over_uplink(&self, one: &Carrier, carriers: &[Carrier]) -> (u64, u64) {
+        let over_it = carriers.iter().filter(|other| other.ip() == one.ip()).map(|other| self.seen_of(other.id));
+        over_it.fold((0, 0), |(fair, usual), seen| (fair + seen.fair_bytes, usual + seen.usual()))
     }
 
     /// Returns whether waiting for what the subflow was given costs less than withdrawing it. While the others have

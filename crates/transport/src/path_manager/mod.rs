@@ -6,7 +6,9 @@
 //! A new path manager takes one file here and one line in [`PATH_MANAGERS`].
 
 mod full_mesh;
+mod joins;
 mod manual;
+mod one_per_address;
 #[cfg(test)]
 mod properties;
 mod registry;
@@ -20,6 +22,7 @@ use wire::mptcp::AddressId;
 
 pub use full_mesh::FullMesh;
 pub use manual::Manual;
+pub use one_per_address::OnePerAddress;
 pub use registry::{PATH_MANAGERS, Registration, build};
 pub use signal_only::SignalOnly;
 

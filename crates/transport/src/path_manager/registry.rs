@@ -2,7 +2,7 @@
 
 use policy::UnknownName;
 
-use super::{FullMesh, Manual, PathManager, SignalOnly};
+use super::{FullMesh, Manual, OnePerAddress, PathManager, SignalOnly};
 
 /// A registered path manager.
 pub type Registration = policy::Registration<fn() -> Box<dyn PathManager>>;
@@ -13,6 +13,11 @@ pub const PATH_MANAGERS: &[Registration] = &[
         name: "full-mesh",
         summary: "the initiator joins from every local to every remote address; the responder announces its addresses",
         build: || Box::new(FullMesh::default()),
+    },
+    Registration {
+        name: "one-per-address",
+        summary: "the initiator joins from every local address to one remote address; the responder announces its addresses",
+        build: || Box::new(OnePerAddress::default()),
     },
     Registration {
         name: "signal-only",
@@ -45,14 +50,15 @@ mod tests {
     }
 
     #[test]
-    fn only_the_full_mesh_opens_subflows_and_manual_does_nothing() {
+    fn only_two_open_subflows_and_manual_does_nothing() {
         let commands = |name| {
             let mut world = World::new(build(name).unwrap(), &[1, 2]);
             let mut commands = world.establish(1, true);
             commands.extend(world.handle(closed(1, 101, true)));
             commands.len()
         };
-        // The mesh opens the second path and asks for a wake-up for the failed first path; signal-only announces once.
-        assert_eq!(["full-mesh", "signal-only", "manual"].map(commands), [2, 1, 0]);
+        // They open the second path and ask for a wake-up for the failed first path; signal-only announces once.
+        let names = ["full-mesh", "one-per-address", "signal-only", "manual"];
+        assert_eq!(names.map(commands), [2, 2, 1, 0]);
     }
 }

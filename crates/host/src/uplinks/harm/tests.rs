@@ -102,6 +102,15 @@ const BAD: u64 = 2_400;
 /// It brings a thirtieth, and always the same: at 50 ms of lag it becomes a backup, and is not withdrawn while the
 /// other one still brings something.
 #[test]
+fn one_that_brings_little_over_an_uplink_that_brings_much_stays() {
+    let mut download = Download::new([20, 600]);
+    // Two subflows over one uplink, to two addresses of the server.
+    download.carriers[1].local = SocketAddr::from((download.carriers[0].ip(), 2000));
+    assert_eq!(download.until_found(100, [FAST, 1000], [0, 0]), None);
+    assert_eq!(download.until_found(200, [FAST, 1000], [600_000, 0]), None);
+}
+
+#[test]
 fn one_that_is_steadily_slow_brings_what_it_was_given() {
     let mut download = Download::new([20, 100]);
     assert_eq!(download.until_found(40, [GOOD, BAD], [0, 0]), None);
