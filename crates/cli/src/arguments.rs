@@ -190,7 +190,8 @@ pub struct Sweep {
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
     /// Folder for the runs: runs.jsonl, runs.csv and summary.json; by default out/ and the scenario's name. Finished
-    /// runs are repeated only if they had faults, on Linux or in another build of this program
+    /// runs are repeated only if they had faults, on Linux or in another build of this program; more seeds, points and
+    /// variants stand beside them
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Discard existing runs and start from the beginning

@@ -8,7 +8,7 @@ use lab::measure::results::{
 };
 use lab::present::Summary;
 use lab::run::run;
-use lab::run::sweep::{Journal, Manifest, Plan, Record};
+use lab::run::sweep::{Journal, Plan, Record};
 use lab::scenario::load;
 use serde_json::Value;
 
@@ -136,7 +136,7 @@ fn a_field_that_the_page_lacks_is_found() {
 fn swept() -> (Plan, Vec<Record>) {
     let plan = Plan::new(|overrides| load("rich.toml", RICH, overrides), &[], None).unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let mut journal = Journal::open(&directory.path().join("runs.jsonl"), &Manifest::new(&plan), false).unwrap();
+    let mut journal = Journal::open(&directory.path().join("runs.jsonl"), &plan, false).unwrap();
     lab::run::sweep::run(&plan, &mut journal, 2, &mut |_| {}).unwrap();
     let records = journal.records().to_vec();
     (plan, records)

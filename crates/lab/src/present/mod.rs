@@ -26,4 +26,4 @@ pub use csv::csv;
 pub use relays::sparkline;
 pub use run::summary;
 pub use sweep::{CaseSummary, Comparison, Summary};
-pub use wording::quantity;
+pub use wording::{quantity, seeds_of};
