@@ -6,7 +6,7 @@ use lab::measure::results::{
     BottleneckResults, BottleneckSeries, ControlResults, FileDigest, Handover, Hindsight, LatencyResults, Lateness,
     Migration, RelayResults, Results, SelectionPoint, SelectionResults, VideoResults,
 };
-use lab::present::Summary;
+use lab::present::{Contrast, Side, Summary};
 use lab::run::run;
 use lab::run::sweep::{Journal, Plan, Record};
 use lab::scenario::load;
@@ -191,6 +191,28 @@ fn every_column_of_a_sweep_is_described() {
     for (heading, value) in summary.as_object().unwrap().iter().map(parts) {
         lacks(&page, &heading, &value, &mut lacking);
     }
+    assert_nothing(&lacking);
+}
+
+#[test]
+fn every_field_of_a_comparison_is_described() {
+    let directory = tempfile::tempdir().unwrap();
+    let side = |name: &str, rate: &str| {
+        let scenario = load("rich.toml", &RICH.replace("50 Mbit/s", rate), &[]).unwrap();
+        let path = directory.path().join(name);
+        std::fs::write(&path, run(&scenario, None, &mut |_| {}).unwrap().results.to_json()).unwrap();
+        Side::read(&path).unwrap()
+    };
+    let contrast = Contrast::new(side("a.json", "50 Mbit/s"), side("b.json", "5 Mbit/s"));
+    let mut value: Value = serde_json::from_str(&contrast.to_json()).unwrap();
+    let case = &mut value["cases"][0];
+    assert!(case["values"]["goodput_in_order_bps"]["paired"]["difference"].is_object());
+    (case["variant_b"], case["point_b"]) = ("x".into(), Value::Null);
+    only_values(case);
+    assert_eq!(value["settings"][0]["path"], "bottleneck.rate");
+    value["only_a"] = serde_json::json!([{ "variant": "x", "point": [], "seeds": [1] }]);
+    let mut lacking = BTreeSet::new();
+    lacks(&page(), "compare", &value, &mut lacking);
     assert_nothing(&lacking);
 }
 

@@ -82,6 +82,11 @@ impl Metric {
         self.name != JAIN_INDEX || plan.cases.iter().any(|case| shares(case) > 1)
     }
 
+    /// Returns whether these means come of themselves: a single share is always all of it.
+    pub fn is_trivial(&self, means: &[f64]) -> bool {
+        self.name == JAIN_INDEX && means.iter().all(|mean| *mean == 1.0)
+    }
+
     /// Formats `value` with its unit.
     pub fn show(&self, value: f64) -> String {
         match self.kind {
