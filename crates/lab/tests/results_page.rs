@@ -118,7 +118,14 @@ fn whole(mut results: Results) -> Results {
 fn every_field_of_results_is_described() {
     let results = whole(run(&load("rich.toml", RICH, &[]).unwrap(), None, &mut |_| {}).unwrap().results);
     let value = serde_json::to_value(&results).unwrap();
-    for part in ["/subflows/0", "/relays/0", "/series/relays/0", "/metrics/unit_clocks", "/metrics/connections/0"] {
+    for part in [
+        "/subflows/0",
+        "/relays/0",
+        "/series/relays/0",
+        "/metrics/unit_clocks",
+        "/metrics/connections/0",
+        "/metrics/delivery_delay/histogram",
+    ] {
         assert!(value.pointer(part).is_some_and(Value::is_object), "{part} is missing, so nothing compares it");
     }
     let mut lacking = BTreeSet::new();
@@ -143,7 +150,7 @@ fn swept() -> (Plan, Vec<Record>) {
 }
 
 /// The parts whose fields are columns under a prefix.
-const PREFIXES: [(&str, &str); 12] = [
+const PREFIXES: [(&str, &str); 13] = [
     ("", "totals"),
     ("video.", "totals.video"),
     ("answers.", "totals.answers"),
@@ -152,6 +159,7 @@ const PREFIXES: [(&str, &str); 12] = [
     ("analysis.", "metrics.summary"),
     ("analysis.", "selection.hindsight"),
     ("whole.", "metrics.totals"),
+    ("delivery_delay.", "metrics.delivery_delay"),
     ("blocks.", "metrics.blocks"),
     ("bottleneck.", "bottleneck"),
     ("local_video.", "relays.local_video"),
@@ -175,7 +183,8 @@ fn every_column_of_a_sweep_is_described() {
             || PREFIXES.iter().any(under)
     };
     let columns: BTreeSet<&String> = records.iter().flat_map(|record| record.values.keys()).collect();
-    for wanted in ["relay_energy_j", "selection.distance_bps", "local_flows.p95_s", "clocks.levelled.mean_s"] {
+    let wanted = ["relay_energy_j", "selection.distance_bps", "local_flows.p95_s", "clocks.levelled.mean_s"];
+    for wanted in wanted.into_iter().chain(["delivery_delay.p99_s"]) {
         assert!(columns.contains(&wanted.to_owned()), "{wanted} is missing, so nothing compares it");
     }
     let lacking = columns.into_iter().filter(|column| !is_told(column)).map(|column| format!("the column {column}"));
