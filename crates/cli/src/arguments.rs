@@ -49,6 +49,8 @@ pub enum Command {
     Run(Run),
     /// Run every variant of a scenario with many seeds, on all cores; continues where it was stopped
     Sweep(Sweep),
+    /// Compare two runs or two sweeps, seed by seed
+    Compare(Compare),
     /// Check scenario files: reports what is wrong, where, and what to write instead
     Check(Check),
     /// List the scenarios that ship
@@ -190,13 +192,35 @@ pub struct Sweep {
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
     /// Folder for the runs: runs.jsonl, runs.csv and summary.json; by default out/ and the scenario's name. Finished
-    /// runs are repeated only if they had faults, on Linux or in another build of this program
+    /// runs are repeated only if they had faults, on Linux or in another build of this program; more seeds, points and
+    /// variants stand beside them
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Discard existing runs and start from the beginning
     #[arg(long)]
     pub restart: bool,
     /// Print the summary as one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `anabranch compare`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Runs with the same variant, point of the grid and seed are pairs. If each has a single case, such as one\n\
+    run, its name does not matter. Differences are B less A, ratios B over A. If nothing can be compared, the exit code\n\
+    is 1.\n\nExamples:\n  \
+    anabranch compare out/lia out/olia                     # folders of two sweeps of one scenario\n  \
+    anabranch compare out/a/results.json out/b/results.json --json"
+)]
+pub struct Compare {
+    /// Results of a run (results.json) or of a sweep (runs.jsonl), or their folder
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The results to compare with them
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Print one JSON object with all values instead of a table
     #[arg(long)]
     pub json: bool,
 }

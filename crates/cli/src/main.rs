@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Sweep(arguments) => commands::sweep::sweep(&arguments),
+        Command::Compare(arguments) => commands::compare::compare(&arguments),
         Command::Check(arguments) => commands::check::check(&arguments),
         Command::Scenarios(arguments) => commands::scenarios::scenarios(&arguments),
         Command::Policies(arguments) => commands::policies::policies(&arguments),

@@ -3,6 +3,7 @@
 mod cc;
 mod claims;
 mod command;
+mod compare;
 mod confined;
 mod daemons;
 mod fading;

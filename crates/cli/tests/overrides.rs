@@ -75,8 +75,9 @@ fn every_file_of_a_sweep_tells_what_was_changed() {
     }
     // Continuing is possible with the same settings, and with no others.
     sweep(&path, &set).assert().success();
-    let wanted = contains("holds runs of the scenario \"small\" with --set 'connection.mtu=1400 B' --set")
-        .and(contains("not of the same without --set"));
+    let wanted = contains("holds runs of the scenario \"small\" with connection.mtu = 1.4 kB")
+        .and(contains("(with --set 'connection.mtu=1400 B' --set"))
+        .and(contains("not of the same with connection.mtu = 1.5 kB").and(contains("(without --set)")));
     sweep(&path, &[]).assert().code(2).stderr(wanted.and(contains("help: choose another --out")));
     let (_other, other) = scenario(&SCENARIO.replace("\"small\"", "\"large\""));
     sweep(&other, &[])

@@ -73,6 +73,61 @@ fn a_killed_sweep_loses_nothing_and_ends_with_the_same_bytes() {
     }
 }
 
+/// A grid of one size, and the lines of the journal without the first, which names the grid.
+fn with_sizes(directory: &Path, sizes: &str) -> PathBuf {
+    let path = directory.join("sweep.toml");
+    let grid = format!("[sweep.grid]\n\"connection.mtu\" = [{sizes}]\n");
+    std::fs::write(&path, format!("{SCENARIO}{grid}").replace("20 s", "5 s")).unwrap();
+    path
+}
+
+#[test]
+fn a_sweep_grows_by_seeds_and_points_to_the_same_whole_as_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let (grown, whole) = (directory.path().join("grown"), directory.path().join("whole"));
+    let small = with_sizes(directory.path(), "\"1400 B\"");
+    sweep(&small, &grown, &["--seeds", "1..2"]).assert().success();
+    let before = std::fs::read_to_string(grown.join("runs.jsonl")).unwrap();
+    let large = with_sizes(directory.path(), "\"1400 B\", \"1500 B\"");
+    // The earlier seeds are shown, but are not run for the new point.
+    let said = contains("grown has seed 1 finished already: shown, too");
+    let table = contains("means over 2 seeds").and(contains("(n=1)"));
+    sweep(&large, &grown, &["--seeds", "2"]).assert().success().stderr(said).stdout(table);
+    sweep(&large, &grown, &["--seeds", "1..3"]).assert().success().stdout(contains("means over 3 seeds"));
+    let after = std::fs::read_to_string(grown.join("runs.jsonl")).unwrap();
+    let lines: Vec<&str> = after.lines().collect();
+    assert!(before.lines().skip(1).all(|line| lines.contains(&line)), "finished runs were repeated");
+    sweep(&large, &whole, &["--seeds", "1..3"]).assert().success();
+    for name in ["summary.json", "runs.csv", "report.html", "runs.jsonl"] {
+        let [one, other] = [&grown, &whole].map(|out| std::fs::read(out.join(name)).unwrap());
+        assert!(one == other, "{name} differs");
+    }
+    let small = with_sizes(directory.path(), "\"1400 B\"");
+    let said = contains("grown has 6 runs of variants or points that this sweep does not have: kept, but not shown");
+    sweep(&small, &grown, &["--seeds", "1..3"]).assert().success().stderr(said);
+    assert_eq!(std::fs::read_to_string(grown.join("runs.jsonl")).unwrap().lines().count(), 1 + 12);
+}
+
+#[test]
+fn a_folder_of_other_settings_or_files_is_refused_by_what_differs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, out) = (directory.path().join("sweep.toml"), directory.path().join("out"));
+    let text = "name = \"sweep\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\n\
+        cellular = { rate = { trace = \"t\" }, delay = \"20 ms\" }\n";
+    std::fs::write(&path, text).unwrap();
+    std::fs::write(directory.path().join("t"), "1\n2\n3\n").unwrap();
+    sweep(&path, &out, &["--seeds", "1"]).assert().success();
+    let remedy = || contains("help: choose another --out, or discard the file with sweep --restart");
+    let wanted =
+        contains("cellular.delay = 20 ms (without --set), not of the same with relays[0].cellular.delay = 30 ms (with");
+    let slower = ["--seeds", "1", "--set", "relays[0].cellular.delay=30 ms"];
+    sweep(&path, &out, &slower).assert().code(2).stderr(wanted.and(remedy()));
+    std::fs::write(directory.path().join("t"), "1\n2\n4\n").unwrap();
+    let wanted = contains("with the file t = SHA-256 ").and(contains("not of the same with the file t = SHA-256 "));
+    sweep(&path, &out, &["--seeds", "1..2"]).assert().code(2).stderr(wanted.and(remedy()));
+    sweep(&path, &out, &["--seeds", "1..2", "--restart"]).assert().success();
+}
+
 /// The same command then finishes it.
 #[test]
 fn an_interrupted_sweep_says_what_it_keeps() {

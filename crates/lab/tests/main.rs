@@ -1,6 +1,7 @@
 //! Scenarios from file to report, through the crate's public interface.
 
 mod agreement;
+mod allocation;
 mod attacks;
 mod bad_input;
 mod ceased;
@@ -10,6 +11,9 @@ mod eras;
 mod fast_ack;
 mod lending;
 mod link_rates;
+// The same counting allocator as in the tests of transport.
+#[path = "../../transport/tests/live/mod.rs"]
+mod live;
 mod media;
 mod modules;
 mod mutated_scenarios;

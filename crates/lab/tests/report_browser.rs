@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use lab::present::report;
-use lab::run::sweep::{Journal, Manifest, Plan};
+use lab::run::sweep::{Journal, Plan};
 use lab::run::{Run, run};
 use lab::scenario::{Override, load};
 
@@ -154,7 +154,7 @@ fn swept_over(variants: &str, mtus: &str) -> String {
     );
     let plan = Plan::new(|overrides| load("swept.toml", &text, overrides), &[], None).unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let mut journal = Journal::open(&directory.path().join("runs.jsonl"), &Manifest::new(&plan), false).unwrap();
+    let mut journal = Journal::open(&directory.path().join("runs.jsonl"), &plan, false).unwrap();
     lab::run::sweep::run(&plan, &mut journal, 2, &mut |_| {}).unwrap();
     report::render_sweep(&plan, journal.records())
 }

@@ -6,9 +6,9 @@ use lab::measure::results::{
     BottleneckResults, BottleneckSeries, ControlResults, FileDigest, Handover, Hindsight, LatencyResults, Lateness,
     Migration, RelayResults, Results, SelectionPoint, SelectionResults, VideoResults,
 };
-use lab::present::Summary;
+use lab::present::{Contrast, Side, Summary};
 use lab::run::run;
-use lab::run::sweep::{Journal, Manifest, Plan, Record};
+use lab::run::sweep::{Journal, Plan, Record};
 use lab::scenario::load;
 use serde_json::Value;
 
@@ -118,7 +118,14 @@ fn whole(mut results: Results) -> Results {
 fn every_field_of_results_is_described() {
     let results = whole(run(&load("rich.toml", RICH, &[]).unwrap(), None, &mut |_| {}).unwrap().results);
     let value = serde_json::to_value(&results).unwrap();
-    for part in ["/subflows/0", "/relays/0", "/series/relays/0", "/metrics/unit_clocks", "/metrics/connections/0"] {
+    for part in [
+        "/subflows/0",
+        "/relays/0",
+        "/series/relays/0",
+        "/metrics/unit_clocks",
+        "/metrics/connections/0",
+        "/metrics/delivery_delay/histogram",
+    ] {
         assert!(value.pointer(part).is_some_and(Value::is_object), "{part} is missing, so nothing compares it");
     }
     let mut lacking = BTreeSet::new();
@@ -136,14 +143,14 @@ fn a_field_that_the_page_lacks_is_found() {
 fn swept() -> (Plan, Vec<Record>) {
     let plan = Plan::new(|overrides| load("rich.toml", RICH, overrides), &[], None).unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let mut journal = Journal::open(&directory.path().join("runs.jsonl"), &Manifest::new(&plan), false).unwrap();
+    let mut journal = Journal::open(&directory.path().join("runs.jsonl"), &plan, false).unwrap();
     lab::run::sweep::run(&plan, &mut journal, 2, &mut |_| {}).unwrap();
     let records = journal.records().to_vec();
     (plan, records)
 }
 
 /// The parts whose fields are columns under a prefix.
-const PREFIXES: [(&str, &str); 12] = [
+const PREFIXES: [(&str, &str); 13] = [
     ("", "totals"),
     ("video.", "totals.video"),
     ("answers.", "totals.answers"),
@@ -152,6 +159,7 @@ const PREFIXES: [(&str, &str); 12] = [
     ("analysis.", "metrics.summary"),
     ("analysis.", "selection.hindsight"),
     ("whole.", "metrics.totals"),
+    ("delivery_delay.", "metrics.delivery_delay"),
     ("blocks.", "metrics.blocks"),
     ("bottleneck.", "bottleneck"),
     ("local_video.", "relays.local_video"),
@@ -175,7 +183,8 @@ fn every_column_of_a_sweep_is_described() {
             || PREFIXES.iter().any(under)
     };
     let columns: BTreeSet<&String> = records.iter().flat_map(|record| record.values.keys()).collect();
-    for wanted in ["relay_energy_j", "selection.distance_bps", "local_flows.p95_s", "clocks.levelled.mean_s"] {
+    let wanted = ["relay_energy_j", "selection.distance_bps", "local_flows.p95_s", "clocks.levelled.mean_s"];
+    for wanted in wanted.into_iter().chain(["delivery_delay.p99_s"]) {
         assert!(columns.contains(&wanted.to_owned()), "{wanted} is missing, so nothing compares it");
     }
     let lacking = columns.into_iter().filter(|column| !is_told(column)).map(|column| format!("the column {column}"));
@@ -191,6 +200,28 @@ fn every_column_of_a_sweep_is_described() {
     for (heading, value) in summary.as_object().unwrap().iter().map(parts) {
         lacks(&page, &heading, &value, &mut lacking);
     }
+    assert_nothing(&lacking);
+}
+
+#[test]
+fn every_field_of_a_comparison_is_described() {
+    let directory = tempfile::tempdir().unwrap();
+    let side = |name: &str, rate: &str| {
+        let scenario = load("rich.toml", &RICH.replace("50 Mbit/s", rate), &[]).unwrap();
+        let path = directory.path().join(name);
+        std::fs::write(&path, run(&scenario, None, &mut |_| {}).unwrap().results.to_json()).unwrap();
+        Side::read(&path).unwrap()
+    };
+    let contrast = Contrast::new(side("a.json", "50 Mbit/s"), side("b.json", "5 Mbit/s"));
+    let mut value: Value = serde_json::from_str(&contrast.to_json()).unwrap();
+    let case = &mut value["cases"][0];
+    assert!(case["values"]["goodput_in_order_bps"]["paired"]["difference"].is_object());
+    (case["variant_b"], case["point_b"]) = ("x".into(), Value::Null);
+    only_values(case);
+    assert_eq!(value["settings"][0]["path"], "bottleneck.rate");
+    value["only_a"] = serde_json::json!([{ "variant": "x", "point": [], "seeds": [1] }]);
+    let mut lacking = BTreeSet::new();
+    lacks(&page(), "compare", &value, &mut lacking);
     assert_nothing(&lacking);
 }
 

@@ -25,17 +25,7 @@ fn records(plan: &Plan) -> Vec<Record> {
         let case = &plan.cases[job.case];
         let (variant, point, seed) = (case.variant.clone(), case.point.clone(), job.seed);
         if variant == "broken" {
-            let (values, course, goodput_points_bps) = Default::default();
-            return Record {
-                variant,
-                point,
-                seed,
-                values,
-                course,
-                goodput_points_bps,
-                faults: vec!["<no> such thing".into()],
-                build: String::new(),
-            };
+            return Record { variant, point, seed, faults: vec!["<no> such thing".into()], ..Record::default() };
         }
         let new = f64::from(u8::from(variant == "new"));
         let values = [
@@ -46,7 +36,7 @@ fn records(plan: &Plan) -> Vec<Record> {
         let values = values.map(|(name, value)| (name.to_string(), value)).into();
         let course = Course { step_s: 1.0, throughput_bps: vec![2e6 + new; 4], goodput_bps: vec![1e6; 4] };
         let goodput_points_bps = vec![Some(1e6)];
-        Record { variant, point, seed, values, course, goodput_points_bps, faults: Vec::new(), build: String::new() }
+        Record { variant, point, seed, values, course, goodput_points_bps, ..Record::default() }
     };
     plan.jobs().map(record).collect()
 }

@@ -6,6 +6,7 @@ pub mod cc;
 pub mod check;
 pub mod claims;
 pub mod clean;
+pub mod compare;
 pub mod demo;
 mod device;
 pub mod doctor;

@@ -1,12 +1,13 @@
 //! `anabranch sweep`: many runs, on all cores.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::iter;
 use std::path::{Path, PathBuf};
 
 use lab::present::report;
-use lab::present::{Summary, csv};
-use lab::run::sweep::{Journal, Manifest, Plan};
+use lab::present::{Summary, csv, seeds_of};
+use lab::run::sweep::{Journal, Plan};
 use lab::scenario::shell::{self, quote};
 
 use crate::arguments::{self, Backend};
@@ -32,11 +33,15 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
     console::complain(&notes_on("", plan.cases.iter().map(|case| &case.scenario)))?;
     plan.world = arguments.world.words().trim().into();
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from("out").join(folder(&plan)));
-    let mut journal = Journal::open(&out.join("runs.jsonl"), &Manifest::new(&plan), arguments.restart)
+    let mut journal = Journal::open(&out.join("runs.jsonl"), &plan, arguments.restart)
         .map_err(|error| Failure::Input(error.to_string()))?;
     builds::complain_of_others(&journal, "repeat all runs with --restart")?;
+    console::complain(&what_else(&plan, &journal, &out))?;
     run_missing(&plan, &mut journal, arguments)?;
+    // What was run before is part of the whole.
+    let seeds: BTreeSet<u64> = plan.seeds.iter().copied().chain(journal.seeds(&plan)).collect();
     let records = journal.finish(&plan).map_err(|error| Failure::Failed(error.to_string()))?;
+    plan.seeds = seeds.into_iter().collect();
     let summary = Summary::new(&plan, &records);
     let files = [
         ("summary.json", summary.to_json()),
@@ -51,6 +56,24 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<(), Failure> {
         false => console::print(&format!("{}\n{}", summary.to_text(), what_next(&plan, arguments, &out, &summary)))?,
     }
     judge(&plan, &summary)
+}
+
+/// Says which runs of the folder this sweep does not ask for; empty if there are none.
+fn what_else(plan: &Plan, journal: &Journal, out: &Path) -> String {
+    let mut text = String::new();
+    let more: Vec<u64> = journal.seeds(plan).into_iter().filter(|seed| !plan.seeds.contains(seed)).collect();
+    if !more.is_empty() {
+        let _ = writeln!(text, "note: {} has {} finished already: shown, too", out.display(), seeds_of(&more));
+    }
+    let beyond = journal.beyond(plan);
+    if beyond > 0 {
+        let _ = writeln!(
+            text,
+            "note: {} has {beyond} runs of variants or points that this sweep does not have: kept, but not shown",
+            out.display()
+        );
+    }
+    text
 }
 
 /// Returns the folder: runs of different worlds are kept apart.

@@ -101,6 +101,7 @@ fn add_metrics(values: &mut Values, metrics: &PaperMetrics) {
     }
     add(values, "whole.", &serde_json::to_value(&metrics.totals).expect("metrics are finite"));
     add(values, "clocks.", &serde_json::to_value(metrics.unit_clocks).expect("metrics are finite"));
+    add(values, "delivery_delay.", &serde_json::to_value(&metrics.delivery_delay).expect("metrics are finite"));
     add(values, "blocks.", &serde_json::to_value(metrics.blocks).expect("metrics are finite"));
     insert(values, "jain_index", metrics.jain_index);
     insert(values, "greedy_goodput_bps", metrics.greedy_goodput_bps);

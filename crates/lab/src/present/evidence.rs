@@ -83,7 +83,7 @@ impl Evidence {
 
 impl CaseRuns {
     /// Evaluates the records of one case.
-    fn new(records: &[&Record]) -> Self {
+    pub fn new(records: &[&Record]) -> Self {
         let gave = |record: &Record| (record.values.clone(), record.course.clone(), record.goodput_points_bps.clone());
         let began = records.iter().all(|record| !record.values.is_empty());
         Self {

@@ -82,6 +82,11 @@ impl Metric {
         self.name != JAIN_INDEX || plan.cases.iter().any(|case| shares(case) > 1)
     }
 
+    /// Returns whether these means come of themselves: a single share is always all of it.
+    pub fn is_trivial(&self, means: &[f64]) -> bool {
+        self.name == JAIN_INDEX && means.iter().all(|mean| *mean == 1.0)
+    }
+
     /// Formats `value` with its unit.
     pub fn show(&self, value: f64) -> String {
         match self.kind {
@@ -102,13 +107,13 @@ impl Metric {
 }
 
 /// Formats `seconds` in a unit that suits `size_s`.
-fn time(seconds: f64, size_s: f64) -> String {
+pub(super) fn time(seconds: f64, size_s: f64) -> String {
     if size_s != 0.0 && size_s.abs() < 0.9995 { milliseconds(seconds) } else { format!("{seconds:.2} s") }
 }
 
 /// In display order: values that people notice come first where the workload concerns them.
 #[rustfmt::skip]
-pub(crate) const METRICS: [Metric; 32] = [
+pub(crate) const METRICS: [Metric; 35] = [
     Metric::new("answers.median_s", "Answers, median", Kind::Time, Better::Less,
         "Median time until an answer is complete; a missing answer counts with the time spent waiting for it.")
         .column("median answer"),
@@ -171,6 +176,14 @@ pub(crate) const METRICS: [Metric; 32] = [
         "Or to the end of a run that did not complete."),
     Metric::new("analysis.delay_s", "Delay", Kind::Time, Better::Less,
         "From the first transmission of a packet to its arrival; mean over the monitor points."),
+    Metric::new("delivery_delay.median_s", "Delay until delivery, median", Kind::Time, Better::Less,
+        "Time within which half of the octets were delivered in order to the application, from their first transmission at the source on.")
+        .column("median delay"),
+    Metric::new("delivery_delay.p95_s", "Delay until delivery, 95th percentile", Kind::Time, Better::Less,
+        "Time within which 95 % of the octets were delivered in order to the application, from their first transmission at the source on.")
+        .column("p95 delay"),
+    Metric::new("delivery_delay.p99_s", "Delay until delivery, 99th percentile", Kind::Time, Better::Less,
+        "Time within which 99 % of the octets were delivered in order to the application, from their first transmission at the source on."),
     Metric::new("analysis.jitter_s", "Jitter", Kind::Time, Better::Less,
         "Mean difference of the delays of packets that arrive one after the other."),
     Metric::new("analysis.receive_buffer_bytes", "Receive buffer, peak", Kind::Amount, Better::Less,

@@ -3,6 +3,7 @@
 //! ```text
 //! run, relays  a run as text
 //! sweep, csv   a sweep as text, JSON and comma-separated values
+//! compare      two runs or two sweeps beside each other
 //! report       a run or a sweep as one HTML file with plots
 //! claims       the papers' claims and the measurements, with a verdict
 //! evidence     which runs of a sweep may be compared
@@ -12,6 +13,7 @@
 //! ```
 
 pub mod claims;
+mod compare;
 mod csv;
 mod evidence;
 mod field_name;
@@ -22,8 +24,9 @@ mod run;
 mod sweep;
 mod wording;
 
+pub use compare::{CaseContrast, Contrast, Kind as SideKind, Side, SideError, Unpaired, ValueContrast};
 pub use csv::csv;
 pub use relays::sparkline;
 pub use run::summary;
 pub use sweep::{CaseSummary, Comparison, Summary};
-pub use wording::quantity;
+pub use wording::{quantity, seeds_of};

@@ -244,11 +244,11 @@ fn faulty(plan: &Plan, records: &[Record]) -> Vec<Faulty> {
     sorted(plan, records).into_iter().filter_map(of_record).collect()
 }
 
-fn point(point: &[(String, String)]) -> String {
+pub(super) fn point(point: &[(String, String)]) -> String {
     point.iter().map(|(path, value)| format!("{}={value}", field_name(path, point))).collect::<Vec<_>>().join(" ")
 }
 
-fn show(metric: &Metric, interval: &Interval) -> String {
+pub(super) fn show(metric: &Metric, interval: &Interval) -> String {
     let mean = metric.show(interval.mean);
     let half = |half| format!(" ± {}", metric.show_half(half, interval.mean));
     format!("{mean}{}", interval.half_width.map_or(String::new(), half))

@@ -26,6 +26,16 @@ pub(crate) fn milliseconds(seconds: f64) -> String {
     format!("{:.1} ms", seconds * 1000.0)
 }
 
+/// Names `seeds`, which are in order and at least one: `seeds 1..3, 7`.
+pub fn seeds_of(seeds: &[u64]) -> String {
+    let one = |range: &[u64]| match range {
+        [first, .., last] => format!("{first}..{last}"),
+        range => range.iter().map(u64::to_string).collect(),
+    };
+    let ranges: Vec<String> = seeds.chunk_by(|one, next| one + 1 == *next).map(one).collect();
+    format!("seed{} {}", if seeds.len() == 1 { "" } else { "s" }, ranges.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,5 +61,11 @@ mod tests {
             [percent(0.0), percent(0.0034), percent(0.5), percent(1.0)],
             ["0.0 %", "0.34 %", "50.0 %", "100.0 %"]
         );
+    }
+
+    #[test]
+    fn seeds_are_named_in_ranges() {
+        assert_eq!(seeds_of(&[7]), "seed 7");
+        assert_eq!(seeds_of(&[1, 2, 3, 5, 8, 9]), "seeds 1..3, 5, 8..9");
     }
 }

@@ -193,12 +193,18 @@ pub(super) fn digest(path: &Path) -> Option<Sha256> {
 
 /// The files named by `scenario`, each once, with the digests of their contents.
 pub(super) fn digests(scenario: &Scenario) -> Vec<FileDigest> {
-    let named: BTreeSet<&PathBuf> = named_files(scenario).collect();
-    let of = |path: &PathBuf| {
-        let sha256 = digest(&scenario.directory.join(path)).map(hexadecimal);
-        FileDigest { path: path.display().to_string(), sha256 }
-    };
-    named.into_iter().map(of).collect()
+    let named: BTreeSet<(PathBuf, PathBuf)> = named(scenario).collect();
+    named.iter().map(|(path, place)| file_digest(path, place)).collect()
+}
+
+/// The file that a scenario names `path` and that lies at `place`.
+pub(super) fn file_digest(path: &Path, place: &Path) -> FileDigest {
+    FileDigest { path: path.display().to_string(), sha256: digest(place).map(hexadecimal) }
+}
+
+/// Files named by `scenario`: as it names them, and where they lie.
+pub(super) fn named(scenario: &Scenario) -> impl Iterator<Item = (PathBuf, PathBuf)> + '_ {
+    named_files(scenario).map(|path| (path.clone(), scenario.directory.join(path)))
 }
 
 /// Files named by `scenario`: a run depends on their contents as well as on the scenario.

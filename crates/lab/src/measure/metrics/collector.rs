@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use units::{Duration, Instant, Rate};
 
 use super::{
-    Acked, ActiveSet, Arrival, Arrived, BlockGoodput, Delay, DelayRatio, Delivered, FileGoodput, FinishedBlock,
-    InOrderGoodput, Jitter, MeanThroughput, ReceiveBuffer, Reordering, SendLog, Sent, SubflowCount, SubflowThroughput,
-    UnitClock, UnitClocks, UnitGoodput, WindowThroughput, range_bytes,
+    Acked, ActiveSet, Arrival, Arrived, BlockGoodput, Delay, DelayRatio, Delivered, DeliveryDelay, FileGoodput,
+    FinishedBlock, Histogram, InOrderGoodput, Jitter, MeanThroughput, ReceiveBuffer, Reordering, SendLog, Sent,
+    SubflowCount, SubflowThroughput, UnitClock, UnitClocks, UnitGoodput, WindowThroughput, range_bytes,
 };
 
 /// N in CoMPTCP.
@@ -133,6 +133,7 @@ pub struct Collector {
     delay: Delay,
     jitter: Jitter,
     delay_ratio: DelayRatio,
+    delivery_delay: Histogram,
 }
 
 impl Collector {
@@ -162,6 +163,7 @@ impl Collector {
             delay: Delay::default(),
             jitter: Jitter::default(),
             delay_ratio: DelayRatio::default(),
+            delivery_delay: Histogram::default(),
             settings,
         }
     }
@@ -240,7 +242,7 @@ impl Collector {
             self.delay.sample(delay);
             self.jitter.sample(delay);
         }
-        self.sent.release_below(self.arrived.in_order());
+        self.release_sent();
         let Some(log) = self.sent_by_subflow.get_mut(event.subflow) else { return };
         if let Some(sent_at) = log.first_sent(first) {
             self.delay_ratio.sample(event.subflow, event.at.saturating_since(sent_at));
@@ -270,10 +272,21 @@ impl Collector {
         if !self.goes_on(event.at) {
             return;
         }
+        let from = self.in_order_goodput.total_bytes();
         self.in_order_goodput.delivered(event.bytes);
+        let delays = &mut self.delivery_delay;
+        self.sent.each_sent(from..self.in_order_goodput.total_bytes(), |bytes, sent_at| {
+            delays.add(event.at.saturating_since(sent_at), bytes);
+        });
+        self.release_sent();
         if let Some(file) = &mut self.file_goodput {
             file.delivered(event.at, event.bytes);
         }
+    }
+
+    /// Forgets when data were sent that have arrived and were delivered.
+    fn release_sent(&mut self) {
+        self.sent.release_below(self.arrived.in_order().min(self.in_order_goodput.total_bytes()));
     }
 
     /// The active set changed.
@@ -362,6 +375,11 @@ impl Collector {
     /// The units of the run by other clocks, if the settings ask for it.
     pub fn unit_clocks(&self) -> Option<UnitClocks> {
         self.unit_clock.as_ref().map(UnitClock::values)
+    }
+
+    /// How long after its first transmission each octet was delivered; `None` if none was.
+    pub fn delivery_delay(&self) -> Option<DeliveryDelay> {
+        DeliveryDelay::of(&self.delivery_delay)
     }
 
     /// Totals of the run up to `at`.
@@ -476,12 +494,25 @@ mod tests {
         assert_eq!(totals.acked_bytes, [0, 2000]);
     }
 
+    /// At 3000 ms, packets 0 to 4 are delivered, first sent at 0, 200, 400, 2000 and 2000 ms: 3000, 2800, 2600, 1000 and
+    /// 1000 ms. Of the rest it is not known when it was sent.
+    #[test]
+    fn delivery_is_timed_from_the_first_transmission_and_by_octets() {
+        let collector = run();
+        let delay = collector.delivery_delay().unwrap();
+        assert_eq!((delay.bytes, delay.mean_s, delay.min_s, delay.max_s), (5000, 2.08, 1.0, 3.0));
+        assert_eq!(delay.histogram.bytes, [2000, 1000, 1000, 1000]);
+        // The upper end of the bucket of 1 s, and the middle of that of 2.6 s.
+        assert!((delay.median_s / 2.6 - 1.0).abs() < 1.0 / 32.0 && delay.p25_s < 1.04, "{delay:?}");
+        assert!(Collector::new(settings()).delivery_delay().is_none());
+    }
+
     /// An hour at 8 Mbit/s over three subflows, with each packet sent twice, in runs of 20 packets that overtake each
     /// other.
     #[test]
     fn what_is_held_does_not_grow_with_time() {
         let mut collector = Collector::new(Settings { file_bytes: None, ..settings() });
-        let mut at = Instant::ZERO;
+        let (mut at, mut delivered_bytes) = (Instant::ZERO, 0);
         for run in 0..60_000_u64 {
             for step in [2, 0, 1] {
                 for packet in (0..20).map(|packet| (run * 3 + step) * 20 + packet) {
@@ -491,6 +522,9 @@ mod tests {
                     at += Duration::from_millis(1);
                     collector.arrival(&Arrival { at, subflow, dsn, len });
                     collector.arrival(&Arrival { at, subflow: (subflow + 1) % 3, dsn, len });
+                    let bytes = collector.in_order_bytes() - delivered_bytes;
+                    delivered_bytes += bytes;
+                    collector.delivered(&Delivered { at, bytes });
                 }
             }
         }

@@ -9,6 +9,7 @@
 //! monitor               windows of analysis and the points in them
 //! arrived, blocks       which octets of a stream have arrived; its units and blocks
 //! send_log              when octets were first sent
+//! histogram             times with a bounded relative error
 //! observer              turns the segments of a run into events
 //! collector, summary    all metrics of one connection; one window of analysis of it
 //! ```
@@ -20,8 +21,10 @@ mod blocks;
 mod collector;
 mod delay;
 mod delay_ratio;
+mod delivery_delay;
 mod event;
 mod file_goodput;
+mod histogram;
 mod in_order_goodput;
 mod jain;
 mod jitter;
@@ -50,8 +53,10 @@ pub use blocks::{FinishedUnit, Units, range_bytes};
 pub use collector::{Collector, Settings, Totals, WindowValues};
 pub use delay::Delay;
 pub use delay_ratio::DelayRatio;
+pub use delivery_delay::{DelayHistogram, DeliveryDelay};
 pub use event::{Acked, ActiveSet, Arrival, Delivered, Sent};
 pub use file_goodput::FileGoodput;
+pub use histogram::{Bucket, Histogram};
 pub use in_order_goodput::InOrderGoodput;
 pub use jain::jain_index;
 pub use jitter::Jitter;

@@ -11,8 +11,8 @@ struct Entry {
     at: Instant,
 }
 
-/// First transmissions of outstanding data: sorted, disjoint ranges. It forgets data that have arrived in order, so a
-/// window's worth of data bounds the memory.
+/// First transmissions of outstanding data: sorted, disjoint ranges. It forgets data that were released, so a window's
+/// worth of data bounds the memory.
 #[derive(Clone, Debug, Default)]
 pub struct SendLog {
     floor: u64,
@@ -56,7 +56,16 @@ impl SendLog {
         self.entries.get(place).filter(|entry| entry.range.start <= dsn).map(|entry| entry.at)
     }
 
-    /// Forgets everything below `dsn`, which has arrived.
+    /// Passes to `each` the parts of `range` that were sent, in order: their number of octets, and when they were first
+    /// sent.
+    pub fn each_sent(&self, range: Range<u64>, mut each: impl FnMut(u64, Instant)) {
+        let place = self.entries.partition_point(|entry| entry.range.end <= range.start);
+        for entry in self.entries.range(place..).take_while(|entry| entry.range.start < range.end) {
+            each(entry.range.end.min(range.end) - entry.range.start.max(range.start), entry.at);
+        }
+    }
+
+    /// Forgets everything below `dsn`, which is no longer asked for.
     pub fn release_below(&mut self, dsn: u64) {
         self.floor = self.floor.max(dsn);
         while self.entries.front().is_some_and(|entry| entry.range.end <= dsn) {
@@ -85,6 +94,21 @@ mod tests {
         assert_eq!(first(&log, 350), None);
         log.sent(ms(4), 0..350);
         assert_eq!(log.entries.len(), 4);
+    }
+
+    #[test]
+    fn parts_of_what_was_sent_come_in_order_with_their_times() {
+        let mut log = SendLog::default();
+        log.sent(ms(1), 0..100);
+        log.sent(ms(2), 100..200);
+        log.sent(ms(3), 250..300);
+        let parts = |range| {
+            let mut parts = Vec::new();
+            log.each_sent(range, |bytes, at| parts.push((bytes, at.as_millis())));
+            parts
+        };
+        assert_eq!(parts(50..260), [(50, 1), (100, 2), (10, 3)]);
+        assert_eq!((parts(120..130), parts(200..250), parts(300..400)), (vec![(10, 2)], vec![], vec![]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measure::metrics::{
-    BlockSummary, Collector, Settings, Summary, Totals, UnitClocks, WindowValues, jain_index,
+    BlockSummary, Collector, DeliveryDelay, Settings, Summary, Totals, UnitClocks, WindowValues, jain_index,
 };
 use crate::measure::statistics::mean;
 
@@ -33,6 +33,9 @@ pub struct PaperMetrics {
     /// Units of G1 by other clocks; only with `metrics.unit_clocks`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_clocks: Option<UnitClocks>,
+    /// How long after its first transmission each octet was delivered in order, over the whole run; null if none was.
+    #[serde(default)]
+    pub delivery_delay: Option<DeliveryDelay>,
     /// Every connection.
     pub connections: Vec<ConnectionGoodput>,
     /// Mean goodput of the relays' own flows that take all they can get; null if there are none.
@@ -113,6 +116,7 @@ impl PaperMetrics {
             points: Points::new(collector.values()),
             blocks: BlockSummary::of(collector.goodput_blocks(), collector.buffer_blocks()),
             unit_clocks: collector.unit_clocks(),
+            delivery_delay: collector.delivery_delay(),
             jain_index: jain_index(&goodputs),
             connections,
             greedy_goodput_bps: mean(greedy_bps),

@@ -93,10 +93,7 @@ mod tests {
             point: vec![("metrics.analysis".into(), "from 5 s".into())],
             seed,
             values: [("outages".to_owned(), outages), ("points".to_owned(), 10.0)].into(),
-            course: Default::default(),
-            goodput_points_bps: Vec::new(),
-            faults: Vec::new(),
-            build: String::new(),
+            ..Record::default()
         }
     }
 

@@ -249,10 +249,8 @@ mod tests {
             point: vec![("delay".into(), point.into())],
             seed,
             values: [("goodput".to_owned(), goodput), ("flows".to_owned(), 8.0)].into(),
-            course: Default::default(),
             goodput_points_bps: vec![Some(goodput), Some(2.0), None],
-            faults: Vec::new(),
-            build: String::new(),
+            ..Record::default()
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod chart;
 mod comparison;
+mod delivery;
 mod hold_queues;
 mod html;
 mod monitor;
@@ -358,6 +359,7 @@ impl<'a> View<'a> {
                 &self.losses(),
             ),
             figure("Waiting for other subflows", OTHERS_AWAITED, "", &waiting),
+            delivery::section(self.results),
         ];
         format!("<div class=\"pairs\">{}</div>", figures.join(""))
     }

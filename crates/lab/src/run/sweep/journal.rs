@@ -1,6 +1,6 @@
 //! The records of a sweep on disk: JSON Lines, manifest first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,9 +10,10 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::build::this_build;
+use super::content::{Key, contents};
+use super::difference::{told_apart, told_apart_by_case};
 use super::workers::missing;
 use super::{Manifest, Plan, Record, numbers};
-use crate::scenario::shell::quote;
 
 /// A file that grows by one line per run. After the program was killed, finished runs are still there on restart.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Journal {
     file: File,
     path: PathBuf,
     records: Vec<Record>,
+    /// What the runs of each case of its plan depend on.
+    contents: BTreeMap<Key, String>,
 }
 
 /// Why a journal cannot be used.
@@ -39,7 +42,7 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
-    /// It belongs to another scenario, or to another version of this one.
+    /// Its runs are of another scenario, or depend on something that has changed.
     #[error("{} holds runs of {theirs}, not of {ours}\n  help: choose another --out, or discard the file with sweep --restart", path.display())]
     Other {
         /// The file.
@@ -62,12 +65,14 @@ pub enum JournalError {
 }
 
 impl Journal {
-    /// Opens the journal at `path`, or creates one there; with `restart`, discards its contents.
+    /// Opens the journal of `plan` at `path`, or creates one there; with `restart`, discards its contents. It may hold
+    /// runs of more or fewer variants, points and seeds than the plan.
     ///
     /// # Errors
-    /// If it cannot be read or written, is being written by another program, belongs to something else, or is damaged.
-    /// A half-written last line is no damage: it is dropped.
-    pub fn open(path: &Path, manifest: &Manifest, restart: bool) -> Result<Self, JournalError> {
+    /// If it cannot be read or written, is being written by another program, is damaged, or has runs that would not come
+    /// out the same today: of another scenario or version, or with other settings, or with other contents of files that
+    /// the scenario names. A half-written last line is no damage: it is dropped.
+    pub fn open(path: &Path, plan: &Plan, restart: bool) -> Result<Self, JournalError> {
         let io = |source| JournalError::Io { path: path.into(), source };
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             std::fs::create_dir_all(directory).map_err(|source| JournalError::Io { path: directory.into(), source })?;
@@ -85,40 +90,42 @@ impl Journal {
             file.set_len(0).map_err(io)?;
         }
         let text = io::read_to_string(&mut file).map_err(io)?;
-        // Octets after the last newline were being written when the program ended.
-        let whole = &text[..text.rfind('\n').map_or(0, |newline| newline + 1)];
-        let mut journal = Self { file, path: path.into(), records: Vec::new() };
-        if let Some((first, rest)) = whole.split_once('\n') {
-            journal.check_manifest(first, manifest)?;
-            let records = rest.lines().zip(2..).map(|(text, line)| journal.parse(text, line));
-            journal.records = latest(records.collect::<Result<_, _>>()?);
+        let whole = whole_lines(&text);
+        let mut journal = Self { file, path: path.into(), records: Vec::new(), contents: contents(plan) };
+        let manifest = Manifest::new(plan);
+        if !whole.is_empty() {
+            let (theirs, records) = read_journal(path, whole)?;
+            journal.records = records;
+            journal.check([&theirs, &manifest], plan)?;
         } else if !text.is_empty() && !is_begun(&text) {
-            return Err(journal.damaged(1, "this is not a journal of a sweep"));
+            return Err(damaged(path, 1, "this is not a journal of a sweep"));
         }
         journal.file.set_len(whole.len() as u64).map_err(io)?;
         journal.file.seek(SeekFrom::End(0)).map_err(io)?;
         if whole.is_empty() {
-            journal.write(manifest)?;
+            journal.write(&manifest)?;
         }
         Ok(journal)
     }
 
-    fn check_manifest(&self, line: &str, manifest: &Manifest) -> Result<(), JournalError> {
-        let theirs: Manifest = self.parse(line, 1)?;
-        if theirs == *manifest {
-            return Ok(());
+    /// Checks that the records stand beside new runs of the plan.
+    fn check(&mut self, [theirs, ours]: [&Manifest; 2], plan: &Plan) -> Result<(), JournalError> {
+        let path = self.path.clone();
+        let refused = |[theirs, ours]: [String; 2]| Err(JournalError::Other { path, theirs, ours });
+        if let Some(both) = told_apart(theirs, ours, &plan.scenario) {
+            return refused(both);
         }
-        let [theirs, ours] = told_apart(&theirs, manifest);
-        Err(JournalError::Other { path: self.path.clone(), theirs, ours })
-    }
-
-    fn damaged(&self, line: usize, problem: impl Into<String>) -> JournalError {
-        JournalError::Damaged { path: self.path.clone(), line, problem: problem.into() }
-    }
-
-    fn parse<T: serde::de::DeserializeOwned>(&self, text: &str, line: usize) -> Result<T, JournalError> {
-        serde_json::from_str(text)
-            .map_err(|error| self.damaged(line, format!("this is not a line of a sweep: {error}")))
+        for record in &mut self.records {
+            let Some(content) = self.contents.get(&(record.variant.clone(), record.point.clone())) else { continue };
+            if record.content.is_empty() && theirs.content == ours.content {
+                // It was written by a version that only stated this for all cases together.
+                record.content.clone_from(content);
+            }
+            if record.content != *content {
+                return refused(told_apart_by_case(theirs, ours));
+            }
+        }
+        Ok(())
     }
 
     /// The runs finished so far.
@@ -137,11 +144,30 @@ impl Journal {
         self.records.retain(|record| !are_void(record));
     }
 
+    /// Number of runs of variants or points that `plan` does not have: they are kept.
+    pub fn beyond(&self, plan: &Plan) -> usize {
+        let numbers = numbers(plan);
+        let is_known = |record: &&Record| numbers.contains_key(&(record.variant.as_str(), record.point.as_slice()));
+        self.records.len() - self.records.iter().filter(is_known).count()
+    }
+
+    /// The seeds of all runs of the cases of `plan`, in order.
+    pub fn seeds(&self, plan: &Plan) -> Vec<u64> {
+        let numbers = numbers(plan);
+        let known = self
+            .records
+            .iter()
+            .filter(|record| numbers.contains_key(&(record.variant.as_str(), record.point.as_slice())));
+        known.map(|record| record.seed).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     /// Adds a record; it is on disk when this returns.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn add(&mut self, record: Record) -> Result<(), JournalError> {
+    pub fn add(&mut self, mut record: Record) -> Result<(), JournalError> {
+        let content = self.contents.get(&(record.variant.clone(), record.point.clone()));
+        record.content = content.cloned().unwrap_or_default();
         self.write(&record)?;
         self.records.push(record);
         Ok(())
@@ -154,7 +180,7 @@ impl Journal {
     /// If the file cannot be written; its previous contents then remain.
     pub fn finish(self, plan: &Plan) -> Result<Vec<Record>, JournalError> {
         let complete = missing(plan, &self).is_empty();
-        let Self { file, path, mut records } = self;
+        let Self { file, path, mut records, .. } = self;
         if complete {
             let numbers = numbers(plan);
             let number = |record: &Record| numbers.get(&(record.variant.as_str(), record.point.as_slice())).copied();
@@ -172,6 +198,30 @@ impl Journal {
         let text = line(of);
         self.file.write_all(text.as_bytes()).map_err(|source| JournalError::Io { path: self.path.clone(), source })
     }
+}
+
+/// The manifest and the records in `text`, the contents of the journal at `path`: the last record of each run.
+///
+/// # Errors
+/// If a line is something else. A half-written last line does not count.
+pub fn read_journal(path: &Path, text: &str) -> Result<(Manifest, Vec<Record>), JournalError> {
+    let mut lines = whole_lines(text).lines();
+    let manifest = parse(path, lines.next().unwrap_or_default(), 1)?;
+    let records = lines.zip(2..).map(|(text, line)| parse(path, text, line));
+    Ok((manifest, latest(records.collect::<Result<_, _>>()?)))
+}
+
+/// Without the octets after the last newline, which were being written when a program ended.
+fn whole_lines(text: &str) -> &str {
+    &text[..text.rfind('\n').map_or(0, |newline| newline + 1)]
+}
+
+fn parse<T: serde::de::DeserializeOwned>(path: &Path, text: &str, line: usize) -> Result<T, JournalError> {
+    serde_json::from_str(text).map_err(|error| damaged(path, line, format!("this is not a line of a sweep: {error}")))
+}
+
+fn damaged(path: &Path, line: usize, problem: impl Into<String>) -> JournalError {
+    JournalError::Damaged { path: path.into(), line, problem: problem.into() }
 }
 
 fn line(of: &impl serde::Serialize) -> String {
@@ -193,79 +243,47 @@ fn is_begun(text: &str) -> bool {
     text.starts_with(begin) || begin.starts_with(text)
 }
 
-/// Describes two manifests by their differences.
-fn told_apart(theirs: &Manifest, ours: &Manifest) -> [String; 2] {
-    let both = [theirs, ours];
-    let named = both.map(|manifest| format!("the scenario \"{}\"", manifest.scenario));
-    if theirs.scenario != ours.scenario {
-        return named;
-    }
-    let [their_name, our_name] = named;
-    if theirs.version != ours.version {
-        let [their_version, our_version] = both.map(|manifest| &manifest.version);
-        return [format!("{their_name} by version {their_version} of this program"), format!("version {our_version}")];
-    }
-    if theirs.world != ours.world {
-        let [their_world, our_world] = both.map(|manifest| match manifest.world.as_str() {
-            "" => "in the simulator",
-            world => world,
-        });
-        return [format!("{their_name} {their_world}"), format!("the same {our_world}")];
-    }
-    if theirs.overrides != ours.overrides {
-        let [their_sets, our_sets] = both.map(|manifest| match manifest.overrides.as_slice() {
-            [] => "without --set".to_string(),
-            overrides => {
-                format!("with --set {}", overrides.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" --set "))
-            }
-        });
-        return [format!("{their_name} {their_sets}"), format!("the same {our_sets}")];
-    }
-    [format!("{their_name} before its files changed"), format!("{our_name} as it is now")]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Course;
+    use crate::scenario::{Override, load};
 
-    fn manifest(content: &str) -> Manifest {
-        Manifest {
-            scenario: "x".into(),
-            content: content.into(),
-            version: "1".into(),
-            overrides: Vec::new(),
-            world: String::new(),
-        }
+    const TEXT: &str = "name = \"x\"\nduration = \"1 s\"\nworkload = { kind = \"bulk\" }\n[[relays]]\n\
+        cellular = { rate = \"3 Mbit/s\", delay = \"5 ms\" }\n\
+        [[variants]]\nname = \"a\"\nset = { \"connection.congestion\" = \"lia\" }\n\
+        [sweep.grid]\n\"connection.mtu\" = [\"1400 B\", \"1500 B\"]\n";
+
+    fn changed(text: &str, sets: &[&str]) -> Plan {
+        let sets: Vec<Override> = sets.iter().map(|text| text.parse().unwrap()).collect();
+        Plan::new(|overrides| load("x.toml", text, overrides), &sets, None).unwrap()
+    }
+
+    fn plan() -> Plan {
+        changed(TEXT, &[])
     }
 
     fn record(seed: u64) -> Record {
-        let (variant, point) = ("a".into(), vec![("p".into(), "v".into())]);
+        record_at("1400 B", seed)
+    }
+
+    fn record_at(mtu: &str, seed: u64) -> Record {
+        let (variant, point) = ("a".to_string(), vec![("connection.mtu".to_string(), mtu.to_string())]);
+        let content = contents(&plan()).remove(&(variant.clone(), point.clone())).unwrap_or_default();
         let values = [("n".to_string(), 0.1)].into();
-        let (course, goodput_points_bps) = (Course::default(), Vec::new());
-        Record {
-            variant,
-            point,
-            seed,
-            values,
-            course,
-            goodput_points_bps,
-            faults: Vec::new(),
-            build: this_build().into(),
-        }
+        Record { variant, point, seed, values, build: this_build().into(), content, ..Record::default() }
     }
 
     #[test]
     fn runs_of_other_builds_are_told_apart() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("runs.jsonl");
-        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        let mut journal = Journal::open(&path, &plan(), false).unwrap();
         journal.add(record(1)).unwrap();
         // Like records of older versions, which did not state the build.
         journal.add(Record { build: String::new(), ..record(2) }).unwrap();
         journal.add(Record { build: "another".into(), ..record(3) }).unwrap();
         drop(journal);
-        let journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        let journal = Journal::open(&path, &plan(), false).unwrap();
         assert_eq!((journal.records().len(), journal.of_other_builds()), (3, 2));
     }
 
@@ -273,54 +291,54 @@ mod tests {
     fn a_run_that_was_done_again_counts_as_it_ended() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("runs.jsonl");
-        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        let mut journal = Journal::open(&path, &plan(), false).unwrap();
         journal.add(Record { faults: vec!["lost".into()], ..record(1) }).unwrap();
         journal.add(record(2)).unwrap();
         journal.forget(|record| !record.faults.is_empty());
         assert_eq!(journal.records(), [record(2)]);
         drop(journal);
         // It has not been repeated yet.
-        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        let mut journal = Journal::open(&path, &plan(), false).unwrap();
         assert_eq!(journal.records().len(), 2);
         journal.add(record(1)).unwrap();
         drop(journal);
-        assert_eq!(Journal::open(&path, &manifest("m"), false).unwrap().records(), [record(2), record(1)]);
+        assert_eq!(Journal::open(&path, &plan(), false).unwrap().records(), [record(2), record(1)]);
     }
 
     #[test]
     fn what_was_finished_is_there_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("deep/runs.jsonl");
-        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        let mut journal = Journal::open(&path, &plan(), false).unwrap();
         journal.add(record(1)).unwrap();
         journal.add(record(2)).unwrap();
         drop(journal);
         // The program was killed in the middle of a line.
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"variant\":\"a\",\"po").unwrap();
-        let mut journal = Journal::open(&path, &manifest("m"), false).unwrap();
+        let mut journal = Journal::open(&path, &plan(), false).unwrap();
         assert_eq!(journal.records(), [record(1), record(2)]);
         journal.add(record(3)).unwrap();
-        let busy = Journal::open(&path, &manifest("m"), true).unwrap_err().to_string();
+        let busy = Journal::open(&path, &plan(), true).unwrap_err().to_string();
         assert!(busy.contains("is being written by another sweep"), "{busy}");
         drop(journal);
-        assert_eq!(Journal::open(&path, &manifest("m"), false).unwrap().records().len(), 3);
-        assert_eq!(Journal::open(&path, &manifest("m"), true).unwrap().records().len(), 0);
+        assert_eq!(Journal::open(&path, &plan(), false).unwrap().records().len(), 3);
+        assert_eq!(Journal::open(&path, &plan(), true).unwrap().records().len(), 0);
     }
 
     #[test]
     fn a_journal_of_something_else_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("runs.jsonl");
-        Journal::open(&path, &manifest("m"), false).unwrap().add(record(1)).unwrap();
-        let error = Journal::open(&path, &manifest("other"), false).unwrap_err().to_string();
-        assert!(
-            error.contains("runs of the scenario \"x\" before its files changed") && error.contains("--restart"),
-            "{error}"
-        );
+        Journal::open(&path, &plan(), false).unwrap().add(record(1)).unwrap();
+        let other = changed(&TEXT.replace("3 Mbit/s", "2 Mbit/s"), &[]);
+        let error = Journal::open(&path, &other, false).unwrap_err().to_string();
+        let both = "the scenario \"x\" with relays[0].cellular.rate = 3 Mbit/s, not of the same with \
+                    relays[0].cellular.rate = 2 Mbit/s";
+        assert!(error.contains(both) && error.contains("--restart"), "{error}");
         let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, text.replace("\"seed\":1", "\"seed\":one")).unwrap();
-        let error = Journal::open(&path, &manifest("m"), false).unwrap_err().to_string();
+        std::fs::write(&path, text.replace("\"seed\":1,\"values\"", "\"seed\":one,\"values\"")).unwrap();
+        let error = Journal::open(&path, &plan(), false).unwrap_err().to_string();
         assert!(error.contains("runs.jsonl:2: this is not a line of a sweep"), "{error}");
     }
 
@@ -328,32 +346,75 @@ mod tests {
     fn whose_runs_lie_there_is_said() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("runs.jsonl");
-        Journal::open(&path, &manifest("m"), false).unwrap().add(record(1)).unwrap();
-        let change = |change: fn(&mut Manifest)| {
-            let mut manifest = manifest("m");
-            change(&mut manifest);
-            Journal::open(&path, &manifest, false).unwrap_err().to_string()
-        };
-        for (error, parts) in [
-            (
-                change(|other| other.scenario = "y".into()),
-                ["the scenario \"x\", not of the scenario \"y\"", "choose another --out"],
-            ),
-            (
-                change(|other| other.version = "2".into()),
-                ["by version 1 of this program, not of version 2", "--restart"],
-            ),
-            (
-                change(|other| other.overrides = vec!["a=1 B".into()]),
-                ["without --set, not of the same with --set 'a=1 B'", "--out"],
-            ),
-            (
-                change(|other| other.world = "--backend linux".into()),
-                ["in the simulator, not of the same --backend linux", "--out"],
-            ),
-        ] {
+        Journal::open(&path, &plan(), false).unwrap().add(record(1)).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let refused = |plan: &Plan, parts: &[&str]| {
+            let error = Journal::open(&path, plan, false).unwrap_err().to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+            assert!(error.contains("choose another --out") && error.contains("--restart"), "{error}");
+        };
+        let named = changed(&TEXT.replace("\"x\"", "\"y\""), &[]);
+        refused(&named, &["the scenario \"x\", not of the scenario \"y\""]);
+        let set = changed(TEXT, &["connection.scheduler=random"]);
+        refused(
+            &set,
+            &[
+                "connection.scheduler = lowest-rtt (without --set), not of the same with connection.scheduler = random (with --set connection.scheduler=random)",
+            ],
+        );
+        let variant = changed(&TEXT.replace("lia", "cubic"), &[]);
+        refused(&variant, &["connection.congestion of the variant \"a\" = lia, not of", "= cubic"]);
+        let elsewhere = Plan { world: "--backend linux".into(), ..plan() };
+        refused(&elsewhere, &["in the simulator, not of the same --backend linux"]);
+        // Neither are they mixed where no case is in both.
+        let beside =
+            changed(&TEXT.replace("3 Mbit/s", "2 Mbit/s").replace("\"1400 B\", \"1500 B\"", "\"1300 B\""), &[]);
+        refused(&beside, &["cellular.rate = 3 Mbit/s, not of the same with relays[0].cellular.rate = 2 Mbit/s"]);
+        let version = env!("CARGO_PKG_VERSION");
+        let older = text.replace(&format!("\"version\":\"{version}\""), "\"version\":\"0\"");
+        std::fs::write(&path, older).unwrap();
+        refused(&plan(), &["by version 0 of this program, not of version"]);
+    }
+
+    #[test]
+    fn more_points_seeds_and_variants_stand_beside_finished_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        let first = changed(TEXT, &["sweep.grid={ \"connection.mtu\" = [\"1400 B\"] }", "sweep.seeds=1..2"]);
+        let mut journal = Journal::open(&path, &first, false).unwrap();
+        journal.add(record(1)).unwrap();
+        journal.add(record(2)).unwrap();
+        journal.finish(&first).unwrap();
+        let more = changed(&TEXT.replace("1500 B", "9000 B"), &["sweep.seeds=2..3"]);
+        let mut journal = Journal::open(&path, &more, false).unwrap();
+        assert_eq!((missing(&more, &journal).len(), journal.seeds(&more), journal.beyond(&more)), (3, vec![1, 2], 0));
+        let [small, large] = ["1400 B", "9000 B"];
+        for (mtu, seed) in [(small, 3), (large, 2), (large, 3)] {
+            journal.add(record_at(mtu, seed)).unwrap();
         }
+        journal.finish(&more).unwrap();
+        // A value by --set instead of the grid is a point, too.
+        let fewer = changed(TEXT, &["connection.mtu=9000 B", "sweep.seeds=2..3"]);
+        let journal = Journal::open(&path, &fewer, false).unwrap();
+        assert_eq!((missing(&fewer, &journal), journal.beyond(&fewer)), (Vec::new(), 3));
+        assert_eq!(journal.finish(&fewer).unwrap().len(), 5);
+        assert_eq!(Journal::open(&path, &more, false).unwrap().records().len(), 5);
+    }
+
+    #[test]
+    fn runs_that_do_not_state_what_they_depend_on_belong_to_the_same_sweep_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.jsonl");
+        let manifest = serde_json::json!({
+            "scenario": "x", "content": Manifest::new(&plan()).content, "version": env!("CARGO_PKG_VERSION")
+        });
+        let mut record = record(1);
+        record.content = String::new();
+        std::fs::write(&path, format!("{manifest}\n{}", line(&record))).unwrap();
+        assert_eq!(Journal::open(&path, &plan(), false).unwrap().records(), [super::tests::record(1)]);
+        let more = changed(&TEXT.replace("1500 B", "9000 B"), &[]);
+        let error = Journal::open(&path, &more, false).unwrap_err().to_string();
+        assert!(error.contains("before its files changed"), "{error}");
     }
 
     #[test]
@@ -362,13 +423,13 @@ mod tests {
         let path = directory.path().join("runs.jsonl");
         for text in ["my own notes", "my own\nnotes without an end", "\0\n"] {
             std::fs::write(&path, text).unwrap();
-            let error = Journal::open(&path, &manifest("m"), false).unwrap_err().to_string();
+            let error = Journal::open(&path, &plan(), false).unwrap_err().to_string();
             assert!(error.contains("runs.jsonl:1: this is not"), "{error}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
         let link = directory.path().join("link.jsonl");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        let error = Journal::open(&link, &manifest("m"), true).unwrap_err().to_string();
+        let error = Journal::open(&link, &plan(), true).unwrap_err().to_string();
         assert!(error.contains("link.jsonl") && error.contains("help:"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "\0\n");
     }

@@ -7,6 +7,8 @@
 //! workers    jobs -> records, on all cores
 //! record     the result of one run: one line of JSON
 //! build      the build of this program that made it
+//! content    what a run depends on besides its seed
+//! difference what differs between two scenarios
 //! journal    the records so far, on disk; a killed sweep continues from there
 //! samples    records by variant and point, for comparisons
 //! ```
@@ -14,6 +16,8 @@
 mod axes;
 mod build;
 mod choice;
+mod content;
+mod difference;
 mod journal;
 mod plan;
 mod record;
@@ -21,9 +25,10 @@ mod samples;
 mod workers;
 
 pub use choice::{ChoiceError, choose};
-pub use journal::{Journal, JournalError};
+pub use difference::{Difference, changed_files, differences, variant_differences};
+pub use journal::{Journal, JournalError, read_journal};
 pub(crate) use plan::described;
-pub use plan::{Case, Job, Plan, PlanError};
+pub use plan::{Case, Job, ONLY_VARIANT, Plan, PlanError};
 pub use record::{Manifest, Record};
 pub use samples::sorted;
 pub(crate) use samples::{Samples, numbers, samples};

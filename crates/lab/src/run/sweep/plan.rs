@@ -8,7 +8,7 @@ const JOBS_MAX: usize = 1_000_000;
 /// Maximum number of mistakes to look for.
 const MISTAKES_MAX: usize = 20;
 /// Name of the only variant of a scenario without variants.
-const ONLY_VARIANT: &str = "as written";
+pub const ONLY_VARIANT: &str = "as written";
 
 /// All runs of a sweep.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! The record of one run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -8,8 +9,10 @@ use sha2::{Digest, Sha256};
 use super::build::this_build;
 use super::{Case, Plan};
 use crate::measure::integrity::hexadecimal;
+use crate::measure::results::{FileDigest, Results};
 use crate::measure::{Course, goodput_points_bps, values};
 use crate::run::{Run, inputs};
+use crate::scenario::Scenario;
 
 /// Identifies what a journal belongs to: its first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,10 +29,17 @@ pub struct Manifest {
     /// Backend of the runs, in the form of the command line; empty for the simulator.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub world: String,
+    /// The whole scenario, with overrides and defaults filled in, without a variant or a point of the grid; null if
+    /// unknown.
+    #[serde(default)]
+    pub settings: serde_json::Value,
+    /// The files that any of the cases names, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileDigest>,
 }
 
 /// The record of one run: one line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The variant.
     pub variant: String,
@@ -52,6 +62,9 @@ pub struct Record {
     /// The build of this program that made it; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub build: String,
+    /// SHA-256 of what it depends on except its seed; empty until a journal takes it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub content: String,
 }
 
 impl Manifest {
@@ -72,32 +85,43 @@ impl Manifest {
         let content = hexadecimal(digest);
         let overrides = plan.overrides.iter().map(|change| change.text.clone()).collect();
         let (scenario, version) = (plan.scenario.name.clone(), env!("CARGO_PKG_VERSION").into());
-        Self { scenario, content, version, overrides, world: plan.world.clone() }
+        let settings = serde_json::to_value(&plan.scenario).expect("scenarios have text keys and finite numbers");
+        Self { scenario, content, version, overrides, world: plan.world.clone(), settings, files: files(plan) }
     }
+}
+
+fn files(plan: &Plan) -> Vec<FileDigest> {
+    let named: BTreeMap<PathBuf, PathBuf> = plan.cases.iter().flat_map(|case| inputs::named(&case.scenario)).collect();
+    named.iter().map(|(path, place)| inputs::file_digest(path, place)).collect()
 }
 
 impl Record {
     /// Creates the record of a run of `case`.
     pub fn new(case: &Case, seed: u64, run: &Run) -> Self {
-        let (variant, point) = (case.variant.clone(), case.point.clone());
-        let (scenario, results) = (&case.scenario, run.results.reproducible());
         Self {
-            variant,
-            point,
-            seed,
-            values: values(scenario, &results),
-            course: Course::new(scenario, &results.series),
-            goodput_points_bps: goodput_points_bps(scenario, &results),
+            point: case.point.clone(),
             faults: run.faults.clone(),
             build: this_build().into(),
+            ..Self::measured(case.variant.clone(), seed, &case.scenario, &run.results.reproducible())
+        }
+    }
+
+    /// What a run of the `variant` that is `scenario` measured, without faults and without the build that made it.
+    pub(crate) fn measured(variant: String, seed: u64, scenario: &Scenario, results: &Results) -> Self {
+        Self {
+            variant,
+            seed,
+            values: values(scenario, results),
+            course: Course::new(scenario, &results.series),
+            goodput_points_bps: goodput_points_bps(scenario, results),
+            ..Self::default()
         }
     }
 
     /// Creates the record of a run of `case` that could not begin.
     pub fn failed(case: &Case, seed: u64, why: String) -> Self {
         let (variant, point) = (case.variant.clone(), case.point.clone());
-        let (values, course, goodput_points_bps) = (BTreeMap::new(), Course::default(), Vec::new());
-        Self { variant, point, seed, values, course, goodput_points_bps, faults: vec![why], build: this_build().into() }
+        Self { variant, point, seed, faults: vec![why], build: this_build().into(), ..Self::default() }
     }
 }
 

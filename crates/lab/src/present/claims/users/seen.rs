@@ -131,10 +131,7 @@ mod tests {
             point: Vec::new(),
             seed,
             values: [("answers.mean_s".to_owned(), mean_s)].into(),
-            course: Default::default(),
-            goodput_points_bps: Vec::new(),
-            faults: Vec::new(),
-            build: String::new(),
+            ..Record::default()
         };
         let wobble = |seed: u64| if seed % 2 == 0 { 0.01 } else { -0.01 };
         let of = |seed: u64| [record("SSRS", seed, 1.0 - gain + wobble(seed)), record("greedy", seed, 1.0)];

@@ -1,0 +1,224 @@
+//! Two results beside each other: what differs between two runs or two sweeps, seed by seed.
+//!
+//! ```text
+//! side   one of the two, from its files
+//! text   the comparison for people
+//! ```
+
+mod side;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::evidence::CaseRuns;
+use crate::measure::statistics::{Interval, Paired};
+use crate::run::sweep::{Difference, Record, changed_files, differences, variant_differences};
+
+pub use side::{Kind, Side, SideError};
+
+/// A variant, and path and value of every field of the grid.
+type Key = (String, Vec<(String, String)>);
+
+/// Two results, A and B.
+#[derive(Clone, Debug, Serialize)]
+pub struct Contrast {
+    /// The first one.
+    pub a: Side,
+    /// The second one.
+    pub b: Side,
+    /// Whether both have the same runs, and these measured the same to the last bit.
+    pub identical: bool,
+    /// Settings that differ: path, and the values of A and B.
+    pub settings: Vec<Difference>,
+    /// Files that both depend on, with different contents.
+    pub files: Vec<Difference>,
+    /// Every variant at every point of the grid that is in both.
+    pub cases: Vec<CaseContrast>,
+    /// Those of A that B does not have.
+    pub only_a: Vec<Unpaired>,
+    /// Those of B that A does not have.
+    pub only_b: Vec<Unpaired>,
+}
+
+/// A variant at a point of the grid in both results.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseContrast {
+    /// The variant.
+    pub variant: String,
+    /// Path and value of every field of the grid.
+    pub point: Vec<(String, String)>,
+    /// What B calls the variant, if it is another word. Both have only one case, so the two are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant_b: Option<String>,
+    /// B's point, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub point_b: Option<Vec<(String, String)>>,
+    /// Seeds in both: the pairs.
+    pub seeds: Vec<u64>,
+    /// Seeds of A that are not in B.
+    pub only_a_seeds: Vec<u64>,
+    /// Seeds of B that are not in A.
+    pub only_b_seeds: Vec<u64>,
+    /// Whether all pairs are the same to the last bit.
+    pub identical: bool,
+    /// Whether nothing is random in either, so that all seeds gave the same run, which counts as one pair.
+    pub without_chance: bool,
+    /// Runs with faults, among the pairs or, without pairs, among all.
+    pub faulty_runs: usize,
+    /// What was measured, by name in `runs.csv`.
+    pub values: BTreeMap<String, ValueContrast>,
+}
+
+/// A number in both results.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ValueContrast {
+    /// In A, over the pairs; without pairs over all its seeds; null if it does not exist there.
+    pub a: Option<Interval>,
+    /// In B.
+    pub b: Option<Interval>,
+    /// B compared with A, pair by pair; null without pairs.
+    pub paired: Option<Paired>,
+}
+
+/// A variant at a point of the grid that only one of the results has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unpaired {
+    /// The variant.
+    pub variant: String,
+    /// Path and value of every field of the grid.
+    pub point: Vec<(String, String)>,
+    /// Its seeds.
+    pub seeds: Vec<u64>,
+}
+
+/// The runs of a case, by seed.
+type Runs<'a> = BTreeMap<u64, &'a Record>;
+
+impl Contrast {
+    /// Compares `b` with `a`. Runs with the same variant, point of the grid and seed are a pair. If both results have a
+    /// single case, its name does not matter.
+    pub fn new(a: Side, b: Side) -> Self {
+        let (of_a, of_b) = (by_case(&a.records), by_case(&b.records));
+        let both = [&a.settings, &b.settings];
+        let mut settings = differences(both);
+        if a.kind == Kind::Sweep && b.kind == Kind::Sweep {
+            settings.extend(variant_differences(both));
+        }
+        let files = changed_files([&a.files, &b.files]);
+        let pairs: Vec<(&Key, &Key)> = match (single(&of_a), single(&of_b)) {
+            (Some(a), Some(b)) => vec![(a, b)],
+            _ => of_a.keys().filter(|key| of_b.contains_key(key)).map(|key| (key, key)).collect(),
+        };
+        let cases: Vec<CaseContrast> =
+            pairs.iter().map(|(a, b)| CaseContrast::new((a, &of_a[*a]), (b, &of_b[*b]))).collect();
+        let left = |cases: &BTreeMap<Key, Runs<'_>>, is_paired: &dyn Fn(&Key) -> bool| -> Vec<Unpaired> {
+            let left = cases.iter().filter(|(key, _)| !is_paired(key));
+            left.map(|((variant, point), runs)| Unpaired::new(variant, point, runs)).collect()
+        };
+        let only_a = left(&of_a, &|key| pairs.iter().any(|(a, _)| *a == key));
+        let only_b = left(&of_b, &|key| pairs.iter().any(|(_, b)| *b == key));
+        let is_whole = |case: &CaseContrast| case.only_a_seeds.is_empty() && case.only_b_seeds.is_empty();
+        let identical =
+            only_a.is_empty() && only_b.is_empty() && cases.iter().all(|case| case.identical && is_whole(case));
+        Self { identical, settings, files, cases, only_a, only_b, a, b }
+    }
+
+    /// One JSON object, indented, with a newline at the end.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("comparisons have text keys and finite numbers");
+        text.push('\n');
+        text
+    }
+
+    /// A table for every case, and what could not be paired.
+    pub fn to_text(&self) -> String {
+        text::text(self)
+    }
+}
+
+fn by_case(records: &[Record]) -> BTreeMap<Key, Runs<'_>> {
+    let mut cases: BTreeMap<Key, Runs<'_>> = BTreeMap::new();
+    for record in records {
+        let key = (record.variant.clone(), record.point.clone());
+        cases.entry(key).or_default().insert(record.seed, record);
+    }
+    cases
+}
+
+/// The only case, if there is just one.
+fn single<'c>(cases: &'c BTreeMap<Key, Runs<'_>>) -> Option<&'c Key> {
+    (cases.len() == 1).then(|| cases.keys().next()).flatten()
+}
+
+impl CaseContrast {
+    fn new((key, a): (&Key, &Runs<'_>), (key_b, b): (&Key, &Runs<'_>)) -> Self {
+        let without = |one: &Runs<'_>, other: &Runs<'_>| -> Vec<u64> {
+            one.keys().filter(|seed| !other.contains_key(seed)).copied().collect()
+        };
+        let seeds: Vec<u64> = a.keys().filter(|seed| b.contains_key(seed)).copied().collect();
+        let sides = [a, b].map(|runs| chosen(runs, &seeds));
+        let runs = sides.each_ref().map(|records| CaseRuns::new(records));
+        let faulty_runs = runs.iter().map(|runs| runs.faulty).sum();
+        let without_chance = runs.iter().all(|runs| runs.identical);
+        let names: BTreeSet<&String> = sides.iter().flatten().flat_map(|record| record.values.keys()).collect();
+        let value = |name: &String| {
+            let value = ValueContrast::new(name, &sides, !seeds.is_empty(), without_chance);
+            let withheld = |paired: Paired| if faulty_runs > 0 { paired.withheld() } else { paired };
+            (name.clone(), ValueContrast { paired: value.paired.map(withheld), ..value })
+        };
+        Self {
+            variant: key.0.clone(),
+            point: key.1.clone(),
+            variant_b: (key.0 != key_b.0).then(|| key_b.0.clone()),
+            point_b: (key.1 != key_b.1).then(|| key_b.1.clone()),
+            only_a_seeds: without(a, b),
+            only_b_seeds: without(b, a),
+            identical: !seeds.is_empty() && sides[0].iter().zip(&sides[1]).all(|(a, b)| measured_the_same(a, b)),
+            without_chance,
+            faulty_runs,
+            values: names.into_iter().map(value).collect(),
+            seeds,
+        }
+    }
+}
+
+/// The runs with `seeds`, in order; without any seeds all.
+fn chosen<'r>(runs: &Runs<'r>, seeds: &[u64]) -> Vec<&'r Record> {
+    let wanted = runs.iter().filter(|(seed, _)| seeds.is_empty() || seeds.contains(seed));
+    wanted.map(|(_, record)| *record).collect()
+}
+
+fn measured_the_same(a: &Record, b: &Record) -> bool {
+    (&a.values, &a.course, &a.goodput_points_bps) == (&b.values, &b.course, &b.goodput_points_bps)
+}
+
+impl ValueContrast {
+    /// Compares the value `name`. If `are_pairs`, the records of both sides are of the same seeds, in the same order. If
+    /// they are `without_chance`, one stands for all.
+    fn new(name: &str, [a, b]: &[Vec<&Record>; 2], are_pairs: bool, without_chance: bool) -> Self {
+        let value = |record: &&Record| record.values.get(name).copied();
+        let pairs: Vec<(f64, f64)> = match are_pairs {
+            true => a.iter().zip(b).filter_map(|(a, b)| Some((value(a)?, value(b)?))).collect(),
+            false => Vec::new(),
+        };
+        let is_paired = !pairs.is_empty();
+        let (mut of_a, mut of_b): (Vec<f64>, Vec<f64>) = match is_paired {
+            true => pairs.into_iter().unzip(),
+            false => (a.iter().filter_map(value).collect(), b.iter().filter_map(value).collect()),
+        };
+        if without_chance {
+            of_a.truncate(1);
+            of_b.truncate(1);
+        }
+        let paired = is_paired.then(|| Paired::compare(&of_b, &of_a)).flatten();
+        Self { a: Interval::of(&of_a), b: Interval::of(&of_b), paired }
+    }
+}
+
+impl Unpaired {
+    fn new(variant: &str, point: &[(String, String)], runs: &Runs<'_>) -> Self {
+        Self { variant: variant.into(), point: point.into(), seeds: runs.keys().copied().collect() }
+    }
+}
