@@ -218,8 +218,28 @@ fn only_datagrams_must_fit_the_mtu() {
     assert!(mistake.contains("local[0].datagram: a datagram of 1.4 kB does not fit the MTU"), "{mistake}");
     let mistake = read("kind = \"udp\", rate = \"1 Mbit/s\", datagram = \"1253 B\"").unwrap_err();
     assert!(mistake.contains("to \"1252 B\""), "{mistake}");
+    let mistake = read("kind = \"poisson\", rate = \"1 Mbit/s\", datagram = \"1253 B\"").unwrap_err();
+    assert!(mistake.contains("to \"1252 B\""), "{mistake}");
     let mistake = read("kind = \"tcp\", rate = \"1 Mbit/s\", datagram = \"70 kB\"").unwrap_err();
     assert!(mistake.contains("does not fit any packet") && mistake.contains("to \"65507 B\""), "{mistake}");
+}
+
+#[test]
+fn poisson_traffic_has_a_rate_and_no_controller() {
+    let local = |fields: &str| format!("relays[0].local=[{{ kind = \"poisson\"{fields} }}]");
+    let rate = ", rate = \"1 Mbit/s\"";
+    assert!(read(&[&local(rate)]).is_ok());
+    assert!(read(&[&local(&format!("{rate}, on_off = {{ on = \"1 s\", off = \"1 s\" }}, count = 3"))]).is_ok());
+    let many = ", rate = \"9 Gbit/s\", datagram = \"10 B\"";
+    for (fields, said) in [
+        ("", "relays[0].local[0].rate: is missing"),
+        (&format!("{rate}, congestion = \"cubic\""), "local[0].congestion: datagrams have no congestion control"),
+        (&format!("{rate}, sizes = \"20 kB\""), "local[0].sizes: contradicts kind = \"poisson\""),
+        (many, "local[0].datagram: datagrams of 10 B are too many at 9 Gbit/s"),
+    ] {
+        let mistake = read(&[&local(fields)]).unwrap_err();
+        assert!(mistake.contains(said) && mistake.contains("help: "), "{mistake}");
+    }
 }
 
 /// Subset sums must be trimmed by some amount, or the work would not be bounded.
