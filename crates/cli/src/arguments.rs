@@ -274,6 +274,9 @@ pub struct Select {
     pub active: Option<String>,
     #[arg(long, value_name = "NAME", default_value = "ssrs", help = methods())]
     pub method: String,
+    /// Seed of a method that draws at random
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
+    pub seed: u64,
     /// How literally to follow the papers: build, paper or paper-ssrs
     #[arg(long, value_name = "NAME", default_value = "build")]
     pub mode: String,
@@ -288,7 +291,8 @@ fn methods() -> String {
         let short = SHORT_NAMES.iter().find(|(_, full)| *full == known.name);
         short.map_or(known.name.into(), |(short, full)| format!("{full} (or {short})"))
     };
-    format!("How they are chosen: {}", SELECTORS.iter().map(name).collect::<Vec<_>>().join(", "))
+    let names = SELECTORS.iter().map(name).collect::<Vec<_>>().join(", ");
+    format!("How they are chosen, with parameters if it has any, like random(1): {names}")
 }
 
 /// Arguments of `anabranch fading`.

@@ -32,7 +32,13 @@ fn every_policy_is_listed_with_what_it_does() {
         let is_it = |line: &str| line.split_whitespace().next() == Some(name) && line.contains(summary);
         assert!(text.lines().any(is_it), "{name} is missing:\n{text}");
     }
-    assert!(text.contains("beta = 0.5  factor by which a loss multiplies the window"), "{text}");
+    for parameter in [
+        "beta = 0.5  factor by which a loss multiplies the window (above 0 and below 1)",
+        "beta = 0.25  how much more patient it is while it waits, as a share of the slow subflow's time (from 0 to 10)",
+        "one in range; 1 takes the first that reaches the target (a whole number from 1 to 10000)",
+    ] {
+        assert!(text.contains(parameter), "{parameter} is missing:\n{text}");
+    }
     assert!(text.contains("; in short greedy\n") && text.matches("; the default\n").count() == 4, "{text}");
 }
 
@@ -48,4 +54,12 @@ fn programs_read_them_as_json() {
     let aimd = object["controllers"].as_array().unwrap().iter().find(|policy| policy["name"] == "aimd").unwrap();
     assert_eq!(aimd["parameters"][1]["name"], json!("beta"));
     assert_eq!(aimd["parameters"][1]["default"], json!(0.5));
+    let within =
+        json!({ "lower": 0.0, "lower_included": false, "upper": 1.0, "upper_included": false, "whole": false });
+    assert_eq!(aimd["parameters"][1]["values"], within);
+    let random =
+        object["relay_selectors"].as_array().unwrap().iter().find(|policy| policy["name"] == "random").unwrap();
+    let whole =
+        json!({ "lower": 1.0, "lower_included": true, "upper": 10_000.0, "upper_included": true, "whole": true });
+    assert_eq!(random["parameters"][0]["values"], whole);
 }

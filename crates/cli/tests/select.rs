@@ -44,6 +44,15 @@ fn greedy_is_the_thesis_baseline() {
 }
 
 #[test]
+fn a_random_choice_is_a_function_of_its_seed() {
+    let chosen = |seed: &str| of_ten(&["--method", "random(50)", "--seed", seed])["active"]["relays"].clone();
+    assert_eq!(chosen("7"), chosen("7"));
+    let seeds = ["1", "2", "3", "4", "5"].map(chosen);
+    assert!(seeds[1..].iter().any(|relays| *relays != seeds[0]), "{seeds:?}");
+    assert_eq!(of_ten(&["--method", "random"])["feasible"], json!(true));
+}
+
+#[test]
 fn rates_are_read_as_people_write_them() {
     let relays = "0.5 Mbit/s, 800 kbit/s,1000000,1.2G, 300k";
     let answer = answer(&["--relays", relays, "--target", "1.5 Mbit/s", "--theta", "0 %"]);
@@ -83,7 +92,7 @@ fn the_table_says_why() {
 
 #[test]
 fn bad_input_is_one_line_that_names_the_remedy() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 17] = [
         (&["--relays", "0.5", "--target", "3M"], "--relays: \"0.5\" is not a rate"),
         (&["--relays", "", "--target", "3M"], "like 0.5M"),
         (&["--relays", "1M,-1M", "--target", "3M"], "\"-1M\" is not a rate"),
@@ -102,6 +111,20 @@ fn bad_input_is_one_line_that_names_the_remedy() {
             "--method: unknown relay selector \"best\" (there are: ssrs, greedy-thesis",
         ),
         (&["--relays", "1M", "--target", "3M", "--mode", "thesis"], "build, paper, paper-ssrs"),
+        (
+            &["--relays", "1M", "--target", "3M", "--method", "ssrs(1)"],
+            "--method: relay selector ssrs takes no parameters",
+        ),
+        (
+            &["--relays", "1M", "--target", "3M", "--method", "random(1.5)"],
+            "--method: relay selector random: draws = 1.5 must be a whole number from 1 to 10000",
+        ),
+        (&["--relays", "1M", "--target", "3M", "--method", "random(1,-1)"], "least = -1 must be from 0 to 1"),
+        (&["--relays", "1M", "--target", "3M", "--method", "random(1,0,1)"], "not 3: random(draws,least)"),
+        (
+            &["--relays", "1M", "--target", "3M", "--method", "random(draws=1)"],
+            "--method: parameter 1 of \"random(draws=1)\", \"draws=1\", is not a finite number; parameters are written",
+        ),
     ];
     for (arguments, wanted) in cases {
         let one_line = predicate::function(|text: &str| text.starts_with("error: ") && text.lines().count() == 1);

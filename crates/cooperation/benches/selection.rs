@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p cooperation --bench selection`
 
-use cooperation::relay_selection::{Goal, Offer, RelayId, RelaySelector, SelectorSettings, build};
+use cooperation::relay_selection::{Goal, Offer, RelayId, RelaySelector, SelectorSettings, SelectorSpec, build};
 use divan::{Bencher, black_box};
 use units::{Prng, Rate};
 
@@ -21,7 +21,7 @@ fn offers(relays: u16) -> Vec<Offer> {
 }
 
 fn selector(name: &str) -> Box<dyn RelaySelector> {
-    build(name, SelectorSettings::default()).expect("a known name and its defaults")
+    build(&SelectorSpec::named(name), SelectorSettings::default()).expect("a known name and its defaults")
 }
 
 /// Selects for `target` while the first `in_use` relays carry data.
@@ -29,7 +29,8 @@ fn select(bencher: Bencher, name: &str, offers: &[Offer], target: Rate, in_use: 
     let mut selector = selector(name);
     let goal = Goal { target, tolerance: 0.1 };
     let in_use: Vec<RelayId> = (0..in_use).map(RelayId).collect();
-    bencher.bench_local(|| selector.select(black_box(offers), &goal, &in_use));
+    let mut prng = Prng::new(1);
+    bencher.bench_local(|| selector.select(black_box(offers), &goal, &in_use, &mut prng));
 }
 
 /// The first choice, for the papers' 3 Mbit/s.

@@ -5,8 +5,8 @@ use cooperation::relay_selection::manager::{Cause, ManagerSettings, RelayManager
 use cooperation::relay_selection::migration::Command;
 use cooperation::relay_selection::monitor::{Advert, Configured, LinkMonitor, LinkUse};
 use cooperation::relay_selection::trigger::Outage;
-use cooperation::relay_selection::{Goal, RelayId, SelectorSettings, build};
-use units::{Duration, Instant, Rate};
+use cooperation::relay_selection::{Goal, RelayId, SelectorSettings, SelectorSpec, build};
+use units::{Duration, Instant, Prng, Rate};
 
 const F: Duration = Duration::from_secs(2);
 const GOAL: Goal = Goal { target: Rate::from_mbps(3), tolerance: 0.1 };
@@ -35,7 +35,8 @@ fn establish(manager: &mut RelayManager, now: Instant) {
 }
 
 fn begun(settings: ManagerSettings, kbps: &[u64]) -> RelayManager {
-    let mut manager = RelayManager::new(settings, GOAL, build("exact", SelectorSettings::default()).unwrap());
+    let selector = build(&SelectorSpec::named("exact"), SelectorSettings::default()).unwrap();
+    let mut manager = RelayManager::new(settings, GOAL, selector, Prng::new(1));
     advertise(&mut manager, kbps, Instant::ZERO);
     manager.start(Instant::ZERO);
     establish(&mut manager, Instant::ZERO);

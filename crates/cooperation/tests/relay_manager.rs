@@ -7,7 +7,7 @@ use cooperation::relay_selection::manager::{ManagerSettings, RelayManager, Repor
 use cooperation::relay_selection::migration::{Command, LEGS_MAX, PathState};
 use cooperation::relay_selection::monitor::Advert;
 use cooperation::relay_selection::{
-    Choice, Goal, Offer, Reasons, RelayId, RelaySelector, RelaySet, SELECTORS, SelectorSettings, build,
+    Choice, Goal, Offer, Reasons, RelayId, RelaySelector, RelaySet, SELECTORS, SelectorSettings, SelectorSpec, build,
 };
 use proptest::prelude::*;
 use units::{Duration, Instant, Prng, Rate};
@@ -60,8 +60,8 @@ impl World {
         settings: ManagerSettings,
         method: &str,
     ) -> Self {
-        let selector = build(method, SelectorSettings::default()).unwrap();
-        let manager = RelayManager::new(settings, Goal { target, tolerance: 0.1 }, selector);
+        let selector = build(&SelectorSpec::named(method), SelectorSettings::default()).unwrap();
+        let manager = RelayManager::new(settings, Goal { target, tolerance: 0.1 }, selector, Prng::new(1));
         let relays = available.map(|available| Relay { alive: true, available, exaggeration: 1 }).collect();
         let (subflows, prng, now) = (BTreeMap::new(), Prng::new(seed), Instant::ZERO);
         Self { manager, relays, subflows, prng, received_bytes: 0, now, commands: 0, calm: false }
@@ -217,7 +217,7 @@ impl RelaySelector for Imaginative {
         "imaginative"
     }
 
-    fn select(&mut self, offers: &[Offer], _: &Goal, _: &[RelayId]) -> Choice {
+    fn select(&mut self, offers: &[Offer], _: &Goal, _: &[RelayId], _: &mut Prng) -> Choice {
         let relays = offers.iter().map(|offer| offer.relay).chain([RelayId(u16::MAX)]).collect();
         Choice { active: RelaySet { relays, sum_bps: 3_000_000 }, backup: None, feasible: true }
     }
@@ -231,7 +231,8 @@ impl RelaySelector for Imaginative {
 fn a_relay_that_nobody_knows_is_never_used() {
     let available = [900_000, 1_000_000, 1_100_000].map(Rate::from_bps).into_iter();
     let mut world = World::with(available, Rate::from_mbps(3), 1, ManagerSettings::build(F), "ssrs");
-    world.manager = RelayManager::new(ManagerSettings::build(F), world.manager.goal(), Box::new(Imaginative));
+    world.manager =
+        RelayManager::new(ManagerSettings::build(F), world.manager.goal(), Box::new(Imaginative), Prng::new(1));
     world.calm = true;
     world.advertise();
     world.manager.start(world.now);

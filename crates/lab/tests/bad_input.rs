@@ -218,8 +218,28 @@ fn only_datagrams_must_fit_the_mtu() {
     assert!(mistake.contains("local[0].datagram: a datagram of 1.4 kB does not fit the MTU"), "{mistake}");
     let mistake = read("kind = \"udp\", rate = \"1 Mbit/s\", datagram = \"1253 B\"").unwrap_err();
     assert!(mistake.contains("to \"1252 B\""), "{mistake}");
+    let mistake = read("kind = \"poisson\", rate = \"1 Mbit/s\", datagram = \"1253 B\"").unwrap_err();
+    assert!(mistake.contains("to \"1252 B\""), "{mistake}");
     let mistake = read("kind = \"tcp\", rate = \"1 Mbit/s\", datagram = \"70 kB\"").unwrap_err();
     assert!(mistake.contains("does not fit any packet") && mistake.contains("to \"65507 B\""), "{mistake}");
+}
+
+#[test]
+fn poisson_traffic_has_a_rate_and_no_controller() {
+    let local = |fields: &str| format!("relays[0].local=[{{ kind = \"poisson\"{fields} }}]");
+    let rate = ", rate = \"1 Mbit/s\"";
+    assert!(read(&[&local(rate)]).is_ok());
+    assert!(read(&[&local(&format!("{rate}, on_off = {{ on = \"1 s\", off = \"1 s\" }}, count = 3"))]).is_ok());
+    let many = ", rate = \"9 Gbit/s\", datagram = \"10 B\"";
+    for (fields, said) in [
+        ("", "relays[0].local[0].rate: is missing"),
+        (&format!("{rate}, congestion = \"cubic\""), "local[0].congestion: datagrams have no congestion control"),
+        (&format!("{rate}, sizes = \"20 kB\""), "local[0].sizes: contradicts kind = \"poisson\""),
+        (many, "local[0].datagram: datagrams of 10 B are too many at 9 Gbit/s"),
+    ] {
+        let mistake = read(&[&local(fields)]).unwrap_err();
+        assert!(mistake.contains(said) && mistake.contains("help: "), "{mistake}");
+    }
 }
 
 /// Subset sums must be trimmed by some amount, or the work would not be bounded.
@@ -237,6 +257,35 @@ fn a_choice_trims_sums_by_something() {
         }
     }
     assert!(chosen("0.1 %").is_ok() && chosen("100 %").is_ok());
+}
+
+#[test]
+fn parameters_of_selectors_and_schedulers_are_checked() {
+    let target = "target={ bit_rate = \"1 Mbit/s\" }";
+    let chosen = |method: &str| read(&[target, &format!("cooperation.selection.method={method}")]);
+    for method in ["random", "random()", "random(1)", " random( 10000, 1 )", "ssrs()"] {
+        assert!(chosen(method).is_ok(), "{method}: {}", chosen(method).unwrap_err());
+    }
+    for (method, said) in [
+        ("random(0)", "method: relay selector random: draws = 0 must be a whole number from 1 to 10000"),
+        ("random(1,2)", "least = 2 must be from 0 to 1"),
+        ("random(1,0.1,3)", "takes at most 2 parameters, not 3: random(draws,least)"),
+        ("random(draws=1)", "\"draws=1\", is not a finite number; parameters are written in their order"),
+        ("random(1", "does not end with the closing parenthesis"),
+        ("greedy(2)", "relay selector greedy-thesis takes no parameters: write greedy-thesis"),
+        ("all(1)", "method all takes no parameters: write all"),
+        ("randon", "did you mean random? (there are: all, fixed, ssrs, "),
+        ("3", "is not a method of relay selection"),
+    ] {
+        let mistake = chosen(method).unwrap_err();
+        assert!(mistake.contains("cooperation.selection.method") && mistake.contains(said), "{mistake}");
+    }
+    assert!(read(&["connection.scheduler=ecf(0.5)"]).is_ok());
+    for (scheduler, said) in [("ecf(11)", "beta = 11 must be from 0 to 10"), ("blest(1)", "no parameters: write blest")]
+    {
+        let mistake = read(&[&format!("connection.scheduler={scheduler}")]).unwrap_err();
+        assert!(mistake.contains("connection.scheduler: ") && mistake.contains(said), "{mistake}");
+    }
 }
 
 /// An exact choice must consider every relay that may offer anything.

@@ -19,6 +19,7 @@ mod modules;
 mod mutated_scenarios;
 mod narrow_links;
 mod qlog;
+mod queueing;
 mod radio;
 mod remedies;
 mod report;

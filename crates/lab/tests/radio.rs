@@ -73,6 +73,10 @@ fn results_tell_of_handovers() {
     assert!(table.contains("handovers") && row.split_whitespace().any(|cell| cell == count), "{table}");
     assert!(html.contains("from the first eNB at the start") && html.contains("Upright lines are handovers"));
     assert_eq!(html.matches("V104\"/>").count(), train.handovers.len());
+    // On the map and over time, a ring for each handover; over time, a bar for each stay at an eNB.
+    assert_eq!(html.matches("<circle class=\"change\"").count(), 2 * train.handovers.len());
+    assert_eq!(html.matches("<title>train: eNB ").count(), train.handovers.len() + 1);
+    assert!(html.contains("<title>house: eNB 0 from 0.0 to ") && html.contains(">eNB 1</text>"));
     let left = of(&["duration=45 s", "relays[0].leaves=10 s"]);
     assert_eq!((left.relays[0].handovers.len(), left.relays[0].site), (0, Some(0)));
 }

@@ -94,6 +94,21 @@ fn a_cell_of_any_size_shows_all_its_sections() {
 }
 
 #[test]
+fn several_sites_are_on_a_map_and_over_time() {
+    if !has_browser() {
+        return;
+    }
+    let scenario = load("handover.toml", include_str!("../../../scenarios/handover.toml"), &[]).unwrap();
+    let (document, complaints) = opened(&report::render(&run(&scenario, None, &mut |_| {}).unwrap().results));
+    assert_eq!(complaints, [""; 0]);
+    let figure = document.split("<h2>eNBs</h2>").nth(1).unwrap().split("</figure>").next().unwrap();
+    for (part, times) in [("<svg", 2), ("class=\"site ", 2), ("class=\"phone ", 2), ("class=\"served still ", 1)] {
+        assert_eq!(figure.matches(part).count(), times, "{part} in {figure}");
+    }
+    assert!(!cell(3).contains("<h2>eNBs</h2>"));
+}
+
+#[test]
 fn links_without_a_cell_keep_the_short_report() {
     if !has_browser() {
         return;

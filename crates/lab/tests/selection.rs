@@ -121,6 +121,20 @@ fn the_same_seed_gives_the_same_bytes() {
     assert_ne!(first, json("seed=4"));
 }
 
+/// All sets are as likely; each seed draws its own, and the parameters are part of the results.
+#[test]
+fn a_random_selection_is_a_function_of_the_seed() {
+    let chosen = |seed: u64| {
+        let results = results(&[&format!("seed={seed}"), "cooperation.selection.method=random(20,0.1)"]);
+        let method = results.manifest.content.pointer("/cooperation/selection/method").unwrap();
+        assert_eq!(method, "random(20,0.1)");
+        (selection(&results).migrations[0].to.clone(), results.reproducible().to_json())
+    };
+    let first = [1, 2, 3, 4].map(chosen);
+    assert_eq!(first[0], chosen(1));
+    assert!(first[1..].iter().any(|(relays, _)| *relays != first[0].0), "{first:?}");
+}
+
 #[test]
 fn relays_with_links_of_their_own_are_selected_too() {
     let text = r#"

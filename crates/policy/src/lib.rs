@@ -1,10 +1,17 @@
 //! Policies by name: the contents of a registry, and the search for a policy in it.
 //!
 //! A registry is a constant list of [`Registration`]s. Each kind of policy has its own registry, beside its trait.
-//! `Build` is whatever is needed to make a policy of this kind, usually a function.
+//! `Build` is whatever is needed to make a policy of this kind: a function, or a [`Build`] where policies may have
+//! parameters.
 
+mod build_error;
+mod parameter;
+mod spec;
 mod unknown_name;
 
+pub use build_error::BuildError;
+pub use parameter::{Parameter, ParameterError, Values};
+pub use spec::{Spec, SpecError};
 pub use unknown_name::UnknownName;
 
 /// A policy that can be selected by name.
@@ -16,6 +23,25 @@ pub struct Registration<Build> {
     pub summary: &'static str,
     /// Makes an instance, or holds what is needed to make one.
     pub build: Build,
+}
+
+/// How to make a policy that may have parameters.
+#[derive(Clone, Copy, Debug)]
+pub enum Build<Plain, With> {
+    /// Without parameters.
+    Plain(Plain),
+    /// From values for all its parameters, in order.
+    With(&'static [Parameter], With),
+}
+
+impl<Plain, With> Build<Plain, With> {
+    /// Returns its parameters, in order.
+    pub const fn parameters(&self) -> &'static [Parameter] {
+        match self {
+            Self::Plain(_) => &[],
+            Self::With(parameters, _) => parameters,
+        }
+    }
 }
 
 /// Returns the policy called `name` in `registry`. `kind` is what the registry contains, such as "scheduler".

@@ -80,12 +80,12 @@ pub enum ListenError {
 /// A policy that cannot be created; the message lists the available ones, or says which parameter is wrong and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnusablePolicy {
-    /// No controller has the name, or it rejects the parameters.
+    /// No controller or scheduler has the name, or its parameters are wrong.
     #[error(transparent)]
-    Congestion(#[from] BuildError),
-    /// No scheduler or path manager has the name.
+    Policy(#[from] BuildError),
+    /// No path manager has the name.
     #[error(transparent)]
-    Unknown(#[from] UnknownName),
+    PathManager(#[from] UnknownName),
 }
 
 /// A field of [`crate::ConnectionConfig`] with a value with which no connection could run.

@@ -229,7 +229,7 @@ fn what_no_connection_can_run_with_changes_nothing() {
     );
     let unknown = SettingsChange { congestion: Some("lia(7)".parse().unwrap()), ..unknown };
     let refusal = change(&mut script, &unknown).unwrap_err().to_string();
-    assert_eq!(refusal, "congestion controller lia takes at most 0 parameters, not 1");
+    assert_eq!(refusal, "congestion controller lia takes no parameters: write lia");
     assert!(script.endpoint.config(script.id()).unwrap().nagle);
     script.abort();
     let nothing = SettingsChange::default();

@@ -65,7 +65,7 @@ fn everything_that_has_a_name_is_drawn() {
         ("relays do", vec!["Ip", "FastAck", "MultiHomed"]),
         ("module", vec!["adaptive congestion", "forwarding", "watch", "bandwidth sharing", "attack", "target"]),
         ("relay", vec!["leaves", "swallows", "exaggerates", "pays energy", "ceiling", "walks", "own traffic"]),
-        ("own traffic", vec!["udp", "tcp", "vbr", "short-flows", "video"]),
+        ("own traffic", vec!["udp", "poisson", "tcp", "vbr", "short-flows", "video"]),
         ("workload", vec!["generated", "bulk", "video", "requests", "none"]),
         ("goal", vec!["completes", "begins", "lasts", "holds"]),
     ];

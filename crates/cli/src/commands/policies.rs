@@ -4,7 +4,7 @@ use cooperation::relay_selection::{SELECTORS, SHORT_NAMES};
 use network::cell::{CellConfig, RESOURCE_SCHEDULERS};
 use serde_json::{Value, json};
 use transport::ConnectionConfig;
-use transport::congestion::{CONTROLLERS, Parameter};
+use transport::congestion::{CONTROLLERS, Parameter, Values};
 use transport::path_manager::PATH_MANAGERS;
 use transport::scheduler::SCHEDULERS;
 
@@ -34,6 +34,10 @@ impl Policy {
     const fn plain(name: &'static str, summary: &'static str) -> Self {
         Self { name, short: None, summary, parameters: &[] }
     }
+
+    const fn with(name: &'static str, summary: &'static str, parameters: &'static [Parameter]) -> Self {
+        Self { name, short: None, summary, parameters }
+    }
 }
 
 /// Lists the policies.
@@ -44,12 +48,13 @@ pub fn policies(arguments: &arguments::Policies) -> Result<(), Failure> {
 
 fn kinds() -> [Kind; 5] {
     let usual = ConnectionConfig::default();
-    let controllers = CONTROLLERS
-        .iter()
-        .map(|known| Policy { parameters: known.build.parameters(), ..Policy::plain(known.name, known.summary) });
+    let controllers = CONTROLLERS.iter().map(|known| Policy::with(known.name, known.summary, known.build.parameters()));
+    let schedulers = SCHEDULERS.iter().map(|known| Policy::with(known.name, known.summary, known.build.parameters()));
     let short = |full| SHORT_NAMES.iter().find(|(_, known)| *known == full).map(|(short, _)| *short);
-    let selectors =
-        SELECTORS.iter().map(|known| Policy { short: short(known.name), ..Policy::plain(known.name, known.summary) });
+    let selectors = SELECTORS.iter().map(|known| Policy {
+        short: short(known.name),
+        ..Policy::with(known.name, known.summary, known.build.parameters())
+    });
     [
         Kind {
             key: "controllers",
@@ -60,7 +65,7 @@ fn kinds() -> [Kind; 5] {
         Kind {
             key: "schedulers",
             heading: "schedulers: connection.scheduler, --scheduler",
-            policies: SCHEDULERS.iter().map(|known| Policy::plain(known.name, known.summary)).collect(),
+            policies: schedulers.collect(),
             default: Some(usual.scheduler),
         },
         Kind {
@@ -87,7 +92,7 @@ fn kinds() -> [Kind; 5] {
 fn text(kinds: &[Kind]) -> String {
     let kinds: String = kinds.iter().map(|kind| kind.text() + "\n").collect();
     kinds
-        + "Parameters follow a controller's name in this order: aimd(0.7,0.625); those left out have the values above.\n"
+        + "Parameters follow a name in this order: aimd(0.7,0.625), random(10). Those left out have the values above.\n"
 }
 
 impl Kind {
@@ -99,8 +104,8 @@ impl Kind {
             let is_default = self.default.as_deref() == Some(policy.name);
             let default = if is_default { "; the default" } else { "" };
             text += &format!("  {:<width$}  {}{short}{default}\n", policy.name, policy.summary);
-            for Parameter { name, default, meaning } in policy.parameters {
-                text += &format!("  {:<width$}    {name} = {default}  {meaning}\n", "");
+            for Parameter { name, default, values, meaning } in policy.parameters {
+                text += &format!("  {:<width$}    {name} = {default}  {meaning} ({values})\n", "");
             }
         }
         text
@@ -108,8 +113,14 @@ impl Kind {
 }
 
 fn json(kinds: &[Kind]) -> String {
-    let parameter =
-        |known: &Parameter| json!({ "name": known.name, "default": known.default, "meaning": known.meaning });
+    let parameter = |known: &Parameter| {
+        json!({
+            "name": known.name,
+            "default": known.default,
+            "values": values(known.values),
+            "meaning": known.meaning,
+        })
+    };
     let policy = |known: &Policy, default: Option<&str>| {
         let parameters: Vec<Value> = known.parameters.iter().map(parameter).collect();
         let mut object = json!({ "name": known.name, "summary": known.summary, "parameters": parameters });
@@ -123,4 +134,16 @@ fn json(kinds: &[Kind]) -> String {
     let object: serde_json::Map<String, Value> =
         kinds.iter().map(|kind| (kind.key.into(), json!(list(kind)))).collect();
     format!("{}\n", Value::Object(object))
+}
+
+/// Returns the limits of a parameter's values, whether these are among them, and whether only whole numbers are.
+fn values(values: Values) -> Value {
+    let (lower, upper) = values.limits();
+    json!({
+        "lower": lower,
+        "lower_included": values.contains(lower),
+        "upper": upper,
+        "upper_included": values.contains(upper),
+        "whole": matches!(values, Values::Whole(..)),
+    })
 }

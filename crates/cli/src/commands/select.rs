@@ -4,9 +4,10 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table, TableComponent};
 use cooperation::relay_selection::{
     self, Choice, EXACT_RELAYS_MAX, Exact, Goal, Offer, Reasons, RelayId, RelaySet, SelectorError, SelectorSettings,
+    SelectorSpec,
 };
 use serde_json::json;
-use units::{Probability, Rate};
+use units::{Prng, Probability, Rate};
 
 use crate::arguments::Select;
 use crate::console;
@@ -17,18 +18,19 @@ const COLUMNS: [&str; 6] = ["set", "relays", "sum", "off the target", "changes",
 /// Chooses relays, and prints a table or JSON.
 pub fn select(arguments: &Select) -> Result<(), Failure> {
     let question = Question::parse(arguments)?;
-    let mut selector =
-        relay_selection::build(&arguments.method, settings(arguments)?).map_err(|error| match error {
-            SelectorError::UnknownSelector(_) => input(format!("--method: {error}")),
-            SelectorError::Epsilon { .. } => input(format!("--epsilon: {error}")),
-        })?;
+    let spec: SelectorSpec = arguments.method.parse().map_err(|error| input(format!("--method: {error}")))?;
+    let mut selector = relay_selection::build(&spec, settings(arguments)?).map_err(|error| match error {
+        SelectorError::UnknownSelector(_) | SelectorError::Parameters(_) => input(format!("--method: {error}")),
+        SelectorError::Epsilon { .. } => input(format!("--epsilon: {error}")),
+    })?;
     if selector.name() == "exact" && !Exact::is_exact_for(&question.offers) {
         let given = question.offers.len();
         return Err(Failure::Input(format!(
             "--method exact takes at most {EXACT_RELAYS_MAX} relays, not {given}: use --method ssrs"
         )));
     }
-    let choice = selector.choose(&question.offers, &question.goal, &question.in_use);
+    let mut prng = Prng::new(arguments.seed);
+    let choice = selector.choose(&question.offers, &question.goal, &question.in_use, &mut prng);
     let choice = choice.map_err(|error| Failure::Failed(error.to_string()))?;
     let text = if arguments.json {
         question.json(&choice)

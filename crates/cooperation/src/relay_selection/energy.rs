@@ -13,6 +13,8 @@
 use core::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use units::Prng;
+
 use super::field::Field;
 use super::{Choice, Goal, Offer, Reasons, RelayId, RelaySelector, RelaySet};
 
@@ -143,11 +145,11 @@ impl RelaySelector for EnergyAware {
         self.prices.insert(relay, price);
     }
 
-    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
+    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId], prng: &mut Prng) -> Choice {
         let field = Field::new(offers);
         let sets = if field.0.len() <= RELAYS_MAX { self.feasible(&field, goal) } else { Vec::new() };
         let Some(active) = cheapest(&sets, self.weight, |_| 0.0) else {
-            return self.otherwise.select(offers, goal, in_use);
+            return self.otherwise.select(offers, goal, in_use, prng);
         };
         let active = active.relay_set(&field);
         let in_use: BTreeSet<RelayId> =
@@ -178,7 +180,7 @@ mod tests {
 
     use super::super::manager::{ManagerSettings, RelayManager};
     use super::super::monitor::Advert;
-    use super::super::{Exact, SelectorSettings, build};
+    use super::super::{Exact, SelectorSettings, SelectorSpec, build};
     use super::*;
 
     const GOAL: Goal = Goal { target: Rate::from_mbps(3), tolerance: 0.1 };
@@ -190,12 +192,12 @@ mod tests {
     }
 
     fn choice(kbps: &[u64], nj_per_bit: &[f64], weight: f64, in_use: &[u16]) -> Choice {
-        let otherwise = build("ssrs", SelectorSettings::default()).unwrap();
+        let otherwise = build(&SelectorSpec::named("ssrs"), SelectorSettings::default()).unwrap();
         let in_use: Vec<RelayId> = in_use.iter().map(|relay| RelayId(*relay)).collect();
         let mut selector = EnergyAware::new(otherwise, weight);
         let prices = (0..).map(RelayId).zip(nj_per_bit);
         prices.for_each(|(relay, price)| selector.hear_price(relay, EnergyPrice::new(*price).unwrap()));
-        selector.select(&offers(kbps), &GOAL, &in_use)
+        selector.select(&offers(kbps), &GOAL, &in_use, &mut Prng::new(1))
     }
 
     fn relays(set: &RelaySet) -> Vec<u16> {
@@ -241,20 +243,22 @@ mod tests {
     /// The highest price at the highest rates still gives sums that can be compared.
     #[test]
     fn absurd_prices_are_avoided_and_nothing_else() {
-        let mut selector = EnergyAware::new(build("ssrs", SelectorSettings::default()).unwrap(), 1.0);
+        let mut selector =
+            EnergyAware::new(build(&SelectorSpec::named("ssrs"), SelectorSettings::default()).unwrap(), 1.0);
         selector.hear_price(RelayId(0), EnergyPrice::MAX);
         let offers = [1500, 1500, 1500].map(|kbps| Rate::from_bps(kbps * 1000));
         let offers: Vec<Offer> =
             (0..).map(RelayId).zip(offers).map(|(relay, available)| Offer { relay, available }).collect();
-        assert_eq!(relays(&selector.select(&offers, &GOAL, &[]).active), [1, 2]);
+        assert_eq!(relays(&selector.select(&offers, &GOAL, &[], &mut Prng::new(1)).active), [1, 2]);
     }
 
     /// As above: {2, 3} costs half of {0, 1}.
     #[test]
     fn prices_come_with_adverts() {
-        let otherwise = build("ssrs", SelectorSettings::default()).unwrap();
+        let otherwise = build(&SelectorSpec::named("ssrs"), SelectorSettings::default()).unwrap();
         let selector = Box::new(EnergyAware::new(otherwise, 0.5));
-        let mut manager = RelayManager::new(ManagerSettings::build(Duration::from_secs(2)), GOAL, selector);
+        let mut manager =
+            RelayManager::new(ManagerSettings::build(Duration::from_secs(2)), GOAL, selector, Prng::new(1));
         for (relay, nj_per_bit) in (0..).map(RelayId).zip([100.0, 100.0, 50.0, 50.0]) {
             let (at, capacity, local) = (Instant::ZERO, Rate::from_bps(1_500_000), Rate::ZERO);
             let energy = EnergyPrice::new(nj_per_bit).unwrap();
@@ -269,7 +273,7 @@ mod tests {
         let kbps = [500, 600, 700, 800, 850, 900, 950, 1000, 1050, 1100];
         for in_use in [vec![], vec![4, 8, 9], vec![1, 2, 3], vec![0, 12]] {
             let ids: Vec<RelayId> = in_use.iter().map(|relay| RelayId(*relay)).collect();
-            let exact = Exact.select(&offers(&kbps), &GOAL, &ids);
+            let exact = Exact.select(&offers(&kbps), &GOAL, &ids, &mut Prng::new(1));
             assert_eq!(choice(&kbps, &[1.0; 10], 0.0, &in_use), exact, "{in_use:?}");
         }
     }

@@ -1,5 +1,7 @@
 //! Exact relay selection: tries every subset.
 
+use units::Prng;
+
 use super::choice::{self, Search};
 use super::field::Field;
 use super::search::{Pool, every_subset};
@@ -28,7 +30,7 @@ impl RelaySelector for Exact {
         "exact"
     }
 
-    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
+    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId], _: &mut Prng) -> Choice {
         let (mut field, range) = (Field::new(offers), goal.range());
         field.0.sort_by_key(|candidate| (core::cmp::Reverse(candidate.bps), candidate.id));
         field.0.truncate(EXACT_RELAYS_MAX);

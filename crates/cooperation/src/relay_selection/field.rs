@@ -40,8 +40,12 @@ impl Field {
 
     /// Returns the relays that offer at least 2 % of TBR. The others cost a subflow each and give next to nothing.
     pub fn without_small(&self, range: Range) -> Self {
-        let small_bps = range.target_bps / SMALLEST_SHARE;
-        Self(self.0.iter().filter(|candidate| candidate.bps >= small_bps).copied().collect())
+        self.offering(range.target_bps / SMALLEST_SHARE)
+    }
+
+    /// Returns the relays that offer at least `least_bps`.
+    pub fn offering(&self, least_bps: u64) -> Self {
+        Self(self.0.iter().filter(|candidate| candidate.bps >= least_bps).copied().collect())
     }
 
     /// Returns the sum of all offers, bit/s.

@@ -1,5 +1,7 @@
 //! Greedy, the baseline of the SSRS paper (section III): adds relays one by one in the order of their numbers.
 
+use units::Prng;
+
 use super::choice::SAME_RULE;
 use super::field::{Candidate, Field};
 use super::{Choice, Goal, Mode, Offer, Range, Reasons, RelayId, RelaySelector, RelaySet};
@@ -25,7 +27,7 @@ impl RelaySelector for GreedyPaper {
 
     /// The backup is the result of the same rule when it starts from the set in use, if that is another set. Its relays
     /// count as added in the order of `in_use`.
-    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
+    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId], _: &mut Prng) -> Choice {
         let (field, range) = (Field::new(offers), goal.range());
         let adjusted = |used: &[RelayId]| Selection::new(&field, range, used).adjusted(self.adds_again);
         Choice::greedy(adjusted(&[]), in_use, || adjusted(in_use), range)

@@ -5,6 +5,8 @@
 
 use core::cmp::Reverse;
 
+use units::Prng;
+
 use super::choice::SAME_RULE;
 use super::field::{Candidate, Field};
 use super::{Choice, Goal, Offer, Range, Reasons, RelayId, RelaySelector, RelaySet};
@@ -19,7 +21,7 @@ impl RelaySelector for GreedyThesis {
     }
 
     /// The backup is the result of the same rule when it starts from the set in use, if that is another set.
-    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
+    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId], _: &mut Prng) -> Choice {
         let (field, range) = (Field::new(offers), goal.range());
         let adjusted = |used: &[RelayId]| Selection::new(&field, range, used).adjusted();
         Choice::greedy(adjusted(&[]), in_use, || adjusted(in_use), range)

@@ -2,6 +2,8 @@
 //!
 //! Whoever asks a selector calls `choose`, so that this is checked in one place.
 
+use units::Prng;
+
 use super::{Choice, Goal, Offer, RelayId, RelaySelector, RelaySet};
 
 /// A selector chose a relay that makes no offer.
@@ -25,8 +27,14 @@ impl dyn RelaySelector + '_ {
     ///
     /// # Errors
     /// If a set has a relay that makes no offer. The error has the choice without such relays.
-    pub fn choose(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Result<Choice, UnknownRelay> {
-        let choice = self.select(offers, goal, in_use);
+    pub fn choose(
+        &mut self,
+        offers: &[Offer],
+        goal: &Goal,
+        in_use: &[RelayId],
+        prng: &mut Prng,
+    ) -> Result<Choice, UnknownRelay> {
+        let choice = self.select(offers, goal, in_use, prng);
         let is_known = |relay: &RelayId| offers.iter().any(|offer| offer.relay == *relay);
         let sets = [Some(&choice.active), choice.backup.as_ref()].into_iter().flatten();
         let Some(relay) = sets.flat_map(|set| &set.relays).copied().find(|relay| !is_known(relay)) else {
@@ -69,7 +77,7 @@ mod tests {
             "stubborn"
         }
 
-        fn select(&mut self, _: &[Offer], _: &Goal, _: &[RelayId]) -> Choice {
+        fn select(&mut self, _: &[Offer], _: &Goal, _: &[RelayId], _: &mut Prng) -> Choice {
             Choice { active: set(self.active), backup: Some(set(self.backup)), feasible: true }
         }
 
@@ -81,7 +89,7 @@ mod tests {
     fn choose(active: &'static [u16], backup: &'static [u16]) -> Result<Choice, UnknownRelay> {
         let offers = [0, 1, 2].map(|relay| Offer { relay: RelayId(relay), available: Rate::from_bps(1_000) });
         let selector: &mut dyn RelaySelector = &mut Stubborn { active, backup };
-        selector.choose(&offers, &Goal { target: Rate::from_bps(3_000), tolerance: 0.1 }, &[])
+        selector.choose(&offers, &Goal { target: Rate::from_bps(3_000), tolerance: 0.1 }, &[], &mut Prng::new(1))
     }
 
     #[test]

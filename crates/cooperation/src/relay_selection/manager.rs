@@ -13,7 +13,7 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-use units::{Duration, Instant, Rate};
+use units::{Duration, Instant, Prng, Rate};
 
 use super::credit::Credit;
 use super::migration::{Command, LEGS_MAX, Migration, PathState, Timing};
@@ -142,6 +142,7 @@ pub struct RelayManager {
     settings: ManagerSettings,
     goal: Goal,
     selector: Box<dyn RelaySelector>,
+    prng: Prng,
     board: AdvertBoard,
     migration: Migration,
     /// Relays whose subflows are established, and since when.
@@ -161,14 +162,15 @@ pub struct RelayManager {
 }
 
 impl RelayManager {
-    /// Creates a loop without relays.
-    pub fn new(settings: ManagerSettings, goal: Goal, selector: Box<dyn RelaySelector>) -> Self {
+    /// Creates a loop without relays. The selector draws from `prng`.
+    pub fn new(settings: ManagerSettings, goal: Goal, selector: Box<dyn RelaySelector>, prng: Prng) -> Self {
         Self {
             board: AdvertBoard::new(settings.advert_lifetime, settings.payload_ratio),
             migration: Migration::new(settings.timing),
             settings,
             goal,
             selector,
+            prng,
             lasting: Vec::new(),
             settled: true,
             hold_down: 0,
@@ -353,7 +355,7 @@ impl RelayManager {
 
     /// Asks the selector. Relays that make no offer are left out: the connection goes on with the others.
     fn ask(&mut self, offers: &[Offer], wanted: &Goal, in_use: &[RelayId]) -> Choice {
-        self.selector.choose(offers, wanted, in_use).unwrap_or_else(|unknown| unknown.rest)
+        self.selector.choose(offers, wanted, in_use, &mut self.prng).unwrap_or_else(|unknown| unknown.rest)
     }
 
     /// Returns why the set in use should be left, if it should.

@@ -14,6 +14,7 @@ pub mod manager;
 pub mod migration;
 pub mod monitor;
 pub mod play_out;
+mod random;
 mod range;
 mod registry;
 mod search;
@@ -22,15 +23,18 @@ mod ssrs;
 pub mod steady_mean;
 pub mod trigger;
 
-pub use policy::UnknownName;
-use units::Rate;
+/// A relay selector by name, with its parameters: `"ssrs"`, `"random(100,0.02)"`.
+pub use policy::Spec as SelectorSpec;
+pub use policy::{Parameter, SpecError, UnknownName, Values};
+use units::{Prng, Rate};
 
 pub use exact::{EXACT_RELAYS_MAX, Exact};
 pub use greedy_paper::GreedyPaper;
 pub use greedy_thesis::GreedyThesis;
 pub use known_relays::UnknownRelay;
+pub use random::Random;
 pub use range::Range;
-pub use registry::{EPSILON_MIN, Registration, SELECTORS, SHORT_NAMES, SelectorError, build, find};
+pub use registry::{Build, Built, EPSILON_MIN, Registration, SELECTORS, SHORT_NAMES, SelectorError, build, find};
 pub use settings::{Mode, SelectorSettings, UnknownMode};
 pub use ssrs::Ssrs;
 
@@ -96,7 +100,9 @@ pub trait RelaySelector: Send {
 
     /// Chooses among `offers` for `goal`; `in_use` are the relays that carry data now (none at the start). Some of these
     /// may offer nothing any more. A set has only relays of `offers`: others are left out of it.
-    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice;
+    ///
+    /// All randomness comes from `prng`, which the caller has seeded; a selector may also draw nothing.
+    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId], prng: &mut Prng) -> Choice;
 
     /// Returns the reasons for its choices, if the active set is in range or, if not `feasible`, is not.
     fn reasons(&self, feasible: bool) -> Reasons;

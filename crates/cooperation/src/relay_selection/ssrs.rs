@@ -1,6 +1,8 @@
 //! Subset-sum based relay selection (SSRS; thesis 4.1.3): finds feasible sets by trimmed subset sums and chooses by
 //! cost.
 
+use units::Prng;
+
 use super::choice::{self, Search};
 use super::field::{Field, Position};
 use super::search::trimmed_lists::{self, Classes, Lists};
@@ -51,7 +53,7 @@ impl RelaySelector for Ssrs {
         "ssrs"
     }
 
-    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId]) -> Choice {
+    fn select(&mut self, offers: &[Offer], goal: &Goal, in_use: &[RelayId], _: &mut Prng) -> Choice {
         let (field, range) = (Field::new(offers), goal.range());
         if self.mode == Mode::Build && field.has_small(range) {
             let choice = self.choose(&field.without_small(range), range, in_use);

@@ -14,13 +14,13 @@ use cooperation::agent::relay::{
 use cooperation::channel::Identity;
 use cooperation::relay_selection::manager::{ManagerSettings, RelayManager};
 use cooperation::relay_selection::monitor::{Configured, LinkMonitor};
-use cooperation::relay_selection::{self, Goal, Mode, RelayId, SelectorSettings};
+use cooperation::relay_selection::{self, Goal, Mode, RelayId, SelectorSettings, SelectorSpec};
 use host::{App, Host as _};
 
 use network::{Link, Network, PortId};
 use simulator::{EndpointHost, HostId, Simulation};
 use transport::{Endpoint, EndpointConfig, Event};
-use units::{Duration, Instant, Rate};
+use units::{Duration, Instant, Prng, Rate};
 
 const CONTROL_PORT: u16 = 40_001;
 /// Interval of the relays' offers.
@@ -106,9 +106,9 @@ fn destination_host(relays: usize, key: u8, host: u8, started_at: &Rc<Cell<Optio
         control: Some((SocketAddr::new(address(relay, 1), CONTROL_PORT), relay_key(relay).public())),
     };
     let selector = SelectorSettings { epsilon: 0.1, mode: Mode::Build };
-    let selector = relay_selection::build("ssrs", selector).expect("there is such a selector");
+    let selector = relay_selection::build(&SelectorSpec::named("ssrs"), selector).expect("there is such a selector");
     let goal = Goal { target: Rate::from_mbps(2), tolerance: 0.1 };
-    let manager = RelayManager::new(ManagerSettings::build(F), goal, selector);
+    let manager = RelayManager::new(ManagerSettings::build(F), goal, selector, Prng::new(1));
     let settings = DestinationSettings {
         identity: identity(key),
         seed: [key; 32],

@@ -16,7 +16,7 @@ use cooperation::forwarding::hold_queue::HoldLimits;
 use cooperation::forwarding::range_keeper::RangeSettings;
 use cooperation::relay_selection::manager::{ManagerSettings, RelayManager};
 use cooperation::relay_selection::monitor::{Configured, LinkMonitor};
-use cooperation::relay_selection::{self, Goal, Mode, RelayId, SelectorSettings};
+use cooperation::relay_selection::{self, Goal, Mode, RelayId, SelectorSettings, SelectorSpec};
 use host::Report;
 use network::{Link, Network, Node, PortId, Prefix, Queue, Route, VertexId};
 use simulator::app::Transfer;
@@ -24,7 +24,7 @@ use simulator::{EndpointHost, HostId, Simulation, Source};
 use transport::path_manager::LocalAddress;
 use transport::relay::RelayConfig;
 use transport::{ConnectionConfig, ConnectionStats, Endpoint, EndpointConfig};
-use units::{Duration, Instant, Rate};
+use units::{Duration, Instant, Prng, Rate};
 
 use super::clocked::{Clock, Clocked};
 
@@ -145,8 +145,8 @@ fn relay_host(relay: usize, birth: Birth, splices: bool) -> Clocked {
 
 fn selection(target: Rate) -> SelectionSettings {
     let selector = SelectorSettings { epsilon: 0.1, mode: Mode::Build };
-    let selector = relay_selection::build("ssrs", selector).expect("there is such a selector");
-    let manager = RelayManager::new(ManagerSettings::build(F), Goal { target, tolerance: 0.1 }, selector);
+    let selector = relay_selection::build(&SelectorSpec::named("ssrs"), selector).expect("there is such a selector");
+    let manager = RelayManager::new(ManagerSettings::build(F), Goal { target, tolerance: 0.1 }, selector, Prng::new(1));
     SelectionSettings { manager, period: F, prompt: false, plays_at: target }
 }
 

@@ -14,8 +14,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use cooperation::relay_selection::{self, Goal, Offer, RelayId, RelaySelector, SelectorError, SelectorSettings};
-use units::{Duration, Instant, Rate};
+use cooperation::relay_selection::{
+    self, Goal, Offer, RelayId, RelaySelector, SelectorError, SelectorSettings, SelectorSpec,
+};
+use units::{Duration, Instant, Prng, Rate};
 
 use crate::proxy::choice::Tier;
 
@@ -73,7 +75,7 @@ impl Selection {
     /// # Errors
     /// If the selector does not exist.
     pub fn new(target: Rate, uplinks: usize) -> Result<Self, SelectorError> {
-        let selector = relay_selection::build(SELECTOR, SelectorSettings::default())?;
+        let selector = relay_selection::build(&SelectorSpec::named(SELECTOR), SelectorSettings::default())?;
         let known = vec![Known::default(); uplinks];
         Ok(Self { target, selector, known, carries: vec![true; uplinks], changed_at: None, learns: false, short: 0 })
     }
@@ -209,7 +211,12 @@ impl Selection {
             among.iter().map(|index| Offer { relay: id(index), available: Rate::from_bps(rate(index)) }).collect();
         let goal = Goal { target, tolerance: TOLERANCE };
         let used: Vec<RelayId> = in_use.iter().map(id).collect();
-        let found = self.selector.choose(&offers, &goal, &used).unwrap_or_else(|unknown| unknown.rest).active;
+        // SSRS draws nothing.
+        let found = self
+            .selector
+            .choose(&offers, &goal, &used, &mut Prng::new(0))
+            .unwrap_or_else(|unknown| unknown.rest)
+            .active;
         let mut chosen: Vec<usize> = found.relays.iter().map(|relay| usize::from(relay.0)).collect();
         // The nearest miss may be too little: add the smallest uplink that makes it enough, or else the largest.
         let rate = |index: &usize| self.estimate(*index).unwrap_or_default().as_bps().min(target.as_bps());

@@ -1,7 +1,7 @@
 //! Relay selection, judged in hindsight: which outages could another choice of relays have avoided?
 
 use cooperation::relay_selection::{Exact, Goal, Offer, RelayId, RelaySelector};
-use units::{Instant, Rate};
+use units::{Instant, Prng, Rate};
 
 use crate::measure::metrics::Analysis;
 use crate::measure::results::{Hindsight, PaperMetrics, Series};
@@ -25,7 +25,8 @@ impl Oracle {
         let points = metrics.points.time_s.iter().zip(&metrics.points.aggregate_throughput_bps);
         for (at_s, throughput_bps) in points {
             let offers = self.offers(series, at_s - metrics.period_s, *at_s)?;
-            let attainable = Exact.select(&offers, &self.goal, &[]).feasible;
+            // The exact selection draws nothing.
+            let attainable = Exact.select(&offers, &self.goal, &[], &mut Prng::new(0)).feasible;
             hindsight.attainable.push(attainable);
             if !self.analysis.has_point(Instant::from_nanos((at_s * 1e9).round() as u64)) {
                 continue;

@@ -185,7 +185,7 @@ pub(super) fn hosts(
 ) -> LocalHosts {
     let relay = &scenario.relays[index];
     let (at, from) = (addresses.relays[index], addresses.correspondents[index]);
-    let is_counter = matches!(role, Role::Alone) && relay.local.iter().all(|local| local.kind == LocalKind::Udp);
+    let is_counter = matches!(role, Role::Alone) && relay.local.iter().all(|local| local.kind.is_datagrams());
     let sinks = match is_counter {
         true => LabHost::Counter(Counter::default()),
         false => LabHost::Engine(host(scenario, &format!("relay {}", relay.name), &[at], role)),
@@ -241,7 +241,7 @@ impl Adding<'_> {
     fn add_to(mut self, hosts: Hosts) -> Hosts {
         let demand = demand(self.local, &mut self.prng);
         match self.local.kind {
-            LocalKind::Udp => self.udp(hosts, demand.unwrap_or_else(nothing), None),
+            LocalKind::Udp | LocalKind::Poisson => self.udp(hosts, demand.unwrap_or_else(nothing), None),
             LocalKind::Tcp => self.tcp(hosts, demand, None),
             LocalKind::Vbr => {
                 let Background { tcp, udp } = Background::new(demand.unwrap_or_else(nothing));
@@ -267,10 +267,14 @@ impl Adding<'_> {
         Prng::new(self.prng.below(u64::MAX))
     }
 
-    fn udp(&self, mut hosts: Hosts, demand: Demand, mix: Option<Prng>) -> Hosts {
+    fn udp(&mut self, mut hosts: Hosts, demand: Demand, mix: Option<Prng>) -> Hosts {
         let sizes = mix.map_or(DatagramSizes::Constant(self.local.datagram.0 as u16), DatagramSizes::Mix);
         let flow = UdpFlow { local: self.from, remote: self.to, demand, sizes, stop: stop(self.local) };
         let (source, sink) = (UdpSource::new(flow), UdpSink::new(self.to));
+        let source = match self.local.kind {
+            LocalKind::Poisson => source.poisson(self.fork()),
+            _ => source,
+        };
         let flow = self.flow(Some(source.demanded()), sink.received());
         if !self.feeds_cell {
             return self.sent_by(hosts, source).counted_by(sink, flow);
@@ -371,6 +375,8 @@ fn demand(local: &LocalTraffic, prng: &mut Prng) -> Option<Demand> {
     // However rare its packets are at first, the first change of its rate happens on time.
     let first_change = local.changes.iter().map(|change| Instant::ZERO + change.at).min();
     let phase = first_change.map_or(phase, |at| phase.min(at.saturating_since(start(local))));
+    // A Poisson process begins anew at every moment, so it needs none.
+    let phase = if local.kind == LocalKind::Poisson { Duration::ZERO } else { phase };
     let base = rate;
     let mut slopes = Vec::new();
     for change in &local.changes {

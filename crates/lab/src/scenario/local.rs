@@ -54,7 +54,7 @@ pub struct LocalTraffic {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<ControllerSpec>>", transform = policy_names::controllers)]
     pub congestion: Option<Text<ControllerSpec>>,
-    /// Payload of each datagram of a UDP flow.
+    /// Payload of each datagram of a `udp` or `poisson` flow.
     #[serde(default = "LocalTraffic::default_datagram", with = "units::text::bytes")]
     #[schemars(with = "Written<ByteCount>")]
     pub datagram: ByteCount,
@@ -95,6 +95,8 @@ impl LocalTraffic {
 pub enum LocalKind {
     /// Datagrams at the demanded rate, whatever happens to them.
     Udp,
+    /// Datagrams of a fixed size at random times: a Poisson process whose mean rate is the demanded rate.
+    Poisson,
     /// A TCP connection whose application offers the demanded rate.
     Tcp,
     /// MPTCP-rec's background traffic: packets of 44 (50 %), 576 (25 %) and 1500 octets (25 %), with 90 % of the octets
@@ -107,10 +109,16 @@ pub enum LocalKind {
 }
 
 impl LocalKind {
+    /// Returns whether it consists of datagrams of one size only.
+    pub const fn is_datagrams(self) -> bool {
+        matches!(self, Self::Udp | Self::Poisson)
+    }
+
     /// Its name in scenario files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Udp => "udp",
+            Self::Poisson => "poisson",
             Self::Tcp => "tcp",
             Self::Vbr => "vbr",
             Self::ShortFlows => "short-flows",

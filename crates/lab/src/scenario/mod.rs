@@ -73,7 +73,7 @@ pub use overrides::{Override, typed};
 pub use radio::{Cell, Fading, Handover, PathLoss, Walk, Wlan};
 pub use receiver_centric::{Mode as ReceiverCentricMode, ReceiverCentric, Window as ReceiverCentricWindow};
 pub use schema::schema;
-pub use selection_method::SelectionMethod;
+pub use selection_method::{MethodError, SelectionMethod};
 pub use sweep::{SEED_MAX, Seeds, Sweep, Variant};
 pub use vary::{Quantity, Spread, Varied, drawing};
 pub use video::Video;
@@ -401,7 +401,7 @@ impl Scenario {
     /// Indices of the relays that carry data when the run begins.
     pub fn active_relays(&self) -> Vec<usize> {
         let selection = &self.cooperation.selection;
-        match selection.method {
+        match &selection.method {
             SelectionMethod::Fixed => selection.fixed.clone(),
             _ => (0..self.relays.len()).collect(),
         }

@@ -259,7 +259,7 @@ fn outages<'a>(field: &'a str, link: &'a super::Link) -> impl Iterator<Item = (S
 /// Returns whether the datagram size is set although it determines neither packets nor times.
 fn has_no_use_for_datagram(local: &LocalTraffic) -> bool {
     let is_used = match local.kind {
-        LocalKind::Udp | LocalKind::Vbr => true,
+        LocalKind::Udp | LocalKind::Poisson | LocalKind::Vbr => true,
         LocalKind::Tcp => local.rate.is_some(),
         LocalKind::ShortFlows | LocalKind::Video => false,
     };

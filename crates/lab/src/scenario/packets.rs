@@ -21,7 +21,7 @@ impl Scenario {
     /// Headers over payload in the packets of a relay's own flow.
     pub(crate) fn header_ratio(&self, local: &LocalTraffic) -> f64 {
         match local.kind {
-            LocalKind::Udp => UDP_HEADERS_BYTES / local.datagram.0.max(1) as f64,
+            LocalKind::Udp | LocalKind::Poisson => UDP_HEADERS_BYTES / local.datagram.0.max(1) as f64,
             LocalKind::Vbr => VBR_HEADER_RATIO,
             LocalKind::Tcp | LocalKind::ShortFlows | LocalKind::Video => {
                 TCP_HEADERS_BYTES / (self.connection.mtu.0 as f64 - TCP_HEADERS_BYTES).max(1.0)

@@ -1,7 +1,6 @@
 //! The names of policies in the schema of scenario files: the description of a field lists what is registered.
 //!
-//! They are no enumeration, as those of selectors are: a controller may have parameters, and the loader's messages say
-//! which name was meant.
+//! They are no enumeration: policies may have parameters, and the loader's messages say which name was meant.
 
 use network::cell::RESOURCE_SCHEDULERS;
 use schemars::Schema;
@@ -27,7 +26,7 @@ pub(super) fn resource_schedulers(schema: &mut Schema) {
 }
 
 /// Appends names with what they mean to the description, and offers them as examples.
-fn list(schema: &mut Schema, known: impl Iterator<Item = (&'static str, &'static str)> + Clone) {
+pub(super) fn list<'a>(schema: &mut Schema, known: impl Iterator<Item = (&'a str, &'a str)> + Clone) {
     let description = schema.get("description").and_then(|text| text.as_str()).unwrap_or_default();
     let lines = known.clone().map(|(name, summary)| format!("\n- `{name}`: {summary}"));
     let description = format!("{description}\n{}", lines.collect::<String>());

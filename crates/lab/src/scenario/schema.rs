@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use transport::congestion::ControllerSpec;
 use units::{ByteCount, Duration, Probability, Rate};
 
-use super::{Offset, Queue, Scenario, Seeds};
+use super::{Offset, Queue, Scenario, Seeds, SelectionMethod};
 
 /// A type that scenario files write as a text of some form.
 pub(super) trait Writable: FromStr<Err: Display> + 'static {
@@ -69,12 +69,16 @@ impl Writable for ControllerSpec {
     const FORM: Form = Form::of::<Self>("congestion-controller", "a congestion controller", "cubic");
 }
 
+impl Writable for SelectionMethod {
+    const FORM: Form = Form::of::<Self>("relay-selection", "a method of relay selection", "ssrs");
+}
+
 impl Writable for Seeds {
     const FORM: Form = Form::of::<Self>("seeds", "seeds", "1..30");
 }
 
 /// Every form.
-pub(super) const FORMS: [Form; 8] = [
+pub(super) const FORMS: [Form; 9] = [
     Duration::FORM,
     Rate::FORM,
     ByteCount::FORM,
@@ -82,6 +86,7 @@ pub(super) const FORMS: [Form; 8] = [
     Queue::FORM,
     Offset::FORM,
     ControllerSpec::FORM,
+    SelectionMethod::FORM,
     Seeds::FORM,
 ];
 

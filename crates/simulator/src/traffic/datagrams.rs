@@ -7,6 +7,7 @@ use network::cell::DatagramSource;
 use transport::{Endpoint, Event};
 use units::{Instant, Prng};
 
+use super::poisson::Poisson;
 use super::{Demand, Octets};
 use host::{App, Report};
 
@@ -60,6 +61,8 @@ impl DatagramSizes {
 pub struct UdpSource {
     flow: UdpFlow,
     next_len: u16,
+    /// When datagrams are due, unless each is due as soon as its octets are demanded.
+    poisson: Option<Poisson>,
     now: Instant,
     /// Payload octets demanded until now.
     due_bytes: u64,
@@ -75,12 +78,20 @@ impl UdpSource {
         Self {
             flow,
             next_len,
+            poisson: None,
             now: Instant::ZERO,
             due_bytes: 0,
             sent_bytes: 0,
             sent_datagrams: 0,
             demanded: Octets::default(),
         }
+    }
+
+    /// Sends the datagrams, which have a constant size, as a Poisson process whose mean rate is the demand's: the
+    /// octets demanded are then those of its datagrams.
+    #[must_use]
+    pub fn poisson(self, prng: Prng) -> Self {
+        Self { poisson: Some(Poisson::new(self.next_len.into(), prng)), ..self }
     }
 
     /// Returns the payload octets demanded so far, shared with the source.
@@ -97,7 +108,8 @@ impl UdpSource {
             return;
         }
         self.now = now.min(self.flow.stop);
-        self.due_bytes = self.flow.demand.bytes_until(self.now);
+        let demanded_bytes = self.flow.demand.bytes_until(self.now);
+        self.due_bytes = self.poisson.as_mut().map_or(demanded_bytes, |poisson| poisson.due_bytes(demanded_bytes));
         self.demanded.set(self.due_bytes);
     }
 
@@ -112,7 +124,10 @@ impl UdpSource {
     }
 
     fn next_call(&self) -> Option<Instant> {
-        let wanted = self.sent_bytes + u64::from(self.next_len);
+        let wanted = match &self.poisson {
+            Some(poisson) if self.due_bytes <= self.sent_bytes => poisson.next_bytes(),
+            _ => self.sent_bytes + u64::from(self.next_len),
+        };
         let next = self.flow.demand.next_event(wanted).filter(|_| !self.stopped())?;
         Some(next.min(self.flow.stop))
     }
@@ -273,6 +288,18 @@ mod tests {
         let sent = run(&mut source);
         assert_eq!(sent[..3], [(10_000, 1250), (20_000, 1250), (30_000, 1250)]);
         assert_eq!((sent.len(), source.demanded().get()), (100, 125_000));
+    }
+
+    #[test]
+    fn poisson_datagrams_come_at_random_and_keep_the_rate() {
+        let mut source = UdpSource::new(flow(DatagramSizes::Constant(1250), 100)).poisson(Prng::new(9));
+        let sent = run(&mut source);
+        // 10,000 are expected, with a standard deviation of 100.
+        assert!((9_500..=10_500).contains(&sent.len()), "{}", sent.len());
+        assert_eq!(source.demanded().get(), 1250 * sent.len() as u64);
+        // Gaps below 1 ms, a tenth of the mean, are 9.5 % of all: 1 - e^-0.1.
+        let short = sent.windows(2).filter(|pair| pair[1].0 - pair[0].0 < 1_000).count() as f64 / sent.len() as f64;
+        assert!((short - 0.095).abs() < 0.01, "{short}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! modulation   multiplies a demand: on and off, or by random fractions
 //! background   a demand shared by TCP and UDP
 //! datagrams    a UDP flow and its sink
+//! poisson      arrivals of packets at random times
 //! paced        a TCP flow whose application follows a demand, and its sink
 //! short_flows  one connection after the other
 //! answers      requests and their answers on one connection
@@ -25,6 +26,7 @@ mod live_stream;
 mod modulation;
 mod pace;
 mod paced;
+mod poisson;
 mod short_flows;
 pub mod video;
 mod writer;

@@ -15,7 +15,7 @@
 use units::Instant;
 
 use super::arithmetic::{ONE_Q16, creditable_bytes, grow_q16, mul_div, q16_from_f64, share_q16};
-use super::{AckSample, CongestionController, Liberty, LossSample, Parameter, Paths, WindowStep};
+use super::{AckSample, CongestionController, Liberty, LossSample, Parameter, Paths, Values, WindowStep};
 use crate::SubflowId;
 
 /// Largest alpha; beyond it a single ACK would multiply the window.
@@ -23,8 +23,18 @@ const ALPHA_MAX: f64 = 1000.0;
 
 /// The parameters of AIMD, in the order of the specification.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "alpha", default: 1.0, meaning: "segments gained per round trip" },
-    Parameter { name: "beta", default: 0.5, meaning: "factor by which a loss multiplies the window" },
+    Parameter {
+        name: "alpha",
+        default: 1.0,
+        values: Values::Above(0.0, ALPHA_MAX),
+        meaning: "segments gained per round trip",
+    },
+    Parameter {
+        name: "beta",
+        default: 0.5,
+        values: Values::Inside(0.0, 1.0),
+        meaning: "factor by which a loss multiplies the window",
+    },
 ];
 
 /// AIMD(alpha, beta) on every subflow independently.

@@ -31,7 +31,9 @@ use units::narrow::u64_from;
 use units::{Duration, Instant};
 
 use super::arithmetic::{ONE_Q16, creditable_bytes, cube_root, grow_q16, mul_div, q16_from_f64, share_q16};
-use super::{AckSample, CongestionController, Liberty, LossSample, Parameter, PathView, Paths, PerSubflow, WindowStep};
+use super::{
+    AckSample, CongestionController, Liberty, LossSample, Parameter, PathView, Paths, PerSubflow, Values, WindowStep,
+};
 use crate::SubflowId;
 
 /// Segments in units of 2^-24: small fractions of a segment add up in `W_est`.
@@ -59,8 +61,12 @@ const ALPHA_CUBIC: (u64, u64) = (9, 17);
 const CUBIC_TICKS_MAX: u64 = 1 << 20;
 
 /// The parameter of CUBIC.
-pub(super) const PARAMETERS: &[Parameter] =
-    &[Parameter { name: "alpha", default: 1.0, meaning: "alpha_cubic beyond the last loss; 0.5294 as RFC 8312" }];
+pub(super) const PARAMETERS: &[Parameter] = &[Parameter {
+    name: "alpha",
+    default: 1.0,
+    values: Values::Above(0.0, 1.0),
+    meaning: "alpha_cubic beyond the last loss; 0.5294 as RFC 8312",
+}];
 
 /// CUBIC on all subflows of a connection.
 #[derive(Debug)]

@@ -12,11 +12,15 @@
 //! (PFLDNeT 2009). It cannot shift load: every subflow carries what its own path allows.
 
 use super::arithmetic::{ONE_Q16, creditable_bytes, grow_q16, mul_div, q16_from_f64, share_q16};
-use super::{AckSample, CongestionController, LossSample, Parameter, Paths, WindowStep};
+use super::{AckSample, CongestionController, LossSample, Parameter, Paths, Values, WindowStep};
 
 /// The parameter of EWTCP.
-pub(super) const PARAMETERS: &[Parameter] =
-    &[Parameter { name: "a", default: 0.0, meaning: "segments gained per round trip; 0: 1/K^2 for K subflows" }];
+pub(super) const PARAMETERS: &[Parameter] = &[Parameter {
+    name: "a",
+    default: 0.0,
+    values: Values::Within(0.0, 1.0),
+    meaning: "segments gained per round trip; 0: 1/K^2 for K subflows",
+}];
 
 /// Equally weighted TCP over all subflows of a connection.
 #[derive(Debug)]

@@ -35,7 +35,6 @@ mod operation_fuzz;
 mod per_subflow;
 mod registry;
 mod sharing;
-mod spec;
 #[cfg(test)]
 mod testing;
 mod veno;
@@ -59,8 +58,10 @@ pub use mveno::MVeno;
 pub use newreno::NewReno;
 pub use olia::Olia;
 pub use per_subflow::PerSubflow;
-pub use registry::{Build, BuildError, Built, CONTROLLERS, Parameter, Registration, build};
-pub use spec::{ControllerSpec, SpecError};
+/// A controller by name, with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
+pub use policy::Spec as ControllerSpec;
+pub use policy::{BuildError, Parameter, SpecError, Values};
+pub use registry::{Build, Built, CONTROLLERS, Registration, build};
 pub use veno::Veno;
 pub use westwood::Westwood;
 pub use wvegas::WVegas;

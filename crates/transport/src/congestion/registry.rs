@@ -1,49 +1,21 @@
 //! All controllers, by name.
 
-use policy::UnknownName;
+use policy::Build::{Plain, With};
+use policy::{BuildError, ParameterError};
 
 use super::{
     Aimd, Balia, Bbr, CongestionController, ControllerSpec, Coupled, Cubic, Ewtcp, Lia, MVeno, MpVeno, MptcpW, NewReno,
     Olia, Veno, WVegas, Westwood, aimd, cubic, ewtcp, gmcc_coop, mcc_coop, mpaimd,
 };
 
-use Build::{Plain, With};
-
 /// A controller that can be selected by name.
 pub type Registration = policy::Registration<Build>;
 
 /// How to create a controller.
-#[derive(Clone, Copy, Debug)]
-pub enum Build {
-    /// Without parameters.
-    Plain(fn() -> Box<dyn CongestionController>),
-    /// From values for all its parameters, in order.
-    With(&'static [Parameter], fn(&[f64]) -> Built),
-}
+pub type Build = policy::Build<fn() -> Box<dyn CongestionController>, fn(&[f64]) -> Built>;
 
 /// A controller, or which value is wrong and why.
 pub type Built = Result<Box<dyn CongestionController>, String>;
-
-impl Build {
-    /// Returns its parameters, in order.
-    pub const fn parameters(&self) -> &'static [Parameter] {
-        match self {
-            Self::Plain(_) => &[],
-            Self::With(parameters, _) => parameters,
-        }
-    }
-}
-
-/// A parameter of a controller.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// The value if none is given.
-    pub default: f64,
-    /// Its meaning, with its unit.
-    pub meaning: &'static str,
-}
 
 /// All controllers.
 pub const CONTROLLERS: &[Registration] = &[
@@ -154,46 +126,14 @@ pub const CONTROLLERS: &[Registration] = &[
     },
 ];
 
-/// Why a [`ControllerSpec`] yields no controller.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BuildError {
-    /// No controller has this name.
-    #[error(transparent)]
-    UnknownController(#[from] UnknownName),
-    /// More parameters than the controller has.
-    #[error("congestion controller {name} takes at most {most} parameters, not {given}")]
-    TooManyParameters {
-        /// Name of the controller.
-        name: &'static str,
-        /// Number of parameters that it takes.
-        most: usize,
-        /// Number of parameters given.
-        given: usize,
-    },
-    /// A parameter has an invalid value.
-    #[error("congestion controller {name}: {reason}")]
-    BadParameter {
-        /// Name of the controller.
-        name: &'static str,
-        /// The parameter, and what is wrong with it.
-        reason: String,
-    },
-}
-
 /// Creates the controller that `spec` names; omitted parameters take their defaults.
 pub fn build(spec: &ControllerSpec) -> Result<Box<dyn CongestionController>, BuildError> {
-    let Registration { name, build, .. } = *policy::find("congestion controller", CONTROLLERS, &spec.name)?;
-    let (most, given) = (build.parameters().len(), spec.parameters.len());
-    if given > most {
-        return Err(BuildError::TooManyParameters { name, most, given });
-    }
+    const KIND: &str = "congestion controller";
+    let Registration { name, build, .. } = *policy::find(KIND, CONTROLLERS, &spec.name)?;
+    let values = spec.values(KIND, name, build.parameters())?;
     match build {
         Plain(build) => Ok(build()),
-        With(parameters, build) => {
-            let defaults = parameters[given..].iter().map(|parameter| parameter.default);
-            let values: Vec<f64> = spec.parameters.iter().copied().chain(defaults).collect();
-            build(&values).map_err(|reason| BuildError::BadParameter { name, reason })
-        }
+        With(_, build) => build(&values).map_err(|reason| ParameterError::Bad { kind: KIND, name, reason }.into()),
     }
 }
 
@@ -225,11 +165,29 @@ mod tests {
         assert_eq!(threshold("aimd(0.7,0.25)"), 2_500);
     }
 
+    /// The ranges that `anabranch policies` lists are those of the controllers.
+    #[test]
+    fn controllers_take_all_values_of_their_ranges_and_no_others() {
+        for Registration { name, build, .. } in CONTROLLERS {
+            let With(parameters, build) = build else { continue };
+            let defaults: Vec<f64> = parameters.iter().map(|parameter| parameter.default).collect();
+            for (at, parameter) in parameters.iter().enumerate() {
+                assert!(parameter.values.contains(parameter.default), "{name}: {}", parameter.name);
+                let (lower, upper) = parameter.values.limits();
+                for value in [lower - 1.0, lower, lower + 1e-3, lower + 0.5, upper - 1e-3, upper, upper + 1.0] {
+                    let mut values = defaults.clone();
+                    values[at] = value;
+                    assert_eq!(build(&values).is_ok(), parameter.values.contains(value), "{name}: {value}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn errors_name_the_remedy() {
         let unknown = error("cubik");
         assert!(unknown.starts_with("unknown congestion controller \"cubik\"; did you mean cubic? (there are: lia, "));
-        assert_eq!(error("lia(1)"), "congestion controller lia takes at most 0 parameters, not 1");
+        assert_eq!(error("lia(1)"), "congestion controller lia takes no parameters: write lia");
         assert!(error("aimd(1,2)").starts_with("congestion controller aimd: beta = 2 must be above 0"));
     }
 }

@@ -33,20 +33,32 @@ use units::Instant;
 use super::arithmetic::{ONE_Q16, creditable_bytes, grow_q16, mul_div, share_q16};
 use super::lia::LinkedAlpha;
 use super::{
-    AckSample, Competition, CongestionController, Liberty, LossSample, Parameter, PathView, Paths, WindowSet,
+    AckSample, Competition, CongestionController, Liberty, LossSample, Parameter, PathView, Paths, Values, WindowSet,
     WindowStep,
 };
 use crate::SubflowId;
 
 /// The parameter e, common to all controllers that yield.
-pub(super) const EXPONENT: Parameter =
-    Parameter { name: "exponent", default: 2.0, meaning: "power of rho by which growth yields: 1 as printed, or 2" };
+pub(super) const EXPONENT: Parameter = Parameter {
+    name: "exponent",
+    default: 2.0,
+    values: Values::Whole(1, 2),
+    meaning: "power of rho by which growth yields: 1 as printed, or 2",
+};
 /// Whether competition may only slow the growth.
-pub(super) const GUARD: Parameter =
-    Parameter { name: "guard", default: 1.0, meaning: "1: never grow faster than without competition; 0: as printed" };
+pub(super) const GUARD: Parameter = Parameter {
+    name: "guard",
+    default: 1.0,
+    values: Values::Whole(0, 1),
+    meaning: "1: never grow faster than without competition; 0: as printed",
+};
 /// Which of the thesis's two decreases GMCC-Coop uses.
-pub(super) const HALF: Parameter =
-    Parameter { name: "half", default: 0.0, meaning: "1: a loss always halves; 0: it leaves beta' of the window" };
+pub(super) const HALF: Parameter = Parameter {
+    name: "half",
+    default: 0.0,
+    values: Values::Whole(0, 1),
+    meaning: "1: a loss always halves; 0: it leaves beta' of the window",
+};
 
 /// How growth yields to competing flows.
 #[derive(Clone, Copy, Debug)]

@@ -13,24 +13,53 @@
 //! CWND       windows, octets
 //! delta      the larger RTTVAR of the two
 //! waiting    1 if the last decision was to wait, 0 after the first inequality failed
-//! beta       1/4
+//! beta       parameter; 1/4 in the paper
 //! ```
 //!
 //! Source: Lim, Nahum, Towsley, Gibbens, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths" (CoNEXT 2017),
 //! algorithm 1. The minimum of one window for k follows the authors' implementation in Linux: a segment leaves in any
 //! case.
 
+use policy::{Parameter, Values};
 use units::{Duration, Prng};
 
 use super::{Marks, ScheduleContext, Scheduler, SubflowView};
 
-/// 1 / beta.
-const BETA_DIVISOR: u128 = 4;
+/// The parameters of ECF, in the order of the specification.
+pub(super) const PARAMETERS: &[Parameter] = &[Parameter {
+    name: "beta",
+    default: 0.25,
+    values: Values::Within(0.0, 10.0),
+    meaning: "how much more patient it is while it waits, as a share of the slow subflow's time",
+}];
+
+/// One, in units of 2^-16.
+const ONE_Q16: u128 = 1 << 16;
 
 /// The ECF scheduler: earliest completion first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ecf {
+    beta_q16: u128,
     waiting: bool,
+}
+
+impl Ecf {
+    /// Creates the scheduler from a valid value of its parameter; the registry checks it.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range keeps it small and positive"
+    )]
+    pub(super) fn new(beta: f64) -> Self {
+        Self { beta_q16: (beta * ONE_Q16 as f64).round() as u128, waiting: false }
+    }
+}
+
+/// As in the paper.
+impl Default for Ecf {
+    fn default() -> Self {
+        Self::new(PARAMETERS[0].default)
+    }
 }
 
 impl Scheduler for Ecf {
@@ -47,10 +76,11 @@ impl Scheduler for Ecf {
         let Some((fast, rtt_fast, rtt_slow)) = context.worth_waiting_for(slow) else { return Marks::one(position) };
         let delta = fast.rttvar.max(slow.rttvar);
         let slow_and_delta = (rtt_slow + delta).as_nanos();
-        // Both sides multiplied by CWND_F and 1 / beta.
+        // Both sides multiplied by CWND_F and 2^16.
         let by_fast = rounds_ns(context.waiting_bytes, fast, rtt_fast) + window_ns(fast, rtt_fast.as_nanos());
-        let by_slow = window_ns(fast, slow_and_delta) * (BETA_DIVISOR + u128::from(self.waiting));
-        if by_fast * BETA_DIVISOR >= by_slow {
+        let patience_q16 = ONE_Q16 + if self.waiting { self.beta_q16 } else { 0 };
+        let by_slow = window_ns(fast, slow_and_delta).saturating_mul(patience_q16);
+        if by_fast.saturating_mul(ONE_Q16) >= by_slow {
             self.waiting = false;
         } else if rounds_ns(context.waiting_bytes, slow, rtt_slow)
             >= window_ns(slow, (rtt_fast.saturating_mul(2) + delta).as_nanos())
@@ -118,6 +148,18 @@ mod tests {
         assert_eq!(marked(&mut ecf, &subflows, 52_500), [1]);
         // The scheduler no longer waits.
         assert_eq!(marked(&mut ecf, &subflows, 52_000), [1]);
+    }
+
+    #[test]
+    fn beta_is_how_much_more_patient_it_becomes() {
+        // As above; with beta = 1, n may be 10 and k 90 segments, with beta = 0, as before, 5 and 40.
+        let subflows = [full(0, Some(20)), subflow(1, Some(100))];
+        for (beta, waits, gives_up) in [(1.0, 89_900, 90_000), (0.0, 39_900, 40_000)] {
+            let mut ecf = Ecf::new(beta);
+            assert_eq!(marked(&mut ecf, &subflows, 10_000), []);
+            assert_eq!(marked(&mut ecf, &subflows, waits), [], "{beta}");
+            assert_eq!(marked(&mut ecf, &subflows, gives_up), [1], "{beta}");
+        }
     }
 
     #[test]

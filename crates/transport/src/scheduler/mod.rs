@@ -3,7 +3,7 @@
 //! A scheduler marks subflows; marking more than one sends the same data redundantly, marking none waits. The engine
 //! asks whenever there are data within the connection's window and some subflow has room.
 //!
-//! A new scheduler takes one file here and one line in [`SCHEDULERS`].
+//! A new scheduler takes one file here and one line in [`SCHEDULERS`]. One with parameters lists them: see `ecf.rs`.
 
 mod blest;
 mod ecf;
@@ -26,7 +26,7 @@ pub use lowest_rtt::LowestRtt;
 pub use opportunistic::{Opportunistic, Penalizing};
 pub use random::Random;
 pub use redundant::Redundant;
-pub use registry::{Registration, SCHEDULERS, build};
+pub use registry::{Build, Built, Registration, SCHEDULERS, build};
 pub use round_robin::RoundRobin;
 
 use crate::SubflowId;

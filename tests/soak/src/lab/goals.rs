@@ -166,7 +166,7 @@ fn shares(bottleneck: &Link, scenario: &Scenario) -> bool {
 
 /// Returns the demand of traffic that does not give way, bit/s; TCP gives way.
 fn demand_bps(local: &LocalTraffic) -> f64 {
-    if !matches!(local.kind, LocalKind::Udp | LocalKind::Vbr) {
+    if !matches!(local.kind, LocalKind::Udp | LocalKind::Poisson | LocalKind::Vbr) {
         return 0.0;
     }
     let raised: u64 =

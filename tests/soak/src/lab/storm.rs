@@ -109,7 +109,7 @@ impl Bounds {
         let local = scenario.relays.iter().flat_map(|relay| &relay.local);
         let datagrams = local.map(|local| {
             let bytes = match local.kind {
-                LocalKind::Udp => local.datagram.0.max(1),
+                LocalKind::Udp | LocalKind::Poisson => local.datagram.0.max(1),
                 // Its smallest packets have 44 octets.
                 LocalKind::Vbr => 16,
                 _ => return 0,

@@ -10,6 +10,7 @@ mod paper_table;
 mod relay_cards;
 mod river;
 mod scale;
+mod sites;
 mod strip;
 mod thin;
 mod topology;
@@ -49,6 +50,7 @@ pub fn render(results: &Results) -> String {
         figures(results),
         users::section(results),
         view.shares(),
+        sites::section(&view),
         view.monitor_points(),
         view.throughput(),
         view.relays(),
@@ -222,8 +224,8 @@ impl<'a> View<'a> {
             match (placed, relays.iter().any(|relay| relay.site.is_some())) {
                 (true, false) => "Distances from the eNB at the start are to scale; angles are not.",
                 (true, true) => {
-                    "Distances are those from the first eNB at the start; the other eNBs, and where relays went, are \
-                     not drawn."
+                    "Distances are those from the first eNB at the start, and angles are not to scale. The map below shows \
+                     all eNBs, and which of them served each relay when."
                 }
                 (false, _) => "Every relay has its own links.",
             }

@@ -94,7 +94,7 @@ impl Picture<'_> {
         if self.farthest_m.is_some() {
             let (from, y) = (HOST_WIDTH, self.middle);
             let _ = write!(svg, "<path class=\"link core\" d=\"M{from} {y:.1}H{ENB_X}\"/>");
-            draw_enb(svg, self.middle);
+            draw_enb(svg, self.middle, self.relays.iter().any(|relay| relay.site.is_some()));
         }
         for (relay, place) in self.relays.iter().zip(&self.places) {
             self.draw_relay(svg, relay, *place);
@@ -191,15 +191,16 @@ fn described(relay: &RelayResults, results: &Results) -> String {
     format!("{}{distance}, {carried}", relay.name)
 }
 
-/// A mast with waves.
-fn draw_enb(svg: &mut String, middle: f64) {
+/// A mast with waves, which stands for all if there are several.
+fn draw_enb(svg: &mut String, middle: f64, are_several: bool) {
+    let name = if are_several { "eNBs" } else { "eNB" };
     let (top, foot) = (middle - 26.0, middle + 18.0);
     let _ = write!(
         svg,
         "<circle class=\"mast-bed\" cx=\"{ENB_X}\" cy=\"{middle:.1}\" r=\"33\"/>\
          <path class=\"mast\" d=\"M{:.1} {foot:.1}L{ENB_X} {:.1}L{:.1} {foot:.1}M{:.1} {:.1}h12M{:.1} {:.1}a10 10 0 0 1 \
          0 -14M{:.1} {:.1}a10 10 0 0 0 0 -14\"/><circle class=\"mast-tip\" cx=\"{ENB_X}\" cy=\"{:.1}\" r=\"3\"/>\
-         <text class=\"name\" x=\"{ENB_X}\" y=\"{:.1}\">eNB</text>",
+         <text class=\"name\" x=\"{ENB_X}\" y=\"{:.1}\">{name}</text>",
         ENB_X - 10.0,
         top + 13.0,
         ENB_X + 10.0,

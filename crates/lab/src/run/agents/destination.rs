@@ -14,7 +14,7 @@ use cooperation::relay_selection::play_out::{BufferedTolerance, PlayOut};
 use cooperation::relay_selection::trigger::Trigger;
 use cooperation::relay_selection::{self, Goal, RelayId, SelectorSettings};
 use units::text::Text;
-use units::{Instant, Rate};
+use units::{Instant, Prng, Rate};
 
 use super::Agents;
 use crate::measure::results::Series;
@@ -103,13 +103,16 @@ fn manager(scenario: &Scenario) -> Result<RelayManager, RunError> {
         ManagerSettings { hold_down_periods, trigger, headroom, discount, buffered, payload_ratio, ..settings };
     let goal = Goal { target: target.bit_rate, tolerance: target.tolerance.value() };
     let selector = SelectorSettings { epsilon: selection.epsilon.value(), mode };
-    let selector = relay_selection::build(selection.method.name(), selector)
-        .map_err(|error| refused(error.to_string(), "write another value"))?;
+    let spec = selection.method.selector().ok_or_else(|| {
+        refused(format!("\"{}\" chooses no relays for a target", selection.method), "write method = \"ssrs\"")
+    })?;
+    let selector =
+        relay_selection::build(spec, selector).map_err(|error| refused(error.to_string(), "write another value"))?;
     let selector = match selection.energy_weight {
         Some(weight) => Box::new(EnergyAware::new(selector, weight)),
         None => selector,
     };
-    Ok(RelayManager::new(settings, goal, selector))
+    Ok(RelayManager::new(settings, goal, selector, Prng::fork(scenario.seed, "relay selection")))
 }
 
 fn buffered(asked: scenario::BufferedTolerance) -> BufferedTolerance {

@@ -2,14 +2,14 @@
 
 use cooperation::bandwidth_sharing::RATIO_MAX;
 use cooperation::relay_selection::energy::EnergyPrice as Price;
-use cooperation::relay_selection::{EPSILON_MIN, EXACT_RELAYS_MAX, Exact, RelaySelector};
+use cooperation::relay_selection::{self, EPSILON_MIN, EXACT_RELAYS_MAX, Exact, RelaySelector, SelectorSettings};
 use transport::SUBFLOWS_CAP;
 use units::text::Text;
 use units::{Duration, Rate};
 
 use super::link::highest;
 use super::{Complaint, DURATION_MAX, shortest_window};
-use crate::scenario::{EnergyPrice, Link, Metrics, RelayMode, Scenario, SelectionMethod, WorkloadKind};
+use crate::scenario::{EnergyPrice, Link, Metrics, RelayMode, Scenario, Selection, SelectionMethod, WorkloadKind};
 
 /// Minimum interval of adverts: with shorter ones, too few packets arrive between two adverts.
 const ADVERT_PERIOD_MIN: Duration = Duration::from_millis(10);
@@ -120,6 +120,7 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         let remedy = format!("write a share from \"{} %\" to \"100 %\"", EPSILON_MIN * 100.0);
         found.push(Complaint::new(format!("{field}.epsilon"), problem, remedy));
     }
+    check_parameters(selection, found);
     check_options(scenario, found);
     check_period(selection.period, &format!("{field}.period"), scenario, found);
     if selection.advert_period.is_some_and(|every| every.0 < ADVERT_PERIOD_MIN) {
@@ -130,12 +131,20 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
     check_exact(scenario, found);
 }
 
+/// The name of the selector is known already.
+fn check_parameters(selection: &Selection, found: &mut Vec<Complaint>) {
+    let Some(spec) = selection.method.selector() else { return };
+    if let Err(error) = relay_selection::build(spec, SelectorSettings::default()) {
+        found.push(Complaint::new("cooperation.selection.method", error.to_string(), ""));
+    }
+}
+
 /// Limits the number of relays to the subflows of a connection. Where relays splice subflows, the first subflow leads
 /// through no relay.
 fn check_count(scenario: &Scenario, found: &mut Vec<Complaint>) {
     let selection = &scenario.cooperation.selection;
     let most = SUBFLOWS_CAP - usize::from(scenario.cooperation.relays == RelayMode::FastAck);
-    let (field, relays, remedy) = match selection.method {
+    let (field, relays, remedy) = match &selection.method {
         SelectionMethod::All => ("method", scenario.relays.len(), "choose some with method = \"fixed\": "),
         SelectionMethod::Fixed => ("fixed", selection.fixed.len(), "write "),
         _ => return,

@@ -41,7 +41,7 @@ pub(super) fn check_local(scenario: &Scenario, found: &mut Vec<Complaint>) {
 fn check_kind(local: &LocalTraffic, refuse: &mut impl Refuse) {
     let kind = local.kind;
     let sized = kind == LocalKind::ShortFlows;
-    if kind == LocalKind::Udp && local.congestion.is_some() {
+    if kind.is_datagrams() && local.congestion.is_some() {
         refuse("congestion", "datagrams have no congestion control".into(), "remove it, or write kind = \"tcp\"");
     }
     let unknown = local.congestion.as_ref().and_then(|spec| congestion::build(&spec.0).err());
@@ -123,7 +123,7 @@ fn check_quantities(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl
 /// when the first packet leaves.
 fn check_size(local: &LocalTraffic, scenario: &Scenario, refuse: &mut impl Refuse) {
     let (mtu, name) = match local.kind {
-        LocalKind::Udp => (scenario.connection.mtu.0, "the MTU"),
+        LocalKind::Udp | LocalKind::Poisson => (scenario.connection.mtu.0, "the MTU"),
         LocalKind::Tcp | LocalKind::Vbr | LocalKind::ShortFlows | LocalKind::Video => (MTU_MAX, "any packet"),
     };
     let largest = mtu.saturating_sub(headers_bytes(scenario));
@@ -139,7 +139,7 @@ fn headers_bytes(scenario: &Scenario) -> u64 {
 
 /// Refuses datagrams so small that, at the given rate, there would be too many.
 fn check_datagrams(local: &LocalTraffic, refuse: &mut impl Refuse) {
-    if local.kind != LocalKind::Udp {
+    if !local.kind.is_datagrams() {
         return;
     }
     let bps = |rate: Option<Text<Rate>>| rate.map_or(0, |Text(rate)| rate.as_bps());
@@ -162,7 +162,7 @@ fn check_narrow(local: &LocalTraffic, scenario: &Scenario, relay: &Relay, refuse
     };
     let most = size.0.saturating_sub(headers_bytes(scenario));
     match local.kind {
-        LocalKind::Udp if local.datagram.0 > most => {
+        LocalKind::Udp | LocalKind::Poisson if local.datagram.0 > most => {
             let problem = format!("a datagram of {} B does not fit a link whose mtu is {} B", local.datagram.0, size.0);
             refuse("datagram", problem, &format!("write a size from \"1 B\" to \"{most} B\""));
         }

@@ -1,11 +1,13 @@
 //! Which relays carry data, and which modules take part.
 
+use cooperation::relay_selection::{SELECTORS, SelectorSpec};
 use lab::scenario::{
     AdaptiveCongestion, BandwidthSharing, BufferedTolerance, Cooperation, Forwarding, Selection, SelectionMethod,
     Target, Watch,
 };
 use proptest::option::weighted;
 use proptest::prelude::*;
+use proptest::sample::select;
 use units::text::Text;
 use units::{ByteCount, Duration};
 
@@ -55,8 +57,17 @@ fn target() -> impl Strategy<Value = (Target, bool)> {
     (target, odd(false, 0.3))
 }
 
+/// Any method, sometimes with explicit parameters.
+fn method() -> impl Strategy<Value = SelectionMethod> {
+    let selector = (select(SELECTORS), odd(false, 0.3)).prop_map(|(known, written)| {
+        let parameters = known.build.parameters().iter().filter(|_| written).map(|parameter| parameter.default);
+        SelectionMethod::Selector(SelectorSpec { parameters: parameters.collect(), ..SelectorSpec::named(known.name) })
+    });
+    prop_oneof![1 => Just(SelectionMethod::All), 1 => Just(SelectionMethod::Fixed), 4 => selector]
+}
+
 fn selection() -> BoxedStrategy<Selection> {
-    let method = prop_oneof![1 => Just(SelectionMethod::All), 1 => word()];
+    let method = prop_oneof![1 => Just(SelectionMethod::All), 1 => method()];
     let periods = (pick(&[2000_u64, 500, 100]), rarely(0.3, &[2_u32, 0]), rarely(0.3, &[500_u64, 10]));
     let beliefs = (word(), word(), odd(false, 0.3), rarely(0.3, &[10.0, 100.0]));
     let weights = (rarely(0.3, &[1.0, 0.0, 100.0]), weighted(0.2, buffered_tolerance()), pick(&[10.0, 1.0, 50.0]));

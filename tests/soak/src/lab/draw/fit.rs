@@ -147,7 +147,7 @@ fn fit_cooperation(
     relays: usize,
 ) -> (Option<Target>, lab::scenario::Cooperation) {
     let CooperationParts { mut cooperation, mut target, has_target, mut fixed, ratios } = parts;
-    let method = cooperation.selection.method;
+    let method = cooperation.selection.method.clone();
     if method == SelectionMethod::Fixed {
         fixed.iter_mut().for_each(|relay| *relay %= relays);
         fixed.sort_unstable();

@@ -58,7 +58,7 @@ fn fitted(mut local: LocalTraffic) -> LocalTraffic {
     local.sizes = local.sizes.filter(|_| short);
     local.pauses = local.pauses.filter(|_| short);
     local.video = local.video.filter(|_| video);
-    local.congestion = local.congestion.filter(|_| local.kind != LocalKind::Udp);
+    local.congestion = local.congestion.filter(|_| !local.kind.is_datagrams());
     if local.kind == LocalKind::Tcp && local.count == 4 {
         // A TCP flow may take all the capacity it can get.
         local.rate = None;

@@ -1,6 +1,6 @@
 //! The subset sums that trimming keeps.
 
-use cooperation::relay_selection::{Goal, Mode, Offer, RelayId, SelectorSettings, build};
+use cooperation::relay_selection::{Goal, Mode, Offer, RelayId, SelectorSettings, SelectorSpec, build};
 use units::{Prng, Rate};
 
 const TARGET_BPS: u64 = 3_000_000;
@@ -15,14 +15,14 @@ const RELAYS_MAX: u64 = 12;
 /// epsilon) L and at most U: for these, trimming guarantees a feasible set.
 pub(in super::super) fn feasible_found(mode: Mode) -> Option<f64> {
     let mut prng = Prng::new(65);
-    let mut selector = build("ssrs", SelectorSettings { epsilon: EPSILON, mode }).ok()?;
+    let mut selector = build(&SelectorSpec::named("ssrs"), SelectorSettings { epsilon: EPSILON, mode }).ok()?;
     let goal = Goal { target: Rate::from_bps(TARGET_BPS), tolerance: THETA };
     let (mut promised, mut found) = (0_u32, 0_u32);
     for _ in 0..DRAWS {
         let offers = draw(&mut prng);
         if has_sum_between(&offers, (1.0 + EPSILON) * (1.0 - THETA), 1.0 + THETA) {
             promised += 1;
-            found += u32::from(selector.select(&offers, &goal, &[]).feasible);
+            found += u32::from(selector.select(&offers, &goal, &[], &mut prng).feasible);
         }
     }
     (promised > 0).then(|| f64::from(found) / f64::from(promised))

@@ -1,24 +1,26 @@
-//! Controllers as text: `lia`, `aimd(0.7,0.625)`.
+//! Policies as text: `lia`, `aimd(0.7,0.625)`.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// A controller by name, with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
+use crate::{Parameter, ParameterError};
+
+/// A policy by name, with its parameters: `"lia"`, `"aimd(0.7,0.625)"`.
 ///
-/// Parsing checks only the form; [`super::build`] checks name and parameters.
+/// Parsing checks only the form; the registry checks name and parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ControllerSpec {
-    /// One of [`super::CONTROLLERS`].
+pub struct Spec {
+    /// A name of the registry.
     pub name: String,
     /// The values between the parentheses; those omitted at the end take their defaults.
     pub parameters: Vec<f64>,
 }
 
-/// A text that does not have the form of a [`ControllerSpec`].
+/// A text that does not have the form of a [`Spec`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// No name before the parentheses.
-    #[error("{text:?} is not a congestion controller; write it like lia or aimd(0.7,0.625)")]
+    #[error("{text:?} does not name a policy; write a name as in lia, or with parameters as in aimd(0.7,0.625)")]
     NoName {
         /// The text.
         text: String,
@@ -30,7 +32,10 @@ pub enum SpecError {
         text: String,
     },
     /// A parameter is not a finite number.
-    #[error("parameter {position} of {text:?}, {parameter:?}, is not a finite number")]
+    #[error(
+        "parameter {position} of {text:?}, {parameter:?}, is not a finite number; parameters are written in their \
+         order, without names, as in aimd(0.7,0.625)"
+    )]
     NotANumber {
         /// The text.
         text: String,
@@ -41,14 +46,37 @@ pub enum SpecError {
     },
 }
 
-impl ControllerSpec {
+impl Spec {
     /// Creates the specification of `name` with default parameters.
     pub fn named(name: &str) -> Self {
         Self { name: name.into(), parameters: Vec::new() }
     }
+
+    /// Returns the values of all `parameters` of the policy `name`, in order: those given, then the defaults. `kind` is
+    /// what the policy is, such as "scheduler".
+    ///
+    /// # Errors
+    /// If there are more values than parameters, or a value that its parameter may not have.
+    pub fn values(
+        &self,
+        kind: &'static str,
+        name: &'static str,
+        parameters: &'static [Parameter],
+    ) -> Result<Vec<f64>, ParameterError> {
+        let given = self.parameters.len();
+        if given > parameters.len() {
+            let known = parameters.iter().map(|parameter| parameter.name).collect();
+            return Err(ParameterError::TooMany { kind, name, known, given });
+        }
+        for (parameter, value) in parameters.iter().zip(&self.parameters) {
+            parameter.check(*value).map_err(|reason| ParameterError::Bad { kind, name, reason })?;
+        }
+        let defaults = parameters[given..].iter().map(|parameter| parameter.default);
+        Ok(self.parameters.iter().copied().chain(defaults).collect())
+    }
 }
 
-impl FromStr for ControllerSpec {
+impl FromStr for Spec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
@@ -87,7 +115,7 @@ fn parse_parameters(inside: &str, text: &str) -> Result<Vec<f64>, SpecError> {
     inside.split(',').enumerate().map(parse).collect()
 }
 
-impl fmt::Display for ControllerSpec {
+impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
         for (index, parameter) in self.parameters.iter().enumerate() {
@@ -100,14 +128,20 @@ impl fmt::Display for ControllerSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Values;
+
+    const PARAMETERS: &[Parameter] = &[
+        Parameter { name: "pace", default: 2.0, values: Values::Whole(1, 9), meaning: "beats" },
+        Parameter { name: "lean", default: 0.5, values: Values::Inside(0.0, 1.0), meaning: "share" },
+    ];
 
     fn parsed(text: &str) -> (String, Vec<f64>) {
-        let spec: ControllerSpec = text.parse().unwrap();
+        let spec: Spec = text.parse().unwrap();
         (spec.name, spec.parameters)
     }
 
     fn error(text: &str) -> String {
-        text.parse::<ControllerSpec>().unwrap_err().to_string()
+        text.parse::<Spec>().unwrap_err().to_string()
     }
 
     #[test]
@@ -120,12 +154,13 @@ mod tests {
 
     #[test]
     fn errors_say_what_and_where() {
-        assert!(error("").starts_with("\"\" is not a congestion controller"));
-        assert!(error("(1)").contains("is not a"));
+        assert!(error("").starts_with("\"\" does not name a policy"));
+        assert!(error("(1)").contains("does not name"));
         assert!(error("aimd(1").contains("does not end with the closing"));
         assert!(error("aimd)").contains("parenthesis"));
         assert!(error("aimd(1)(2)").contains("parenthesis"));
-        assert_eq!(error("aimd(1,x)"), "parameter 2 of \"aimd(1,x)\", \"x\", is not a finite number");
+        assert!(error("aimd(1,x)").starts_with("parameter 2 of \"aimd(1,x)\", \"x\", is not a finite number"));
+        assert!(error("aimd(beta=1)").ends_with("in their order, without names, as in aimd(0.7,0.625)"));
         assert!(error("aimd(1,)").starts_with("parameter 2"));
         assert!(error("aimd(inf)").starts_with("parameter 1"));
     }
@@ -133,7 +168,20 @@ mod tests {
     #[test]
     fn what_is_written_is_what_was_read() {
         for text in ["lia", "aimd(0.7,0.625)", "aimd(2)"] {
-            assert_eq!(text.parse::<ControllerSpec>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn values_left_out_are_the_defaults() {
+        let values = |text: &str| text.parse::<Spec>().unwrap().values("gait", "trot", PARAMETERS);
+        assert_eq!(values("trot"), Ok(vec![2.0, 0.5]));
+        assert_eq!(values("trot(3)"), Ok(vec![3.0, 0.5]));
+        assert_eq!(values("trot(3,0.25)"), Ok(vec![3.0, 0.25]));
+        let error = |text: &str| values(text).unwrap_err().to_string();
+        assert_eq!(error("trot(3,1)"), "gait trot: lean = 1 must be above 0 and below 1");
+        assert_eq!(error("trot(3,1,1)"), "gait trot takes at most 2 parameters, not 3: trot(pace,lean)");
+        let none = Spec { name: "trot".into(), parameters: vec![1.0] }.values("gait", "trot", &[]).unwrap_err();
+        assert_eq!(none.to_string(), "gait trot takes no parameters: write trot");
     }
 }
