@@ -134,8 +134,11 @@ inline double Run(const Setup& setup)
     anabranch::Install(server);
     anabranch::Install(devices.Get(0));
     const bool hasAgents = !setup.agents.empty();
-    if (hasAgents)
-        setup.watch(anabranch::InstallDestination(devices.Get(0), setup.agents));
+    if (hasAgents) {
+        const auto laptop = anabranch::InstallDestination(devices.Get(0), setup.agents);
+        if (setup.watch)
+            setup.watch(laptop);
+    }
     for (uint32_t phone = 1; phone < devices.GetN(); phone++) {
         if (hasAgents)
             anabranch::InstallRelay(ues.Get(phone), stations.Get(phone), stations.Get(0));

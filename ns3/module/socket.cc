@@ -207,15 +207,16 @@ bool Socket::CheckFamily(const AnabranchAddress& to) const
 
 int Socket::Connect(const Address& address)
 {
+    const AnabranchAddress to = ToEngine(address);
+    if (to.family == 0)
+        return Fail(ERROR_AFNOSUPPORT);
     if (connection != 0 || listener != 0 || isWaiting)
         return Fail(ERROR_ISCONN);
-    there = ToEngine(address);
-    if (there.family == 0)
-        return Fail(ERROR_AFNOSUPPORT);
-    if (!CheckFamily(there) || !CheckPort(there.port))
+    if (!CheckFamily(to) || !CheckPort(to.port))
         return -1;
-    if (IsAny(there) || IsMulticast(there))
+    if (IsAny(to) || IsMulticast(to))
         return Fail(ERROR_INVAL);
+    there = to;
     if (InetSocketAddress::IsMatchingType(address))
         SetIpTos(InetSocketAddress::ConvertFrom(address).GetTos());
     isWaiting = !host->MayConnect(there, this);
@@ -225,10 +226,8 @@ int Socket::Connect(const Address& address)
 void Socket::ConnectNow()
 {
     isWaiting = false;
-    if (Begin() == 0)
-        return;
-    isOver = true;
-    NotifyConnectionFailed();
+    if (Begin() != 0)
+        NotifyConnectionFailed();
 }
 
 int Socket::Begin()
