@@ -16,6 +16,8 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/wifi-module.h"
 
+#include <functional>
+
 namespace phones {
 
 // EARFCNs of band 1, 5 MHz apart.
@@ -28,6 +30,10 @@ struct Setup {
     double distanceM = 3000;
     double seconds = 5;
     std::string settings = "{}";
+    // Settings of agents, by which the laptop chooses among the phones; without them, it uses all links and its own.
+    std::string agents = "";
+    // Gets the agent of the laptop before the run.
+    std::function<void(ns3::Ptr<anabranch::Destination>)> watch = {};
 };
 
 // The eNBs share a mast, the devices a table.
@@ -127,8 +133,18 @@ inline double Run(const Setup& setup)
 
     anabranch::Install(server);
     anabranch::Install(devices.Get(0));
-    for (uint32_t phone = 1; phone < devices.GetN(); phone++)
-        anabranch::Lend(ues.Get(phone), stations.Get(phone), stations.Get(0));
+    const bool hasAgents = !setup.agents.empty();
+    if (hasAgents) {
+        const auto laptop = anabranch::InstallDestination(devices.Get(0), setup.agents);
+        if (setup.watch)
+            setup.watch(laptop);
+    }
+    for (uint32_t phone = 1; phone < devices.GetN(); phone++) {
+        if (hasAgents)
+            anabranch::InstallRelay(ues.Get(phone), stations.Get(phone), stations.Get(0));
+        else
+            anabranch::Lend(ues.Get(phone), stations.Get(phone), stations.Get(0));
+    }
 
     const download::Server sending(server.Get(0));
     download::Client receiving(devices.Get(0), serverAddress);

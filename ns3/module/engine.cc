@@ -7,6 +7,8 @@
 #include "ns3/simulator.h"
 
 #include <cstring>
+#include <iomanip>
+#include <sstream>
 
 using namespace ns3;
 
@@ -71,6 +73,25 @@ Ipv4Address Ipv4Of(const AnabranchAddress& address)
 Ipv6Address Ipv6Of(const AnabranchAddress& address)
 {
     return Ipv6Address::Deserialize(address.octets);
+}
+
+std::string TextOf(const AnabranchAddress& address)
+{
+    std::ostringstream text;
+    if (address.family == 6)
+        text << '[' << Ipv6Of(address) << "]:" << address.port;
+    else
+        text << Ipv4Of(address) << ':' << address.port;
+    return text.str();
+}
+
+std::string TextOf(const uint8_t* octets, size_t count)
+{
+    std::ostringstream text;
+    text << std::hex << std::setfill('0');
+    for (size_t at = 0; at < count; at++)
+        text << std::setw(2) << static_cast<int>(octets[at]);
+    return text.str();
 }
 
 bool IsAny(const AnabranchAddress& address)

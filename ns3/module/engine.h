@@ -28,6 +28,11 @@ ns3::Address MappedFromEngine(const AnabranchAddress& address);
 ns3::Ipv4Address Ipv4Of(const AnabranchAddress& address);
 ns3::Ipv6Address Ipv6Of(const AnabranchAddress& address);
 
+// As in settings: 10.0.0.1:80 or [2001:db8::1]:80.
+std::string TextOf(const AnabranchAddress& address);
+// In hexadecimal digits.
+std::string TextOf(const uint8_t* octets, size_t count);
+
 // Returns whether the address stands for all of its family.
 bool IsAny(const AnabranchAddress& address);
 bool IsMulticast(const AnabranchAddress& address);

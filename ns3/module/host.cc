@@ -82,7 +82,8 @@ void Host::Join(Layer<Family>& layer)
     const auto ip = GetObject<typename Family::Ip>();
     if (!ip || layer.GetIp())
         return;
-    ip->Insert(this);
+    if (!isBehind)
+        ip->Insert(this);
     layer.Attach(ip, this);
 }
 
@@ -95,6 +96,8 @@ void Host::DoDispose()
         socket->HandleHostGone();
     connections.clear();
     listeners.clear();
+    waiting.clear();
+    agent = nullptr;
     anabranch_endpoint_free(engine);
     engine = nullptr;
     layer4.Detach();
@@ -167,14 +170,62 @@ void Host::MakeEngine()
     NS_ABORT_MSG_UNLESS(layer4.GetIp() || layer6.GetIp(),
                         "the engine of a node without IP was asked for, or after the end of the simulation");
     uint8_t seed[ANABRANCH_SEED_LEN];
-    for (uint8_t& octet : seed)
-        octet = static_cast<uint8_t>(GetRandom()->GetInteger(0, 255));
+    DrawOctets(seed, sizeof seed);
     const AnabranchStatus status = anabranch_endpoint_new(settings.c_str(), seed, &engine);
     RequireSettings(status, settings);
     Require(status, "anabranch_endpoint_new");
     if (!logPrefix.empty())
         StartLog();
     FollowAddresses();
+}
+
+void Host::DrawOctets(uint8_t* octets, size_t count)
+{
+    std::generate_n(octets, count, [this] { return static_cast<uint8_t>(GetRandom()->GetInteger(0, 255)); });
+}
+
+void Host::StandBehind(Ptr<Node> node)
+{
+    isBehind = true;
+    node->AggregateObject(this);
+}
+
+void Host::SetAgent(Ptr<Agent> of)
+{
+    NS_ABORT_MSG_IF(agent, "node " << GetObject<Node>()->GetId() << " has an agent already");
+    agent = of;
+}
+
+void Host::StartAgent(const std::string& peers, const std::string& agentSettings)
+{
+    GetPublicKey();
+    uint8_t seed[ANABRANCH_SEED_LEN];
+    DrawOctets(seed, sizeof seed);
+    AnabranchEndpoint* const cooperating = GetEngine();
+    const AnabranchStatus status =
+        anabranch_start_agent(cooperating, peers.c_str(), agentSettings.c_str(), secret.data(), seed, NowNs());
+    RequireSettings(status, agentSettings);
+    Require(status, "anabranch_start_agent");
+    Wake();
+}
+
+std::string Host::GetPublicKey()
+{
+    if (secret.empty()) {
+        secret.resize(ANABRANCH_KEY_LEN);
+        DrawOctets(secret.data(), secret.size());
+    }
+    uint8_t key[ANABRANCH_KEY_LEN];
+    Require(anabranch_public_key(secret.data(), key), "anabranch_public_key");
+    return TextOf(key, sizeof key);
+}
+
+bool Host::MayConnect(const AnabranchAddress& destination, Ptr<Socket> socket)
+{
+    if (!agent || agent->Begin(destination))
+        return true;
+    waiting.push_back(socket);
+    return false;
 }
 
 void Host::StartLog()
@@ -253,6 +304,8 @@ void Host::ResumeIpv4(uint16_t port)
 
 AnabranchAddress Host::SourceFor(const AnabranchAddress& destination, Ptr<NetDevice> device) const
 {
+    if (agent && agent->ChoosesAddress() && !device)
+        return destination.family == 6 ? ToEngine(Ipv6Address::GetAny(), 0) : ToEngine(Ipv4Address::GetAny(), 0);
     if (destination.family == 6)
         return ToEngine(layer6.SourceFor(Ipv6Of(destination), device), 0);
     return ToEngine(layer4.SourceFor(Ipv4Of(destination), device), 0);
@@ -324,6 +377,7 @@ void Host::Turn()
     while (isBusy) {
         isBusy = Transmit();
         isBusy |= Dispatch();
+        isBusy |= HearAgent();
         isBusy |= OfferRoom();
     }
     // What nobody has accepted by now has ended.
@@ -432,6 +486,24 @@ void Host::Tell(const AnabranchEvent& event)
         connections.erase(event.connection);
         subflows.Forget(event.connection);
     }
+}
+
+// Returns whether there was anything.
+bool Host::HearAgent()
+{
+    AnabranchAgentEvent event;
+    bool any = false;
+    while (agent && anabranch_poll_agent_event(engine, &event) == ANABRANCH_STATUS_OK) {
+        any = true;
+        agent->Handle(event);
+        if (event.kind != ANABRANCH_AGENT_EVENT_KIND_READY)
+            continue;
+        std::vector<Ptr<Socket>> asked;
+        asked.swap(waiting);
+        for (const Ptr<Socket>& socket : asked)
+            socket->ConnectNow();
+    }
+    return any;
 }
 
 // Returns whether there was anything.

@@ -2,6 +2,7 @@
 // The engine of a node, in the place of ns-3's TCP.
 #pragma once
 
+#include "agent.h"
 #include "anabranch.h"
 #include "layer.h"
 #include "subflows.h"
@@ -45,8 +46,19 @@ public:
     // connection.
     int64_t AssignStreams(int64_t stream);
 
+    // For agents. `StandBehind` puts the engine of a relay on its node, where another protocol has the place of TCP and
+    // passes on what is for the agent.
+    void StandBehind(ns3::Ptr<ns3::Node> node);
+    void SetAgent(ns3::Ptr<Agent> agent);
+    void StartAgent(const std::string& peers, const std::string& settings);
+    // The key by which other agents know this one, in hexadecimal digits.
+    std::string GetPublicKey();
+
     // For sockets.
     AnabranchEndpoint* GetEngine();
+    // Returns whether a connection to `destination` may begin now; if not, the socket is asked again when the agent is
+    // ready.
+    bool MayConnect(const AnabranchAddress& destination, ns3::Ptr<Socket> socket);
     // Gives the engine a turn at this very time, after a command.
     void Wake();
     void AddConnection(uint64_t connection, ns3::Ptr<Socket> socket);
@@ -60,7 +72,8 @@ public:
     // Returns whether this is an address of an interface that is up. The port is ignored.
     bool IsUsable(const AnabranchAddress& address) const;
     // Returns the address from which packets to `destination` leave by default; that of nobody (IsAny) if there is no
-    // route.
+    // route, or if the agent chooses it (ChoosesAddress).
+    bool ChoosesAddress() const { return agent && agent->ChoosesAddress(); }
     AnabranchAddress SourceFor(const AnabranchAddress& destination, ns3::Ptr<ns3::NetDevice> device) const;
 
     // For those who watch addresses and interfaces: they have changed.
@@ -97,6 +110,8 @@ private:
     bool Dispatch();
     void Tell(const AnabranchEvent& event);
     bool OfferRoom();
+    bool HearAgent();
+    void DrawOctets(uint8_t* octets, size_t count);
     template <class Family, class Trace>
     void Send(ns3::Ptr<ns3::Packet> packet, const Layer<Family>& layer, const Trace& noRoute);
     template <class Family>
@@ -111,6 +126,12 @@ private:
     std::string logPrefix;
     std::ofstream log;
     AnabranchEndpoint* engine = nullptr;
+    bool isBehind = false;
+    ns3::Ptr<Agent> agent;
+    // The private key of the agent, once it is drawn.
+    std::vector<uint8_t> secret;
+    // Sockets whose connections begin when the agent is ready.
+    std::vector<ns3::Ptr<Socket>> waiting;
     std::map<uint64_t, ns3::Ptr<Socket>> connections;
     std::map<uint64_t, ns3::Ptr<Socket>> listeners;
     Subflows subflows;

@@ -102,4 +102,42 @@ Ptr<Relay> Lend(Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<NetDevice> bo
     return relay;
 }
 
+Ptr<Destination> InstallDestination(Ptr<Node> node, const std::string& settings)
+{
+    const Ptr<Host> host = HostOf(node);
+    const Ptr<Destination> destination = CreateObject<Destination>();
+    destination->SetUp(host, settings);
+    host->SetAgent(destination);
+    node->AggregateObject(destination);
+    return destination;
+}
+
+Ptr<RelayAgent> InstallRelay(Ptr<NetDevice> cellular, Ptr<NetDevice> local, Ptr<NetDevice> borrowing,
+                             const std::string& settings)
+{
+    const Ptr<Node> node = cellular->GetNode();
+    const Ptr<Destination> destination = borrowing->GetNode()->GetObject<Destination>();
+    NS_ABORT_MSG_UNLESS(destination, "node " << borrowing->GetNode()->GetId()
+                                             << " has no agent: use anabranch::InstallDestination first");
+    const Ptr<Relay> relay = Lend(cellular, local, borrowing);
+    NS_ABORT_MSG_IF(relay->GetLent() == Ipv4Address::GetAny(),
+                    "node " << node->GetId() << ": agents need addresses of IPv4 on all three devices");
+    RelayAgent::Parts parts = {node->GetObject<Host>(), relay, destination->GetHost(), cellular,
+                               Place<Family4>(local).Address(0),
+                               settings.empty() ? destination->GetSettings() : settings};
+    if (!parts.host) {
+        // The owner's TCP keeps its place.
+        parts.host = CreateObject<Host>();
+        parts.host->StandBehind(node);
+        relay->Answer(parts.host, parts.control, CONTROL_PORT);
+    }
+    const Ptr<RelayAgent> agent = CreateObject<RelayAgent>();
+    parts.host->SetAgent(agent);
+    agent->SetUp(parts);
+    node->AggregateObject(agent);
+    destination->AddRelay(parts.host, node, relay->GetLent(), parts.control,
+                          Place<Family4>(borrowing).Address(0));
+    return agent;
+}
+
 } // namespace anabranch

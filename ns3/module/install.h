@@ -2,7 +2,9 @@
 // Puts engines and relays on nodes: all that most programs need.
 #pragma once
 
+#include "destination.h"
 #include "host.h"
+#include "relay-agent.h"
 #include "relay.h"
 
 #include "ns3/node-container.h"
@@ -24,5 +26,15 @@ ns3::Ptr<Host> HostOf(ns3::Ptr<ns3::Node> node);
 // destination. The destination can use the lent address when this returns; ns-3 checks an IPv6 address for a second.
 ns3::Ptr<Relay> Lend(ns3::Ptr<ns3::NetDevice> cellular, ns3::Ptr<ns3::NetDevice> local,
                      ns3::Ptr<ns3::NetDevice> borrowing);
+
+// Gives the engine of a node the agent of a destination. `settings` is an object with `target` and `cooperation`, as in
+// scenario files: R"({"target": {"bit_rate": "4 Mbit/s"}, "cooperation": {"selection": {"method": "ssrs"}}})"; see
+// anabranch_start_agent() in anabranch.h.
+ns3::Ptr<Destination> InstallDestination(ns3::Ptr<ns3::Node> node, const std::string& settings);
+
+// Lends the address of `cellular` as `Lend` does, and gives the relay an agent, which reports to the destination what the
+// link can spare. The destination must have its agent. `settings`: as there, with `relay`; empty for the same ones.
+ns3::Ptr<RelayAgent> InstallRelay(ns3::Ptr<ns3::NetDevice> cellular, ns3::Ptr<ns3::NetDevice> local,
+                                  ns3::Ptr<ns3::NetDevice> borrowing, const std::string& settings = "");
 
 } // namespace anabranch

@@ -2,6 +2,7 @@
 #include "relay.h"
 
 #include "engine.h"
+#include "host.h"
 
 #include "ns3/ipv4-interface.h"
 #include "ns3/ipv4-l3-protocol.h"
@@ -85,13 +86,14 @@ void Loan<Family>::Learn(const Header& header, Ptr<const Packet> packet, uint32_
 }
 
 template <class Family>
-bool Loan<Family>::PassOn(const Packet& packet, const Header& header) const
+bool Loan<Family>::PassOn(const Packet& packet, const Header& header)
 {
     TcpHeader tcp;
     packet.PeekHeader(tcp);
     const Flow flow(header.GetSource(), tcp.GetSourcePort(), tcp.GetDestinationPort());
     if (!ip || header.GetDestination() != address || flows.count(flow) == 0)
         return false;
+    passedOnBytes += packet.GetSize() + header.GetSerializedSize();
     if (Family::MarksOf(header).ttl > 1)
         Forward(ip, packet.Copy(), header, toBorrower);
     return true;
@@ -130,8 +132,23 @@ void Relay::Lend(Ptr<Ipv6> ipv6, Ipv6Address address, Ptr<NetDevice> device, Ipv
     ipv6->SetForwarding(ipv6->GetInterfaceForDevice(device), true);
 }
 
+void Relay::Answer(Ptr<Host> engine, Ipv4Address address, uint16_t port)
+{
+    agentsEngine = engine;
+    agentsAddress = address;
+    agentsPort = port;
+}
+
+bool Relay::IsForAgent(const Packet& packet, const Ipv4Header& header) const
+{
+    TcpHeader tcp;
+    packet.PeekHeader(tcp);
+    return agentsEngine && header.GetDestination() == agentsAddress && tcp.GetDestinationPort() == agentsPort;
+}
+
 void Relay::DoDispose()
 {
+    agentsEngine = nullptr;
     loan4.End();
     loan6.End();
     own = nullptr;
@@ -147,6 +164,8 @@ IpL4Protocol::RxStatus Relay::Receive(Ptr<Packet> packet, const Ipv4Header& head
 {
     if (loan4.PassOn(*packet, header))
         return RX_OK;
+    if (IsForAgent(*packet, header))
+        return agentsEngine->Receive(packet, header, interface);
     return own ? own->Receive(packet, header, interface) : RX_ENDPOINT_UNREACH;
 }
 

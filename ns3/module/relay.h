@@ -11,6 +11,8 @@
 
 namespace anabranch {
 
+class Host;
+
 // The address of one family that a relay lends, and the connections that come from it.
 template <class Family>
 class Loan {
@@ -22,7 +24,10 @@ public:
     void Begin(ns3::Ptr<Ip> ip, Address address, ns3::Ptr<ns3::NetDevice> device, Address borrower);
     void End();
     // Passes a packet on if it is for the destination; returns whether it is.
-    bool PassOn(const ns3::Packet& packet, const Header& header) const;
+    bool PassOn(const ns3::Packet& packet, const Header& header);
+    // Octets of all packets that were for the destination.
+    uint64_t GetPassedOnBytes() const { return passedOnBytes; }
+    Address GetAddress() const { return address; }
 
 private:
     // The peer, its port, and the port at the lent address.
@@ -32,8 +37,9 @@ private:
 
     ns3::Ptr<Ip> ip;
     ns3::Ptr<typename Family::Route> toBorrower;
-    Address address;
+    Address address = Address::GetAny();
     std::set<Flow> flows;
+    uint64_t passedOnBytes = 0;
 };
 
 // Routes: it changes no packet but the TTL. The destination uses the lent address as one of its own, and sends from it
@@ -50,6 +56,12 @@ public:
               ns3::Ipv4Address borrower);
     void Lend(ns3::Ptr<ns3::Ipv6> ipv6, ns3::Ipv6Address address, ns3::Ptr<ns3::NetDevice> device,
               ns3::Ipv6Address borrower);
+    // Passes packets for `port` of `address` to the engine of the relay's agent.
+    void Answer(ns3::Ptr<Host> engine, ns3::Ipv4Address address, uint16_t port);
+    // Returns how many octets of packets it has passed on to the destination so far.
+    uint64_t GetPassedOnBytes() const { return loan4.GetPassedOnBytes() + loan6.GetPassedOnBytes(); }
+    // Returns the address of IPv4 that is lent; that of nobody (Ipv4Address::GetAny) if there is none.
+    ns3::Ipv4Address GetLent() const { return loan4.GetAddress(); }
 
     int GetProtocolNumber() const override;
     RxStatus Receive(ns3::Ptr<ns3::Packet> packet, const ns3::Ipv4Header& header,
@@ -74,7 +86,12 @@ private:
     template <class Ip>
     void StandBefore(ns3::Ptr<Ip> ip);
 
+    bool IsForAgent(const ns3::Packet& packet, const ns3::Ipv4Header& header) const;
+
     ns3::Ptr<ns3::IpL4Protocol> own;
+    ns3::Ptr<Host> agentsEngine;
+    ns3::Ipv4Address agentsAddress;
+    uint16_t agentsPort = 0;
     Loan<Family4> loan4;
     Loan<Family6> loan6;
 };

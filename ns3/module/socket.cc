@@ -207,21 +207,35 @@ bool Socket::CheckFamily(const AnabranchAddress& to) const
 
 int Socket::Connect(const Address& address)
 {
-    const AnabranchAddress there = ToEngine(address);
-    if (there.family == 0)
+    const AnabranchAddress to = ToEngine(address);
+    if (to.family == 0)
         return Fail(ERROR_AFNOSUPPORT);
-    if (connection != 0 || listener != 0)
+    if (connection != 0 || listener != 0 || isWaiting)
         return Fail(ERROR_ISCONN);
-    if (!CheckFamily(there) || !CheckPort(there.port))
+    if (!CheckFamily(to) || !CheckPort(to.port))
         return -1;
-    if (IsAny(there) || IsMulticast(there))
+    if (IsAny(to) || IsMulticast(to))
         return Fail(ERROR_INVAL);
+    there = to;
     if (InetSocketAddress::IsMatchingType(address))
         SetIpTos(InetSocketAddress::ConvertFrom(address).GetTos());
+    isWaiting = !host->MayConnect(there, this);
+    return isWaiting ? 0 : Begin();
+}
+
+void Socket::ConnectNow()
+{
+    isWaiting = false;
+    if (Begin() != 0)
+        NotifyConnectionFailed();
+}
+
+int Socket::Begin()
+{
     AnabranchAddress here = local;
     if (IsAny(here))
         here = host->SourceFor(there, GetBoundNetDevice());
-    if (IsAny(here))
+    if (IsAny(here) && !host->ChoosesAddress())
         return Fail(ERROR_NOROUTETOHOST);
     here.port = local.port;
     const AnabranchStatus status =

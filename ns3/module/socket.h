@@ -45,6 +45,8 @@ public:
     // before and after, octets. At first the former is zero.
     typedef void (*WindowTracedCallback)(uint16_t subflow, uint64_t before, uint64_t after);
 
+    // For the host: the agent is ready, so the connection begins.
+    void ConnectNow();
     // For the host: an event of the engine.
     void Handle(const AnabranchEvent& event);
     // Tells the application if there is more room than when it last knew. Returns whether it did.
@@ -88,6 +90,7 @@ protected:
     void DoDispose() override;
 
 private:
+    int Begin();
     int Fail(SocketErrno error) const;
     int Status(AnabranchStatus status, const char* call) const;
     void HandleConnected();
@@ -117,6 +120,9 @@ private:
     bool isOfIpv6 = false;
     // Room that the application knows of.
     uint32_t knownRoom = 0;
+    // Waits for the host's agent, to connect to `there`.
+    bool isWaiting = false;
+    AnabranchAddress there = {};
     bool isConnected = false;
     bool isClosed = false;
     bool isSendShut = false;

@@ -21,6 +21,12 @@
 // Version of this interface. It grows with every incompatible change.
 #define ANABRANCH_ABI_VERSION 1
 
+// Octets of a key, private or public.
+#define ANABRANCH_KEY_LEN 32
+
+// Maximum number of relays in an event: more than a set has.
+#define ANABRANCH_RELAYS_MAX 64
+
 // Octets of the seed of `anabranch_endpoint_new`.
 #define ANABRANCH_SEED_LEN 32
 
@@ -58,6 +64,53 @@ typedef enum AnabranchStatus {
   // The setting cannot change once the connection exists.
   ANABRANCH_STATUS_FIXED = -11,
 } AnabranchStatus;
+
+// Kinds of agents' events, with the meaningful members of `AnabranchAgentEvent` besides `kind` and `at_ns`.
+typedef enum AnabranchAgentEventKind {
+  // Nothing.
+  ANABRANCH_AGENT_EVENT_KIND_NONE = 0,
+  // The agent is ready: connections may be opened.
+  ANABRANCH_AGENT_EVENT_KIND_READY = 1,
+  // Of a relay: measure the link, and call `anabranch_measure`.
+  ANABRANCH_AGENT_EVENT_KIND_MEASURE = 2,
+  // Of a destination: another set of relays is wanted from now on. `cause`; `from` and `to`, with their numbers of
+  // relays; `offered_bps`: what the new ones offer; `flag`: whether that is in the accepted range.
+  ANABRANCH_AGENT_EVENT_KIND_MIGRATION = 3,
+  // Of a destination: exactly the wanted subflows are established.
+  ANABRANCH_AGENT_EVENT_KIND_SETTLED = 4,
+  // Of a destination: a period has ended. `offered_bps`: what the relays in use offer; `flag` tells whether another
+  // set is ready, which offers `backup_bps`.
+  ANABRANCH_AGENT_EVENT_KIND_MONITORED = 5,
+  // Of a destination: `count` subflows carry new data.
+  ANABRANCH_AGENT_EVENT_KIND_ACTIVE_SET = 6,
+  // Of a relay: it made an offer, or of a destination: the offer of `relay` arrived. `capacity_bps`, `local_bps`.
+  ANABRANCH_AGENT_EVENT_KIND_OFFERED = 7,
+  // Of a destination: `relay` acknowledged data and did not deliver them, and is used no more.
+  ANABRANCH_AGENT_EVENT_KIND_GUILTY = 8,
+  // Of a destination: octets never arrived, and no relay is left to exclude: the connection was aborted. `flag` tells
+  // whether no relay delivered anything any more; the links may be the cause.
+  ANABRANCH_AGENT_EVENT_KIND_GAVE_UP = 9,
+  // Of a relay: a destination has called and proven its identity.
+  ANABRANCH_AGENT_EVENT_KIND_CALLED = 10,
+  // Of a relay: the last destination has left.
+  ANABRANCH_AGENT_EVENT_KIND_DESERTED = 11,
+} AnabranchAgentEventKind;
+
+// Why a destination wants another set of relays.
+typedef enum AnabranchCause {
+  // No reason.
+  ANABRANCH_CAUSE_NONE = 0,
+  // No set was in use yet.
+  ANABRANCH_CAUSE_START = 1,
+  // The throughput was out of the accepted range.
+  ANABRANCH_CAUSE_THROUGHPUT = 2,
+  // The offers were out of the accepted range.
+  ANABRANCH_CAUSE_OFFERS = 3,
+  // A relay was lost.
+  ANABRANCH_CAUSE_LOSS = 4,
+  // The application asked for another rate.
+  ANABRANCH_CAUSE_GOAL = 5,
+} AnabranchCause;
 
 // Kinds of events, with the meaningful members of `AnabranchEvent` besides `kind` and `connection`.
 typedef enum AnabranchEventKind {
@@ -115,7 +168,7 @@ typedef enum AnabranchCloseReason {
   ANABRANCH_CLOSE_REASON_VIOLATION = 8,
 } AnabranchCloseReason;
 
-// The engine of one host.
+// One host: an engine, and an agent if it has one. The program is its application.
 typedef struct AnabranchEndpoint AnabranchEndpoint;
 
 // An IP address and a port.
@@ -127,6 +180,52 @@ typedef struct AnabranchAddress {
   // The address in network byte order; IPv4 uses the first four octets.
   uint8_t octets[16];
 } AnabranchAddress;
+
+// Measurements of a relay's link.
+typedef struct AnabranchLinkUse {
+  // Octets of packets that have arrived over the link so far, for whomever.
+  uint64_t delivered_bytes;
+  // Those of them for the relay's owner.
+  uint64_t local_bytes;
+  // Rate that the link would carry now, as the modem reports it, bit/s; `has_granted` tells whether it does.
+  uint64_t granted_bps;
+  // Whether `granted_bps` is known.
+  bool has_granted;
+  // Whether more data were waiting for the link all the time since the previous measurement, as far as is known.
+  bool backlogged;
+} AnabranchLinkUse;
+
+// An event of an agent. Members that `AnabranchAgentEventKind` does not name for the kind are zero.
+typedef struct AnabranchAgentEvent {
+  // Kind of the event.
+  enum AnabranchAgentEventKind kind;
+  // Why another set is wanted.
+  enum AnabranchCause cause;
+  // Time of the event.
+  uint64_t at_ns;
+  // Rate that a relay's link could carry.
+  uint64_t capacity_bps;
+  // Part of it that the owner's traffic takes.
+  uint64_t local_bps;
+  // Sum of offers.
+  uint64_t offered_bps;
+  // Sum of the offers of another set.
+  uint64_t backup_bps;
+  // A number; its meaning depends on the kind.
+  uint64_t count;
+  // Number of a relay in the destination's list.
+  uint16_t relay;
+  // A flag; its meaning depends on the kind.
+  bool flag;
+  // Number of relays in `from`.
+  uint8_t from_len;
+  // Number of relays in `to`.
+  uint8_t to_len;
+  // Relays that were wanted before and are still there, in ascending order.
+  uint16_t from[ANABRANCH_RELAYS_MAX];
+  // Relays that are wanted now, in ascending order.
+  uint16_t to[ANABRANCH_RELAYS_MAX];
+} AnabranchAgentEvent;
 
 // An event. Members that `AnabranchEventKind` does not name for the kind are zero.
 typedef struct AnabranchEvent {
@@ -167,6 +266,70 @@ uint32_t anabranch_abi_version(void);
 // # Safety
 // `text` is null or a string; `address` is null or valid for writes.
 enum AnabranchStatus anabranch_address_parse(const char *text, struct AnabranchAddress *address);
+
+// Returns in `key` the public key that belongs to the private key `secret`: by it, others know an agent. Both have
+// `ANABRANCH_KEY_LEN` octets. Any octets are a private key; on a real network take them from the operating system's
+// random numbers.
+//
+// # Safety
+// Pointers are null or point to as many octets.
+enum AnabranchStatus anabranch_public_key(const uint8_t *secret, uint8_t *key);
+
+// Gives an endpoint an agent, which begins to cooperate with those of other endpoints. An endpoint has one at most.
+// From now on, call `anabranch_poll_agent_event` wherever `anabranch_poll_event` is called.
+//
+// `peers_json` says who the others are and where, as one of these objects. Keys are public keys, in 64 hexadecimal
+// digits; addresses are texts.
+//
+// ```text
+// {"role": "destination", "source": "198.51.100.1:80", "relays": [
+//     {"path": "10.1.0.2", "control": "10.1.0.1:40001", "key": "...", "calls_from": "192.168.1.2"}]}
+// {"role": "relay", "control": "10.1.0.1:40001", "serves": ["..."]}
+// ```
+//
+// A destination knows relays by their numbers in the list, from 0. `path` is its own address on the path through the
+// relay, `control` the address and port of the relay's agent. It calls from `path`, or from `calls_from` where a relay
+// lends its own address. A relay answers the destinations whose keys it `serves`, at its address `control`.
+//
+// `settings_json` is null for the defaults, or an object with any of `target`, `cooperation` (`selection`, `watch`) and
+// `relay` (`bit_rate_max`, `local_rate`, `exaggerates`, `energy_nj_per_bit`). The names are those of scenario files
+// (scenarios/README.md), and each agent uses what concerns it, so all can get the same settings.
+//
+// `secret` points to `ANABRANCH_KEY_LEN` octets, the private key of this agent (`anabranch_public_key`), and `seed` to
+// `ANABRANCH_SEED_LEN` octets for its randomness, which must never be used twice.
+//
+// Where a destination selects relays (`cooperation.selection.method` other than "all"), it alone opens subflows of the
+// endpoint's first connection. Open that when `ANABRANCH_AGENT_EVENT_KIND_READY` has come, from an unspecified address:
+// it then begins over the best relay.
+//
+// # Safety
+// Pointers are null or valid; texts are strings; `secret` and `seed` point to as many octets.
+enum AnabranchStatus anabranch_start_agent(struct AnabranchEndpoint *endpoint,
+                                           const char *peers_json,
+                                           const char *settings_json,
+                                           const uint8_t *secret,
+                                           const uint8_t *seed,
+                                           uint64_t now_ns);
+
+// Ends the cooperation of an endpoint: its agent says goodbye to the others and begins nothing more.
+//
+// # Safety
+// `endpoint` is null or valid.
+enum AnabranchStatus anabranch_retire_agent(struct AnabranchEndpoint *endpoint, uint64_t now_ns);
+
+// Tells a relay's agent what its link carried so far: the answer to `ANABRANCH_AGENT_EVENT_KIND_MEASURE`.
+//
+// # Safety
+// `endpoint` is null or valid; `measured` is null or points to measurements.
+enum AnabranchStatus anabranch_measure(struct AnabranchEndpoint *endpoint,
+                                       const struct AnabranchLinkUse *measured,
+                                       uint64_t now_ns);
+
+// Returns the next event of the endpoint's agent. `ANABRANCH_STATUS_AGAIN` if there is none, or no agent.
+//
+// # Safety
+// Pointers are null or valid.
+enum AnabranchStatus anabranch_poll_agent_event(struct AnabranchEndpoint *endpoint, struct AnabranchAgentEvent *event);
 
 // Changes settings of a connection: all that `config_json` names or, on an error, none. It is an object as for
 // `anabranch_connect`, with any of `congestion`, `scheduler`, `send_buffer_bytes`, `unsent_max_bytes`,

@@ -33,7 +33,7 @@ pub unsafe extern "C" fn anabranch_change(
             let id = endpoint.connection(connection)?;
             let change = settings_change(config_json)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.change(id, &change, now)?;
+            endpoint.host.endpoint.change(id, &change, now)?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn anabranch_send_more(
             write_out(taken, "taken", 0)?;
             let now = endpoint.advance(now_ns)?;
             let offered = Payload::from(Bytes::copy_from_slice(endpoint.offered(id, data)));
-            let count = endpoint.engine.send_more(id, offered, now)?;
+            let count = endpoint.host.endpoint.send_more(id, offered, now)?;
             write_out(taken, "taken", count)?;
             Ok(AnabranchStatus::Ok)
         })
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn anabranch_set_corked(
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.set_corked(id, corked, now)?;
+            endpoint.host.endpoint.set_corked(id, corked, now)?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn anabranch_shutdown_read(
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.shutdown_read(id, now)?;
+            endpoint.host.endpoint.shutdown_read(id, now)?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn anabranch_addresses(
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
-            let known = endpoint.engine.addresses(id);
+            let known = endpoint.host.endpoint.addresses(id);
             let (here, there) = known.ok_or_else(|| Failure::new(AnabranchStatus::Unknown, "no such connection"))?;
             write_out(local, "local", here.into())?;
             write_out(remote, "remote", there.into())?;
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn anabranch_send_capacity(
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
-            write_out(bytes, "bytes", endpoint.engine.send_capacity(id))?;
+            write_out(bytes, "bytes", endpoint.host.endpoint.send_capacity(id))?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn anabranch_readable_bytes(
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
-            write_out(bytes, "bytes", endpoint.engine.readable_bytes(id))?;
+            write_out(bytes, "bytes", endpoint.host.endpoint.readable_bytes(id))?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn anabranch_mss(
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
             let unknown = || Failure::new(AnabranchStatus::Unknown, format_args!("no subflow {subflow}"));
-            let mss = endpoint.engine.mss(id, SubflowId(subflow)).ok_or_else(unknown)?;
+            let mss = endpoint.host.endpoint.mss(id, SubflowId(subflow)).ok_or_else(unknown)?;
             write_out(bytes, "bytes", mss)?;
             Ok(AnabranchStatus::Ok)
         })
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn anabranch_congestion_window(
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
             let unknown = || Failure::new(AnabranchStatus::Unknown, format_args!("no subflow {subflow}"));
-            let cwnd = endpoint.engine.cwnd(id, SubflowId(subflow)).ok_or_else(unknown)?;
+            let cwnd = endpoint.host.endpoint.cwnd(id, SubflowId(subflow)).ok_or_else(unknown)?;
             write_out(bytes, "bytes", cwnd)?;
             Ok(AnabranchStatus::Ok)
         })
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn anabranch_pending_accepts(
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.listener(listener)?;
-            write_out(count, "count", endpoint.engine.pending_accepts(id))?;
+            write_out(count, "count", endpoint.host.endpoint.pending_accepts(id))?;
             Ok(AnabranchStatus::Ok)
         })
     }

@@ -55,24 +55,37 @@ pub(crate) unsafe fn settings_change(json: *const c_char) -> Result<SettingsChan
     }
 }
 
-/// Reads a JSON argument; an error names the field.
+/// Reads the settings of an endpoint or a connection; an error names the field.
 ///
 /// # Safety
 /// `json` is null or a string.
 unsafe fn read_json<T: DeserializeOwned>(json: *const c_char) -> Result<Option<T>, Failure> {
+    // SAFETY: null, or a string by the contract of this function.
+    unsafe { read_object(json, "config_json", "{\"mtu\": 1400}") }
+}
+
+/// Reads the JSON argument `name`; an error names the field, and shows an object `like` it if there is none.
+///
+/// # Safety
+/// `json` is null or a string.
+pub(crate) unsafe fn read_object<T: DeserializeOwned>(
+    json: *const c_char,
+    name: &str,
+    like: &str,
+) -> Result<Option<T>, Failure> {
     if json.is_null() {
         return Ok(None);
     }
     // SAFETY: null, or a string by the contract of this function.
-    let text = unsafe { read_text(json, "config_json") }?;
+    let text = unsafe { read_text(json, name) }?;
     // Serde also accepts a list for a struct: its fields in order, or none of them.
     if !text.trim_start().starts_with('{') {
-        return Err(Failure::argument("config_json is no object: write one like {\"mtu\": 1400}, or give null"));
+        return Err(Failure::argument(format_args!("{name} is no object: write one like {like}, or give null")));
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer)
-        .map_err(|error| Failure::argument(format_args!("config_json: {}: {}", error.path(), error.inner())))?;
-    deserializer.end().map_err(|error| Failure::argument(format_args!("config_json: {error}")))?;
+        .map_err(|error| Failure::argument(format_args!("{name}: {}: {}", error.path(), error.inner())))?;
+    deserializer.end().map_err(|error| Failure::argument(format_args!("{name}: {error}")))?;
     Ok(Some(value))
 }
 

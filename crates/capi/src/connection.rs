@@ -29,7 +29,7 @@ pub unsafe extern "C" fn anabranch_listen(
             let local = read_address(local, "local")?;
             let config = connection_config(config_json)?;
             write_out(listener, "listener", 0)?;
-            let id = endpoint.engine.listen(local, config)?;
+            let id = endpoint.host.endpoint.listen(local, config)?;
             write_out(listener, "listener", endpoint.listeners.number(id))?;
             Ok(AnabranchStatus::Ok)
         })
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn anabranch_close_listener(
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.listener(listener)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.close_listener(id, now);
+            endpoint.host.endpoint.close_listener(id, now);
             endpoint.listeners.remove(listener);
             Ok(AnabranchStatus::Ok)
         })
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn anabranch_accept(
         with_endpoint(endpoint, |endpoint| {
             let listener = endpoint.listener(listener)?;
             write_out(connection, "connection", 0)?;
-            let Some(id) = endpoint.engine.accept(listener) else { return Ok(AnabranchStatus::Again) };
+            let Some(id) = endpoint.host.endpoint.accept(listener) else { return Ok(AnabranchStatus::Again) };
             write_out(connection, "connection", endpoint.connections.number(id))?;
             Ok(AnabranchStatus::Ok)
         })
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn anabranch_connect(
             let config = connection_config(config_json)?;
             write_out(connection, "connection", 0)?;
             let now = endpoint.advance(now_ns)?;
-            let id = endpoint.engine.connect(local, remote, config, now)?;
+            let id = endpoint.host.endpoint.connect(local, remote, endpoint.adapted(config), now)?;
             write_out(connection, "connection", endpoint.connections.number(id))?;
             Ok(AnabranchStatus::Ok)
         })
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn anabranch_send(
             write_out(taken, "taken", 0)?;
             let now = endpoint.advance(now_ns)?;
             let offered = Payload::from(Bytes::copy_from_slice(endpoint.offered(id, data)));
-            let count = endpoint.engine.send(id, offered, now)?;
+            let count = endpoint.host.endpoint.send(id, offered, now)?;
             write_out(taken, "taken", count)?;
             Ok(AnabranchStatus::Ok)
         })
@@ -185,7 +185,7 @@ fn receive_into(
     let now = endpoint.now();
     let mut filled = 0;
     while filled < out.capacity {
-        let received = endpoint.engine.recv(connection, out.capacity - filled, now);
+        let received = endpoint.host.endpoint.recv(connection, out.capacity - filled, now);
         match received {
             Ok(Received::Data(piece)) => {
                 out.write(filled, &piece.to_bytes());
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn anabranch_shutdown(
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.shutdown(id, now)?;
+            endpoint.host.endpoint.shutdown(id, now)?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn anabranch_close(
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.close(id, now)?;
+            endpoint.host.endpoint.close(id, now)?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn anabranch_abort(
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.abort(id, now)?;
+            endpoint.host.endpoint.abort(id, now)?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn anabranch_release(endpoint: *mut AnabranchEndpoint, con
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
-            endpoint.engine.release(id);
+            endpoint.host.endpoint.release(id);
             endpoint.connections.remove(connection);
             Ok(AnabranchStatus::Ok)
         })

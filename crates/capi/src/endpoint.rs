@@ -3,11 +3,14 @@
 use core::ffi::c_char;
 use core::slice;
 
+use cooperation::agent::Role;
+use host::{EndpointHost, Host as _};
 use transport::{ConnectionId, Endpoint, ListenerId};
 use units::Instant;
 use wire::Segment;
 
 use crate::address::{AnabranchAddress, read_address};
+use crate::agent::{AgentNews, Program};
 use crate::config::endpoint_config;
 use crate::handles::Handles;
 use crate::status::{AnabranchStatus, Failure, Outcome, guard};
@@ -18,9 +21,10 @@ pub const ANABRANCH_SEED_LEN: usize = 32;
 /// Value of `anabranch_poll_timeout` if no wake-up is needed.
 pub const ANABRANCH_NEVER: u64 = u64::MAX;
 
-/// The engine of one host.
+/// One host: an engine, and an agent if it has one. The program is its application.
 pub struct AnabranchEndpoint {
-    pub(crate) engine: Endpoint,
+    pub(crate) host: EndpointHost<Role, Program>,
+    pub(crate) agent: AgentNews,
     pub(crate) connections: Handles<ConnectionId>,
     pub(crate) listeners: Handles<ListenerId>,
     /// A segment that did not fit the caller's buffer.
@@ -56,7 +60,7 @@ impl AnabranchEndpoint {
     /// Returns the part of `data` that is worth copying. One octet more than fits tells the engine that this side waits
     /// for room.
     pub(crate) fn offered<'a>(&self, connection: ConnectionId, data: &'a [u8]) -> &'a [u8] {
-        let room = usize::try_from(self.engine.send_capacity(connection)).unwrap_or(usize::MAX);
+        let room = usize::try_from(self.host.endpoint.send_capacity(connection)).unwrap_or(usize::MAX);
         &data[..data.len().min(room.saturating_add(1))]
     }
 
@@ -127,8 +131,11 @@ pub unsafe extern "C" fn anabranch_endpoint_new(
         if endpoint.is_null() {
             return Err(Failure::null("endpoint"));
         }
+        let mut host = EndpointHost::with_app(Endpoint::new(config, seed), Role::Alone, Program::default());
+        host.start(Instant::ZERO);
         let made = AnabranchEndpoint {
-            engine: Endpoint::new(config, seed),
+            host,
+            agent: AgentNews::default(),
             connections: Handles::default(),
             listeners: Handles::default(),
             held_back: None,
@@ -167,7 +174,7 @@ pub unsafe extern "C" fn anabranch_handle_timeout(endpoint: *mut AnabranchEndpoi
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.handle_timeout(now);
+            endpoint.host.handle_timeout(now);
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -183,7 +190,8 @@ pub unsafe extern "C" fn anabranch_poll_timeout(endpoint: *mut AnabranchEndpoint
     // SAFETY: the caller keeps to the contract of this function, which is that of every function called here.
     unsafe {
         with_endpoint(endpoint, |endpoint| {
-            let at = endpoint.engine.poll_timeout().map_or(ANABRANCH_NEVER, Instant::as_nanos);
+            let at = endpoint.host.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(endpoint.next_measurement());
+            let at = if at < Instant::FAR_FUTURE { at.as_nanos() } else { ANABRANCH_NEVER };
             write_out(at_ns, "at_ns", at)?;
             Ok(AnabranchStatus::Ok)
         })
@@ -208,7 +216,7 @@ pub unsafe extern "C" fn anabranch_add_local_address(
         with_endpoint(endpoint, |endpoint| {
             let ip = read_address(address, "address")?.ip();
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.add_local_address(transport::path_manager::LocalAddress { ip, backup }, now);
+            endpoint.host.endpoint.add_local_address(transport::path_manager::LocalAddress { ip, backup }, now);
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -229,7 +237,7 @@ pub unsafe extern "C" fn anabranch_remove_local_address(
         with_endpoint(endpoint, |endpoint| {
             let ip = read_address(address, "address")?.ip();
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.remove_local_address(ip, now);
+            endpoint.host.endpoint.remove_local_address(ip, now);
             Ok(AnabranchStatus::Ok)
         })
     }

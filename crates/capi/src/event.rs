@@ -173,6 +173,18 @@ fn connection_of(event: &Event) -> Option<ConnectionId> {
     }
 }
 
+impl AnabranchEndpoint {
+    /// Returns whether an event is news for the program. It gave up the numbers of released connections, and what
+    /// concerns the agent's own connections is for the agent.
+    fn concerns_program(&self, event: &Event) -> bool {
+        match (event, connection_of(event)) {
+            (Event::Incoming(listener), _) => self.listeners.has(*listener),
+            (_, Some(connection)) => self.host.endpoint.has(connection) && !self.host.agent().owns(connection),
+            (_, None) => true,
+        }
+    }
+}
+
 /// Returns the next event; leaves out events about released connections. `ANABRANCH_STATUS_AGAIN` if there is none.
 ///
 /// # Safety
@@ -186,9 +198,10 @@ pub unsafe extern "C" fn anabranch_poll_event(
     unsafe {
         with_endpoint(endpoint, |endpoint| {
             write_out(event, "event", AnabranchEvent::default())?;
-            while let Some(happened) = endpoint.engine.poll_event() {
-                // The program gave up the number of a released connection, or never had one.
-                if connection_of(&happened).is_none_or(|connection| endpoint.engine.has(connection)) {
+            let now = endpoint.now();
+            endpoint.host.handle_events(now);
+            while let Some(happened) = endpoint.host.with_app_mut(|program, _| program.poll_event()) {
+                if endpoint.concerns_program(&happened) {
                     write_out(event, "event", endpoint.report(happened))?;
                     return Ok(AnabranchStatus::Ok);
                 }

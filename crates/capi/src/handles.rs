@@ -26,6 +26,11 @@ impl<T: Copy + Ord> Handles<T> {
         })
     }
 
+    /// Returns whether `thing` has a number.
+    pub fn has(&self, thing: T) -> bool {
+        self.numbers.contains_key(&thing)
+    }
+
     /// Returns the thing named `number`.
     pub fn thing(&self, number: u64) -> Option<T> {
         self.things.get(&number).copied()

@@ -15,6 +15,7 @@
 //!   [`anabranch_poll_event`] until they return nothing, then [`anabranch_poll_timeout`].
 
 mod address;
+mod agent;
 mod application;
 mod config;
 mod connection;
@@ -28,6 +29,7 @@ mod status;
 mod subflow;
 
 pub use address::{AnabranchAddress, anabranch_address_parse};
+pub use agent::*;
 pub use application::*;
 pub use connection::*;
 pub use endpoint::*;

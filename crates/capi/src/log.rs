@@ -37,7 +37,7 @@ pub unsafe extern "C" fn anabranch_start_log(
             let sink = Sink { write, context, record: Vec::new() };
             let header = Header { host, title: "anabranch", ..Header::default() };
             let log = Log::new(sink, header).map_err(|error| Failure::new(AnabranchStatus::Internal, error))?;
-            endpoint.engine.set_observer(Box::new(Logger(log)));
+            endpoint.host.endpoint.set_observer(Box::new(Logger(log)));
             Ok(AnabranchStatus::Ok)
         })
     }

@@ -1,6 +1,7 @@
 //! Packets in and out: octets for the caller, segments for the engine.
 
 use bytes::Bytes;
+use host::Host as _;
 use wire::{Segment, TooBig};
 
 use crate::endpoint::{AnabranchEndpoint, Room, read_octets, with_endpoint, write_out};
@@ -25,10 +26,10 @@ pub unsafe extern "C" fn anabranch_handle_packet(
             let packet = Bytes::copy_from_slice(read_octets(packet, len, "packet")?);
             let now = endpoint.advance(now_ns)?;
             match Segment::parse(&packet) {
-                Ok(segment) => endpoint.engine.handle_segment(segment, now),
+                Ok(segment) => endpoint.handle_segment(segment, now),
                 Err(error) => {
                     let malformed = |_| Failure::new(AnabranchStatus::MalformedPacket, error);
-                    endpoint.engine.handle_too_big(&TooBig::parse(&packet).map_err(malformed)?, now);
+                    endpoint.host.endpoint.handle_too_big(&TooBig::parse(&packet).map_err(malformed)?, now);
                 }
             }
             Ok(AnabranchStatus::Ok)
@@ -56,10 +57,12 @@ pub unsafe extern "C" fn anabranch_poll_transmit(
             let mut out = Room::new(out, capacity, "out")?;
             write_out(len, "len", 0)?;
             let now = endpoint.advance(now_ns)?;
-            let held_back = endpoint.held_back.take();
-            let Some(segment) = held_back.or_else(|| endpoint.engine.poll_transmit(now)) else {
+            let mut segment = Segment::default();
+            if let Some(held_back) = endpoint.held_back.take() {
+                segment = held_back;
+            } else if !endpoint.host.poll_transmit(&mut segment, now) {
                 return Ok(AnabranchStatus::Again);
-            };
+            }
             let needed = segment.emitted_len();
             write_out(len, "len", needed)?;
             if needed > out.capacity {

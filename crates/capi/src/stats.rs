@@ -28,7 +28,7 @@ pub unsafe extern "C" fn anabranch_stats_json(
             write_out(json, "json", core::ptr::null_mut())?;
             let id = endpoint.connection(connection)?;
             let unknown = || Failure::new(AnabranchStatus::Unknown, "no such connection");
-            let stats = endpoint.engine.stats(id).ok_or_else(unknown)?;
+            let stats = endpoint.host.endpoint.stats(id).ok_or_else(unknown)?;
             let internal = |error| Failure::new(AnabranchStatus::Internal, error);
             let text = with_units(serde_json::to_value(stats).map_err(internal)?).to_string();
             write_out(json, "json", CString::new(text).unwrap_or_default().into_raw())?;

@@ -30,7 +30,7 @@ pub unsafe extern "C" fn anabranch_add_subflow(
             let remote = read_address(remote, "remote")?;
             write_out(subflow, "subflow", 0)?;
             let now = endpoint.advance(now_ns)?;
-            let SubflowId(number) = endpoint.engine.add_subflow(id, local, remote, backup, now)?;
+            let SubflowId(number) = endpoint.host.endpoint.add_subflow(id, local, remote, backup, now)?;
             write_out(subflow, "subflow", number)?;
             Ok(AnabranchStatus::Ok)
         })
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn anabranch_remove_subflow(
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.remove_subflow(id, SubflowId(subflow), now)?;
+            endpoint.host.endpoint.remove_subflow(id, SubflowId(subflow), now)?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn anabranch_set_priority(
         with_endpoint(endpoint, |endpoint| {
             let id = endpoint.connection(connection)?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.set_priority(id, SubflowId(subflow), backup, now)?;
+            endpoint.host.endpoint.set_priority(id, SubflowId(subflow), backup, now)?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn anabranch_announce_address(
             let address = read_address(address, "address")?;
             let port = Some(address.port()).filter(|port| *port != 0);
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.announce_address(id, address.ip(), port, now)?;
+            endpoint.host.endpoint.announce_address(id, address.ip(), port, now)?;
             Ok(AnabranchStatus::Ok)
         })
     }
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn anabranch_withdraw_address(
             let id = endpoint.connection(connection)?;
             let address = read_address(address, "address")?;
             let now = endpoint.advance(now_ns)?;
-            endpoint.engine.withdraw_address(id, address.ip(), now)?;
+            endpoint.host.endpoint.withdraw_address(id, address.ip(), now)?;
             Ok(AnabranchStatus::Ok)
         })
     }

@@ -1,5 +1,6 @@
 //! Tests of the C interface from outside: a program in C, and the header.
 
+mod agents;
 mod c_program;
 mod header;
 mod ns3;

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use lab::measure::results::Migration;
+use lab::scenario::load;
 use network::{Link, Queue, TwoHosts};
 use simulator::app::Transfer;
 use simulator::{CLIENT, SERVER, Source, two_hosts};
@@ -84,5 +86,88 @@ fn a_run_is_the_same_in_ns3_and_in_the_built_in_simulator() {
         let ours = built_in(&config, queue_packets);
         assert_eq!(theirs, ours, "{settings} with queues of {queue_packets} packets");
         assert!(theirs.lines().last().is_some_and(|line| line.len() > "20000 9999999".len()), "{theirs}");
+    }
+}
+
+/// The set-up of `ns3/examples/selection.h`, with the traffic of an owner.
+const SELECTION: &str = r#"
+name = "selection"
+duration = "30 s"
+target = { bit_rate = "3 Mbit/s" }
+workload = { kind = "bulk" }
+[cooperation.selection]
+method = "ssrs"
+[[relays]]
+count = 4
+cellular = { rate = "1 Mbit/s", delay = "20 ms", queue = "60 packets" }
+wifi = { rate = "20 Mbit/s", delay = "2 ms", queue = "1000 packets" }
+"#;
+
+/// Rates of the relays' links.
+const RATES: [&str; 4] = ["1Mbps", "1.4Mbps", "2Mbps", "3Mbps"];
+
+/// A change of the set of relays: its cause, the wanted relays, and the sum of their offers.
+type Change = (String, Vec<usize>, f64);
+
+/// The changes by the built-in simulator, where an owner receives datagrams.
+fn changes_built_in(method: &str, owner: &str) -> Vec<Change> {
+    let [relay, rate, from] = owner.split(',').collect::<Vec<_>>()[..] else { panic!("{owner}") };
+    let mut overrides = vec![format!("cooperation.selection.method={method}")];
+    for (index, rate) in RATES.iter().enumerate() {
+        overrides.push(format!("relays[{index}].cellular.rate={rate}"));
+    }
+    let local = format!(r#"[{{ kind = "udp", rate = "{rate}", datagram = "1000 B", start = "{from} s" }}]"#);
+    overrides.push(format!("relays[{relay}].local={local}"));
+    let overrides: Vec<_> = overrides.iter().map(|text| text.parse().expect("an override")).collect();
+    let scenario = load("selection.toml", SELECTION, &overrides).expect("a scenario");
+    let run = lab::run::run(&scenario, None, &mut |_| {}).expect("it runs");
+    assert_eq!(run.faults, [""; 0]);
+    let number = |name: &String| name.rsplit('-').next().and_then(|n| n.parse::<usize>().ok()).expect("relay-N") - 1;
+    let change =
+        |migration: Migration| (migration.cause, migration.to.iter().map(number).collect(), migration.offered_bps);
+    run.results.selection.expect("relays are selected").migrations.into_iter().map(change).collect()
+}
+
+/// The same in ns-3: lines like "12012 ms  offers out of range: 0 1 3  2760800".
+fn changes_in_ns3(example: &Path, method: &str, owner: &str) -> Vec<Change> {
+    let agents =
+        format!(r#"{{"target":{{"bit_rate":"3Mbps"}},"cooperation":{{"selection":{{"method":"{method}"}}}}}}"#);
+    let rates = RATES.join(",");
+    let options = [
+        format!("--rates={rates}"),
+        format!("--agents={agents}"),
+        format!("--owner={owner}"),
+        "--change=none".into(),
+        "--seconds=30".into(),
+    ];
+    let output = run(Command::new(example).args(options)).expect("it was just built");
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let change = |line: &str| {
+        let (_, what) = line.split_once(" ms  ")?;
+        let (cause, rest) = what.split_once(": ")?;
+        let (set, offered) = rest.split_once("  ")?;
+        let set = set.split(' ').map(|number| number.parse().expect("a number")).collect();
+        Some((cause.to_string(), set, offered.parse().expect("a rate")))
+    };
+    text.lines().filter_map(change).collect()
+}
+
+/// The agents are the same, and their worlds are alike: the same offers lead to the same sets for the same reasons.
+#[test]
+fn the_same_relays_are_selected_in_ns3_and_in_the_built_in_simulator() {
+    let Some(out) = built() else { return };
+    for (method, owner) in [("ssrs", "3,1500kbps,10.5"), ("greedy-thesis", "2,1200kbps,7.3"), ("exact", "3,900kbps,5")]
+    {
+        let theirs = changes_in_ns3(&out.join("examples/selection"), method, owner);
+        let ours = changes_built_in(method, owner);
+        assert_eq!(theirs.len(), ours.len(), "{method}: {theirs:?}, and built in {ours:?}");
+        assert!(theirs.len() > 1, "{method}: the owner changes nothing: {ours:?}");
+        assert_eq!(theirs[0], ours[0], "{method}: idle links offer what they carry");
+        for ((cause, set, offered), (own_cause, own_set, own_offered)) in theirs.iter().zip(&ours) {
+            assert_eq!((cause, set), (own_cause, own_set), "{method}: {theirs:?}, and built in {ours:?}");
+            // Which of the owner's datagrams find room in a full queue depends on microseconds.
+            assert!((offered / own_offered - 1.0).abs() < 0.05, "{method}: {theirs:?}, and built in {ours:?}");
+        }
     }
 }

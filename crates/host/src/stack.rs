@@ -106,9 +106,10 @@ impl<A: Agent, P: App> EndpointHost<A, P> {
         self.find_next_deadline();
     }
 
-    /// Passes events to agent and applications. Returns false if nothing happened.
+    /// Passes events to agent and applications, as [`Host::poll_transmit`] does before it returns nothing. For drivers
+    /// whose application is polled. Returns false if nothing happened.
     #[inline]
-    fn dispatch_events(&mut self, now: Instant) -> bool {
+    pub fn handle_events(&mut self, now: Instant) -> bool {
         let any = self.endpoint.has_events();
         if any {
             self.dispatch(now);
@@ -209,7 +210,7 @@ impl<A: Agent, P: App> Host for EndpointHost<A, P> {
             if self.endpoint.poll_transmit_into(segment, now) {
                 return true;
             }
-            if !self.dispatch_events(now) {
+            if !self.handle_events(now) {
                 return false;
             }
         }

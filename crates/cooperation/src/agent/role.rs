@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use host::Agent;
-use transport::{Endpoint, Event};
+use transport::{ConnectionId, Endpoint, Event};
 use units::Instant;
 use wire::Segment;
 
@@ -34,6 +34,16 @@ impl Role {
         }
     }
 
+    /// Returns whether `connection` is one of the agent's own, of no concern to applications.
+    pub fn owns(&self, connection: ConnectionId) -> bool {
+        match self {
+            Self::Alone => false,
+            Self::Destination(agent) => agent.owns(connection),
+            Self::Relay(agent) => agent.owns(connection),
+            Self::Source(agent) => agent.owns(connection),
+        }
+    }
+
     /// Returns the agent if it is a destination's.
     pub fn destination(&self) -> Option<&DestinationAgent> {
         match self {
@@ -62,6 +72,14 @@ impl Role {
     pub fn relay_mut(&mut self) -> Option<&mut RelayAgent> {
         match self {
             Self::Relay(agent) => Some(agent),
+            _ => None,
+        }
+    }
+
+    /// Returns the agent if it is a source's.
+    pub fn source_mut(&mut self) -> Option<&mut SourceAgent> {
+        match self {
+            Self::Source(agent) => Some(agent),
             _ => None,
         }
     }

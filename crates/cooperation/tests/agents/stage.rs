@@ -104,6 +104,7 @@ fn destination_host(relays: usize, key: u8, host: u8, started_at: &Rc<Cell<Optio
     let known = |relay| KnownRelay {
         path: address(relay, host),
         control: Some((SocketAddr::new(address(relay, 1), CONTROL_PORT), relay_key(relay).public())),
+        calls_from: None,
     };
     let selector = SelectorSettings { epsilon: 0.1, mode: Mode::Build };
     let selector = relay_selection::build(&SelectorSpec::named("ssrs"), selector).expect("there is such a selector");

@@ -151,8 +151,11 @@ fn selection(target: Rate) -> SelectionSettings {
 }
 
 fn destination_host(wish: &Wish) -> Clocked {
-    let known =
-        |relay| KnownRelay { path: path(relay, 1), control: Some((control(relay, 1), relay_identity(relay).public())) };
+    let known = |relay| KnownRelay {
+        path: path(relay, 1),
+        control: Some((control(relay, 1), relay_identity(relay).public())),
+        calls_from: None,
+    };
     let range = RangeSettings { capacity_bytes: 1_000_000, ..RangeSettings::new(RANGE_BYTES) };
     let mut control_settings = ControlSettings::new(1500);
     control_settings.tcp.send_buffer_bytes = wish.control_buffer_bytes;

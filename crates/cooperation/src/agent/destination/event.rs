@@ -2,6 +2,7 @@
 
 use units::{Dsn, Instant};
 
+use crate::channel::to_destination::Offer;
 use crate::relay_selection::RelayId;
 use crate::relay_selection::manager::Report;
 
@@ -10,6 +11,15 @@ use crate::relay_selection::manager::Report;
 pub enum DestinationEvent {
     /// A report of relay selection.
     Selection(Report),
+    /// A relay's offer arrived.
+    Offered {
+        /// Time of arrival.
+        at: Instant,
+        /// The relay.
+        relay: RelayId,
+        /// The offer.
+        offer: Offer,
+    },
     /// The number of subflows that carry new data changed.
     ActiveSet {
         /// Time of the change.

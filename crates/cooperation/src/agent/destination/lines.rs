@@ -58,7 +58,7 @@ pub(super) enum Spoken {
 impl Lines {
     pub fn new(settings: &DestinationSettings) -> Self {
         let caller =
-            |relay: &super::KnownRelay| relay.control.map(|(address, key)| Caller::new(relay.path, address, key));
+            |relay: &super::KnownRelay| relay.control.map(|(address, key)| Caller::new(relay.caller(), address, key));
         let relays: Vec<_> = settings.relays.iter().map(caller).collect();
         let first = settings.first.and_then(|first| settings.path_of(first));
         let any = first.or_else(|| settings.relays.first().map(|relay| relay.path));
@@ -71,6 +71,11 @@ impl Lines {
         let mut stats = self.source.as_ref().map(Caller::stats).unwrap_or_default();
         self.relays.iter().flatten().for_each(|caller| stats += caller.stats());
         stats
+    }
+
+    /// Returns whether `connection` carries one of the channels.
+    pub fn owns(&self, connection: ConnectionId) -> bool {
+        self.owners.contains_key(&connection)
     }
 
     /// Sends a message to a relay, if its channel is open.
@@ -164,8 +169,8 @@ impl Lines {
         now: Instant,
     ) {
         let Some(slot) = self.relays.get_mut(usize::from(relay.0)) else { return };
-        let Some(path) = settings.path_of(relay) else { return };
-        let caller = slot.get_or_insert_with(|| Caller::new(path, address, key));
+        let Some(known) = settings.relays.get(usize::from(relay.0)) else { return };
+        let caller = slot.get_or_insert_with(|| Caller::new(known.caller(), address, key));
         caller.turn_to(address, key);
         call_anew(caller, &mut self.owners, settings, endpoint, now);
         self.next_call = now;

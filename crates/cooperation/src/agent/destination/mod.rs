@@ -25,7 +25,7 @@ mod watchman;
 use core::net::{IpAddr, SocketAddr};
 
 use host::Agent;
-use transport::{Endpoint, Event};
+use transport::{ConnectionId, Endpoint, Event};
 use units::{Duration, Instant};
 use wire::Segment;
 
@@ -108,6 +108,11 @@ impl DestinationAgent {
         self.lines.stats()
     }
 
+    /// Returns whether `connection` is one of its own.
+    pub(in crate::agent) fn owns(&self, connection: ConnectionId) -> bool {
+        self.lines.owns(connection)
+    }
+
     /// Replaces the destination's address `old` towards relays, which is gone, by `new`, as when a device rejoins a
     /// Wi-Fi network. Channels and subflows start again from there; data in flight are sent again.
     pub fn change_address(&mut self, old: IpAddr, new: IpAddr, endpoint: &mut Endpoint, now: Instant) {
@@ -153,6 +158,7 @@ impl DestinationAgent {
         match word {
             ToDestination::Offer(offer) => {
                 let Some(steering) = &mut self.steering else { return };
+                self.events.push_back(DestinationEvent::Offered { at: now, relay, offer });
                 steering.handle_advert(offer.by(relay), now);
                 if !self.is_ready && steering.has_heard_all() {
                     self.begin(endpoint, now);

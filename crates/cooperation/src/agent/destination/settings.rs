@@ -18,6 +18,22 @@ pub struct KnownRelay {
     pub path: IpAddr,
     /// Address of its agent, and its key; `None` for a relay without a control channel.
     pub control: Option<(SocketAddr, PublicKey)>,
+    /// The destination's address from which it calls that agent, if not `path`: a relay that lends its own address
+    /// could not answer a call from there.
+    pub calls_from: Option<IpAddr>,
+}
+
+impl KnownRelay {
+    /// Returns the destination's address towards the relay's agent.
+    pub(super) fn caller(&self) -> IpAddr {
+        self.calls_from.unwrap_or(self.path)
+    }
+
+    /// Moves addresses from `old` to `new`.
+    fn move_to(&mut self, old: IpAddr, new: IpAddr) {
+        let addresses = [Some(&mut self.path), self.calls_from.as_mut()];
+        addresses.into_iter().flatten().filter(|address| **address == old).for_each(|address| *address = new);
+    }
 }
 
 /// A source with an agent.
@@ -100,7 +116,7 @@ impl DestinationSettings {
 
     /// Moves all paths from address `old` to `new`.
     pub(super) fn move_to(&mut self, old: IpAddr, new: IpAddr) {
-        self.relays.iter_mut().filter(|relay| relay.path == old).for_each(|relay| relay.path = new);
+        self.relays.iter_mut().for_each(|relay| relay.move_to(old, new));
     }
 
     /// Returns the destination's addresses, in the order of the relays.

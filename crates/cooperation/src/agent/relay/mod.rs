@@ -21,7 +21,7 @@ mod way;
 use bytes::Bytes;
 use host::Agent;
 use transport::observation::Observer;
-use transport::{Endpoint, Event};
+use transport::{ConnectionId, Endpoint, Event};
 use units::Instant;
 use wire::Segment;
 
@@ -116,6 +116,11 @@ impl RelayAgent {
     /// Returns the next event for an observer.
     pub fn poll_event(&mut self) -> Option<RelayEvent> {
         self.events.pop_front()
+    }
+
+    /// Returns whether `connection` is one of its own.
+    pub(in crate::agent) fn owns(&self, connection: ConnectionId) -> bool {
+        self.channels.owns(connection)
     }
 
     /// Returns the totals of the control plane.

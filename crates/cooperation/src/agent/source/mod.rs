@@ -56,6 +56,11 @@ impl SourceAgent {
         self.events.pop_front()
     }
 
+    /// Returns whether `connection` is one of its own.
+    pub(in crate::agent) fn owns(&self, connection: ConnectionId) -> bool {
+        self.channels.owns(connection)
+    }
+
     /// Returns the totals of the control plane.
     pub fn control_stats(&self) -> ControlStats {
         self.channels.stats()

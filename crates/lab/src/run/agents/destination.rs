@@ -30,7 +30,7 @@ pub(super) fn agent(agents: &Agents<'_>) -> Result<Role, RunError> {
             let key = agents.identity(&format!("relay {index}")).public();
             (Agents::control_at(addresses.relays[index]), key)
         });
-        KnownRelay { path: *path, control }
+        KnownRelay { path: *path, control, calls_from: None }
     };
     let first = scenario.active_relays().first().map(|first| RelayId(*first as u16));
     let listens = source_listens(scenario).then(|| KnownSource {

@@ -48,6 +48,8 @@ impl Journal {
                     collector.borrow_mut().active_set(&ActiveSet { at, count });
                 }
             }
+            // The manager's reports have the sums.
+            DestinationEvent::Offered { .. } => {}
             DestinationEvent::Guilty(relay) => self.guilty.push(usize::from(relay.0)),
             DestinationEvent::GaveUp { missing, silence: true } => {
                 return Some(format!(

@@ -1,0 +1,267 @@
+//! Agents through the C interface.
+
+use core::ptr;
+use std::ffi::{CStr, CString};
+
+use anabranch_c::{
+    ANABRANCH_KEY_LEN, ANABRANCH_NEVER, AnabranchAgentEvent, AnabranchAgentEventKind as Kind, AnabranchEndpoint,
+    AnabranchEvent, AnabranchLinkUse, AnabranchStatus, anabranch_endpoint_free, anabranch_endpoint_new,
+    anabranch_handle_packet, anabranch_handle_timeout, anabranch_last_error, anabranch_measure,
+    anabranch_poll_agent_event, anabranch_poll_event, anabranch_poll_timeout, anabranch_poll_transmit,
+    anabranch_public_key, anabranch_start_agent,
+};
+use lab::scenario::load;
+
+/// An endpoint, and the private key of its agent.
+struct Host {
+    endpoint: *mut AnabranchEndpoint,
+    secret: [u8; ANABRANCH_KEY_LEN],
+}
+
+impl Host {
+    fn new(address: &str, secret: u8) -> Self {
+        let config = CString::new(format!(r#"{{"local_addresses": [{{"ip": "{address}"}}]}}"#)).unwrap();
+        let (mut endpoint, secret) = (ptr::null_mut(), [secret; ANABRANCH_KEY_LEN]);
+        // SAFETY: strings and variables of this function.
+        let status = unsafe { anabranch_endpoint_new(config.as_ptr(), secret.as_ptr(), &mut endpoint) };
+        assert_eq!(status, AnabranchStatus::Ok);
+        Self { endpoint, secret }
+    }
+
+    fn public_key(&self) -> String {
+        let mut key = [0_u8; ANABRANCH_KEY_LEN];
+        // SAFETY: variables of this function.
+        assert_eq!(unsafe { anabranch_public_key(self.secret.as_ptr(), key.as_mut_ptr()) }, AnabranchStatus::Ok);
+        key.iter().map(|octet| format!("{octet:02x}")).collect()
+    }
+
+    /// Starts the agent; returns the message of the error.
+    fn start(&self, place: &str, settings: &str) -> Result<(), String> {
+        let [place, settings] = [place, settings].map(|text| CString::new(text).unwrap());
+        let seed = self.secret.map(|octet| octet + 100);
+        // SAFETY: an endpoint, strings and variables of this function.
+        let status = unsafe {
+            let (secret, seed) = (self.secret.as_ptr(), seed.as_ptr());
+            anabranch_start_agent(self.endpoint, place.as_ptr(), settings.as_ptr(), secret, seed, 0)
+        };
+        // SAFETY: a string that is valid until the next failed call.
+        let message = || unsafe { CStr::from_ptr(anabranch_last_error()) }.to_string_lossy().into_owned();
+        if status == AnabranchStatus::Ok { Ok(()) } else { Err(message()) }
+    }
+
+    /// Passes all its packets to `other`; returns whether there were any.
+    fn transmit_to(&self, other: &Self, now_ns: u64) -> bool {
+        let (mut packet, mut len, mut any) = ([0_u8; 1500], 0, false);
+        // SAFETY: endpoints, and variables of this function.
+        unsafe {
+            while anabranch_poll_transmit(self.endpoint, now_ns, packet.as_mut_ptr(), packet.len(), &mut len)
+                == AnabranchStatus::Ok
+            {
+                any = true;
+                let status = anabranch_handle_packet(other.endpoint, packet.as_ptr(), len, now_ns);
+                assert_eq!(status, AnabranchStatus::Ok);
+            }
+        }
+        any
+    }
+
+    fn agent_event(&self) -> Option<AnabranchAgentEvent> {
+        let mut event = core::mem::MaybeUninit::uninit();
+        // SAFETY: an endpoint, and a variable of this function, which the call initialises.
+        let status = unsafe { anabranch_poll_agent_event(self.endpoint, event.as_mut_ptr()) };
+        // SAFETY: it was initialised.
+        (status == AnabranchStatus::Ok).then(|| unsafe { event.assume_init() })
+    }
+
+    fn event(&self) -> Option<AnabranchEvent> {
+        let mut event = AnabranchEvent::default();
+        // SAFETY: an endpoint, and a variable of this function.
+        (unsafe { anabranch_poll_event(self.endpoint, &mut event) } == AnabranchStatus::Ok).then_some(event)
+    }
+
+    fn measure(&self, measured: &AnabranchLinkUse, now_ns: u64) -> AnabranchStatus {
+        // SAFETY: an endpoint, and a variable of this function.
+        unsafe { anabranch_measure(self.endpoint, measured, now_ns) }
+    }
+
+    fn handle_timeout(&self, now_ns: u64) {
+        // SAFETY: an endpoint.
+        assert_eq!(unsafe { anabranch_handle_timeout(self.endpoint, now_ns) }, AnabranchStatus::Ok);
+    }
+
+    fn poll_timeout(&self) -> u64 {
+        let mut at_ns = 0;
+        // SAFETY: an endpoint, and a variable of this function.
+        assert_eq!(unsafe { anabranch_poll_timeout(self.endpoint, &mut at_ns) }, AnabranchStatus::Ok);
+        at_ns
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // SAFETY: it is freed once.
+        unsafe { anabranch_endpoint_free(self.endpoint) };
+    }
+}
+
+const SETTINGS: &str = r#"{"target": {"bit_rate": "2 Mbit/s"}, "cooperation": {"selection": {"method": "ssrs"}}}"#;
+
+/// Returns a destination and its only relay.
+fn pair() -> (Host, Host) {
+    let (destination, relay) = (Host::new("10.1.0.2", 1), Host::new("10.1.0.1", 2));
+    let place =
+        format!(r#"{{"role": "relay", "control": "10.1.0.1:40001", "serves": ["{}"]}}"#, destination.public_key());
+    relay.start(&place, SETTINGS).unwrap();
+    let place = format!(
+        r#"{{"role": "destination", "source": "10.0.0.1:80",
+            "relays": [{{"path": "10.1.0.2", "control": "10.1.0.1:40001", "key": "{}"}}]}}"#,
+        relay.public_key()
+    );
+    destination.start(&place, SETTINGS).unwrap();
+    (destination, relay)
+}
+
+/// The events of both for some seconds, in which the relay answers each question for its link.
+fn run(destination: &Host, relay: &Host, seconds: u64) -> (Vec<AnabranchAgentEvent>, Vec<AnabranchAgentEvent>) {
+    let (mut theirs, mut own, mut now_ns) = (Vec::new(), Vec::new(), 0);
+    while now_ns < seconds * 1_000_000_000 {
+        destination.handle_timeout(now_ns);
+        relay.handle_timeout(now_ns);
+        let mut busy = true;
+        while busy {
+            busy = destination.transmit_to(relay, now_ns) | relay.transmit_to(destination, now_ns);
+            theirs.extend(core::iter::from_fn(|| destination.agent_event()));
+            while let Some(event) = relay.agent_event() {
+                if event.kind == Kind::Measure {
+                    let link = AnabranchLinkUse { granted_bps: 3_000_000, has_granted: true, ..Default::default() };
+                    assert_eq!(relay.measure(&link, now_ns), AnabranchStatus::Ok);
+                    busy = true;
+                }
+                own.push(event);
+            }
+            assert_eq!((destination.event(), relay.event()), (None, None), "channels are not for programs");
+        }
+        let at_ns = destination.poll_timeout().min(relay.poll_timeout());
+        assert!(at_ns > now_ns, "the same time comes again and again");
+        now_ns = at_ns;
+    }
+    (theirs, own)
+}
+
+fn count(events: &[AnabranchAgentEvent], kind: Kind) -> usize {
+    events.iter().filter(|event| event.kind == kind).count()
+}
+
+#[test]
+fn offers_of_a_relay_reach_its_destination() {
+    let (destination, relay) = pair();
+    let (theirs, own) = run(&destination, &relay, 5);
+    // At 0, 2 and 4 s.
+    assert_eq!((count(&own, Kind::Measure), count(&own, Kind::Offered), count(&own, Kind::Called)), (3, 3, 1));
+    let offers: Vec<_> = theirs.iter().filter(|event| event.kind == Kind::Offered).collect();
+    assert!(offers.iter().all(|offer| (offer.relay, offer.capacity_bps, offer.local_bps) == (0, 3_000_000, 0)));
+    assert_eq!((offers.len(), count(&theirs, Kind::Ready)), (3, 1));
+    let chosen = theirs.iter().find(|event| event.kind == Kind::Migration).expect("relays are selected");
+    assert_eq!((chosen.to_len, chosen.to[0], chosen.from_len), (1, 0, 0));
+}
+
+/// A program that does not answer is asked once, and not kept busy.
+#[test]
+fn a_relay_asks_once_for_a_measurement() {
+    let (_, relay) = pair();
+    let asked = core::iter::from_fn(|| relay.agent_event()).filter(|event| event.kind == Kind::Measure);
+    assert_eq!(asked.count(), 1);
+    assert_eq!(relay.poll_timeout(), ANABRANCH_NEVER);
+}
+
+#[test]
+fn a_destination_hears_only_relays_with_the_right_key() {
+    let (destination, stranger) = (Host::new("10.1.0.2", 1), Host::new("10.1.0.1", 3));
+    let place = |key: &str| format!(r#"{{"role": "relay", "control": "10.1.0.1:40001", "serves": ["{key}"]}}"#);
+    stranger.start(&place(&destination.public_key()), SETTINGS).unwrap();
+    let place = format!(
+        r#"{{"role": "destination", "source": "10.0.0.1:80",
+            "relays": [{{"path": "10.1.0.2", "control": "10.1.0.1:40001", "key": "{}"}}]}}"#,
+        Host::new("10.1.0.1", 2).public_key()
+    );
+    destination.start(&place, SETTINGS).unwrap();
+    let (theirs, _) = run(&destination, &stranger, 3);
+    assert_eq!((count(&theirs, Kind::Offered), count(&theirs, Kind::Ready)), (0, 1), "ready after a second, alone");
+}
+
+#[test]
+fn errors_name_the_field() {
+    let place = r#"{"role": "destination", "source": "10.0.0.1:80", "relays": []}"#;
+    let said = |place: &str, settings: &str| Host::new("10.1.0.2", 1).start(place, settings).unwrap_err();
+    for (settings, words) in [
+        (r#"{"target": {"bit_rate": "0 bit/s"}}"#, "target.bit_rate: is zero"),
+        (r#"{"target": {"bit_rate": "1 Mbit/s", "tolerance": "0 %"}}"#, "target.tolerance: leaves no range"),
+        (r#"{"cooperation": {"selection": {"method": "ssrs"}}}"#, "cooperation.selection.method: needs a target"),
+        (r#"{"cooperation": {"selection": {"period": "1 ms"}}}"#, "cooperation.selection.period: is out of bounds"),
+        (r#"{"cooperation": {"selection": {"perod": "1 s"}}}"#, "perod"),
+        (r#"{"cooperation": {"watch": {"patience": "10 ms"}}}"#, "cooperation.watch.patience"),
+        (r#"{"relay": {"exaggerates": -1}}"#, "relay.exaggerates"),
+        (r#"{"cooperation": {"selection": {"estimator": "guess"}}}"#, "guess"),
+        ("[]", "settings_json is no object"),
+    ] {
+        assert!(said(place, settings).contains(words), "{settings}: {}", said(place, settings));
+    }
+    let unknown = r#"{"target": {"bit_rate": "1 Mbit/s"}, "cooperation": {"selection": {"method": "best"}}}"#;
+    assert!(said(place, unknown).contains("best"), "{}", said(place, unknown));
+    assert!(said(r#"{"role": "router"}"#, "{}").contains("router"));
+    let short = r#"{"role": "relay", "control": "10.1.0.1:40001", "serves": ["12"]}"#;
+    assert!(said(short, "{}").contains("64 hexadecimal digits"), "{}", said(short, "{}"));
+}
+
+#[test]
+fn an_endpoint_has_one_agent_and_only_relays_measure() {
+    let (destination, relay) = pair();
+    let place = r#"{"role": "destination", "source": "10.0.0.1:80", "relays": []}"#;
+    assert!(destination.start(place, "{}").unwrap_err().contains("has an agent already"));
+    let link = AnabranchLinkUse::default();
+    assert_eq!(relay.measure(&link, 0), AnabranchStatus::Ok);
+    assert_eq!(destination.measure(&link, 0), AnabranchStatus::WrongState);
+    assert_eq!(Host::new("10.0.0.1", 7).measure(&link, 0), AnabranchStatus::WrongState);
+    // SAFETY: null is allowed.
+    unsafe {
+        assert_eq!(anabranch_measure(relay.endpoint, ptr::null(), 0), AnabranchStatus::InvalidArgument);
+        assert_eq!(anabranch_public_key(ptr::null(), ptr::null_mut()), AnabranchStatus::InvalidArgument);
+        let none = anabranch_start_agent(relay.endpoint, ptr::null(), ptr::null(), ptr::null(), ptr::null(), 0);
+        assert_eq!(none, AnabranchStatus::InvalidArgument);
+    }
+}
+
+/// Every setting of selection in a scenario file is one here, under the same name.
+#[test]
+fn settings_have_the_names_of_scenario_files() {
+    let text = r#"
+name = "names"
+duration = "30 s"
+target = { bit_rate = "3 Mbit/s", tolerance = "5 %" }
+workload = { kind = "bulk" }
+[cooperation.watch]
+patience = "4 s"
+[cooperation.selection]
+method = "greedy-thesis"
+hold_down_periods = 2
+advert_period = "500 ms"
+headroom = "5 %"
+discount = true
+energy_weight = 0.5
+buffered_tolerance = { full = "20 s", widest = "30 %" }
+[[relays]]
+cellular = { rate = "1 Mbit/s", delay = "20 ms" }
+wifi = { rate = "20 Mbit/s", delay = "2 ms" }
+"#;
+    let scenario = load("names.toml", text, &[]).expect("a scenario");
+    let settings = serde_json::json!({
+        "target": serde_json::to_value(scenario.target).unwrap(),
+        "cooperation": {
+            "selection": serde_json::to_value(&scenario.cooperation.selection).unwrap(),
+            "watch": serde_json::to_value(scenario.cooperation.watch).unwrap(),
+        },
+    });
+    assert_eq!(settings["cooperation"]["selection"].as_object().unwrap().len(), 12, "{settings}");
+    let place = r#"{"role": "destination", "source": "10.0.0.1:80", "relays": []}"#;
+    assert_eq!(Host::new("10.1.0.2", 1).start(place, &settings.to_string()), Ok(()));
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The agent of a relay: what its link can spare.
+#pragma once
+
+#include "agent.h"
+#include "host.h"
+#include "modem.h"
+#include "relay.h"
+
+#include "ns3/traced-callback.h"
+
+#include <string>
+
+namespace anabranch {
+
+// `InstallRelay` (install.h) puts one on a node. It counts what arrives by the cellular device, tells from that what the
+// owner uses, asks the modem what the link would carry, and offers the rest to the destination.
+class RelayAgent : public Agent {
+public:
+    static ns3::TypeId GetTypeId();
+
+    // Signatures of the trace sources "Offer" and "Caller".
+    typedef void (*OfferTracedCallback)(ns3::DataRate capacity, ns3::DataRate local);
+    typedef void (*CallerTracedCallback)(bool isPresent);
+
+    // Asks another modem than that of the cellular device (modem.h).
+    void SetModem(Modem modem) { this->modem = std::move(modem); }
+
+    // For InstallRelay.
+    struct Parts {
+        ns3::Ptr<Host> host;
+        ns3::Ptr<Relay> relay;
+        ns3::Ptr<Host> destination;
+        ns3::Ptr<ns3::NetDevice> cellular;
+        // Where it answers.
+        ns3::Ipv4Address control;
+        std::string settings;
+    };
+    void SetUp(const Parts& parts);
+
+    bool Begin(const AnabranchAddress&) override { return true; }
+    bool ChoosesAddress() const override { return false; }
+    void Handle(const AnabranchAgentEvent& event) override;
+
+protected:
+    void DoDispose() override;
+
+private:
+    void Start();
+    void Measure();
+    template <class Ip>
+    void Count(ns3::Ptr<const ns3::Packet> packet, ns3::Ptr<Ip> ip, uint32_t interface);
+
+    Parts parts;
+    Modem modem;
+    uint64_t deliveredBytes = 0;
+    ns3::TracedCallback<ns3::DataRate, ns3::DataRate> offerTrace;
+    ns3::TracedCallback<bool> callerTrace;
+};
+
+} // namespace anabranch
