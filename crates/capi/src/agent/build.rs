@@ -16,8 +16,8 @@ use cooperation::relay_selection::monitor::{
     CapacityEstimator, Configured, LinkMonitor, MeasuredDelivery, SchedulerShare,
 };
 use cooperation::relay_selection::play_out::BufferedTolerance;
-use cooperation::relay_selection::{self, Goal, RelayId, SelectorSettings};
-use units::Rate;
+use cooperation::relay_selection::{self, Goal, RelayId, SelectorSettings, SelectorSpec};
+use units::{Prng, Rate};
 use units::text::Text;
 
 use super::peers::{Peers, RelayPeer};
@@ -58,7 +58,7 @@ fn destination(
 ) -> Result<Built, Failure> {
     let Settings { target, cooperation: Cooperation { selection, watch }, .. } = settings;
     let selection = match target {
-        Some(target) if selection.steers() => Some(selects(target, selection)?),
+        Some(target) if selection.steers() => Some(selects(target, selection, &seed)?),
         _ => None,
     };
     let steers = selection.as_ref().map(|_| 2 * relays.len());
@@ -84,7 +84,7 @@ fn destination(
     Ok(Built { role: Role::Destination(Box::new(DestinationAgent::new(settings))), steers })
 }
 
-fn selects(target: &Target, selection: &Selection) -> Result<SelectionSettings, Failure> {
+fn selects(target: &Target, selection: &Selection, seed: &[u8; 32]) -> Result<SelectionSettings, Failure> {
     let (mode, build) = match selection.mode {
         Mode::Build => (relay_selection::Mode::Build, ManagerSettings::build(selection.period)),
         Mode::Paper => (relay_selection::Mode::PaperThesis, ManagerSettings::paper(selection.period)),
@@ -100,15 +100,16 @@ fn selects(target: &Target, selection: &Selection) -> Result<SelectionSettings, 
         ..build
     };
     let settings = SelectorSettings { epsilon: selection.epsilon.0.value(), mode };
-    let selector =
-        relay_selection::build(&selection.method, settings).map_err(|error| refused("cooperation.selection", error))?;
+    let spec: SelectorSpec = selection.method.parse().map_err(|error| refused("cooperation.selection.method", error))?;
+    let selector = relay_selection::build(&spec, settings).map_err(|error| refused("cooperation.selection", error))?;
     let selector = match selection.energy_weight {
         Some(weight) => Box::new(EnergyAware::new(selector, weight)),
         None => selector,
     };
     let goal = Goal { target: target.bit_rate, tolerance: target.tolerance.0.value() };
     let (period, prompt) = (selection.period, selection.is_prompt());
-    let manager = RelayManager::new(manager, goal, selector);
+    let first = seed.first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets));
+    let manager = RelayManager::new(manager, goal, selector, Prng::fork(first, "relay selection"));
     Ok(SelectionSettings { manager, period, prompt, plays_at: target.bit_rate })
 }
 
