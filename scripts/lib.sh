@@ -2,6 +2,8 @@
 # shellcheck shell=bash
 
 set -euo pipefail
+# With it, cd might find another tree.
+unset CDPATH
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Clippy is strict with this toolchain and in CI. Warnings of other toolchains are no fault of the tree.
@@ -9,6 +11,8 @@ RUST_LINTED_MINOR=95
 RUST_NEEDED=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 TARGET=${CARGO_TARGET_DIR:-target}
 export DEBIAN_FRONTEND=noninteractive
+# Where administrators' programs are, such as nft and sshd. Debian's ordinary users have paths without them.
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 # CI builds exactly what the lock file says; a developer may just have edited a manifest.
 LOCKED=(); if [ "${CI:-}" = true ]; then LOCKED=(--locked); fi
 

@@ -5,11 +5,11 @@
 #   radio       builds the radio for `anabranch run --backend ns3`
 #   tests       runs the module's tests
 #   wlan, lte   measure ns-3's own results, into out/ns3/ as JSON lines
-# NS3_PREFIX=dir: where ns-3 is installed, by default /usr. EPA=file, EVA=file: fading traces (ns3/agreement/README.md);
-# set-ups without a trace are left out.
+# NS3_PREFIX=dir: where ns-3 is installed, by default /usr. OUT=dir: where results go instead of out/ns3.
+# EPA=file, EVA=file: fading traces (ns3/agreement/README.md); set-ups without a trace are left out.
 . "$(dirname "$0")/lib.sh"
 PREFIX=${NS3_PREFIX:-/usr}
-OUT=out/ns3
+OUT=${OUT:-out/ns3}
 JOBS=${JOBS:-$(nproc)}
 if [ $# = 0 ]; then set -- examples; fi
 
@@ -96,20 +96,30 @@ fading_runs() {
     fi
 }
 
-# measure wlan: all its runs, several at a time; announces each at its start.
+# measure wlan: all its runs, several at a time; announces each at its start. Each run writes a file of its own, since
+# lines of several writers might mix, and marks it once it has succeeded.
 measure() {
-    local program=$1 runs options number=0
+    local program=$1 runs options number=0 parts failed=()
     mkdir -p "$OUT"
-    : >"$OUT/$program.jsonl"
+    parts=$(mktemp -d "$OUT/$program.XXXXXX")
     mapfile -t runs < <("${program}_runs")
     for options in "${runs[@]}"; do
         number=$((number + 1))
         say "ns3: $program $number of ${#runs[@]}: $options"
-        if [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; then wait -n; fi
+        while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do wait -n || true; done
         # shellcheck disable=SC2086
-        "$TARGET/ns3/$program" $options >>"$OUT/$program.jsonl" &
+        { "$TARGET/ns3/$program" $options >"$parts/$number" && : >"$parts/$number.done"; } &
     done
-    while [ -n "$(jobs -rp)" ]; do wait -n; done
+    wait
+    for number in $(seq ${#runs[@]}); do
+        [ -e "$parts/$number.done" ] || failed+=("${runs[number - 1]}")
+    done
+    if [ ${#failed[@]} != 0 ]; then
+        printf '  failed: %s\n' "${failed[@]}" >&2
+        die "${#failed[@]} of ${#runs[@]} runs of $program failed; results of the others are in $parts, one file each"
+    fi
+    for number in $(seq ${#runs[@]}); do cat "$parts/$number"; done >"$OUT/$program.jsonl"
+    rm -r "$parts"
     say "ns3: results in $OUT/$program.jsonl"
 }
 

@@ -6,6 +6,7 @@ mod layers;
 mod levels;
 mod purity;
 mod registries;
+mod scripts;
 mod size;
 mod text;
 mod toolchain;

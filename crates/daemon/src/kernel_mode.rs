@@ -41,7 +41,7 @@ use units::{Duration, Instant};
 
 use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
-use crate::join::keeper::{EverySecond, check_janitor, check_ways, handle_clocks, note_renamed};
+use crate::join::keeper::{EverySecond, check_janitor, check_ways, handle_clocks, note_renamed, warn_unlisted};
 use crate::join::roster::Roster;
 use crate::join::status::JoinStatus;
 use crate::join::{Found, Wanted, follow, rights};
@@ -212,6 +212,7 @@ impl Keeper<'_> {
                 self.lost(&interface, why);
             }
             Change::Usable(uplink) => self.usable(uplink),
+            Change::Unlisted { why } => warn_unlisted(&why),
         }
         Ok(())
     }

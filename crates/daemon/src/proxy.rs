@@ -12,7 +12,7 @@
 //! session   one client: octets both ways, with a bounded number in transit
 //! client    the client's socket
 //! opening   the client's first octets: socks, head
-//! exchange  a plain HTTP request and its answer: head, growing_head, framing
+//! exchange  a plain HTTP request and its answer: head, framing
 //! parting   clients that have ended their stream, and servers that do not answer
 //! dial      connects: the server's addresses and our uplinks race; also losers of such races
 //! choice    chooses the uplink on which a connection starts
@@ -36,7 +36,6 @@ mod exchange;
 pub mod failure;
 mod forgotten;
 mod framing;
-mod growing_head;
 mod guard;
 mod head;
 mod joining;

@@ -68,7 +68,9 @@ use crate::control::message::{Answer, Request};
 use crate::control::{self, Place, server};
 use crate::discovery::Announcement;
 use crate::doctor::pointed;
-use crate::join::keeper::{EverySecond, PERIOD, check_guard, check_janitor, check_ways, handle_clocks, note_renamed};
+use crate::join::keeper::{
+    EverySecond, PERIOD, check_guard, check_janitor, check_ways, handle_clocks, note_renamed, warn_unlisted,
+};
 use crate::join::rights;
 use crate::join::status::describe;
 use crate::lock;
@@ -335,6 +337,7 @@ impl Keeper<'_> {
                         self.lost(why);
                     }
                     Ok(Some(Change::Usable(uplink))) => self.usable(&uplink),
+                    Ok(Some(Change::Unlisted { why })) => warn_unlisted(&why),
                     Ok(None) => break,
                     Err(error) => return self.give_up(&error.to_string(), over),
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
 use crate::clock::now;
-use crate::loader::pinned;
+use crate::loader::{keys, pinned};
 use crate::told::check_time;
 use crate::words::nanos;
 use crate::{Adapting, Controller, Error, PathId, Result, Told};
@@ -50,7 +50,7 @@ fn has_connection(connections: &MapHandle, token: u32) -> bool {
 /// Removes reports on connections that no longer exist. The kernel cannot do so: it does not know which are still
 /// wanted.
 fn sweep(told: &MapHandle, connections: &MapHandle) {
-    for key in told.keys().collect::<Vec<_>>() {
+    for key in keys(told) {
         if !has_connection(connections, PathId::token_of(&key)) {
             let _ = told.delete(&key);
         }

@@ -4,6 +4,7 @@
 //! that it vanishes with that process in any case. The maps that hold its connections are always pinned. A socket that
 //! uses a controller keeps the programs and maps, pinned or not, until it closes.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
 use std::fs;
 use std::io;
@@ -53,18 +54,23 @@ fn link(controller: &Controller) -> PathBuf {
     controller.folder().join("link")
 }
 
-/// Checks whether this build and this machine can load a controller.
+/// Checks whether this build and this machine can load a controller. Mounts the BPF file system if it is missing.
 ///
 /// # Errors
 /// If not: what is lacking.
 pub fn check() -> Result<()> {
+    check_rights()?;
+    mount_file_system().map_err(Error::FileSystem)
+}
+
+fn check_rights() -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Err(Error::Root);
     }
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(Error::Btf);
     }
-    mount_file_system().map_err(Error::FileSystem)
+    Ok(())
 }
 
 /// For root alone, as systemd mounts it: whoever can open the folder can hold its lock.
@@ -261,14 +267,26 @@ fn pause() {
     std::thread::sleep(Duration::from_millis(10));
 }
 
+/// Opens a map of a loaded controller. Changes nothing: without the BPF file system, none is loaded.
 pub(crate) fn pinned(controller: &Controller, map: &str) -> Result<MapHandle> {
-    check()?;
+    check_rights()?;
     if !is_loaded(controller) {
         return Err(Error::NotLoaded { name: controller.name });
     }
     let path = controller.folder().join(map);
     let version = || Error::Version { name: controller.name, folder: controller.folder().display().to_string() };
     MapHandle::from_pinned_path(path).map_err(|_| version())
+}
+
+/// Returns the keys of a hash map that may change meanwhile, each once.
+pub(crate) fn keys(map: &MapHandle) -> BTreeSet<Vec<u8>> {
+    each_once(map.keys(), map.max_entries())
+}
+
+/// When a key is removed while the walk stands on it, the kernel starts again from the first, possibly without end.
+fn each_once(walk: impl Iterator<Item = Vec<u8>>, entries_max: u32) -> BTreeSet<Vec<u8>> {
+    const ROUNDS_MAX: usize = 4;
+    walk.take(ROUNDS_MAX.saturating_mul(entries_max as usize)).collect()
 }
 
 /// Returns its connections.
@@ -282,7 +300,7 @@ pub fn connections(controller: &Controller) -> Result<Vec<Connection>> {
         return Err(Error::Version { name: controller.name, folder });
     }
     let (told, adapted) = (pinned(controller, "told")?, pinned(controller, "adapted")?);
-    let values = map.keys().filter_map(|key| {
+    let values = keys(&map).into_iter().filter_map(|key| {
         let value = map.lookup(&key, MapFlags::ANY).ok()??;
         let adapted = adapted.lookup(&key, MapFlags::ANY).ok().flatten().unwrap_or_default();
         let mut connection = Connection::parse(controller, layout::word(&key, 0), &value, &adapted);
@@ -307,4 +325,23 @@ pub fn counters(controller: &Controller) -> Result<Counters> {
         value.map_or(0, |value| layout::word(&value, 0))
     };
     Ok(Counters { added: count(0), removed: count(1), without_place: count(2) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_that_starts_again_lists_each_key_once_and_ends() {
+        let key = |number: u8| vec![number; 8];
+        let walk = [1, 2, 3, 1, 2, 3, 4].map(key).into_iter();
+        assert_eq!(each_once(walk, 4).into_iter().collect::<Vec<_>>(), [1, 2, 3, 4].map(key));
+        let steps = std::cell::Cell::new(0);
+        let endless = core::iter::repeat_with(|| {
+            steps.set(steps.get() + 1);
+            assert!(steps.get() <= 100, "there is no end");
+            key(1)
+        });
+        assert_eq!(each_once(endless, 4).len(), 1);
+    }
 }

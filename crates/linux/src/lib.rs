@@ -8,6 +8,7 @@
 //! gather      makes super-segments of packets where the kernel has not
 //! backlog     data that wait in the kernel to be sent
 //! program     finds `ip`, `nft` and the shell
+//! run_folder  the folder of sockets, locks and records of changes
 //! netns       network namespaces that vanish with the process, even when it is killed
 //! mptcp       the kernel's own MPTCP, from outside
 //! descriptors limit of the process's file descriptors
@@ -42,6 +43,7 @@ pub mod netns;
 pub mod offload;
 pub mod program;
 pub mod retention;
+pub mod run_folder;
 pub mod serve;
 pub mod stop;
 pub mod tap;

@@ -1,9 +1,9 @@
 //! Network namespaces that vanish with the process, even when it is killed.
 //!
 //! A namespace with a name is a mount under `/run/netns`, which outlives every process. Therefore a *keeper* creates
-//! and removes them: a small shell in a session of its own, at the other end of a pipe. When this process ends in any
-//! way, the kernel closes the pipe and the keeper removes what it made. There is no other way of cleaning up, so every
-//! run exercises it.
+//! and removes them: a small shell in a process group of its own, at the other end of a pipe. When this process ends in
+//! any way, the kernel closes the pipe and the keeper removes what it made. There is no other way of cleaning up, so
+//! every run exercises it.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -496,11 +496,11 @@ fn the_watch_tells_what_becomes_of_an_uplink() {
     };
     let lost = |change: Change, said: &str| match change {
         Change::Lost { interface, why, .. } => assert!(interface == "usb1" && why.contains(said), "{why}"),
-        Change::Usable(uplink) => panic!("{uplink:?}"),
+        other => panic!("{other:?}"),
     };
     let usable = |change: Change| match change {
         Change::Usable(uplink) => uplink,
-        Change::Lost { why, .. } => panic!("{why}"),
+        other => panic!("{other:?}"),
     };
     net.unplug(1);
     lost(next(), "does not exist");

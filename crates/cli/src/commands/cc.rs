@@ -113,14 +113,22 @@ fn tell(order: &arguments::CcTell) -> Result<(), Failure> {
 }
 
 fn owner(token: u32) -> Result<(Controller, Connection), Failure> {
-    let of = |known: &Controller| {
-        let connections = kernel_cc::connections(known).unwrap_or_default();
-        let found = connections.into_iter().find(|connection| connection.token == Some(token))?;
-        Some((*known, found))
-    };
-    CONTROLLERS.iter().filter(|known| kernel_cc::is_loaded(known)).find_map(of).ok_or_else(|| {
-        Failure::Failed(format!("no loaded controller has a connection {token:08x}: see `anabranch cc status`"))
-    })
+    let mut unread = None;
+    for known in CONTROLLERS.iter().filter(|known| kernel_cc::is_loaded(known)) {
+        match kernel_cc::connections(known) {
+            Ok(connections) => {
+                if let Some(found) = connections.into_iter().find(|connection| connection.token == Some(token)) {
+                    return Ok((*known, found));
+                }
+            }
+            // It may be this one's; if it is not another's, that is the reason.
+            Err(error) => unread = unread.or(Some(error)),
+        }
+    }
+    Err(unread.map_or_else(
+        || Failure::Failed(format!("no loaded controller has a connection {token:08x}: see `anabranch cc status`")),
+        Failure::from,
+    ))
 }
 
 fn no_subflow(connection: &Connection, token: u32, address_id: u8) -> Failure {

@@ -27,6 +27,10 @@ pub enum Confinement {
     ReadOnly,
     /// Room in the folder `full`, whose contents are printed at the end.
     FullDisk,
+    /// The BPF file system; the number of those mounted is printed at the end.
+    WithoutBpf,
+    /// The maps of the loaded controller `lia`, which is another version's.
+    WithoutMaps,
 }
 
 impl Confinement {
@@ -51,6 +55,15 @@ impl Confinement {
             Self::FullDisk => mounting(
                 "mkdir -p full; mount -t tmpfs -o size=300k none full; \"$0\" \"$@\" || status=$?; echo left: $(ls -A full); exit ${status:-0}",
             ),
+            Self::WithoutBpf => {
+                let script = "while umount /sys/fs/bpf 2>/dev/null; do :; done; \"$0\" \"$@\" || status=$?; \
+                     echo mounted: $(grep -c ' bpf ' /proc/mounts); exit ${status:-0}";
+                // Otherwise that of an ancestor is used.
+                wrapper("unshare", &["--mount", "--pid", "--fork", "--mount-proc", "sh", "-ec", script])
+            }
+            Self::WithoutMaps => {
+                mounting("mount -t bpf bpf /sys/fs/bpf; mkdir -p /sys/fs/bpf/anabranch-cc/lia/link; exec \"$0\" \"$@\"")
+            }
             Self::ReadOnly => mounting("mount --bind . .; mount -o remount,bind,ro .; cd \"$PWD\"; exec \"$0\" \"$@\""),
         }
     }

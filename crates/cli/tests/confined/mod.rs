@@ -158,3 +158,29 @@ fn a_full_disk() {
     }
     assert!(jail.path("out/report.html").exists());
 }
+
+/// Whether this build has programs for the kernel.
+fn has_controllers() -> bool {
+    !matches!(kernel_cc::check(), Err(kernel_cc::Error::NotBuilt | kernel_cc::Error::Btf))
+}
+
+#[test]
+fn a_look_at_controllers_mounts_nothing() {
+    let Some(jail) = Jail::new(&Confinement::WithoutBpf, &["unshare", "umount"]).filter(|_| has_controllers()) else {
+        return;
+    };
+    for arguments in [&["cc", "status", "lia"][..], &["cc", "tell", "1f2e3d4c", "1", "--rho", "5"]] {
+        let output = jail.run(&Confinement::WithoutBpf, arguments);
+        assert_eq!(lines(&output.stdout), ["mounted: 0"], "{output:?}");
+        assert_eq!((output.status.code(), lines(&output.stderr).len()), (Some(1), 1), "{output:?}");
+    }
+}
+
+#[test]
+fn a_controller_that_cannot_be_read_is_not_taken_for_one_without_connections() {
+    let Some(jail) = Jail::new(&Confinement::WithoutMaps, &["unshare", "mount"]).filter(|_| has_controllers()) else {
+        return;
+    };
+    let output = jail.run(&Confinement::WithoutMaps, &["cc", "tell", "1f2e3d4c", "1", "--rho", "5"]);
+    assert_fails_in_one_line(&output, &["`lia` was loaded by another version", "/sys/fs/bpf/anabranch-cc/lia"]);
+}

@@ -4,10 +4,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use linux::run_folder::RUN_FOLDER;
 use linux::{Error, Result};
-
-/// In memory: after a power failure the sockets are gone, like their daemons.
-const FOLDER: &str = "/run/anabranch";
 
 /// A folder with one socket per daemon. A network namespace counts as a host of its own: it sees only its own daemons.
 #[derive(Clone, Debug)]
@@ -24,7 +22,7 @@ impl Place {
     pub fn here() -> Result<Self> {
         let own =
             fs::metadata("/proc/thread-self/ns/net").map_err(Error::system("look at /proc/thread-self/ns/net"))?;
-        Ok(Self { folder: FOLDER.into(), namespace: own.ino() })
+        Ok(Self { folder: RUN_FOLDER.into(), namespace: own.ino() })
     }
 
     /// The folder.

@@ -1,17 +1,19 @@
 //! The daemon's end: every process that may open the socket may send requests.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, chown};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use linux::clock::Clock;
 use linux::stop::Stop;
-use linux::{Error, Result};
+use linux::{Error, Result, run_folder};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, fchmod};
 use rustix::io::Errno;
+use socket2::{Domain, SockAddr, Socket, Type};
 use units::{Duration, Instant};
 
 use super::Place;
@@ -22,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Pause after a failed `accept`. If the process is out of descriptors, `poll` would report the same waiting client
 /// again at once.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// Clients that may wait.
+const BACKLOG: i32 = 128;
 /// Maximum length of a request, octets.
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
@@ -41,20 +45,17 @@ impl Server {
     pub fn open(place: &Place, device: &str, group: Option<u32>) -> Result<Self> {
         let path = place.socket(device);
         let cannot = |what: &str| format!("{what} {}, the control socket of this program", path.display());
-        // Open to members of the group, whatever the umask; each file in it has its own mode.
-        let made = DirBuilder::new().recursive(true).mode(0o755).create(place.folder());
-        made.map_err(Error::system(cannot("create")))?;
+        run_folder::make(place.folder()).map_err(Error::system(cannot("create")))?;
         // Sockets of killed daemons do no harm, but are of no use either.
         let _ = super::clean();
         // The device's name is ours now, so any previous daemon of this name is dead.
         let _ = fs::remove_file(&path);
-        let listener = UnixListener::bind(&path).map_err(Error::system(cannot("listen on")))?;
+        let listener = bind(&path).map_err(Error::system(cannot("listen on")))?;
         let server = Self { listener, path };
-        let mode = if group.is_some() { 0o660 } else { 0o600 };
-        let cannot = format!("set the permissions of {}", server.path.display());
-        fs::set_permissions(&server.path, Permissions::from_mode(mode)).map_err(Error::system(cannot.clone()))?;
         if group.is_some() {
-            chown(&server.path, None, group).map_err(Error::system(cannot))?;
+            let cannot = || Error::system(format!("set the permissions of {}", server.path.display()));
+            chown(&server.path, None, group).map_err(cannot())?;
+            fs::set_permissions(&server.path, Permissions::from_mode(0o660)).map_err(cannot())?;
         }
         server.listener.set_nonblocking(true).map_err(Error::system("set up a socket"))?;
         Ok(server)
@@ -86,6 +87,16 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Listens on a socket that only its owner may use. A socket's mode is that of its descriptor, less the umask: set
+/// afterwards, it would come too late for whoever connects at once.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    socket.listen(BACKLOG)?;
+    Ok(OwnedFd::from(socket).into())
 }
 
 fn talk(stream: &UnixStream, answer: &mut impl FnMut(Request) -> Answer) -> io::Result<()> {
@@ -148,6 +159,15 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    #[test]
+    fn a_socket_is_its_owners_from_the_first_moment() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("device.sock");
+        let _listener = bind(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        UnixStream::connect(&path).unwrap();
+    }
 
     #[test]
     fn who_says_an_octet_at_a_time_keeps_nobody_waiting() {

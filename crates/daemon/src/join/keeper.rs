@@ -165,6 +165,10 @@ impl Keeper {
                 self.lost(&interface, why)
             }
             Change::Usable(uplink) => self.usable(uplink),
+            Change::Unlisted { why } => {
+                warn_unlisted(&why);
+                Ok(())
+            }
         }
     }
 
@@ -360,6 +364,11 @@ impl Keeper {
             });
         })
     }
+}
+
+/// Reports that changes of uplinks are not seen for now.
+pub fn warn_unlisted(why: &str) {
+    warn!("cannot list the interfaces of this host ({why}); until it works again, uplinks are used as they were");
 }
 
 /// Handles jumps of the clock. After a sleep, uplinks may have changed without a report from the kernel.

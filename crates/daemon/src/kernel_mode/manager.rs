@@ -66,7 +66,9 @@ pub enum Command {
     Withdraw {
         /// The connection.
         token: u32,
-        /// The address's identifier.
+        /// The address.
+        ip: IpAddr,
+        /// Its identifier.
         id: u8,
     },
     /// Makes a subflow a backup or regular.
@@ -134,6 +136,7 @@ struct Connection {
     attempts: Vec<Attempt>,
     /// Local addresses that the peer knows, with their identifiers.
     announced: Vec<(IpAddr, u8)>,
+    orders: Orders,
     /// Its time in [`Manager::due`].
     due: Option<Instant>,
 }
@@ -142,7 +145,8 @@ struct Connection {
 struct Subflow {
     ends: Ends,
     interface: Option<u32>,
-    backup: bool,
+    /// `None` if unknown, because the kernel has refused to set it.
+    backup: Option<bool>,
     since: Instant,
     /// Its uplink was lost, or it is being ended. It may still look alive for a long time.
     is_doomed: bool,
@@ -156,6 +160,13 @@ struct Attempt {
     pending_until: Option<Instant>,
     /// Whether there has been a subflow before.
     had_one: bool,
+}
+
+/// Announcements, withdrawals and priorities of a connection that the kernel has refused: they stay due.
+#[derive(Clone, Copy, Debug, Default)]
+struct Orders {
+    failures: u32,
+    again_at: Option<Instant>,
 }
 
 impl Manager {
@@ -212,7 +223,7 @@ impl Manager {
             Event::Established { token, .. } if self.connections.contains_key(&token) => {}
             Event::Established { token, ends, is_server, no_join } => {
                 self.totals.connections += 1;
-                let subflow = Subflow { ends, interface: None, backup: false, since: now, is_doomed: false };
+                let subflow = Subflow { ends, interface: None, backup: Some(false), since: now, is_doomed: false };
                 self.add(token, subflow, is_server, no_join);
             }
             Event::Closed { token } => {
@@ -237,6 +248,7 @@ impl Manager {
                 let Some(connection) = self.connections.get_mut(&token) else { return };
                 connection.subflows.retain(|subflow| subflow.ends != ends);
                 if connection.subflows.len() < SUBFLOWS_MAX {
+                    let backup = Some(backup);
                     connection.subflows.push(Subflow { ends, interface, backup, since: now, is_doomed: false });
                 }
                 if let Some(index) = index {
@@ -264,6 +276,7 @@ impl Manager {
             subflows,
             attempts,
             announced: Vec::new(),
+            orders: Orders::default(),
             due: None,
         };
         self.connections.insert(token, connection);
@@ -299,16 +312,52 @@ impl Manager {
         }
     }
 
-    /// Handles the kernel's refusal to create a subflow.
-    pub fn refused(&mut self, token: u32, uplink: usize, why: ErrorKind, now: Instant) {
-        let Some(connection) = self.connections.get_mut(&token) else { return };
-        // Other errors (not yet fully established, no route now) are temporary: a later attempt may succeed.
-        if connection.is_found && why == ErrorKind::InvalidInput {
-            // It began before the daemon, under the kernel's own path manager: this attempt does not count.
+    /// Handles the kernel's refusal of a command: the state that was wanted is not reached, and is due after a pause.
+    pub fn refused(&mut self, command: Command, why: ErrorKind, now: Instant) {
+        match command {
+            Command::Create { token, uplink, .. } => self.refused_subflow(token, uplink, why, now),
+            // The subflow has ended, which an event reports.
+            Command::Destroy { .. } => {}
+            Command::Announce { token, .. } if self.leave(token, why) => {}
+            Command::Announce { token, ip, .. } => {
+                self.refused_order(token, now, |connection| connection.announced.retain(|(known, _)| *known != ip));
+            }
+            Command::Withdraw { token, ip, id } => {
+                self.refused_order(token, now, |connection| connection.announced.push((ip, id)));
+            }
+            Command::SetBackup { token, ends, .. } => self.refused_order(token, now, |connection| {
+                let subflows = connection.subflows.iter_mut().filter(|subflow| subflow.ends == ends);
+                subflows.for_each(|subflow| subflow.backup = None);
+            }),
+        }
+    }
+
+    /// Gives up a connection that began before the daemon, if the kernel says that its own path manager has it. Returns
+    /// whether it is one.
+    fn leave(&mut self, token: u32, why: ErrorKind) -> bool {
+        let is_found = self.connections.get(&token).is_some_and(|connection| connection.is_found);
+        let is_one = is_found && why == ErrorKind::InvalidInput;
+        if is_one {
             self.connections.remove(&token);
+        }
+        is_one
+    }
+
+    fn refused_order(&mut self, token: u32, now: Instant, undo: impl FnOnce(&mut Connection)) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        undo(connection);
+        connection.orders.fail(now);
+        self.schedule(token);
+    }
+
+    fn refused_subflow(&mut self, token: u32, uplink: usize, why: ErrorKind, now: Instant) {
+        if self.leave(token, why) {
+            // This attempt does not count.
             self.totals.created = self.totals.created.saturating_sub(1);
             return;
         }
+        // Other errors (not yet fully established, no route now) are temporary: a later attempt may succeed.
+        let Some(connection) = self.connections.get_mut(&token) else { return };
         self.totals.failed += 1;
         connection.attempt(uplink).fail(now);
         self.touched.insert(token);
@@ -325,7 +374,7 @@ impl Manager {
             let State::Subflow { token, .. } = socket.state else { continue };
             let (ends, interface) = (socket.ends, socket.interface);
             let known = self.connections.get(&token).and_then(|connection| connection.subflow(ends)).copied();
-            let found = Subflow { ends, interface, backup: false, since: now, is_doomed: false };
+            let found = Subflow { ends, interface, backup: Some(false), since: now, is_doomed: false };
             living.entry(token).or_default().push(known.unwrap_or(found));
         }
         let closed = self.connections.iter().filter(|(token, _)| !living.contains_key(token));
@@ -354,6 +403,7 @@ impl Manager {
         let mut commands = Vec::new();
         for token in core::mem::take(&mut self.touched) {
             let Some(connection) = self.connections.get_mut(&token) else { continue };
+            let before = commands.len();
             connection.prune(token, &self.uplinks, &mut commands);
             // A server only announces addresses. A connection whose local port has no listener is a client's.
             if connection.is_server {
@@ -361,13 +411,20 @@ impl Manager {
             } else {
                 connection.extend(token, &self.uplinks, &mut self.ids, &mut self.totals, now, &mut commands);
             }
-            let due = connection.deadline(&self.uplinks);
-            if let Some(before) = core::mem::replace(&mut connection.due, due) {
-                self.due.remove(&(before, token));
-            }
-            self.due.extend(due.map(|due| (due, token)));
+            connection.orders.begin(commands[before..].iter().any(Command::is_order), now);
+            self.schedule(token);
         }
         commands
+    }
+
+    /// Notes when a connection is due.
+    fn schedule(&mut self, token: u32) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        let due = connection.deadline(&self.uplinks);
+        if let Some(before) = core::mem::replace(&mut connection.due, due) {
+            self.due.remove(&(before, token));
+        }
+        self.due.extend(due.map(|due| (due, token)));
     }
 
     /// Returns the time of the next call of [`Self::commands`], if no event comes before.
@@ -392,6 +449,36 @@ fn token_of(event: Event) -> Option<u32> {
     }
 }
 
+impl Command {
+    /// Returns whether it is one of those that [`Orders`] are about.
+    fn is_order(&self) -> bool {
+        matches!(self, Self::Announce { .. } | Self::Withdraw { .. } | Self::SetBackup { .. })
+    }
+}
+
+impl Orders {
+    /// Notes whether any is given now.
+    fn begin(&mut self, is_any: bool, now: Instant) {
+        match is_any {
+            true => self.again_at = self.again_at.filter(|at| *at > now),
+            false => *self = Self::default(),
+        }
+    }
+
+    /// Notes a refusal. Several at the same time count once.
+    fn fail(&mut self, now: Instant) {
+        if self.again_at.is_none() {
+            self.again_at = Some(now + pause_after(self.failures));
+            self.failures = self.failures.saturating_add(1);
+        }
+    }
+}
+
+/// Returns the pause after a failure that follows so many others.
+fn pause_after(failures: u32) -> Duration {
+    PAUSE_FIRST.saturating_mul(1 << failures.min(10)).min(PAUSE_MAX)
+}
+
 impl View {
     fn is_wanted(&self) -> bool {
         self.is_usable && self.tier != Tier::Never
@@ -400,10 +487,9 @@ impl View {
 
 impl Attempt {
     fn fail(&mut self, now: Instant) {
-        let pause = PAUSE_FIRST.saturating_mul(1 << self.failures.min(10)).min(PAUSE_MAX);
         *self = Self {
             failures: self.failures.saturating_add(1),
-            not_before: now + pause,
+            not_before: now + pause_after(self.failures),
             pending_until: None,
             had_one: self.had_one,
         };
@@ -427,11 +513,13 @@ impl Connection {
         self.subflows.iter().find(|subflow| subflow.ends == ends)
     }
 
-    /// Returns when the next attempt is due or a pending one times out.
+    /// Returns when the next attempt is due or a pending one times out, or refused orders are due.
     fn deadline(&self, uplinks: &[View]) -> Option<Instant> {
-        if self.is_server {
-            return None;
-        }
+        let attempts = if self.is_server { None } else { self.attempts_deadline(uplinks) };
+        attempts.into_iter().chain(self.orders.again_at).min()
+    }
+
+    fn attempts_deadline(&self, uplinks: &[View]) -> Option<Instant> {
         let wanted = uplinks.iter().enumerate().filter(|(index, uplink)| {
             uplink.is_wanted() && self.ends_over(uplink).is_some() && !self.carried_by(*index, uplinks)
         });
@@ -465,8 +553,8 @@ impl Connection {
             }
             let Some(uplink) = subflow.uplink(uplinks).map(|index| &uplinks[index]) else { continue };
             let backup = uplink.tier == Tier::Backup;
-            if subflow.backup != backup {
-                subflow.backup = backup;
+            if subflow.backup != Some(backup) {
+                subflow.backup = Some(backup);
                 commands.push(Command::SetBackup { token, ends, backup });
             }
         }
@@ -480,7 +568,7 @@ impl Connection {
         self.announced.retain(|(ip, id)| {
             let stays = wanted.contains(ip);
             if !stays {
-                commands.push(Command::Withdraw { token, id: *id });
+                commands.push(Command::Withdraw { token, ip: *ip, id: *id });
             }
             stays
         });

@@ -46,6 +46,11 @@ fn closed(manager: &mut Manager, number: u32, port: u16, now: Instant) {
     manager.handle(Event::SubflowClosed { token: TOKEN, ends: ends(number, port) }, now);
 }
 
+fn create(token: u32, uplink: usize) -> Command {
+    let from = Origin { ip: "192.168.2.10".parse().unwrap(), id: 1, interface: 2, backup: false };
+    Command::Create { token, uplink, from, to: "10.9.9.9:80".parse().unwrap() }
+}
+
 fn creates(commands: &[Command]) -> Vec<usize> {
     let uplink = |command: &Command| if let Command::Create { uplink, .. } = command { Some(*uplink) } else { None };
     commands.iter().filter_map(uplink).collect()
@@ -166,6 +171,55 @@ fn tiers_change_what_is_there() {
 }
 
 #[test]
+fn a_priority_that_the_kernel_refuses_is_not_taken_for_set() {
+    let (mut manager, _) = begun(Tier::Primary);
+    established(&mut manager, 2, 2000, false, at(0));
+    manager.set_uplinks(views(Tier::Backup));
+    let order = Command::SetBackup { token: TOKEN, ends: ends(2, 2000), backup: true };
+    let mut now = at(1);
+    for pause in [1, 2, 4, 8, 16, 30, 30] {
+        assert_eq!(manager.commands(now), [order]);
+        manager.refused(order, ErrorKind::InvalidInput, now);
+        assert_eq!(manager.deadline(), Some(now + Duration::from_secs(pause)));
+        now += Duration::from_secs(pause);
+    }
+    assert_eq!((manager.commands(now), manager.deadline()), (vec![order], None));
+    // The next refusal is a first one again.
+    manager.set_uplinks(views(Tier::Backup));
+    assert_eq!(manager.commands(now), []);
+    manager.set_uplinks(views(Tier::Primary));
+    let order = Command::SetBackup { token: TOKEN, ends: ends(2, 2000), backup: false };
+    assert_eq!(manager.commands(now), [order]);
+    manager.refused(order, ErrorKind::InvalidInput, now);
+    assert_eq!(manager.deadline(), Some(now + Duration::from_secs(1)));
+    // Nobody knows what the kernel made of it, so whatever is wanted now is said.
+    manager.set_uplinks(views(Tier::Backup));
+    let order = Command::SetBackup { token: TOKEN, ends: ends(2, 2000), backup: true };
+    assert_eq!(manager.commands(now), [order]);
+    assert_eq!((manager.commands(now + Duration::from_secs(1)), manager.deadline()), (Vec::new(), None));
+}
+
+#[test]
+fn addresses_that_the_kernel_does_not_tell_are_told_again() {
+    let mut manager = Manager::default();
+    manager.set_uplinks(views(Tier::Primary));
+    manager.handle(Event::Established { token: TOKEN, ends: ends(1, 80), is_server: true, no_join: false }, at(0));
+    let ip = "192.168.2.10".parse().unwrap();
+    let announce = Command::Announce { token: TOKEN, ip, id: 1 };
+    let withdraw = Command::Withdraw { token: TOKEN, ip, id: 1 };
+    for (tier, order, began) in [(Tier::Primary, announce, at(1)), (Tier::Never, withdraw, at(10))] {
+        manager.set_uplinks(views(tier));
+        assert_eq!(manager.commands(began), [order]);
+        manager.refused(order, ErrorKind::OutOfMemory, began);
+        let again_at = began + Duration::from_secs(1);
+        assert_eq!(manager.deadline(), Some(again_at));
+        assert_eq!((manager.commands(again_at), manager.deadline()), (vec![order], None));
+        manager.set_uplinks(views(tier));
+        assert_eq!(manager.commands(again_at), []);
+    }
+}
+
+#[test]
 fn joins_that_the_peer_does_not_want_are_not_tried() {
     let mut manager = Manager::default();
     manager.set_uplinks(views(Tier::Primary));
@@ -194,7 +248,7 @@ fn a_server_opens_nothing_and_tells_its_addresses_to_who_may_reach_them() {
     manager.handle(Event::Removed { token: TOKEN, id: 5 }, at(1));
     assert_eq!(manager.commands(at(1)), [], "once");
     manager.set_uplinks(views(Tier::Never));
-    assert_eq!(manager.commands(at(2)), [Command::Withdraw { token: TOKEN, id: 1 }]);
+    assert_eq!(manager.commands(at(2)), [Command::Withdraw { token: TOKEN, ip, id: 1 }]);
     manager.set_uplinks(views(Tier::Primary));
     assert_eq!(manager.commands(at(3)), [Command::Announce { token: TOKEN, ip, id: 1 }]);
 }
@@ -220,14 +274,15 @@ fn events_of_unknown_connections_do_nothing() {
     closed(&mut manager, 2, 2000, at(0));
     manager.handle(Event::Removed { token: 1, id: 1 }, at(0));
     manager.handle(Event::Lost, at(0));
-    manager.refused(1, 40, ErrorKind::InvalidInput, at(0));
+    manager.refused(create(1, 40), ErrorKind::InvalidInput, at(0));
+    manager.refused(Command::SetBackup { token: 1, ends: ends(2, 2000), backup: true }, ErrorKind::InvalidInput, at(0));
     assert_eq!((manager.commands(at(1)), manager.connections()), (Vec::new(), 0));
 }
 
 #[test]
 fn an_attempt_that_the_kernel_refuses_is_repeated_after_the_pause() {
     let (mut manager, _) = begun(Tier::Primary);
-    manager.refused(TOKEN, 1, ErrorKind::InvalidInput, at(0));
+    manager.refused(create(TOKEN, 1), ErrorKind::InvalidInput, at(0));
     assert_eq!(manager.deadline(), Some(at(0)), "to be looked at");
     assert_eq!((manager.commands(at(0)), manager.deadline()), (Vec::new(), Some(at(1))));
     assert_eq!(creates(&manager.commands(at(1))), [1]);
@@ -248,7 +303,7 @@ fn a_connection_that_was_found_is_left_alone_only_if_the_kernel_says_that_it_is_
         manager.set_uplinks(views(Tier::Primary));
         manager.adopt(&[found], at(0));
         assert_eq!(creates(&manager.commands(at(0))), [1]);
-        manager.refused(TOKEN, 1, why, at(0));
+        manager.refused(create(TOKEN, 1), why, at(0));
         assert_eq!(manager.connections(), usize::from(stays), "{why}");
         manager.commands(at(0));
         assert_eq!(creates(&manager.commands(at(1))), if stays { vec![1] } else { vec![] }, "{why}");

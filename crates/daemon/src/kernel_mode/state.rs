@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use linux::Result;
 use linux::mptcp::{self, Ended, Event, PathManager, Socket};
 use linux::uplink::{self, Uplink};
+use tracing::debug;
 use units::Instant;
 
 use super::KernelStatus;
@@ -79,17 +80,16 @@ impl State {
     /// Sends the manager's commands to the kernel.
     pub fn act(&mut self, now: Instant) {
         for command in self.manager.commands(now) {
-            match command {
-                Command::Create { token, uplink, from, to } => {
-                    if let Err(error) = self.paths.create(token, from, to) {
-                        self.manager.refused(token, uplink, error.kind(), now);
-                    }
-                }
-                // A failure means that the subflow has ended, which an event reports.
-                Command::Destroy { token, ends } => drop(self.paths.destroy(token, ends)),
-                Command::Announce { token, ip, id } => drop(self.paths.announce(token, ip, id)),
-                Command::Withdraw { token, id } => drop(self.paths.withdraw(token, id)),
-                Command::SetBackup { token, ends, backup } => drop(self.paths.set_backup(token, ends, backup)),
+            let done = match command {
+                Command::Create { token, from, to, .. } => self.paths.create(token, from, to),
+                Command::Destroy { token, ends } => self.paths.destroy(token, ends),
+                Command::Announce { token, ip, id } => self.paths.announce(token, ip, id),
+                Command::Withdraw { token, id, .. } => self.paths.withdraw(token, id),
+                Command::SetBackup { token, ends, backup } => self.paths.set_backup(token, ends, backup),
+            };
+            if let Err(error) = done {
+                debug!("the kernel refuses {command:?}: {error}");
+                self.manager.refused(command, error.kind(), now);
             }
         }
     }

@@ -31,7 +31,7 @@ pub enum Said {
     Addresses(Vec<IpAddr>),
     /// The name does not exist.
     NoSuchName,
-    /// The server could not find it, or refuses to answer.
+    /// The server could not find it, refuses to answer, or its answer did not fit into a datagram.
     CannotTell,
 }
 
@@ -66,7 +66,10 @@ pub fn answer(octets: &[u8], id: u16, name: &str, family: Family) -> Option<Said
         RData::AAAA(record) => Some(IpAddr::V6(Ipv6Addr::from(record.address))),
         _ => None,
     };
-    Some(Said::Addresses(packet.answers.iter().filter_map(|record| address(&record.rdata)).collect()))
+    let addresses: Vec<_> = packet.answers.iter().filter_map(|record| address(&record.rdata)).collect();
+    // The addresses may be among the records that are missing (RFC 2181 section 9). Those that are there will do.
+    let is_cut = packet.has_flags(PacketFlag::TRUNCATION);
+    Some(if is_cut && addresses.is_empty() { Said::CannotTell } else { Said::Addresses(addresses) })
 }
 
 #[cfg(test)]
@@ -110,6 +113,20 @@ mod tests {
             assert_eq!(without(RCODE::ServerFailure), Some(Said::CannotTell));
             assert_eq!(without(RCODE::Refused), Some(Said::CannotTell));
         }
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_does_not_deny_addresses() {
+        let asked = question(7, "a.example", Family::V4).unwrap();
+        let cut = |has_record: bool| {
+            let octets = answered(&asked, |packet| {
+                packet.answers.truncate(usize::from(has_record));
+                packet.set_flags(PacketFlag::TRUNCATION);
+            });
+            answer(&octets, 7, "a.example", Family::V4)
+        };
+        assert_eq!(cut(false), Some(Said::CannotTell));
+        assert_eq!(cut(true), Some(Said::Addresses(vec![IpAddr::from([192, 0, 2, 1])])));
     }
 
     #[test]

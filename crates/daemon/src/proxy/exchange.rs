@@ -1,10 +1,10 @@
 //! One plain HTTP request and its answer on their way through the proxy. Sans-IO: octets in, octets out.
 
 use bytes::Bytes;
+use linux::http::GrowingHead;
 
 use super::framing::Framing;
-use super::growing_head::GrowingHead;
-use super::head::{Asked, Forward, parse_answer};
+use super::head::{ANSWER_HEAD_BYTES_MAX, Asked, Forward, parse_answer};
 
 /// Maximum number of informational answers before the final one.
 const INFORMATIONAL_MAX: usize = 100;
@@ -111,7 +111,7 @@ impl Exchange {
     fn pass_heads(&mut self, mut inbox: Vec<u8>, out: &mut Vec<u8>) -> Result<Bytes, &'static str> {
         loop {
             let Some((answer, len)) = parse_answer(&inbox, self.asked)? else {
-                self.answer = Answering::Head(GrowingHead::read(inbox));
+                self.answer = Answering::Head(GrowingHead::read(inbox, ANSWER_HEAD_BYTES_MAX));
                 return Ok(Bytes::new());
             };
             inbox.drain(..len);

@@ -1,7 +1,8 @@
 //! What a client says before its octets pass: its protocol, which the first octet shows, and its target. Sans-IO.
 
+use linux::http::Pace;
+
 use super::failure::Failure;
-use super::growing_head::Pace;
 use super::head::{self, Forward, HEAD_BYTES_MAX, Refusal, Request};
 use super::socks::{self, Step};
 use super::target::Target;

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf as _, Bytes};
 use host::uplinks::{Bulk, Harm, HeldBack, OtherFamily, Told};
+use linux::http::Pace;
 use smallvec::SmallVec;
 use transport::SettingsChange;
 use transport::{ConnectionId, Endpoint, Received, SubflowId};
@@ -14,7 +15,6 @@ use super::choice::Weight;
 use super::client::Client;
 use super::dial::{Attempt, Dial};
 use super::exchange::{Ended, Exchange};
-use super::growing_head::Pace;
 use super::guard::Lack;
 use super::head::Forward;
 use super::meter::Seen;
@@ -328,14 +328,21 @@ impl Session {
     fn step_ending(&mut self, scratch: &mut [u8]) -> Result<(usize, usize), Progress> {
         self.write_client()?;
         let gone = |_| Progress::Over(End::ClientGone);
-        while self.client.read(scratch).map_err(gone)?.is_some() {}
+        let mut read_bytes = 0;
+        while read_bytes < TURN_BYTES {
+            match self.client.read(scratch).map_err(gone)? {
+                Some(octets) => read_bytes += octets.len(),
+                None => break,
+            }
+        }
         if self.to_client.is_empty() {
             self.client.shutdown();
             if self.client.is_finished() {
                 return Err(Progress::Over(End::Finished));
             }
         }
-        Ok((0, 0))
+        // A client that sends without end must not keep others from their turns.
+        if read_bytes < TURN_BYTES { Ok((0, 0)) } else { Err(Progress::Again) }
     }
 
     fn step_up(&mut self, endpoint: &mut Endpoint, scratch: &mut [u8], now: Instant) -> Result<usize, Progress> {

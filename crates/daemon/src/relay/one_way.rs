@@ -23,6 +23,11 @@ const TOLERANCE: f64 = 0.3;
 const NEAR_NANOS: i64 = 5_000_000;
 /// Lifetime of bounds; those of the previous period count too. Clocks drift by at most 0.1 ms per second.
 const PERIOD: Duration = Duration::from_secs(60);
+/// Ticks by which a timestamp may differ from what its clock can show: packets overtake each other and wait, for up to
+/// 10 s here, even with the fastest clock.
+const SLACK: i64 = 10_000_000;
+/// Maximum ticks in a microsecond, of the fastest clock.
+const TICKS_PER_MICRO_MAX: f64 = 1.0 + TOLERANCE;
 
 /// Bounds of the base, nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -63,15 +68,21 @@ impl OneWay {
     pub fn observe(&mut self, value: u32, both: Duration, now: Instant) -> Option<Duration> {
         let last = if self.since.is_some() { self.last } else { value };
         let span = now.saturating_since(*self.since.get_or_insert(now));
-        self.passed += i64::from(i32::from_ne_bytes(value.wrapping_sub(last).to_ne_bytes()));
-        self.last = value;
-        let passed = self.passed;
+        let step = i64::from(i32::from_ne_bytes(value.wrapping_sub(last).to_ne_bytes()));
+        let passed = self.passed.saturating_add(step);
+        if step < -SLACK || !(-SLACK..=ticks_max(span)).contains(&passed) {
+            // No clock goes like that (RFC 7323 section 5.4): this is another one, or a lie.
+            *self = Self { since: Some(now), last: value, ..Self::default() };
+            return None;
+        }
+        (self.passed, self.last) = (passed, value);
         if self.tick.is_none() && span >= WATCHED {
             self.tick = tick(passed, span);
         }
         // The clock may have shown this value for up to a tick.
         let offset = |tick: i64| nanos(span).saturating_sub(passed.saturating_mul(tick));
-        let found = TICKS.map(|tick| Bounds { least: offset(tick) - tick - nanos(both), most: offset(tick) });
+        let least = |tick: i64| offset(tick).saturating_sub(tick).saturating_sub(nanos(both));
+        let found = TICKS.map(|tick| Bounds { least: least(tick), most: offset(tick) });
         let [recent, before] = self.current(now);
         for (bounds, found) in recent.iter_mut().zip(found) {
             *bounds = bounds.and(found);
@@ -79,7 +90,7 @@ impl OneWay {
         let (recent, before) = (*recent, *before);
         let tick = self.tick?;
         let bounds = recent[tick].and(before[tick]);
-        let wait = offset(TICKS[tick]) - bounds.most;
+        let wait = offset(TICKS[tick]).saturating_sub(bounds.most);
         bounds.is_near(TICKS[tick]).then(|| Duration::from_nanos(u64::try_from(wait).unwrap_or(0)))
     }
 
@@ -91,6 +102,11 @@ impl OneWay {
         }
         bounds
     }
+}
+
+/// Returns the maximum of ticks that a clock passes in `span`.
+fn ticks_max(span: Duration) -> i64 {
+    (nanos(span) as f64 / 1e3 * TICKS_PER_MICRO_MAX) as i64 + SLACK
 }
 
 /// Returns the index of the tick of a clock that advanced by `passed` ticks in `span`, if it is a known one.
@@ -146,5 +162,25 @@ mod tests {
         assert_eq!(run(2.5, &[(0, 0); 4]), [None; 4]);
         let mut one_way = OneWay::default();
         assert!((0..500).all(|step| one_way.observe(7, Duration::ZERO, Instant::from_millis(step * 20)).is_none()));
+    }
+
+    /// Sums of such steps would leave the range of the arithmetic within seconds.
+    #[test]
+    fn steps_that_no_clock_takes_tell_nothing() {
+        let mut one_way = OneWay::default();
+        let mut at_ms = 0;
+        let mut see = |one_way: &mut OneWay, value: u32| {
+            at_ms += 20;
+            one_way.observe(value, Duration::ZERO, Instant::from_millis(at_ms))
+        };
+        assert!((0..150).filter_map(|step| see(&mut one_way, step * 2)).count() > 40, "a clock with a tick of 10 ms");
+        let mut value = 300_u32;
+        for (count, leap) in [(300, 0x7fff_ffff), (900, -0x7fff_ffff_i32), (300, i32::MIN), (300, -20_000_000)] {
+            for _ in 0..count {
+                value = value.wrapping_add_signed(leap);
+                assert_eq!(see(&mut one_way, value), None, "{leap}");
+            }
+        }
+        assert!((0..150).filter_map(|step| see(&mut one_way, value + step * 2)).count() > 40, "a clock again");
     }
 }

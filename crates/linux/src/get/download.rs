@@ -11,7 +11,7 @@ use units::{Duration, Instant};
 use super::attempts::Attempts;
 use super::guard::Guard;
 use super::sink::Sink;
-use crate::http::{Body, Chunked, ContentRange, HEAD_BYTES_MAX, ResponseHead, Url, parse_response_head};
+use crate::http::{Body, Chunked, ContentRange, GrowingHead, HEAD_BYTES_MAX, ResponseHead, Url, parse_response_head};
 use crate::{Error, Result};
 
 /// Maximum time for the server to accept the connection.
@@ -63,8 +63,8 @@ pub struct Download<'a> {
 
 enum Phase {
     Connecting,
-    /// Octets of an incomplete head.
-    Head(Vec<u8>),
+    /// An incomplete head.
+    Head(GrowingHead),
     Body(Remaining),
     /// The file is complete, but the connection is not yet closed.
     Closing,
@@ -147,7 +147,7 @@ impl<'a> Download<'a> {
         let len = request.len();
         match endpoint.send(id, request.into_bytes().into(), now) {
             Ok(sent) if sent == len => {
-                self.phase = Phase::Head(Vec::new());
+                self.phase = Phase::Head(GrowingHead::default());
                 self.deadline = now + STALL_TIMEOUT;
             }
             Ok(_) => self.fail("the address of the file is too long"),
@@ -201,9 +201,9 @@ impl<'a> Download<'a> {
     fn take(&mut self, octets: &[u8]) {
         match &mut self.phase {
             Phase::Head(head) => {
-                head.extend_from_slice(octets);
-                let head = core::mem::take(head);
-                self.take_head(head);
+                if let Some(head) = head.push(octets) {
+                    self.take_head(head);
+                }
             }
             Phase::Body(_) => self.take_body(octets),
             Phase::Connecting | Phase::Closing => {}
@@ -223,7 +223,7 @@ impl<'a> Download<'a> {
                 }
                 Ok(Some((head, len))) => return self.begin(&head, &octets[len..]),
                 Ok(None) if octets.len() <= HEAD_BYTES_MAX => {
-                    self.phase = Phase::Head(octets);
+                    self.phase = Phase::Head(GrowingHead::read(octets, HEAD_BYTES_MAX));
                     return;
                 }
                 Ok(None) => self.fail("the answer's head is too long"),
@@ -305,7 +305,7 @@ impl<'a> Download<'a> {
                 *left -= take as u64;
                 Ok(*left == 0)
             }
-            Remaining::Chunks(chunked) => chunked.decode(octets, write).map(|()| chunked.is_done()),
+            Remaining::Chunks(chunked) => chunked.pass(octets, write).map(|_| chunked.is_done()),
             Remaining::UntilClose => {
                 write(octets);
                 Ok(false)

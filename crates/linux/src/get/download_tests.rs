@@ -11,6 +11,7 @@ use super::attempts::Attempts;
 use super::download::{Download, Progress};
 use super::sink::{Output, Sink};
 use crate::back_to_back::{CLIENT, Pair, SERVER};
+use crate::http::PARSED;
 
 const PORT: u16 = 80;
 const DAY: &str = "Date: Tue, 15 Nov 1994 12:45:26 GMT\r\n";
@@ -361,4 +362,43 @@ fn every_address_is_tried() {
     }
     // A slow attempt delays those after it by no more than this.
     assert!(pair.now < Instant::ZERO + Duration::from_millis(300), "no attempt waits for the one before to time out");
+}
+
+/// Each parse starts at the beginning of the head.
+#[test]
+fn a_head_that_comes_octet_by_octet_is_parsed_now_and_then() {
+    let folder = Folder::new("slowly");
+    let url = "http://10.0.0.1/file".parse().unwrap();
+    let attempts = Attempts::new(&[vec![CLIENT]], &[(SERVER, PORT).into()], ConnectionConfig::default());
+    let sink = Sink::open(&Output::File(folder.output()), "", false, Box::new(|| {})).unwrap();
+    let mut observe = |_: Progress| {};
+    let mut download = Download::new(&url, sink, attempts, &mut observe);
+    let mut pair = Pair::new();
+    let at_once = ConnectionConfig { nagle: false, ..ConnectionConfig::default() };
+    let listener = pair.server.listen((SERVER, PORT).into(), at_once).unwrap();
+    download.start(&mut pair.client, pair.now);
+    let mut turn = |pair: &mut Pair| {
+        while pair.exchange() {}
+        while let Some(event) = pair.client.poll_event() {
+            download.handle_event(&event, &mut pair.client, pair.now);
+        }
+        while pair.exchange() {}
+        download.bytes().0
+    };
+    turn(&mut pair);
+    let id = pair.server.accept(listener).unwrap();
+    let before = PARSED.get();
+    for octet in format!("HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 5\r\n\r\nhel", "1".repeat(2000)).bytes() {
+        assert_eq!(pair.server.send(id, vec![octet].into(), pair.now), Ok(1));
+        turn(&mut pair);
+    }
+    assert_eq!(turn(&mut pair), 3);
+    let parsed = PARSED.get() - before;
+    assert!((10..20).contains(&parsed), "{parsed}");
+}
+
+#[test]
+fn a_trailer_without_end_is_refused() {
+    let trailer = "a: b\r\n".repeat(5000);
+    expect_failure(&format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n{trailer}"), "malformed");
 }

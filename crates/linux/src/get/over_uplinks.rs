@@ -102,6 +102,8 @@ impl Uplinks {
                 }
                 (uplink.interface.clone(), is_laid)
             }
+            // The uplinks are used as they were.
+            Change::Unlisted { .. } => return Ok(()),
         };
         let path = self.plumbing.paths().iter().find(|path| path.uplink.interface == interface);
         let addresses = path.map(|path| path.addresses.clone()).unwrap_or_default();

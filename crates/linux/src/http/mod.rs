@@ -6,6 +6,7 @@
 
 mod chunked;
 mod conditional;
+mod growing_head;
 mod range;
 mod request;
 mod response;
@@ -14,6 +15,7 @@ mod url;
 
 pub use chunked::{Chunked, ChunkedError};
 pub use conditional::{Conditions, Judgement, Validators};
+pub use growing_head::{GrowingHead, Pace};
 pub use range::{ContentRange, Range, RangeError};
 pub use request::{Method, Refusal, Request, parse_request};
 pub use response::{Body, ResponseHead, parse_response_head};
@@ -24,6 +26,12 @@ pub use url::Url;
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of header fields.
 const FIELDS_MAX: usize = 64;
+
+#[cfg(test)]
+thread_local! {
+    /// Heads that this thread has parsed, complete or not.
+    pub static PARSED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
 /// Returns the value of a field; several lines of the same name form one list (RFC 9110 section 5.3).
 fn field(headers: &[httparse::Header<'_>], name: &str) -> Option<String> {

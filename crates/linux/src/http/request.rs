@@ -59,6 +59,8 @@ const fn refuse(status: u16, reason: &'static str) -> Refusal {
 pub fn parse_request(octets: &[u8]) -> Result<Option<(Request, usize)>, Refusal> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);
+    #[cfg(test)]
+    super::PARSED.set(super::PARSED.get() + 1);
     match parsed.parse(octets) {
         Ok(httparse::Status::Complete(len)) => read(&parsed).map(|request| Some((request, len))),
         Ok(httparse::Status::Partial) if octets.len() < HEAD_BYTES_MAX => Ok(None),

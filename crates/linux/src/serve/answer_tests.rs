@@ -6,7 +6,7 @@ use std::time::{Duration as Age, SystemTime};
 use units::Duration;
 
 use super::virtual_time::{TestFolder, World};
-use crate::http::Chunked;
+use crate::http::{Chunked, PARSED};
 
 /// A folder with a file of ten digits that was modified an hour ago.
 fn digits(name: &str) -> TestFolder {
@@ -102,6 +102,23 @@ fn requests_one_after_the_other_are_answered_in_order() {
     assert_eq!(field(parts[4], "Content-Range"), "bytes */10");
 }
 
+/// Each parse starts at the beginning of the head.
+#[test]
+fn a_request_that_comes_octet_by_octet_is_parsed_now_and_then() {
+    let folder = TestFolder::new("slowly");
+    let mut say = |_: &str| {};
+    let mut world = World::new(&folder, Duration::from_secs(60), 1 << 20, &mut say);
+    for _ in 0..2 {
+        world.received.clear();
+        let before = PARSED.get();
+        world.request_slowly(&format!("GET /none HTTP/1.1\r\nHost: h\r\nX: {}\r\n\r\n", "1".repeat(2000)));
+        world.read(1 << 20);
+        assert!(world.received.starts_with(b"HTTP/1.1 404 "));
+        let parsed = PARSED.get() - before;
+        assert!((10..20).contains(&parsed), "{parsed}");
+    }
+}
+
 #[test]
 fn a_large_folder_leaves_others_their_turn() {
     const FILES: usize = 5000;
@@ -122,7 +139,7 @@ fn a_large_folder_leaves_others_their_turn() {
             }
             _ => {
                 let (mut chunked, mut page) = (Chunked::default(), Vec::new());
-                chunked.decode(body, |octets| page.extend_from_slice(octets)).unwrap();
+                chunked.pass(body, |octets| page.extend_from_slice(octets)).unwrap();
                 assert!(chunked.is_done() && !world.finished);
                 page
             }

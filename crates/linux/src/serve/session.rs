@@ -13,7 +13,7 @@ use super::answer::{Answer, Body, Framing, answer, refusal};
 use super::files::Folder;
 use super::ledger::Ledger;
 use super::listing::Listing;
-use crate::http::{HEAD_BYTES_MAX, Refusal, encode_path, parse_request};
+use crate::http::{HEAD_BYTES_MAX, Pace, Refusal, Request, encode_path, parse_request};
 
 /// Octets read from a file at a time.
 const READ_BYTES: u64 = 256 * 1024;
@@ -23,6 +23,8 @@ const SHOWN_BYTES_MAX: usize = 100;
 /// Received requests, and the answer that is being sent.
 pub struct Session {
     inbox: Vec<u8>,
+    /// When to parse the inbox.
+    pace: Pace,
     outbox: VecDeque<Part>,
     /// A page that follows the outbox; each turn makes one slice.
     page: Option<(Box<Listing>, Framing)>,
@@ -76,6 +78,7 @@ impl Session {
     pub fn new(now: Instant) -> Self {
         Self {
             inbox: Vec::new(),
+            pace: Pace::default(),
             outbox: VecDeque::new(),
             page: None,
             ending: false,
@@ -156,9 +159,8 @@ impl Session {
             if self.ending {
                 return self.end();
             }
-            match parse_request(&self.inbox) {
-                Ok(Some((request, len))) => {
-                    self.inbox.drain(..len);
+            match self.next_request() {
+                Ok(Some(request)) => {
                     self.active_at = now;
                     let answer = answer(&request, folder);
                     self.enqueue(answer, &format!("{} {}", request.method.name(), shown(&request.target)));
@@ -171,6 +173,20 @@ impl Session {
                 Err(refused) => self.refuse(refused),
             }
         }
+    }
+
+    /// Takes the next request out of the inbox; `None` until it is complete.
+    fn next_request(&mut self) -> Result<Option<Request>, Refusal> {
+        if !self.pace.is_due(&self.inbox) {
+            return Ok(None);
+        }
+        let Some((request, len)) = parse_request(&self.inbox)? else {
+            self.pace.note_parsed(&self.inbox, HEAD_BYTES_MAX);
+            return Ok(None);
+        };
+        self.inbox.drain(..len);
+        self.pace = Pace::default();
+        Ok(Some(request))
     }
 
     /// Takes received octets; false if there are none.

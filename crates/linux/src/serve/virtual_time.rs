@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use host::App as _;
 use transport::error::CloseReason;
-use transport::{ConnectionConfig, ConnectionId, Event, Received};
+use transport::{ConnectionConfig, ConnectionId, Event, Received, SettingsChange};
 use units::Duration;
 
 use super::Server;
@@ -69,6 +69,13 @@ impl<'a> World<'a> {
         let sent = self.pair.client.send(self.connection, text.as_bytes().to_vec().into(), self.pair.now).unwrap();
         assert_eq!(sent, text.len());
         self.settle();
+    }
+
+    /// The client sends a request octet by octet.
+    pub fn request_slowly(&mut self, text: &str) {
+        let change = SettingsChange { nagle: Some(false), ..SettingsChange::default() };
+        self.pair.client.change(self.connection, &change, self.pair.now).unwrap();
+        text.chars().for_each(|octet| self.request(&octet.to_string()));
     }
 
     /// The client aborts the connection.

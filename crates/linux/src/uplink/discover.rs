@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -11,6 +12,9 @@ use crate::program::program;
 use crate::uplink::plan::is_own_table;
 use crate::uplink::{OWN_PREFIX, lent};
 use crate::{Error, Result};
+
+/// Missing if the kernel was built or started without IPv6.
+const IPV6_SETTINGS: &str = "/proc/sys/net/ipv6";
 
 /// An interface of this host that reaches the Internet by itself, as found at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,11 +253,19 @@ impl Listing {
     /// # Errors
     /// If it is missing or fails.
     pub fn read() -> Result<Self> {
+        Self::read_with(ip_json, Path::new(IPV6_SETTINGS).exists())
+    }
+
+    /// Lists them with `list`, which runs `ip` with these arguments.
+    pub(super) fn read_with(list: impl Fn(&[&str]) -> Result<Vec<Value>>, kernel_has_v6: bool) -> Result<Self> {
         Ok(Self {
-            interfaces: ip_json(&["-d", "address", "show"])?,
-            routes_v4: ip_json(&["-4", "route", "show", "table", "all"])?,
-            // A kernel without IPv6 has no IPv6 routes.
-            routes_v6: ip_json(&["-6", "route", "show", "table", "all"]).unwrap_or_default(),
+            interfaces: list(&["-d", "address", "show"])?,
+            routes_v4: list(&["-4", "route", "show", "table", "all"])?,
+            routes_v6: match list(&["-6", "route", "show", "table", "all"]) {
+                // A kernel without IPv6 has no IPv6 routes. Otherwise a failure says nothing about them.
+                Err(_) if !kernel_has_v6 => Vec::new(),
+                routes => routes?,
+            },
         })
     }
 

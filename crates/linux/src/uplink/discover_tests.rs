@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::discover::{Listing, Network, Uplink, Way, parse_list};
+use crate::Error;
 
 /// A tethered phone as `ip -j -d address show` prints it.
 fn phone(name: &str, index: u32) -> Value {
@@ -71,6 +72,18 @@ fn a_point_to_point_link_needs_no_gateway_but_a_default_route() {
     // It was down, and its route has not been restored.
     let why = listing(vec![stick], Vec::new(), Vec::new()).uplink("ppp0").unwrap_err();
     assert!(why.contains("no default route: add one (ip route add default dev ppp0 metric 909)"), "{why}");
+}
+
+/// `ip` fails for want of processes or memory, too.
+#[test]
+fn routes_that_cannot_be_listed_are_not_taken_for_none() {
+    let list = |arguments: &[&str]| match arguments.contains(&"-6") {
+        true => Err(Error::Command { command: "ip -6 route".into(), message: "killed".into() }),
+        false => Ok(Vec::new()),
+    };
+    let error = Listing::read_with(list, true).unwrap_err().to_string();
+    assert!(error.contains("killed"), "{error}");
+    assert!(Listing::read_with(list, false).is_ok(), "a kernel without IPv6");
 }
 
 #[test]

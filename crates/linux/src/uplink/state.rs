@@ -5,9 +5,9 @@
 //! number and the engine's device. The file `lock` is held while changes are planned, made or undone.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::event::{Timespec, poll};
@@ -15,13 +15,10 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::{janitor, namespaces};
+use crate::run_folder::{self, RUN_FOLDER as FOLDER};
 use crate::stop::Stop;
 use crate::{Error, Result};
 
-/// On a file system in memory: a power failure deletes the record together with the changes.
-const FOLDER: &str = "/run/anabranch";
-/// Members of a control group find the sockets there, whatever the umask.
-const FOLDER_MODE: u32 = 0o755;
 /// Whoever can open a lock can hold it, and so keep every daemon from starting and ending.
 const LOCK_MODE: u32 = 0o600;
 /// Maximum wait for the janitor of an earlier process, or for another process's turn.
@@ -47,8 +44,7 @@ impl Claim {
     /// # Errors
     /// If the folder cannot be written to, another process holds on, or `stop` is triggered.
     pub fn take(device: &str, stop: &Stop) -> Result<Self> {
-        let made = DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(FOLDER);
-        made.map_err(unwritable(Path::new(FOLDER)))?;
+        run_folder::make(Path::new(FOLDER)).map_err(unwritable(Path::new(FOLDER)))?;
         let namespace = namespace()?;
         for _ in 0..PATIENCE_POLLS {
             if stop.is_triggered() {

@@ -27,8 +27,11 @@ const DEBOUNCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// has an address, then a route.
 const SETTLED: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// Time until an uplink that could not be set up is looked at again.
+/// Time until an uplink that could not be set up is looked at again, or until interfaces are listed again whose listing
+/// keeps failing.
 const RETRY: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+/// Failures of the listing in a row, [`DEBOUNCE`] apart, after which that is reported.
+const FAILURES_MAX: u32 = 10;
 
 /// A change of an uplink.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +49,12 @@ pub enum Change {
     /// ([`super::Plumbing::replace`]). If newcomers are taken, it may also be an unknown interface
     /// ([`super::Plumbing::admit`]).
     Usable(Uplink),
+    /// The interfaces cannot be listed, so changes of uplinks are not seen; all are used as they were. This is reported
+    /// once until they can be listed again.
+    Unlisted {
+        /// Why.
+        why: String,
+    },
 }
 
 /// Watches uplinks of the network namespace in which it was created; it must be called there too.
@@ -63,6 +72,8 @@ pub struct Watch {
     /// Whether other interfaces become uplinks as soon as they reach the Internet.
     takes_newcomers: bool,
     changes: VecDeque<Change>,
+    /// Failures of the listing since it last worked.
+    failures: u32,
 }
 
 /// What is known about an uplink.
@@ -115,7 +126,7 @@ impl Watch {
         }
         let known = uplinks.iter().map(Known::new).collect();
         let (takes_newcomers, changes) = (false, VecDeque::new());
-        let mut watch = Self { messages, timer, any, armed: None, known, takes_newcomers, changes };
+        let mut watch = Self { messages, timer, any, armed: None, known, takes_newcomers, changes, failures: 0 };
         // Changes since the discovery of the uplinks have not been reported.
         watch.arm(DEBOUNCE)?;
         Ok(watch)
@@ -143,16 +154,30 @@ impl Watch {
         }
         if self.armed.is_some() && self.has_rung()? {
             let has_settled = self.armed.take() == Some(SETTLED);
-            match Listing::read() {
-                Ok(listing) => self.compare(&listing, has_settled),
-                // This may be for want of processes: try later.
-                Err(_) => self.arm(DEBOUNCE)?,
-            }
+            self.look(Listing::read(), has_settled)?;
             if self.armed.is_none() && self.known.iter().any(|known| known.differs) {
                 self.arm(SETTLED)?;
             }
         }
         Ok(self.changes.pop_front())
+    }
+
+    fn look(&mut self, listing: Result<Listing>, has_settled: bool) -> Result<()> {
+        match listing {
+            Ok(listing) => {
+                self.failures = 0;
+                self.compare(&listing, has_settled);
+                Ok(())
+            }
+            // This may be for want of processes: try later.
+            Err(error) => {
+                self.failures = self.failures.saturating_add(1);
+                if self.failures == FAILURES_MAX {
+                    self.changes.push_back(Change::Unlisted { why: error.to_string() });
+                }
+                self.arm(if self.failures < FAILURES_MAX { DEBOUNCE } else { RETRY })
+            }
+        }
     }
 
     /// Returns whether an uplink can be used, according to the last look.
@@ -302,7 +327,28 @@ fn down(octets: &[u8]) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Way;
     use super::*;
+
+    #[test]
+    fn a_listing_that_keeps_failing_is_reported_once_and_changes_nothing() {
+        let way = Way { address: "2001:db8::5".parse().unwrap(), prefix_len: 64, gateway: "fe80::1".parse().ok() };
+        let uplink = Uplink { interface: "usb0".into(), index: 3, mtu: 1500, v4: None, v6: Some(way) };
+        let mut watch = Watch::new(&[uplink]).unwrap();
+        let fails = |watch: &mut Watch, times: u32| {
+            for _ in 0..times {
+                watch.look(Err(Error::Command { command: "ip".into(), message: "killed".into() }), false).unwrap();
+            }
+            (watch.changes.drain(..).collect::<Vec<_>>(), watch.armed)
+        };
+        assert_eq!(fails(&mut watch, FAILURES_MAX - 1), (Vec::new(), Some(DEBOUNCE)));
+        let (changes, armed) = fails(&mut watch, 5);
+        assert!(matches!(&changes[..], [Change::Unlisted { why }] if why.contains("killed")), "{changes:?}");
+        assert!(watch.has("usb0") && armed == Some(RETRY));
+        watch.look(Ok(Listing::default()), false).unwrap();
+        assert!(matches!(watch.changes.pop_front(), Some(Change::Lost { .. })));
+        assert_eq!(fails(&mut watch, FAILURES_MAX).0.len(), 1, "another time");
+    }
 
     #[test]
     fn what_is_down_is_told_by_its_flags() {

@@ -81,3 +81,35 @@ fn what_a_slow_server_takes_is_delivered_though_its_client_has_left() {
     world.pass(Duration::from_secs(400), &mut server);
     assert_eq!(world.clients(), 0, "it takes no more");
 }
+
+/// All clients share the thread, and its timers with it.
+#[test]
+fn who_sends_without_end_after_the_last_answer_gets_no_more_than_a_turn() {
+    const MOST_MIB: usize = 256;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let client = client::Client::new(listener.accept().unwrap().0).unwrap();
+    let (mib, sent_mib) = channel();
+    let sends = move || (1..=MOST_MIB).all(|n| sender.write_all(&[b'x'; 1 << 20]).is_ok() && mib.send(n).is_ok());
+    let sends = std::thread::spawn(sends);
+    let mut session = Session::new(1, client, 1 << 20, Instant::ZERO);
+    session.stage = Stage::Ending;
+    let mut endpoint = Endpoint::with_seed(EndpointConfig::default(), 1);
+    // In small pieces the reader is slower than the sender.
+    let mut turn = |session: &mut Session| {
+        let readiness = poller::Readiness { readable: true, ..Default::default() };
+        session.client.note(readiness).unwrap();
+        session.advance(&mut endpoint, &mut [0; 512], Instant::ZERO)
+    };
+    let is_cut_short = core::iter::repeat_with(|| turn(&mut session))
+        .find_map(|progress| match progress {
+            session::Progress::Again => Some(true),
+            session::Progress::Waits => None,
+            _ => Some(false),
+        })
+        .unwrap();
+    let sent_mib = sent_mib.try_iter().last().unwrap_or(0);
+    assert!(is_cut_short && sent_mib < MOST_MIB / 4, "{sent_mib} MiB");
+    drop(session);
+    assert!(!sends.join().unwrap(), "the sender was still at it");
+}

@@ -1,10 +1,8 @@
 //! The head of a request or answer, as it arrives. Sans-IO.
 
-use super::head::ANSWER_HEAD_BYTES_MAX;
-
 /// When to parse a head that is incomplete. Each parse starts at its beginning, and the other end may send one octet at a
-/// time. So it is parsed only when it may be complete, and each time that it has doubled: if it is no head, the proxy
-/// need not wait for its end.
+/// time. So it is parsed only when it may be complete, and each time that it has doubled: if it is no head, nobody need
+/// wait for its end.
 #[derive(Debug, Default)]
 pub struct Pace {
     /// Size from which on it is parsed, complete or not.
@@ -19,18 +17,16 @@ impl Pace {
         *self = Self { read_from: (2 * octets.len()).min(most), searched: octets.len() };
     }
 
+    /// Returns the size from which on it is parsed, complete or not, octets.
+    pub const fn read_from(&self) -> usize {
+        self.read_from
+    }
+
     /// Returns whether it is time to parse `octets`: those from before, and further ones.
     pub fn is_due(&mut self, octets: &[u8]) -> bool {
         let end_from = self.searched.saturating_sub(END_BYTES_MAX - 1);
         self.searched = octets.len();
         octets.len() >= self.read_from || octets.get(end_from..).is_some_and(has_end)
-    }
-}
-
-#[cfg(test)]
-impl Pace {
-    pub const fn read_from(&self) -> usize {
-        self.read_from
     }
 }
 
@@ -42,10 +38,10 @@ pub struct GrowingHead {
 }
 
 impl GrowingHead {
-    /// A head that was parsed and is incomplete.
-    pub fn read(octets: Vec<u8>) -> Self {
+    /// A head that was parsed and is incomplete. `most`: the size at which it is too long.
+    pub fn read(octets: Vec<u8>, most: usize) -> Self {
         let mut pace = Pace::default();
-        pace.note_parsed(&octets, ANSWER_HEAD_BYTES_MAX);
+        pace.note_parsed(&octets, most);
         Self { octets, pace }
     }
 
@@ -72,6 +68,8 @@ fn has_end(octets: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    const MOST: usize = 256 << 10;
+
     /// How often a head is parsed that arrives in pieces of `piece` octets.
     fn reads(head: &[u8], piece: usize) -> usize {
         let mut head_so_far = GrowingHead::default();
@@ -80,7 +78,7 @@ mod tests {
             if let Some(all) = head_so_far.push(octets) {
                 reads += 1;
                 assert!(head.starts_with(&all));
-                head_so_far = GrowingHead::read(all);
+                head_so_far = GrowingHead::read(all, MOST);
             }
         }
         reads
@@ -98,7 +96,7 @@ mod tests {
     fn the_end_is_seen_wherever_it_is_cut() {
         for head in ["HTTP/1.1 200 OK\r\nA: 1\r\n\r\n", "HTTP/1.1 200 OK\nA: 1\n\n", "HTTP/1.1 200 OK\nA: 1\n\r\n"] {
             for cut in 1..head.len() {
-                let mut head_so_far = GrowingHead::read(head.as_bytes()[..cut].to_vec());
+                let mut head_so_far = GrowingHead::read(head.as_bytes()[..cut].to_vec(), MOST);
                 head_so_far.pace.read_from = usize::MAX;
                 assert_eq!(head_so_far.push(&head.as_bytes()[cut..]).as_deref(), Some(head.as_bytes()), "{cut}");
             }

@@ -1,0 +1,100 @@
+//! The scripts work on the tree that they belong to, whatever the environment is, and report failures.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::tree::root;
+
+/// A folder of its own for a test; removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("scripts-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a folder for the test");
+        Self(path)
+    }
+
+    /// Adds a program in `folder`, which does what `script` says.
+    fn program(&self, folder: &str, name: &str, script: &str) -> PathBuf {
+        let folder = self.0.join(folder);
+        fs::create_dir_all(&folder).expect("a folder for a program");
+        fs::write(folder.join(name), format!("#!/bin/sh\n{script}\n")).expect("a program");
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).expect("a program's mode");
+        folder
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Returns a path on which `folder` comes first.
+fn path_from(folder: &Path) -> String {
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default())
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+fn run(command: &mut Command) -> Output {
+    command.current_dir(root()).output().expect("a shell")
+}
+
+#[test]
+fn an_exported_cdpath_leads_no_script_to_another_tree() {
+    let folder = Folder::new("cdpath");
+    fs::create_dir_all(folder.0.join("scripts")).expect("a folder of the other tree");
+    let here = fs::canonicalize(root()).expect("the tree is there");
+    let nice = folder.program("programs", "nice", "pwd");
+    for command in [["bash", "-c", ". scripts/lib.sh; pwd"].as_slice(), &["scripts/product.sh"]] {
+        let mut shell = Command::new(command[0]);
+        let output = run(shell.args(&command[1..]).env("CDPATH", &folder.0).env("PATH", path_from(&nice)));
+        assert_eq!(text(&output.stdout).trim_end(), here.to_string_lossy(), "{command:?}: {}", text(&output.stderr));
+    }
+}
+
+/// Debian's ordinary users do not have them on their paths.
+#[test]
+fn programs_of_administrators_are_found() {
+    let mut shell = Command::new("/bin/bash");
+    let output = run(shell.args(["-c", ". scripts/lib.sh; echo \"$PATH\""]).env("PATH", "/usr/bin:/bin"));
+    assert_eq!(text(&output.stdout).trim_end(), "/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin");
+}
+
+#[test]
+fn a_run_of_ns3_that_fails_is_reported() {
+    let folder = Folder::new("ns3");
+    let headers = folder.0.join("prefix/include/ns3");
+    fs::create_dir_all(&headers).expect("a folder for headers");
+    fs::write(headers.join("lte-module.h"), "").expect("a header");
+    for name in ["make", "g++"] {
+        folder.program("programs", name, "exit 0");
+    }
+    let path = path_from(&folder.0.join("programs"));
+    let results = folder.0.join("out/wlan.jsonl");
+    let measure = |jobs: &str| {
+        let mut script = Command::new("scripts/ns3.sh");
+        let script = script.arg("wlan").env("PATH", &path).env("JOBS", jobs).env("OUT", folder.0.join("out"));
+        run(script.env("CARGO_TARGET_DIR", &folder.0).env("NS3_PREFIX", folder.0.join("prefix")))
+    };
+    // With as many jobs as runs, none is waited for before all have begun.
+    for jobs in ["100", "4"] {
+        folder.program("ns3", "wlan", "[ \"$3\" != --seed=3 ] && echo \"$*\"");
+        let output = measure(jobs);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains("10 of 50 runs of wlan failed"), "{said}");
+        assert!(said.contains("failed: --rate=54 --stations=1 --seed=3\n") && !results.exists(), "{said}");
+        folder.program("ns3", "wlan", "echo \"$*\"");
+        let output = measure(jobs);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let lines = fs::read_to_string(&results).expect("results");
+        assert!(lines.starts_with("--rate=54 --stations=1 --seed=1\n") && lines.lines().count() == 50, "{lines}");
+        fs::remove_file(&results).expect("results can be removed");
+    }
+}
