@@ -17,8 +17,8 @@ use cooperation::relay_selection::monitor::{
 };
 use cooperation::relay_selection::play_out::BufferedTolerance;
 use cooperation::relay_selection::{self, Goal, RelayId, SelectorSettings, SelectorSpec};
-use units::{Prng, Rate};
 use units::text::Text;
+use units::{Prng, Rate};
 
 use super::peers::{Peers, RelayPeer};
 use super::settings::{Cooperation, Estimator, Mode, Relay, Selection, Settings, Target, refused};
@@ -100,7 +100,8 @@ fn selects(target: &Target, selection: &Selection, seed: &[u8; 32]) -> Result<Se
         ..build
     };
     let settings = SelectorSettings { epsilon: selection.epsilon.0.value(), mode };
-    let spec: SelectorSpec = selection.method.parse().map_err(|error| refused("cooperation.selection.method", error))?;
+    let spec: SelectorSpec =
+        selection.method.parse().map_err(|error| refused("cooperation.selection.method", error))?;
     let selector = relay_selection::build(&spec, settings).map_err(|error| refused("cooperation.selection", error))?;
     let selector = match selection.energy_weight {
         Some(weight) => Box::new(EnergyAware::new(selector, weight)),
