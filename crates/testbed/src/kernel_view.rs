@@ -75,7 +75,7 @@ impl Observer {
         let asking = std::thread::Builder::new().spawn(move || {
             let filter = format!("sport = :{port}");
             while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-                let ask = namespace.command("ss").map(|mut ss| ss.args(["-HtinO", &filter]).output());
+                let ask = namespace.command("ss").map(|mut ss| ss.args(["-HtinoO", &filter]).output());
                 // A failed call leaves the view unchanged.
                 if let Ok(Ok(answer)) = ask {
                     lock(&shared).update(&String::from_utf8_lossy(&answer.stdout));

@@ -107,6 +107,8 @@ fn the_kernel_sends_over_two_relays_that_route() {
     let carried: Vec<u64> = real.results.subflows.iter().map(|subflow| subflow.received_bytes).collect();
     assert!(carried.len() == 2 && carried.iter().all(|bytes| *bytes > 300_000), "{carried:?}");
     assert!(real.results.subflows.iter().all(|subflow| subflow.min_rtt_s.is_some()), "the kernel tells");
+    let path_mtus: Vec<_> = real.results.subflows.iter().map(|subflow| subflow.path_mtu_bytes).collect();
+    assert_eq!(path_mtus, [Some(1500), Some(1500)], "timestamps count");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use units::{Duration, Instant};
@@ -12,15 +13,15 @@ use crate::console;
 use crate::failure::Failure;
 use crate::real_path::real_path;
 
-/// Maximum time until what was recorded is in the file while more is recorded.
+/// Maximum time until what was recorded is in the file, whether or not more is recorded.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
 /// The format of a recording, once it has begun.
-pub trait Format: Sized {
+pub trait Format: Sized + Send + 'static {
     /// What readers of error messages call it.
     const NAME: &str;
     /// What it says of itself.
-    type Header: Send;
+    type Header: Send + 'static;
 
     /// Begins a file whose times start `since_1970`.
     fn begin(file: BufWriter<File>, header: &Self::Header, since_1970: Duration) -> io::Result<Self>;
@@ -55,7 +56,8 @@ struct Recorder<F: Format> {
     begun: Option<F>,
     /// Offset from the program's time to that of recordings, which all hosts share.
     epoch: Duration,
-    flushed_at: Instant,
+    /// Whether something has been recorded that may not be in the file yet.
+    is_behind: bool,
 }
 
 impl<F: Format> Recorder<F> {
@@ -64,8 +66,7 @@ impl<F: Format> Recorder<F> {
         let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|source| atomic_file::Error { path: path.clone(), source })?;
-        let (epoch, flushed_at) = (Duration::ZERO, Instant::ZERO);
-        Ok(Self { file, path, is_new, header, begun: None, epoch, flushed_at })
+        Ok(Self { file, path, is_new, header, begun: None, epoch: Duration::ZERO, is_behind: false })
     }
 
     fn record(&mut self, at: Instant, write: impl FnOnce(&mut F, Instant) -> io::Result<()>) -> io::Result<()> {
@@ -75,12 +76,13 @@ impl<F: Format> Recorder<F> {
             self.begun = Some(F::begin(BufWriter::new(self.file.try_clone()?), &self.header, self.epoch)?);
         }
         let Some(begun) = &mut self.begun else { return Ok(()) };
-        write(begun, at + self.epoch)?;
-        if at.saturating_since(self.flushed_at) >= FLUSH_EVERY {
-            self.flushed_at = at;
-            begun.flush()?;
-        }
-        Ok(())
+        self.is_behind = true;
+        write(begun, at + self.epoch)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let begun = self.begun.as_mut().filter(|_| core::mem::take(&mut self.is_behind));
+        begun.map_or(Ok(()), F::flush)
     }
 
     fn cannot(&self, error: &io::Error) -> String {
@@ -108,11 +110,14 @@ impl<F: Format> Growing<F> {
     pub fn record(&self, at: Instant, write: impl FnOnce(&mut F, Instant) -> io::Result<()>) {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(recorder) = slot.as_mut() else { return };
-        if let Err(error) = recorder.record(at, write) {
-            let why = recorder.cannot(&error);
-            *slot = None;
-            // Standard error may be closed.
-            let _ = console::complain(&format!("the {} ends here, everything else continues: {why}\n", F::NAME));
+        let begins = recorder.begun.is_none();
+        let recorded = recorder.record(at, write);
+        end_if_failed(&mut slot, recorded);
+        if begins {
+            // Not earlier: by now the program has given up the rights that it does not need, and so has the thread. Without
+            // a thread the file falls behind until the end.
+            let shared = Arc::downgrade(&self.0);
+            let _ = thread::Builder::new().name("recording".into()).spawn(move || keep_up(&shared));
         }
     }
 
@@ -120,9 +125,29 @@ impl<F: Format> Growing<F> {
     pub fn finish(self) -> Result<(), Failure> {
         let recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut recorder) = recorder else { return Ok(()) };
-        let flushed = recorder.begun.as_mut().map_or(Ok(()), F::flush);
-        flushed.map_err(|error| Failure::Failed(recorder.cannot(&error)))
+        recorder.flush().map_err(|error| Failure::Failed(recorder.cannot(&error)))
     }
+}
+
+/// Writes to the file what has been recorded, until the recording ends.
+fn keep_up<F: Format>(shared: &Weak<Mutex<Option<Recorder<F>>>>) {
+    loop {
+        thread::park_timeout(FLUSH_EVERY.into());
+        let Some(shared) = shared.upgrade() else { return };
+        let mut slot = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(recorder) = slot.as_mut() else { return };
+        let flushed = recorder.flush();
+        end_if_failed(&mut slot, flushed);
+    }
+}
+
+/// Ends a recording that cannot be written, and says so.
+fn end_if_failed<F: Format>(slot: &mut Option<Recorder<F>>, written: io::Result<()>) {
+    let Err(error) = written else { return };
+    let Some(recorder) = slot.take() else { return };
+    let why = recorder.cannot(&error);
+    // Standard error may be closed.
+    let _ = console::complain(&format!("the {} ends here, everything else continues: {why}\n", F::NAME));
 }
 
 /// Returns the time of day, as recordings contain it.
@@ -133,4 +158,44 @@ impl<F: Format> Growing<F> {
 pub fn since_1970() -> Duration {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Duration::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    struct Lines(BufWriter<File>);
+
+    impl Format for Lines {
+        const NAME: &str = "list";
+        type Header = ();
+
+        fn begin(file: BufWriter<File>, (): &(), _: Duration) -> io::Result<Self> {
+            Ok(Self(file))
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.flush()
+        }
+    }
+
+    #[test]
+    fn what_was_recorded_last_is_soon_in_the_file_though_nothing_follows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        let recording = Growing::<Lines>::start(&path, ()).unwrap();
+        recording.record(Instant::from_millis(1), |lines, _| writeln!(lines.0, "one"));
+        recording.record(Instant::from_millis(2), |lines, _| writeln!(lines.0, "two"));
+        let is_there = || std::fs::read_to_string(&path).unwrap() == "one\ntwo\n";
+        assert!(
+            (0..500).any(|_| {
+                thread::park_timeout(std::time::Duration::from_millis(20));
+                is_there()
+            }),
+            "within 10 s"
+        );
+        recording.finish().unwrap();
+    }
 }
