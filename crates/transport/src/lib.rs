@@ -33,6 +33,7 @@ pub mod receiver_centric;
 pub mod relay;
 mod routes;
 pub mod scheduler;
+mod sent_once;
 mod small_pieces;
 mod state;
 pub mod stats;
