@@ -26,6 +26,7 @@ mod host;
 pub mod inspection;
 mod label;
 pub mod observation;
+mod ordered_queue;
 pub mod path_manager;
 mod ports;
 mod received;
