@@ -7,9 +7,9 @@ use simulator::{Direction, HostId, Interface, Tap};
 use transport::inspection::{FlightInspection, Inspect, SubflowTimer};
 use units::{Duration, Instant, SeqNr};
 use wire::mptcp::{
-    AddAddr, AddressId, CapableFlags, DataSeq, Dss, Key, Mapping, MpCapable, MpFail, MpJoin, MptcpOption, Token,
+    AddAddr, AddressId, CapableFlags, DataSeq, Dss, Key, Mapping, MpCapable, MpFail, MpJoin, MpPrio, MptcpOption, Token,
 };
-use wire::{Flags, Payload, SackBlock, Segment};
+use wire::{Flags, Payload, SackBlock, Segment, Timestamps};
 
 /// SHA-256 of eight zero octets is af5570f5 ... e5b2328de0e83dfc: token and initial data sequence number.
 const LOCAL_KEY: Key = Key(0);
@@ -322,6 +322,19 @@ fn a_join_names_the_token_that_the_peer_gave() {
     assert_eq!(host.sends(with(first_syn(), join_syn(LOCAL_TOKEN, 9))), [own], "its own token leads nowhere");
     host.port = 3;
     assert_eq!(host.sends(with(first_syn(), join_syn(Token(5), 9))), [Rule::WrongToken { token: 5 }]);
+}
+
+#[test]
+fn options_fit_into_a_header() {
+    let mut host = multipath();
+    let prio = || Some(MptcpOption::Prio(MpPrio { backup: true }));
+    let mut signals = with(with(ack_of(0), dss(Some(remote_dsn(0)), None)), prio());
+    signals.options.timestamps = Some(Timestamps::default());
+    assert_eq!(host.sends(signals.clone()), []);
+    (0..5).for_each(|_| signals.options.mptcp.extend(prio()));
+    let bytes = signals.options.encoded_len();
+    assert!(bytes > 40);
+    assert_eq!(host.sends(signals), [Rule::OptionsTooLong { bytes }]);
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl Lie {
     }
 }
 
-fn deliver(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
+pub(super) fn deliver(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
     for _ in 0..10_000 {
         let Some((side, segment)) = relay.poll_transmit(now) else { return };
         if side == Side::Destination && !segment.payload.is_empty() {
@@ -131,30 +131,44 @@ fn join(relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
 }
 
 pub(super) fn join_by(syn: Segment, relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
-    let sack = syn.options.sack_permitted;
+    let timestamps = syn.options.timestamps;
+    ask_to_join(syn, relay, seen, now);
+    let mut fourth = ack(Side::Source, seen);
+    fourth.options.timestamps = timestamps;
+    relay.handle_segment(Side::Source, fourth, now);
+    deliver(relay, seen, now);
+    assert!(relay.relay().splices().all(|(_, stats)| stats.joined), "{:?}", seen.latest);
+}
+
+/// Returns an ACK of the host at `side`, of everything that it has seen.
+pub(super) fn ack(side: Side, seen: &Seen) -> Segment {
+    let latest = seen.latest[index(side)].as_ref().expect("it has seen a segment");
+    let mut ack = Segment::new(host(side), host(side.opposite()));
+    (ack.seq, ack.ack, ack.flags, ack.window) = (latest.ack, latest.end(), Flags::ACK, 60_000);
+    ack
+}
+
+/// Performs the handshake up to the third ACK, which the source has not answered.
+pub(super) fn ask_to_join(syn: Segment, relay: &mut ForwardingRelay<AtOnce>, seen: &mut Seen, now: Instant) {
+    let (sack, timestamps) = (syn.options.sack_permitted, syn.options.timestamps);
     relay.handle_segment(Side::Destination, syn, now);
     deliver(relay, seen, now);
-    let answer = |side: Side, flags, join: Option<MpJoin>, seen: &Seen| {
-        let latest = seen.latest[index(side)].as_ref().unwrap();
-        let mut segment = Segment::new(host(side), host(side.opposite()));
-        (segment.seq, segment.ack, segment.flags, segment.window) = (latest.ack, latest.end(), flags, 60_000);
-        segment.options.mptcp.extend(join.map(MptcpOption::Join));
+    let answer = |side: Side, flags, join: MpJoin, seen: &Seen| {
+        let mut segment = Segment { flags, ..ack(side, seen) };
+        segment.options.timestamps = timestamps;
+        segment.options.mptcp.push(MptcpOption::Join(join));
         segment
     };
     let syn_ack = MpJoin::SynAck { backup: false, address_id: AddressId(0), hmac: 9, nonce: 4 };
-    let mut second = answer(Side::Source, Flags::SYN | Flags::ACK, Some(syn_ack), seen);
+    let mut second = answer(Side::Source, Flags::SYN | Flags::ACK, syn_ack, seen);
     second.seq = SeqNr(100);
     second.options.sack_permitted = sack;
     relay.handle_segment(Side::Source, second, now);
     deliver(relay, seen, now);
-    let mut third = answer(Side::Destination, Flags::ACK, Some(MpJoin::Ack { hmac: [1; 20] }), seen);
+    let mut third = answer(Side::Destination, Flags::ACK, MpJoin::Ack { hmac: [1; 20] }, seen);
     third.seq = SeqNr(1);
     relay.handle_segment(Side::Destination, third, now);
     deliver(relay, seen, now);
-    let fourth = answer(Side::Source, Flags::ACK, None, seen);
-    relay.handle_segment(Side::Source, fourth, now);
-    deliver(relay, seen, now);
-    assert!(relay.relay().splices().all(|(_, stats)| stats.joined), "{:?}", seen.latest);
 }
 
 /// RFC 8684 section 3.3: with checksums in use every mapping has one, even that of a DATA_FIN that first shows the
@@ -238,7 +252,7 @@ impl Sent {
 }
 
 /// Creates a relay that has spliced a subflow. The source's first octet of data has sequence number 101.
-fn joined() -> (ForwardingRelay<AtOnce>, Seen, Instant) {
+pub(super) fn joined() -> (ForwardingRelay<AtOnce>, Seen, Instant) {
     let mut relay = ForwardingRelay::new(FastAckRelay::new(RelayConfig::default(), [3; 32]).unwrap(), AtOnce);
     let (mut seen, now) = (Seen::default(), Instant::from_secs(1));
     join(&mut relay, &mut seen, now);

@@ -44,6 +44,7 @@ mod pair;
 mod relay_news;
 mod rough;
 mod script;
+mod sent_once;
 mod source_ports;
 mod steady;
 mod syn_cookies;

@@ -34,7 +34,6 @@
 
 pub mod checksum;
 mod error;
-mod fit;
 mod icmp;
 mod ip;
 pub mod mptcp;
@@ -46,7 +45,6 @@ mod tcp;
 mod too_big;
 
 pub use error::ParseError;
-pub use fit::Deferred;
 pub use icmp::IcmpError;
 pub use ip::{Ecn, destination, source};
 pub use option::{Options, SackBlock, SackBlocks, Timestamps};

@@ -14,7 +14,9 @@
 //!
 //! **Writing** follows Linux's order and alignment: MSS, SACK-permitted and timestamps, window scale, SACK, MPTCP. Each
 //! is padded with NOPs to a multiple of four octets, so that the peer's fast paths find timestamps where they expect
-//! them. [`Options::fit`] describes what gives way if 40 octets are too few.
+//! them. Options that others packed more tightly, and that were read from a segment, may exceed 40 octets with padding;
+//! they are written without. Nothing is ever left out: who builds a segment sees to it that its options fit
+//! ([`Options::fits`]).
 
 use arrayvec::ArrayVec;
 use smallvec::SmallVec;
@@ -83,6 +85,8 @@ use kind::NO_OPERATION as NOP;
 
 /// Largest shift count (RFC 7323 section 2.3).
 const WINDOW_SCALE_MAX: u8 = 14;
+/// Kind and length of a SACK option, with padding.
+const SACK_OVERHEAD_BYTES: usize = 4;
 const SACK_BLOCK_BYTES: usize = 8;
 
 impl Options {
@@ -100,15 +104,9 @@ impl Options {
         *mptcp = SmallVec::new();
     }
 
-    /// Returns the octets of these options on the wire, padding included: a multiple of four. The result exceeds
-    /// [`Self::MAX_BYTES`] if [`Self::fit`] has to pack them.
+    /// Returns the octets of these options with padding: a multiple of four.
     #[inline]
     pub fn encoded_len(&self) -> usize {
-        self.encoded_len_without_sack() + Self::sack_len(self.sack.len())
-    }
-
-    #[inline]
-    pub(crate) fn encoded_len_without_sack(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         // SACK-permitted replaces the two NOPs before timestamps.
         let timestamps = match (self.timestamps, self.sack_permitted) {
@@ -124,16 +122,34 @@ impl Options {
             several => several.iter().map(|option| option.encoded_len().next_multiple_of(4)).sum(),
         };
         let round = if self.round.is_some() { Round::LEN } else { 0 };
-        mss + timestamps + window_scale + mptcp + round
+        let sack = if self.sack.is_empty() { 0 } else { SACK_OVERHEAD_BYTES + self.sack.len() * SACK_BLOCK_BYTES };
+        mss + timestamps + window_scale + mptcp + round + sack
     }
 
-    const fn sack_len(blocks: usize) -> usize {
-        if blocks == 0 { 0 } else { 4 + blocks * SACK_BLOCK_BYTES }
+    /// Whether these options fit into a header, padding included.
+    #[inline]
+    pub fn fits(&self) -> bool {
+        self.encoded_len() <= Self::MAX_BYTES
+    }
+
+    /// Returns the octets that are left, padding included.
+    #[inline]
+    pub fn room(&self) -> usize {
+        Self::MAX_BYTES.saturating_sub(self.encoded_len())
     }
 
     /// Returns how many SACK blocks fit into `room` octets.
-    pub(crate) const fn sack_blocks_in(room: usize) -> usize {
-        room.saturating_sub(4) / SACK_BLOCK_BYTES
+    pub const fn sack_blocks_in(room: usize) -> usize {
+        room.saturating_sub(SACK_OVERHEAD_BYTES) / SACK_BLOCK_BYTES
+    }
+
+    /// Returns the octets that [`Self::emit`] writes.
+    #[inline]
+    pub(crate) fn emitted_len(&self) -> usize {
+        match self.encoded_len() {
+            len if len <= Self::MAX_BYTES => len,
+            _ => self.without_padding().len(),
+        }
     }
 
     /// Reads the options of a TCP header: the octets after its first 20.
@@ -196,8 +212,32 @@ impl Options {
         }
     }
 
-    /// Appends the options with padding: [`Self::encoded_len`] octets, at most 40 only after [`Self::fit`].
+    /// Appends the options: [`Self::encoded_len`] octets if these fit into a header, else fewer, without padding.
+    #[inline]
     pub fn emit(&self, out: &mut Vec<u8>) {
+        if self.fits() {
+            self.emit_padded(out);
+        } else {
+            out.extend(self.without_padding());
+        }
+    }
+
+    /// Returns the options without padding between them, in a multiple of four octets.
+    #[cold]
+    fn without_padding(&self) -> Vec<u8> {
+        let (mut padded, mut out) = (Vec::new(), Vec::new());
+        self.emit_padded(&mut padded);
+        let mut rest = &padded[..];
+        while let [kind, after_kind @ ..] = rest {
+            let len = if *kind == NOP { 0 } else { usize::from(after_kind[0]) };
+            out.extend_from_slice(&rest[..len]);
+            rest = &rest[len.max(1)..];
+        }
+        out.resize(out.len().next_multiple_of(4), NOP);
+        out
+    }
+
+    fn emit_padded(&self, out: &mut Vec<u8>) {
         if let Some(mss) = self.mss {
             let [high, low] = mss.to_be_bytes();
             out.extend_from_slice(&[kind::MSS, 4, high, low]);

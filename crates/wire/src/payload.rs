@@ -171,7 +171,7 @@ impl Payload {
                     piece.fill(octets);
                     visit(octets);
                     rest.len -= piece.len;
-                    rest.offset += u64::from(piece.len);
+                    rest.offset = rest.offset.wrapping_add(piece.len.into());
                 }
             }
         }
@@ -278,6 +278,15 @@ mod tests {
         let mut joined = front;
         joined.try_append(rest).unwrap();
         assert_eq!(joined, pattern(5, 100));
+    }
+
+    /// As when a checksum is computed.
+    #[test]
+    fn the_pieces_of_a_pattern_go_on_behind_its_last_position() {
+        let long = pattern(u64::MAX - 1500, 3000);
+        let mut octets = Vec::new();
+        long.for_each_piece(|piece| octets.extend_from_slice(piece));
+        assert_eq!(long.to_bytes(), octets);
     }
 
     #[test]

@@ -186,19 +186,15 @@ impl Segment {
     /// Returns the octets of the IP packet that [`Self::emit`] writes: IP header, TCP header with options, payload.
     #[inline]
     pub fn emitted_len(&self) -> usize {
-        let options = match self.options.encoded_len() {
-            len if len <= Options::MAX_BYTES => len,
-            _ => self.options.fitted().encoded_len(),
-        };
-        ip::header_len(&self.src.ip()) + HEADER_BYTES + options + self.payload.len()
+        ip::header_len(&self.src.ip()) + HEADER_BYTES + self.options.emitted_len() + self.payload.len()
     }
 
     /// Appends the IP packet to `out`, checksums included: [`Self::emitted_len`] octets. This may be a super-segment
-    /// for segmentation offload. Options that do not fit are packed by the policy of [`Options::fit`]; call it first to
-    /// learn which options must be sent later.
+    /// for segmentation offload.
     ///
     /// # Panics
-    /// If `src` and `dst` are of different families or the packet would exceed [`Self::PACKET_BYTES_MAX`].
+    /// If `src` and `dst` are of different families, the packet would exceed [`Self::PACKET_BYTES_MAX`], or the options
+    /// exceed [`Options::MAX_BYTES`] even without padding. The options of a segment that was read never do.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.reserve(self.emitted_len());
         let start = self.emit_headers(out);
@@ -240,13 +236,14 @@ impl Segment {
 
     /// Appends the headers with TCP checksum zero, and returns the offset of the TCP header in `out`.
     fn emit_headers(&self, out: &mut Vec<u8>) -> usize {
-        let options = self.options.fitted();
+        let options_len = self.options.emitted_len();
+        assert!(options_len <= Options::MAX_BYTES, "{options_len} octets of options: {:?}", self.options);
         let header = TcpHeader {
             src_port: self.src.port(),
             dst_port: self.dst.port(),
             seq: self.seq,
             ack: self.ack,
-            len: HEADER_BYTES + options.encoded_len(),
+            len: HEADER_BYTES + options_len,
             flags: self.flags,
             window: self.window,
             urgent: self.urgent,
@@ -255,7 +252,7 @@ impl Segment {
         ip::emit(self.src.ip(), self.dst.ip(), self.ecn, segment_len, out);
         let start = out.len();
         header.emit(out);
-        options.emit(out);
+        self.options.emit(out);
         start
     }
 }

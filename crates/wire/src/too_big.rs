@@ -1,6 +1,5 @@
 //! ICMP errors about packets that are too big for their path: type 3 code 4 of ICMP (RFC 792, RFC 1191 section 4), type
-//! 2 of
-//! ICMPv6 (RFC 4443 section 3.2).
+//! 2 of ICMPv6 (RFC 4443 section 3.2).
 //!
 //! ```text
 //! IP header to the sender | type, code, checksum | unused, next-hop MTU | quoted: IP header, 8 octets of TCP or more

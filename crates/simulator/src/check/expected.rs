@@ -43,7 +43,8 @@ impl HostView {
     #[inline(always)]
     pub(super) fn sent_as_expected(&mut self, place: usize, segment: &Segment) -> bool {
         let flow = &mut self.flows[place];
-        let Some(dss) = plain(segment).filter(|_| flow.is_next_sent(segment)) else { return false };
+        let fits = segment.options.round.is_none() || segment.options.fits();
+        let Some(dss) = plain(segment).filter(|_| fits && flow.is_next_sent(segment)) else { return false };
         let len = segment.payload.len() as u64;
         let is_legal = match flow.member.and_then(|member| self.connections.active(member)) {
             Some(connection) => dss.is_some_and(|dss| connection.expects_sent(dss, len)),

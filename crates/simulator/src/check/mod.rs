@@ -11,6 +11,7 @@
 //! | new data stay within the congestion window, except those of limited transmit and a tail loss probe | RFC 5681 section 3.1, RFC 3042, RFC 8985 section 7.3 |
 //! | waiting data have a timer, and no retransmission timer runs without need | RFC 6298 section 5, RFC 9293 section 3.8 |
 //! | a DATA_ACK covers only data that have arrived in order | RFC 8684 section 3.3.2 |
+//! | options fit into a TCP header | RFC 9293 section 3.1 |
 //!
 //! Applications that expect a stream check that it arrives once, in order and intact. [`network::Network::imbalances`]
 //! checks that networks conserve octets.
@@ -131,6 +132,12 @@ pub enum Rule {
         data_ack: u64,
         /// Position up to which everything has arrived.
         arrived: u64,
+    },
+    /// Options that no TCP header has room for: segments are values here, but not on real networks.
+    #[error("sends {bytes} octets of options; a TCP header has room for 40")]
+    OptionsTooLong {
+        /// Octets of the options, padding included.
+        bytes: usize,
     },
 }
 
@@ -299,6 +306,9 @@ fn only_dss(segment: &Segment) -> Option<&Dss> {
 impl HostView {
     #[inline]
     fn sent(&mut self, place: usize, segment: &Segment, fault: &mut dyn FnMut(Rule)) {
+        if !segment.options.fits() {
+            fault(Rule::OptionsTooLong { bytes: segment.options.encoded_len() });
+        }
         if segment.flags.contains(Flags::RST) {
             return;
         }

@@ -11,13 +11,13 @@ use wire::Segment;
 use wire::mptcp::{AddAddr, AddressId, MpPrio, MptcpOption, RemoveAddr, ResetReason};
 
 use super::subflow::Handshake;
-use super::transmit::OPTION_SPACE;
 use super::{Connection, keys::KeyPair};
 use crate::SubflowId;
 use crate::error::{CloseReason, ConnectionError};
 use crate::event::{Event, EventQueue, Ticket};
 use crate::host::Host;
 use crate::path_manager::{PathCommand, PathEvent, PathManagerView, WAKE_AFTER_MIN};
+use crate::sent_once::{carry, has_data_ack};
 
 /// First repetition of an ADD_ADDR without an echo; each further one waits twice as long.
 const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(1);
@@ -291,7 +291,7 @@ impl Connection {
         subflow.backup_here = backup;
         subflow.prio_due = true;
         if subflow.handshake == Handshake::Complete {
-            subflow.tcb.demand_ack();
+            subflow.tcb.demand_fresh_ack();
         }
         Ok(())
     }
@@ -317,7 +317,7 @@ impl Connection {
         let echoes = &mut self.addresses.more_due().echoes;
         if echoes.len() < ECHOES_MAX {
             echoes.push_back(AddAddr { hmac: None, ..*add });
-            self.subflows[id].tcb.demand_ack();
+            self.subflows[id].tcb.demand_fresh_ack();
         }
         let address_id = verified.address_id();
         let port = verified.port().unwrap_or(self.first_remote.port());
@@ -366,8 +366,7 @@ impl Connection {
         subflow.prio_told = Some(host.events.replace_or_push(subflow.prio_told, event));
     }
 
-    /// Adds the next option about addresses. If it does not fit beside the DSS, it displaces the DSS and if necessary
-    /// the timestamps: the announcement of an IPv6 address with port and HMAC takes 30 octets.
+    /// Adds the next option about addresses.
     #[inline]
     pub(super) fn add_address_option(&mut self, id: SubflowId, segment: &mut Segment) {
         if self.addresses.has_due() {
@@ -378,21 +377,17 @@ impl Connection {
     fn add_address_option_due(&mut self, id: SubflowId, segment: &mut Segment) {
         let Some(keys) = self.key_pair() else { return };
         let Some(option) = self.addresses.next_option(&keys) else { return };
-        segment.options.mptcp.push(option);
-        if segment.options.encoded_len() > OPTION_SPACE {
-            let carries_data_fin =
-                segment.options.mptcp.iter().any(|other| matches!(other, MptcpOption::Dss(dss) if dss.data_fin));
-            if carries_data_fin {
-                segment.options.mptcp.pop();
-                return self.subflows[id].tcb.demand_ack();
-            }
-            segment.options.mptcp.retain(|other| !matches!(other, MptcpOption::Dss(_)));
+        let tcb = &mut self.subflows[id].tcb;
+        if !carry(&option, segment, tcb) {
+            return;
         }
-        if segment.options.encoded_len() > OPTION_SPACE {
-            segment.options.timestamps = None;
-        }
-        let option = segment.options.mptcp.last().expect("it was just added").clone();
         self.addresses.on_sent(&option);
+        if self.addresses.has_due() {
+            tcb.demand_fresh_ack();
+        } else if !has_data_ack(segment) {
+            // It gave way, and the peer may wait for it.
+            tcb.demand_ack();
+        }
     }
 
     /// Makes some subflow send the pending options about addresses.
@@ -402,7 +397,7 @@ impl Connection {
         }
         let ready = self.subflows.iter_mut().filter(|subflow| subflow.is_usable());
         if let Some(subflow) = ready.min_by_key(|subflow| subflow.is_stale()) {
-            subflow.tcb.demand_ack();
+            subflow.tcb.demand_fresh_ack();
         }
     }
 

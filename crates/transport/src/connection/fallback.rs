@@ -180,7 +180,7 @@ impl Connection {
 
     fn report_failure(&mut self, id: SubflowId, dsn: Dsn) {
         self.receiver.fail_due = Some(dsn);
-        self.subflows[id].tcb.demand_ack();
+        self.subflows[id].tcb.demand_fresh_ack();
     }
 
     /// Appends data to the stream: without mappings the subflow's order is the stream's.

@@ -416,7 +416,13 @@ impl Connection {
         if let Protocol::Mptcp { fully_established: fully_established @ false, .. } = &mut self.protocol {
             *fully_established = true;
             let room = self.data_option_room(self.sender.long_data_ack);
-            self.subflows.iter_mut().for_each(|subflow| subflow.tcb.change_reserved_options(room));
+            for subflow in &mut self.subflows {
+                subflow.tcb.change_reserved_options(room);
+                if subflow.prio_due {
+                    // MP_CAPABLE kept its place so far.
+                    subflow.tcb.demand_fresh_ack();
+                }
+            }
             self.on_fully_established(host, now);
         }
     }
@@ -482,7 +488,7 @@ impl Connection {
         subflow.established_at = Some(now);
         subflow.admitted = true;
         if subflow.prio_due {
-            subflow.tcb.demand_ack();
+            subflow.tcb.demand_fresh_ack();
         }
         let (local, remote) = (subflow.local(), subflow.remote());
         self.orphan_timer = Instant::FAR_FUTURE;

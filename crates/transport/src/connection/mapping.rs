@@ -1,6 +1,5 @@
 //! Data sequence mappings received on a subflow (RFC 8684 section 3.3.1): the data sequence number of each octet.
 
-use core::ops::Range;
 use std::collections::VecDeque;
 
 use units::narrow::u32_from;
@@ -9,6 +8,7 @@ use wire::Payload;
 use wire::checksum::{dss_checksum_error, dss_checksum_is_valid};
 
 use crate::error::Violation;
+use crate::ordered_queue::{OrderedQueue, Place};
 
 /// Maximum number of pieces that one mapping may add between others with checksums: each costs time in proportion to
 /// the number of mappings.
@@ -80,7 +80,7 @@ pub(crate) enum Unresolved {
 /// The mappings of one subflow, ordered by sequence number and disjoint.
 #[derive(Debug, Default)]
 pub(crate) struct MappingTable {
-    mappings: VecDeque<ReceivedMapping>,
+    mappings: OrderedQueue<ReceivedMapping>,
     /// All octets before this have been placed; mappings of them are repetitions.
     resolved_to: Option<SeqNr>,
     /// Octets of the front mapping that wait for the rest, because its checksum covers the whole.
@@ -122,66 +122,74 @@ impl MappingTable {
 
     fn insert_among(&mut self, mut mapping: ReceivedMapping, max: usize) -> Result<(), Violation> {
         let mut at = self.mappings.partition_point(|known| known.end().before_or_at(mapping.seq));
-        let overlap = at..self.mappings.partition_point(|known| known.seq.before(mapping.end()));
-        if mapping.checksum.is_none() && self.mappings.range(overlap.clone()).all(|known| known.checksum.is_none()) {
-            return self.merge(overlap, mapping, max);
+        if mapping.checksum.is_none() && self.overlapping(at, &mapping).all(|known| known.checksum.is_none()) {
+            return self.merge(at, mapping, max);
         }
         let mut inserted = 0;
         while mapping.len > 0 {
             let Some(known) = self.mappings.get(at).filter(|known| known.seq.before(mapping.end())) else {
-                return self.insert_at(at, mapping, max);
+                return self.insert_at(at, mapping, max).map(drop);
             };
             check_overlap(known, &mapping)?;
             if mapping.checksum.is_some() && mapping.contains(known) && mapping.len > known.len {
                 // The whole can be verified as well as its parts, and covers more octets. Drain all such parts at once:
                 // one by one, a peer could make this arbitrarily slow.
                 let is_part = |known: &&ReceivedMapping| mapping.contains(known) && mapping.len > known.len;
-                let parts = self.mappings.range(at..).take_while(is_part).count();
-                self.mappings.range(at..at + parts).try_for_each(|known| check_overlap(known, &mapping))?;
-                self.mappings.drain(at..at + parts);
+                let parts = self.mappings.iter_from(at).take_while(is_part).count();
+                self.mappings.iter_from(at).take(parts).try_for_each(|known| check_overlap(known, &mapping))?;
+                at = self.mappings.remove_run(at, parts, drop);
                 continue;
             }
             if known.seq.after(mapping.seq) {
                 let (gap, known_len) = (known.seq.since(mapping.seq), known.len);
                 let before = mapping.split_to(gap);
                 mapping.skip(known_len);
-                self.insert_at(at, before, max)?;
-                (at, inserted) = (at + 1, inserted + 1);
+                at = self.insert_at(at, before, max)?;
+                (at, inserted) = (self.mappings.next(at), inserted + 1);
                 if inserted > PIECES_MAX {
                     return Err(Violation::MappingFlood);
                 }
             } else {
                 mapping.skip(known.end().since(mapping.seq));
             }
-            at += 1;
+            at = self.mappings.next(at);
         }
         Ok(())
     }
 
-    /// Merges a mapping with those that overlap it: without checksums, mappings that agree are equivalent to one.
-    fn merge(&mut self, overlap: Range<usize>, new: ReceivedMapping, max: usize) -> Result<(), Violation> {
-        self.mappings.range(overlap.clone()).try_for_each(|known| check_overlap(known, &new))?;
-        let at = overlap.start;
+    /// Iterates over the mappings from `at` on that start before the end of `mapping`.
+    fn overlapping(&self, at: Place, mapping: &ReceivedMapping) -> impl Iterator<Item = &ReceivedMapping> {
+        let end = mapping.end();
+        self.mappings.iter_from(at).take_while(move |known| known.seq.before(end))
+    }
+
+    /// Merges a mapping with those from `at` on that overlap it: without checksums, mappings that agree are equivalent
+    /// to one.
+    fn merge(&mut self, at: Place, new: ReceivedMapping, max: usize) -> Result<(), Violation> {
         let (mut seq, mut dsn, mut end) = (new.seq, new.dsn, new.end());
-        for known in self.mappings.drain(overlap) {
+        let mut overlapping = 0;
+        for known in self.overlapping(at, &new) {
+            check_overlap(known, &new)?;
+            overlapping += 1;
+        }
+        let at = self.mappings.remove_run(at, overlapping, |known| {
             if known.seq.before(seq) {
                 (seq, dsn) = (known.seq, known.dsn);
             }
             end = end.max(known.end());
-        }
+        });
         let len = end.since(seq);
         if len > MERGED_MAX {
             return Err(Violation::MappingFlood);
         }
-        self.insert_at(at, ReceivedMapping { seq, len, dsn, checksum: None }, max)
+        self.insert_at(at, ReceivedMapping { seq, len, dsn, checksum: None }, max).map(drop)
     }
 
-    fn insert_at(&mut self, at: usize, mapping: ReceivedMapping, max: usize) -> Result<(), Violation> {
+    fn insert_at(&mut self, at: Place, mapping: ReceivedMapping, max: usize) -> Result<Place, Violation> {
         if self.mappings.len() >= max {
             return Err(Violation::MappingFlood);
         }
-        self.mappings.insert(at, mapping);
-        Ok(())
+        Ok(self.mappings.insert(at, mapping))
     }
 
     /// Returns the end of the subflow octets that are placed or held in [`Self::pending_bytes`].
@@ -266,10 +274,9 @@ impl MappingTable {
     ) -> Result<(), Dsn> {
         self.pending_bytes += piece.sequence_len();
         self.pending.push_back(piece);
-        let front = &self.mappings[0];
-        if self.pending_bytes < front.len {
+        let Some(front) = self.mappings.front().filter(|front| self.pending_bytes >= front.len) else {
             return Ok(());
-        }
+        };
         let mut dsn = front.dsn;
         if !dss_checksum_is_valid(checksum.value, dsn, checksum.ssn, checksum.len, self.pending.iter()) {
             return Err(dsn);
@@ -317,6 +324,7 @@ fn check_overlap(known: &ReceivedMapping, new: &ReceivedMapping) -> Result<(), V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ordered_queue::effort;
     use wire::checksum::dss_checksum;
 
     const MAX: usize = 100;
@@ -378,6 +386,20 @@ mod tests {
         assert_eq!(table.mappings.len(), 1);
         assert_eq!(table.insert(mapping(101, 1, 1002), 40_000), Err(Violation::MappingMismatch));
         assert_eq!(resolve(&mut table, 100, 59_999).0, [(1000, 59_999)]);
+    }
+
+    /// A peer maps octets far from all others in the middle of what it has mapped.
+    #[test]
+    fn mappings_in_the_middle_cost_the_same_among_many() {
+        effort::assert_linear(|n| {
+            let mut table = MappingTable::default();
+            effort::of(|| {
+                for i in (0..n / 2).flat_map(|i| [i, n - 1 - i]) {
+                    table.insert(mapping(2 * i, 1, 5 * u64::from(i)), n as usize).unwrap();
+                }
+                assert_eq!(table.mappings.len(), n as usize);
+            })
+        });
     }
 
     /// The same with checksums: the original is verified instead of its pieces. What is left of it after its pieces

@@ -1,8 +1,8 @@
 //! The data stream from the peer, put in order across subflows (RFC 8684 section 3.3.2).
 //!
 //! Each subflow delivers its own octets in order, and their data sequence numbers nearly always ascend. Data that wait
-//! for a hole to be filled therefore wait in one queue per subflow. Assembling the stream is a merge of a few queues:
-//! no tree, and no allocation once they have grown. Pieces that do not ascend are sorted into place.
+//! for a hole to be filled therefore wait in one queue per subflow. Assembling the stream is a merge of a few queues,
+//! with no allocation once they have grown. Pieces that do not ascend are sorted into place.
 
 use std::collections::VecDeque;
 
@@ -11,6 +11,7 @@ use units::narrow::usize_from;
 use wire::Payload;
 
 use super::send_buffer::{GATHER_TO, gather};
+use crate::ordered_queue::OrderedQueue;
 use crate::{SubflowId, small_pieces};
 
 /// Charged for every waiting piece in addition to its octets: a peer that sends small pieces fills the buffer sooner.
@@ -34,7 +35,7 @@ impl Piece {
 #[derive(Debug)]
 struct Lane {
     subflow: SubflowId,
-    pieces: VecDeque<Piece>,
+    pieces: OrderedQueue<Piece>,
 }
 
 /// The result of inserting a piece of data.
@@ -108,7 +109,7 @@ impl Reassembly {
     /// Returns how many of these octets came on one subflow. Visits every piece.
     pub(crate) fn waiting_bytes_of(&self, subflow: SubflowId) -> u64 {
         let own = self.lanes.iter().filter(|lane| lane.subflow == subflow);
-        own.flat_map(|lane| &lane.pieces).map(|piece| piece.payload.len() as u64).sum()
+        own.flat_map(|lane| lane.pieces.iter()).map(|piece| piece.payload.len() as u64).sum()
     }
 
     pub(crate) fn waiting_peak_bytes(&self) -> u64 {
@@ -240,8 +241,8 @@ impl Reassembly {
             queue.push_back(piece);
         } else {
             let at = queue.partition_point(|known| known.dsn.before_or_at(piece.dsn));
-            let covered = at.checked_sub(1).is_some_and(|i| queue[i].end().at_or_after(piece.end()));
-            if covered {
+            let before = queue.previous(at).and_then(|place| queue.get(place));
+            if before.is_some_and(|known| known.end().at_or_after(piece.end())) {
                 inserted.duplicate_bytes += len;
                 return;
             }
@@ -255,13 +256,13 @@ impl Reassembly {
 
     /// Returns the lane of a subflow: its own, or an empty one. If there are too many subflows, several share a lane,
     /// and every piece is sorted in.
-    fn lane_of(&mut self, subflow: SubflowId) -> &mut VecDeque<Piece> {
+    fn lane_of(&mut self, subflow: SubflowId) -> &mut OrderedQueue<Piece> {
         let own = self.lanes.iter().position(|lane| lane.subflow == subflow);
         let found = own.or_else(|| self.lanes.iter().position(|lane| lane.pieces.is_empty()));
         let lane = match found {
             Some(lane) => lane,
             None if self.lanes.len() < LANES_MAX => {
-                self.lanes.push(Lane { subflow, pieces: VecDeque::new() });
+                self.lanes.push(Lane { subflow, pieces: OrderedQueue::default() });
                 self.lanes.len() - 1
             }
             None => usize::from(subflow.0) % LANES_MAX,
@@ -317,6 +318,7 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ordered_queue::effort;
     use wire::Pattern;
 
     const EDGE: Dsn = Dsn(10_000);
@@ -368,6 +370,21 @@ mod tests {
             stream.insert(SubflowId(0), Dsn(100_000 - i), pattern(0, 1), Dsn(200_000));
         }
         assert!(stream.waiting_pieces < 10_000);
+    }
+
+    /// A peer leaves a hole before each octet, and sends the outer ones first.
+    #[test]
+    fn octets_in_the_middle_cost_the_same_among_many() {
+        effort::assert_linear(|n| {
+            let mut stream = Reassembly::new(Dsn(0), 10_000_000);
+            effort::of(|| {
+                for i in (1..=n / 2).flat_map(|i| [i, n + 1 - i]) {
+                    let dsn = 2 * u64::from(i);
+                    stream.insert(SubflowId(0), Dsn(dsn), pattern(dsn, 1), Dsn(1_000_000));
+                }
+                assert_eq!(stream.waiting_pieces, n.into());
+            })
+        });
     }
 
     #[test]

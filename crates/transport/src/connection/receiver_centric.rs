@@ -16,7 +16,6 @@ use wire::mptcp::{Experimental, HeldBlock, MptcpOption, PathId, RateReport, Roun
 use wire::{Options, Segment};
 
 use super::held::HeldRanges;
-use super::transmit::OPTION_SPACE;
 use super::{Connection, dss_room};
 use crate::SubflowId;
 use crate::control_loop::{self, Rule};
@@ -175,7 +174,7 @@ impl Connection {
         let estimator = &mut control.incoming[position].estimator;
         estimator.on_data(data, now);
         if estimator.is_report_due(now) {
-            self.subflows[id].tcb.demand_ack();
+            self.subflows[id].tcb.demand_fresh_ack();
         }
     }
 
@@ -189,7 +188,7 @@ impl Connection {
 
     #[cold]
     fn add_rate_report_due(&mut self, id: SubflowId, segment: &mut Segment, now: Instant) {
-        let room = OPTION_SPACE.saturating_sub(segment.options.encoded_len());
+        let room = segment.options.room();
         let tcb = &mut self.subflows[id].tcb;
         let Some(control) = &mut self.rate_control else { return };
         let Some(incoming) = control.incoming.iter_mut().find(|incoming| incoming.subflow == id) else { return };
@@ -197,7 +196,7 @@ impl Connection {
             return;
         }
         if tcb.has_blocks_to_report() && !core::mem::replace(&mut incoming.is_alone, true) {
-            tcb.demand_ack();
+            tcb.demand_fresh_ack();
             return;
         }
         incoming.is_alone = false;
@@ -312,7 +311,7 @@ impl Connection {
             incoming.estimator.on_timeout(now);
             let is_due = incoming.estimator.is_report_due(now);
             if let Some(subflow) = self.subflows.get_mut(incoming.subflow).filter(|_| is_due) {
-                subflow.tcb.demand_ack();
+                subflow.tcb.demand_fresh_ack();
             }
         }
         while let Some(id) = self.rate_control.as_deref_mut().and_then(|control| control.collector.forget_old(now)) {

@@ -1,12 +1,11 @@
 //! Reinjection: other subflows send data that a subflow could not deliver (RFC 8684 section 3.3.6).
 
-use std::collections::VecDeque;
-
 use units::Dsn;
 
 use super::Connection;
 use crate::SubflowId;
 use crate::observation::ReinjectionCause;
+use crate::ordered_queue::OrderedQueue;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
@@ -21,20 +20,26 @@ struct Range {
 /// Ranges of the data stream to send again, in stream order: data that the peer's application waits for go first.
 #[derive(Debug, Default)]
 pub(super) struct Reinjection {
-    ranges: VecDeque<Range>,
+    /// None contains another, so their ends ascend as their starts do.
+    ranges: OrderedQueue<Range>,
 }
 
 impl Reinjection {
     /// Adds octets that `avoid` failed to deliver.
     pub(super) fn push(&mut self, start: Dsn, end: Dsn, avoid: Option<SubflowId>, cause: ReinjectionCause) {
-        let covered = |known: &Range| known.start.before_or_at(start) && known.end.at_or_after(end);
-        if start == end || self.ranges.iter().any(covered) {
+        let at = self.ranges.partition_point(|known| known.start.before(start));
+        let covers = |known: &Range| known.start.before_or_at(start) && known.end.at_or_after(end);
+        let neighbours = self.ranges.previous(at).into_iter().chain([at]);
+        if start == end || neighbours.filter_map(|place| self.ranges.get(place)).any(covers) {
             return;
         }
-        let at = self.ranges.partition_point(|known| known.start.before_or_at(start));
-        match at.checked_sub(1).and_then(|before| self.ranges.get_mut(before)) {
+        let covered = self.ranges.iter_from(at).take_while(|known| known.end.before_or_at(end)).count();
+        let at = self.ranges.remove_run(at, covered, drop);
+        match self.ranges.previous(at).and_then(|before| self.ranges.get_mut(before)) {
             Some(before) if before.end == start && before.avoid == avoid => before.end = end,
-            _ => self.ranges.insert(at, Range { start, end, avoid, cause }),
+            _ => {
+                self.ranges.insert(at, Range { start, end, avoid, cause });
+            }
         }
     }
 
@@ -46,13 +51,16 @@ impl Reinjection {
 
     /// The peer has everything before `una`.
     pub(super) fn acknowledge(&mut self, una: Dsn) {
-        if self.ranges.is_empty() {
-            return;
+        // Of several that start before it, the last one reaches farthest.
+        while self.ranges.iter().nth(1).is_some_and(|second| second.start.before_or_at(una)) {
+            self.ranges.pop_front();
         }
-        self.ranges.retain_mut(|range| {
-            range.start = range.start.max(una);
-            range.start.before(range.end)
-        });
+        if let Some(front) = self.ranges.front_mut() {
+            front.start = front.start.max(una);
+            if front.start.at_or_after(front.end) {
+                self.ranges.pop_front();
+            }
+        }
     }
 
     /// Returns the start and the number of the next octets.
@@ -219,6 +227,8 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ordered_queue::effort;
+    use proptest::prelude::*;
 
     const CAUSE: ReinjectionCause = ReinjectionCause::SubflowEnded;
 
@@ -254,6 +264,65 @@ mod tests {
             reinjection.take(len);
         }
         assert_eq!(order, [(100, 100), (500, 150), (700, 100)]);
+    }
+
+    #[test]
+    fn what_a_range_contains_is_sent_once() {
+        let mut reinjection = Reinjection::default();
+        let all = |reinjection: &Reinjection| {
+            reinjection.ranges.iter().map(|range| (range.start.0, range.end.0)).collect::<Vec<_>>()
+        };
+        reinjection.push(Dsn(100), Dsn(200), Some(SubflowId(1)), CAUSE);
+        reinjection.push(Dsn(300), Dsn(320), Some(SubflowId(2)), CAUSE);
+        reinjection.push(Dsn(250), Dsn(400), None, CAUSE);
+        assert_eq!(all(&reinjection), [(100, 200), (250, 400)]);
+        reinjection.push(Dsn(100), Dsn(260), Some(SubflowId(2)), CAUSE);
+        reinjection.push(Dsn(120), Dsn(130), Some(SubflowId(3)), CAUSE);
+        assert_eq!(all(&reinjection), [(100, 260), (250, 400)]);
+        reinjection.acknowledge(Dsn(255));
+        assert_eq!(all(&reinjection), [(255, 400)]);
+    }
+
+    proptest! {
+        /// Whatever is added stays until it is acknowledged, and ranges ascend by both their ends.
+        #[test]
+        fn nothing_is_lost(steps in proptest::collection::vec((0..200_u64, 0..60_u64, 0..4_u16), 1..60)) {
+            let (mut reinjection, mut wanted) = (Reinjection::default(), [false; 300]);
+            for (start, len, avoid) in steps {
+                if avoid == 0 {
+                    reinjection.acknowledge(Dsn(start));
+                    wanted[..start as usize].fill(false);
+                } else {
+                    reinjection.push(Dsn(start), Dsn(start + len), Some(SubflowId(avoid)), CAUSE);
+                    wanted[start as usize..(start + len) as usize].fill(true);
+                }
+                let ranges: Vec<_> = reinjection.ranges.iter().collect();
+                let mut pairs = ranges.windows(2).map(|pair| (pair[0], pair[1]));
+                prop_assert!(pairs.all(|(one, next)| one.start.before(next.start) && one.end.before(next.end)));
+                let mut scheduled = [false; 300];
+                ranges.iter().for_each(|range| scheduled[range.start.0 as usize..range.end.0 as usize].fill(true));
+                prop_assert_eq!(scheduled, wanted);
+            }
+        }
+    }
+
+    /// Data in small segments alternate between two subflows, which fail one after the other.
+    #[test]
+    fn ranges_between_others_cost_the_same_among_many() {
+        effort::assert_linear(|n| {
+            let mut reinjection = Reinjection::default();
+            let end = |i: u32| Dsn(88 * u64::from(i + 1));
+            effort::of(|| {
+                for (first, avoid) in [(0, 1), (1, 2)] {
+                    for i in (first..n).step_by(2) {
+                        reinjection.push(Dsn(88 * u64::from(i)), end(i), Some(SubflowId(avoid)), CAUSE);
+                    }
+                }
+                assert_eq!(reinjection.ranges.len(), n as usize);
+                (0..n).for_each(|i| reinjection.acknowledge(end(i)));
+                assert_eq!(reinjection.next(), None);
+            })
+        });
     }
 
     #[test]

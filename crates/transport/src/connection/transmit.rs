@@ -15,10 +15,8 @@ use crate::host::Host;
 use crate::label::Label;
 use crate::observation::Occurrence;
 use crate::scheduler::{Marks, ScheduleContext, SubflowView};
+use crate::sent_once::{carry, carry_at_the_end};
 use crate::tcp::{Chunk, OutgoingKind, SendLimits, Tcb};
-
-/// The option space of a TCP header.
-pub(super) const OPTION_SPACE: usize = 40;
 
 /// Data that wait for a subflow.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +135,7 @@ impl Connection {
         match kind {
             OutgoingKind::Syn => self.add_syn_options(id, segment),
             OutgoingKind::Reset => {
-                segment.options.mptcp.extend(self.subflows[id].reset_options.drain(..));
+                carry_at_the_end(self.subflows[id].reset_options.drain(..), segment);
             }
             OutgoingKind::Data(label) => self.add_data_options(id, label, segment),
             OutgoingKind::Control => self.add_control_options(id, segment, now),
@@ -180,7 +178,7 @@ impl Connection {
                     // MP_CAPABLE has no room for the end of the stream.
                     self.sender.data_fin_due = true;
                     self.capable_due = false;
-                    self.subflows[id].tcb.demand_ack();
+                    self.subflows[id].tcb.demand_fresh_ack();
                 }
                 return;
             }
@@ -212,13 +210,11 @@ impl Connection {
         Dss { mapping: Some(mapping), ..self.ack_signal() }
     }
 
-    /// Adds the options of a segment without data. Options that are sent once go only on a segment that the peer will
-    /// process.
+    /// Adds the options of a segment without data.
     fn add_control_options(&mut self, id: SubflowId, segment: &mut Segment, now: Instant) {
         let fresh = self.subflows[id].tcb.is_fresh(segment);
-        if let Some(dsn) = self.receiver.fail_due.take_if(|_| fresh) {
-            segment.options.mptcp.push(MptcpOption::Fail(MpFail { dsn }));
-        }
+        let tcb = &mut self.subflows[id].tcb;
+        self.receiver.fail_due.take_if(|dsn| carry(&MptcpOption::Fail(MpFail { dsn: *dsn }), segment, tcb));
         if !self.is_mptcp() {
             if self.receiver.acknowledges_data {
                 segment.options.mptcp.push(MptcpOption::Dss(self.signal_of(self.receiver.stream.next())));
@@ -247,14 +243,10 @@ impl Connection {
             if let Some(option) = self.confirming_capable(None) {
                 segment.options.mptcp.push(option);
                 if core::mem::take(&mut self.capable_due) && self.sender.data_fin_due {
-                    self.subflows[id].tcb.demand_ack();
+                    self.subflows[id].tcb.demand_fresh_ack();
                 }
                 return;
             }
-        }
-        if core::mem::take(&mut self.subflows[id].prio_due) {
-            let backup = self.subflows[id].backup_here;
-            segment.options.mptcp.push(MptcpOption::Prio(MpPrio { backup }));
         }
         let signal = match self.sender.data_fin.filter(|_| self.sender.data_fin_due) {
             Some(fin) => self.data_fin_signal(fin),
@@ -262,6 +254,11 @@ impl Connection {
         };
         self.sender.data_fin_due = false;
         segment.options.mptcp.push(MptcpOption::Dss(signal));
+        let subflow = &mut self.subflows[id];
+        if subflow.prio_due {
+            let prio = MptcpOption::Prio(MpPrio { backup: subflow.backup_here });
+            subflow.prio_due = !carry(&prio, segment, &mut subflow.tcb);
+        }
         self.add_address_option(id, segment);
     }
 
@@ -539,7 +536,7 @@ impl Connection {
         }) {
             subflow.data_fins += 1;
             self.sender.data_fin_due = true;
-            subflow.tcb.demand_ack();
+            subflow.tcb.demand_fresh_ack();
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::connection::mapping::MappingTable;
 use crate::control_loop::{self, ControlledPaths, Rule, path_view};
 use crate::host::{Host, Tuple};
 use crate::observation::{Observers, Occurrence, Subject};
+use crate::sent_once::carry;
 use crate::state::State;
 use crate::tcp::{AckOutcome, Tcb};
 use crate::{ConnectionConfig, SubflowId, congestion};
@@ -111,6 +112,10 @@ impl Leg {
         self.proof = None;
         self.tcb.reserve_options(reserved_bytes);
         self.admitted = true;
+        if !self.passing.is_empty() {
+            // The proof kept its place so far.
+            self.tcb.demand_fresh_ack();
+        }
         self.with_paths(PATH, |congestion, paths| congestion.subflow_added(PATH, paths));
     }
 
@@ -145,7 +150,18 @@ impl Leg {
     pub(super) fn pass(&mut self, option: MptcpOption) {
         if self.passing.len() < PASSING_MAX {
             self.passing.push_back(option);
-            self.tcb.demand_ack();
+            self.tcb.demand_fresh_ack();
+        }
+    }
+
+    /// Adds the option that has waited longest to `segment`, if it can carry one.
+    pub(super) fn pass_on(&mut self, segment: &mut Segment) {
+        let is_passed = self.passing.front().is_some_and(|option| carry(option, segment, &mut self.tcb));
+        if is_passed {
+            self.passing.pop_front();
+            if !self.passing.is_empty() {
+                self.tcb.demand_fresh_ack();
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use wire::mptcp::{DataSeq, Dss, Mapping, MpJoin, MptcpOption};
 use super::Side;
 use super::splice::{NO_DATA, Splice};
 use crate::label::Label;
+use crate::sent_once::carry_at_the_end;
 use crate::tcp::OutgoingKind;
 
 impl Splice {
@@ -17,7 +18,7 @@ impl Splice {
         let Some(leg) = &mut self.legs[side] else { return };
         match kind {
             OutgoingKind::Syn => segment.options.mptcp.push(MptcpOption::Join(leg.join)),
-            OutgoingKind::Reset => segment.options.mptcp.extend(leg.reset_options.drain(..)),
+            OutgoingKind::Reset => carry_at_the_end(leg.reset_options.drain(..), segment),
             OutgoingKind::Data(label) => self.add_mapping(side, label, segment),
             OutgoingKind::Control => self.add_signals(side, segment),
         }
@@ -67,12 +68,8 @@ impl Splice {
             let checksum = self.checksum.then(|| dss_checksum(fin, 0, 1, NO_DATA));
             signal.mapping = Some(Mapping { dsn: DataSeq::Short(fin.low()), ssn: 0, len: 1, checksum });
             signal.data_fin = true;
-        } else if let Some(option) = leg.passing.pop_front().filter(|_| is_fresh) {
-            segment.options.mptcp.push(option);
-            if !leg.passing.is_empty() {
-                leg.tcb.demand_ack();
-            }
         }
         segment.options.mptcp.push(MptcpOption::Dss(signal));
+        leg.pass_on(segment);
     }
 }

@@ -17,6 +17,7 @@ use crate::connection::mapping::{MappingChecksum, ReceivedMapping, Unresolved};
 use crate::host::{Host, Tuple};
 use crate::label::Label;
 use crate::observation::Observers;
+use crate::sent_once::has_data_ack;
 use crate::state::State;
 use crate::tcp::{Arrival, Chunk, SendLimits, Verdict};
 use std::collections::VecDeque;
@@ -306,8 +307,10 @@ impl Splice {
         if is_long && !was_long && self.stage == Stage::Joined {
             leg.tcb.change_reserved_options(dss_room(true));
         }
-        if let (true, Some(leg)) = (data_fin, &mut self.legs[to]) {
-            leg.tcb.demand_ack();
+        match &mut self.legs[to] {
+            Some(leg) if data_fin && data_len == 0 => leg.tcb.demand_fresh_ack(),
+            Some(leg) if data_fin => leg.tcb.demand_ack(),
+            _ => {}
         }
         let flow = &mut self.flows[to];
         if data_len == 0 {
@@ -463,7 +466,13 @@ impl Splice {
             leg.note_sent(&segment, now);
         }
         if self.stage == Stage::Joined {
-            self.flows[side.opposite()].note_told();
+            let flow = &mut self.flows[side.opposite()];
+            if has_data_ack(&segment) {
+                flow.note_told();
+            } else if flow.untold_bytes() > 0 {
+                // Another option took its place.
+                flow.news_at = flow.news_at.min(now);
+            }
         }
         Some(segment)
     }

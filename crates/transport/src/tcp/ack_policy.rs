@@ -14,6 +14,8 @@ pub(crate) struct AckPolicy {
     /// Octets received since the last ACK was sent.
     unacknowledged: u32,
     due: bool,
+    /// Only an ACK without data that the peer will process settles what is due.
+    fresh_due: bool,
     quick_left: u32,
     /// Largest segment seen, taken as the peer's full segment.
     largest: u32,
@@ -24,7 +26,7 @@ impl AckPolicy {
     /// ACKs wait for `delay`, or for the adaptive delay that starts from it if `kind` says so.
     pub(crate) fn new(delay: Duration, kind: AckDelay) -> Self {
         let adaptive = (kind == AckDelay::Adaptive).then(|| AdaptiveDelay::new(delay));
-        Self { unacknowledged: 0, due: false, quick_left: QUICK_SEGMENTS, largest: 0, adaptive }
+        Self { unacknowledged: 0, due: false, fresh_due: false, quick_left: QUICK_SEGMENTS, largest: 0, adaptive }
     }
 
     /// Takes data that arrived in order. An ACK is due once they exceed one full segment, as in Linux. Two full
@@ -80,6 +82,11 @@ impl AckPolicy {
         self.due = true;
     }
 
+    /// Makes an ACK due now that no segment with data, no repetition and no probe replaces ([`crate::sent_once`]).
+    pub(crate) fn demand_fresh(&mut self) {
+        (self.due, self.fresh_due) = (true, true);
+    }
+
     /// Whether an ACK must be sent even without data.
     pub(crate) fn is_due(&self) -> bool {
         self.due
@@ -90,10 +97,12 @@ impl AckPolicy {
         self.unacknowledged > 0
     }
 
-    /// Takes note of a sent segment with an ACK: nothing is owed any more.
-    pub(crate) fn on_sent(&mut self) {
+    /// Takes note of a sent segment with an ACK: nothing is owed any more, except an ACK that must be fresh.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, is_fresh: bool) {
         self.unacknowledged = 0;
-        self.due = false;
+        self.fresh_due &= !is_fresh;
+        self.due = self.fresh_due;
     }
 }
 
@@ -107,7 +116,7 @@ mod tests {
         for _ in 0..QUICK_SEGMENTS {
             policy.on_data(1000, 1000);
             assert!(policy.is_due());
-            policy.on_sent();
+            policy.on_sent(false);
         }
         policy
     }
@@ -119,8 +128,18 @@ mod tests {
         assert!(!policy.is_due() && policy.is_owed());
         policy.on_data(1000, 1000);
         assert!(policy.is_due());
-        policy.on_sent();
+        policy.on_sent(false);
         assert!(!policy.is_due() && !policy.is_owed());
+    }
+
+    #[test]
+    fn nothing_replaces_a_fresh_ack() {
+        let mut policy = after_the_quick_start();
+        policy.demand_fresh();
+        policy.on_sent(false);
+        assert!(policy.is_due() && !policy.is_owed());
+        policy.on_sent(true);
+        assert!(!policy.is_due());
     }
 
     #[test]

@@ -401,8 +401,9 @@ impl Tcb {
         self.receive.ranges_max()
     }
 
-    /// Whether the peer will read the options of `segment`: it is neither a repetition, which a receiver drops, nor a
-    /// probe.
+    /// Whether `segment`, which this TCB has just built, is an ACK whose options the peer will read: it has no data,
+    /// and is neither a repetition nor a probe, which a receiver drops.
+    #[inline]
     pub(crate) fn is_fresh(&self, segment: &Segment) -> bool {
         segment.seq == self.snd_nxt
     }
@@ -420,6 +421,11 @@ impl Tcb {
     /// Makes an ACK due.
     pub(crate) fn demand_ack(&mut self) {
         self.ack_policy.demand();
+    }
+
+    /// Makes an ACK due that carries options which are sent once: nothing but a fresh one settles it.
+    pub(crate) fn demand_fresh_ack(&mut self) {
+        self.ack_policy.demand_fresh();
     }
 
     /// Iterates over data that were never acknowledged, oldest first: the remainder when the TCB dies.

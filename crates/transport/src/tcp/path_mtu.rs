@@ -13,9 +13,9 @@
 //!
 //! Sizes are those of IP packets. The loss of a probe is no sign of congestion (RFC 4821 section 7.5).
 
-use units::narrow::u16_from;
+use units::narrow::{u16_from, u32_from};
 use units::{Duration, Instant, SeqNr};
-use wire::TooBig;
+use wire::{Options, TooBig};
 
 /// BASE_PLPMTU (RFC 8899 section 5.1.2): nearly every path carries it, and every IPv6 path.
 const BASE: u16 = 1280;
@@ -33,8 +33,6 @@ const SEARCH_STEP: u16 = 8;
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 /// Time-outs in a row before a smaller packet is tried: if no packet of this size ever arrived, and if one did.
 const TRIAL_AFTER_TIMEOUTS: [u32; 2] = [2, 3];
-/// Maximum difference in payload between packets of one size: options take the rest.
-const OPTIONS_MAX_BYTES: u32 = 40;
 /// Further time-outs before an even smaller packet is tried.
 const SECOND_TRIAL_AFTER_TIMEOUTS: u32 = 2;
 
@@ -180,7 +178,9 @@ impl PathMtu {
     /// a trial leaves of a packet may also be that large, but says nothing about the whole.
     pub(super) fn on_large_passed(&mut self, payload_bytes: u32) {
         self.large_passed = true;
-        self.trial_passed.take_if(|doubt| payload_bytes + OPTIONS_MAX_BYTES >= doubt.payload_bytes);
+        // Packets of one size differ in payload by their options.
+        let payload_max = payload_bytes + u32_from(Options::MAX_BYTES as u64);
+        self.trial_passed.take_if(|doubt| payload_max >= doubt.payload_bytes);
     }
 
     /// Falls one step because packets of the current size vanish. The search then starts with the size that failed,
@@ -213,6 +213,7 @@ impl PathMtu {
             }
             (self.raise_at, self.ceiling, self.ceiling_first) = (None, self.most.saturating_add(1), true);
         }
+        debug_assert!(self.current < self.ceiling && self.ceiling <= self.most.saturating_add(1), "{self:?}");
         let exactness = if self.ceiling_first { 1 } else { SEARCH_STEP };
         if self.ceiling - self.current <= exactness {
             self.raise_at = Some(now + RAISE_INTERVAL);
@@ -235,6 +236,8 @@ impl PathMtu {
     pub(super) fn on_probe_delivered(&mut self) -> bool {
         let Some(probe) = self.probe.take().filter(|probe| probe.size > self.current) else { return false };
         self.current = probe.size;
+        // A router may have named less while the probe was under way.
+        self.ceiling = self.ceiling.max(probe.size.saturating_add(1));
         (self.probes_lost, self.ceiling_first) = (0, false);
         self.forget_trial();
         true
@@ -336,6 +339,56 @@ mod tests {
         mtu.begin_probe(SeqNr(1), 1, 1400);
         assert!(mtu.on_probe_delivered());
         assert_eq!((mtu.next_probe(Instant::ZERO), mtu.current()), (None, 1400));
+    }
+
+    /// A router reports a size while a probe of more than that is under way, and the probe arrives: another path.
+    #[test]
+    fn a_probe_may_arrive_in_spite_of_what_a_router_says() {
+        for named in [1350, 1399] {
+            let mut mtu = PathMtu::new(1500, false);
+            mtu.fall_back(BASE);
+            mtu.begin_probe(SeqNr(1), 1, 1500);
+            assert!(!mtu.on_too_big(&error(1500, 1400), Instant::ZERO));
+            mtu.on_probe_lost(true);
+            mtu.begin_probe(SeqNr(1), 1, 1400);
+            assert!(!mtu.on_too_big(&error(1400, named), Instant::ZERO));
+            assert!(mtu.on_probe_delivered());
+            assert_eq!((mtu.current(), mtu.next_probe(Instant::ZERO)), (1400, None));
+            assert_eq!(mtu.next_probe(Instant::from_secs(600)), Some(1500), "ten minutes later it begins anew");
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever routers say and whatever becomes of probes, what is probed lies between what passes and what the
+        /// interface accepts.
+        #[test]
+        fn every_probe_is_within_bounds(
+            most in 600..=u16::MAX,
+            is_v6: bool,
+            steps in proptest::collection::vec((0..6_u8, 0..=u16::MAX, 0..700_u64), 1..60),
+        ) {
+            let most = if is_v6 { most.max(BASE) } else { most };
+            let (mut mtu, mut now) = (PathMtu::new(most, is_v6), Instant::ZERO);
+            for (step, named, wait_s) in steps {
+                now += Duration::from_secs(wait_s);
+                match step {
+                    0 => _ = mtu.on_too_big(&error(u32::from(mtu.current()), u32::from(named)), now),
+                    1 => _ = mtu.on_too_big(&error(u32::from(most), u32::from(named % most)), now),
+                    2 => _ = mtu.on_probe_delivered(),
+                    3 => mtu.on_probe_lost(named % 2 == 0),
+                    4 => {
+                        if let Some(step) = mtu.step_down() {
+                            mtu.fall_back(step);
+                        }
+                    }
+                    _ => {}
+                }
+                if let Some(size) = mtu.next_probe(now) {
+                    proptest::prop_assert!(size > mtu.current() && size <= most, "{size} for {mtu:?}");
+                    mtu.begin_probe(SeqNr(1), 1, size);
+                }
+            }
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use arrayvec::ArrayVec;
 use units::SeqNr;
 use wire::{Payload, SackBlock, SackBlocks};
 
+use crate::ordered_queue::{OrderedQueue, Place};
 use crate::small_pieces;
 
 /// Overhead charged for every segment held out of order: about the cost of the segment and its owner's record.
@@ -54,7 +55,7 @@ pub(crate) struct ReceiveSpace {
     window_max: u32,
     /// Data in order, waiting for the connection.
     ready: VecDeque<(SeqNr, Payload)>,
-    out_of_order: VecDeque<Held>,
+    out_of_order: OrderedQueue<Held>,
     held_bytes: u64,
     /// Ranges beyond `nxt`, most recent first.
     ranges: ArrayVec<SackBlock, RANGES_MAX>,
@@ -72,7 +73,7 @@ impl ReceiveSpace {
             fin_at: None,
             window_max: 0,
             ready: VecDeque::new(),
-            out_of_order: VecDeque::new(),
+            out_of_order: OrderedQueue::default(),
             held_bytes: 0,
             ranges: ArrayVec::new(),
             duplicate: None,
@@ -228,7 +229,7 @@ impl ReceiveSpace {
     /// Returns the number of octets of `[start, end)` that are already held, and their first contiguous run.
     fn duplicates_of_held(&self, start: SeqNr, end: SeqNr) -> (u32, Option<SackBlock>) {
         let (mut bytes, mut first) = (0, None::<SackBlock>);
-        let beyond = self.out_of_order.range(self.first_held_beyond(start)..);
+        let beyond = self.out_of_order.iter_from(self.first_held_beyond(start));
         for held in beyond.take_while(|held| held.seq.before(end)) {
             let run = SackBlock { start: held.seq.max(start), end: held.end().min(end) };
             bytes += run.end.since(run.start);
@@ -271,11 +272,10 @@ impl ReceiveSpace {
             let known = held.end().min(end).since(seq);
             payload.split_to(known as usize);
             start += known;
-            at += 1;
+            at = self.out_of_order.next(at);
         }
-        let covered = self.out_of_order.range(at..).take_while(|held| held.end().before_or_at(end)).count();
-        let replaced = self.out_of_order.drain(at..at + covered);
-        self.held_bytes -= replaced.map(|held| held.payload.len() as u64).sum::<u64>();
+        let covered = self.out_of_order.iter_from(at).take_while(|held| held.end().before_or_at(end)).count();
+        at = self.out_of_order.remove_run(at, covered, |held| self.held_bytes -= held.payload.len() as u64);
         if let Some(held) = self.out_of_order.get(at).filter(|held| held.seq.before(end)) {
             payload = payload.split_to(held.seq.since(start) as usize);
         }
@@ -287,9 +287,9 @@ impl ReceiveSpace {
     }
 
     /// Returns the first held segment that ends beyond `seq`.
-    fn first_held_beyond(&self, seq: SeqNr) -> usize {
+    fn first_held_beyond(&self, seq: SeqNr) -> Place {
         match self.out_of_order.back() {
-            Some(last) if last.end().before_or_at(seq) => self.out_of_order.len(),
+            Some(last) if last.end().before_or_at(seq) => self.out_of_order.end(),
             _ => self.out_of_order.partition_point(|held| held.end().before_or_at(seq)),
         }
     }
@@ -334,6 +334,7 @@ impl ReceiveSpace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ordered_queue::effort;
 
     fn space() -> ReceiveSpace {
         let mut space = ReceiveSpace::new(SeqNr(u32::MAX - 50));
@@ -366,6 +367,22 @@ mod tests {
         assert_eq!(space.take_sack_blocks(4).as_slice(), [SackBlock { start: at(300), end: at(350) }]);
         let total: usize = core::iter::from_fn(|| space.take_ready()).map(|(_, payload)| payload.len()).sum();
         assert_eq!(total, 400);
+    }
+
+    /// A peer leaves a hole before each octet, and sends the outer ones first.
+    #[test]
+    fn octets_in_the_middle_cost_the_same_among_many() {
+        effort::assert_linear(|n| {
+            let mut space = ReceiveSpace::new(SeqNr(0));
+            space.announce(1 << 24);
+            let octet = |i: u32| SeqNr(1 + 2 * i);
+            effort::of(|| {
+                for i in (1..=n / 2).flat_map(|i| [i, n + 1 - i]) {
+                    space.accept(octet(i), octets(1), false);
+                }
+                assert_eq!(space.out_of_order.len(), n as usize);
+            })
+        });
     }
 
     #[test]

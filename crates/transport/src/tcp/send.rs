@@ -4,19 +4,13 @@
 use bytes::Bytes;
 use units::Instant;
 use units::narrow::u32_from;
-use wire::{Ecn, Flags, Payload, Segment};
+use wire::{Ecn, Flags, Options, Payload, Segment};
 
 use super::scoreboard::Sent;
 use super::{Chunk, Due, Eifel, Tcb, Timer};
 use crate::era::RepairTimer;
 use crate::label::Label;
 use crate::state::{State, Step};
-
-/// Octets of a SACK option besides its blocks: kind, length and two octets of padding.
-const SACK_OVERHEAD: usize = 4;
-const SACK_BLOCK: usize = 8;
-/// Option space of a TCP header.
-const OPTION_SPACE: usize = 40;
 
 /// Limits that the connection sets.
 #[derive(Clone, Copy, Debug)]
@@ -460,7 +454,7 @@ impl Tcb {
             segment.options.timestamps = Some(state.stamp(now));
             state.on_ack_sent(segment.ack);
         }
-        self.ack_policy.on_sent();
+        self.ack_policy.on_sent(self.is_fresh(segment));
         self.timers.stop(Timer::DelayedAck);
     }
 
@@ -482,8 +476,7 @@ impl Tcb {
     fn add_blocks(&mut self, segment: &mut Segment) {
         let used = segment.options.encoded_len();
         let by_mtu = (self.mss() as usize).saturating_sub(segment.payload.len());
-        let room = OPTION_SPACE.min(by_mtu.max(used)).saturating_sub(used);
-        let blocks = room.saturating_sub(SACK_OVERHEAD) / SACK_BLOCK;
+        let blocks = Options::sack_blocks_in(segment.options.room().min(by_mtu.saturating_sub(used)));
         if blocks > 0 {
             segment.options.sack = self.receive.take_sack_blocks(blocks);
         }

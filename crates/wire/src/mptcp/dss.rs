@@ -67,14 +67,6 @@ impl DataSeq {
             Self::Long(dsn) => out.extend_from_slice(&dsn.to_be_bytes()),
         }
     }
-
-    /// Returns only the low 32 bits.
-    pub(crate) const fn shortened(self) -> Self {
-        match self {
-            Self::Short(low) => Self::Short(low),
-            Self::Long(dsn) => Self::Short(units::narrow::low_u32(dsn)),
-        }
-    }
 }
 
 const LEN: usize = 4;

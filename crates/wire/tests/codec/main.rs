@@ -1,6 +1,5 @@
-//! Tests of the codec from outside: hand-made octets, the packing policy, and properties of arbitrary input.
+//! Tests of the codec from outside: hand-made octets, and properties of arbitrary input.
 
-mod fit;
 mod malformed;
 mod mptcp_vectors;
 mod packets;
