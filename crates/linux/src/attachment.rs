@@ -3,7 +3,8 @@
 //! The engine is a host of its own, next to the kernel's stack, with addresses of its own. The kernel is its router and
 //! forwards the device's packets, so two engines on one host reach each other. Without given addresses, the engine gets
 //! 10.99.N.2 and fd99:N::2 of a private network on the device `anabranchN`, which only this host can reach. N is the
-//! first number whose device does not exist yet and whose network no other one is in the way of. To reach further, the kernel must forward for other devices too (and usually translate):
+//! first number whose device does not exist yet and whose network no other one is in the way of. To reach further, the
+//! kernel must forward for other devices too (and usually translate):
 //!
 //! ```text
 //! sysctl -w net.ipv4.ip_forward=1
