@@ -29,8 +29,8 @@ pub use values::{Cap, Change, PairTarget};
 pub use world::{Backend, World};
 
 use values::{
-    address, cap, change, device_name, filter, jobs, pair_target, patience, percent, place, priced, relay, seed,
-    tiered, uplink, volume,
+    address, cap, change, device_name, filter, jobs, pair_target, patience, percent, place, priced, relay, reset_day,
+    seed, tiered, untiered, uplink, volume,
 };
 
 /// Pools the links of nearby devices into one Multipath TCP connection.
@@ -423,7 +423,7 @@ pub struct Join {
     /// With --pair: the code, with or without its space, instead of asking for it
     #[arg(long, value_name = "CODE", requires = "pair", conflicts_with_all = BESIDE_PAIR, num_args = 1..=2)]
     pub code: Vec<String>,
-    /// With --pair: the name that the relay uses for this device; by default its host name
+    /// With --pair: the name that the relay uses for this device, kept for later; by default the host name
     #[arg(long, value_name = "NAME", requires = "pair", conflicts_with_all = BESIDE_PAIR, value_parser = device_name)]
     pub name: Option<Name>,
     /// Folder for the keys of this device and its paired devices
@@ -532,7 +532,7 @@ pub struct Relay {
     /// With --pair: show a QR code beside the digits even if standard output is not a terminal
     #[arg(long, requires = "pair", conflicts_with = "dry_run")]
     pub qr: bool,
-    /// The name that other devices see; by default the host name
+    /// The name that other devices see, kept for later; by default the host name
     #[arg(long, value_name = "NAME", value_parser = device_name)]
     pub name: Option<Name>,
     /// What to do with subflows that pass through; by default route
@@ -545,8 +545,8 @@ pub struct Relay {
     /// backup for the others; at 100 % it lends nothing. By default there is no limit
     #[arg(long, value_name = "SIZE/PERIOD", value_parser = volume, allow_hyphen_values = true)]
     pub volume: Option<Limit>,
-    /// The day on which a month begins
-    #[arg(long, value_name = "DAY", requires = "volume", value_parser = clap::value_parser!(i8).range(1..=31), allow_hyphen_values = true)]
+    /// The day on which a month begins; in shorter months, the last day
+    #[arg(long, value_name = "DAY", requires = "volume", value_parser = reset_day, allow_hyphen_values = true)]
     pub reset_day: Option<i8>,
     /// Lend nothing below this battery charge, in percent, unless charging; by default 20; 0: ignore the battery
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
@@ -657,7 +657,8 @@ pub struct Get {
     /// URL of the file: http://HOST[:PORT]/PATH, where HOST is an IP address or a name that this host can resolve; a
     /// redirection is reported, not followed
     pub url: String,
-    /// Output file, - for standard output, which must be read to its end; by default the URL's file name
+    /// Output file, - for standard output, which must be read to its end; by default the URL's file name. A file of
+    /// that name is replaced once the download is complete
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// If the download breaks off, keep the data in FILE.part, and continue next time if the file is unchanged: the
@@ -665,11 +666,12 @@ pub struct Get {
     /// touched
     #[arg(short = 'C', long = "continue")]
     pub resume: bool,
-    /// An address of the engine, routed to it; repeatable, one per path; by default a private network
+    /// An address of the engine, routed to it; repeatable, one per path; without it and --interface, a private one that
+    /// only this host reaches, for example to download from `anabranch serve` here
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub via: Vec<IpAddr>,
     /// An interface of this host that reaches the Internet directly, such as a tethered phone; repeatable, one per path
-    #[arg(long = "interface", value_name = "NAME", conflicts_with = "via", value_parser = uplink)]
+    #[arg(long = "interface", value_name = "NAME", conflicts_with = "via", value_parser = untiered)]
     pub interfaces: Vec<String>,
     /// With --interface: print what would change on this host, each step with its undo, and change nothing
     #[arg(long, requires = "interfaces", conflicts_with_all = ["json", "via"])]

@@ -153,7 +153,7 @@ fn place(text: &str) -> Result<(String, u16)> {
         ))
     };
     if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
-        return Ok((ip.to_string(), PORT));
+        return elsewhere(&ip.to_string()).map(|name| (name, PORT));
     }
     let (name, port) = match text.rsplit_once(':') {
         Some((name, port)) => (name, port.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(refuse)?),
@@ -163,7 +163,17 @@ fn place(text: &str) -> Result<(String, u16)> {
     let fit = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
     let is_fit = !name.is_empty() && name.len() < 256 && name.chars().all(fit) && !name.starts_with('-');
     let is_whole = !name.contains(':') || name.parse::<IpAddr>().is_ok();
-    if is_fit && is_whole { Ok((name.into(), port)) } else { Err(refuse()) }
+    if is_fit && is_whole { elsewhere(name).map(|name| (name, port)) } else { Err(refuse()) }
+}
+
+/// Refuses addresses of the loopback.
+fn elsewhere(name: &str) -> Result<String> {
+    match name.parse::<IpAddr>() {
+        Ok(ip) if ip.to_canonical().is_loopback() => {
+            Err(Error::Usage(format!("{ip} is a loopback address, which no uplink reaches: name a server elsewhere")))
+        }
+        _ => Ok(name.into()),
+    }
 }
 
 /// Attaches an engine to the uplinks, as a join does, and asks the servers.
@@ -357,6 +367,9 @@ mod tests {
             "a:b:1",
         ] {
             assert!(place(bad).unwrap_err().to_string().contains("write it like"), "{bad}");
+        }
+        for own in ["127.0.0.1", "127.0.0.1:80", "[::1]:80", "::1", "::ffff:127.0.0.2"] {
+            assert!(place(own).unwrap_err().to_string().contains("loopback address, which no uplink reaches"), "{own}");
         }
     }
 }

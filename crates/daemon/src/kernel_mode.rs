@@ -253,7 +253,8 @@ fn answer(request: Request, state: &Mutex<State>, clock: Clock) -> Answer {
             Err("with --kernel, all uplinks carry data: for a target, use `join` without --kernel".into())
         }
         Request::SetPrice { .. } | Request::SetAll { .. } => {
-            Err("with --kernel, uplinks carry data at any price: set only tiers, or use `join` without --kernel".into())
+            Err("with --kernel, there are neither a target nor prices: set only tiers, or use `join` without --kernel"
+                .into())
         }
     };
     done.map_or_else(Answer::Refused, Answer::Done)

@@ -117,6 +117,10 @@ pub fn rehearse(options: &RelayOptions) -> Result<Plan> {
     let shared = find(&options.share)?;
     let mut plan =
         uplink::lending_plan(&shared, INNER_MTU, PORT, &Surroundings::look(core::slice::from_ref(&shared))?)?;
+    plan.notes.push(format!(
+        "keys, the names of paired devices and the lent volume are kept in {}, which stays",
+        options.state.display()
+    ));
     if runs_here()? {
         plan.notes.push("a relay is already running here, and only one can: stop it first".into());
     }

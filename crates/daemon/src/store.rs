@@ -3,7 +3,8 @@
 //! ```text
 //! FOLDER/identity    its private key: 64 hexadecimal digits, readable only by its owner
 //! FOLDER/peers.json  the devices that it is paired with
-//! FOLDER/lock        held while either of them changes
+//! FOLDER/name        the name that it was given, if any
+//! FOLDER/lock        held while any of them changes
 //! ```
 //!
 //! Files are replaced as a whole: a power failure leaves the old file or the new one.
@@ -20,10 +21,12 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use cooperation::channel::{Identity, KEY_BYTES, PublicKey};
+use cooperation::link::Name;
 use linux::driver::random_seed;
 use linux::{Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use tracing::warn;
 
 pub use changes::Changes;
 pub use peers::{Destination, Peers, Relay};
@@ -130,13 +133,39 @@ impl Store {
         Ok(done)
     }
 
+    /// Returns the name that this device was given, if any.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is broken.
+    pub fn name(&self) -> Result<Option<Name>> {
+        let path = self.path("name");
+        let parse = |text: String| text.trim().parse::<Name>();
+        read(&path)?
+            .map(parse)
+            .transpose()
+            .map_err(|why| Error::file(&path)(format!("{why}; remove it, and give this device a name with --name")))
+    }
+
+    /// Stores the name that this device was given.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn keep_name(&self, name: &Name) -> Result<()> {
+        let _lock = self.lock()?;
+        // A disk that is full takes not even the same file again.
+        if !matches!(self.name(), Ok(Some(known)) if known == *name) {
+            atomic_file::write_private(&self.path("name"), format!("{name}\n").as_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Checks that the store is usable now that the process has given up its capabilities. Without them, root is a user
     /// like others.
     ///
     /// # Errors
     /// If it is not usable, with the remedy.
     pub fn check_without_rights(&self) -> Result<()> {
-        self.change_peers(|_| Ok(())).map_err(|error| {
+        self.rewrite_peers().map_err(|error| {
             let user = rustix::process::geteuid().as_raw();
             if let Some(closed) = self.closed_to_its_owner(user) {
                 return Error::Usage(format!("{error}: its mode denies its owner access (chmod {closed})"));
@@ -148,6 +177,19 @@ impl Store {
                 self.folder.display()
             ))
         })
+    }
+
+    /// Writes the file of the paired devices as it is. A full disk prevents only changes, and says nothing about rights.
+    fn rewrite_peers(&self) -> Result<()> {
+        let _lock = self.lock()?;
+        match atomic_file::write_private(&self.path("peers.json"), self.peers()?.text().as_bytes()) {
+            Err(error) if is_full(&error.source) => {
+                let folder = self.folder.display();
+                warn!("the disk of {folder} is full: until there is room, no device can be paired or removed");
+                Ok(())
+            }
+            written => Ok(written?),
+        }
     }
 
     /// Returns the `chmod` arguments for a path that belongs to `user` and whose mode keeps its owner out.
@@ -192,6 +234,10 @@ fn dangling(folder: &Path) -> Option<String> {
     })
 }
 
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
 /// Returns the remedy for an error, in parentheses, if there is one.
 pub(crate) fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -199,7 +245,7 @@ pub(crate) fn remedy(error: &io::Error) -> &'static str {
         ErrorKind::AlreadyExists | ErrorKind::NotADirectory => " (name a folder with --state: this is a file)",
         ErrorKind::IsADirectory => " (a folder is in its place: move it away)",
         ErrorKind::ReadOnlyFilesystem => " (name a writable folder with --state)",
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => " (free some space on that disk)",
+        _ if is_full(error) => " (free some space on that disk)",
         _ => "",
     }
 }
@@ -215,6 +261,9 @@ fn read(path: &Path) -> Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Variable with the folder of a small file system.
+    const FULL: &str = "ANABRANCH_TEST_FULL";
 
     fn store() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
@@ -336,6 +385,53 @@ mod tests {
             assert!(why.contains(&remedy) && !why.contains("chown"), "{why}");
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         }
+    }
+
+    /// Runs in a mount namespace whose folder `FULL` is a small file system.
+    #[test]
+    #[ignore = "run by a_full_disk_is_told_of_and_is_no_question_of_rights"]
+    fn on_a_small_disk() {
+        let Some(place) = std::env::var_os(FULL) else { return };
+        let (store, heard) = (Store::at(Path::new(&place)), crate::heard::Heard::default());
+        let _listening = heard.listen();
+        store.identity().unwrap();
+        store.change_peers(|_| Ok(())).unwrap();
+        store.keep_name(&"anna".parse().unwrap()).unwrap();
+        let filled = fs::write(store.path("filler"), vec![0; 1 << 20]);
+        assert_eq!(filled.unwrap_err().kind(), ErrorKind::StorageFull);
+        heard.take();
+        store.check_without_rights().unwrap();
+        let said = heard.take();
+        assert!(said.contains("is full") && !said.contains("chown"), "{said}");
+        store.keep_name(&"anna".parse().unwrap()).unwrap();
+        assert!(store.keep_name(&"bert".parse().unwrap()).is_err() && store.change_peers(|_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn a_full_disk_is_told_of_and_is_no_question_of_rights() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--mount", "sh", "-c", "mount -t tmpfs -o size=64k,mode=0700 none \"$0\" && exec \"$@\""]);
+        command.arg(folder.path()).arg(std::env::current_exe().unwrap());
+        command.args(["--exact", "store::tests::on_a_small_disk", "--ignored"]).env(FULL, folder.path());
+        let done = command.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && said.contains("1 passed"), "{said} {done:?}");
+    }
+
+    #[test]
+    fn a_name_is_kept() {
+        let (_folder, store) = store();
+        assert_eq!(store.name().unwrap(), None);
+        store.keep_name(&"anna".parse().unwrap()).unwrap();
+        assert_eq!(store.name().unwrap(), Some("anna".parse().unwrap()));
+        store.keep_name(&"bert".parse().unwrap()).unwrap();
+        assert_eq!(store.name().unwrap(), Some("bert".parse().unwrap()));
+        fs::write(store.path("name"), "-").unwrap();
+        assert!(store.name().unwrap_err().to_string().contains("--name"));
     }
 
     #[test]

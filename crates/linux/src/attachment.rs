@@ -2,8 +2,9 @@
 //!
 //! The engine is a host of its own, next to the kernel's stack, with addresses of its own. The kernel is its router and
 //! forwards the device's packets, so two engines on one host reach each other. Without given addresses, the engine gets
-//! 10.99.N.2 and fd99:N::2 of a private network on the device `anabranchN`, which only this host can reach. To reach
-//! further, the kernel must forward for other devices too (and usually translate):
+//! 10.99.N.2 and fd99:N::2 of a private network on the device `anabranchN`, which only this host can reach. N is the
+//! first number whose device does not exist yet and whose network no other one is in the way of. To reach further, the
+//! kernel must forward for other devices too (and usually translate):
 //!
 //! ```text
 //! sysctl -w net.ipv4.ip_forward=1
@@ -23,10 +24,13 @@ use transport::{Endpoint, EndpointConfig};
 use crate::driver::random_seed;
 use crate::ip_command::{self, Family};
 use crate::tun::{self, Tun, TunConfig};
-use crate::{Error, Result};
+use crate::{Error, Result, uplink};
 
 /// Largest packet on the engine's device, octets: a size that every path of the Internet is expected to carry.
 pub const MTU: u16 = 1500;
+/// Number of bits that identify a private network of ours.
+pub(crate) const PREFIX_LEN_V4: u8 = 24;
+pub(crate) const PREFIX_LEN_V6: u8 = 64;
 /// Maximum number of engines with private networks on one host; the device of `anabranch relay` has the next number.
 pub(crate) const DEVICES_MAX: u8 = 98;
 
@@ -84,6 +88,17 @@ pub fn forwards(family_of: IpAddr) -> bool {
     fs::read_to_string(variable).is_ok_and(|value| value.trim() == "1")
 }
 
+/// Returns whether answers of `remote` reach an engine with private addresses, as far as forwarding decides: they come
+/// from this host itself, or from a device whose packets the kernel forwards, such as that of another engine.
+pub(crate) fn can_answer(remote: IpAddr) -> bool {
+    let is_on = |variable: String| fs::read_to_string(variable).is_ok_and(|value| value.trim() == "1");
+    let Some(device) = uplink::unbound_interface(remote).filter(|_| !is_own(remote)) else { return true };
+    match remote {
+        IpAddr::V4(_) => is_on(format!("/proc/sys/net/ipv4/conf/{device}/forwarding")),
+        IpAddr::V6(_) => forwards(remote) || is_on(format!("/proc/sys/net/ipv6/conf/{device}/force_forwarding")),
+    }
+}
+
 /// Returns the number of the next device.
 ///
 /// # Errors
@@ -93,11 +108,18 @@ pub fn free_number() -> Result<u8> {
 }
 
 fn free_numbers() -> impl Iterator<Item = u8> {
-    (0..DEVICES_MAX).filter(|number| !tun::exists(&device_name(*number)))
+    uplink::numbers_with_room().into_iter().filter(|number| !tun::exists(&device_name(*number)))
 }
 
 fn no_number() -> Error {
-    Error::Usage(format!("anabranch0 to anabranch{} all exist already: end some of their programs", DEVICES_MAX - 1))
+    let last = DEVICES_MAX - 1;
+    Error::Usage(match tun::exists(&device_name(0)) {
+        true => format!("anabranch0 to anabranch{last} all exist already: end some of their programs"),
+        false => format!(
+            "this host's interfaces are in all networks from 10.99.0.0/24 to 10.99.{last}.0/24, one of which an engine \
+             needs: give them others"
+        ),
+    })
 }
 
 /// Creates a device with a free number, in a private network if `is_private`. Returns it with the engine's addresses
@@ -166,7 +188,7 @@ fn device_name(number: u8) -> String {
 
 /// Returns the kernel's addresses in the private network of a device, with their prefix lengths.
 pub(crate) fn private_network(number: u8) -> Vec<(IpAddr, u8)> {
-    let mut network = vec![(private_v4(number, 1), 24), (private_v6(number, 1), 64)];
+    let mut network = vec![(private_v4(number, 1), PREFIX_LEN_V4), (private_v6(number, 1), PREFIX_LEN_V6)];
     network.truncate(if has_ipv6() { 2 } else { 1 });
     network
 }

@@ -19,12 +19,12 @@ use transport::path_manager::LocalAddress;
 use transport::{ConnectionConfig, ConnectionStats};
 use units::{Duration, Instant};
 
-use crate::attachment::{Attachment, MTU, forwards, is_own};
+use crate::attachment::{Attachment, MTU, can_answer, forwards, is_own};
 use crate::driver::{Driver, OFFLOAD_PAYLOAD_MAX};
 use crate::engine_options::EngineOptions;
 use crate::http::Url;
 use crate::stop::Stop;
-use crate::{Error, Result};
+use crate::{Error, Result, uplink};
 use attempts::Attempts;
 use download::Download;
 use over_uplinks::Uplinks;
@@ -79,6 +79,9 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     // Without uplinks the kernel is the engine's router and answers for its own addresses.
     let leads_back = |ip| !options.interfaces.is_empty() && is_own(ip);
     let remotes = resolve(&options.url, &leads_back)?;
+    if is_private(options) && !remotes.iter().any(|remote| can_answer(remote.ip())) {
+        return Err(Error::Usage(unnamed()));
+    }
     let mut config = ConnectionConfig {
         mtu: MTU,
         offload_max_bytes: OFFLOAD_PAYLOAD_MAX,
@@ -105,6 +108,10 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
     if let Some(own) = remotes.iter().find(|remote| addresses.contains(&remote.ip())) {
         return Err(engines_own(own.ip(), !options.via.is_empty()));
     }
+    // The kernel has an address on the engine's device, too.
+    if let Some(own) = remotes.iter().find(|remote| leads_back(remote.ip())) {
+        return Err(Error::Usage(format!("{} {OWN_OVER_UPLINKS}", own.ip())));
+    }
     let mut driver = Driver::new(tun, MTU)?;
     driver.set_tap(options.engine.tap.clone());
     let waker = driver.waker()?;
@@ -126,6 +133,23 @@ pub fn get(options: &GetOptions, stop: &Stop, observe: &mut dyn FnMut(Progress))
         None => explain(error, &remotes, &options.via),
     })?;
     Ok(GetReport { bytes, resumed_bytes, duration, connection })
+}
+
+/// Returns whether the engine gets private addresses, and no uplink.
+fn is_private(options: &GetOptions) -> bool {
+    options.via.is_empty() && options.interfaces.is_empty()
+}
+
+/// Says that an uplink should be named, with those that there are.
+fn unnamed() -> String {
+    let names: Vec<String> = uplink::discover_all()
+        .map(|(uplinks, _)| uplinks.into_iter().map(|uplink| format!("--interface {}", uplink.interface)).collect())
+        .unwrap_or_default();
+    let example = if names.is_empty() { "--interface usb0".into() } else { names.join(" ") };
+    format!(
+        "without --interface, the download uses a private address that only this host can reach: name uplinks, like \
+         {example}"
+    )
 }
 
 /// Creates the engine and, if the options name interfaces, the plumbing to these uplinks.
@@ -165,11 +189,9 @@ fn resolve(url: &Url, leads_back: &dyn Fn(IpAddr) -> bool) -> Result<Vec<SocketA
     })?;
     // An IPv4 address in IPv6 notation (::ffff:10.1.0.1) is an IPv4 address on the network.
     let remotes: Vec<SocketAddr> = found.map(|remote| (remote.ip().to_canonical(), remote.port()).into()).collect();
-    let why_not = |remote: &SocketAddr| match why_not(remote.ip()) {
-        None if leads_back(remote.ip()) => {
-            Some("is an address of this host itself, which no uplink reaches: leave out --interface")
-        }
-        why => why,
+    let why_not = |remote: &SocketAddr| match remote.ip() {
+        ip if ip.is_loopback() && leads_back(ip) => Some(LOOPBACK_OVER_UPLINKS),
+        ip => why_not(ip).or_else(|| leads_back(ip).then_some(OWN_OVER_UPLINKS)),
     };
     let reachable: Vec<SocketAddr> = remotes.iter().copied().filter(|remote| why_not(remote).is_none()).collect();
     match remotes.first().filter(|_| reachable.is_empty()) {
@@ -178,6 +200,11 @@ fn resolve(url: &Url, leads_back: &dyn Fn(IpAddr) -> bool) -> Result<Vec<SocketA
         None => Ok(reachable),
     }
 }
+
+/// Why uplinks reach no address of this host.
+const OWN_OVER_UPLINKS: &str = "is an address of this host itself, which no uplink reaches: leave out --interface";
+const LOOPBACK_OVER_UPLINKS: &str = "is a loopback address of this host itself, which no uplink reaches: leave out \
+    --interface, and write an address at which others reach this host, like 10.99.0.1 on anabranch0";
 
 /// Returns why no host can reach another one by this address.
 fn why_not(address: IpAddr) -> Option<&'static str> {
@@ -197,13 +224,11 @@ fn why_not(address: IpAddr) -> Option<&'static str> {
 fn explain(error: Error, remotes: &[SocketAddr], via: &[IpAddr]) -> Error {
     let why = match error {
         Error::Peer(ref message) if !message.contains("did not answer") => return error,
+        Error::Peer(_) if via.is_empty() => unnamed(),
+        // With `--via` the user chose addresses that other hosts route here.
         Error::Peer(_) if !forwards(remotes[0].ip()) => {
             "the kernel does not forward, so answers from others do not arrive: run sysctl -w net.ipv4.ip_forward=1"
-        }
-        // With `--via` the user chose addresses that other hosts route here.
-        Error::Peer(_) if via.is_empty() => {
-            "without --interface, the download uses a private address that only this host can reach: name an uplink, \
-             like --interface usb0"
+                .into()
         }
         error => return error,
     };
@@ -234,17 +259,16 @@ mod tests {
 
     #[test]
     fn who_gets_no_answer_at_a_private_address_hears_of_uplinks() {
-        // The kernel of a test may forward or not. Either case has its remedy, unless other hosts have a route to the
-        // address.
+        // The kernel of a test may forward or not, which matters only to addresses that other hosts have a route to.
         let why = |message: &str, via: &[IpAddr]| {
             let remotes = ["192.0.2.1:80".parse().unwrap()];
             explain(Error::Peer(message.into()), &remotes, via).to_string()
         };
         let forwards = forwards("192.0.2.1".parse().unwrap());
         let own = why("the server did not answer within 30 s", &[]);
-        assert!(own.contains(if forwards { "name an uplink" } else { "ip_forward" }), "{own}");
+        assert!(own.contains("name uplinks, like --interface ") && !own.contains("ip_forward"), "{own}");
         let others = why("the server did not answer within 30 s", &["10.7.0.2".parse().unwrap()]);
-        assert_eq!(others.contains('('), !forwards, "{others}");
+        assert_eq!(others.contains("ip_forward"), !forwards, "{others}");
         assert!(!why("the server answers 404", &[]).contains('('));
     }
 
@@ -253,5 +277,9 @@ mod tests {
         for url in ["http://10.1.0.2/x", "http://[::ffff:10.1.0.2]/x"] {
             assert!(resolved(url).unwrap_err().starts_with("10.1.0.2 is an address of this host itself"));
         }
+        let lo = resolve(&"http://127.0.0.1/x".parse().unwrap(), &|_| true).unwrap_err().to_string();
+        assert!(lo.contains("leave out --interface, and write an address"), "{lo}");
+        let lo = resolve(&"http://127.0.0.1/x".parse().unwrap(), &|_| false).unwrap_err().to_string();
+        assert!(!lo.contains("--interface"), "{lo}");
     }
 }

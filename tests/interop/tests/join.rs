@@ -27,6 +27,7 @@ use linux::tap::{Tap, Way};
 use serde_json::Value;
 use wire::{Segment, TcpChecksum};
 
+mod engines_network;
 mod families;
 mod offers;
 mod questions;

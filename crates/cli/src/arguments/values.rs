@@ -53,6 +53,23 @@ pub(super) fn uplink(text: &str) -> Result<String, String> {
     }
 }
 
+/// Parses the name of an interface for a command that uses all interfaces alike.
+pub(super) fn untiered(text: &str) -> Result<String, String> {
+    match with_tier(text) {
+        Ok((name, tier)) => Err(format!(
+            "tiers such as {} belong to `anabranch join`; a download uses all uplinks alike: write {name}",
+            tier.name()
+        )),
+        Err(_) => uplink(text),
+    }
+}
+
+/// Parses the day of the month on which a volume is renewed.
+pub(super) fn reset_day(text: &str) -> Result<i8, String> {
+    let day = text.parse().ok().filter(|day| (1..=31).contains(day));
+    day.ok_or_else(|| "write a day of the month from 1 to 31".into())
+}
+
 /// One change of a running daemon.
 #[derive(Clone, Debug)]
 pub enum Change {

@@ -11,12 +11,14 @@ use daemon::join::{JoinOptions, Wanted, join as join_uplinks, rehearse};
 use daemon::kernel_mode::{self, KernelOptions};
 use daemon::links::LinkStatus;
 use daemon::pairing::{self, Invitation};
+use daemon::proxy::choice::Tier;
 use daemon::proxy::{Ended, ProxyConfig};
 use daemon::scoped::ScopedAddress;
 use daemon::store::{Relay, Store};
 use lab::present::quantity;
 use linux::EngineOptions;
 use linux::stop::Stop;
+use linux::uplink::KERNEL;
 use serde::Serialize;
 
 use crate::arguments::{self, Change, JoinOrder, PairTarget};
@@ -105,10 +107,10 @@ fn wanted(arguments: &arguments::Join) -> Wanted {
 
 /// Pairs with a relay.
 fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), Failure> {
-    let name = device::name(arguments.name.as_ref())?;
+    let store = Store::at(&arguments.state);
+    let name = device::name(arguments.name.as_ref(), &store)?;
     // Check the code before searching.
     let told = (!arguments.code.is_empty()).then(|| code(&arguments.code.concat())).transpose()?;
-    let store = Store::at(&arguments.state);
     // Check that the keys can be written before asking for a code, which can be used only once.
     store.identity()?;
     let invitation = match target {
@@ -120,6 +122,7 @@ fn pair(arguments: &arguments::Join, target: Option<&PairTarget>) -> Result<(), 
         None => invitation_at(find_pairing()?, told)?,
     };
     let relay = pairing::accept(&store, &name, &invitation, &Stop::on_signals()?)?;
+    device::keep_name(arguments.name.as_ref(), &store);
     let is_it = |known: &&Relay| known.name == relay;
     let peers = store.peers()?;
     let paired = peers.relays.iter().find(is_it).map(|known| (known.key.to_string(), known.slot));
@@ -163,10 +166,11 @@ fn ask_for_code() -> Result<Code, Failure> {
 
 /// Describes the current uplinks and their use.
 fn describe(status: &JoinStatus) -> String {
+    let width = status.uplinks.iter().map(|uplink| uplink.interface.chars().count()).fold(12, usize::max);
     let uplink = |uplink: &UplinkStatus| {
         let way = uplink.link.as_ref().map_or_else(|| uplink.ways.join(", "), through);
         let state = uplink.lost.clone().unwrap_or(way);
-        format!("  {:<12} {:<10} {state}\n", uplink.interface, uplink.tier.name())
+        format!("  {:<width$} {:<10} {state}\n", uplink.interface, uplink.tier.name())
     };
     let uplinks: String = status.uplinks.iter().map(uplink).collect();
     let count = status.uplinks.len();
@@ -217,7 +221,9 @@ fn tell(set: &arguments::Set) -> Result<(), Failure> {
     let device = chosen(set.device.as_deref())?;
     let (changes, done): (Vec<Request>, Vec<String>) = set.changes.iter().map(request).unzip();
     control::ask(&device, &Request::SetAll { changes })?;
-    Ok(console::print(&done.concat())?)
+    let has_secondary = set.changes.iter().any(|change| matches!(change, Change::Tier(_, Tier::Secondary)));
+    let note = if has_secondary && device == KERNEL { "with --kernel, secondary is used as primary\n" } else { "" };
+    Ok(console::print(&format!("{}{note}", done.concat()))?)
 }
 
 /// Returns the request for a change, and the text to print when it is done.

@@ -31,7 +31,7 @@ pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
     };
     let options = RelayOptions {
         share: share.clone(),
-        name: device::name(arguments.name.as_ref())?,
+        name: device::name(arguments.name.as_ref(), &Store::at(&arguments.state))?,
         state: arguments.state.clone(),
         mode: mode(arguments.mode.unwrap_or_default()),
         rate: arguments.rate.map_or(Some(RATE_DEFAULT), |cap| cap.0),
@@ -46,6 +46,7 @@ pub fn relay(arguments: &arguments::Relay) -> Result<(), Failure> {
     let stop = Stop::on_signals()?;
     let pairs = arguments.pair;
     let ready = |status: &RelayStatus| {
+        device::keep_name(arguments.name.as_ref(), &Store::at(&arguments.state));
         let _ = console::print(&describe(status, pairs));
         service::ready();
     };

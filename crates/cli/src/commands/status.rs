@@ -24,6 +24,9 @@ pub fn status(arguments: &arguments::Status) -> Result<(), Failure> {
         None => control::running()?,
     };
     if devices.is_empty() {
+        if arguments.json {
+            console::print(&format!("{:#}\n", json!({ "daemons": [] })))?;
+        }
         return Err(Failure::Failed(
             "nothing runs here: start `anabranch join` or `anabranch relay`, and ask in the same network namespace"
                 .into(),

@@ -215,7 +215,22 @@ pub struct ServerFacts {
     pub over_uplinks: bool,
 }
 
+/// Why a server was not asked whose name stands for this device, as in `/etc/hosts`.
+const OWN: &str = "it is this device itself";
+
 impl ServerFacts {
+    /// Notes the addresses of its name. No uplink leads to those of this device's loopback.
+    pub fn note_addresses(&mut self, mut addresses: Vec<IpAddr>) {
+        addresses.retain(|address| !address.to_canonical().is_loopback());
+        self.lookup_failed = addresses.is_empty().then(|| OWN.into());
+        self.addresses = addresses;
+    }
+
+    /// Returns whether its name stands for this device itself.
+    pub fn is_own(&self) -> bool {
+        self.lookup_failed.as_deref() == Some(OWN)
+    }
+
     /// Returns whether its address is unknown because no name server answers.
     pub fn names_are_silent(&self) -> bool {
         self.lookup_failed.as_deref().is_some_and(is_silence)

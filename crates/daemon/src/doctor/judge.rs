@@ -120,7 +120,7 @@ pub fn join_works(facts: &Facts) -> bool {
     // A single name that is not found may itself be wrong.
     let finds_names = match facts.servers.as_slice() {
         [only] => !only.names_are_silent(),
-        servers => servers.is_empty() || servers.iter().any(|server| server.lookup_failed.is_none()),
+        servers => servers.is_empty() || servers.iter().any(|server| server.lookup_failed.is_none() || server.is_own()),
     };
     is_able && has_uplink && reaches && finds_names
 }

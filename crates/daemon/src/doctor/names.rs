@@ -91,7 +91,7 @@ impl Lookup {
             let server = &mut servers[position];
             server.over_uplinks = found.over_uplinks;
             match found.answer {
-                Ok(addresses) => (server.addresses, server.lookup_failed) = (addresses, None),
+                Ok(addresses) => server.note_addresses(addresses),
                 Err(why) => server.lookup_failed = Some(why),
             }
         }

@@ -75,8 +75,37 @@ pub struct Keeper {
     clock: Clock,
     /// Uplinks that are gone, and since when.
     gone: BTreeMap<String, Instant>,
-    /// Reported silences, and since when they last. Keys are uplink and place, as in [`Self::tell_silence`].
-    silent: BTreeMap<(String, String), Instant>,
+    /// Reported silences. Keys are uplink and place, as in [`Self::tell_silence`].
+    silent: BTreeMap<(String, String), Silence>,
+}
+
+/// A silence that was reported.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    since: Instant,
+    /// Nothing is due there any more, and nothing was heard either.
+    is_unsettled: bool,
+}
+
+/// Whether something is heard over an uplink, or over one family of it.
+#[derive(Clone, Copy, Debug)]
+enum Heard {
+    /// Yes, or nothing has ever been due there in vain.
+    Well,
+    /// No, for this time, although something is due.
+    NotFor(Duration),
+    /// It was not when something was last due.
+    Unsettled,
+}
+
+impl Heard {
+    fn new(unheard: Option<Duration>, is_unsettled: bool) -> Self {
+        match unheard {
+            Some(span) => Self::NotFor(span),
+            None if is_unsettled => Self::Unsettled,
+            None => Self::Well,
+        }
+    }
 }
 
 impl Keeper {
@@ -272,14 +301,17 @@ impl Keeper {
             0 => "",
             _ => ": new connections and MPTCP connections use the other uplinks",
         };
-        for (name, Unheard { uplink, family }) in names.iter().zip(silences) {
+        for (name, Unheard { uplink, family, unsettled }) in names.iter().zip(silences) {
             let asked = family.map_or(String::new(), |it| format!(" over {}", it.family));
-            self.tell_silence(name, name.clone(), uplink, &format!("{asked}{elsewhere}"), now);
+            let state = Heard::new(uplink, unsettled.uplink);
+            self.tell_silence(name, name.clone(), state, &format!("{asked}{elsewhere}"), now);
             // If the whole uplink is silent, its families are not reported separately.
-            for (known, other) in [("IPv4", "IPv6"), ("IPv6", "IPv4")].into_iter().filter(|_| uplink.is_none()) {
+            let families = [("IPv4", "IPv6", unsettled.v4), ("IPv6", "IPv4", unsettled.v6)];
+            for (known, other, is_unsettled) in families.into_iter().filter(|_| uplink.is_none()) {
                 let span = family.filter(|it| it.family == known).map(|it| it.span);
                 let rest = format!(" ({other} answers): servers without an {other} address are unreachable over it");
-                self.tell_silence(name, format!("{known} of {name}"), span, &rest, now);
+                let state = Heard::new(span, is_unsettled);
+                self.tell_silence(name, format!("{known} of {name}"), state, &rest, now);
             }
         }
         // An uplink that is lost has been reported as such.
@@ -288,21 +320,30 @@ impl Keeper {
     }
 
     /// Reports once that nothing is heard over `place`, an uplink or one family of it, and once that it is heard again.
-    fn tell_silence(&mut self, uplink: &str, place: String, span: Option<Duration>, elsewhere: &str, now: Instant) {
+    fn tell_silence(&mut self, uplink: &str, place: String, heard: Heard, elsewhere: &str, now: Instant) {
         let key = (uplink.to_owned(), place);
         let place = &key.1;
-        match (span, self.silent.get(&key).copied()) {
-            (Some(span), None) => {
+        match (heard, self.silent.get(&key).copied()) {
+            (Heard::NotFor(span), None) => {
                 let seconds = span.as_secs_f64();
                 warn!(
                     uplink,
                     "nothing received over {place} for {seconds:.0} s, although answers are due{elsewhere}{POINTER}"
                 );
-                self.silent.insert(key, now.saturating_sub(span));
+                self.silent.insert(key, Silence { since: now.saturating_sub(span), is_unsettled: false });
             }
-            (None, Some(since)) => {
-                let seconds = now.saturating_since(since).as_secs_f64();
-                info!(uplink, "packets come back over {place} again, after {seconds:.0} s");
+            (Heard::NotFor(span), Some(Silence { is_unsettled: true, .. })) => {
+                self.silent.insert(key, Silence { since: now.saturating_sub(span), is_unsettled: false });
+            }
+            (Heard::Unsettled, Some(silence)) if !silence.is_unsettled => {
+                debug!(uplink, "nothing is due over {place} any more; whether packets come back will show");
+                self.silent.insert(key, Silence { is_unsettled: true, ..silence });
+            }
+            (Heard::Well, Some(silence)) => {
+                // When it came to life while nothing was due, nobody knows.
+                let seconds = now.saturating_since(silence.since).as_secs_f64();
+                let after = if silence.is_unsettled { String::new() } else { format!(", after {seconds:.0} s") };
+                info!(uplink, "packets come back over {place} again{after}");
                 self.silent.remove(&key);
             }
             _ => {}

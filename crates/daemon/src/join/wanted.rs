@@ -15,6 +15,9 @@ use crate::store::{self, Store};
 
 /// How long to wait for the answers of relays before starting without them.
 const PATIENCE: Duration = Duration::from_millis(2500);
+/// The same, in addition, if there is nothing to start with: a relay that has just heard this device under a later time
+/// answers only once it has not heard it for 3.5 s.
+const MORE_PATIENCE: Duration = Duration::from_millis(2500);
 
 /// The uplinks that the user has named. If none: every interface that has a way out, and every relay that this device
 /// is paired with.
@@ -59,7 +62,11 @@ impl Wanted {
         let chosen = self.choose(true)?;
         let mut links = None;
         if !chosen.is_empty() {
-            links.insert(Links::open(&chosen, Store::at(&self.state))?).connect(PATIENCE, stop)?;
+            let links = links.insert(Links::open(&chosen, Store::at(&self.state))?);
+            links.connect(PATIENCE, stop)?;
+            if matches!(self.look_for(&chosen), Err(Error::Unready(_))) {
+                links.connect(MORE_PATIENCE, stop)?;
+            }
         }
         let statuses = links.iter().flat_map(Links::statuses).collect::<Vec<_>>();
         // The error points to the doctor, which examines interfaces but not relays.

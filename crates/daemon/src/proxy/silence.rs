@@ -9,6 +9,9 @@
 //! sent again. So while something is unanswered, the proxy probes a few idle subflows of the uplink at each look. It
 //! hears from a working uplink before it would call it silent, or soon after. If nothing is unanswered, it sends no
 //! probes.
+//!
+//! Without a connection nothing can be probed, and nothing is due: soon after the last one has ended, an uplink that was
+//! silent no longer counts as silent. Whether it works shows with the next connection.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +36,9 @@ const ASKED_IN_TURN: usize = 8;
 /// Unanswered requests that nobody waits for any more count together with those that follow within this time: clients
 /// try again.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
+/// The same for a silent uplink that MPTCP connections may use: they try to join over it again after 64 s at most, and
+/// until then it remains as silent as it was.
+const FORGOTTEN_BY_JOINS_AFTER: Duration = Duration::from_secs(90);
 /// Interval between looks, and the addition for each client.
 const PERIOD: Duration = Duration::from_millis(900);
 const PERIOD_OF_CLIENT: Duration = Duration::from_millis(1);
@@ -44,6 +50,19 @@ pub struct Unheard {
     pub uplink: Option<Duration>,
     /// The silent family, if the uplink has both and the other one is heard or has nothing unanswered.
     pub family: Option<UnheardFamily>,
+    /// Where silence ended only because nothing is unanswered any more.
+    pub unsettled: Unsettled,
+}
+
+/// Where nothing has been heard since a silence that ended because nothing was unanswered any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsettled {
+    /// On the whole uplink.
+    pub uplink: bool,
+    /// Over IPv4.
+    pub v4: bool,
+    /// Over IPv6.
+    pub v6: bool,
 }
 
 /// A family over which nothing is heard on an uplink.
@@ -75,6 +94,8 @@ struct Known {
     /// When a client was last seen waiting, and whether that was at the latest look.
     waited_at: Instant,
     waits: bool,
+    /// When the first unanswered request of a silence was seen that ended because nothing was unanswered any more.
+    unsettled_since: Option<Instant>,
 }
 
 impl Known {
@@ -91,6 +112,7 @@ impl Silences {
         if known.heard_at.is_none_or(|before| before < at) {
             known.heard_at = Some(at);
             known.asked_at = known.asked_at.filter(|asked| *asked > at);
+            known.unsettled_since = known.unsettled_since.filter(|asked| *asked > at);
         }
     }
 
@@ -114,13 +136,16 @@ impl Silences {
         (known.waits, known.waited_at, known.looks) = (true, now, known.looks.saturating_add(1));
     }
 
-    /// Notes that nothing waits for an answer at any other address. Requests that were not waited for long enough say
-    /// nothing about the uplink, and are forgotten.
-    fn asked_only(&mut self, asked: &BTreeSet<IpAddr>, now: Instant) {
+    /// Notes that nothing waits for an answer at any other address. Requests that nobody has waited for recently are
+    /// forgotten; `joins` tells whether MPTCP connections may soon wait there again.
+    fn asked_only(&mut self, asked: &BTreeSet<IpAddr>, joins: bool, now: Instant) {
         for known in self.known.iter_mut().filter(|(ip, _)| !asked.contains(ip)).map(|(_, known)| known) {
             known.waits = false;
-            if !known.is_in_vain() && now.saturating_since(known.waited_at) >= FORGOTTEN_AFTER {
-                known.asked_at = None;
+            let is_in_vain = known.is_in_vain();
+            let patience = if is_in_vain && joins { FORGOTTEN_BY_JOINS_AFTER } else { FORGOTTEN_AFTER };
+            if now.saturating_since(known.waited_at) >= patience {
+                let asked_at = known.asked_at.take();
+                known.unsettled_since = known.unsettled_since.or(asked_at.filter(|_| is_in_vain));
             }
         }
     }
@@ -149,7 +174,16 @@ impl Silences {
             (Some(family), None) | (None, Some(family)) if !v4.is_empty() && !v6.is_empty() => Some(family),
             _ => None,
         };
-        Unheard { uplink: self.span(ips, now), family }
+        let unsettled =
+            Unsettled { uplink: self.is_unsettled(ips), v4: self.is_unsettled(&v4), v6: self.is_unsettled(&v6) };
+        Unheard { uplink: self.span(ips, now), family, unsettled }
+    }
+
+    /// Whether nothing has been heard at these addresses since a silence that ended because nothing was unanswered.
+    fn is_unsettled(&self, ips: &[IpAddr]) -> bool {
+        let known = || ips.iter().filter_map(|ip| self.known.get(ip));
+        let heard_at = known().filter_map(|known| known.heard_at).max();
+        known().filter_map(|known| known.unsettled_since).any(|asked| Some(asked) > heard_at)
     }
 
     /// Returns for how long something has been unanswered at these addresses, if longer than answers take. Octets heard
@@ -176,10 +210,11 @@ impl Proxy {
         }
         self.silences.looks += 1;
         self.silences.look_at = now + PERIOD + PERIOD_OF_CLIENT.saturating_mul(self.sessions.len() as u64);
-        let (mut asked, mut unanswered) = (BTreeSet::new(), Vec::new());
+        let (mut asked, mut unanswered, mut joins) = (BTreeSet::new(), Vec::new(), false);
         for server in self.sessions.iter().filter_map(|(_, session)| session.server.as_ref()) {
             let Some(stats) = endpoint.stats(server.connection) else { continue };
             self.silences.heard_on(server.connection, &stats, endpoint);
+            joins |= stats.mptcp;
             let open = stats.subflows.iter().filter(|subflow| subflow.closed_at.is_none());
             for subflow in open {
                 let ip = subflow.local.ip();
@@ -201,7 +236,7 @@ impl Proxy {
         asked.extend(self.losers.iter().map(|loser| loser.local()));
         asked.retain(|ip| self.choice.has(*ip));
         asked.iter().for_each(|ip| self.silences.asked(*ip, now));
-        self.silences.asked_only(&asked, now);
+        self.silences.asked_only(&asked, joins, now);
         self.ask_where_unanswered(endpoint, now);
     }
 
@@ -328,7 +363,7 @@ mod tests {
         let mut look = |heard: &[IpAddr], asked: &[IpAddr], secs: u64| {
             asked.iter().for_each(|ip| silences.asked(*ip, at(secs)));
             heard.iter().for_each(|ip| silences.heard(*ip, at(secs)));
-            let Unheard { uplink, family } = silences.of(&[v4, v6], at(secs));
+            let Unheard { uplink, family, .. } = silences.of(&[v4, v6], at(secs));
             let seconds = |span: Duration| span.as_millis() / 1000;
             (uplink.map(seconds), family.map(|it| (it.family, seconds(it.span))))
         };
@@ -353,7 +388,7 @@ mod tests {
         let mut look = |is_asked: bool, secs: u64| {
             let asked: BTreeSet<IpAddr> = is_asked.then_some(ip).into_iter().collect();
             asked.iter().for_each(|ip| silences.asked(*ip, at(secs)));
-            silences.asked_only(&asked, at(secs));
+            silences.asked_only(&asked, false, at(secs));
             silences.of(&[ip], at(secs)).uplink.map(|span| span.as_millis() / 1000)
         };
         // A client leaves after two seconds; long after that, another one comes.
@@ -363,7 +398,27 @@ mod tests {
             assert_eq!(look(is_asked, secs), None, "{secs}");
         }
         assert_eq!(look(true, 105), Some(5));
-        assert_eq!(look(false, 200), Some(100), "it was silent, and nothing has shown that it is not any more");
+        assert_eq!(look(false, 114), Some(14), "another client may come soon");
+        assert_eq!(look(false, 115), None, "nothing is unanswered");
+    }
+
+    #[test]
+    fn a_silence_that_nothing_was_heard_after_is_not_settled() {
+        let [v4, v6] = [IpAddr::from([10, 99, 0, 2]), "fd99::2".parse().unwrap()];
+        let mut silences = Silences::default();
+        let nobody = BTreeSet::new();
+        [10, 12, 14, 16].iter().for_each(|secs| silences.asked(v6, at(*secs)));
+        silences.asked_only(&nobody, true, at(105));
+        assert_eq!(silences.of(&[v4, v6], at(105)).uplink, Some(Duration::from_secs(95)), "joins follow");
+        silences.asked_only(&nobody, true, at(106));
+        let lapsed = silences.of(&[v4, v6], at(106));
+        assert_eq!((lapsed.uplink, lapsed.family), (None, None));
+        assert_eq!(lapsed.unsettled, Unsettled { uplink: true, v4: false, v6: true });
+        // What arrives over the other family says that the uplink lives.
+        silences.heard(v4, at(110));
+        assert_eq!(silences.of(&[v4, v6], at(110)).unsettled, Unsettled { uplink: false, v4: false, v6: true });
+        silences.heard(v6, at(111));
+        assert_eq!(silences.of(&[v4, v6], at(111)).unsettled, Unsettled::default());
     }
 
     #[test]
@@ -390,7 +445,7 @@ mod tests {
             assert_eq!(silences.of(&[ip], at(from)), Unheard::default());
             silences.asked(ip, at(from));
             silences.asked(ip, at(to));
-            silences.asked_only(&BTreeSet::new(), at(to + 1));
+            silences.asked_only(&BTreeSet::new(), false, at(to + 1));
         }
         assert_eq!(silences.of(&[ip], at(21)).uplink, Some(Duration::from_secs(11)));
     }

@@ -320,15 +320,20 @@ impl Listing {
 
     /// Names the interfaces that may be uplinks, as a clause.
     fn candidates(&self) -> String {
-        let names = self.interfaces.iter().filter_map(|interface| {
+        let fit = self.interfaces.iter().filter_map(|interface| {
             let name = text(interface, "ifname")?;
-            refuse_kind(name, interface).is_ok().then_some(name)
+            refuse_kind(name, interface).is_ok().then_some((name, has_flag(interface, "UP")))
         });
-        let names: Vec<&str> = names.collect();
+        let all: Vec<(&str, bool)> = fit.collect();
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        let down: Vec<&str> = all.iter().filter(|(_, is_up)| !is_up).map(|(name, _)| *name).collect();
+        let are = if down.len() == 1 { "is" } else { "are" };
         match names.as_slice() {
-            [] => "there is only the loopback (plug a device in)".into(),
-            [one] => format!("there is {one}"),
-            several => format!("there are {}", several.join(", ")),
+            [] => "there is only the loopback, so plug a device in".into(),
+            [one] if down.is_empty() => format!("there is {one}"),
+            [one] => format!("there is {one}, which is down"),
+            several if down.is_empty() => format!("there are {}", several.join(", ")),
+            several => format!("there are {}, of which {} {are} down", several.join(", "), down.join(", ")),
         }
     }
 
@@ -435,7 +440,10 @@ fn is_running_now(interface: &Value) -> bool {
 /// Returns the shell commands that rename an interface with an unsuitable name.
 fn rename(name: &str, new: &str) -> String {
     let old = format!("'{}'", name.replace('\'', r"'\''"));
-    format!("rename it (ip link set dev {old} down; ip link set dev {old} name {new})")
+    format!(
+        "rename it (ip link set dev {old} down; ip link set dev {old} name {new}; ip link set dev {new} up), and let a \
+         DHCP client or the network manager set it up again"
+    )
 }
 
 /// Returns a name that no other interface is likely to have.

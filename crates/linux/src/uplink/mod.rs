@@ -4,6 +4,7 @@
 //! discover      what an interface offers: addresses, gateways, or what is wrong with it
 //! surroundings  state of this host that plumbing depends on: settings, networks, firewalls
 //! plan          device, engine addresses and uplinks → steps, each with its undo; pure
+//! room          private networks that no other network is in the way of
 //! kernel_plan   the same for the kernel's own MPTCP, which uses the uplinks' addresses; pure
 //! lending_plan  the same for destinations that use this host's own uplink: `anabranch relay`; pure
 //! lent          the other end of that: a device whose packets a relay forwards, an uplink like any other
@@ -55,6 +56,7 @@ pub mod plan;
 #[cfg(test)]
 mod plan_tests;
 mod plumbing;
+mod room;
 mod state;
 mod surroundings;
 mod watch;
@@ -67,6 +69,7 @@ pub use kernel_plan::{KERNEL, kernel_plan, unbound_interface};
 pub use lending_plan::{LENDER, SLOTS_MAX, lending_plan, slot_addresses};
 pub use plan::{EnginePath, Families, Plan, Purpose, Step, engine_paths, plan};
 pub use plumbing::{GuardLoss, JanitorLoss, Plumbing, WaysLoss, clean, forget};
+pub(crate) use room::numbers_with_room;
 pub use surroundings::{Setting, Surroundings};
 pub use watch::{Change, Watch};
 

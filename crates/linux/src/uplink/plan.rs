@@ -4,8 +4,9 @@ use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 use std::ops::Range;
 
-use super::lending_plan::{LENDER_NUMBER, networks};
-use super::{OWN_PREFIX, Surroundings, Uplink, Way, conntrack, lent};
+use super::lending_plan::{LENDER, LENDER_NUMBER, networks};
+use super::room::{is_in_the_way, private};
+use super::{Network, OWN_PREFIX, Surroundings, Uplink, Way, conntrack, lent};
 use crate::attachment::{DEVICES_MAX, private_v4, private_v6};
 use crate::{Error, Result};
 
@@ -150,11 +151,18 @@ pub fn engine_paths(number: u8, uplinks: &[Uplink], families: Families) -> Vec<E
 /// In one line: if the device is not ours, if there are too many uplinks, if an interface is in the engine's own
 /// network, or if the kernel can forward no family of any uplink.
 pub fn plan(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> Result<Plan> {
-    let number = u32::from(device_number(device)?);
+    device_number(device)?;
     if paths.len() > UPLINKS_MAX {
         return Err(Error::Usage(format!("{} uplinks are too many: name at most {UPLINKS_MAX}", paths.len())));
     }
     check_networks(device, paths, surroundings)?;
+    plan_unchecked(device, paths, surroundings)
+}
+
+/// Like [`plan`], for a device that exists: its route is older than that of a network which appeared later, and the
+/// kernel prefers it.
+pub(super) fn plan_unchecked(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> Result<Plan> {
+    let number = u32::from(device_number(device)?);
     let mut plan = Plan {
         purpose: Purpose::Engine,
         device: device.into(),
@@ -216,8 +224,28 @@ pub(super) fn table(number: u32, index: usize) -> u32 {
 
 /// Refuses networks that contain addresses of the engine: answers would not reach it.
 pub(super) fn check_networks(device: &str, paths: &[EnginePath], surroundings: &Surroundings) -> Result<()> {
-    for (interface, network) in surroundings.networks.iter().filter(|(interface, _)| interface != device) {
-        let inside = paths.iter().flat_map(|path| &path.addresses).find(|address| network.contains(**address));
+    let others = surroundings.networks.iter().filter(|(interface, _)| interface != device);
+    check_these_networks(others, device, paths)
+}
+
+/// Like [`check_networks`], for the networks of one interface.
+pub(super) fn check_networks_of(
+    interface: &str,
+    device: &str,
+    paths: &[EnginePath],
+    surroundings: &Surroundings,
+) -> Result<()> {
+    check_these_networks(surroundings.networks.iter().filter(|(name, _)| name == interface), device, paths)
+}
+
+fn check_these_networks<'a>(
+    networks: impl Iterator<Item = &'a (String, Network)>,
+    device: &str,
+    paths: &[EnginePath],
+) -> Result<()> {
+    for (interface, network) in networks {
+        let is_inside = |address: &&IpAddr| network.contains(**address) && is_in_the_way(network, &private(**address));
+        let inside = paths.iter().flat_map(|path| &path.addresses).find(is_inside);
         if inside.is_some() && interface.starts_with(lent::PREFIX) {
             return Err(Error::Usage(format!(
                 "{interface} is a link to a relay, and a device that uses a relay cannot lend at the same time: end \
@@ -225,9 +253,12 @@ pub(super) fn check_networks(device: &str, paths: &[EnginePath], surroundings: &
             )));
         }
         if let Some(address) = inside {
+            // An engine chooses its network when it starts; a relay always has the same one.
+            let restart =
+                if device == LENDER { "" } else { "restart this program, which then uses another network, or " };
             return Err(Error::Usage(format!(
-                "{interface} is in the network {}/{}, which contains the engine's address {address}: give {interface} \
-                 another network",
+                "{interface} is in the network {}/{}, which contains the engine's address {address}: {restart}give \
+                 {interface} another network",
                 network.first(),
                 network.prefix_len
             )));

@@ -181,8 +181,12 @@ fn what_cannot_be_is_told_in_one_line() {
     }
     let many: Vec<Uplink> = (0..=UPLINKS_MAX).map(|number| phone(&format!("usb{number}"))).collect();
     assert!(refusal("anabranch7", &many, &surroundings).contains("too many"));
-    surroundings.networks.push(("eth0".into(), Network { address: "10.1.2.3".parse().unwrap(), prefix_len: 8 }));
-    assert!(refusal("anabranch7", &uplinks, &surroundings).contains("eth0 is in the network 10.0.0.0/8"));
+    let eth0 = |address: &str, prefix_len| ("eth0".into(), Network { address: address.parse().unwrap(), prefix_len });
+    surroundings.networks.push(eth0("10.1.2.3", 8));
+    assert!(plan("anabranch7", &engine_paths(7, &uplinks, Families::OfNow), &surroundings).is_ok(), "it is wider");
+    surroundings.networks.push(eth0("10.99.7.3", 24));
+    let refused = refusal("anabranch7", &uplinks, &surroundings);
+    assert!(refused.contains("eth0 is in the network 10.99.7.0/24") && refused.contains("restart"), "{refused}");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use super::janitor::Janitor;
 use super::kernel_plan::{self, kernel_plan};
 use super::lending_plan::{lending_plan, slot_addresses};
 use super::plan::{
-    EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, device_number, plan, routes, settings, table_of,
+    EnginePath, Families, Plan, Purpose, Step, UPLINKS_MAX, check_networks_of, device_number, plan_unchecked, routes,
+    settings, table_of,
 };
 use super::state::{self, Claim, Turn};
 use super::watch::Watch;
@@ -172,6 +173,9 @@ impl Plumbing {
             return self.replace_for_kernel(index, &uplinks);
         }
         let (plan, surroundings) = self.plan_anew()?;
+        if self.purpose == Purpose::Engine {
+            check_networks_of(&uplink.interface, &self.device, &self.paths, &surroundings)?;
+        }
         let path = &plan.paths[index];
         // Without the families that the kernel cannot forward.
         self.paths[index].uplink.clone_from(&path.uplink);
@@ -302,7 +306,7 @@ impl Plumbing {
         let plan = match self.purpose {
             Purpose::Lending { mtu, port } => lending_plan(&uplinks[0], mtu, port, &surroundings)?,
             Purpose::Kernel => kernel_plan(&uplinks, &surroundings)?,
-            Purpose::Engine => plan(&self.device, &self.paths, &surroundings)?,
+            Purpose::Engine => plan_unchecked(&self.device, &self.paths, &surroundings)?,
         };
         Ok((plan, surroundings))
     }

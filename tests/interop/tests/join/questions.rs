@@ -48,3 +48,22 @@ fn answers_that_are_lost_for_a_moment_make_no_uplink_silent() {
     }
     joined.end().unwrap();
 }
+
+/// The only connection ends while an uplink is silent, and the uplink then lives again: nothing shows that, since
+/// nothing is sent.
+#[test]
+fn an_uplink_over_which_nothing_is_due_is_not_silent() {
+    let Some(net) = Tethered::new([LINK, LINK]) else { return };
+    let files = Files::new(20 * BYTES);
+    let _server = net.web_server(files.path(), "0.0.0.0");
+    let joined = start(&net, options(&[Tier::Primary; 2]));
+    let transfer = curl(&files, &net, &joined.ready);
+    wait_until("both carry", || (0..2).all(|index| carried(&status(&net), index) > 200_000));
+    let unheard = || status(&net)["uplinks"][1]["unheard"].as_u64();
+    net.set_link(1, false);
+    wait_until("it is told", || unheard().is_some());
+    drop(transfer);
+    net.set_link(1, true);
+    wait_until("nothing is due any more", || unheard().is_none());
+    joined.end().unwrap();
+}

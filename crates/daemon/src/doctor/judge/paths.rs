@@ -60,7 +60,12 @@ fn measured(rate: &Rate, facts: &Facts) -> Option<Finding> {
 
 /// Reports names without addresses.
 fn names(facts: &Facts) -> Vec<Finding> {
-    let failed: Vec<&ServerFacts> = facts.servers.iter().filter(|server| server.lookup_failed.is_some()).collect();
+    let (own, failed): (Vec<&ServerFacts>, Vec<_>) =
+        facts.servers.iter().filter(|server| server.lookup_failed.is_some()).partition(|server| server.is_own());
+    let own = own.iter().map(|server| {
+        let text = "its only address is one of this device's loopback, which no uplink reaches: it was not asked";
+        Finding::warning("own-address", &server.name, text).remedy("name a server elsewhere")
+    });
     let why = |server: &&ServerFacts| server.lookup_failed.clone().unwrap_or_default();
     if failed.len() > 1 && failed.len() == facts.servers.len() {
         let text = format!("no name was found ({}): the name servers do not work", why(&failed[0]));
@@ -79,7 +84,7 @@ fn names(facts: &Facts) -> Vec<Finding> {
         let text = format!("its address is not found ({})", why(server));
         Finding::new(level, "no-address", &server.name, text).remedy(remedy.clone())
     };
-    failed.iter().map(finding).collect()
+    own.chain(failed.iter().map(finding)).collect()
 }
 
 /// Reports a server of whose family no uplink has an address: it was not asked.

@@ -37,6 +37,20 @@ fn who_is_not_reached() {
 }
 
 #[test]
+fn a_name_of_this_device_is_told_of_and_says_nothing_about_uplinks() {
+    let facts = with(|facts| {
+        facts.servers.iter_mut().for_each(|server| server.note_addresses(vec!["127.0.0.1".parse().unwrap()]));
+        facts.inquiries.clear();
+        facts.joins.clear();
+    });
+    assert_eq!(asked(&facts), ["own-address s.example:443", "own-address t.example:443"]);
+    assert!(join_works(&facts));
+    let mut server = server(S);
+    server.note_addresses(["::1", "198.51.100.7"].map(|ip| ip.parse().unwrap()).into());
+    assert!(!server.is_own() && server.addresses.len() == 1);
+}
+
+#[test]
 fn name_servers_that_do_not_answer_are_told() {
     let said = |answers: &[bool], over_uplinks: bool| {
         let facts = with(|facts| {

@@ -77,14 +77,16 @@ fn a_client_that_leaves_before_the_answer_makes_no_uplink_silent() {
 }
 
 #[test]
-fn an_uplink_that_is_silent_is_told_of_also_when_the_client_has_left() {
+fn an_uplink_is_silent_for_a_moment_after_the_last_client_has_left() {
     let (mut world, _server, _client, _) = upload(World::with_uplink());
     assert_eq!(world.silence(), None);
     assert_eq!(world.listen(4), None);
     assert!(world.listen(3).is_some_and(|span| span >= Duration::from_secs(6)));
     let now = world.now();
     world.proxy.finish(0, session::End::ClientGone, &mut world.endpoint, now);
-    assert!(world.listen(20).is_some_and(|span| span >= Duration::from_secs(26)));
+    assert!(world.listen(5).is_some_and(|span| span >= Duration::from_secs(11)), "another client may come");
+    assert_eq!(world.listen(6), None, "nothing is due, and nothing can be probed");
+    assert!(world.proxy.silences.of(&[UPLINK], world.now()).unsettled.uplink);
 }
 
 /// Clients that connect to these servers, and wait.
