@@ -11,4 +11,5 @@ mod overrides;
 mod policies;
 mod schema;
 mod select;
+mod statistics_page;
 mod sweep;

@@ -11,13 +11,12 @@ const SERVICE_S: f64 = 0.008;
 const DURATION_S: f64 = 300.0;
 
 /// The mean wait of packets before the link of 1 Mbit/s begins to send them, if the owner's traffic takes the share
-/// `rho` of it. The link has no delay: a queue is as it was at the latest event of its link, and without a delay each
-/// departure is one.
+/// `rho` of it. What is on the wire no longer waits.
 fn wait_s(kind: &str, rho: f64, seed: u64) -> f64 {
     let rate_bps = (rho / SERVICE_S * 972.0 * 8.0).round();
     let text = format!(
         "name = \"x\"\nseed = {seed}\nduration = \"{DURATION_S} s\"\nworkload = {{ kind = \"none\" }}\n\
-         metrics = {{ window = \"50 ms\" }}\nbottleneck = {{ rate = \"1 Mbit/s\", delay = \"0 ms\", queue = \"lossless\" }}\n\
+         metrics = {{ window = \"50 ms\" }}\nbottleneck = {{ rate = \"1 Mbit/s\", delay = \"20 ms\", queue = \"lossless\" }}\n\
          [[relays]]\ncellular = {{ rate = \"1 Gbit/s\", delay = \"1 ms\" }}\n\
          local = [{{ kind = \"{kind}\", rate = \"{rate_bps} bit/s\", datagram = \"972 B\" }}]\n"
     );

@@ -493,10 +493,10 @@ impl Network {
         result
     }
 
-    /// Returns the packets waiting or in service in a link, as of its latest packet; zero for other vertices.
-    pub fn backlog(&self, vertex: VertexId) -> Amount {
+    /// Returns the packets waiting or in service in a link at `now`; zero for other vertices.
+    pub fn backlog(&self, vertex: VertexId, now: Instant) -> Amount {
         match &self.vertices[vertex.index()].element {
-            Element::Link(link) => link.backlog(),
+            Element::Link(link) => link.backlog_at(now),
             _ => Amount::default(),
         }
     }
@@ -590,7 +590,7 @@ mod tests {
         network.connect(second, server.vertex());
         network.send(client, packet(1000), Instant::ZERO);
         network.send(client, packet(1000), Instant::ZERO);
-        assert_eq!(network.backlog(first), Amount { packets: 2, bytes: 2000 });
+        assert_eq!(network.backlog(first, Instant::ZERO), Amount { packets: 2, bytes: 2000 });
         assert_eq!(run(&mut network), [(22_000, server), (23_000, server)]);
         assert_eq!(network.counters(second).left, Amount { packets: 2, bytes: 2000 });
     }

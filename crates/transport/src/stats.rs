@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use units::{Duration, Instant};
 
 use crate::SubflowId;
@@ -96,7 +96,8 @@ pub struct SubflowStats {
     pub path_mtu_bytes: u16,
     /// Congestion window, octets.
     pub cwnd_bytes: u64,
-    /// Slow start threshold, octets.
+    /// Slow start threshold, octets; `u64::MAX`, which is serialised as none, before the first reduction.
+    #[serde(serialize_with = "some_if_reduced")]
     pub ssthresh_bytes: u64,
     /// Octets in flight.
     pub in_flight_bytes: u64,
@@ -179,4 +180,9 @@ impl SubflowStats {
             closed_at: None,
         }
     }
+}
+
+/// Many readers of JSON take numbers for floating-point ones, to which `u64::MAX` does not belong.
+fn some_if_reduced<S: Serializer>(ssthresh_bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    Some(*ssthresh_bytes).filter(|bytes| *bytes != u64::MAX).serialize(serializer)
 }

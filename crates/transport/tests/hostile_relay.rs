@@ -458,3 +458,20 @@ fn a_join_that_ends_before_its_proof_is_forgotten() {
     assert!(heard.flags.contains(Flags::RST), "the far host heard {heard:?}");
     assert_eq!(relay.relay().splices().count(), 0);
 }
+
+/// The joining host takes its SYN back before the other host has answered: nobody is there to be answered.
+#[test]
+fn a_syn_that_is_taken_back_gets_no_answer() {
+    let config = RelayConfig { buffer_bytes: BUFFER_BYTES, ..RelayConfig::default() };
+    let relay = FastAckRelay::new(config, [9; 32]).unwrap();
+    let (mut relay, mut seen) = (ForwardingRelay::new(relay, AtOnce), Seen::default());
+    let now = Instant::from_millis(1);
+    relay.handle_segment(Side::Destination, syn(), now);
+    deliver(&mut relay, &mut seen, now);
+    let mut reset = Segment::new(host(Side::Destination), host(Side::Source));
+    (reset.seq, reset.flags) = (syn().end(), Flags::RST);
+    relay.handle_segment(Side::Destination, reset, now);
+    deliver(&mut relay, &mut seen, now);
+    assert!(seen.latest[index(Side::Destination)].is_none(), "{:?}", seen.latest);
+    assert_eq!(relay.relay().splices().count(), 0);
+}

@@ -2,6 +2,7 @@
 
 use core::net::SocketAddr;
 use core::ops::Range;
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use units::SeqNr;
@@ -193,8 +194,9 @@ impl Segment {
     /// for segmentation offload.
     ///
     /// # Panics
-    /// If `src` and `dst` are of different families, the packet would exceed [`Self::PACKET_BYTES_MAX`], or the options
-    /// exceed [`Options::MAX_BYTES`] even without padding. The options of a segment that was read never do.
+    /// If `src` and `dst` are of different families, or the packet would exceed [`Self::PACKET_BYTES_MAX`]; in a debug
+    /// build, if the options exceed [`Options::MAX_BYTES`] even without padding. Otherwise some of these are left out.
+    /// The options of a segment that was read never do.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.reserve(self.emitted_len());
         let start = self.emit_headers(out);
@@ -236,8 +238,8 @@ impl Segment {
 
     /// Appends the headers with TCP checksum zero, and returns the offset of the TCP header in `out`.
     fn emit_headers(&self, out: &mut Vec<u8>) -> usize {
-        let options_len = self.options.emitted_len();
-        assert!(options_len <= Options::MAX_BYTES, "{options_len} octets of options: {:?}", self.options);
+        let options = self.options_of_header();
+        let options_len = options.emitted_len();
         let header = TcpHeader {
             src_port: self.src.port(),
             dst_port: self.dst.port(),
@@ -252,8 +254,24 @@ impl Segment {
         ip::emit(self.src.ip(), self.dst.ip(), self.ecn, segment_len, out);
         let start = out.len();
         header.emit(out);
-        self.options.emit(out);
+        options.emit(out);
         start
+    }
+
+    /// Returns the options if they fit. Too many are the mistake of who built the segment; where nobody debugs, a
+    /// program goes on without the last ones.
+    fn options_of_header(&self) -> Cow<'_, Options> {
+        let len = self.options.emitted_len();
+        if len <= Options::MAX_BYTES {
+            return Cow::Borrowed(&self.options);
+        }
+        debug_assert!(false, "{len} octets of options: {:?}", self.options);
+        let mut options = self.options.clone();
+        while options.emitted_len() > Options::MAX_BYTES && options.mptcp.pop().is_some() {}
+        if options.emitted_len() > Options::MAX_BYTES {
+            options.sack.clear();
+        }
+        Cow::Owned(options)
     }
 }
 

@@ -73,7 +73,9 @@ impl<F: Format> Recorder<F> {
         if self.begun.is_none() {
             self.file.set_len(0)?;
             self.epoch = since_1970().saturating_sub(at.saturating_since(Instant::ZERO));
-            self.begun = Some(F::begin(BufWriter::new(self.file.try_clone()?), &self.header, self.epoch)?);
+            let begun = F::begin(BufWriter::new(self.file.try_clone()?), &self.header, self.epoch)?;
+            // Who reads it from now on finds a file of this format.
+            self.begun.insert(begun).flush()?;
         }
         let Some(begun) = &mut self.begun else { return Ok(()) };
         self.is_behind = true;

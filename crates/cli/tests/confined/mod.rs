@@ -41,7 +41,7 @@ fn assert_fails_in_one_line(output: &Output, words: &[&str]) {
 /// namespaces.
 fn assert_all_refuse(jail: &Jail, confinement: &Confinement, words: &[&str], more: &[&str]) {
     std::fs::write(jail.path("topology.toml"), TOPOLOGY).unwrap();
-    for arguments in [&["serve", "."][..], &["get", "http://10.99.0.9/file", "-o", "file"]] {
+    for arguments in [&["serve", "."][..], &["get", "http://10.99.0.9/file", "-o", "file", "--via", "10.99.0.2"]] {
         assert_fails_in_one_line(&jail.run(confinement, arguments), words);
     }
     assert_fails_in_one_line(&jail.run(confinement, &["emulate", "topology.toml"]), &[words, more].concat());

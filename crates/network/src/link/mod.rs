@@ -97,6 +97,15 @@ impl Link {
         Amount { packets, bytes: self.ring.waiting_bytes }
     }
 
+    /// Returns the packets that wait or are in service at `now`, which is no earlier than the latest call.
+    pub fn backlog_at(&self, now: Instant) -> Amount {
+        let since = self.ring.packets.iter().skip(self.ring.departed).take_while(|next| next.departs <= now);
+        since.fold(self.backlog(), |Amount { packets, bytes }, departed| Amount {
+            packets: packets - 1,
+            bytes: bytes - u64::from(departed.wire_len),
+        })
+    }
+
     /// Returns the packet behind `others` others, if there is one. Prefetches the packets behind twice and six times as
     /// many; of the last, only the ring entry.
     pub(crate) fn foresee(&self, others: usize) -> Option<&Packet> {
@@ -236,6 +245,14 @@ mod tests {
         lane.run();
         assert_eq!(arrivals(&lane), [(11_000, 1000), (12_000, 1000), (13_000, 1000)]);
         assert_eq!(lane.dropped, [(0, DropCause::QueueFull)]);
+    }
+
+    #[test]
+    fn what_is_on_the_wire_does_not_wait_though_nothing_else_has_happened() {
+        let mut lane = Lane::new(Link::new(Rate::from_mbps(8), MS(10)));
+        (0..3).for_each(|_| lane.send(packet(1000), Instant::ZERO));
+        let waiting = |millis| lane.node.backlog_at(Instant::from_millis(millis)).packets;
+        assert_eq!([0, 1, 2, 3].map(waiting), [3, 2, 1, 0]);
     }
 
     #[test]

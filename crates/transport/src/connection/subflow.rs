@@ -414,7 +414,7 @@ impl Subflow {
 
 /// Time that a connection without subflows waits for a new one (Linux's `close_timeout`).
 pub(crate) const SUBFLOW_WAIT: Duration = Duration::from_secs(60);
-/// The same if the last subflow was reset: a full mesh joins again 1, 3, 7 and 15 s after the RST. A longer wait would
+/// The same if the last subflow was reset: path managers join again 1, 3, 7 and 15 s after the RST. A longer wait would
 /// help few connections and keep the memory of all, since most peers that reset are gone; docs/decisions has the
 /// reasons.
 pub(crate) const RESET_WAIT: Duration = Duration::from_secs(20);

@@ -280,8 +280,8 @@ impl Tcb {
     /// Sends a RST and closes.
     pub(crate) fn request_reset(&mut self) {
         if self.state != State::Closed {
-            self.due = Due::RESET;
             self.close();
+            self.due = Due::RESET;
         }
     }
 
@@ -290,8 +290,9 @@ impl Tcb {
         self.receive.is_acceptable(seq, 0)
     }
 
-    /// Closes silently.
+    /// Closes silently: what was due no longer is, except a RST.
     pub(crate) fn close(&mut self) {
+        self.due = if self.due.has(Due::RESET) { Due::RESET } else { Due::default() };
         self.enter(State::Closed);
         self.timers.stop_all();
     }

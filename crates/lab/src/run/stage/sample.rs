@@ -93,24 +93,24 @@ impl Stage {
         BottleneckSample {
             carried_bytes: hop.sent_bytes(network),
             could_carry_bits: hop.down_capacity.as_ref().map_or(0.0, |capacity| capacity.bits_until(now)),
-            queue_bytes: network.backlog(hop.down_link).bytes,
+            queue_bytes: network.backlog(hop.down_link, now).bytes,
             counters: PathCounters { elements: hop.towards_destination(network) },
         }
     }
 
     /// Octets that wait in a relay's cellular link; if the cell is foreign, those under way in it, too.
     pub(super) fn cellular_backlog(&self, index: usize) -> u64 {
-        let network = self.simulation.network();
+        let (now, network) = (self.simulation.now(), self.simulation.network());
         let foreign = self.media.cell.and_then(|id| network.medium::<ForeignMedium>(id));
-        let link = || network.backlog(self.relays[index].parts.cellular.down_link);
+        let link = || network.backlog(self.relays[index].parts.cellular.down_link, now);
         foreign.map_or_else(link, |cell| cell.towards(UeId(index as u16).gate())).bytes
     }
 
     /// The same of its Wi-Fi.
     fn wifi_backlog(&self, index: usize) -> u64 {
-        let network = self.simulation.network();
+        let (now, network) = (self.simulation.now(), self.simulation.network());
         let foreign = self.media.wlan.and_then(|id| network.medium::<ForeignMedium>(id));
-        let link = || network.backlog(self.relays[index].parts.wifi.down_link);
+        let link = || network.backlog(self.relays[index].parts.wifi.down_link, now);
         foreign.map_or_else(link, |wlan| wlan.sent_by(station(index).gate())).bytes
     }
 
