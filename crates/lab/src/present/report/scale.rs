@@ -1,5 +1,7 @@
 //! Axes: round ticks, and units that suit the numbers.
 
+use std::fmt::Write as _;
+
 /// Maps values to positions along an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
@@ -106,6 +108,16 @@ pub(super) fn time_label(ticks: &[f64], index: usize) -> String {
     let step = ticks.get(1).copied().unwrap_or(1.0);
     let unit = if index + 1 == ticks.len() { " s" } else { "" };
     format!("{}{unit}", tick_label(ticks[index], step))
+}
+
+/// Draws the ticks and labels of a time axis at the height `base`, about `count` of them.
+pub(super) fn draw_time_ticks(svg: &mut String, x: Scale, base: f64, count: usize) {
+    let ticks = ticks_within(x.to, count);
+    for (index, &tick) in ticks.iter().enumerate() {
+        let (at, text) = (x.at(tick), time_label(&ticks, index));
+        let _ = write!(svg, "<path class=\"axis\" d=\"M{at:.1} {base:.1}v4\"/>");
+        let _ = write!(svg, "<text class=\"tick mid\" x=\"{at:.1}\" y=\"{:.1}\">{text}</text>", base + 18.0);
+    }
 }
 
 #[cfg(test)]

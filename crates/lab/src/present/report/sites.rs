@@ -6,7 +6,7 @@ use serde_json::Value;
 use units::Duration;
 
 use super::html::escape;
-use super::scale::{Scale, tick_label, ticks_within, time_label};
+use super::scale::{Scale, draw_time_ticks, tick_label, ticks_within};
 use super::{View, figure};
 use crate::measure::results::RelayResults;
 use crate::scenario::Walk;
@@ -301,12 +301,7 @@ fn over_time(tracks: &[Track<'_>], end_s: f64) -> String {
     for (row, track) in tracks.iter().enumerate() {
         draw_stays(&mut svg, track, 8.0 + ROW * row as f64, x);
     }
-    let ticks = ticks_within(end_s, 8);
-    for (index, &tick) in ticks.iter().enumerate() {
-        let (at, text) = (x.at(tick), time_label(&ticks, index));
-        let _ = write!(svg, "<path class=\"axis\" d=\"M{at:.1} {base:.1}v4\"/>");
-        let _ = write!(svg, "<text class=\"tick mid\" x=\"{at:.1}\" y=\"{:.1}\">{text}</text>", base + 18.0);
-    }
+    draw_time_ticks(&mut svg, x, base, 8);
     svg.push_str("</svg>");
     svg
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::html::escape;
-use super::scale::{Scale, ticks_within, time_label};
+use super::scale::{Scale, draw_time_ticks};
 use super::thin;
 
 const WIDTH: f64 = 460.0;
@@ -36,12 +36,7 @@ pub(super) fn svg(time_s: &[f64], rows: &[Row<'_>]) -> String {
     for (index, row) in rows.iter().enumerate() {
         draw_row(&mut svg, row, 8.0 + index as f64 * ROW, &times, x);
     }
-    let ticks = ticks_within(end_s, 6);
-    for (index, &tick) in ticks.iter().enumerate() {
-        let (at, text) = (x.at(tick), time_label(&ticks, index));
-        let _ = write!(svg, "<path class=\"axis\" d=\"M{at:.1} {base:.1}v4\"/>");
-        let _ = write!(svg, "<text class=\"tick mid\" x=\"{at:.1}\" y=\"{:.1}\">{text}</text>", base + 18.0);
-    }
+    draw_time_ticks(&mut svg, x, base, 6);
     svg.push_str("</svg>");
     svg
 }
