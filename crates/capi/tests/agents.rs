@@ -200,6 +200,7 @@ fn errors_name_the_field() {
         (r#"{"cooperation": {"selection": {"period": "1 ms"}}}"#, "cooperation.selection.period: is out of bounds"),
         (r#"{"cooperation": {"selection": {"perod": "1 s"}}}"#, "perod"),
         (r#"{"cooperation": {"watch": {"patience": "10 ms"}}}"#, "cooperation.watch.patience"),
+        (r#"{"cooperation": {"selection": {"advert_period": "10 s"}}}"#, "advert_period: is longer than the period"),
         (r#"{"relay": {"exaggerates": -1}}"#, "relay.exaggerates"),
         (r#"{"cooperation": {"selection": {"estimator": "guess"}}}"#, "guess"),
         ("[]", "settings_json is no object"),

@@ -4,7 +4,7 @@ use cooperation::relay_selection::energy::EnergyPrice;
 use cooperation::relay_selection::manager::{Cause, ManagerSettings, RelayManager, Report};
 use cooperation::relay_selection::migration::Command;
 use cooperation::relay_selection::monitor::{Advert, Configured, LinkMonitor, LinkUse};
-use cooperation::relay_selection::trigger::Outage;
+use cooperation::relay_selection::trigger::{Outage, Trigger};
 use cooperation::relay_selection::{Goal, RelayId, SelectorSettings, SelectorSpec, build};
 use units::{Duration, Instant, Prng, Rate};
 
@@ -77,6 +77,15 @@ fn offers_out_of_range_are_answered_before_the_period_ends() {
 fn offers_in_range_are_left_alone() {
     let mut manager = begun(ManagerSettings::build(F), &[1500, 1500, 900]);
     advertise(&mut manager, &[1300, 1400, 3000], ms(1500));
+    manager.review(ms(1500));
+    assert_eq!((causes(&mut manager), relays(&manager)), (vec![], vec![0, 1]));
+}
+
+#[test]
+fn offers_do_not_count_where_the_throughput_is_the_trigger() {
+    let settings = ManagerSettings { trigger: Trigger::Throughput, ..ManagerSettings::build(F) };
+    let mut manager = begun(settings, &[1500, 1500, 900]);
+    advertise(&mut manager, &[1100, 1500, 1500], ms(1500));
     manager.review(ms(1500));
     assert_eq!((causes(&mut manager), relays(&manager)), (vec![], vec![0, 1]));
 }

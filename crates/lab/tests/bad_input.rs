@@ -95,6 +95,9 @@ fn times_are_finite_and_of_this_world() {
     assert!(unfair.contains("write \"5.042 s\" or more"), "{unfair}");
     read(&["cooperation.watch.patience=5.042 s", "connection.rto_min=5 s"]).unwrap();
     refused("cooperation.selection.advert_period=1 ms", &["write \"10 ms\" or more"]);
+    let late =
+        ["10 s is longer than the period of 2 s", "write cooperation.selection.period = \"10 s\", or leave it out"];
+    refused("cooperation.selection.advert_period=10 s", &late);
     refused("relays[0].local[0].datagram=0 B", &["from \"1 B\" to \"1472 B\""]);
     for changes in ["rate = \"2 Gbit/s\"", "rate = \"1 Gbit/s\", changes = [{ at = \"1 s\", raise = \"1 Gbit/s\" }]"] {
         let flow =

@@ -142,6 +142,19 @@ fn what_the_shared_link_sends_in_outages_is_no_use_of_it() {
     assert!((0.5..=1.0).contains(&link.utilisation_ratio.unwrap()) && link.lost_packets > 0, "{link:?}");
 }
 
+/// Nearly all packets are full: 1500 octets enter the link with each.
+#[test]
+fn what_happens_behind_the_shared_link_does_not_change_what_it_sent() {
+    for behind in ["corrupt = '30 %'", "middleboxes = [{ split = { payload = '100 B' } }]"] {
+        let shared = format!("bottleneck={{ rate = '3 Mbit/s', delay = '10 ms', queue = '20 packets', {behind} }}");
+        let link = results(&["relays[0].count=8", &shared]).bottleneck.unwrap();
+        let sent = link.entered_packets - link.queue_drop_packets;
+        let duration_s = 8.0;
+        let mean_bytes = link.carried_bps * duration_s / 8.0 / sent as f64;
+        assert!((1200.0..=1500.0).contains(&mean_bytes), "{behind}: {mean_bytes} octets each, {link:?}");
+    }
+}
+
 #[test]
 fn without_a_shared_link_nothing_is_said_of_one() {
     let results = results(&["duration=2 s"]);

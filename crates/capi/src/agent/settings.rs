@@ -84,7 +84,7 @@ impl Selection {
 
     /// Returns the interval of relays' adverts.
     pub fn adverts_every(&self) -> Duration {
-        self.advert_period.map_or(self.period, |Text(every)| every.min(self.period))
+        self.advert_period.map_or(self.period, |Text(every)| every)
     }
 
     /// Returns whether adverts count between ends of periods.
@@ -203,6 +203,9 @@ fn check(settings: &Settings) -> Result<(), Failure> {
     refuse_if(!is_interval(selection.period), "cooperation.selection.period", remedy)?;
     let adverts = selection.advert_period.is_none_or(|Text(every)| is_interval(every));
     refuse_if(!adverts, "cooperation.selection.advert_period", remedy)?;
+    let late = selection.advert_period.is_some_and(|Text(every)| every > selection.period);
+    let remedy = "is longer than the period: write a longer period, or leave it out";
+    refuse_if(late, "cooperation.selection.advert_period", remedy)?;
     let weight = selection.energy_weight.is_none_or(is_amount);
     refuse_if(!weight, "cooperation.selection.energy_weight", "is no weight: write a number of 0 or more")?;
     let full = selection.buffered_tolerance.is_some_and(|wide| wide.full.is_zero());

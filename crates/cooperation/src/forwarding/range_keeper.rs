@@ -165,13 +165,6 @@ impl RangeKeeper {
         self.note_news(now);
     }
 
-    /// Records that the stream is complete, with its DATA_FIN received: the relays hear about it at once.
-    pub fn on_end(&mut self, rcv_nxt: Dsn, unread_bytes: u64) {
-        self.rcv_nxt = rcv_nxt;
-        self.unread_bytes = unread_bytes;
-        self.tell_ack();
-    }
-
     /// Changes H, from the next range on.
     pub fn set_range_len_bytes(&mut self, range_len_bytes: u64) {
         self.settings.range_len_bytes = range_len_bytes.max(1);

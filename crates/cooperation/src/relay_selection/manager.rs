@@ -39,7 +39,8 @@ const KEPT_DENOMINATOR: u128 = 4;
 pub struct ManagerSettings {
     /// Monitor period (F).
     pub period: Duration,
-    /// Periods after a migration in which no other begins, unless a relay is lost.
+    /// Periods after a migration at whose ends no other begins, unless a relay is lost. Adverts between ends of periods
+    /// wait for `quiet` alone.
     pub hold_down_periods: u32,
     /// What starts the search for another set.
     pub trigger: Trigger,
@@ -266,13 +267,14 @@ impl RelayManager {
     }
 
     /// Reviews adverts between ends of periods: leaves the set in use at once if its offers are out of range, without
-    /// waiting for the end of the period. Does nothing during a migration or right after one.
+    /// waiting for the end of the period. Does nothing during a migration or right after one, or where only the
+    /// throughput counts.
     pub fn review(&mut self, now: Instant) {
         self.expire(now);
         let offered = self.offered(now);
-        if self.settled && now >= self.quiet_until && !self.kept(self.wanted()).range().contains(offered.as_bps()) {
+        if let Some(outage) = self.outage_of_offers(offered).filter(|_| self.settled && now >= self.quiet_until) {
             let choice = self.choose(now);
-            self.leave_for(choice, offered, Cause::Outage(Outage::Advert), now);
+            self.leave_for(choice, offered, Cause::Outage(outage), now);
         }
         self.after(now);
     }
@@ -360,10 +362,15 @@ impl RelayManager {
 
     /// Returns why the set in use should be left, if it should.
     fn outage(&self, throughput: Rate, offered: Rate) -> Option<Outage> {
-        let (trigger, goal, wanted) = (self.settings.trigger, self.kept(self.goal), self.kept(self.wanted()));
-        // The headroom applies to offers, not to the throughput.
-        let by_throughput = trigger.check(&goal, throughput, goal.target);
-        by_throughput.or_else(|| trigger.check(&wanted, wanted.target, offered))
+        let goal = self.kept(self.goal);
+        let by_throughput = self.settings.trigger.check(&goal, throughput, goal.target);
+        by_throughput.or_else(|| self.outage_of_offers(offered))
+    }
+
+    /// The same by the offers alone. The headroom applies to them, not to the throughput.
+    fn outage_of_offers(&self, offered: Rate) -> Option<Outage> {
+        let wanted = self.kept(self.wanted());
+        self.settings.trigger.check(&wanted, wanted.target, offered)
     }
 
     /// Returns the goal for the set in use, where a new set must meet `goal`.

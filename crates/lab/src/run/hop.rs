@@ -90,11 +90,7 @@ impl Hop {
             HopKind::Sender => vec![element(first, first.originals_entered())],
             HopKind::Receiver => vec![element(last, last.originals_left() + last.lost_total())],
             HopKind::Link => {
-                let mut vertices = vec![self.down_in, self.down_link];
-                vertices.extend_from_slice(&self.down_between);
-                vertices.push(self.down_out);
-                vertices.dedup();
-                let counters = vertices.into_iter().map(|vertex| network.counters(vertex));
+                let counters = self.down_elements().into_iter().map(|vertex| network.counters(vertex));
                 counters.map(|counters| element(counters, counters.originals_entered())).collect()
             }
         }
@@ -103,10 +99,21 @@ impl Hop {
 
 impl Hop {
     /// What the hop's link sent towards the destination so far, lost packets included, if it is one of links; without
-    /// what it sent in outages.
+    /// what arrived in outages. Elements behind the link, which may split, merge or drop packets, change nothing.
     pub fn sent_bytes(&self, network: &Network) -> u64 {
-        let lost = network.counters(self.down_link).dropped(DropCause::Loss);
-        network.counters(self.down_out).left.bytes + lost.bytes
+        let link = network.counters(self.down_link);
+        let in_outage = |vertex| network.counters(vertex).dropped(DropCause::Outage).bytes;
+        let in_outages: u64 = self.down_elements().into_iter().map(in_outage).sum();
+        (link.left.bytes + link.dropped(DropCause::Loss).bytes).saturating_sub(in_outages)
+    }
+
+    /// The vertices that packets towards the destination pass, in order, each once.
+    fn down_elements(&self) -> Vec<VertexId> {
+        let mut vertices = vec![self.down_in, self.down_link];
+        vertices.extend_from_slice(&self.down_between);
+        vertices.push(self.down_out);
+        vertices.dedup();
+        vertices
     }
 }
 

@@ -124,7 +124,8 @@ pub struct Selection {
     pub trigger: TriggerKind,
     /// How relays determine what their links could carry.
     pub estimator: Estimator,
-    /// Number of periods after a migration in which no other begins; by default 1, in paper mode 0.
+    /// Number of periods after a migration at whose ends no other begins; by default 1, in paper mode 0. Adverts between
+    /// ends of periods (`advert_period`) count again 1.5 s after a migration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold_down_periods: Option<u32>,
     /// Interval of relays' adverts; by default the period. Adverts between ends of periods take effect at once.

@@ -190,7 +190,7 @@ pub struct RateModel {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub correlation: Option<Text<Duration>>,
-    /// Mean time between the beginnings of outages; by default there are none.
+    /// Mean time from the end of an outage to the beginning of the next; by default there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Written<Duration>>")]
     pub outage_interval: Option<Text<Duration>>,

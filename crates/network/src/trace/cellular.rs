@@ -21,7 +21,7 @@ pub struct CellularTrace {
     pub variation: f64,
     /// Time in which the autocorrelation of the rate falls to 1/e.
     pub correlation: Duration,
-    /// Mean time from one outage to the next; `None` for no outages.
+    /// Mean time from the end of an outage to the beginning of the next; `None` for no outages.
     pub outage_interval: Option<Duration>,
     /// Mean duration of an outage.
     pub outage_duration: Duration,

@@ -303,7 +303,8 @@ impl Wlan {
         self.next_frame(sender);
     }
 
-    /// Handles a missing answer. The sender read no damaged frame: it waits for the answer's time-out and DIFS.
+    /// Handles a missing answer. The sender read no damaged frame: it waits for
+    /// the later of the answer's time-out and DIFS after the channel became idle.
     fn fail(&mut self, sender: u16, out: &mut MediumOutput) {
         let Exchange { outcome, began, idle_from, ends } = self.exchange;
         let gave_up_waiting = match outcome {

@@ -29,6 +29,10 @@ mod matter {
 /// Time in which progress should show in the DATA_ACKs of a relay's subflow, before the destination tells the relay.
 const SHOWS_WITHIN: Duration = Duration::from_millis(50);
 
+/// Octets in order that the application has not read, as far as the shared window is concerned: data that wait for a slow
+/// application are not subtracted from it.
+const UNREAD_BYTES: u64 = 0;
+
 /// Octets that have arrived over each relay with a subflow.
 type Carried = BTreeMap<RelayId, u64>;
 
@@ -99,7 +103,7 @@ impl Ranges {
         let PacketDsn::Data { dsn: Some(dsn), .. } = self.dsns.look(segment, near) else { return false };
         if let Some(keeper) = &mut self.keeper {
             let rcv_nxt = keeper.ack().rcv_nxt;
-            keeper.on_packet(now, dsn, segment.payload.len() as u64, rcv_nxt, 0);
+            keeper.on_packet(now, dsn, segment.payload.len() as u64, rcv_nxt, UNREAD_BYTES);
         }
         self.collect();
         self.unsaid_since = (!self.unsaid.is_empty()).then_some(now);
@@ -138,7 +142,7 @@ impl Ranges {
             Some(keeper) => keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, 0),
             None => {
                 let mut keeper = RangeKeeper::new(self.settings.range, rcv_nxt);
-                keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, 0);
+                keeper.on_packet(now, rcv_nxt, 0, rcv_nxt, UNREAD_BYTES);
                 self.keeper = Some(keeper);
             }
         }

@@ -1,6 +1,10 @@
 //! Derives a verdict from the runs of scenarios.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Claim, Evidence, Finding, Mode, Needs, Outcome, Runs, Verdict, claims};
+use crate::present::evidence::CaseRuns;
 use crate::run::sweep::Record;
 
 /// The runs that `claim` needs.
@@ -43,7 +47,8 @@ fn findings(claim: &Claim, runs: &Runs) -> Vec<Finding> {
     let one_scenario = needs(claim).windows(2).all(|pair| pair[0].scenario == pair[1].scenario);
     let find = |evidence: &Evidence| match *evidence {
         Evidence::Runs { needs, checks } => {
-            let found = checks.iter().map(|check| check.find(records(runs, needs)));
+            let records = independent(records(runs, needs));
+            let found = checks.iter().map(|check| check.find(&records));
             found
                 .map(|finding| if one_scenario { finding } else { finding.of_scenario(needs.scenario) })
                 .collect::<Vec<_>>()
@@ -71,8 +76,29 @@ fn records(runs: &Runs, needs: Needs) -> &[Record] {
     runs.get(&needs).map_or(&[], Vec::as_slice)
 }
 
+/// The runs that count: if nothing is random, all seeds yield the same runs, and those of the first one stand for all.
+fn independent(records: &[Record]) -> Cow<'_, [Record]> {
+    let mut cases: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
+    records.iter().for_each(|record| cases.entry((&record.variant, &record.point)).or_default().push(record));
+    if !cases.values().all(|records| CaseRuns::new(records).identical) {
+        return records.into();
+    }
+    let first = records.iter().map(|record| record.seed).min();
+    records.iter().filter(|record| Some(record.seed) == first).cloned().collect()
+}
+
+/// Number of seeds for which every variant at every point was measured.
 fn seeds(records: &[Record]) -> usize {
-    records.iter().map(|record| record.seed).collect::<std::collections::BTreeSet<_>>().len()
+    let mut cases: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
+    for record in records {
+        let seeds = cases.entry((&record.variant, &record.point)).or_default();
+        seeds.extend((!record.values.is_empty()).then_some(record.seed));
+    }
+    let common = cases.into_values().reduce(|mut common, seeds| {
+        common.retain(|seed| seeds.contains(seed));
+        common
+    });
+    common.map_or(0, |seeds| seeds.len())
 }
 
 #[cfg(test)]
@@ -114,6 +140,25 @@ mod tests {
         ($($check:expr),*) => {
             &[Evidence::Runs { needs: NEEDS, checks: &[$($check),*] }]
         };
+    }
+
+    const LESS: &[Evidence] = runs![Check::Less { less: of("new", OUTAGES), than: of("old", OUTAGES) }];
+
+    #[test]
+    fn repetitions_of_a_run_without_chance_show_no_ordering() {
+        const LESS: &[Evidence] = runs![Check::Less { less: of("new", OUTAGES), than: of("old", OUTAGES) }];
+        let same = |variant: &'static str, outages: f64| (1..=4).map(move |seed| record(variant, seed, outages));
+        let outcome = judge(LESS, &same("new", 1.0).chain(same("old", 4.0)).collect::<Vec<_>>());
+        assert_eq!((outcome.findings[0].measured, outcome.findings[0].p_value), (Some(-3.0), None));
+        assert!(outcome.findings[0].undecided && outcome.verdict == Verdict::NotReproduced, "{outcome:?}");
+    }
+
+    #[test]
+    fn seeds_without_a_run_of_every_variant_do_not_count() {
+        let mut records = both();
+        records[0].values.clear();
+        records.pop();
+        assert_eq!([judge(LESS, &both()).seeds, judge(LESS, &records).seeds], [4, 2]);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(super) fn agent(agents: &Agents<'_>, index: usize) -> Result<Role, RunError>
 fn offers(scenario: &Scenario, index: usize) -> OfferSettings {
     let (selection, relay) = (&scenario.cooperation.selection, &scenario.relays[index]);
     let period = selection.period;
-    let every = selection.advert_period.map_or(period, |Text(every)| every.min(period));
+    let every = selection.advert_period.map_or(period, |Text(every)| every);
     let per_period = (period.as_nanos() / every.as_nanos().max(1)) as usize;
     let configured = configured(relay);
     let estimator: Box<dyn CapacityEstimator> = match selection.estimator {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -77,15 +77,7 @@ impl Journal {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             std::fs::create_dir_all(directory).map_err(|source| JournalError::Io { path: directory.into(), source })?;
         }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        // A link might lead to any of the user's files, and must not make this program write to it.
-        let mut file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path).map_err(io)?;
-        // The lock lasts until the file is dropped, however the program ends.
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
-            Errno::WOULDBLOCK => JournalError::Busy { path: path.into() },
-            errno => io(errno.into()),
-        })?;
+        let mut file = lock(path)?;
         if restart {
             file.set_len(0).map_err(io)?;
         }
@@ -198,6 +190,35 @@ impl Journal {
         let text = line(of);
         self.file.write_all(text.as_bytes()).map_err(|source| JournalError::Io { path: self.path.clone(), source })
     }
+}
+
+/// Opens the file at `path`, or creates it, for this program alone: until it is dropped, however the program ends.
+fn lock(path: &Path) -> Result<File, JournalError> {
+    let io = |source| JournalError::Io { path: path.into(), source };
+    let mut options = OpenOptions::new();
+    // A link might lead to any of the user's files, and must not make this program write to it.
+    options.read(true).write(true).create(true).truncate(false).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    loop {
+        let file = options.open(path).map_err(io)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
+            Errno::WOULDBLOCK => JournalError::Busy { path: path.into() },
+            errno => io(errno.into()),
+        })?;
+        if is_at(&file, path).map_err(io)? {
+            return Ok(file);
+        }
+        // A sweep that finished in between has put another file in its place.
+    }
+}
+
+/// Returns whether the open `file` is the one at `path`.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let there = match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        there => there?,
+    };
+    let open = file.metadata()?;
+    Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
 }
 
 /// The manifest and the records in `text`, the contents of the journal at `path`: the last record of each run.

@@ -127,6 +127,14 @@ fn check_selection(scenario: &Scenario, found: &mut Vec<Complaint>) {
         let (problem, remedy) = ("is too short", format!("write \"{ADVERT_PERIOD_MIN}\" or more"));
         found.push(Complaint::new(format!("{field}.advert_period"), problem, remedy));
     }
+    if let Some(every) = selection.advert_period.filter(|every| every.0 > selection.period) {
+        let problem = format!(
+            "{} is longer than the period of {}, at whose end relays advertise anyway",
+            every.0, selection.period
+        );
+        let remedy = format!("write {field}.period = \"{}\", or leave it out", every.0);
+        found.push(Complaint::new(format!("{field}.advert_period"), problem, remedy));
+    }
     check_count(scenario, found);
     check_exact(scenario, found);
 }

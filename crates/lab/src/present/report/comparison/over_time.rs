@@ -30,7 +30,7 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
             [("Throughput", |course| &course.throughput_bps), ("Goodput in order", |course| &course.goodput_bps)];
         for (title, steps) in quantities {
             let target = view.plan.cases[column.cases[0]].scenario.target.filter(|_| title == "Throughput");
-            let drawing = chart(title, &column.cases, &courses, steps, target);
+            let drawing = chart(view, title, &column.cases, steps, target);
             figures += &figure(
                 &format!("{title} over time"),
                 &caption(view, &place, target),
@@ -48,11 +48,13 @@ fn caption(view: &Comparison<'_>, place: &str, target: Option<Target>) -> String
     format!("Means over the seeds{place}{ribbon}.{range}")
 }
 
-fn chart(title: &str, cases: &[usize], courses: &[Vec<&Record>], steps: Steps, target: Option<Target>) -> String {
-    let length =
-        cases.iter().flat_map(|case| &courses[*case]).map(|record| steps(&record.course).len()).max().unwrap_or(0);
-    let step_s = cases.iter().flat_map(|case| &courses[*case]).map(|record| record.course.step_s).fold(0.0, f64::max);
-    let time_s: Vec<f64> = (1..=length).map(|step| step as f64 * step_s).collect();
+fn chart(view: &Comparison<'_>, title: &str, cases: &[usize], steps: Steps, target: Option<Target>) -> String {
+    let courses = view.courses();
+    let of_all = || cases.iter().flat_map(|case| &courses[*case]).map(|record| &record.course);
+    let length = of_all().map(|course| steps(course).len()).max().unwrap_or(0);
+    let step_s = of_all().map(|course| course.step_s).fold(0.0, f64::max);
+    let end_s = cases.iter().map(|case| view.plan.cases[*case].scenario.duration.as_secs_f64()).fold(0.0, f64::max);
+    let time_s: Vec<f64> = (1..=length).map(|step| (step as f64 * step_s).min(end_s)).collect();
     let (mut lines, mut ribbons) = (Vec::new(), Vec::new());
     for (variant, case) in cases.iter().enumerate() {
         let intervals = means(&courses[*case], steps, length);
