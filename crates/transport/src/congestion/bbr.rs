@@ -7,16 +7,21 @@
 //! bdp     = bw * rtprop
 //!
 //! pacing rate = 0.99 pacing_gain * bw
-//! cwnd        = cwnd_gain * bdp, at least 4 MSS; 4 MSS in PROBE_RTT
+//! quantum     = 1 MSS at less than 1.2 Mbit/s, 2 MSS at less than 24 Mbit/s, otherwise what is sent in 1 ms, at most
+//!               64 KiB
+//! cwnd        = cwnd_gain * bdp + 3 quantum, at least 4 MSS; 4 MSS in PROBE_RTT
 //!
 //! state      pacing_gain                        cwnd_gain   until
 //! STARTUP    2 / ln 2                           2 / ln 2    bw has not grown by 1/4 in three rounds
-//! DRAIN      ln 2 / 2                           2 / ln 2    in flight <= bdp
+//! DRAIN      ln 2 / 2                           2 / ln 2    in flight <= bdp + 3 quantum
 //! PROBE_BW   5/4, 3/4, 1, 1, 1, 1, 1, 1 by turns     2      each for rtprop; rtprop older than 10 s: PROBE_RTT
 //! PROBE_RTT  1                                    4 MSS     200 ms with 4 MSS in flight or less
 //!
 //! loss       nothing; after a time-out the window grows from one segment to cwnd
 //! ```
+//!
+//! Without the quanta, a flow whose round trips are twice rtprop, because of the queues of others, would keep its window
+//! whatever it is: flows that begin late would stay slow.
 //!
 //! Source: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control" (ACM Queue 2016) and
 //! draft-cardwell-iccrg-bbr-congestion-control-00. This implementation acts only at the end of a round, and a round
@@ -61,6 +66,15 @@ const RTPROP_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// Duration of PROBE_RTT.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
+
+/// Quanta in flight beyond the bandwidth-delay product: at the sender, on the way, and as ACKs that are held back.
+const QUANTA_IN_FLIGHT: u64 = 3;
+
+/// Rates up to which a quantum has one segment, and two, octets/s.
+const QUANTUM_RATES: [u64; 2] = [1_200_000 / 8, 24_000_000 / 8];
+
+/// Largest quantum, octets.
+const QUANTUM_BYTES_MAX: u64 = 64 << 10;
 
 /// Smallest window, segments.
 const CWND_MIN: u64 = 4;
@@ -200,8 +214,7 @@ impl CongestionController for Bbr {
 
     fn pacing_rate_bytes_per_s(&self, subflow: SubflowId) -> Option<u64> {
         let (_, flow) = self.subflows.iter().find(|(id, _)| *id == subflow)?;
-        let bandwidth = Some(flow.rates.bandwidth()).filter(|bandwidth| *bandwidth > 0)?;
-        Some(scaled(scaled(bandwidth, flow.pacing_gain()), PACING_MARGIN).max(flow.slowest))
+        (flow.rates.bandwidth() > 0).then(|| flow.pacing_rate().max(flow.slowest))
     }
 
     fn rules_slow_start(&self) -> bool {
@@ -223,7 +236,27 @@ impl Flow {
             State::ProbeBw { .. } => CWND_GAIN,
             State::Startup | State::Drain => HIGH_GAIN,
         };
-        Some(scaled(self.bdp()?, gain).max(least_cwnd(path)))
+        Some(self.inflight(gain, path)?.max(least_cwnd(path)))
+    }
+
+    /// Returns `gain` times the bandwidth-delay product with the quanta beyond it (draft section 4.2.3.2), octets.
+    fn inflight(&self, gain: Gain, path: &PathView) -> Option<u64> {
+        Some(scaled(self.bdp()?, gain).saturating_add(QUANTA_IN_FLIGHT * self.quantum(path)))
+    }
+
+    /// Returns send_quantum (draft section 4.2.2), octets.
+    fn quantum(&self, path: &PathView) -> u64 {
+        let (rate, mss) = (self.pacing_rate(), u64::from(path.mss));
+        match QUANTUM_RATES {
+            [one, _] if rate < one => mss,
+            [_, two] if rate < two => 2 * mss,
+            _ => (rate / 1000).min(QUANTUM_BYTES_MAX),
+        }
+    }
+
+    /// Returns the pacing rate, octets/s; zero before there is a sample.
+    fn pacing_rate(&self) -> u64 {
+        scaled(scaled(self.rates.bandwidth(), self.pacing_gain()), PACING_MARGIN)
     }
 
     fn pacing_gain(&self) -> Gain {
@@ -237,7 +270,7 @@ impl Flow {
 
     /// Updates the state at the end of a round.
     fn advance(&mut self, path: &PathView, now: Instant) {
-        let Some(bdp) = self.bdp() else { return };
+        let Some(drained) = self.inflight((1, 1), path) else { return };
         if self.rtprop.is_old(now) && !matches!(self.state, State::ProbeRtt { .. }) {
             // Samples count from here on, whatever rtprop was before.
             self.rtprop = Rtprop::default();
@@ -249,13 +282,13 @@ impl Flow {
                     self.state = State::Drain;
                 }
             }
-            State::Drain if path.in_flight <= bdp => {
+            State::Drain if path.in_flight <= drained => {
                 // Any phase but the second, which drains.
                 let turn = (2 + usize::from(path.id.0) * 3) % PACING_GAINS.len();
                 self.state = State::ProbeBw { turn: if turn == 1 { 2 } else { turn }, since: now };
             }
             State::Drain => {}
-            State::ProbeBw { turn, since } => self.take_turns(turn, since, path.in_flight <= bdp, now),
+            State::ProbeBw { turn, since } => self.take_turns(turn, since, path.in_flight <= drained, now),
             State::ProbeRtt { until: None } => {
                 if path.in_flight <= least_cwnd(path) {
                     self.state = State::ProbeRtt { until: Some(now + PROBE_RTT_DURATION) };
@@ -353,12 +386,12 @@ mod tests {
     fn startup_grows_nearly_threefold_per_round_until_it_is_full() {
         let mut world = World::new();
         assert_eq!(world.paced(), 0.0, "nothing is known yet");
-        assert_eq!(world.round(10), 28.85);
+        assert_eq!(world.round(10), 34.85);
         assert!((world.paced() - 28.56).abs() < 0.01);
-        assert_eq!(world.round(28), 80.78);
+        assert_eq!(world.round(28), 86.78);
         world.round(100);
         // 100 is more than 1.25 * 28; then three rounds without growth.
-        assert_eq!((world.round(100), world.state()), (288.5, State::Startup));
+        assert_eq!((world.round(100), world.state()), (294.5, State::Startup));
         world.round(101);
         assert_eq!(world.state(), State::Startup);
         world.path.in_flight = 250 * MSS;
@@ -371,7 +404,7 @@ mod tests {
     #[test]
     fn turns_probe_and_drain() {
         let mut world = World::probing();
-        assert_eq!(world.round(100), 200.0);
+        assert_eq!(world.round(100), 206.0);
         let mut rates: Vec<_> = (0..8)
             .map(|_| {
                 world.round(100);
@@ -386,21 +419,21 @@ mod tests {
     fn bandwidth_is_forgotten_after_ten_rounds() {
         let mut world = World::probing();
         for _ in 0..9 {
-            assert_eq!(world.round(50), 200.0);
+            assert_eq!(world.round(50), 206.0);
         }
-        assert_eq!(world.round(50), 100.0);
+        assert_eq!(world.round(50), 106.0);
     }
 
     /// All ACKs of a flight arrive within a microsecond, as in a cell: they do not measure its bandwidth.
     #[test]
     fn acks_in_a_clump_are_no_round() {
         let mut world = World::new();
-        assert_eq!(world.round(10), 28.85);
+        assert_eq!(world.round(10), 34.85);
         let now = Instant::from_millis(world.now_ms) + Duration::from_nanos(640);
         world.bbr.on_delivery(&DeliverySample { now, ..delivery(0, 5 * MSS) });
         assert!(world.bbr.on_round(SubflowId(0), now, Paths(&[world.path])).is_none());
         assert!((world.paced() - 28.56).abs() < 0.01, "{}", world.paced());
-        assert_eq!(world.round(15), 57.7, "20 segments in 100 ms");
+        assert_eq!(world.round(15), 63.7, "20 segments in 100 ms");
     }
 
     #[test]
@@ -416,13 +449,29 @@ mod tests {
         world.path.in_flight = 4 * MSS;
         world.round(4);
         world.round(4);
-        assert_eq!((world.round(4), world.round(4)), (240.0, 240.0), "over 120 ms, at the bandwidth of before");
+        assert_eq!((world.round(4), world.round(4)), (246.0, 246.0), "over 120 ms, at the bandwidth of before");
+    }
+
+    /// The queues of others double the round-trip time: what the path holds is twice what bw and rtprop make of it.
+    #[test]
+    fn a_slow_flow_grows_beside_others() {
+        let mut world = World::probing();
+        world.path.srtt = Some(Duration::from_millis(200));
+        let mut cwnd = 8.0;
+        for _ in 0..30 {
+            // The flow sends its window once in 200 ms, and sees rtprop now and then.
+            world.now_ms += 100;
+            world.bbr.subflows.get_mut(SubflowId(0)).rtprop.smallest =
+                Some((Duration::from_millis(100), Instant::from_millis(world.now_ms)));
+            cwnd = world.round(cwnd as u64);
+        }
+        assert!(cwnd > 50.0, "{cwnd}");
     }
 
     #[test]
     fn losses_do_not_matter() {
         let mut world = World::probing();
-        assert_eq!(world.bbr.on_loss(&loss(0), Paths(&[world.path])), 200 * MSS);
+        assert_eq!(world.bbr.on_loss(&loss(0), Paths(&[world.path])), 206 * MSS);
         // After a time-out, the window grows by the octets acknowledged.
         let restarted = PathView { cwnd: MSS, ..world.path };
         assert_eq!(world.bbr.on_ack(&ack(0, MSS), Paths(&[restarted])), WindowStep::from_bytes(1000));

@@ -30,7 +30,8 @@ pub(super) fn section(view: &Comparison<'_>) -> String {
     let mean = if layout.points() > 1 { "mean: least to most of the points" } else { "mean" };
     format!(
         "<section class=\"overview\"><h2>What the seeds say</h2><p class=\"note\">Compared with {} on the same seeds: ▲ larger, \
-         ▼ smaller, at 95 %; · the interval of the difference includes zero; * no verdict, because runs had faults.{points} \
+         ▼ smaller, at 95 %; · the interval of the difference includes zero; – one run each, so no interval; \
+         * no verdict, because runs had faults; × no value.{points} \
          Pale background: better; dark background: worse. At 95 %, one sign in twenty may appear where nothing differs.</p>\
          <div class=\"scroll\"><table><thead><tr><th scope=\"col\">Metric</th>\
          <th scope=\"col\">{}{}, {mean}</th>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>",
@@ -62,13 +63,14 @@ fn cell(view: &Comparison<'_>, metric: &Metric, variant: usize) -> String {
     let (mut all, mut counts) = (0, [0, 0]);
     for (point, column) in view.layout.columns() {
         let Some((paired, _)) = view.paired(column.cases[variant], column.cases[view.layout.baseline], metric) else {
-            signs.push_str("<span class=\"sign\" title=\"not run\">×</span>");
+            signs.push_str("<span class=\"sign\" title=\"no value\">×</span>");
             continue;
         };
         let (class, words) = differences::verdict(metric, &paired);
         let sign = match paired.verdict {
             Verdict::Larger => "▲",
             Verdict::Smaller => "▼",
+            Verdict::Undecided if paired.difference.count < 2 => "–",
             Verdict::Undecided => "·",
             Verdict::Withheld => "*",
         };
