@@ -25,13 +25,17 @@ fn old_duplicates_are_kept_out() {
     assert_eq!(script.state(), "CLOSED");
 }
 
-/// Section 5.5: after 24 days TS.Recent proves nothing.
+/// Section 5.5: after 24 days TS.Recent proves nothing. The next timestamp replaces it and proves something again.
 #[test]
 fn timestamps_grow_stale() {
     let mut script = stamped();
     script.run_until(25 * 24 * 3_600_000);
     script.inject("A 1+100 ack 1 ts 4000 0");
+    assert_eq!(script.expect("A 1 ack 101").options.timestamps.unwrap().echo, 4000);
+    script.inject("A 101+100 ack 1 ts 3999 0");
     script.expect("A 1 ack 101");
+    script.inject("A 101+100 ack 1 ts 4001 0");
+    script.expect("A 1 ack 201");
 }
 
 /// Section 4.3: the echo is that of the segment that the last ACK waited for, so that holes do not shorten the
