@@ -395,7 +395,7 @@ impl Tcb {
 
     /// Handles ECN congestion, and the window of a recovery. Returns false if the window must not grow.
     fn judge_congestion(&mut self, segment: &Segment, advanced: bool, outcome: &mut AckOutcome) -> bool {
-        let echo = self.negotiated.ecn && segment.flags.contains(Flags::ECE);
+        let echo = self.echoes_mark(segment);
         // Once per window of data; echoes continue until the peer has seen CWR.
         let afresh = self.window.phase() == Phase::Open && segment.ack.after(self.recover);
         if echo && advanced && afresh && outcome.congestion.is_none() {
