@@ -226,6 +226,7 @@ impl Tcb {
     fn on_advance(&mut self, segment: &Segment, acked_bytes: u64, now: Instant, outcome: &mut AckOutcome) {
         self.snd_una = segment.ack;
         self.counters.acked_bytes += outcome.acked_payload_bytes;
+        self.drag_marks();
         self.detect_spurious(segment);
         self.path_mtu.on_advance(segment.ack);
         outcome.revived = core::mem::take(&mut self.timeouts) > 0;
@@ -250,6 +251,16 @@ impl Tcb {
         } else {
             self.timers.set(Timer::User, now + self.config.user_timeout);
         }
+    }
+
+    /// Moves sequence numbers along that later ACKs are compared with: once they are 2 GiB behind, they would seem to be
+    /// ahead.
+    #[inline]
+    fn drag_marks(&mut self) {
+        if self.snd_una.after(self.recover) {
+            self.recover = self.snd_una - 1;
+        }
+        self.rack.on_advance(self.snd_una);
     }
 
     /// The Eifel detection algorithm (RFC 3522): if the ACK answers the original, nothing had been lost.
@@ -516,3 +527,6 @@ impl Tcb {
         self.timers.set(Timer::TailProbe, at);
     }
 }
+
+#[cfg(test)]
+mod tests;
