@@ -435,9 +435,10 @@ impl Tcb {
         };
         let slow_start_limited = self.window.in_slow_start() && self.window.cwnd() < 2 * in_flight_before;
         outcome.cwnd_limited = self.cwnd_limited || slow_start_limited;
-        // After a time-out an ACK may cover much data that arrived long ago (RFC 3465 section 2.3: L = 1).
-        let is_after_timeout = matches!(self.window.phase(), Phase::Loss(_));
-        let limit = if is_after_timeout { u64::from(self.payload_max()) } else { acked_bytes };
+        // After a time-out an ACK may cover much data that arrived long ago (RFC 3465 section 2.3: L = 1), above all
+        // the ACK that ends the repair.
+        let repairs_timeout = matches!(before, Phase::Loss(_));
+        let limit = if repairs_timeout { u64::from(self.payload_max()) } else { acked_bytes };
         outcome.growth_bytes = acked_bytes.min(limit);
     }
 

@@ -108,3 +108,15 @@ fn duplicate_acks_count_gibibytes_after_the_last_reduction() {
         assert_eq!(signals, [None, None, Some(CongestionSignal::Loss)], "after {gibibytes} GiB");
     }
 }
+
+/// RFC 8985 section 7.2: the peer may delay the ACK of one packet, but not that of several, which may have left as one
+/// super-segment. The time-out of 300 ms bounds the wait.
+#[test]
+fn a_probe_waits_for_a_delayed_ack_of_one_packet() {
+    for (bytes, wait_ms) in [(1, 300), (1000, 300), (1001, 200), (10_000, 200)] {
+        let mut sender = Sender::new(true, false);
+        sender.write(bytes);
+        let wait = sender.0.timers.deadline(Timer::TailProbe).saturating_since(START);
+        assert_eq!(wait, Duration::from_millis(wait_ms), "{bytes} octets");
+    }
+}
