@@ -227,7 +227,7 @@ impl Tcb {
         self.snd_una = segment.ack;
         self.counters.acked_bytes += outcome.acked_payload_bytes;
         self.drag_marks();
-        self.detect_spurious(segment);
+        self.detect_spurious(segment, acked_bytes);
         self.path_mtu.on_advance(segment.ack);
         outcome.revived = core::mem::take(&mut self.timeouts) > 0;
         if self.snd_una.at_or_after(self.round_end) && acked_bytes > 0 {
@@ -263,19 +263,30 @@ impl Tcb {
         self.rack.on_advance(self.snd_una);
     }
 
-    /// The Eifel detection algorithm (RFC 3522): if the ACK answers the original, nothing had been lost.
-    fn detect_spurious(&mut self, segment: &Segment) {
+    /// The Eifel detection algorithm (RFC 3522): if the ACK answers the original, nothing had been lost. If it also
+    /// echoes a mark, there is congestion nevertheless, and the window stays reduced (RFC 4015 section 3.4).
+    fn detect_spurious(&mut self, segment: &Segment, acked_bytes: u64) {
         let (Eifel::Stamped(stamp), Some(echo)) = (self.eifel, segment.options.timestamps.map(|stamp| stamp.echo))
         else {
             return;
         };
         self.eifel = Eifel::Idle;
         let answers_original = precedes(echo, stamp);
-        if answers_original && self.window.in_recovery() {
-            self.window.undo();
-            self.board.unmark_lost();
-            self.tell_congestion(Some(CongestionCause::Spurious));
+        if !answers_original || !self.window.in_recovery() {
+            return;
         }
+        self.board.unmark_lost();
+        if self.echoes_mark(segment) {
+            self.window.settle();
+        } else {
+            self.window.undo(self.in_flight(), acked_bytes, self.initial_window_segments());
+        }
+        self.tell_congestion(Some(CongestionCause::Spurious));
+    }
+
+    /// Whether the peer says that a packet was marked (RFC 3168 section 6.1.2).
+    fn echoes_mark(&self, segment: &Segment) -> bool {
+        self.negotiated.ecn && segment.flags.contains(Flags::ECE)
     }
 
     /// Counts duplicate ACKs as data that left the network, without SACK (RFC 5681 section 3.2, RFC 6582).
@@ -521,7 +532,7 @@ impl Tcb {
             return self.timers.stop(Timer::TailProbe);
         };
         let mut timeout = (srtt * 2).max(PROBE_TIMEOUT_MIN);
-        if self.board.len() == 1 {
+        if self.board.is_one_packet() {
             timeout += ACK_DELAY_MAX;
         }
         let at = (now + timeout).min(self.timers.deadline(Timer::Retransmit));

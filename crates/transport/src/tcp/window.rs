@@ -205,11 +205,13 @@ impl CongestionWindow {
         self.undo = None;
     }
 
-    /// Restores the state before a spurious reduction (RFC 4015).
-    pub(crate) fn undo(&mut self) {
+    /// Takes back a spurious reduction (RFC 4015 section 3.4). An ACK of `acked_bytes` that has left `in_flight` octets
+    /// releases no more than an initial window at once; slow start leads back to the window before.
+    pub(crate) fn undo(&mut self, in_flight: u64, acked_bytes: u64, initial_segments: u32) {
         if let Some(undo) = self.undo.take() {
-            self.cwnd = self.cwnd.max(undo.cwnd);
-            self.ssthresh = undo.ssthresh;
+            let without_burst = in_flight + acked_bytes.min(initial_window(self.mss, initial_segments));
+            self.cwnd = self.cwnd.max(undo.cwnd.min(without_burst));
+            self.ssthresh = undo.ssthresh.max(undo.cwnd);
         }
         self.phase = Phase::Open;
     }
@@ -335,8 +337,20 @@ mod tests {
         let mut window = window();
         window.enter_loss(SeqNr(99), Some(5000));
         assert_eq!((window.cwnd(), window.ssthresh()), (1000, 5000));
-        window.undo();
+        window.undo(9_000, 1_000, 10);
         assert_eq!((window.cwnd(), window.ssthresh()), (10_000, u64::MAX));
+    }
+
+    /// RFC 4015 section 3.4: cwnd = FlightSize + min(bytes_acked, IW), and slow start as far as the pipe before.
+    #[test]
+    fn an_undone_reduction_causes_no_burst() {
+        for (in_flight, acked, cwnd) in [(5_000, 45_000, 15_000), (48_000, 2_000, 50_000), (60_000, 2_000, 50_000)] {
+            let mut window = window();
+            window.set(50_000, 20_000);
+            window.enter_loss(SeqNr(99), Some(25_000));
+            window.undo(in_flight, acked, 10);
+            assert_eq!((window.cwnd(), window.ssthresh(), window.phase()), (cwnd, 50_000, Phase::Open));
+        }
     }
 
     /// RFC 5681 section 4.1: RW = min(IW, cwnd). RFC 6928: ten segments of 8960 octets are 14,600 octets or two segments.
