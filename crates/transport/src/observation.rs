@@ -195,7 +195,7 @@ pub enum CongestionCause {
     RetransmissionTimeout,
     /// Everything outstanding when the repair began is acknowledged.
     Repaired,
-    /// Nothing had been lost: the reduction is undone (RFC 3522, RFC 4015).
+    /// Nothing had been lost (RFC 3522): the reduction is undone, unless a mark is echoed too (RFC 4015).
     Spurious,
     /// Window or threshold moved past the other.
     Threshold,

@@ -68,7 +68,7 @@ fn a_time_out_is_followed_by_no_false_recovery() {
     script.expect("A 1+1000 ack 1");
     script.run_until(450);
     script.inject("A 1 ack 10001");
-    script.drain();
+    assert_eq!(script.drain(), ["A 10001+1000 ack 1", "A 11001+1000 ack 1"], "the window was one segment");
     let before = script.stats().retransmitted_segments;
     (0..5).for_each(|_| script.inject("A 1 ack 10001"));
     assert_eq!(script.stats().retransmitted_segments, before);

@@ -224,6 +224,31 @@ fn the_window_grows_while_much_is_repaired_after_a_time_out() {
     assert_eq!(in_round, [1, 2, 3, 4, 5, 2]);
 }
 
+/// RFC 3465 section 2.3: after a time-out an ACK opens the window by one segment, however much it covers. Of 50 segments
+/// the first was lost twice; the ACK of its last repair covers all of them, and 49 had been SACKed long before.
+#[test]
+fn the_ack_that_ends_the_repair_after_a_time_out_causes_no_burst() {
+    let config =
+        ConnectionConfig { congestion: ControllerSpec::named("newreno"), initial_window_segments: 50, ..config() };
+    let mut script = Script::established(config, "mss 1000 sackok");
+    script.send(50_000);
+    assert_eq!(script.drain().len(), 50);
+    script.run_until(200);
+    script.inject("A 1 ack 1 sack 1001-50001");
+    script.expect("A 1+1000 ack 1");
+    script.expect_at(500, "A 1+1000 ack 1");
+    script.send(50_000);
+    script.expect_nothing();
+    assert_eq!((script.stats().cwnd_bytes, script.stats().timeouts), (1000, 1));
+    assert!(script.stats().ssthresh_bytes >= 10_000);
+    script.run_until(600);
+    script.inject("A 1 ack 50001");
+    assert_eq!(script.drain(), ["A 50001+1000 ack 1", "A 51001+1000 ack 1"]);
+    script.run_until(700);
+    script.inject("A 1 ack 52001");
+    assert_eq!(script.drain().len(), 4, "slow start");
+}
+
 /// RFC 9293 section 3.9.1.2: the last segment of a write is pushed, and so is its retransmission, which may be all that
 /// the receiver sees.
 #[test]

@@ -75,16 +75,22 @@ fn progress_restarts_the_timer() {
 #[test]
 fn slow_start_after_a_time_out() {
     let mut script = plain();
-    script.send(10_000);
+    script.send(30_000);
     assert_eq!(script.drain().len(), 10);
     script.expect_at(400, "A 1+1000 ack 1");
     script.expect_nothing();
+    assert!(script.stats().ssthresh_bytes >= 5000);
     script.run_until(500);
     script.inject("A 1 ack 1001");
     assert_eq!(script.drain(), ["A 1001+1000 ack 1", "A 2001+1000 ack 1"]);
     script.run_until(600);
     script.inject("A 1 ack 3001");
     assert_eq!(script.drain(), ["A 3001+1000 ack 1", "A 4001+1000 ack 1", "A 5001+1000 ack 1"]);
+    // The other four of the ten had arrived: this ACK covers seven, and also opens the window by one segment.
+    script.run_until(700);
+    script.inject("A 1 ack 10001");
+    let four = [10_001, 11_001, 12_001, 13_001].map(|seq| format!("A {seq}+1000 ack 1"));
+    assert_eq!(script.drain(), four);
 }
 
 /// RFC 9293 section 3.8.3: the user time-out ends the connection.

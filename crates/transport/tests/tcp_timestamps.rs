@@ -25,13 +25,17 @@ fn old_duplicates_are_kept_out() {
     assert_eq!(script.state(), "CLOSED");
 }
 
-/// Section 5.5: after 24 days TS.Recent proves nothing.
+/// Section 5.5: after 24 days TS.Recent proves nothing. The next timestamp replaces it and proves something again.
 #[test]
 fn timestamps_grow_stale() {
     let mut script = stamped();
     script.run_until(25 * 24 * 3_600_000);
     script.inject("A 1+100 ack 1 ts 4000 0");
+    assert_eq!(script.expect("A 1 ack 101").options.timestamps.unwrap().echo, 4000);
+    script.inject("A 101+100 ack 1 ts 3999 0");
     script.expect("A 1 ack 101");
+    script.inject("A 101+100 ack 1 ts 4001 0");
+    script.expect("A 1 ack 201");
 }
 
 /// Section 4.3: the echo is that of the segment that the last ACK waited for, so that holes do not shorten the
@@ -92,6 +96,55 @@ fn a_spurious_time_out_is_undone() {
     assert!(script.stats().cwnd_bytes >= 9880);
     assert_eq!(script.stats().in_flight_bytes, 8892);
     script.expect_nothing();
+}
+
+/// RFC 4015 section 3.4: the ACK that shows it may cover a whole window, but releases no more than an initial one, and
+/// as an ACK of slow start one segment more (RFC 3465 section 2.3). Slow start leads back to the window before.
+#[test]
+fn an_undone_time_out_causes_no_burst() {
+    let mut script = stamped();
+    script.send(60_000);
+    assert_eq!(script.drain().len(), 10);
+    script.run_until(200);
+    script.inject("A 1 ack 9881 ts 5001 0");
+    let sent = script.drain_segments();
+    assert_eq!((sent.len(), script.stats().cwnd_bytes), (20, 20 * 988));
+    script.run_until(700);
+    assert_eq!(script.stats().timeouts, 1);
+    script.drain();
+    let (all, original) = (1 + 30 * 988, sent[0].options.timestamps.unwrap().value);
+    let answer = format!("A 1 ack {all} ts 5002 0");
+    script.inject_with(&answer, |ack| ack.options.timestamps.as_mut().unwrap().echo = original);
+    assert_eq!(script.drain().len(), 11);
+    assert_eq!((script.stats().cwnd_bytes, script.stats().ssthresh_bytes), (11 * 988, u64::MAX));
+}
+
+/// RFC 4015 section 3.4: nothing was lost, so nothing is repaired, but the echo of a mark keeps the window reduced.
+#[test]
+fn a_spurious_time_out_with_a_mark_stays_a_reduction() {
+    let config = ConnectionConfig { timestamps: true, ecn: true, ..config() };
+    let mut script = Script::connect(config);
+    script.expect("SEC 0");
+    script.run_until(100);
+    script.inject("SAE 0 ack 1 mss 1000 sackok ts 5000 0");
+    script.expect("A 1 ack 1");
+    script.send(30_000);
+    let original = script.expect("A 1+988 ack 1 ect").options.timestamps.unwrap().value;
+    assert_eq!(script.drain().len(), 9);
+    script.run_until(600);
+    let ssthresh = script.stats().ssthresh_bytes;
+    assert_eq!((script.stats().cwnd_bytes, script.stats().timeouts), (988, 1));
+    assert!(ssthresh < 9880, "{ssthresh}");
+    script.drain();
+    script.run_until(650);
+    script.inject_with("AE 1 ack 989 ts 5001 0", |ack| ack.options.timestamps.as_mut().unwrap().echo = original);
+    assert_eq!(script.stats().ssthresh_bytes, ssthresh);
+    assert!(script.stats().cwnd_bytes <= 2 * 988, "{}", script.stats().cwnd_bytes);
+    let retransmitted = script.stats().retransmitted_segments;
+    script.inject_with("A 1 ack 9881 ts 5002 0", |ack| ack.options.timestamps.as_mut().unwrap().echo = original);
+    assert_eq!(script.stats().ssthresh_bytes, ssthresh);
+    assert_eq!(script.stats().retransmitted_segments, retransmitted);
+    assert!(script.drain()[0].starts_with("AC "), "CWR answers the mark");
 }
 
 /// Section 3.2: a RST of a connection with timestamps SHOULD carry them; one for a segment of no connection cannot.

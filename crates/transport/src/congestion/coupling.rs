@@ -9,12 +9,12 @@ use super::arithmetic::mul_div;
 use super::{PathView, Paths};
 
 /// TCP windows stay below 2^30 octets (RFC 7323 section 2.3), so this cap only keeps absurd values from overflowing.
-pub(super) const CWND_MAX: u64 = u32::MAX as u64;
+const COUPLED_CWND_MAX: u64 = u32::MAX as u64;
 
 /// Returns the window that counts. During recovery, the window in use follows the recovery, not the path.
 pub(super) fn effective_cwnd(path: &PathView) -> u64 {
     let cwnd = if path.in_recovery { path.cwnd.min(path.ssthresh) } else { path.cwnd };
-    cwnd.clamp(1, CWND_MAX)
+    cwnd.clamp(1, COUPLED_CWND_MAX)
 }
 
 /// The smoothed round-trip time in microseconds, below 2^32.

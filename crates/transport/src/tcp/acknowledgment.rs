@@ -226,7 +226,8 @@ impl Tcb {
     fn on_advance(&mut self, segment: &Segment, acked_bytes: u64, now: Instant, outcome: &mut AckOutcome) {
         self.snd_una = segment.ack;
         self.counters.acked_bytes += outcome.acked_payload_bytes;
-        self.detect_spurious(segment);
+        self.drag_marks();
+        self.detect_spurious(segment, acked_bytes);
         self.path_mtu.on_advance(segment.ack);
         outcome.revived = core::mem::take(&mut self.timeouts) > 0;
         if self.snd_una.at_or_after(self.round_end) && acked_bytes > 0 {
@@ -252,19 +253,40 @@ impl Tcb {
         }
     }
 
-    /// The Eifel detection algorithm (RFC 3522): if the ACK answers the original, nothing had been lost.
-    fn detect_spurious(&mut self, segment: &Segment) {
+    /// Moves sequence numbers along that later ACKs are compared with: once they are 2 GiB behind, they would seem to be
+    /// ahead.
+    #[inline]
+    fn drag_marks(&mut self) {
+        if self.snd_una.after(self.recover) {
+            self.recover = self.snd_una - 1;
+        }
+        self.rack.on_advance(self.snd_una);
+    }
+
+    /// The Eifel detection algorithm (RFC 3522): if the ACK answers the original, nothing had been lost. If it also
+    /// echoes a mark, there is congestion nevertheless, and the window stays reduced (RFC 4015 section 3.4).
+    fn detect_spurious(&mut self, segment: &Segment, acked_bytes: u64) {
         let (Eifel::Stamped(stamp), Some(echo)) = (self.eifel, segment.options.timestamps.map(|stamp| stamp.echo))
         else {
             return;
         };
         self.eifel = Eifel::Idle;
         let answers_original = precedes(echo, stamp);
-        if answers_original && self.window.in_recovery() {
-            self.window.undo();
-            self.board.unmark_lost();
-            self.tell_congestion(Some(CongestionCause::Spurious));
+        if !answers_original || !self.window.in_recovery() {
+            return;
         }
+        self.board.unmark_lost();
+        if self.echoes_mark(segment) {
+            self.window.settle();
+        } else {
+            self.window.undo(self.in_flight(), acked_bytes, self.initial_window_segments());
+        }
+        self.tell_congestion(Some(CongestionCause::Spurious));
+    }
+
+    /// Whether the peer says that a packet was marked (RFC 3168 section 6.1.2).
+    fn echoes_mark(&self, segment: &Segment) -> bool {
+        self.negotiated.ecn && segment.flags.contains(Flags::ECE)
     }
 
     /// Counts duplicate ACKs as data that left the network, without SACK (RFC 5681 section 3.2, RFC 6582).
@@ -395,7 +417,7 @@ impl Tcb {
 
     /// Handles ECN congestion, and the window of a recovery. Returns false if the window must not grow.
     fn judge_congestion(&mut self, segment: &Segment, advanced: bool, outcome: &mut AckOutcome) -> bool {
-        let echo = self.negotiated.ecn && segment.flags.contains(Flags::ECE);
+        let echo = self.echoes_mark(segment);
         // Once per window of data; echoes continue until the peer has seen CWR.
         let afresh = self.window.phase() == Phase::Open && segment.ack.after(self.recover);
         if echo && advanced && afresh && outcome.congestion.is_none() {
@@ -424,9 +446,10 @@ impl Tcb {
         };
         let slow_start_limited = self.window.in_slow_start() && self.window.cwnd() < 2 * in_flight_before;
         outcome.cwnd_limited = self.cwnd_limited || slow_start_limited;
-        // After a time-out an ACK may cover much data that arrived long ago (RFC 3465 section 2.3: L = 1).
-        let is_after_timeout = matches!(self.window.phase(), Phase::Loss(_));
-        let limit = if is_after_timeout { u64::from(self.payload_max()) } else { acked_bytes };
+        // After a time-out an ACK may cover much data that arrived long ago (RFC 3465 section 2.3: L = 1), above all
+        // the ACK that ends the repair.
+        let repairs_timeout = matches!(before, Phase::Loss(_));
+        let limit = if repairs_timeout { u64::from(self.payload_max()) } else { acked_bytes };
         outcome.growth_bytes = acked_bytes.min(limit);
     }
 
@@ -509,10 +532,13 @@ impl Tcb {
             return self.timers.stop(Timer::TailProbe);
         };
         let mut timeout = (srtt * 2).max(PROBE_TIMEOUT_MIN);
-        if self.board.len() == 1 {
+        if self.board.is_one_packet() {
             timeout += ACK_DELAY_MAX;
         }
         let at = (now + timeout).min(self.timers.deadline(Timer::Retransmit));
         self.timers.set(Timer::TailProbe, at);
     }
 }
+
+#[cfg(test)]
+mod tests;

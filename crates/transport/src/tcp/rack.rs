@@ -82,6 +82,14 @@ impl Rack {
         }
     }
 
+    /// Performs the part of step 4 for an advanced SND.UNA: the round of the last DSACK may be over.
+    #[inline]
+    pub(crate) fn on_advance(&mut self, snd_una: SeqNr) {
+        if self.dsack_round.is_some_and(|round| snd_una.at_or_after(round)) {
+            self.dsack_round = None;
+        }
+    }
+
     /// Performs the DSACK part of step 4: the last window was too small.
     pub(crate) fn on_dsack(&mut self, snd_una: SeqNr, snd_nxt: SeqNr) {
         if self.dsack_round.is_some_and(|round| snd_una.before(round)) {
@@ -138,4 +146,26 @@ impl Rack {
 /// RACK_sent_after (RFC 8985 section 6.2): by time, then by sequence number within a burst.
 fn sent_after(t1: Instant, seq1: SeqNr, t2: Instant, seq2: SeqNr) -> bool {
     t1 > t2 || (t1 == t2 && seq1.after(seq2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Section 6.2 step 4: a round ends when its data are acknowledged, and stays ended 2 GiB later.
+    #[test]
+    fn a_duplicate_widens_the_window_once_a_round_however_far_apart_the_rounds_are() {
+        let mut rack = Rack::new(SeqNr(0));
+        rack.on_dsack(SeqNr(100), SeqNr(1000));
+        rack.on_dsack(SeqNr(500), SeqNr(1500));
+        assert_eq!(rack.reo_wnd_mult, 2, "one round");
+        rack.on_advance(SeqNr(999));
+        rack.on_dsack(SeqNr(999), SeqNr(2000));
+        assert_eq!(rack.reo_wnd_mult, 2, "still the same round");
+        for una in [1000, 1 << 30, 2 << 30, 3 << 30] {
+            rack.on_advance(SeqNr(una));
+        }
+        rack.on_dsack(SeqNr(3 << 30), SeqNr((3 << 30) + 1000));
+        assert_eq!(rack.reo_wnd_mult, 3, "another round");
+    }
 }

@@ -91,8 +91,8 @@ impl TimestampState {
 
     /// R3 (section 4.3): stores the timestamp of the segment that the next ACK answers.
     pub(super) fn update(&mut self, timestamps: Timestamps, seq: SeqNr, now: Instant) {
-        let newer = self.recent.is_none_or(|(recent, _)| !precedes(timestamps.value, recent));
-        if newer && seq.before_or_at(self.last_ack_sent) {
+        // What PAWS lets through after a long silence counts, although it looks older.
+        if !self.is_old(timestamps, now) && seq.before_or_at(self.last_ack_sent) {
             self.recent = Some((timestamps.value, now));
             self.echo = Some(timestamps.echo);
         }

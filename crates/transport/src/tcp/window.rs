@@ -55,13 +55,19 @@ struct Prr {
     out: u64,
 }
 
+/// Returns the initial window of so many segments, octets. RFC 6928 equation 1 also bounds it in octets, for large
+/// segments.
+fn initial_window(mss: u64, segments: u32) -> u64 {
+    let segments = u64::from(segments);
+    (mss * segments).min((2 * mss).max(segments * 1460))
+}
+
 impl CongestionWindow {
     pub(crate) fn new(mss: u32, initial_segments: u32) -> Self {
         let mss = u64::from(mss);
         Self {
             mss,
-            // RFC 6928 equation 1 also bounds the window in octets, for large segments.
-            cwnd: (mss * u64::from(initial_segments)).min((2 * mss).max(u64::from(initial_segments) * 1460)),
+            cwnd: initial_window(mss, initial_segments),
             fraction: 0,
             ssthresh: u64::MAX,
             phase: Phase::Open,
@@ -199,11 +205,13 @@ impl CongestionWindow {
         self.undo = None;
     }
 
-    /// Restores the state before a spurious reduction (RFC 4015).
-    pub(crate) fn undo(&mut self) {
+    /// Takes back a spurious reduction (RFC 4015 section 3.4). An ACK of `acked_bytes` that has left `in_flight` octets
+    /// releases no more than an initial window at once; slow start leads back to the window before.
+    pub(crate) fn undo(&mut self, in_flight: u64, acked_bytes: u64, initial_segments: u32) {
         if let Some(undo) = self.undo.take() {
-            self.cwnd = self.cwnd.max(undo.cwnd);
-            self.ssthresh = undo.ssthresh;
+            let without_burst = in_flight + acked_bytes.min(initial_window(self.mss, initial_segments));
+            self.cwnd = self.cwnd.max(undo.cwnd.min(without_burst));
+            self.ssthresh = undo.ssthresh.max(undo.cwnd);
         }
         self.phase = Phase::Open;
     }
@@ -221,9 +229,9 @@ impl CongestionWindow {
         }
     }
 
-    /// Resets the window after idling longer than a time-out (RFC 5681 section 4.1).
+    /// Resets the window to at most the initial one after idling longer than a time-out (RFC 5681 section 4.1).
     pub(crate) fn restart(&mut self, initial_segments: u32) {
-        self.cwnd = self.cwnd.min(self.mss * u64::from(initial_segments));
+        self.cwnd = self.cwnd.min(initial_window(self.mss, initial_segments));
     }
 }
 
@@ -329,7 +337,34 @@ mod tests {
         let mut window = window();
         window.enter_loss(SeqNr(99), Some(5000));
         assert_eq!((window.cwnd(), window.ssthresh()), (1000, 5000));
-        window.undo();
+        window.undo(9_000, 1_000, 10);
         assert_eq!((window.cwnd(), window.ssthresh()), (10_000, u64::MAX));
+    }
+
+    /// RFC 4015 section 3.4: cwnd = FlightSize + min(bytes_acked, IW), and slow start as far as the pipe before.
+    #[test]
+    fn an_undone_reduction_causes_no_burst() {
+        for (in_flight, acked, cwnd) in [(5_000, 45_000, 15_000), (48_000, 2_000, 50_000), (60_000, 2_000, 50_000)] {
+            let mut window = window();
+            window.set(50_000, 20_000);
+            window.enter_loss(SeqNr(99), Some(25_000));
+            window.undo(in_flight, acked, 10);
+            assert_eq!((window.cwnd(), window.ssthresh(), window.phase()), (cwnd, 50_000, Phase::Open));
+        }
+    }
+
+    /// RFC 5681 section 4.1: RW = min(IW, cwnd). RFC 6928: ten segments of 8960 octets are 14,600 octets or two segments.
+    #[test]
+    fn the_window_after_idling_is_the_initial_one() {
+        for (mss, initial) in [(1000, 10_000), (1460, 14_600), (8960, 17_920)] {
+            let mut window = CongestionWindow::new(mss, 10);
+            assert_eq!(window.cwnd(), initial);
+            window.set(1_000_000, u64::MAX);
+            window.restart(10);
+            assert_eq!(window.cwnd(), initial);
+            window.set(u64::from(mss), u64::MAX);
+            window.restart(10);
+            assert_eq!(window.cwnd(), u64::from(mss), "it does not grow");
+        }
     }
 }
