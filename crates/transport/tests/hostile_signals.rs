@@ -203,3 +203,24 @@ fn strangers_get_a_reset_and_nothing_else() {
     assert!(live_bytes() - before < 50_000);
     assert_alive(&mut victim, &mut forger, id);
 }
+
+/// RFC 9293 section 3.9.2.3 (MUST-57, MUST-63): a segment from or to an address that is not one host's gets no state and
+/// no answer, since the answers of many would go to one, or one answer to many.
+#[test]
+fn addresses_of_many_are_not_answered() {
+    let (mut victim, mut forger, id) = attack();
+    let footprint = victim.endpoint.footprint();
+    for address in ["224.0.0.1:80", "255.255.255.255:80", "0.0.0.0:80", "[ff02::1]:80", "[::]:80"] {
+        let many: SocketAddr = address.parse().unwrap();
+        let one: SocketAddr = if many.is_ipv4() { "10.9.0.9:80" } else { "[2001:db8::9]:80" }.parse().unwrap();
+        for (src, dst) in [(many, one), (one, many)] {
+            for flags in [Flags::SYN, Flags::ACK, Flags::SYN | Flags::ACK] {
+                let mut segment = Segment::new(src, dst);
+                segment.flags = flags;
+                assert_eq!(victim.inject(segment), [], "{flags:?} from {src} to {dst}");
+            }
+        }
+    }
+    assert_eq!(victim.endpoint.footprint(), footprint);
+    assert_alive(&mut victim, &mut forger, id);
+}

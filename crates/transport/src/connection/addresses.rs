@@ -464,7 +464,11 @@ impl Connection {
 
 /// Returns whether a host can have this address and port.
 pub(crate) fn is_unicast(address: SocketAddr) -> bool {
-    let ip = address.ip();
+    address.port() != 0 && is_unicast_ip(address.ip())
+}
+
+/// Returns whether a host can have this address.
+pub(crate) fn is_unicast_ip(ip: IpAddr) -> bool {
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
-    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
+    !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
 }

@@ -77,7 +77,7 @@ use crate::state::{State, Step};
 use crate::stats::{ConnectionStats, Hearing, SubflowStats};
 use crate::{ConnectionConfig, ConnectionId, ListenerId, SubflowId};
 use addresses::Addresses;
-pub(crate) use addresses::is_unicast;
+pub(crate) use addresses::{is_unicast, is_unicast_ip};
 use blocked_window::BlockedWindow;
 use burst::Burst;
 use carriers::Carriers;
