@@ -536,7 +536,6 @@ impl Connection {
         self.totals.acked_bytes
     }
 
-    #[inline]
     /// For tests with policies outside all registries.
     #[cfg(test)]
     pub(crate) fn policies_mut(&mut self) -> &mut Policies {
