@@ -110,7 +110,8 @@ pub struct RelayConfig {
     /// leg.
     pub tcp: ConnectionConfig,
     /// Limit on the octets of a spliced subflow in the relay, each way: held, waiting, or not yet acknowledged by the
-    /// next hop.
+    /// next hop. Pieces below 256 octets fill the relay sooner: with 256 octets more for each piece, all of them are
+    /// charged to twice this limit and 64 KiB.
     pub buffer_bytes: u64,
     /// The relay's own address on its cellular link. The source sees it in place of the destination's, as behind NAT.
     pub address_towards_source: Option<IpAddr>,
