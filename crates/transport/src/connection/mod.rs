@@ -42,6 +42,7 @@ mod handshake;
 mod held;
 mod idle_reinjection;
 mod inspection;
+mod join_budget;
 pub(crate) mod join_proof;
 pub(crate) mod keys;
 pub(crate) mod mapping;
